@@ -11,20 +11,28 @@
 /** Folders of src by level, lowest first. */
 const levels = [
   ['base'],
-  ['fs', 'codec', 'cursor'],
-  ['cell', 'record'],
-  ['wal', 'memtable', 'sstable', 'filter', 'coprocessor'],
-  ['version', 'scan'],
-  ['files'],
-  ['job', 'compaction'],
-  ['store'],
-  ['engine'],
+  ['storage/fs', 'storage/codec', 'storage/cursor'],
+  ['storage/cell', 'storage/record'],
+  [
+    'storage/wal',
+    'storage/memtable',
+    'storage/sstable',
+    'storage/filter',
+    'storage/coprocessor',
+  ],
+  ['storage/version', 'storage/scan'],
+  ['storage/files'],
+  ['storage/job', 'storage/compaction'],
+  ['storage/store'],
+  ['storage/engine'],
   ['api'],
   ['table'],
-  ['metastore', 'transactions', 'repository', 'level', 'metrics'],
-  ['messaging'],
+  ['systems/metastore', 'systems/transactions', 'systems/repository', 'level', 'metrics'],
+  ['systems/messaging'],
   ['server'],
   ['testing'],
+  ['entries'],
+  ['cli'],
 ]
 
 /**
@@ -32,12 +40,12 @@ const levels = [
  * backend can stand in for the embedded engine. Who uses them opens the database.
  */
 const builtOnTables = [
-  'metastore',
-  'transactions',
-  'repository',
+  'systems/metastore',
+  'systems/transactions',
+  'systems/repository',
   'level',
   'metrics',
-  'messaging',
+  'systems/messaging',
   'server',
 ]
 
@@ -48,7 +56,7 @@ const builtOnTables = [
 const sameLevelExceptions = []
 
 const folders = levels.flat()
-const outsideEngine = [...builtOnTables, 'api', 'testing']
+const outsideEngine = [...builtOnTables, 'api', 'testing', 'entries', 'cli']
 const engineFolders = folders.filter((folder) => !outsideEngine.includes(folder))
 
 function isException(from, to) {
@@ -56,13 +64,7 @@ function isException(from, to) {
 }
 
 /** Modules that flush and compaction jobs load in their threads. */
-const hookFolder = '^src/(messaging|transactions)/prune-job/'
-
-/**
- * The entries beside the folders. `level.ts` joins `src/level`, which knows tables alone, and the
- * embedded engine, for users who give a directory.
- */
-const publicEntries = '(index|level)\\.ts$'
+const hookFolder = '^src/systems/(messaging|transactions)/prune-job/'
 
 /** One rule per folder that names everything on its level and above. */
 const layerRules = levels.flatMap((level, index) =>
@@ -71,9 +73,8 @@ const layerRules = levels.flatMap((level, index) =>
     const refused = above.filter((other) => other !== folder && !isException(folder, other))
     const onTables = builtOnTables.includes(folder)
     const targets = [...refused, ...(onTables ? engineFolders : [])].map((other) => `${other}/`)
-    targets.push(publicEntries)
     return {
-      name: `layer-${folder}`,
+      name: `layer-${folder.replace('/', '-')}`,
       comment: `src/${folder} is on level ${index} and imports lower levels only.`,
       severity: 'error',
       from: { path: `^src/${folder}/`, pathNot: hookFolder },
@@ -112,20 +113,20 @@ module.exports = {
       comment: 'The seam imports what describes cells, filters and settings, and no engine.',
       severity: 'error',
       from: { path: '^src/api/' },
-      to: { path: '^src/', pathNot: '^src/(api|base|cell|filter|coprocessor|compaction)/' },
+      to: { path: '^src/', pathNot: '^src/(api|base|storage/(cell|filter|coprocessor|compaction))/' },
     },
     {
       name: 'cell-hooks-are-light',
       comment: 'What jobs load in their threads imports no more than a cell hook needs.',
       severity: 'error',
       from: { path: hookFolder },
-      to: { pathNot: `^src/(base|cell|coprocessor)/|${hookFolder}` },
+      to: { pathNot: `^src/(base|storage/(cell|coprocessor))/|${hookFolder}` },
     },
     {
       name: 'unknown-folder',
       comment: 'A new folder of src gets a level in .dependency-cruiser.cjs first.',
       severity: 'error',
-      from: { path: '^src/[^/]+/', pathNot: `^src/(${folders.join('|')})/` },
+      from: { path: '^src/', pathNot: `^src/(${folders.join('|')})/` },
       to: {},
     },
     {
@@ -154,35 +155,35 @@ module.exports = {
     },
     {
       name: 'native-free-through-codec',
-      comment: 'Only src/codec chooses between native-free and addons.',
+      comment: 'Only src/storage/codec chooses between native-free and addons.',
       severity: 'error',
-      from: { path: '^src/', pathNot: '^src/codec/' },
+      from: { path: '^src/', pathNot: '^src/storage/codec/' },
       to: { path: '^native-free/' },
     },
     {
       name: 'packages-through-codec',
       comment:
-        'src/codec imports lz4-napi and xxhash-wasm, regular expressions re2js, ' +
+        'src/storage/codec imports lz4-napi and xxhash-wasm, regular expressions re2js, ' +
         'the command commander; no other file of the engine names a package.',
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: `^src/((codec|${builtOnTables.join('|')})/|(filter/regular-expression|cli|repository-cli)\\.ts$)`,
+        pathNot: `^src/((storage/codec|${builtOnTables.join('|')})/|(storage/filter/regular-expression|cli/[^/]+)\\.ts$)`,
       },
       to: { dependencyTypes: packageTypes },
     },
     {
       name: 'packages-of-records',
-      comment: 'src/metastore/records imports @bufbuild/protobuf and no other package.',
+      comment: 'src/systems/metastore/records imports @bufbuild/protobuf and no other package.',
       severity: 'error',
-      from: { path: '^src/metastore/records/' },
+      from: { path: '^src/systems/metastore/records/' },
       to: { dependencyTypes: packageTypes, pathNot: '(^|/)@bufbuild/protobuf/' },
     },
     {
       name: 'packages-of-codec',
-      comment: 'src/codec imports no package but lz4-napi and xxhash-wasm.',
+      comment: 'src/storage/codec imports no package but lz4-napi and xxhash-wasm.',
       severity: 'error',
-      from: { path: '^src/codec/' },
+      from: { path: '^src/storage/codec/' },
       to: { dependencyTypes: packageTypes, pathNot: '(^|/)(lz4-napi|xxhash-wasm)(/|$)' },
     },
     {
@@ -194,8 +195,8 @@ module.exports = {
       from: {
         path: '^(src|native-free)/',
         pathNot:
-          '^src/(fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
-          'serve|cli|messaging-cli|repository-cli)\\.ts$',
+          '^src/(storage/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
+          'cli/[^/]+)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },
@@ -211,7 +212,7 @@ module.exports = {
       comment: 'Suites run on any backend: they see the systems and src/api, and no engine.',
       severity: 'error',
       from: { path: '^test/suites/' },
-      to: { path: `^(src/(${engineFolders.join('|')})/|src/index\\.ts|test/(?!suites/))` },
+      to: { path: `^(src/(${engineFolders.join('|')})/|src/entries/index\\.ts|test/(?!suites/))` },
     },
     {
       name: 'bench-uses-the-public-api',
@@ -221,7 +222,7 @@ module.exports = {
       to: {
         path: '^(src|native-free)/',
         pathNot:
-          '^src/((metastore|metastore/pulsar|messaging|repository|transactions|server)/index|index|level)\\.ts$',
+          '^src/((systems/(metastore|metastore/pulsar|messaging|repository|transactions)|server)/index|entries/(index|level))\\.ts$',
       },
     },
     {

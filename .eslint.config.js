@@ -38,15 +38,15 @@ export default tseslint.config(
   },
   {
     files: [
-      'src/fs/node-fs.ts',
-      'src/fs/own-file.ts',
-      'src/fs/directory-handle.ts',
-      'src/fs/lock*.ts',
+      'src/storage/fs/node-fs.ts',
+      'src/storage/fs/own-file.ts',
+      'src/storage/fs/directory-handle.ts',
+      'src/storage/fs/lock*.ts',
       // The command line reads files that its caller names; the engine is not concerned.
-      'src/serve.ts',
-      'src/repository-cli.ts',
-      'src/messaging-cli.ts',
-      'src/cli.ts',
+      'src/cli/serve.ts',
+      'src/cli/repository-cli.ts',
+      'src/cli/messaging-cli.ts',
+      'src/cli/cli.ts',
       'test/**/*.ts',
       'bench/**/*.ts',
     ],

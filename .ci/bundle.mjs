@@ -21,10 +21,10 @@ const folder = 'build/package'
 
 /** Modules that `new URL('./NAME.js', import.meta.url)` names, by NAME. */
 const workers = {
-  'job-worker': 'build/src/job/job-worker.js',
-  'prune-job/prune-hook': 'build/src/messaging/prune-job/prune-hook.js',
-  'extraction-worker': 'build/src/repository/extraction/extraction-worker.js',
-  'prune-job/processor-hook': 'build/src/transactions/prune-job/processor-hook.js',
+  'job-worker': 'build/src/storage/job/threads/job-worker.js',
+  'prune-job/prune-hook': 'build/src/systems/messaging/prune-job/prune-hook.js',
+  'extraction-worker': 'build/src/systems/repository/extraction/extraction-worker.js',
+  'prune-job/processor-hook': 'build/src/systems/transactions/prune-job/processor-hook.js',
 }
 
 /** The compiled modules behind the exports of the package, by the name of the published file. */
@@ -66,7 +66,7 @@ const common = {
 const built = await Promise.all([
   build({
     ...common,
-    entryPoints: { ...Object.fromEntries(shareable), cellar: 'build/src/cli.js' },
+    entryPoints: { ...Object.fromEntries(shareable), cellar: 'build/src/cli/cli.js' },
     splitting: true,
     chunkNames: 'shared-[hash]',
     packages: 'external',

@@ -21,31 +21,31 @@ const tables = [
   ['`cellardb/level`', 'src/level/errors.ts', 'LevelErrorCode', 'LevelError'],
   [
     '`cellardb/transactions`',
-    'src/transactions/errors.ts',
+    'src/systems/transactions/errors.ts',
     'TransactionErrorCode',
     'TransactionError',
   ],
-  ['`cellardb/messaging`', 'src/messaging/errors.ts', 'MessagingErrorCode', 'MessagingError'],
+  ['`cellardb/messaging`', 'src/systems/messaging/errors.ts', 'MessagingErrorCode', 'MessagingError'],
   [
     '`cellardb/metastore`: tables',
-    'src/metastore/bookkeeper/errors.ts',
+    'src/systems/metastore/bookkeeper/errors.ts',
     'MetastoreErrorCode',
     'MetastoreError',
   ],
   [
     '`cellardb/metastore`: ledgers',
-    'src/metastore/bookkeeper/ledger-errors.ts',
+    'src/systems/metastore/bookkeeper/ledgers/ledger-errors.ts',
     'LedgerErrorCode',
     'LedgerError',
   ],
   [
     '`cellardb/metastore/pulsar`',
-    'src/metastore/pulsar/errors.ts',
+    'src/systems/metastore/pulsar/errors.ts',
     'MetadataErrorCode',
     'MetadataStoreError',
   ],
-  ['`cellardb/repository`', 'src/repository/errors.ts', 'RepositoryErrorCode', 'RepositoryError'],
-  ['`cellardb/server`', 'src/server/http-errors.ts', 'ServerErrorCode', 'ServerError'],
+  ['`cellardb/repository`', 'src/systems/repository/errors.ts', 'RepositoryErrorCode', 'RepositoryError'],
+  ['`cellardb/server`', 'src/server/http/http-errors.ts', 'ServerErrorCode', 'ServerError'],
 ]
 
 const remedies = JSON.parse(readFileSync(join(root, '.ci/error-remedies.json'), 'utf8'))

@@ -3,36 +3,40 @@
  * costs more than most test files, so all files of a folder share one process. Files whose runs are
  * long have a process each, so that both places stay busy until the end.
  *
- * Usage: node .ci/suites.mjs [FILE...]. Without files: all of build/test but the campaigns, which
- * `.ci/run` and `npm run crash` run. Prints what was written.
+ * Usage: node .ci/suites.mjs [--quick | FILE...]. Without files: all of build/test but the campaigns,
+ * which `.ci/run` and `npm run crash` run. `--quick`: unit tests of seconds. Prints what was written.
  */
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const target = join(root, 'build', 'suites')
 
-/** Folders whose files take long, or change their process. */
-const alone =
-  /^build\/test\/(bench|conformance\/(hbase|level|me)|crash\/(damage|memory|runtimes|unlogged)|docs|install|model\/model|rules|unit\/(codec|metastore\/pulsar\/(histories|processes|zookeeper)|transactions\/isolation))/
-
 /**
- * Faults, kills, power cuts, long histories beside the model; planted defects that suites of cases
- * must find; abstract-level's suite over further backends; the benchmarks' harness, the demonstration
- * of `npm start`; threads that die; the page in a browser; the package and its declarations as users
- * compile them: minutes, even in short form.
+ * How a test runs, which its source says in the first comment by `@runs`: `alone`, in a process of
+ * its own, because it takes long or changes its process; `together`, in one process with those of its
+ * folder that say so, because they write what the others read; `campaign`, only when it is named: faults,
+ * kills, power cuts, long histories, the package as users install it; `long`, not in `test:quick`.
  */
-const campaigns =
-  /^build\/test\/(crash\/(?!found)|model\/long|bench\/harness|rules\/(packaging|public)|unit\/(cities|job\/worker-executor|metastore\/bench|server\/repository-browser)|conformance\/(level\/(injected|memory)|\w+\/planted))/
+function runsOf(file) {
+  const source = readFileSync(join(root, file.replace(/^build\//, '').replace(/js$/, 'ts')), 'utf8')
+  const [comment] = /^\/\*\*[\s\S]*?\*\//.exec(source) ?? ['']
+  return /@runs ([\w, ]+)/.exec(comment)?.[1].trim().split(', ') ?? []
+}
+
+const [first] = process.argv.slice(2)
+const isQuick = first === '--quick'
+const inFolder = isQuick ? join('build', 'test', 'unit') : join('build', 'test')
+const leftOut = isQuick ? ['alone', 'campaign', 'long'] : ['campaign']
 
 const files =
-  process.argv.length > 2
+  first !== undefined && !isQuick
     ? process.argv.slice(2)
-    : readdirSync(join(root, 'build', 'test'), { recursive: true })
+    : readdirSync(join(root, inFolder), { recursive: true })
         .filter((file) => file.endsWith('.test.js'))
-        .map((file) => join('build', 'test', file))
-        .filter((file) => !campaigns.test(file))
+        .map((file) => join(inFolder, file))
+        .filter((file) => !runsOf(file).some((each) => leftOut.includes(each)))
 
 /**
  * Processes that share the folders of unit tests. Their names come first, and so do they: the
@@ -43,9 +47,9 @@ const unitFolders = []
 
 function suiteOf(file) {
   const folder = dirname(file)
-  // The first rolls the declarations up that the second reads, in place.
-  if (/rules\/(packaging|public-types)/.test(file)) return `${folder}/package`
-  if (alone.test(file)) return file
+  const runs = runsOf(file)
+  if (runs.includes('alone')) return file
+  if (runs.includes('together')) return `${folder}/together`
   if (!file.startsWith('build/test/unit/')) return folder
   if (!unitFolders.includes(folder)) unitFolders.push(folder)
   return `0-unit-${1 + (unitFolders.indexOf(folder) % unitProcesses)}`

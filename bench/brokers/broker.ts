@@ -14,7 +14,7 @@ import {
   textSerde,
   type CachingStore,
   type ResourceLock,
-} from '../../src/metastore/pulsar/index.js'
+} from '../../src/systems/metastore/pulsar/index.js'
 import { bundles, leaderPath, namespace, policies, type Order, type Report } from './orders.js'
 import { storeOf } from './store-of.js'
 

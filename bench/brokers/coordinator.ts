@@ -7,12 +7,12 @@
  * again. Arguments: the directory of the store, and the port; 0 = any, which is printed.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 import {
   metadataStoreOf,
   MetadataStoreError,
   type CellarMetadataStore,
-} from '../../src/metastore/pulsar/index.js'
+} from '../../src/systems/metastore/pulsar/index.js'
 import { Channel, type Message } from './channel.js'
 
 /** The calls that a broker may make. */

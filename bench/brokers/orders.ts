@@ -1,5 +1,5 @@
 /** What brokers and their parent say to each other, and the paths that they share. */
-import type { LeaderElectionState, SessionEvent } from '../../src/metastore/pulsar/index.js'
+import type { LeaderElectionState, SessionEvent } from '../../src/systems/metastore/pulsar/index.js'
 
 /** The bundles of the namespace: its hash range in four parts. */
 export const bundles: readonly string[] = [

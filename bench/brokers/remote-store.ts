@@ -23,7 +23,7 @@ import {
   type PutOptions,
   type SessionEvent,
   type Stat,
-} from '../../src/metastore/pulsar/index.js'
+} from '../../src/systems/metastore/pulsar/index.js'
 import { Channel, type Message } from './channel.js'
 
 interface Pending {

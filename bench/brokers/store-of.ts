@@ -1,5 +1,5 @@
 /** Opens the store that brokers share: over a coordinator process, or in a ZooKeeper. */
-import { openMetadataStore, type CachingStore } from '../../src/metastore/pulsar/index.js'
+import { openMetadataStore, type CachingStore } from '../../src/systems/metastore/pulsar/index.js'
 import { RemoteStore } from './remote-store.js'
 
 const coordinator = /^coordinator:(\d+)$/

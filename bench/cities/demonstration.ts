@@ -5,7 +5,7 @@
  * nothing behind that the next one would have to reckon with.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Database, Snapshot, Table } from '../../src/index.js'
+import type { Database, Snapshot, Table } from '../../src/entries/index.js'
 import { expectSame } from './mismatch.js'
 import { pause } from './pause.js'
 import { formatCount, formatRate, type Reporter } from './report.js'

@@ -3,7 +3,7 @@
  * database after each, see rounds.ts.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Database } from '../../src/index.js'
+import type { Database } from '../../src/entries/index.js'
 import { pause } from './pause.js'
 import type { Reporter } from './report.js'
 import type { Rounds } from './rounds.js'

@@ -4,7 +4,7 @@
  * Whatever happens the database is closed, and the exit code tells how it went: 0 verified, 1 a
  * difference or a failure, 2 wrong options, 130 interrupted.
  */
-import { CellarError, Database } from '../../src/index.js'
+import { CellarError, Database } from '../../src/entries/index.js'
 import { loadRound, type LoadFigures } from './load.js'
 import { expectSame, Mismatch } from './mismatch.js'
 import { parseSettings, usage, UsageError, type Settings } from './options.js'

@@ -10,7 +10,7 @@
  * The table also says whether table `cities` is whole: it is created after it and dropped before
  * it.
  */
-import type { Database, Table } from '../../src/index.js'
+import type { Database, Table } from '../../src/entries/index.js'
 import { citiesOptions, citiesTable, type Round } from './schema.js'
 
 const progressTable = 'progress'

@@ -12,7 +12,7 @@
  * Texts are UTF-8, coordinates 8-byte IEEE doubles, populations 8-byte integers, big-endian; the
  * last is also HBase's format of a counter.
  */
-import type { Put, TableOptions } from '../../src/index.js'
+import type { Put, TableOptions } from '../../src/entries/index.js'
 import type { City } from './source.js'
 
 /** Name of the table of the cities. */

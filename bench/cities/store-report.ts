@@ -1,7 +1,7 @@
 /** What the store looks like: files, bytes, memory, caches, and what the writes have cost. */
 import { readdirSync, statSync } from 'node:fs'
 import { extname, join } from 'node:path'
-import type { Database } from '../../src/index.js'
+import type { Database } from '../../src/entries/index.js'
 import { formatBytes, formatCount, type Reporter, type TableRow } from './report.js'
 
 /** Prints the tables and the memory of an open database. */

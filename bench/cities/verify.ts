@@ -5,7 +5,7 @@
  * Compared are row, column, timestamp, type, value and the number of versions; cells too many and
  * cells missing are differences as well.
  */
-import type { Cell, Database, Result, Table } from '../../src/index.js'
+import type { Cell, Database, Result, Table } from '../../src/entries/index.js'
 import { pause } from './pause.js'
 import type { Reporter } from './report.js'
 import type { Rounds } from './rounds.js'

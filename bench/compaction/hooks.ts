@@ -5,7 +5,7 @@
  */
 import { cpSync } from 'node:fs'
 import { join } from 'node:path'
-import { Database, type Coprocessor } from '../../src/index.js'
+import { Database, type Coprocessor } from '../../src/entries/index.js'
 import type { ResultRecord } from '../harness/record.js'
 import { RandomRecords } from './records.js'
 

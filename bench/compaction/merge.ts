@@ -17,7 +17,7 @@
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 import type { ResultRecord } from '../harness/record.js'
 import { median } from '../harness/summarize.js'
 import { RandomRecords } from './records.js'

@@ -5,7 +5,7 @@
  */
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Database, type CompactionSetting } from '../../src/index.js'
+import { Database, type CompactionSetting } from '../../src/entries/index.js'
 import type { ResultRecord } from '../harness/record.js'
 import { RandomRecords } from './records.js'
 

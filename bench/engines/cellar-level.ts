@@ -1,7 +1,7 @@
 /** Cellar as an abstract-level database: `cellardb/level`. */
 import { createRequire } from 'node:module'
 import type { EngineAdapter, OpenedEngine, OpenSettings } from '../harness/engine.js'
-import { CellarLevel } from '../../src/level.js'
+import { CellarLevel } from '../../src/entries/level.js'
 import { openLevel } from './level-store.js'
 
 function open(settings: OpenSettings): Promise<OpenedEngine> {

@@ -3,8 +3,8 @@
  * of worker threads lie in one file, and a thread starts in half the time.
  */
 import { setTimeout as sleep } from 'node:timers/promises'
-import type * as Cellar from '../../src/index.js'
-import type { DurabilityOption, EmbeddedTable, Result, Scan } from '../../src/index.js'
+import type * as Cellar from '../../src/entries/index.js'
+import type { DurabilityOption, EmbeddedTable, Result, Scan } from '../../src/entries/index.js'
 import type {
   Durability,
   EngineAdapter,

@@ -4,7 +4,7 @@
  * write of somebody who only knows that version is refused.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 import {
   CellarMetaStore,
   createMetadataManagerFactory,
@@ -16,7 +16,7 @@ import {
   type SubscriptionDataManager,
   type SubscriptionFence,
   type Version,
-} from '../../src/metastore/index.js'
+} from '../../src/systems/metastore/index.js'
 
 /** What a hub tells. */
 export type HubEvent =

@@ -1,6 +1,6 @@
 /** The program of the library: packages as records, and what a reader may do with them. */
 import { join } from 'node:path'
-import { Database, NodeFileSystem } from '../../src/index.js'
+import { Database, NodeFileSystem } from '../../src/entries/index.js'
 import {
   applySchema,
   defineRecordType,
@@ -15,7 +15,7 @@ import {
   type RecordInput,
   type RecordTable,
   type Subscription,
-} from '../../src/repository/index.js'
+} from '../../src/systems/repository/index.js'
 import type { Note } from './journal.js'
 import type { Package } from './packages.js'
 

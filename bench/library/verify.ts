@@ -1,5 +1,5 @@
 /** Compares everything that is kept beside the records with what the records say. */
-import type { Blob } from '../../src/repository/index.js'
+import type { Blob } from '../../src/systems/repository/index.js'
 import type { Package } from './packages.js'
 import { field, idOf, indexNames, searchName, versionsMin, type Library } from './program.js'
 

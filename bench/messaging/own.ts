@@ -1,12 +1,12 @@
 /** Workloads that the peers do not have: transactions, invalid transactions, topics, TTL. */
-import { Database, MemoryFileSystem } from '../../src/index.js'
-import { MessagePublisher, MessagingService } from '../../src/messaging/index.js'
+import { Database, MemoryFileSystem } from '../../src/entries/index.js'
+import { MessagePublisher, MessagingService } from '../../src/systems/messaging/index.js'
 import {
   idsPerMillisecond,
   importTephraState,
   TransactionContext,
   TransactionManager,
-} from '../../src/transactions/index.js'
+} from '../../src/systems/transactions/index.js'
 import type { ResultRecord } from '../harness/record.js'
 import { measure, recordOf, type Measured } from './measure.js'
 

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadPeer } from '../engines/peers.js'
-import type { FetchOptions, Messaging } from '../../src/messaging/index.js'
+import type { FetchOptions, Messaging } from '../../src/systems/messaging/index.js'
 import { MessagingClient } from '../../src/server/index.js'
 import { openTopic, topic, type QueueDurability } from './topic.js'
 

@@ -1,7 +1,7 @@
 /** The topic that is measured. */
 import { join } from 'node:path'
-import { Database } from '../../src/index.js'
-import { MessagingService } from '../../src/messaging/index.js'
+import { Database } from '../../src/entries/index.js'
+import { MessagingService } from '../../src/systems/messaging/index.js'
 
 /** What an acknowledged publish survives: the end of the process, or the loss of power. */
 export type QueueDurability = 'buffered' | 'sync'

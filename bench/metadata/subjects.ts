@@ -2,7 +2,7 @@
 import { writeChained, type ChainedBatch } from '../engines/level-store.js'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 import {
   hasCode,
   MetadataErrorCode,
@@ -10,7 +10,7 @@ import {
   openMetadataStore,
   type CachingStore,
   type Stat,
-} from '../../src/metastore/pulsar/index.js'
+} from '../../src/systems/metastore/pulsar/index.js'
 import { ZooKeeperServer, zookeeperMissing } from './zookeeper-server.js'
 import { loadPeer, peerVersion } from '../engines/peers.js'
 import { childrenBySeek, MapSubject, PeerSubject, type PeerRecords } from './peers.js'

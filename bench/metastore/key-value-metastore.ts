@@ -18,7 +18,7 @@ import {
   type MetastoreItem,
   type MetastoreScannableTable,
   type Versioned,
-} from '../../src/metastore/index.js'
+} from '../../src/systems/metastore/index.js'
 
 /** Keys from `start` (inclusive) to `end` (exclusive), in pages. */
 export interface Pages {

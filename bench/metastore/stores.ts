@@ -1,8 +1,8 @@
 /** The stores that are measured: Cellar's, one in memory, and those over the peers. */
 import { writeChained, type ChainedBatch, type LevelOperation } from '../engines/level-store.js'
 import { join } from 'node:path'
-import { Database } from '../../src/index.js'
-import { CellarMetaStore, MemoryMetaStore, type MetaStore } from '../../src/metastore/index.js'
+import { Database } from '../../src/entries/index.js'
+import { CellarMetaStore, MemoryMetaStore, type MetaStore } from '../../src/systems/metastore/index.js'
 import { loadPeer, peerVersion } from '../engines/peers.js'
 import { KeyValueMetaStore, type KeyValue, type Pages } from './key-value-metastore.js'
 

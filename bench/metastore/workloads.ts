@@ -10,7 +10,7 @@ import {
   type MetaStore,
   type SubscriptionData,
   type Version,
-} from '../../src/metastore/index.js'
+} from '../../src/systems/metastore/index.js'
 import { observeProcess } from '../harness/process-counters.js'
 import type { Measurement, Tell } from '../harness/subject-process.js'
 

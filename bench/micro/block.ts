@@ -4,15 +4,15 @@
  * A call handles many entries, so multiply Benchmark.js's rate by the figure in the name.
  */
 import type Benchmark from 'benchmark'
-import { loadChecksums } from '../../src/codec/checksum.js'
-import { loadCodecs } from '../../src/codec/codec.js'
-import type { CodecName } from '../../src/codec/codec.js'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { BlockCache } from '../../src/sstable/block-cache.js'
-import { noDatabaseId } from '../../src/sstable/format.js'
-import { ReadCounters } from '../../src/sstable/read-counters.js'
-import { SsTableReader } from '../../src/sstable/reader.js'
-import { SsTableWriter } from '../../src/sstable/writer.js'
+import { loadChecksums } from '../../src/storage/codec/checksum.js'
+import { loadCodecs } from '../../src/storage/codec/codec.js'
+import type { CodecName } from '../../src/storage/codec/codec.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { BlockCache } from '../../src/storage/sstable/blocks/block-cache.js'
+import { noDatabaseId } from '../../src/storage/sstable/format.js'
+import { ReadCounters } from '../../src/storage/sstable/read-counters.js'
+import { SsTableReader } from '../../src/storage/sstable/reader.js'
+import { SsTableWriter } from '../../src/storage/sstable/writer.js'
 
 /** Entries of the table. */
 export const entryCount = 100_000

@@ -6,7 +6,7 @@
  */
 import type Benchmark from 'benchmark'
 import { Hash64, hashRange } from '../../src/base/hash.js'
-import { Filter, FilterBuilder } from '../../src/sstable/filter.js'
+import { Filter, FilterBuilder } from '../../src/storage/sstable/filter.js'
 
 /** Hashes that one call of a benchmark handles. */
 export const keysPerCall = 10_000

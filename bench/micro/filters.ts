@@ -9,14 +9,14 @@
  */
 import type Benchmark from 'benchmark'
 import assert from 'node:assert/strict'
-import { ColumnRangeFilter } from '../../src/filter/column-range-filters.js'
-import { ValueFilter } from '../../src/filter/compare-filters.js'
-import type { Filter } from '../../src/filter/filter.js'
-import { FuzzyRowFilter } from '../../src/filter/fuzzy-row-filter.js'
-import { MultiRowRangeFilter } from '../../src/filter/multi-row-range-filter.js'
-import { PrefixFilter } from '../../src/filter/row-filters.js'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { Database, type EmbeddedTable } from '../../src/index.js'
+import { ColumnRangeFilter } from '../../src/storage/filter/column-range-filters.js'
+import { ValueFilter } from '../../src/storage/filter/compare-filters.js'
+import type { Filter } from '../../src/storage/filter/filter.js'
+import { FuzzyRowFilter } from '../../src/storage/filter/fuzzy-row-filter.js'
+import { MultiRowRangeFilter } from '../../src/storage/filter/multi-row-range-filter.js'
+import { PrefixFilter } from '../../src/storage/filter/row-filters.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { Database, type EmbeddedTable } from '../../src/entries/index.js'
 
 /** Rows are `GGG-NNN`: a group and a number in it. */
 const groups = 100

@@ -10,7 +10,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { Database, type EmbeddedTable as Table } from '../../src/index.js'
+import { Database, type EmbeddedTable as Table } from '../../src/entries/index.js'
 
 /** Reads that one call of a workload makes. */
 export const readsPerCall = 100

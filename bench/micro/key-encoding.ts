@@ -3,14 +3,14 @@
  *
  * A call handles `cellsPerCall` cells, so multiply Benchmark.js's rate by it: the names say so.
  */
-import { Store } from '../../src/store/store.js'
+import { Store } from '../../src/storage/store/store.js'
 import { parseFamilyOptions } from '../../src/table/admin/schema.js'
 import type Benchmark from 'benchmark'
-import { writeEscaped } from '../../src/cell/cell-key.js'
-import { CellType } from '../../src/cell/cell-type.js'
-import { CellView } from '../../src/cell/cell-view.js'
-import type { Cursor } from '../../src/cursor/cursor.js'
-import { MutationBuffer, textBytes } from '../../src/engine/mutation-buffer.js'
+import { writeEscaped } from '../../src/storage/cell/cell-key.js'
+import { CellType } from '../../src/storage/cell/cell-type.js'
+import { CellView } from '../../src/storage/cell/cell-view.js'
+import type { Cursor } from '../../src/storage/cursor/cursor.js'
+import { MutationBuffer, textBytes } from '../../src/storage/engine/write/mutation-buffer.js'
 
 /** Cells that one call of a benchmark handles. */
 export const cellsPerCall = 1000

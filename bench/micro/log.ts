@@ -9,11 +9,11 @@ import type Benchmark from 'benchmark'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { NodeFileSystem } from '../../src/fs/node-fs.js'
-import { scanRecordsSync } from '../../src/record/record-scan.js'
-import { Log } from '../../src/wal/log.js'
+import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
+import { scanRecordsSync } from '../../src/storage/record/record-scan.js'
+import { Log } from '../../src/storage/wal/log.js'
 import { varintLength, writeVarint } from '../../src/base/varint.js'
-import { segmentName } from '../../src/wal/segment-name.js'
+import { segmentName } from '../../src/storage/wal/segment-name.js'
 
 /** Mutations that one call of a benchmark handles. */
 export const mutationsPerCall = 1000

@@ -7,8 +7,8 @@
 import type Benchmark from 'benchmark'
 import { lz4Compress, lz4CompressBound } from '../../native-free/lz4.js'
 import { lz4Decompress } from '../../native-free/lz4-decompress.js'
-import { loadCodecs } from '../../src/codec/codec.js'
-import { probeLz4Napi } from '../../src/codec/lz4.js'
+import { loadCodecs } from '../../src/storage/codec/codec.js'
+import { probeLz4Napi } from '../../src/storage/codec/lz4.js'
 
 /** Blocks that one call of a benchmark handles. */
 export const blocksPerCall = 32

@@ -4,8 +4,8 @@
  * A call handles `entriesPerCall` entries, so multiply Benchmark.js's rate by it: the names say so.
  */
 import type Benchmark from 'benchmark'
-import { FrozenEntriesCursor } from '../../src/memtable/frozen-entries.js'
-import { Memtable } from '../../src/memtable/memtable.js'
+import { FrozenEntriesCursor } from '../../src/storage/memtable/frozen-entries.js'
+import { Memtable } from '../../src/storage/memtable/memtable.js'
 
 /** Entries that one call of a benchmark handles. */
 export const entriesPerCall = 10_000

@@ -11,17 +11,17 @@ import {
   writeEscaped,
   writeKeySuffix,
   writeTerminator,
-} from '../../src/cell/cell-key.js'
-import { CellType } from '../../src/cell/cell-type.js'
-import { CellView } from '../../src/cell/cell-view.js'
-import type { CellHook } from '../../src/coprocessor/cell-hook.js'
-import { packTopics } from '../../src/messaging/pack.js'
-import { packPointers } from '../../src/transactions/pack-pointers.js'
-import type { PruneContext } from '../../src/messaging/prune-job/prune-context.js'
-import { createCellHook } from '../../src/messaging/prune-job/prune-hook.js'
-import { encodeMessageRow, encodePointer } from '../../src/messaging/rows.js'
-import type { TopicRecord } from '../../src/messaging/topic.js'
-import { emptyCursor } from '../../src/scan/entry-cursor.js'
+} from '../../src/storage/cell/cell-key.js'
+import { CellType } from '../../src/storage/cell/cell-type.js'
+import { CellView } from '../../src/storage/cell/cell-view.js'
+import type { CellHook } from '../../src/storage/coprocessor/cell-hook.js'
+import { packTopics } from '../../src/systems/messaging/store/pack.js'
+import { packPointers } from '../../src/systems/transactions/manager/pack-pointers.js'
+import type { PruneContext } from '../../src/systems/messaging/prune-job/prune-context.js'
+import { createCellHook } from '../../src/systems/messaging/prune-job/prune-hook.js'
+import { encodeMessageRow, encodePointer } from '../../src/systems/messaging/store/rows.js'
+import type { TopicRecord } from '../../src/systems/messaging/topics/topic.js'
+import { emptyCursor } from '../../src/storage/scan/entry-cursor.js'
 
 /** Cells that one call shows to the hook. */
 export const cellsPerCall = 10_000

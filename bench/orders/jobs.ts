@@ -8,7 +8,7 @@ import {
   runTransaction,
   TransactionalTable,
   TransactionPruningService,
-} from '../../src/transactions/index.js'
+} from '../../src/systems/transactions/index.js'
 import {
   countOrders,
   inactiveMilliseconds,

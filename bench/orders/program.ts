@@ -5,8 +5,8 @@
  * Orders have an amount in the family `f` and a status in `g`. Later orders cancel earlier ones by
  * deleting their rows, and everything is read by the names of its columns.
  */
-import { Database } from '../../src/index.js'
-import { MessageFetcher, MessagePublisher, MessagingService } from '../../src/messaging/index.js'
+import { Database } from '../../src/entries/index.js'
+import { MessageFetcher, MessagePublisher, MessagingService } from '../../src/systems/messaging/index.js'
 import {
   PruneState,
   runTransaction,
@@ -15,7 +15,7 @@ import {
   transactionProcessor,
   type TransactionalTable,
   type TransactionScope,
-} from '../../src/transactions/index.js'
+} from '../../src/systems/transactions/index.js'
 
 const topic = { namespace: 'shop', topic: 'orders' }
 /** The consumers; each has its own position and its own results. */

@@ -7,7 +7,7 @@ import {
   runTransaction,
   TransactionError,
   type TransactionScope,
-} from '../../src/transactions/index.js'
+} from '../../src/systems/transactions/index.js'
 import type { Shop } from './program.js'
 
 const byColumn = { conflictLevel: 'COLUMN' } as const

@@ -1,7 +1,7 @@
 /** Cellar's content repository, with the defaults; and what only this engine is asked for. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Database, NodeFileSystem } from '../../src/index.js'
+import { Database, NodeFileSystem } from '../../src/entries/index.js'
 import {
   EmbeddedSearch,
   FileBlobStore,
@@ -11,7 +11,7 @@ import {
   type Blob,
   type RecordTable,
   type StoredRecord,
-} from '../../src/repository/index.js'
+} from '../../src/systems/repository/index.js'
 import { idOf, type BenchDocument } from './documents.js'
 import type { OwnWorkload, Subject, SubjectEntry } from './subject.js'
 

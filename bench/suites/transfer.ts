@@ -8,7 +8,7 @@
  * MB are 10^6 bytes of keys and values, not compressed. Streams go through memory.
  */
 import { join } from 'node:path'
-import { BulkWriter, Database, type ExportOptions } from '../../src/index.js'
+import { BulkWriter, Database, type ExportOptions } from '../../src/entries/index.js'
 import { UsageError } from '../harness/options.js'
 import type { ResultRecord } from '../harness/record.js'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'

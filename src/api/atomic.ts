@@ -6,7 +6,7 @@
  * offers this for the rows of one region (MultiRowMutationEndpoint). Backends that declare
  * `atomicAcrossTables` offer it for all tables of a database.
  */
-import type { BytesLike } from '../cell/column-name.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
 import type { Check, DurabilityOption, Mutation } from './mutations.js'
 import type { Table } from './table.js'
 

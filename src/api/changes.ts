@@ -1,5 +1,5 @@
 /** The change feed: the mutations of a database in the order in which they were applied. */
-import type { Cell } from './result.js'
+import type { Cell } from './results/result.js'
 
 /** A cell that a mutation wrote: a put or a delete marker. */
 export interface ChangedCell extends Cell {

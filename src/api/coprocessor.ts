@@ -5,7 +5,7 @@
  * `Database.registerCoprocessor`, and end with the database. Modules are named in the schema of a
  * table (`coprocessors` of `TableOptions`), and loaded whenever the table is opened.
  */
-import type { CellHookReference, CreateCellHook } from '../coprocessor/cell-hook.js'
+import type { CellHookReference, CreateCellHook } from '../storage/coprocessor/cell-hook.js'
 import type { Observer } from './observer.js'
 import type { Scan } from './reads.js'
 import type { SyncTable, Table } from './index.js'

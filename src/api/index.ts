@@ -25,11 +25,11 @@ export { systemClock, type Clock } from '../base/clock.js'
 export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
 export { requirePackage } from '../base/load-package.js'
 export { bucketMicroseconds } from '../base/latency-histogram.js'
-export type { CellView } from '../cell/cell-view.js'
-export type { CellTypeName } from '../cell/cell-type.js'
-export type { BytesLike, ColumnName, ColumnParts } from '../cell/column-name.js'
-export type { Timestamp } from '../cell/timestamp.js'
-export { CellDecision } from '../coprocessor/cell-hook.js'
+export type { CellView } from '../storage/cell/cell-view.js'
+export type { CellTypeName } from '../storage/cell/cell-type.js'
+export type { BytesLike, ColumnName, ColumnParts } from '../storage/cell/column-name.js'
+export type { Timestamp } from '../storage/cell/timestamp.js'
+export { CellDecision } from '../storage/coprocessor/cell-hook.js'
 export type {
   CellHook,
   CellHookReference,
@@ -37,10 +37,10 @@ export type {
   CellReplacement,
   CreateCellHook,
   StoreJob,
-} from '../coprocessor/cell-hook.js'
-export type * from '../coprocessor/job-observer.js'
-export { CoprocessorPriority } from '../coprocessor/priority.js'
-export { FilterCode, type Filter, type RowCells } from '../filter/filter.js'
+} from '../storage/coprocessor/cell-hook.js'
+export type * from '../storage/coprocessor/job-observer.js'
+export { CoprocessorPriority } from '../storage/coprocessor/priority.js'
+export { FilterCode, type Filter, type RowCells } from '../storage/filter/filter.js'
 export type * from './atomic.js'
 export {
   checkDatabase,
@@ -55,8 +55,8 @@ export type * from './mutations.js'
 export type * from './observer.js'
 export type * from './reads.js'
 export { ResultScanner, SyncResultScanner } from './scanners.js'
-export { AsyncRows, type Told } from './async-rows.js'
-export { SyncRows, type SyncTold } from './sync-rows.js'
+export { AsyncRows, type Told } from './rows/async-rows.js'
+export { SyncRows, type SyncTold } from './rows/sync-rows.js'
 export {
   encodings,
   type Encoding,
@@ -64,11 +64,11 @@ export {
   type EncodingName,
   type EncodingOption,
   type ValueOf,
-} from './encodings.js'
-export { eachRow } from './each-row.js'
+} from './typed/encodings.js'
+export { eachRow } from './rows/each-row.js'
 export { ensureTable, openTable } from './ensure-table.js'
-export { readPage, type Page, type PageRows, type PageScan } from './pages.js'
-export { columnsOf } from './typed-rows.js'
+export { readPage, type Page, type PageRows, type PageScan } from './rows/pages.js'
+export { columnsOf } from './typed/typed-rows.js'
 export type {
   FamilyColumns,
   PropertyValue,
@@ -81,10 +81,10 @@ export type {
   TypedScanOptions,
   TypedTableOptions,
   TypedValues,
-} from './typed-rows.js'
-export { SyncTypedTable, typedTable, TypedTable } from './typed-table.js'
-export type { CellDisplay, Inspect, ResultDisplay } from './display.js'
-export { Result, type Cell, type ResultMarks } from './result.js'
-export type { ValuesByFamily } from './result-maps.js'
+} from './typed/typed-rows.js'
+export { SyncTypedTable, typedTable, TypedTable } from './typed/typed-table.js'
+export type { CellDisplay, Inspect, ResultDisplay } from './results/display.js'
+export { Result, type Cell, type ResultMarks } from './results/result.js'
+export type { ValuesByFamily } from './results/result-maps.js'
 export type * from './schema.js'
 export type * from './table.js'

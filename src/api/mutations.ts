@@ -6,12 +6,12 @@
  * or `bigint`, 0 to 2^63-1. The semantics are those of the HBase 2.6 client.
  */
 import type { CellarError } from '../base/errors.js'
-import type { CellTypeName } from '../cell/cell-type.js'
-import type { BytesLike, ColumnName } from '../cell/column-name.js'
-import type { Timestamp } from '../cell/timestamp.js'
-import type { Filter } from '../filter/filter.js'
+import type { CellTypeName } from '../storage/cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
+import type { Timestamp } from '../storage/cell/timestamp.js'
+import type { Filter } from '../storage/filter/filter.js'
 import type { Get, TimeRangeOption } from './reads.js'
-import type { Result } from './result.js'
+import type { Result } from './results/result.js'
 
 /** How durable a mutation is before it is acknowledged (HBase: Durability). */
 export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'

@@ -21,9 +21,9 @@
  * An observer may read and write through `context.table`, whose operations call observers again.
  * Writing between the check and the mutation of a checkAndMutate fails the operation.
  */
-import type { JobObserver } from '../coprocessor/job-observer.js'
-import type { Timestamp } from '../cell/timestamp.js'
-import type { Result } from './result.js'
+import type { JobObserver } from '../storage/coprocessor/job-observer.js'
+import type { Timestamp } from '../storage/cell/timestamp.js'
+import type { Result } from './results/result.js'
 import type {
   Append,
   Check,

@@ -1,7 +1,7 @@
 /** The reads of a table, as plain option objects: HBase's `Get` and `Scan`, and their scanners. */
-import type { BytesLike, ColumnName } from '../cell/column-name.js'
-import type { Timestamp } from '../cell/timestamp.js'
-import type { Filter } from '../filter/filter.js'
+import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
+import type { Timestamp } from '../storage/cell/timestamp.js'
+import type { Filter } from '../storage/filter/filter.js'
 
 /** The time range of a read: `[min, max)`, timestamps from `min` inclusive to `max` exclusive. */
 export type TimeRangeOption = readonly [min: Timestamp, max: Timestamp]

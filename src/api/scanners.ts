@@ -1,8 +1,8 @@
 /** The scanners of all backends: rows in order, with the standard iterator helpers. */
-import { AsyncRows } from './async-rows.js'
+import { AsyncRows } from './rows/async-rows.js'
 import type { ScanMetrics } from './reads.js'
-import type { Result } from './result.js'
-import { SyncRows } from './sync-rows.js'
+import type { Result } from './results/result.js'
+import { SyncRows } from './rows/sync-rows.js'
 
 /** Rows of a scan, one result at a time. */
 export abstract class ResultScanner extends AsyncRows<Result> {

@@ -1,6 +1,6 @@
 /** Schemas: the options of tables and column families (HBase: TableDescriptor and its families). */
-import type { PolicyName } from '../compaction/choice.js'
-import type { CompactionSetting } from '../compaction/setting.js'
+import type { PolicyName } from '../storage/compaction/choice.js'
+import type { CompactionSetting } from '../storage/compaction/setting.js'
 import type { TableCoprocessor } from './coprocessor.js'
 import type { DurabilityOption } from './mutations.js'
 

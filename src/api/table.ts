@@ -1,5 +1,5 @@
 /** A table: HBase's `Table` with promises, and the same operations without promises. */
-import type { BytesLike, ColumnName } from '../cell/column-name.js'
+import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type {
   Append,
   BatchCallback,
@@ -16,7 +16,7 @@ import type {
   RowMutations,
 } from './mutations.js'
 import type { Get, Scan } from './reads.js'
-import type { Result } from './result.js'
+import type { Result } from './results/result.js'
 import type { ResultScanner, SyncResultScanner } from './scanners.js'
 import type { TableDescription } from './schema.js'
 

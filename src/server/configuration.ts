@@ -6,16 +6,16 @@
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { OptionNames, type Database } from '../api/index.js'
-import type { MessagingOptions } from '../messaging/index.js'
+import type { MessagingOptions } from '../systems/messaging/index.js'
 import type {
   MaintenanceOptions,
   RepositoryOptions,
   SearchIndexesOptions,
   TextExtractionOptions,
-} from '../repository/index.js'
-import type { TransactionManagerOptions } from '../transactions/index.js'
-import { invalidArgument } from './http-errors.js'
-import type { MessagingRoutesOptions } from './messaging-routes.js'
+} from '../systems/repository/index.js'
+import type { TransactionManagerOptions } from '../systems/transactions/index.js'
+import { invalidArgument } from './http/http-errors.js'
+import type { MessagingRoutesOptions } from './messaging/messaging-routes.js'
 import type { ServerOptions } from './server-options.js'
 
 /** What `cellar serve` sets itself. */

@@ -1,5 +1,5 @@
 /** The figures of the engine on the page of the server: a system without routes. */
-import { requireFunction } from '../transactions/checks.js'
+import { requireFunction } from '../systems/transactions/checks.js'
 import { figuresText, type MonitoredDatabase } from '../metrics/index.js'
 import type { ServerSystem } from './server-system.js'
 import { finderOf } from './source.js'

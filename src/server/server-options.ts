@@ -1,8 +1,8 @@
 /** Options of the server, their defaults, and how they are checked. */
 import { isIPv4 } from 'node:net'
 import { checkArray, OptionNames, readArguments, shown } from '../api/index.js'
-import { checkToken, copyPrincipal, type Principal } from './access.js'
-import { invalidArgument } from './http-errors.js'
+import { checkToken, copyPrincipal, type Principal } from './http/access.js'
+import { invalidArgument } from './http/http-errors.js'
 
 /** Options of {@link CellarServer}. */
 export interface ServerOptions {

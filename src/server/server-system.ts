@@ -2,8 +2,8 @@
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkArray, checkFunction, checkMethods, checkObject, checkText } from '../api/index.js'
-import type { Principal } from './access.js'
-import type { RequestMemory } from './request-memory.js'
+import type { Principal } from './http/access.js'
+import type { RequestMemory } from './http/request-memory.js'
 
 /** What the server shares with its systems. */
 export interface ServerContext {

@@ -1,6 +1,6 @@
 /** Where the systems of a server find what they serve. */
 import { checkMethods } from '../api/index.js'
-import { withStatus } from './http-errors.js'
+import { withStatus } from './http/http-errors.js'
 
 /** An object, or what finds the object; undefined while another process leads. */
 export type Source<T extends object> = T | (() => T | undefined)

@@ -2,9 +2,9 @@
 import type { EventEmitter } from 'node:events'
 import { checkChoice } from '../base/arguments.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
-import type { SlowOperation } from '../engine/operation-times.js'
-import type { EngineEvents } from '../engine/reports.js'
-import type { Pressure } from '../engine/write-pacer.js'
+import type { SlowOperation } from '../storage/engine/write/operation-times.js'
+import type { EngineEvents } from '../storage/engine/reports.js'
+import type { Pressure } from '../storage/engine/write/write-pacer.js'
 
 /** Events of a database and their arguments. */
 export interface DatabaseEvents {

@@ -14,24 +14,24 @@ import {
 } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
 import { invalidArgument, type CellarError } from '../base/errors.js'
-import type { TableState } from '../engine/catalog.js'
-import { backUp, type BackupOptions, type BackupSummary } from '../engine/backup.js'
-import { Ddl } from '../engine/ddl.js'
-import type { Engine } from '../engine/engine.js'
-import { flushRecovered, openEngine } from '../engine/open-engine.js'
+import type { TableState } from '../storage/engine/catalog/catalog.js'
+import { backUp, type BackupOptions, type BackupSummary } from '../storage/engine/transfer/backup.js'
+import { Ddl } from '../storage/engine/catalog/ddl.js'
+import type { Engine } from '../storage/engine/engine.js'
+import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
 import {
   checkDirectory,
   checkFileSystem,
   checkRate,
   databaseOptionNames,
   type DatabaseOptions,
-} from '../engine/options.js'
-import { TimedOperation } from '../engine/operation-times.js'
-import type { Recovery } from '../engine/recovery.js'
-import { restoreBackup, type RestoreOptions } from '../engine/restore.js'
-import type { Pressure } from '../engine/write-pacer.js'
+} from '../storage/engine/options.js'
+import { TimedOperation } from '../storage/engine/write/operation-times.js'
+import type { Recovery } from '../storage/engine/open/recovery.js'
+import { restoreBackup, type RestoreOptions } from '../storage/engine/transfer/restore.js'
+import type { Pressure } from '../storage/engine/write/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
-import { inspectSymbol, type Inspect } from '../api/display.js'
+import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { Admin } from './admin.js'
 import { AtomicRequest, rowsOfAtomic, type AtomicTarget } from './calls/atomic-request.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'

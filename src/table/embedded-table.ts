@@ -4,14 +4,14 @@
  */
 import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
-import type { TableState } from '../engine/catalog.js'
-import type { Engine } from '../engine/engine.js'
-import { TimedOperation, type OperationTimes } from '../engine/operation-times.js'
+import type { TableState } from '../storage/engine/catalog/catalog.js'
+import type { Engine } from '../storage/engine/engine.js'
+import { TimedOperation, type OperationTimes } from '../storage/engine/write/operation-times.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { callEndpoint } from './observers/endpoints.js'
 import { ObservedOperations } from './observers/observed-operations.js'
 import type { ObserverChain } from './observers/observer-chain.js'
-import { inspectSymbol, type Inspect } from '../api/display.js'
+import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { describeTable } from './admin/schema.js'
 import { AsyncScanner, SyncScanner } from './reads/scanners.js'
 import { PlainOperations } from './operations/plain-operations.js'
@@ -25,7 +25,7 @@ import {
   type TableStep,
 } from './calls/table-calls.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../api/checks/lists.js'
-import type { Result } from '../api/result.js'
+import type { Result } from '../api/results/result.js'
 import type * as types from '../api/index.js'
 
 const getStep: ReadStep<types.Get, Result> = (operations, get, mode) => operations.get(get, mode)

@@ -3,7 +3,7 @@
  * file system that fails on demand. The public entry `cellardb/testing`.
  */
 export { ManualClock, type Clock } from '../base/clock.js'
-export { FaultyFileSystem } from '../fs/faulty-fs.js'
-export type { Fault, FaultyOperation, UnsyncedDroppingFileSystem } from '../fs/faulty-fs.js'
-export { MemoryFileSystem, type FileOperation } from '../fs/memory-fs.js'
-export { CrashPolicy, crashPolicies } from '../fs/power-cut.js'
+export { FaultyFileSystem } from '../storage/fs/faulty-fs.js'
+export type { Fault, FaultyOperation, UnsyncedDroppingFileSystem } from '../storage/fs/faulty-fs.js'
+export { MemoryFileSystem, type FileOperation } from '../storage/fs/memory-fs.js'
+export { CrashPolicy, crashPolicies } from '../storage/fs/power-cut.js'

@@ -1,4 +1,8 @@
-/** The demonstration of brokers ends well, and shows its owners before and after. */
+/**
+ * The demonstration of brokers ends well, and shows its owners before and after.
+ *
+ * @runs alone
+ */
 import { execFile } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'

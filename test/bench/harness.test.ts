@@ -1,6 +1,8 @@
 /**
  * The harness as a whole, on engines and suites that live beside this test: a wrong engine is
  * caught, an absent one is left out, the command line is checked. Peers need not be installed.
+ *
+ * @runs alone, campaign
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,8 @@
-/** The tables of README.md, docs/performance.md and the targets are what the results say. */
+/**
+ * The tables of README.md, docs/performance.md and the targets are what the results say.
+ *
+ * @runs alone
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

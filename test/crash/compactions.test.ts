@@ -4,10 +4,12 @@
  * image must show exactly what was there before, and nothing may be left over.
  *
  * CELLAR_SEED: the seed. CELLAR_CRASH_SEEDS: images of each place and random policy, default 2.
+ *
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../src/base/clock.js'
-import { crashPolicies } from '../../src/fs/power-cut.js'
+import { crashPolicies } from '../../src/storage/fs/power-cut.js'
 import {
   Database,
   MemoryFileSystem,
@@ -15,8 +17,8 @@ import {
   type EmbeddedTable,
   type FamilyOptions,
   type OpenOptions,
-} from '../../src/index.js'
-import { seed } from '../unit/version/fixtures.js'
+} from '../../src/entries/index.js'
+import { seed } from '../unit/storage/version/fixtures.js'
 import { generatorOf } from './recovery.js'
 import { lengthOf } from '../helpers/length.js'
 

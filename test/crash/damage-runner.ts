@@ -1,6 +1,6 @@
 /** Harms log and manifest of a database at every place and compares with the oracle. */
-import type { FileSystem } from '../../src/fs/types.js'
-import { Database, type CellarError, type OpenOptions } from '../../src/index.js'
+import type { FileSystem } from '../../src/storage/fs/types.js'
+import { Database, type CellarError, type OpenOptions } from '../../src/entries/index.js'
 import { withMembers } from '../helpers/planted.js'
 import { DamageOracle, type Harm, type Outcome, type Stop } from './damage-oracle.js'
 

@@ -2,9 +2,11 @@
  * One flipped bit of every byte, and every length, of log and manifest: after a clean close, a kill
  * and a stop of the machine. `npm run crash -- --kind damage` does every bit of many
  * databases on real files.
+ *
+ * @runs alone, campaign
  */
 import t from 'tap'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
 import type { Stop } from './damage-oracle.js'
 import { DamageTest, load, openLoaded } from './damage-runner.js'
 import { generatorOf } from './recovery.js'

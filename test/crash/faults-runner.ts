@@ -2,8 +2,8 @@
  * Runs histories on a file system whose n-th call fails, and checks that every failure is told
  * plainly, that reads go on, and that nothing acknowledged is lost.
  */
-import { FaultyFileSystem, type Fault } from '../../src/fs/faulty-fs.js'
-import { CellarError, ErrorCode, type Database, type DatabaseOptions } from '../../src/index.js'
+import { FaultyFileSystem, type Fault } from '../../src/storage/fs/faulty-fs.js'
+import { CellarError, ErrorCode, type Database, type DatabaseOptions } from '../../src/entries/index.js'
 import { Workload, type Operation } from './history.js'
 import { observe, unloggedTable } from './model.js'
 import { newFileSystem } from './power-cut-runner.js'

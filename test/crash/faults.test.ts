@@ -3,9 +3,11 @@
  *
  * CELLAR_FAULT_SECONDS: time for all scenarios, default 14; what does not fit is left out at random
  * and counted. CELLAR_SEED: the seed of that. The campaign leaves out nothing.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import { seed } from '../unit/version/fixtures.js'
+import { seed } from '../unit/storage/version/fixtures.js'
 import { faultKinds, faultScenarios, runWithFault } from './faults-runner.js'
 import type { FaultKind, FaultScenario } from './faults-runner.js'
 import { shuffle } from './power-cut-runner.js'

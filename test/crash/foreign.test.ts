@@ -1,9 +1,13 @@
-/** Files of another database that come into a database directory: refused, whatever they hold. */
+/**
+ * Files of another database that come into a database directory: refused, whatever they hold.
+ *
+ * @runs campaign
+ */
 import { copyFileSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { BulkWriter, CellarError, Database } from '../../src/index.js'
+import { BulkWriter, CellarError, Database } from '../../src/entries/index.js'
 
 const options = { executor: 'inline' as const, compactionEnabled: false }
 const families = { f: { mob: true, mobThreshold: 20 } }

@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { FaultyFileSystem } from '../../src/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { Database, type FileSystem } from '../../src/index.js'
+import { FaultyFileSystem } from '../../src/storage/fs/faulty-fs.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { Database, type FileSystem } from '../../src/entries/index.js'
 import { newFileSystem } from './power-cut-runner.js'
 
 const zero = (): number => 0

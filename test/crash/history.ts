@@ -6,9 +6,9 @@
  * matters. A list of puts counts as one change for each put, as its puts are independent.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import { Database } from '../../src/index.js'
-import type { DatabaseOptions, FamilyOptions, FileSystem } from '../../src/index.js'
-import type { Put, Snapshot } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
+import type { DatabaseOptions, FamilyOptions, FileSystem } from '../../src/entries/index.js'
+import type { Put, Snapshot } from '../../src/entries/index.js'
 import { counterQualifier, Model, showValue, unloggedTable, valueOf } from './model.js'
 
 /** A durability that acknowledges something. */

@@ -3,7 +3,7 @@
  * `writer number` to standard output for each acknowledged operation.
  */
 import { writeSync } from 'node:fs'
-import { Database, type EmbeddedTable } from '../../src/index.js'
+import { Database, type EmbeddedTable } from '../../src/entries/index.js'
 import {
   lastOf,
   otherTableOf,

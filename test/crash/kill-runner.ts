@@ -4,7 +4,7 @@ import { closeSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 import {
   lastOf,
   otherTableOf,

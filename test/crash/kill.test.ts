@@ -2,9 +2,11 @@
  * SIGKILL at random moments, on real files and with worker threads.
  *
  * CELLAR_KILL_ROUNDS: kills, default 50. CELLAR_SEED: the seed.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import { seed } from '../unit/version/fixtures.js'
+import { seed } from '../unit/storage/version/fixtures.js'
 import { KillTest } from './kill-runner.js'
 import { generatorOf } from './recovery.js'
 import { lengthOf } from '../helpers/length.js'

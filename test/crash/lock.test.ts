@@ -1,4 +1,8 @@
-/** One opener at a time; foreign and damaged directories are told plainly and left alone. */
+/**
+ * One opener at a time; foreign and damaged directories are told plainly and left alone.
+ *
+ * @runs campaign
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
@@ -16,15 +20,15 @@ import { tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
-import { loadChecksums, placeSeed, xxh64 } from '../../src/codec/checksum.js'
-import { FaultyFileSystem } from '../../src/fs/faulty-fs.js'
-import { NodeFileSystem } from '../../src/fs/node-fs.js'
-import { CellarError, Database } from '../../src/index.js'
-import { fileHeaderBytes } from '../../src/record/format.js'
+import { loadChecksums, placeSeed, xxh64 } from '../../src/storage/codec/checksum.js'
+import { FaultyFileSystem } from '../../src/storage/fs/faulty-fs.js'
+import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
+import { CellarError, Database } from '../../src/entries/index.js'
+import { fileHeaderBytes } from '../../src/storage/record/format.js'
 import { newFileSystem } from './power-cut-runner.js'
 import { childEnvironment } from '../helpers/child-environment.js'
 
-const indexUrl = new URL('../../src/index.js', import.meta.url).href
+const indexUrl = new URL('../../src/entries/index.js', import.meta.url).href
 
 function newDirectory(t: Test): string {
   const home = mkdtempSync(join(tmpdir(), 'cellar-lock-'))

@@ -7,7 +7,7 @@
  * again; `scans` has 30 scans open meanwhile, half of them synchronous.
  */
 import { seededRandom } from '../../src/base/random.js'
-import { Database, type EmbeddedTable } from '../../src/index.js'
+import { Database, type EmbeddedTable } from '../../src/entries/index.js'
 
 const [mode, directory, dataText, budgetText] = process.argv.slice(2)
 const mebibyte = 1024 * 1024

@@ -3,6 +3,8 @@
  *
  * CELLAR_MEMORY_MIB: the budget of the memtables, default 8, 4 in the short form.
  * Ten times as much is loaded.
+ *
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { heapMib, judgeMixed, loadMemory, threadMib, threads } from './memory-runner.js'

@@ -3,15 +3,17 @@
  * out twice, no row is torn.
  *
  * CELLAR_KILL_ROUNDS: kills, default 10. CELLAR_SEED: the seed of the moments.
+ *
+ * @runs campaign
  */
 import { spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { Database } from '../../src/index.js'
-import { CellarMetaStore } from '../../src/metastore/index.js'
-import { seed } from '../unit/version/fixtures.js'
+import { Database } from '../../src/entries/index.js'
+import { CellarMetaStore } from '../../src/systems/metastore/index.js'
+import { seed } from '../unit/storage/version/fixtures.js'
 import { noteOf, tableName, type Note } from './metastore-plan.js'
 import { generatorOf } from './recovery.js'
 import { lengthOf } from '../helpers/length.js'

@@ -3,7 +3,7 @@
  * newest value of each column. Values carry the number of the operation that wrote them.
  */
 import { createHash } from 'node:crypto'
-import type { Database } from '../../src/index.js'
+import type { Database } from '../../src/entries/index.js'
 
 /** Column whose values are counters. */
 export const counterQualifier = 'count'

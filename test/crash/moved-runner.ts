@@ -5,7 +5,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Database, type CellarError } from '../../src/index.js'
+import { Database, type CellarError } from '../../src/entries/index.js'
 
 const rowCount = 60
 const families = { f: {}, g: { mob: true, mobThreshold: 100 } }

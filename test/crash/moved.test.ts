@@ -1,12 +1,16 @@
-/** A database whose directory is moved while open, and a second one at its old path. */
+/**
+ * A database whose directory is moved while open, and a second one at its old path.
+ *
+ * @runs campaign
+ */
 import { mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Database } from '../../src/index.js'
-import { lockDirectory, type NodeDirectoryLock } from '../../src/fs/lock.js'
-import { NodeFileSystem } from '../../src/fs/node-fs.js'
-import { hasPool } from '../../src/job/worker-executor.js'
+import { Database } from '../../src/entries/index.js'
+import { lockDirectory, type NodeDirectoryLock } from '../../src/storage/fs/lock.js'
+import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
+import { hasPool } from '../../src/storage/job/threads/worker-executor.js'
 
 const linuxOnly =
   process.platform === 'linux' ? false : 'a moved directory is followed on Linux only'

@@ -2,9 +2,9 @@
  * Runs histories on the memory file system, takes the images that a power cut could leave before
  * every operation of the file system, and recovers them.
  */
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { crashPolicies, type CrashPolicy } from '../../src/fs/power-cut.js'
-import { Database } from '../../src/index.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { crashPolicies, type CrashPolicy } from '../../src/storage/fs/power-cut.js'
+import { Database } from '../../src/entries/index.js'
 import { Workload } from './history.js'
 import { Model, observe } from './model.js'
 import {

@@ -4,9 +4,11 @@
  * CELLAR_SEED: the seed. CELLAR_CRASH_SECONDS: time for each of the three parts, default 5; what
  * does not fit is left out at random and counted. CELLAR_CRASH_SEEDS: images of each place and
  * random policy, default 3.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import { seed } from '../unit/version/fixtures.js'
+import { seed } from '../unit/storage/version/fixtures.js'
 import {
   ImageJudge,
   photographRecovery,

@@ -4,12 +4,12 @@
  */
 import { createHash } from 'node:crypto'
 import { ManualClock } from '../../src/base/clock.js'
-import { Database } from '../../src/index.js'
-import type { FileSystem } from '../../src/index.js'
-import { closingStatementName } from '../../src/version/closing-statement.js'
-import { inspectDirectorySync } from '../../src/version/open-directory.js'
-import { parseSegmentName } from '../../src/wal/segment-name.js'
-import { randomFrom } from '../unit/version/fixtures.js'
+import { Database } from '../../src/entries/index.js'
+import type { FileSystem } from '../../src/entries/index.js'
+import { closingStatementName } from '../../src/storage/version/closing-statement.js'
+import { inspectDirectorySync } from '../../src/storage/version/open-directory.js'
+import { parseSegmentName } from '../../src/storage/wal/segment-name.js'
+import { randomFrom } from '../unit/storage/version/fixtures.js'
 import type { Progress, Workload } from './history.js'
 import { observe, type ObservedState } from './model.js'
 

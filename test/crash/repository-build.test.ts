@@ -2,11 +2,13 @@
  * The build of an index that ends at any stage: before its ranges are known, while the documents
  * are removed, in the middle of ranges, and when only its end is missing. The next open goes on
  * from the checkpoints while writes go on, and the documents are those of an undisturbed build.
+ *
+ * @runs campaign
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../src/base/clock.js'
-import { crashPolicies } from '../../src/fs/power-cut.js'
-import { Database, MemoryFileSystem } from '../../src/index.js'
+import { crashPolicies } from '../../src/storage/fs/power-cut.js'
+import { Database, MemoryFileSystem } from '../../src/entries/index.js'
 import {
   EmbeddedSearch,
   Link,
@@ -16,9 +18,9 @@ import {
   type IndexConfiguration,
   type RecordTable,
   type SearchIndex,
-} from '../../src/repository/index.js'
+} from '../../src/systems/repository/index.js'
 import { lengthOf } from '../helpers/length.js'
-import { randomFrom, seed } from '../unit/version/fixtures.js'
+import { randomFrom, seed } from '../unit/storage/version/fixtures.js'
 
 const recordCount = lengthOf('CELLAR_REPOSITORY_BUILD_RECORDS', 80, 1500)
 const configuration: IndexConfiguration = {

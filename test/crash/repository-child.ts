@@ -4,8 +4,8 @@
  */
 import { writeSync } from 'node:fs'
 import { join } from 'node:path'
-import { Database, NodeFileSystem } from '../../src/index.js'
-import { FileBlobStore, Link, RepositoryManager } from '../../src/repository/index.js'
+import { Database, NodeFileSystem } from '../../src/entries/index.js'
+import { FileBlobStore, Link, RepositoryManager } from '../../src/systems/repository/index.js'
 
 const records = 8
 const writers = 4

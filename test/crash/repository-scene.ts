@@ -4,7 +4,7 @@
  * a row that leads to its bytes; no event is lost; nothing stays reserved.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import { Database, type MemoryFileSystem } from '../../src/index.js'
+import { Database, type MemoryFileSystem } from '../../src/entries/index.js'
 import {
   FileBlobStore,
   Link,
@@ -13,8 +13,8 @@ import {
   type Blob,
   type RecordTable,
   type Subscription,
-} from '../../src/repository/index.js'
-import type { FileSystem } from '../../src/fs/types.js'
+} from '../../src/systems/repository/index.js'
+import type { FileSystem } from '../../src/storage/fs/types.js'
 
 /** The record that the steps write. */
 export const id = 'USER.a'

@@ -2,18 +2,20 @@
  * Power cuts and failing calls at every step of writes of records with blobs, unique values, links
  * and field indexes: all of it is there together or not at all (repository-scene.ts). And a process
  * that is killed.
+ *
+ * @runs campaign
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { FaultyFileSystem, type Fault } from '../../src/fs/faulty-fs.js'
-import { crashPolicies } from '../../src/fs/power-cut.js'
-import { Database, MemoryFileSystem, NodeFileSystem } from '../../src/index.js'
-import { FileBlobStore, RepositoryManager, type Blob } from '../../src/repository/index.js'
+import { FaultyFileSystem, type Fault } from '../../src/storage/fs/faulty-fs.js'
+import { crashPolicies } from '../../src/storage/fs/power-cut.js'
+import { Database, MemoryFileSystem, NodeFileSystem } from '../../src/entries/index.js'
+import { FileBlobStore, RepositoryManager, type Blob } from '../../src/systems/repository/index.js'
 import { childEnvironment } from '../helpers/child-environment.js'
 import { lengthOf } from '../helpers/length.js'
-import { randomFrom, seed } from '../unit/version/fixtures.js'
+import { randomFrom, seed } from '../unit/storage/version/fixtures.js'
 import { act, closeScene, judge, openScene, prepareScene } from './repository-scene.js'
 
 void t.test('a power cut at any step leaves all of a write or nothing', async (t) => {

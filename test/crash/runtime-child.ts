@@ -7,7 +7,7 @@
  * and says `closed`.
  */
 import { createInterface } from 'node:readline'
-import { CellarError, Database } from '../../src/index.js'
+import { CellarError, Database } from '../../src/entries/index.js'
 
 async function main(directory: string, mark: string): Promise<void> {
   let database: Database

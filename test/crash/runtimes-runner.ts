@@ -11,7 +11,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { createInterface, type Interface } from 'node:readline'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 
 const program = new URL('./runtime-child.js', import.meta.url).pathname
 

@@ -1,4 +1,8 @@
-/** Several runtimes on one directory; see runtimes-runner.ts for how to name others. */
+/**
+ * Several runtimes on one directory; see runtimes-runner.ts for how to name others.
+ *
+ * @runs alone, campaign
+ */
 import t from 'tap'
 import { generatorOf } from './recovery.js'
 import { containedRuntime, otherRuntimes, RuntimesTest, thisRuntime } from './runtimes-runner.js'

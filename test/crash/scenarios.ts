@@ -1,5 +1,5 @@
 /** Small histories in which every part of the write path is interrupted. */
-import type { DatabaseOptions } from '../../src/index.js'
+import type { DatabaseOptions } from '../../src/entries/index.js'
 import type { Logged, Operation, Workload } from './history.js'
 import { unloggedTable } from './model.js'
 
@@ -251,7 +251,7 @@ export const scenarios: readonly Scenario[] = [
       put('b', 'r9', 'SYNC_WAL'),
     ],
   },
-  // A manifest that is replaced is cut at every operation by test/unit/version/power-cut.test.ts;
+  // A manifest that is replaced is cut at every operation by test/unit/storage/version/power-cut.test.ts;
   // here it takes hundreds of families, and each image is slow to open.
   {
     name: 'a snapshot is held over flushes',

@@ -1,11 +1,13 @@
 /**
  * Mutations that are not in the log and span families: after a crash at any step of a flush each
  * of them is there whole or not at all.
+ *
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../helpers/crash-steps.js'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { Database, type FileSystem } from '../../src/index.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { Database, type FileSystem } from '../../src/entries/index.js'
 
 const families = { f: {}, g: {}, h: {} } as const
 const unlogged = { durability: 'SKIP_WAL' } as const

@@ -1,13 +1,15 @@
 /**
  * Worker threads that are terminated while they flush or compact: the job is tried again, nothing
  * is lost, no file is left over, and the main thread goes on.
+ *
+ * @runs campaign
  */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { readdirSync } from 'node:fs'
 import type { Worker } from 'node:worker_threads'
 import t from 'tap'
-import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/index.js'
-import { hasPool } from '../../src/job/worker-executor.js'
+import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/entries/index.js'
+import { hasPool } from '../../src/storage/job/threads/worker-executor.js'
 import { lengthOf } from '../helpers/length.js'
 
 /** Why nothing here can run, if so. */

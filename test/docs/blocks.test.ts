@@ -2,6 +2,8 @@
  * Every TypeScript block of README.md and docs/, and every file of docs/examples/, is a program
  * that compiles under strict against the
  * built package, runs to its end, and prints the lines that it says it prints.
+ *
+ * @runs alone
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

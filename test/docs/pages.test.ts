@@ -1,4 +1,8 @@
-/** The documents lead somewhere: links resolve inside the package, tables are as generated. */
+/**
+ * The documents lead somewhere: links resolve inside the package, tables are as generated.
+ *
+ * @runs alone
+ */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import t from 'tap'

@@ -1,6 +1,8 @@
 /**
  * The tasks of docs/guide.md with other stores: programs that run where the peers of the benchmarks
  * are installed, and the table of their lines.
+ *
+ * @runs alone
  */
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -3,7 +3,7 @@
  * with what every later version of the code reads.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/index.js'
+import { Database, type DatabaseOptions, type EmbeddedTable } from '../../src/entries/index.js'
 
 /** Options that make the files independent of machine and time. */
 export function goldenOptions(): DatabaseOptions {

@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../src/index.js'
+import { Database } from '../../src/entries/index.js'
 import { describe, goldenOptions, writeGolden } from './golden-content.js'
 
 const golden = 'test/format/golden'

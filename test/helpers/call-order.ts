@@ -2,7 +2,7 @@
  * A random mix of mutating calls from buffers that are used again and again, under pressure: every
  * call must count with the bytes that it was given, and those of one row in the order of the calls.
  */
-import type { Database, EmbeddedTable, Result } from '../../src/index.js'
+import type { Database, EmbeddedTable, Result } from '../../src/entries/index.js'
 
 const rowBytes = 12
 

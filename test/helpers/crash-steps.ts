@@ -6,11 +6,11 @@
  * acknowledged; it returns a complaint or nothing.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import { FaultyFileSystem } from '../../src/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { crashPolicies } from '../../src/fs/power-cut.js'
-import { Database, type DatabaseOptions, type FileSystem } from '../../src/index.js'
-import { randomFrom, seed } from '../unit/version/fixtures.js'
+import { FaultyFileSystem } from '../../src/storage/fs/faulty-fs.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { crashPolicies } from '../../src/storage/fs/power-cut.js'
+import { Database, type DatabaseOptions, type FileSystem } from '../../src/entries/index.js'
+import { randomFrom, seed } from '../unit/storage/version/fixtures.js'
 
 /** Says what is wrong with a database that was found; undefined = nothing. */
 export type Judge = (

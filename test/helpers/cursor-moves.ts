@@ -1,6 +1,6 @@
 /** Counts the moves of cursors over memtables and files, in place of the time that reads take. */
-import { MemtableCursor } from '../../src/memtable/memtable-cursor.js'
-import { SsTableCursor } from '../../src/sstable/cursor.js'
+import { MemtableCursor } from '../../src/storage/memtable/memtable-cursor.js'
+import { SsTableCursor } from '../../src/storage/sstable/cursor.js'
 
 type Move = (...values: unknown[]) => unknown
 

@@ -6,7 +6,7 @@ import {
   type Result,
   type ScanMetrics,
 } from '../../src/api/index.js'
-import type { Database } from '../../src/index.js'
+import type { Database } from '../../src/entries/index.js'
 import { withMembers } from './planted.js'
 
 type Table = ReturnType<Database['table']>

@@ -1,7 +1,7 @@
 /** Databases that were closed or whose process was killed, and harm done to their files. */
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import type { FileSystem } from '../../src/fs/types.js'
-import { Database, type OpenOptions } from '../../src/index.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import type { FileSystem } from '../../src/storage/fs/types.js'
+import { Database, type OpenOptions } from '../../src/entries/index.js'
 
 export type Table = ReturnType<Database['table']>
 

@@ -1,5 +1,5 @@
 /** A clock with timers that tests move by hand. */
-import type { LeaseClock } from '../../src/metastore/index.js'
+import type { LeaseClock } from '../../src/systems/metastore/index.js'
 
 interface Timer {
   readonly at: number

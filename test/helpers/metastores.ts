@@ -19,7 +19,7 @@ import {
   type Value,
   type Version,
   type Versioned,
-} from '../../src/metastore/index.js'
+} from '../../src/systems/metastore/index.js'
 import { TestDatabase } from './test-database.js'
 
 /** Several store objects over the same data. */

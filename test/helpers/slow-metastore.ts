@@ -12,7 +12,7 @@ import type {
   Value,
   Version,
   Versioned,
-} from '../../src/metastore/index.js'
+} from '../../src/systems/metastore/index.js'
 import { guardedTable } from './metastores.js'
 
 /** A place at which a call stands. */

@@ -4,9 +4,9 @@
  */
 import { ManualClock } from '../../src/base/clock.js'
 import { checkInvariants } from '../../src/base/invariants.js'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import type { FileSystem } from '../../src/fs/types.js'
-import { Database, type OpenOptions } from '../../src/index.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import type { FileSystem } from '../../src/storage/fs/types.js'
+import { Database, type OpenOptions } from '../../src/entries/index.js'
 
 // Every test with such a database also checks the contracts of the engine's parts.
 checkInvariants(true)

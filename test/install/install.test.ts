@@ -4,6 +4,8 @@
  *
  * Needs the registry, downloads some 300 MB and takes minutes, so it runs where
  * `CELLAR_INSTALL_TEST=1` asks for it, as `.ci/run` does.
+ *
+ * @runs alone
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -2,7 +2,7 @@
 import fc from 'fast-check'
 import { ManualClock } from '../../src/base/clock.js'
 import { CellarError } from '../../src/base/errors.js'
-import type { FileSystem } from '../../src/fs/types.js'
+import type { FileSystem } from '../../src/storage/fs/types.js'
 import type { Result } from '../../src/api/index.js'
 import type { Scan, Snapshot } from '../../src/api/index.js'
 import {

@@ -3,8 +3,8 @@
  * language for the engine, and evaluated plainly for the model.
  */
 import fc from 'fast-check'
-import { parseFilter } from '../../src/filter/parse-filter.js'
-import type { Filter } from '../../src/filter/filter.js'
+import { parseFilter } from '../../src/storage/filter/parse/parse-filter.js'
+import type { Filter } from '../../src/storage/filter/filter.js'
 import { binary, type PlainCell } from '../helpers/plain-cells.js'
 
 const operators = ['<', '<=', '=', '!=', '>', '>='] as const

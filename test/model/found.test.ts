@@ -1,6 +1,6 @@
 /** Short lists of operations that once told the engine from the model. */
 import t from 'tap'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
 import { compare } from './comparison.js'
 import { startTime, type Operation } from './operations.js'
 

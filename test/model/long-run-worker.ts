@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { parentPort, workerData } from 'node:worker_threads'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
 import { compare, type Setup } from './comparison.js'
 import { operationsOn } from './operations.js'
 

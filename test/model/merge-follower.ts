@@ -2,7 +2,7 @@
  * Carries out on the model the compactions that the engine has chosen: an observer notes which
  * files were merged, and those are the runs of the model that were made in the same order.
  */
-import type { Observer } from '../../src/index.js'
+import type { Observer } from '../../src/entries/index.js'
 import type { ReferenceModel } from './reference/reference-model.js'
 import type { ReferenceTable } from './reference/reference-table.js'
 

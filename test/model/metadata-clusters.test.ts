@@ -5,14 +5,14 @@
  * CELLAR_SEED: the first seed. CELLAR_CLUSTER_HISTORIES: how many.
  */
 import t from 'tap'
-import { openMemoryDatabase } from '../../src/memory.js'
+import { openMemoryDatabase } from '../../src/entries/memory.js'
 import {
   MetadataErrorCode,
   metadataStoreOf,
   type MetadataEvent,
   type MetadataEventSynchronizer,
-} from '../../src/metastore-pulsar.js'
-import { SynchronizedMetadataStore } from '../../src/metastore/pulsar/synchronized-store.js'
+} from '../../src/entries/metastore-pulsar.js'
+import { SynchronizedMetadataStore } from '../../src/systems/metastore/pulsar/clusters/synchronized-store.js'
 import { lengthOf } from '../helpers/length.js'
 import { ManualTimer } from '../helpers/manual-timer.js'
 

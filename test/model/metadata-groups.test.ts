@@ -6,13 +6,13 @@
  * CELLAR_SEED: the first seed. CELLAR_GROUP_HISTORIES: how many.
  */
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../src/index.js'
+import { Database, MemoryFileSystem } from '../../src/entries/index.js'
 import {
   metadataStoreOf,
   type BatchOperation,
   type CellarMetadataStore,
-} from '../../src/metastore/pulsar/index.js'
-import { coreOf } from '../../src/metastore/pulsar/store-core.js'
+} from '../../src/systems/metastore/pulsar/index.js'
+import { coreOf } from '../../src/systems/metastore/pulsar/store/store-core.js'
 import { lengthOf } from '../helpers/length.js'
 
 function randomOf(seed: number): (below: number) => number {

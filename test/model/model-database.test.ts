@@ -1,4 +1,8 @@
-/** The model as a database: tables, atomic batches, snapshots, changes, capabilities. */
+/**
+ * The model as a database: tables, atomic batches, snapshots, changes, capabilities.
+ *
+ * @runs alone
+ */
 import t from 'tap'
 import { ManualClock } from '../../src/base/clock.js'
 import { CellarError } from '../../src/api/index.js'

@@ -3,11 +3,13 @@
  * operations the same full scans in all directions. fast-check shrinks what fails.
  *
  * CELLAR_SEED repeats a run; CELLAR_MODEL_RUNS sets how many lists of operations are tried.
+ *
+ * @runs alone
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { MemoryFileSystem } from '../../src/fs/memory-fs.js'
-import { NodeFileSystem } from '../../src/fs/node-fs.js'
+import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
 import { compare, type Setup } from './comparison.js'
 import { familyOptions, operationsOn } from './operations.js'
 import { lengthOf } from '../helpers/length.js'

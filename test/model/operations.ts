@@ -3,7 +3,7 @@
  * and time ranges collide all the time.
  */
 import fc from 'fast-check'
-import type { Timestamp } from '../../src/cell/timestamp.js'
+import type { Timestamp } from '../../src/storage/cell/timestamp.js'
 import type {
   Append,
   Check,

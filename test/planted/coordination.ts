@@ -1,114 +1,114 @@
 /** Faults of locks, elections and the adapter to ZooKeeper. */
 import type { PlantedFault } from './planted-fault.js'
 
-const fences = ['test/unit/metastore/coordination/fences.test.ts']
-const elections = ['test/unit/metastore/coordination/elections.test.ts']
+const fences = ['test/unit/systems/metastore/coordination/fences.test.ts']
+const elections = ['test/unit/systems/metastore/coordination/elections.test.ts']
 
-const fake = ['test/unit/metastore/pulsar/zookeeper-fake.test.ts']
+const fake = ['test/unit/systems/metastore/pulsar/zookeeper-fake.test.ts']
 
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
     name: 'an update of a lock writes whatever record is there',
-    file: 'src/metastore/coordination/resource-lock.ts',
+    file: 'src/systems/metastore/coordination/resource-lock.ts',
     find: 'this.#stat = await this.#put(content, this.#expectation())',
     replace: 'this.#stat = await this.#put(content, undefined as never)',
     tests: fences,
   },
   {
     name: 'a release deletes the record of the successor',
-    file: 'src/metastore/coordination/resource-lock.ts',
+    file: 'src/systems/metastore/coordination/resource-lock.ts',
     find: 'await this.#parts.store.delete(this.path, this.#expectation())',
     replace: 'await this.#parts.store.delete(this.path)',
     tests: fences,
   },
   {
     name: 'a leader that closes deletes the record of the next one',
-    file: 'src/metastore/coordination/leader-election.ts',
+    file: 'src/systems/metastore/coordination/leader-election.ts',
     find: 'await this.#store.delete(this.path, { creationSequence: stat.creationSequence })',
     replace: 'await this.#store.delete(this.path)',
     tests: fences,
   },
   {
     name: 'an expectation of a creation is one of the last write',
-    file: 'src/metastore/pulsar/planner.ts',
+    file: 'src/systems/metastore/pulsar/store/planner.ts',
     find: 'const found = isCreation ? record.creationSequence : record.sequence',
     replace: 'const found = record.sequence',
     tests: fences,
   },
   {
     name: 'a lock in doubt goes on writing',
-    file: 'src/metastore/coordination/resource-lock.ts',
+    file: 'src/systems/metastore/coordination/resource-lock.ts',
     find: 'if (this.#isSuspect) throw new IllegalStateError(',
     replace: 'if (this.#isSuspect && this.#ended) throw new IllegalStateError(',
     tests: fences,
   },
   {
     name: 'a recognised owner takes the lock of a session that lives',
-    file: 'src/metastore/coordination/resource-lock.ts',
+    file: 'src/systems/metastore/coordination/resource-lock.ts',
     find: 'if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)',
     replace: '',
     tests: fences,
   },
   {
     name: 'the record of an acquire in doubt stays',
-    file: 'src/metastore/coordination/lock-manager.ts',
+    file: 'src/systems/metastore/coordination/lock-manager.ts',
     find: 'if (isInDoubt(error)) void this.#withdraw(path)',
     replace: '',
     tests: fences,
   },
   {
     name: 'two elections of one handle and path both take part',
-    file: 'src/metastore/coordination/leader-election.ts',
+    file: 'src/systems/metastore/coordination/leader-election.ts',
     find: 'if (all.has(this.path)) {',
     replace: 'if (all.size < 0) {',
     tests: elections,
   },
   {
     name: 'a session of ZooKeeper is given up while the server is away',
-    file: 'src/metastore/pulsar/zookeeper/client.ts',
+    file: 'src/systems/metastore/pulsar/zookeeper/client.ts',
     find: 'this.#isLost = true\n    this.#listener',
     replace: 'this.#isLost = true\n    this.#sessionId = 0n\n    this.#listener',
     tests: fake,
   },
   {
     name: 'the creation is not compared on ZooKeeper',
-    file: 'src/metastore/pulsar/zookeeper/nodes.ts',
+    file: 'src/systems/metastore/pulsar/zookeeper/nodes.ts',
     find: 'if (found.czxid === wanted) return',
     replace: 'if (found.czxid > 0) return',
     tests: fake,
   },
   {
     name: 'the deletions of a session of ZooKeeper are told before its loss',
-    file: 'src/metastore/pulsar/zookeeper/zk-store.ts',
+    file: 'src/systems/metastore/pulsar/zookeeper/zk-store.ts',
     find: 'else if (endsOwn) {',
     replace: 'else if (endsOwn && this.#isLost) {',
     tests: fake,
   },
   {
     name: 'locks are not looked at when the session comes back',
-    file: 'src/metastore/coordination/lock-manager.ts',
+    file: 'src/systems/metastore/coordination/lock-manager.ts',
     find: "else if (event === 'SessionReestablished' || lock.mustRevalidate || lock.isSuspect) {",
     replace: 'else if (lock.mustRevalidate) {',
     tests: fences,
   },
   {
     name: 'a loss during the look at a lock is forgotten',
-    file: 'src/metastore/coordination/resource-lock.ts',
+    file: 'src/systems/metastore/coordination/resource-lock.ts',
     find: 'if (losses === this.#losses) this.#isSuspect = false',
     replace: 'if (losses >= 0) this.#isSuspect = false',
     tests: fences,
   },
   {
     name: 'a loss during an election is forgotten',
-    file: 'src/metastore/coordination/leader-election.ts',
+    file: 'src/systems/metastore/coordination/leader-election.ts',
     find: 'if (losses === this.#losses) this.#isSuspect = false',
     replace: 'if (losses >= 0) this.#isSuspect = false',
     tests: fences,
   },
   {
     name: 'a leader is believed after a reconnection',
-    file: 'src/metastore/coordination/leader-election.ts',
+    file: 'src/systems/metastore/coordination/leader-election.ts',
     find: 'else this.#electAgain()',
     replace: 'else this.#isSuspect = false',
     tests: elections,

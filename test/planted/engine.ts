@@ -2,18 +2,18 @@
 import type { PlantedFault } from './planted-fault.js'
 
 const atomic = ['test/unit/table/atomic-safety.test.ts']
-const backups = ['test/unit/engine/backup-safety.test.ts']
-const feeds = ['test/unit/admin/feed-bounds.test.ts']
-const kept = ['test/unit/engine/kept-sources.test.ts']
-const relief = ['test/unit/engine/memory-relief.test.ts']
+const backups = ['test/unit/storage/engine/backup-safety.test.ts']
+const feeds = ['test/unit/table/admin/feed-bounds.test.ts']
+const kept = ['test/unit/storage/engine/kept-sources.test.ts']
+const relief = ['test/unit/storage/engine/memory-relief.test.ts']
 const plainReads = ['test/unit/table/plain-reads.test.ts']
-const flushes = ['test/unit/engine/overlapping-flushes.test.ts']
+const flushes = ['test/unit/storage/engine/overlapping-flushes.test.ts']
 
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
     name: 'the next read follows the hint that a filter gave in the empty column',
-    file: 'src/scan/store-scanner.ts',
+    file: 'src/storage/scan/store-scanner.ts',
     find: '    this.emptyColumn.isLeft = false\n',
     replace: '',
     tests: plainReads,
@@ -41,14 +41,14 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the manifest of a backup comes before the names of its files are synced',
-    file: 'src/version/backup-marker.ts',
+    file: 'src/storage/version/backup-marker.ts',
     find: 'fileSystem.syncDirectorySync(directory)',
     replace: '',
     tests: backups,
   },
   {
     name: 'a checkpoint is released before its files are placed',
-    file: 'src/engine/backup.ts',
+    file: 'src/storage/engine/transfer/backup.ts',
     find: 'return await run.place(checkpoint)',
     replace: `checkpoint.release()
         checkpoint.release = () => undefined
@@ -57,129 +57,129 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the manifest of a backup may have a lower number than the one before',
-    file: 'src/engine/backup.ts',
+    file: 'src/storage/engine/transfer/backup.ts',
     find: 'Math.max(state.logFileNumberFloor, earlier + 1)',
     replace: 'state.logFileNumberFloor',
     tests: backups,
   },
   {
     name: 'a failed restore leaves what it has placed',
-    file: 'src/engine/restore.ts',
+    file: 'src/storage/engine/transfer/restore.ts',
     find: 'for (const name of placed) removeQuietly(fileSystem, fileSystem.join(directory, name))',
     replace: '',
     tests: backups,
   },
   {
     name: 'a durable feed shows bytes of an older segment that are not durable',
-    file: 'src/wal/log.ts',
+    file: 'src/storage/wal/log.ts',
     find: 'if (durable && writer !== undefined && writer.syncedLength < length) {',
     replace: 'if (durable && writer !== undefined && writer.syncedLength < 0) {',
     tests: feeds,
   },
   {
     name: 'a feed begins one mutation before the log',
-    file: 'src/engine/change-feed.ts',
+    file: 'src/storage/engine/transfer/change-feed.ts',
     find: 'if (fromSequence > before) return',
     replace: 'if (fromSequence >= before) return',
     tests: feeds,
   },
   {
     name: 'a view does not see what is flushed after a compaction',
-    file: 'src/store/kept-sources.ts',
+    file: 'src/storage/store/kept-sources.ts',
     find: 'flattenTables([[...tables, ...newest], ...deeper])',
     replace: 'flattenTables([newest, ...deeper])',
     tests: kept,
   },
   {
     name: 'a view does not see the memtable of a flush that drops cells',
-    file: 'src/engine/flusher.ts',
+    file: 'src/storage/engine/background/flusher.ts',
     find: 'this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)',
     replace: '',
     tests: kept,
   },
   {
     name: 'memory relief does not start a failed flush again',
-    file: 'src/engine/memory-relief.ts',
+    file: 'src/storage/engine/background/memory-relief.ts',
     find: 'if (store.frozen.length > 0) flusher.schedule(store)',
     replace: '',
     tests: relief,
   },
   {
     name: 'a long log is not freed',
-    file: 'src/engine/memory-relief.ts',
+    file: 'src/storage/engine/background/memory-relief.ts',
     find: 'if (log.bytesTotal > logBytesMax) this.freeOldestSegment()',
     replace: '',
     tests: relief,
   },
   {
     name: 'a read-only open keeps the last segment open instead of its content',
-    file: 'src/engine/frozen-directory.ts',
+    file: 'src/storage/engine/catalog/frozen-directory.ts',
     find: 'name === lastSegment || isStatement',
     replace: 'isStatement',
-    tests: ['test/unit/engine/frozen-directory.test.ts'],
+    tests: ['test/unit/storage/engine/frozen-directory.test.ts'],
   },
   {
     name: 'a close does not make the reserve whole',
-    file: 'src/engine/close-engine.ts',
+    file: 'src/storage/engine/open/close-engine.ts',
     find: 'engine.reserve.restore(engine.versions.durableManifest.length)',
     replace: '',
-    tests: ['test/unit/engine/full-disk.test.ts'],
+    tests: ['test/unit/storage/engine/full-disk.test.ts'],
   },
   {
     name: 'a flush does not look again at its unit before it publishes',
-    file: 'src/engine/flusher.ts',
+    file: 'src/storage/engine/background/flusher.ts',
     find: 'if (!unit.isPending) return\n      const live',
     replace: 'const live',
     tests: flushes,
   },
   {
     name: 'a flush publishes before the log of its mutations is durable',
-    file: 'src/engine/flusher.ts',
+    file: 'src/storage/engine/background/flusher.ts',
     find: '      await logged\n',
     replace: '',
     tests: flushes,
   },
   {
     name: 'a poisoned database starts compactions',
-    file: 'src/engine/compactor.ts',
+    file: 'src/storage/engine/background/compactor.ts',
     find: '      if (!this.mayRun(store)) {',
     replace: '      if (this.isDropped(store)) {',
-    tests: ['test/unit/engine/poisoned-work.test.ts'],
+    tests: ['test/unit/storage/engine/poisoned-work.test.ts'],
   },
   {
     name: 'a failed flush is tried again in the same turn',
-    file: 'src/engine/flusher.ts',
+    file: 'src/storage/engine/background/flusher.ts',
     find: 'await new Promise<void>((resolve) => setImmediate(resolve))',
     replace: '',
-    tests: ['test/unit/engine/poisoned-work.test.ts'],
+    tests: ['test/unit/storage/engine/poisoned-work.test.ts'],
   },
   {
     name: 'a view does not keep the files of clones that a compaction replaces',
-    file: 'src/engine/read-points.ts',
+    file: 'src/storage/engine/catalog/read-points.ts',
     find: 'gone.filter((file) => read.has(readerOf(file)))',
     replace: 'gone.filter((file) => file.writtenAs === undefined && read.has(readerOf(file)))',
-    tests: ['test/unit/engine/views-of-links.test.ts'],
+    tests: ['test/unit/storage/engine/views-of-links.test.ts'],
   },
   {
     name: 'stores with a common unlogged mutation are frozen one by one',
-    file: 'src/store/store.ts',
+    file: 'src/storage/store/store.ts',
     find: 'const stores = [...(this.tied ?? [this])].filter',
     replace: 'const stores = [this as Store].filter',
     tests: ['test/crash/unlogged-families.test.ts'],
   },
   {
     name: 'a member of a list that gives hints is not asked behind one that rejects',
-    file: 'src/filter/filter-list.ts',
+    file: 'src/storage/filter/filter-list.ts',
     find: 'if (!included && filter.givesHints !== true) continue',
     replace: 'if (!included) continue',
-    tests: ['test/unit/filter/filter-list.test.ts'],
+    tests: ['test/unit/storage/filter/filter-list.test.ts'],
   },
   {
     name: 'blocks that a cursor has read ahead are not held',
-    file: 'src/sstable/cursor.ts',
+    file: 'src/storage/sstable/cursor.ts',
     find: 'for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood',
     replace: '',
-    tests: ['test/unit/sstable/cache.test.ts'],
+    tests: ['test/unit/storage/sstable/cache.test.ts'],
   },
   {
     name: 'a step that is repeated does not keep the blocks that were loaded for it',

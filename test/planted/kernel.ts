@@ -1,8 +1,8 @@
 /** Faults in the store side of Pulsar's metadata: groups, feed, sessions, moves, clusters. */
 import type { PlantedFault } from './planted-fault.js'
 
-const pulsar = 'src/metastore/pulsar'
-const unit = 'test/unit/metastore/pulsar'
+const pulsar = 'src/systems/metastore/pulsar'
+const unit = 'test/unit/systems/metastore/pulsar'
 const groups = [`${unit}/groups.test.ts`]
 const migration = [`${unit}/migration.test.ts`]
 const clusters = ['test/model/metadata-clusters.test.ts']
@@ -11,42 +11,42 @@ const clusters = ['test/model/metadata-clusters.test.ts']
 export const faults: readonly PlantedFault[] = [
   {
     name: 'reads show what a failed commit has left',
-    file: `${pulsar}/store-core.ts`,
+    file: `${pulsar}/store/store-core.ts`,
     find: 'else this.#doubt = before',
     replace: 'else before.close()',
     tests: [`${unit}/doubt.test.ts`],
   },
   {
     name: 'a read beside a commit that fails is not read again',
-    file: `${pulsar}/store-core.ts`,
+    file: `${pulsar}/store/store-core.ts`,
     find: '    return this.#doubt === undefined\n',
     replace: '    return true\n',
     tests: [`${unit}/doubt.test.ts`],
   },
   {
     name: 'a record that is too large is overwritten before anybody asks the database',
-    file: `${pulsar}/working-state.ts`,
+    file: `${pulsar}/store/working-state.ts`,
     find: 'this.#checkCell(path, depthBytes, recordColumn, record.cell)',
     replace: '',
     tests: groups,
   },
   {
     name: 'other writes come between the commits of one removal',
-    file: `${pulsar}/store-core.ts`,
+    file: `${pulsar}/store/store-core.ts`,
     find: 'return await this.#commitGroup(group)',
     replace: 'return void this.#commitGroup(group)',
     tests: groups,
   },
   {
     name: 'the parts of a long commit are told as commits',
-    file: `${pulsar}/feed-rows.ts`,
+    file: `${pulsar}/store/feed-rows.ts`,
     find: 'if (!goesOn) this.commits.push(open)',
     replace: 'this.commits.push(open)',
     tests: groups,
   },
   {
     name: 'a session loses its row with the first part of its records',
-    file: `${pulsar}/store-core.ts`,
+    file: `${pulsar}/store/store-core.ts`,
     find: 'const value = isWhole ? undefined : uint64(endingTimeout)',
     replace: 'const value = undefined\n  void isWhole\n  void uint64(endingTimeout)',
     tests: groups,
@@ -60,49 +60,49 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'timeouts go by the wall clock',
-    file: 'src/metastore/kernel/lease-clock.ts',
+    file: 'src/systems/metastore/kernel/lease-clock.ts',
     find: 'return clock.after === undefined ? performance.now() : clock.now()',
     replace: 'return clock.now()',
     tests: [`${unit}/clocks.test.ts`],
   },
   {
     name: 'a dead coordinator is not noticed',
-    file: `${pulsar}/migration.ts`,
+    file: `${pulsar}/clusters/migration.ts`,
     find: '  return giveUp(source, state, expected)\n',
     replace: '  return expected !== undefined\n',
     tests: migration,
   },
   {
     name: 'a coordinator that was taken for dead ends the move',
-    file: `${pulsar}/migration.ts`,
+    file: `${pulsar}/clusters/migration.ts`,
     find: 'JSON.stringify(state), expected)).version',
     replace: 'JSON.stringify(state))).version',
     tests: migration,
   },
   {
     name: 'a second attempt copies over the first',
-    file: `${pulsar}/migration.ts`,
+    file: `${pulsar}/clusters/migration.ts`,
     find: "    await target.deleteRecursive('/')\n",
     replace: '',
     tests: migration,
   },
   {
     name: 'of two writes of one millisecond each cluster keeps its own',
-    file: `${pulsar}/synchronized-store.ts`,
+    file: `${pulsar}/clusters/synchronized-store.ts`,
     find: '(one.time === other.time && one.cluster > other.cluster)',
     replace: '(one.time === other.time && one.cluster === other.cluster)',
     tests: clusters,
   },
   {
     name: 'a write that knows a later one has an earlier stamp',
-    file: `${pulsar}/synchronized-store.ts`,
+    file: `${pulsar}/clusters/synchronized-store.ts`,
     find: 'before === undefined ? 0 : before.time + 1',
     replace: 'before === undefined ? 0 : 1',
     tests: clusters,
   },
   {
     name: 'a view takes a load that is older than a removal',
-    file: 'src/metastore/coordination/table-view.ts',
+    file: 'src/systems/metastore/coordination/table-view.ts',
     find: 'if (this.#underWay > 0) this.#removedAt.set(key, sequence)',
     replace: 'if (this.#underWay < 0) this.#removedAt.set(key, sequence)',
     tests: [`${unit}/listening.test.ts`],

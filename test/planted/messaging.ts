@@ -1,99 +1,99 @@
 /** Faults of messaging and of the server that all systems share. */
 import type { PlantedFault } from './planted-fault.js'
 
-const cache = ['test/unit/messaging/cache.test.ts']
+const cache = ['test/unit/systems/messaging/cache.test.ts']
 const hardening = ['test/unit/server/hardening.test.ts']
-const producers = ['test/unit/messaging/producers.test.ts']
+const producers = ['test/unit/systems/messaging/producers.test.ts']
 
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
     name: 'a producer that has left memory publishes beside its new state',
-    file: 'src/messaging/producers.ts',
+    file: 'src/systems/messaging/publish/producers.ts',
     find: 'if (this.#held.get(id) !== held) continue',
     replace: '',
-    tests: ['test/unit/messaging/producers.test.ts'],
+    tests: ['test/unit/systems/messaging/producers.test.ts'],
   },
   {
     name: 'the cache serves transactions that are too old for it',
-    file: 'src/messaging/message-reader.ts',
+    file: 'src/systems/messaging/store/message-reader.ts',
     find: 'place.publishTimestamp >= this.#settings.cachedSince',
     replace: 'place.publishTimestamp >= -this.#settings.cachedSince',
     tests: cache,
   },
   {
     name: 'the cache survives a new generation of its topic',
-    file: 'src/messaging/topic-state.ts',
+    file: 'src/systems/messaging/topics/topic-state.ts',
     find: '    this.cache.clear()\n    this.producers.clear()',
     replace: '    this.producers.clear()',
     tests: cache,
   },
   {
     name: 'a frame of an ended generation becomes readable in the next one',
-    file: 'src/messaging/service.ts',
+    file: 'src/systems/messaging/service.ts',
     find: 'if (topic.generation !== generation) return',
     replace: 'if (topic.generation < -generation) return',
     tests: cache,
   },
   {
     name: 'a commit of unknown outcome counts as one that was not written',
-    file: 'src/messaging/publishing.ts',
+    file: 'src/systems/messaging/publish/publishing.ts',
     find: 'throw isHanded ? error : new CommitNotCarried(error)',
     replace: 'throw isHanded ? new CommitNotCarried(error) : new CommitNotCarried(error)',
-    tests: ['test/unit/messaging/commit-refusals.test.ts'],
+    tests: ['test/unit/systems/messaging/commit-refusals.test.ts'],
   },
   {
     name: 'a request overtakes one of its producer that was refused',
-    file: 'src/messaging/producers.ts',
+    file: 'src/systems/messaging/publish/producers.ts',
     find: 'if (sequence >= pending.sequence || own === batch) continue',
     replace: 'if (sequence >= 0 || own === batch) continue',
     tests: producers,
   },
   {
     name: 'a refused request of a producer is answered for ever',
-    file: 'src/messaging/producers.ts',
+    file: 'src/systems/messaging/publish/producers.ts',
     find: 'pending.answer.catch(() => this.#pending.delete(sequence))',
     replace: 'pending.answer.catch(() => undefined)',
     tests: producers,
   },
   {
     name: 'write pointers count that no manager has handed out',
-    file: 'src/messaging/requests.ts',
+    file: 'src/systems/messaging/publish/requests.ts',
     find: ': pointer <= transactions.writePointer',
     replace: ': pointer >= -transactions.writePointer',
-    tests: ['test/unit/messaging/requests.test.ts'],
+    tests: ['test/unit/systems/messaging/requests.test.ts'],
   },
   {
     name: 'pages of other servers may write',
-    file: 'src/server/origin-guard.ts',
+    file: 'src/server/http/origin-guard.ts',
     find: 'return from === host || this.#hosts',
     replace: 'return from !== undefined || this.#hosts',
     tests: hardening,
   },
   {
     name: 'the server answers under any name',
-    file: 'src/server/origin-guard.ts',
+    file: 'src/server/http/origin-guard.ts',
     find: "return isIP(name.replace(/^\\[|\\]$/g, '')) !== 0",
     replace: "return isIP(name.replace(/^\\[|\\]$/g, '')) >= 0",
     tests: hardening,
   },
   {
     name: 'decompressed bodies do not count as memory',
-    file: 'src/server/request-bodies.ts',
+    file: 'src/server/http/request-bodies.ts',
     find: 'bytesPerByte * this.#bytes + besides',
     replace: 'besides',
     tests: hardening,
   },
   {
     name: 'a body that drips is waited for',
-    file: 'src/server/request-clocks.ts',
+    file: 'src/server/http/request-clocks.ts',
     find: 'else cutOff(request, reply)',
     replace: 'else if (left > 0) cutOff(request, reply)',
     tests: hardening,
   },
   {
     name: 'a server that ends cuts off what is under way',
-    file: 'src/server/closing.ts',
+    file: 'src/server/http/closing.ts',
     find: 'server.closeAllConnections(), this.#milliseconds)',
     replace: 'server.closeAllConnections(), this.#milliseconds / 1e6)',
     tests: hardening,

@@ -1,25 +1,25 @@
 /** Faults of records: their writes, versions, rules, events and links. */
 import type { PlantedFault } from './planted-fault.js'
 
-const records = 'src/repository/records'
-const subscription = 'src/repository/events/subscription.ts'
-const versions = ['test/unit/repository/versions.test.ts']
-const writes = ['test/unit/repository/writes.test.ts']
-const unique = ['test/unit/repository/unique.test.ts']
-const subscriptions = ['test/unit/repository/subscription.test.ts']
+const records = 'src/systems/repository/records'
+const subscription = 'src/systems/repository/events/subscription.ts'
+const versions = ['test/unit/systems/repository/versions.test.ts']
+const writes = ['test/unit/systems/repository/writes.test.ts']
+const unique = ['test/unit/systems/repository/unique.test.ts']
+const subscriptions = ['test/unit/systems/repository/subscription.test.ts']
 
 /** The faults. */
 export const faults: readonly PlantedFault[] = [
   {
     name: 'A batch of records is checked for its first record only.',
-    file: `${records}/commit.ts`,
+    file: `${records}/writes/commit.ts`,
     find: 'const checks = changes.map(unchangedCheck)',
     replace: 'const checks = changes.slice(0, 1).map(unchangedCheck)',
     tests: writes,
   },
   {
     name: 'An event of its own is put behind a record that has changed meanwhile.',
-    file: `${records}/commit.ts`,
+    file: `${records}/writes/commit.ts`,
     find: 'checks: [{ ...row, column: headColumn, equals: head }],',
     replace: 'checks: [],',
     tests: writes,
@@ -40,10 +40,10 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'A batch of links is cut between the two rows of one link.',
-    file: 'src/repository/links/link-index.ts',
+    file: 'src/systems/repository/links/link-index.ts',
     find: 'const linksPerBatchMax = 1000',
     replace: 'const linksPerBatchMax = 1000.5',
-    tests: ['test/unit/repository/links.test.ts'],
+    tests: ['test/unit/systems/repository/links.test.ts'],
   },
   {
     name: 'A new subscription begins without storing where.',
@@ -54,49 +54,49 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'A save of what an autosave has written does not keep it.',
-    file: `${records}/record-change.ts`,
+    file: `${records}/writes/record-change.ts`,
     find: 'return isAutosave ? undefined : endAutosave(before, time)',
     replace: 'return undefined',
     tests: versions,
   },
   {
     name: 'An autosave overwrites a version to which a tag points.',
-    file: `${records}/record-change.ts`,
+    file: `${records}/writes/record-change.ts`,
     find: '![before.fields, after.fields].some((each) => taggedIn(each).has(before.version))',
     replace: 'taggedIn !== undefined',
     tests: versions,
   },
   {
     name: 'A mutable update moves the time at which its version was made.',
-    file: `${records}/mutable-change.ts`,
+    file: `${records}/writes/mutable-change.ts`,
     find: 'states.set(version, { ...old, modified,',
     replace: 'states.set(version, { ...old, created: modified, modified,',
     tests: versions,
   },
   {
     name: 'A mutable update reaches versions from which the field was removed.',
-    file: `${records}/mutable-change.ts`,
+    file: `${records}/writes/mutable-change.ts`,
     find: 'return fields.has(ordinal) || removed.has(ordinal)',
     replace: 'return fields.has(ordinal) || removed === undefined',
     tests: versions,
   },
   {
     name: 'A write that names an old version of a type keeps to its old rules.',
-    file: `${records}/record-attempts.ts`,
+    file: `${records}/writes/record-attempts.ts`,
     find: 'return this.#context.schema.recordTypeById(type.id)',
     replace: 'return type',
     tests: unique,
   },
   {
     name: 'Writes that began before a field became unique are not waited for.',
-    file: `${records}/unique-claims.ts`,
+    file: `${records}/unique/unique-claims.ts`,
     find: 'await context.fieldIndexes.gate.turn()',
     replace: '',
     tests: unique,
   },
   {
     name: 'A stale claim of a unique value is held to be one that counts.',
-    file: `${records}/unique-rows.ts`,
+    file: `${records}/unique/unique-rows.ts`,
     find: 'isStale: !values.some((value) => value.row.equals(row))',
     replace: 'isStale: values.length < 0',
     tests: unique,

@@ -4,56 +4,56 @@ import type { PlantedFault } from './planted-fault.js'
 const access = 'test/unit/server/repository-access.test.ts'
 const permissions = 'test/unit/server/search-permissions.test.ts'
 const values = 'test/unit/server/repository-values.test.ts'
-const maintenance = 'test/unit/repository/maintenance.test.ts'
-const extraction = 'test/unit/repository/extraction/extraction.test.ts'
+const maintenance = 'test/unit/systems/repository/maintenance.test.ts'
+const extraction = 'test/unit/systems/repository/extraction/extraction.test.ts'
 
 /** The faults of the search. */
 export const faults: readonly PlantedFault[] = [
   {
     name: 'fields of records inside of fields do not count for who may search a text',
-    file: 'src/repository/indexer/definition/field-sources.ts',
+    file: 'src/systems/repository/indexer/definition/field-sources.ts',
     find: '        ids.add(field.id)\n',
     replace: '        if (isLinked) ids.add(field.id)\n',
     tests: [permissions],
   },
   {
     name: 'what texts were made of is forgotten with a new configuration',
-    file: 'src/repository/indexer/shown-sources.ts',
+    file: 'src/systems/repository/indexer/shown-sources.ts',
     find: '      this.#add(key, namesOf(key), new SourceSet(stored))\n',
     replace: '      namesOf(key)\n',
     tests: [access],
   },
   {
     name: 'what a document shows is stored after the document was sent',
-    file: 'src/repository/indexer/shown-sources.ts',
+    file: 'src/systems/repository/indexer/shown-sources.ts',
     find: '    await this.#saving\n  }',
     replace: '    this.#saving = Promise.resolve()\n  }',
-    tests: ['test/unit/repository/shown-sources.test.ts'],
+    tests: ['test/unit/systems/repository/shown-sources.test.ts'],
   },
   {
     name: 'documents at a hidden version tag of another table are found',
-    file: 'src/server/search-access.ts',
+    file: 'src/server/repository/search-access.ts',
     find: 'const needed = followsLinks ? this.#all : [access]',
     replace: 'const needed = followsLinks ? this.#all : [this.#readable[0][1]]',
     tests: [access],
   },
   {
     name: 'a linked record is shown at a version tag that is hidden in its table',
-    file: 'src/server/search-access.ts',
+    file: 'src/server/repository/search-access.ts',
     find: 'const needed = followsLinks ? this.#all : [access]',
     replace: 'const needed = followsLinks ? [access] : [access]',
     tests: [access],
   },
   {
     name: 'a hit shows the newest version',
-    file: 'src/server/repository-indexes.ts',
+    file: 'src/server/repository/repository-indexes.ts',
     find: 'const options = version === 0 ? { fields } : { fields, version }',
     replace: 'const options = { fields }',
     tests: [access],
   },
   {
     name: 'a field type that gets another name leaves the rules that named it',
-    file: 'src/server/field-names.ts',
+    file: 'src/server/repository/field-names.ts',
     find: '    if (!uuid.test(name)) return this.#ids.get(name) ?? none\n',
     replace:
       '    if (!uuid.test(name)) {\n' +
@@ -66,28 +66,28 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'an exception that names no field type hides nothing',
-    file: 'src/server/table-access.ts',
+    file: 'src/server/repository/table-access.ts',
     find: "return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) > 0",
     replace: "return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) >= 0",
     tests: [access],
   },
   {
     name: 'a blob that a record has already may change its size',
-    file: 'src/repository/blobs/blob-references.ts',
+    file: 'src/systems/repository/blobs/blob-references.ts',
     find: '.filter(({ delta, newSizes }) => delta !== 0 || newSizes.size > 0)',
     replace: '.filter(({ delta }) => delta !== 0)',
     tests: [values],
   },
   {
     name: 'a drop is requested before its blob stores are looked for',
-    file: 'src/repository/repository-manager.ts',
+    file: 'src/systems/repository/repository-manager.ts',
     find: '    await this.blobs.checkStoresOf([`${repository}/${name}`])\n',
     replace: '',
     tests: [maintenance],
   },
   {
     name: 'a sweep marks blobs as dead whose store it cannot reach',
-    file: 'src/repository/blobs/blobs.ts',
+    file: 'src/systems/repository/blobs/blobs.ts',
     find: '      if (!this.#hasStoreOf(row.row!)) {\n        unreachable++\n',
     replace:
       "      if (state.kind === 'dead' && !this.#hasStoreOf(row.row!)) {\n        unreachable++\n",
@@ -95,7 +95,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a text that was late is not in the document when it is there',
-    file: 'src/repository/indexer/documents/late-texts.ts',
+    file: 'src/systems/repository/indexer/documents/late-texts.ts',
     find: '      if (!signal.aborted) await again(place).catch(() => undefined)\n',
     replace: '      if (signal.aborted) await again(place).catch(() => undefined)\n',
     tests: [extraction],

@@ -1,4 +1,8 @@
-/** The command line of the benchmarks: what it accepts, what it writes, how it ends. */
+/**
+ * The command line of the benchmarks: what it accepts, what it writes, how it ends.
+ *
+ * @runs alone
+ */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,6 +1,8 @@
 /**
  * The import rules of .dependency-cruiser.cjs, checked on the project and on a small tree of
  * planted violations: rules that cannot fail are no rules.
+ *
+ * @runs alone
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -42,8 +44,11 @@ void t.test('every folder of src has a level', (t) => {
     forbidden: { name: string }[]
   }
   const names = new Set(forbidden.map((rule) => rule.name))
-  for (const entry of readdirSync(join(projectRoot, 'src'), { withFileTypes: true })) {
-    if (entry.isDirectory()) t.ok(names.has(`layer-${entry.name}`), `src/${entry.name}`)
+  for (const folder of ['', 'storage', 'systems']) {
+    for (const entry of readdirSync(join(projectRoot, 'src', folder), { withFileTypes: true })) {
+      if (!entry.isDirectory() || ['storage', 'systems'].includes(entry.name)) continue
+      t.ok(names.has(`layer-${folder && `${folder}-`}${entry.name}`), join(folder, entry.name))
+    }
   }
   t.end()
 })
@@ -57,51 +62,51 @@ const planted: Readonly<Record<string, string>> = {
   'src/base/type-one.ts': "import type { F } from './type-two.js'\nexport type E = F | 1\n",
   'src/base/type-two.ts': "import type { E } from './type-one.js'\nexport type F = { e?: E }\n",
   'test/suites/table/cases.ts':
-    "import { Engine } from '../../../src/engine/types.js'\nexport type E = Engine\n",
-  'src/fs/node-fs.ts': "import * as fs from 'node:fs'\nexport const read = fs.readSync\n",
-  'src/fs/memory-fs.ts': "import * as fs from 'node:fs/promises'\nexport const x = fs.open\n",
-  'src/codec/lz4.ts':
-    "import { pack } from '../../native-free/lz4.js'\nimport * as n from 'lz4-napi'\n" +
+    "import { Engine } from '../../../src/storage/engine/types.js'\nexport type E = Engine\n",
+  'src/storage/fs/node-fs.ts': "import * as fs from 'node:fs'\nexport const read = fs.readSync\n",
+  'src/storage/fs/memory-fs.ts': "import * as fs from 'node:fs/promises'\nexport const x = fs.open\n",
+  'src/storage/codec/lz4.ts':
+    "import { pack } from '../../../native-free/lz4.js'\nimport * as n from 'lz4-napi'\n" +
     'export const both = [pack, n]\n',
-  'src/codec/pool.ts': "import * as p from 'piscina'\nexport const pool = p\n",
-  'src/metastore/records/form.ts': "import * as p from 'piscina'\nexport const pool = p\n",
-  'src/wal/log.ts': "import { block } from '../sstable/block.js'\nexport const log = block\n",
-  'src/sstable/block.ts':
-    "import { a } from '../base/bytes.js'\nimport * as x from 'xxhash-wasm'\n" +
+  'src/storage/codec/pool.ts': "import * as p from 'piscina'\nexport const pool = p\n",
+  'src/systems/metastore/records/form.ts': "import * as p from 'piscina'\nexport const pool = p\n",
+  'src/storage/wal/log.ts': "import { block } from '../sstable/blocks/block.js'\nexport const log = block\n",
+  'src/storage/sstable/blocks/block.ts':
+    "import { a } from '../../../base/bytes.js'\nimport * as x from 'xxhash-wasm'\n" +
     'export const block = [a, x]\n',
-  'src/engine/engine.ts':
-    "import { pack } from '../../native-free/lz4.js'\nexport const engine = pack\n",
-  'src/store/store.ts':
+  'src/storage/engine/engine.ts':
+    "import { pack } from '../../../native-free/lz4.js'\nexport const engine = pack\n",
+  'src/storage/store/store.ts':
     "import type { Engine } from '../engine/types.js'\nexport type Store = Engine\n",
-  'src/engine/types.ts': 'export interface Engine { a: number }\n',
+  'src/storage/engine/types.ts': 'export interface Engine { a: number }\n',
   'src/table/table.ts':
-    "import { engine } from '../engine/engine.js'\nimport { h } from '../../test/helper.js'\n" +
+    "import { engine } from '../storage/engine/engine.js'\nimport { h } from '../../test/helper.js'\n" +
     'export const put = [engine, h]\n',
-  'src/table/deep.ts': "import { put } from '../index.js'\nexport const deep = put\n",
+  'src/table/deep.ts': "import { put } from '../entries/index.js'\nexport const deep = put\n",
   'src/api/table.ts':
-    "import type { Engine } from '../engine/types.js'\nimport { a } from '../base/bytes.js'\n" +
+    "import type { Engine } from '../storage/engine/types.js'\nimport { a } from '../base/bytes.js'\n" +
     'export type Table = [Engine, typeof a]\n',
-  'src/metastore/seam.ts':
-    "import type { Table } from '../api/table.js'\nexport type Seam = Table\n",
-  'src/metastore/store.ts':
-    "import { put } from '../index.js'\nimport { a } from '../base/bytes.js'\n" +
+  'src/systems/metastore/seam.ts':
+    "import type { Table } from '../../api/table.js'\nexport type Seam = Table\n",
+  'src/systems/metastore/store.ts':
+    "import { put } from '../../entries/index.js'\nimport { a } from '../../base/bytes.js'\n" +
     'export const store = [put, a]\n',
-  'src/messaging/prune-job/hook.ts':
-    "import { a } from '../../base/bytes.js'\nimport { put } from '../../index.js'\n" +
+  'src/systems/messaging/prune-job/hook.ts':
+    "import { a } from '../../../base/bytes.js'\nimport { put } from '../../../entries/index.js'\n" +
     'export const hook = [a, put]\n',
-  'src/messaging/hub.ts':
+  'src/systems/messaging/hub.ts':
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
-  'src/scan/lost.ts': "import { a } from '../base/absent.js'\nexport const lost = a\n",
-  'src/index.ts': "export { put } from './table/table.js'\n",
+  'src/storage/scan/lost.ts': "import { a } from '../../base/absent.js'\nexport const lost = a\n",
+  'src/entries/index.ts': "export { put } from '../table/table.js'\n",
   'native-free/lz4.ts':
     "import { a } from '../src/base/bytes.js'\nimport * as zlib from 'node:zlib'\n" +
     'export const pack = [a, zlib]\n',
   'bench/main.ts':
-    "import { put } from '../src/index.js'\nimport { engine } from '../src/engine/engine.js'\n" +
+    "import { put } from '../src/entries/index.js'\nimport { engine } from '../src/storage/engine/engine.js'\n" +
     'export const bench = [put, engine]\n',
   'bench/micro/a.ts':
-    "import { engine } from '../../src/engine/engine.js'\n" +
+    "import { engine } from '../../src/storage/engine/engine.js'\n" +
     "import { h } from '../../test/helper.js'\nexport const micro = [engine, h]\n",
   'test/helper.ts': "import { a } from '../src/base/bytes.js'\nexport const h = a\n",
   'package.json': JSON.stringify({
@@ -124,26 +129,26 @@ function stubPackage(name: string): Record<string, string> {
 }
 
 const expected = [
-  'api-knows-no-backend: src/api/table.ts -> src/engine/types.ts',
+  'api-knows-no-backend: src/api/table.ts -> src/storage/engine/types.ts',
   'bench-knows-no-test: bench/micro/a.ts -> test/helper.ts',
-  'bench-uses-the-public-api: bench/main.ts -> src/engine/engine.ts',
-  'cell-hooks-are-light: src/messaging/prune-job/hook.ts -> src/index.ts',
-  'file-system-is-injected: src/fs/memory-fs.ts -> fs/promises',
+  'bench-uses-the-public-api: bench/main.ts -> src/storage/engine/engine.ts',
+  'cell-hooks-are-light: src/systems/messaging/prune-job/hook.ts -> src/entries/index.ts',
+  'file-system-is-injected: src/storage/fs/memory-fs.ts -> fs/promises',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
-  'layer-metastore: src/metastore/store.ts -> src/base/bytes.ts',
-  'layer-metastore: src/metastore/store.ts -> src/index.ts',
-  'layer-store: src/store/store.ts -> src/engine/types.ts',
-  'layer-table: src/table/deep.ts -> src/index.ts',
-  'layer-wal: src/wal/log.ts -> src/sstable/block.ts',
+  'layer-storage-store: src/storage/store/store.ts -> src/storage/engine/types.ts',
+  'layer-storage-wal: src/storage/wal/log.ts -> src/storage/sstable/blocks/block.ts',
+  'layer-systems-metastore: src/systems/metastore/store.ts -> src/base/bytes.ts',
+  'layer-systems-metastore: src/systems/metastore/store.ts -> src/entries/index.ts',
+  'layer-table: src/table/deep.ts -> src/entries/index.ts',
   'native-free-stands-alone: native-free/lz4.ts -> zlib',
-  'native-free-through-codec: src/engine/engine.ts -> native-free/lz4.ts',
+  'native-free-through-codec: src/storage/engine/engine.ts -> native-free/lz4.ts',
   'no-cycle: src/base/loop-one.ts -> src/base/loop-two.ts',
-  'no-unresolvable: src/scan/lost.ts -> ../base/absent.js',
-  'packages-of-codec: src/codec/pool.ts -> node_modules/piscina/index.js',
-  'packages-of-records: src/metastore/records/form.ts -> node_modules/piscina/index.js',
-  'packages-through-codec: src/sstable/block.ts -> node_modules/xxhash-wasm/index.js',
+  'no-unresolvable: src/storage/scan/lost.ts -> ../../base/absent.js',
+  'packages-of-codec: src/storage/codec/pool.ts -> node_modules/piscina/index.js',
+  'packages-of-records: src/systems/metastore/records/form.ts -> node_modules/piscina/index.js',
+  'packages-through-codec: src/storage/sstable/blocks/block.ts -> node_modules/xxhash-wasm/index.js',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
-  'suites-see-the-seam: test/suites/table/cases.ts -> src/engine/types.ts',
+  'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
   'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
 ]
 
@@ -162,10 +167,10 @@ void t.test('the rules find planted violations and nothing else', async (t) => {
  * declaration shows to dependency-cruiser, a string given to `require` does not.
  */
 const packageHomes: Readonly<Record<string, RegExp>> = {
-  piscina: /^src\/job\/worker-executor\.ts$/,
-  'lz4-napi': /^src\/codec\//,
-  'xxhash-wasm': /^src\/codec\//,
-  '@bufbuild/protobuf/wire': /^src\/metastore\/records\//,
+  piscina: /^src\/storage\/job\/threads\/worker-executor\.ts$/,
+  'lz4-napi': /^src\/storage\/codec\//,
+  'xxhash-wasm': /^src\/storage\/codec\//,
+  '@bufbuild/protobuf/wire': /^src\/systems\/metastore\/records\//,
 }
 
 /** Every string literal that names a package outside its home. */
@@ -183,12 +188,12 @@ function packageNames(file: SourceFile): string[] {
 void t.test('optional packages are named in one place each', (t) => {
   t.strictSame(sourceFiles('src', 'native-free').flatMap(packageNames), [])
   const naming = "const a = require('piscina')\nconst b = import('lz4-napi')\ntype C = 'piscina'\n"
-  t.strictSame(packageNames(parse('src/engine/a.ts', naming)), [
-    'src/engine/a.ts:1 piscina',
-    'src/engine/a.ts:2 lz4-napi',
+  t.strictSame(packageNames(parse('src/storage/engine/a.ts', naming)), [
+    'src/storage/engine/a.ts:1 piscina',
+    'src/storage/engine/a.ts:2 lz4-napi',
   ])
-  t.strictSame(packageNames(parse('src/job/worker-executor.ts', naming)), [
-    'src/job/worker-executor.ts:2 lz4-napi',
+  t.strictSame(packageNames(parse('src/storage/job/threads/worker-executor.ts', naming)), [
+    'src/storage/job/threads/worker-executor.ts:2 lz4-napi',
   ])
   t.end()
 })

@@ -1,4 +1,8 @@
-/** The configuration of ESLint. `npm run lint`, which `.ci/run` calls, applies it to all files. */
+/**
+ * The configuration of ESLint. `npm run lint`, which `.ci/run` calls, applies it to all files.
+ *
+ * @runs alone
+ */
 import t from 'tap'
 import { runTool } from './support.js'
 

@@ -1,6 +1,8 @@
 /**
  * What npm would publish: complete, free of tests, loadable from ESM and CommonJS, nothing loaded
  * before it is needed.
+ *
+ * @runs together, campaign
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'

@@ -2,6 +2,8 @@
  * The declarations that the package publishes: whatever type an exported signature mentions is
  * exported by an entry of the package too, nothing internal shows, and a strict compiler takes all
  * of it.
+ *
+ * @runs together, campaign
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,8 @@
-/** The parser that sums up test runs for continuous integration counts what it should. */
+/**
+ * The parser that sums up test runs for continuous integration counts what it should.
+ *
+ * @runs alone
+ */
 import { join } from 'node:path'
 import t from 'tap'
 import { projectRoot, runProgram } from './support.js'

@@ -2,7 +2,7 @@
 import { checkBytesLike, OptionNames, shown } from '../../base/arguments.js'
 import { emptyBytes, toBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
-import type { BytesLike } from '../../cell/column-name.js'
+import type { BytesLike } from '../../storage/cell/column-name.js'
 import type { Check, CompareOperator } from '../mutations.js'
 
 const operators: ReadonlySet<string> = new Set([

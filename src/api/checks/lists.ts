@@ -10,7 +10,7 @@ import type {
   Put,
 } from '../mutations.js'
 import { ListFailures } from './list-failures.js'
-import { Result } from '../result.js'
+import { Result } from '../results/result.js'
 import { checkForm } from './forms.js'
 
 /** Copies a caller's list and checks each element. */

@@ -8,7 +8,7 @@ import {
   shown,
 } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
-import type { Filter } from '../../filter/filter.js'
+import type { Filter } from '../../storage/filter/filter.js'
 import type { Scan } from '../reads.js'
 import { checkForm } from './forms.js'
 

@@ -13,9 +13,9 @@ import {
   shown,
 } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { checkFamilyName, rowBytesMax } from '../../cell/limits.js'
-import { checkPolicyFamily } from '../../compaction/choose-policy.js'
-import { defaultCompaction, parseCompaction } from '../../compaction/setting.js'
+import { checkFamilyName, rowBytesMax } from '../../storage/cell/limits.js'
+import { checkPolicyFamily } from '../../storage/compaction/choose-policy.js'
+import { defaultCompaction, parseCompaction } from '../../storage/compaction/setting.js'
 import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from '../schema.js'
 import { checkForm } from './forms.js'
 

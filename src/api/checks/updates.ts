@@ -7,13 +7,13 @@ import {
   shown,
 } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import type { BytesLike, ColumnName } from '../../cell/column-name.js'
+import type { BytesLike, ColumnName } from '../../storage/cell/column-name.js'
 import {
   checkTimestamp,
   latestTimestamp,
   type TimeRange,
   type Timestamp,
-} from '../../cell/timestamp.js'
+} from '../../storage/cell/timestamp.js'
 import type { Append, Increment, RowOperation } from '../mutations.js'
 import { checkTtl } from './puts.js'
 import { parseTimeRange } from './reads.js'

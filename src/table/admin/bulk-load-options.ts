@@ -7,7 +7,7 @@ import {
   checkSignal,
   readArguments,
 } from '../../base/arguments.js'
-import { checkDirectory } from '../../engine/options.js'
+import { checkDirectory } from '../../storage/engine/options.js'
 
 /** How a bulk load is carried out. */
 export interface BulkLoadOptions {

@@ -8,7 +8,7 @@ import {
 } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import type { BytesLike } from '../../api/index.js'
-import type { CompactionRequest } from '../../engine/compactor.js'
+import type { CompactionRequest } from '../../storage/engine/background/compactor.js'
 
 /** How a compaction that was asked for reports and stops. */
 export interface CompactionWatch {

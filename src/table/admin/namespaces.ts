@@ -1,9 +1,9 @@
 /** Namespaces of tables: names with properties, which mean nothing to the store. */
 import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { defaultNamespace } from '../../cell/limits.js'
-import { noSuchNamespace, type Ddl } from '../../engine/ddl.js'
-import type { Engine } from '../../engine/engine.js'
+import { defaultNamespace } from '../../storage/cell/limits.js'
+import { noSuchNamespace, type Ddl } from '../../storage/engine/catalog/ddl.js'
+import type { Engine } from '../../storage/engine/engine.js'
 import { checkNamespaceName, systemNamespace } from '../../api/checks/names.js'
 
 /** A namespace. */

@@ -1,10 +1,10 @@
 /** Converts the options of tables and families between the public form and the engine's. */
-import type { CodecName } from '../../codec/codec.js'
-import { parseCompaction } from '../../compaction/setting.js'
-import type { TableSettings, TableState } from '../../engine/catalog.js'
-import { encodeFamilySettings, type FamilySettings } from '../../store/family-settings.js'
-import type { TableDefinition } from '../../version/catalog.js'
-import type { JsonObject } from '../../version/json-fields.js'
+import type { CodecName } from '../../storage/codec/codec.js'
+import { parseCompaction } from '../../storage/compaction/setting.js'
+import type { TableSettings, TableState } from '../../storage/engine/catalog/catalog.js'
+import { encodeFamilySettings, type FamilySettings } from '../../storage/store/family-settings.js'
+import type { TableDefinition } from '../../storage/version/catalog.js'
+import type { JsonObject } from '../../storage/version/json-fields.js'
 import {
   describeAlteration,
   describeFamilyOptions,

@@ -1,12 +1,12 @@
 /** What a database tells about itself. */
-import type { HookCounters, JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
-import type { Engine } from '../../engine/engine.js'
-import type { LatencyStatistics, TimedOperationName } from '../../engine/operation-times.js'
-import type { Recovery } from '../../engine/recovery.js'
-import type { Pressure } from '../../engine/write-pacer.js'
-import { addDrops, noDrops, type DropCounts } from '../../job/job.js'
-import type { StoreSources } from '../../store/store.js'
-import { valueFilesOf } from '../../version/version.js'
+import type { HookCounters, JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import type { LatencyStatistics, TimedOperationName } from '../../storage/engine/write/operation-times.js'
+import type { Recovery } from '../../storage/engine/open/recovery.js'
+import type { Pressure } from '../../storage/engine/write/write-pacer.js'
+import { addDrops, noDrops, type DropCounts } from '../../storage/job/job.js'
+import type { StoreSources } from '../../storage/store/store.js'
+import { valueFilesOf } from '../../storage/version/version.js'
 
 /** Sizes are bytes; counters count since the open. */
 export interface DatabaseStatistics {

@@ -4,8 +4,8 @@
  * The puts of a program name few columns, and most of them the same in the same order; so what each
  * place of the put before held is looked at first, which costs no more than to compare two strings.
  */
-import { parseSingleColumn, type ColumnName } from '../../cell/column-name.js'
-import type { FamilyState, TableState } from '../../engine/catalog.js'
+import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
+import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 
 /** A column of a table. */

@@ -1,7 +1,7 @@
 /** Encodes the rows that callers give, into memory that is reused. */
 import { viewBytes } from '../../base/bytes.js'
-import { writeEscaped } from '../../cell/cell-key.js'
-import { rowBytesMax } from '../../cell/limits.js'
+import { writeEscaped } from '../../storage/cell/cell-key.js'
+import { rowBytesMax } from '../../storage/cell/limits.js'
 import { boundBytes, rowBytes } from '../../api/checks/rows.js'
 import type { BytesLike } from '../../api/index.js'
 

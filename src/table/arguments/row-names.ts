@@ -1,6 +1,6 @@
 /** Names the rows that calls read or change, for the order of the calls that wait. */
 import { toBytes } from '../../base/bytes.js'
-import type { Engine } from '../../engine/engine.js'
+import type { Engine } from '../../storage/engine/engine.js'
 
 /** Where calls wait, and by which rows. */
 export interface CallPlace {

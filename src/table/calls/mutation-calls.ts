@@ -6,9 +6,9 @@
  * need not wait does not use this file.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
-import type { Engine } from '../../engine/engine.js'
-import type { WaitingCall } from '../../engine/waiting-calls.js'
-import type { ReadMode } from '../../store/store-reader.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { RowNames, type CallPlace, type TablePlace } from '../arguments/row-names.js'
 import { blocking, nonBlocking, type Applied } from '../operations/table-operations.js'

@@ -7,8 +7,8 @@
  */
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { Put } from '../../api/index.js'
-import type { Engine } from '../../engine/engine.js'
-import type { ReadMode } from '../../store/store-reader.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
 import { TablePlace } from '../arguments/row-names.js'
 import { ListOutcome } from '../operations/list-outcome.js'
 import {

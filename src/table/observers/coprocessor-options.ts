@@ -2,13 +2,13 @@
 import { OptionNames, checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { isDeepStrictEqual } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
-import type { CellHookReference } from '../../coprocessor/cell-hook.js'
-import { loadModule, type ModuleExports } from '../../coprocessor/load-module.js'
-import { optionsDepthMax } from '../../version/json-fields.js'
+import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
+import type { CellHookReference } from '../../storage/coprocessor/cell-hook.js'
+import { loadModule, type ModuleExports } from '../../storage/coprocessor/load-module.js'
+import { optionsDepthMax } from '../../storage/version/json-fields.js'
 import { plainTableName } from '../../api/checks/names.js'
-import { CoprocessorPriority } from '../../coprocessor/priority.js'
-import type { CoprocessorSetting } from '../../engine/catalog.js'
+import { CoprocessorPriority } from '../../storage/coprocessor/priority.js'
+import type { CoprocessorSetting } from '../../storage/engine/catalog/catalog.js'
 import type {
   Coprocessor,
   CoprocessorModule,

@@ -12,21 +12,21 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { checkArray } from '../../base/arguments.js'
-import type { StoreJob } from '../../coprocessor/cell-hook.js'
-import type { HookPlan } from '../../coprocessor/hook-chain.js'
+import type { StoreJob } from '../../storage/coprocessor/cell-hook.js'
+import type { HookPlan } from '../../storage/coprocessor/hook-chain.js'
 import type {
   HookCounters,
   JobCoprocessors,
   JobSummary,
-} from '../../coprocessor/job-coprocessors.js'
-import type { JobRetention, StoreFileInfo } from '../../coprocessor/job-observer.js'
+} from '../../storage/coprocessor/job-coprocessors.js'
+import type { JobRetention, StoreFileInfo } from '../../storage/coprocessor/job-observer.js'
 import {
   decodeTableSettings,
   type CoprocessorSetting,
   type TableState,
-} from '../../engine/catalog.js'
-import type { CatalogWatcher } from '../../engine/ddl.js'
-import type { TableDefinition } from '../../version/catalog.js'
+} from '../../storage/engine/catalog/catalog.js'
+import type { CatalogWatcher } from '../../storage/engine/catalog/ddl.js'
+import type { TableDefinition } from '../../storage/version/catalog.js'
 import type { Coprocessor, CoprocessorRegistration } from '../../api/coprocessor.js'
 import {
   loadCoprocessor,

@@ -4,14 +4,14 @@
  */
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import type { Timestamp } from '../../cell/timestamp.js'
+import type { Timestamp } from '../../storage/cell/timestamp.js'
 import { rowNames } from '../../api/checks/operations.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ChooseVersion } from '../operations/deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
 import type { MutationBatch } from '../../api/observer.js'
 import type { Intervention, RowAddition } from '../operations/intervention.js'
-import type { Engine } from '../../engine/engine.js'
+import type { Engine } from '../../storage/engine/engine.js'
 import type {
   BytesLike,
   Check,

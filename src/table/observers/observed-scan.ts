@@ -6,11 +6,11 @@
  * warnings.
  */
 import { readArguments } from '../../base/arguments.js'
-import type { TableState } from '../../engine/catalog.js'
-import type { Engine } from '../../engine/engine.js'
+import type { TableState } from '../../storage/engine/catalog/catalog.js'
+import type { Engine } from '../../storage/engine/engine.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
 import type { ObservedScan } from '../../api/observer.js'
-import { Result } from '../../api/result.js'
+import { Result } from '../../api/results/result.js'
 import { planScan } from '../reads/scan-plan.js'
 import { ScanSession } from '../reads/scan-session.js'
 import { readPointOf, readTimeOf } from '../reads/snapshot.js'

@@ -6,7 +6,7 @@
  * object where an operation is expected, is an `ERR_COPROCESSOR`.
  */
 import { CellarError } from '../../base/errors.js'
-import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
+import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
 import type { BypassContext, Observer, ObserverContext } from '../../api/observer.js'
 import type { SyncTable, Table } from '../../api/index.js'
 

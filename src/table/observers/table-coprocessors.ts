@@ -1,15 +1,15 @@
 /** The coprocessors of one table in order, with their observers, hooks, endpoints and counters. */
 import { invalidArgument } from '../../base/errors.js'
-import type { StoreJob } from '../../coprocessor/cell-hook.js'
-import { badAnswer, coprocessorError } from '../../coprocessor/coprocessor-error.js'
-import { makeHookWatch, type HookPlan, type HookTask } from '../../coprocessor/hook-chain.js'
-import type { HookCounters, JobSummary } from '../../coprocessor/job-coprocessors.js'
+import type { StoreJob } from '../../storage/coprocessor/cell-hook.js'
+import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
+import { makeHookWatch, type HookPlan, type HookTask } from '../../storage/coprocessor/hook-chain.js'
+import type { HookCounters, JobSummary } from '../../storage/coprocessor/job-coprocessors.js'
 import type {
   CompactionSelection,
   JobRetention,
   StoreFileInfo,
   StoreJobOutcome,
-} from '../../coprocessor/job-observer.js'
+} from '../../storage/coprocessor/job-observer.js'
 import type { Endpoint } from '../../api/coprocessor.js'
 import type { LoadedCoprocessor } from './coprocessor-options.js'
 import { ObserverChain } from './observer-chain.js'

@@ -7,8 +7,8 @@
  */
 import type { AtomicResult } from '../../api/atomic.js'
 import type { Check, DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
-import type { ReadMode } from '../../store/store-reader.js'
-import type { Durability } from '../../wal/log.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
+import type { Durability } from '../../storage/wal/log.js'
 import { stronger } from '../../api/checks/durability.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { Intervention } from './intervention.js'

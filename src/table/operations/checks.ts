@@ -1,6 +1,6 @@
 /** Evaluates the conditions of checkAndMutate. */
 import { compareBytes } from '../../base/bytes.js'
-import type { CellView } from '../../cell/cell-view.js'
+import type { CellView } from '../../storage/cell/cell-view.js'
 import type { ValueCondition } from '../../api/checks/conditions.js'
 
 /** Whether the condition holds for the newest stored cell; undefined = no cell. */

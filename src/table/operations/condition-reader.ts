@@ -1,9 +1,9 @@
 /** Evaluates the checks of checkAndMutate, mutateRows and atomic batches against stored cells. */
-import { allTime, type TimeRange, type Timestamp } from '../../cell/timestamp.js'
-import { parseSingleColumn } from '../../cell/column-name.js'
+import { allTime, type TimeRange, type Timestamp } from '../../storage/cell/timestamp.js'
+import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import type { Check, ColumnName } from '../../api/index.js'
-import type { FamilyState, TableState } from '../../engine/catalog.js'
-import type { ReadMode } from '../../store/store-reader.js'
+import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 import { RowKey } from '../arguments/row-key.js'
 import { encode } from '../reads/operation-shapes.js'

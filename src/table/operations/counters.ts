@@ -9,11 +9,11 @@ import {
   parseUpdate,
   type ColumnUpdate,
 } from '../../api/checks/updates.js'
-import type { CellView } from '../../cell/cell-view.js'
-import { CellType } from '../../cell/cell-type.js'
-import { parseSingleColumn, type ColumnName } from '../../cell/column-name.js'
-import { latestTimestamp, type Timestamp } from '../../cell/timestamp.js'
-import type { FamilyState } from '../../engine/catalog.js'
+import type { CellView } from '../../storage/cell/cell-view.js'
+import { CellType } from '../../storage/cell/cell-type.js'
+import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
+import { latestTimestamp, type Timestamp } from '../../storage/cell/timestamp.js'
+import type { FamilyState } from '../../storage/engine/catalog/catalog.js'
 import { planColumns } from './deletes.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { FamilyPlan } from '../reads/read-plan.js'

@@ -1,9 +1,9 @@
 /** Encodes deletes as markers. */
 import { emptyBytes } from '../../base/bytes.js'
 import { parseDelete, type NamedVersion } from '../../api/checks/deletes.js'
-import { CellType } from '../../cell/cell-type.js'
-import { allTime, latestTimestamp, type Timestamp } from '../../cell/timestamp.js'
-import type { FamilyState } from '../../engine/catalog.js'
+import { CellType } from '../../storage/cell/cell-type.js'
+import { allTime, latestTimestamp, type Timestamp } from '../../storage/cell/timestamp.js'
+import type { FamilyState } from '../../storage/engine/catalog/catalog.js'
 import type { FamilyPlan } from '../reads/read-plan.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { StoredCells } from '../reads/stored-cells.js'

@@ -14,9 +14,9 @@ import type {
   RowMutations,
   RowOperation,
 } from '../../api/index.js'
-import type { Engine } from '../../engine/engine.js'
-import type { TableState } from '../../engine/catalog.js'
-import type { ReadMode } from '../../store/store-reader.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import type { TableState } from '../../storage/engine/catalog/catalog.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
 import {
   checkAction,

@@ -15,23 +15,23 @@ import {
   readPut,
   type PutTarget,
 } from '../../api/checks/puts.js'
-import { isFamilyMarker } from '../../cell/cell-key.js'
-import { CellType, type CellTypeCode } from '../../cell/cell-type.js'
-import { cellOverheadBytes, checkCellBytes } from '../../cell/limits.js'
+import { isFamilyMarker } from '../../storage/cell/cell-key.js'
+import { CellType, type CellTypeCode } from '../../storage/cell/cell-type.js'
+import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
 import {
   checkTimestamp,
   latestTimestamp,
   timestampHigh,
   timestampLow,
   type Timestamp,
-} from '../../cell/timestamp.js'
-import type { FamilyState, TableState } from '../../engine/catalog.js'
-import type { Engine } from '../../engine/engine.js'
-import { textBytes, type MutationBuffer } from '../../engine/mutation-buffer.js'
-import type { ServerClock } from '../../engine/server-clock.js'
-import type { WritePath } from '../../engine/write-path.js'
-import type { Durability } from '../../wal/log.js'
-import type { CollectedRow } from '../../scan/row-collector.js'
+} from '../../storage/cell/timestamp.js'
+import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import { textBytes, type MutationBuffer } from '../../storage/engine/write/mutation-buffer.js'
+import type { ServerClock } from '../../storage/engine/write/server-clock.js'
+import type { WritePath } from '../../storage/engine/write/write-path.js'
+import type { Durability } from '../../storage/wal/log.js'
+import type { CollectedRow } from '../../storage/scan/row-collector.js'
 import { PutColumns } from '../arguments/put-columns.js'
 import type { RowKey } from '../arguments/row-key.js'
 import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.js'

@@ -19,11 +19,11 @@ import type {
   Put,
   RowMutations,
 } from '../../api/index.js'
-import type { Result } from '../../api/result.js'
-import type { TableState } from '../../engine/catalog.js'
-import type { Engine } from '../../engine/engine.js'
-import type { ReadMode } from '../../store/store-reader.js'
-import type { Durability } from '../../wal/log.js'
+import type { Result } from '../../api/results/result.js'
+import type { TableState } from '../../storage/engine/catalog/catalog.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
+import type { Durability } from '../../storage/wal/log.js'
 import { encode } from '../reads/operation-shapes.js'
 import {
   checkPutsAndDeletes,

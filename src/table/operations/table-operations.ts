@@ -22,9 +22,9 @@ import type {
   RowMutations,
   Scan,
 } from '../../api/index.js'
-import type { Result } from '../../api/result.js'
-import type { ReadMode } from '../../store/store-reader.js'
-import type { Durability } from '../../wal/log.js'
+import type { Result } from '../../api/results/result.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
+import type { Durability } from '../../storage/wal/log.js'
 import type { ScanSession } from '../reads/scan-session.js'
 import type { ListOutcome } from './list-outcome.js'
 

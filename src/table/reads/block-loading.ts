@@ -6,8 +6,8 @@
  * small the cache is. The version that the step has seen last is held meanwhile, so that no file
  * disappears that it asks for: a step that is repeated reads what is current by then.
  */
-import { BlockMissing, blockMissing, type BlockLoader } from '../../cursor/cursor.js'
-import type { Version } from '../../version/version.js'
+import { BlockMissing, blockMissing, type BlockLoader } from '../../storage/cursor/cursor.js'
+import type { Version } from '../../storage/version/version.js'
 
 /** What names the version whose files a step reads: an engine. */
 interface VersionHolder {

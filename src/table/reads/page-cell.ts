@@ -3,7 +3,7 @@
  * caller asks.
  */
 import { viewBytes } from '../../base/bytes.js'
-import { PrintedCell } from '../../api/result-cell.js'
+import { PrintedCell } from '../../api/results/result-cell.js'
 import {
   hasEscape,
   qualifierEndOf,
@@ -14,10 +14,10 @@ import {
   timestampLowOf,
   typeOf,
   unescape,
-} from '../../cell/cell-key.js'
-import { cellTypeName, type CellTypeCode, type CellTypeName } from '../../cell/cell-type.js'
-import { contentStart } from '../../cell/cell-value.js'
-import { approximateTimestamp, joinTimestamp } from '../../cell/timestamp.js'
+} from '../../storage/cell/cell-key.js'
+import { cellTypeName, type CellTypeCode, type CellTypeName } from '../../storage/cell/cell-type.js'
+import { contentStart } from '../../storage/cell/cell-value.js'
+import { approximateTimestamp, joinTimestamp } from '../../storage/cell/timestamp.js'
 
 /** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
 export function decodeBytes(page: Buffer, start: number, end: number): Buffer {

@@ -7,16 +7,16 @@
  */
 import type { CellarError } from '../../base/errors.js'
 import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
-import { Result, type Cell } from '../../api/result.js'
-import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
-import { contentStart } from '../../cell/cell-value.js'
+import { Result, type Cell } from '../../api/results/result.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
+import { contentStart } from '../../storage/cell/cell-value.js'
 import {
   noQualifier,
   parseColumn,
   type ColumnName,
   type ParsedColumn,
-} from '../../cell/column-name.js'
-import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
+} from '../../storage/cell/column-name.js'
+import { numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
 import { decodeBytes, PageCell } from './page-cell.js'
 
 /**

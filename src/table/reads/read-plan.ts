@@ -6,10 +6,10 @@
  * the kept lists element by element in each read, so a list that its owner has changed is noticed.
  */
 import { checkBoolean, checkInteger } from '../../base/arguments.js'
-import type { FamilyState, TableState } from '../../engine/catalog.js'
-import type { Filter } from '../../filter/filter.js'
-import type { ReadMode } from '../../store/store-reader.js'
-import type { StoreQuery } from '../../scan/query.js'
+import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
+import type { Filter } from '../../storage/filter/filter.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
+import type { StoreQuery } from '../../storage/scan/query.js'
 import {
   checkFilter,
   groupColumns,

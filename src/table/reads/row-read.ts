@@ -8,11 +8,11 @@
 import { assert } from '../../base/assert.js'
 import type { Moment } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
-import { writeTerminator } from '../../cell/cell-key.js'
-import type { TableState } from '../../engine/catalog.js'
-import { RowCollector, type CollectedRow } from '../../scan/row-collector.js'
-import { RowScanner } from '../../scan/row-scanner.js'
-import { StoreReader, type ReadMode } from '../../store/store-reader.js'
+import { writeTerminator } from '../../storage/cell/cell-key.js'
+import type { TableState } from '../../storage/engine/catalog/catalog.js'
+import { RowCollector, type CollectedRow } from '../../storage/scan/row-collector.js'
+import { RowScanner } from '../../storage/scan/row-scanner.js'
+import { StoreReader, type ReadMode } from '../../storage/store/store-reader.js'
 import type { ReadPlan } from './read-plan.js'
 
 /** One row read; see the file header. */

@@ -1,6 +1,6 @@
 /** Checks the options of a scan and turns them into bounds and store queries. */
-import type { TableState } from '../../engine/catalog.js'
-import type { RowBounds } from '../../scan/row-scanner.js'
+import type { TableState } from '../../storage/engine/catalog/catalog.js'
+import type { RowBounds } from '../../storage/scan/row-scanner.js'
 import { parseBounds } from '../../api/checks/rows.js'
 import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../api/checks/scans.js'
 import { planRead, type ReadPlan, type ReadPlans } from './read-plan.js'

@@ -8,10 +8,10 @@
 import { assert } from '../../base/assert.js'
 import { Moment, type Clock } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
-import type { FamilyState, TableState } from '../../engine/catalog.js'
-import { RowCollector } from '../../scan/row-collector.js'
-import { RowScanner } from '../../scan/row-scanner.js'
-import { StoreReader } from '../../store/store-reader.js'
+import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
+import { RowCollector } from '../../storage/scan/row-collector.js'
+import { RowScanner } from '../../storage/scan/row-scanner.js'
+import { StoreReader } from '../../storage/store/store-reader.js'
 
 /** Most that are kept for scans that run at the same time. */
 const freeMax = 4

@@ -1,9 +1,9 @@
 /** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import type { Engine } from '../../engine/engine.js'
-import { TimedOperation } from '../../engine/operation-times.js'
+import type { Engine } from '../../storage/engine/engine.js'
+import { TimedOperation } from '../../storage/engine/write/operation-times.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
-import type { Result } from '../../api/result.js'
+import type { Result } from '../../api/results/result.js'
 import type { ScanSession } from './scan-session.js'
 import type { ScanMetrics } from '../../api/index.js'
 import { checkResultCount } from '../../api/checks/scans.js'

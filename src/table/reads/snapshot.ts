@@ -1,7 +1,7 @@
 /** Snapshots: read points that users hold. */
 import { closedError, invalidArgument } from '../../base/errors.js'
 import { checkIsolation } from '../../api/checks/reads.js'
-import type { Engine } from '../../engine/engine.js'
+import type { Engine } from '../../storage/engine/engine.js'
 import type { ReadOptions, Snapshot } from '../../api/index.js'
 
 export class EngineSnapshot implements Snapshot {

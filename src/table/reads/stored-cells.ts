@@ -1,8 +1,8 @@
 /** Looks up single cells in a collected row, for the operations that read before they write. */
 import { equalBytes } from '../../base/bytes.js'
-import { CellView } from '../../cell/cell-view.js'
-import { emptyCursor, type EntryCursor } from '../../scan/entry-cursor.js'
-import { numbersPerCell, type CollectedRow } from '../../scan/row-collector.js'
+import { CellView } from '../../storage/cell/cell-view.js'
+import { emptyCursor, type EntryCursor } from '../../storage/scan/entry-cursor.js'
+import { numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
 
 export class StoredCells {
   private readonly view = new CellView()

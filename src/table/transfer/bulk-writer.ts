@@ -32,30 +32,30 @@ import {
   keyBytesBound,
   writeKeySuffix,
   writeTerminator,
-} from '../../cell/cell-key.js'
-import { CellType, cellTypeCode } from '../../cell/cell-type.js'
-import { valueHeaderBytes, writeValueHeader } from '../../cell/cell-value.js'
-import { CellView } from '../../cell/cell-view.js'
-import { cellBytesMaxDefault, cellOverheadBytes, checkCellBytes } from '../../cell/limits.js'
+} from '../../storage/cell/cell-key.js'
+import { CellType, cellTypeCode } from '../../storage/cell/cell-type.js'
+import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-value.js'
+import { CellView } from '../../storage/cell/cell-view.js'
+import { cellBytesMaxDefault, cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
 import {
   checkTimestamp,
   latestTimestamp,
   timestampHigh,
   timestampLow,
   type Timestamp,
-} from '../../cell/timestamp.js'
-import { loadChecksums } from '../../codec/checksum.js'
-import { loadCodecs } from '../../codec/codec.js'
-import { NodeFileSystem } from '../../fs/node-fs.js'
-import type { FileSystem } from '../../fs/types.js'
-import { bulkListPath, writeBulkListSync } from '../../job/bulk-list.js'
-import { SortedFiles } from '../../job/sorted-files.js'
-import { noDatabaseId } from '../../sstable/format.js'
-import { formatOfFamily, type FamilySettings } from '../../store/family-settings.js'
-import { parseSingleColumn } from '../../cell/column-name.js'
+} from '../../storage/cell/timestamp.js'
+import { loadChecksums } from '../../storage/codec/checksum.js'
+import { loadCodecs } from '../../storage/codec/codec.js'
+import { NodeFileSystem } from '../../storage/fs/node-fs.js'
+import type { FileSystem } from '../../storage/fs/types.js'
+import { bulkListPath, writeBulkListSync } from '../../storage/job/bulk-list.js'
+import { SortedFiles } from '../../storage/job/sorted-files.js'
+import { noDatabaseId } from '../../storage/sstable/format.js'
+import { formatOfFamily, type FamilySettings } from '../../storage/store/family-settings.js'
+import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 import { cellNames, checkTtl, valueNames, type TimedValue } from '../../api/checks/puts.js'
-import { checkDirectory, checkFileSystem } from '../../engine/options.js'
+import { checkDirectory, checkFileSystem } from '../../storage/engine/options.js'
 import { RowKey } from '../arguments/row-key.js'
 import { parseFamilyOptions } from '../admin/schema.js'
 import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../../api/index.js'

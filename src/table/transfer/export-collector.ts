@@ -10,9 +10,9 @@
  */
 import { equalBytes, emptyBytes } from '../../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../../base/varint.js'
-import { keySuffixBytes } from '../../cell/cell-key.js'
-import type { CellView } from '../../cell/cell-view.js'
-import type { RowTarget } from '../../scan/cell-collector.js'
+import { keySuffixBytes } from '../../storage/cell/cell-key.js'
+import type { CellView } from '../../storage/cell/cell-view.js'
+import type { RowTarget } from '../../storage/scan/cell-collector.js'
 
 /** Payload bytes after which a chunk is finished. */
 const chunkBytes = 128 * 1024

@@ -6,9 +6,9 @@
  * of the chunk. Lengths are compared with limits before memory is allocated for them.
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
-import { checksumLength, placeSeed, writeChecksum, checksumMatches } from '../../codec/checksum.js'
-import { CodecError, type Codec, type Codecs } from '../../codec/codec.js'
-import { BlockMemory, wordSlackBytes } from '../../sstable/block-memory.js'
+import { checksumLength, placeSeed, writeChecksum, checksumMatches } from '../../storage/codec/checksum.js'
+import { CodecError, type Codec, type Codecs } from '../../storage/codec/codec.js'
+import { BlockMemory, wordSlackBytes } from '../../storage/sstable/blocks/block-memory.js'
 
 /** Kinds of chunks. On disk: never change. */
 export const ChunkKind = { head: 1, cells: 2, end: 3 } as const

@@ -14,9 +14,9 @@ import {
   readArguments,
 } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import { CodecId, type CodecName } from '../../codec/codec.js'
-import type { TableState } from '../../engine/catalog.js'
-import type { Engine } from '../../engine/engine.js'
+import { CodecId, type CodecName } from '../../storage/codec/codec.js'
+import type { TableState } from '../../storage/engine/catalog/catalog.js'
+import type { Engine } from '../../storage/engine/engine.js'
 import { runLoading } from '../reads/block-loading.js'
 import { ExportCollector } from './export-collector.js'
 import { ChunkEncoder, ChunkKind, exportMagic } from './export-format.js'

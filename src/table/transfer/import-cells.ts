@@ -9,12 +9,12 @@
  */
 import { commonPrefixLength, compareBytes } from '../../base/bytes.js'
 import { readVarint, varintLength } from '../../base/varint.js'
-import { isWellFormedKey, rowEndOf, terminatorBytes } from '../../cell/cell-key.js'
-import { CellView } from '../../cell/cell-view.js'
-import { findCellFault } from '../../job/cell-check.js'
-import type { SortedFiles } from '../../job/sorted-files.js'
-import { emptyCursor, type EntryCursor } from '../../scan/entry-cursor.js'
-import { BlockMemory } from '../../sstable/block-memory.js'
+import { isWellFormedKey, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
+import { CellView } from '../../storage/cell/cell-view.js'
+import { findCellFault } from '../../storage/job/cell-check.js'
+import type { SortedFiles } from '../../storage/job/sorted-files.js'
+import { emptyCursor, type EntryCursor } from '../../storage/scan/entry-cursor.js'
+import { BlockMemory } from '../../storage/sstable/blocks/block-memory.js'
 import type { Chunk, ChunkDecoder } from './export-format.js'
 
 /** The key that came last in a family: in a chunk's memory, or copied out of it. */

@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 import { CellarError } from '../../../src/api/index.js'
 import { steered, type CaseContext, type TableCase } from '../../suites/table/case.js'
-import type { FileSystem } from '../../../src/fs/types.js'
+import type { FileSystem } from '../../../src/storage/fs/types.js'
 import { embedded } from './embedded-space.js'
 
 /** Every file below a directory. */

@@ -1,5 +1,5 @@
 /** A cell hook for the cases about coprocessors: drops odd rows, or everything. */
-import { CellDecision, type CellHook, type CellHookSetup } from '../../../src/index.js'
+import { CellDecision, type CellHook, type CellHookSetup } from '../../../src/entries/index.js'
 
 /** `options.drops`: 'odd' or 'all'; `options.job`: 'flush' or 'compaction'. */
 export function createCellHook({ job, options }: CellHookSetup): CellHook {

@@ -1,6 +1,8 @@
 /**
  * HBase's numbered conformance cases on both backends, and how many hold: the suite of
  * `cellardb/conformance/table`, and on the embedded engine the cases that look into it.
+ *
+ * @runs alone
  */
 import t from 'tap'
 import { runTableSuite, type TableBackend } from '../../suites/table/suite.js'

@@ -1,6 +1,6 @@
 /** J. Coprocessors. */
-import { RowFilter, ValueFilter } from '../../../src/index.js'
-import type { Delete, Observer } from '../../../src/index.js'
+import { RowFilter, ValueFilter } from '../../../src/entries/index.js'
+import type { Delete, Observer } from '../../../src/entries/index.js'
 import { embedded } from './embedded-space.js'
 import { steered, type CaseContext, type TableCase, type Step } from '../../suites/table/case.js'
 

@@ -1,5 +1,5 @@
 /** K. The log, recovery and bulk load; and what flushes count (151). */
-import { BulkWriter } from '../../../src/index.js'
+import { BulkWriter } from '../../../src/entries/index.js'
 import type { TestDatabase } from '../../helpers/test-database.js'
 import { embedded } from './embedded-space.js'
 import {

@@ -5,7 +5,7 @@
  * CELLAR_SEED: the first seed. CELLAR_HUB_HISTORIES: histories of sound hubs, default 100.
  */
 import t from 'tap'
-import { HedwigError, type HubInfoData } from '../../../src/metastore/index.js'
+import { HedwigError, type HubInfoData } from '../../../src/systems/metastore/index.js'
 import { withMembers } from '../../helpers/planted.js'
 import { HubHistory, leaseMilliseconds, type HubParts } from './hub-history.js'
 import { lengthOf } from '../../helpers/length.js'

@@ -22,7 +22,7 @@ import {
   type MetaStore,
   type SubscriptionFence,
   type TopicOwnership,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
 import { Halts, SlowStore, type Halt } from '../../helpers/slow-metastore.js'
 

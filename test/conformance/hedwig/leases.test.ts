@@ -16,7 +16,7 @@ import {
   type MetaStore,
   type SubscriptionData,
   type TopicManagerOptions,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
 import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 import { SlowStore, type Halt, type Halts } from '../../helpers/slow-metastore.js'

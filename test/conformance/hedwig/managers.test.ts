@@ -18,7 +18,7 @@ import {
   type MetastoreScannableTable,
   type SubscriptionData,
   type TopicName,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { countNumberedCases, fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 
 const hub = (czxid: bigint): HubInfoData => ({ hostname: '127.0.0.1:8008:-1', czxid })

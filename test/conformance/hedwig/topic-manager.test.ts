@@ -15,7 +15,7 @@ import {
   type MetaStore,
   type TopicManagerOptions,
   type TopicName,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { countNumberedCases, fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_107)

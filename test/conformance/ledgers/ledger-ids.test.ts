@@ -6,7 +6,7 @@ import {
   MetastoreErrorCode,
   Value,
   Version,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 
 onEachBackend('ids begin at 1 and ascend', async (t, { store }) => {

@@ -12,7 +12,7 @@ import {
   type LedgerManagerFactory,
   type LedgerMetadata,
   type MetaStore,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 
 const ourClass = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'

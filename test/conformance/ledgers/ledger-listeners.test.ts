@@ -7,7 +7,7 @@ import {
   Version,
   type LedgerMetadata,
   type LedgerMetadataListener,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { countNumberedCases, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 
 const metadata: LedgerMetadata = { quorumSize: 1, ensembleSize: 1, length: 0n, state: 'OPEN' }

@@ -8,7 +8,7 @@ import {
   Value,
   Version,
   type LedgerMetadata,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { seededRandom } from '../../../src/base/random.js'
 import { countNumberedCases, fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 

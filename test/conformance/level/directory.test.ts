@@ -1,6 +1,10 @@
-/** abstract-level's suite, each database in a directory of its own. */
-import { MemoryFileSystem } from '../../../src/index.js'
-import { CellarLevel } from '../../../src/level.js'
+/**
+ * abstract-level's suite, each database in a directory of its own.
+ *
+ * @runs alone
+ */
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { CellarLevel } from '../../../src/entries/level.js'
 import { runSuite } from './run-suite.js'
 
 const fileSystem = new MemoryFileSystem()

@@ -1,5 +1,9 @@
-/** abstract-level's suite over the backend in memory, each database a table of one. */
-import { CellarLevel } from '../../../src/level.js'
+/**
+ * abstract-level's suite over the backend in memory, each database a table of one.
+ *
+ * @runs alone, campaign
+ */
+import { CellarLevel } from '../../../src/entries/level.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 import { runSuite } from './run-suite.js'
 

@@ -3,7 +3,7 @@
  * and a failed one fails the file.
  */
 import { createRequire } from 'node:module'
-import type { CellarLevel } from '../../../src/level.js'
+import type { CellarLevel } from '../../../src/entries/level.js'
 
 interface SuiteOptions {
   readonly test: unknown

@@ -1,7 +1,7 @@
 /** The backends that the messaging suite is run against. */
 import type { MessagingBackend } from '../../suites/messaging/suite.js'
-import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
-import { Database, type DatabaseOptions } from '../../../src/index.js'
+import { MemoryFileSystem } from '../../../src/storage/fs/memory-fs.js'
+import { Database, type DatabaseOptions } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 
 /** The embedded engine over files in memory. */

@@ -1,4 +1,8 @@
-/** The published suite of messaging and transactions against both backends. */
+/**
+ * The published suite of messaging and transactions against both backends.
+ *
+ * @runs alone
+ */
 import t from 'tap'
 import { runMessagingSuite } from '../../suites/messaging/suite.js'
 import { embeddedBackend, memoryBackend } from './backends.js'

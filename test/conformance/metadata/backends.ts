@@ -1,13 +1,13 @@
 /** The backends that the metadata suite runs against here. */
-import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import type { MetadataBackend } from '../../suites/metadata/suite.js'
 import {
   openMetadataStore,
   type CellarMetadataStore,
   type MetadataStore,
   type ZooKeeperMetadataStore,
-} from '../../../src/metastore-pulsar.js'
-import { ZkClient } from '../../../src/metastore/pulsar/zookeeper/client.js'
+} from '../../../src/entries/metastore-pulsar.js'
+import { ZkClient } from '../../../src/systems/metastore/pulsar/zookeeper/client.js'
 import { ZooKeeperServer } from '../../../bench/metadata/zookeeper-server.js'
 
 let spaces = 0

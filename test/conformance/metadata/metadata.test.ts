@@ -1,4 +1,8 @@
-/** The published suite of metadata stores against the stores over tables. */
+/**
+ * The published suite of metadata stores against the stores over tables.
+ *
+ * @runs alone
+ */
 import t from 'tap'
 import { runMetadataSuite } from '../../suites/metadata/suite.js'
 import { cellarBackend, memoryBackend } from './backends.js'

@@ -1,7 +1,11 @@
-/** The suite finds what it is for: each defect that is planted into a store fails its case. */
+/**
+ * The suite finds what it is for: each defect that is planted into a store fails its case.
+ *
+ * @runs alone, campaign
+ */
 import t from 'tap'
 import { runMetadataSuite, type SuiteTest } from '../../suites/metadata/suite.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import {
   metadataStoreOf,
   type CachingStore,
@@ -10,7 +14,7 @@ import {
   type MetadataStore,
   type Notification,
   type Stat,
-} from '../../../src/metastore-pulsar.js'
+} from '../../../src/entries/metastore-pulsar.js'
 import { withMembers } from '../../helpers/planted.js'
 
 /** Members of a handle to replace. */

@@ -1,7 +1,11 @@
-/** The published suite of metadata stores against a real ZooKeeper, where one is installed. */
+/**
+ * The published suite of metadata stores against a real ZooKeeper, where one is installed.
+ *
+ * @runs alone
+ */
 import t from 'tap'
 import { runMetadataSuite } from '../../suites/metadata/suite.js'
-import { openMetadataStore } from '../../../src/metastore-pulsar.js'
+import { openMetadataStore } from '../../../src/entries/metastore-pulsar.js'
 import { ZooKeeperServer, zookeeperMissing } from '../../../bench/metadata/zookeeper-server.js'
 import { zookeeperBackend } from './backends.js'
 

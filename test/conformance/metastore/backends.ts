@@ -2,12 +2,12 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { MetastoreBackend } from '../../suites/metastore/suite.js'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import {
   CellarMetaStore,
   MemoryMetaStore,
   MemoryMetastoreData,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { lengthOf } from '../../helpers/length.js'
 
 setFlagsFromString('--expose-gc')

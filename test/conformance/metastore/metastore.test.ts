@@ -2,6 +2,8 @@
  * The published suite of the MetaStore against both backends.
  *
  * CELLAR_DROPPED_CURSORS: cursors that the case about leaks opens, default 20,000.
+ *
+ * @runs alone
  */
 import t from 'tap'
 import { runMetastoreSuite } from '../../suites/metastore/suite.js'

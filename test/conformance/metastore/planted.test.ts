@@ -1,6 +1,8 @@
 /**
  * The suite finds what it is for: the defects of BookKeeper's in-memory store, and some more, are
  * planted one at a time into the store in memory, and the cases that fail are those that should.
+ *
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { runMetastoreSuite, type SuiteTest } from '../../suites/metastore/suite.js'
@@ -15,7 +17,7 @@ import {
   type MetaStore,
   type MetastoreCursor,
   type MetastoreScannableTable,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { withMembers } from '../../helpers/planted.js'
 
 /** Methods of a table to replace; `table` is the one in memory. */

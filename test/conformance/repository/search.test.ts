@@ -2,9 +2,9 @@
 import t from 'tap'
 import type { Database as Tables } from '../../../src/api/index.js'
 import { runSearchSuite, type SearchSuiteBackend } from '../../suites/repository/suite.js'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
-import { EmbeddedSearch } from '../../../src/repository/index.js'
+import { EmbeddedSearch } from '../../../src/systems/repository/index.js'
 
 function embedded(
   name: string,

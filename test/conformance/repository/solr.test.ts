@@ -13,7 +13,7 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { runSearchSuite } from '../../suites/repository/suite.js'
-import { SolrSearch } from '../../../src/repository/index.js'
+import { SolrSearch } from '../../../src/systems/repository/index.js'
 
 const url = process.env['CELLAR_SOLR_URL']
 const jars = process.env['CELLAR_SOLR_JARS']

@@ -1,12 +1,14 @@
 /**
  * Backups and restores under power cuts and failing calls: what can be restored is the backup
  * before or after, and a directory without a whole backup says so.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import { CellarError, Database, type FileSystem } from '../../../src/index.js'
+import { CellarError, Database, type FileSystem } from '../../../src/entries/index.js'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../../helpers/crash-steps.js'
 import { lengthOf } from '../../helpers/length.js'
-import { contentOf, fill, makeTable } from '../../unit/admin/support.js'
+import { contentOf, fill, makeTable } from '../../unit/table/admin/support.js'
 
 const rows = 2
 const every = lengthOf('CELLAR_BACKUP_EVERY', 12, 1)

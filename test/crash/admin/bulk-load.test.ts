@@ -1,11 +1,13 @@
 /**
  * Bulk loads under power cuts and failing calls: all cells of all families or none, all of them
  * once the load was acknowledged.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import { BulkWriter, type Database, type FileSystem } from '../../../src/index.js'
+import { BulkWriter, type Database, type FileSystem } from '../../../src/entries/index.js'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../../helpers/crash-steps.js'
-import { contentOf, fill, makeTable } from '../../unit/admin/support.js'
+import { contentOf, fill, makeTable } from '../../unit/table/admin/support.js'
 
 const rows = 12
 

@@ -1,11 +1,13 @@
 /**
  * The change feed under power cuts and failing calls: what it shows from the first sequence on is
  * the history without holes, or it says that the history is gone.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import type { CellarError, Database } from '../../../src/index.js'
+import type { CellarError, Database } from '../../../src/entries/index.js'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../../helpers/crash-steps.js'
-import { makeTable } from '../../unit/admin/support.js'
+import { makeTable } from '../../unit/table/admin/support.js'
 
 const rows = 34
 

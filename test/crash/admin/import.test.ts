@@ -1,11 +1,13 @@
 /**
  * Imports under power cuts and failing calls: the whole export or nothing of it, all of it once the
  * import was acknowledged.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import type { Database } from '../../../src/index.js'
+import type { Database } from '../../../src/entries/index.js'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../../helpers/crash-steps.js'
-import { contentOf, fill, makeTable } from '../../unit/admin/support.js'
+import { contentOf, fill, makeTable } from '../../unit/table/admin/support.js'
 
 const rows = 12
 let exported: Buffer[] = []

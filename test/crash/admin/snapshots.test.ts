@@ -1,11 +1,13 @@
 /**
  * Snapshots and namespaces under power cuts and failing calls: what is found is the state before or
  * after the operation, and after it once it was acknowledged.
+ *
+ * @runs campaign
  */
 import t from 'tap'
-import type { Database } from '../../../src/index.js'
+import type { Database } from '../../../src/entries/index.js'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../../helpers/crash-steps.js'
-import { contentOf, fill, makeTable } from '../../unit/admin/support.js'
+import { contentOf, fill, makeTable } from '../../unit/table/admin/support.js'
 
 const rows = 12
 

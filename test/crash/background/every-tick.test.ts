@@ -1,12 +1,16 @@
-/** Calls of every kind in every tick of every operation in the background; see `every-tick.ts`. */
+/**
+ * Calls of every kind in every tick of every operation in the background; see `every-tick.ts`.
+ *
+ * @runs campaign
+ */
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { MemoryFileSystem } from '../../../src/index.js'
-import { hasPool } from '../../../src/job/worker-executor.js'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { lengthOf } from '../../helpers/length.js'
-import { randomFrom, seed } from '../../unit/version/fixtures.js'
+import { randomFrom, seed } from '../../unit/storage/version/fixtures.js'
 import {
   blockingCalls,
   calls,

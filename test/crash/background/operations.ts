@@ -10,7 +10,7 @@ import {
   type EmbeddedTable,
   type FileSystem,
   type OpenOptions,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 
 /** Where the operations run. */
 export interface Ground {

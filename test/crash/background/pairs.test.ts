@@ -1,11 +1,15 @@
-/** All pairs of background operations that overlap; see `operations.ts`. */
+/**
+ * All pairs of background operations that overlap; see `operations.ts`.
+ *
+ * @runs campaign
+ */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { MemoryFileSystem } from '../../../src/index.js'
-import { hasPool } from '../../../src/job/worker-executor.js'
-import { randomFrom, seed } from '../../unit/version/fixtures.js'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
+import { randomFrom, seed } from '../../unit/storage/version/fixtures.js'
 import { operations, overlap } from './operations.js'
 import { lengthOf } from '../../helpers/length.js'
 

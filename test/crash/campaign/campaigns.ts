@@ -2,8 +2,8 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { hasPool } from '../../../src/job/worker-executor.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
@@ -149,7 +149,7 @@ function moves(): Campaign {
   return {
     counts: test.counts,
     async round(seed) {
-      // Elsewhere a moved directory is refused, which test/unit/fs covers.
+      // Elsewhere a moved directory is refused, which test/unit/storage/fs covers.
       if (process.platform === 'linux') await test.round(generatorOf(seed))
     },
     end() {},

@@ -2,7 +2,7 @@
  * The half of the example that runs inside flushes and compactions, in a worker thread: drops the
  * rows of customers that were forgotten. Rows are `<customer>/<order>`.
  */
-import type { CellDecision, CellHook, CellHookSetup, CellView } from '../../../src/index.js'
+import type { CellDecision, CellHook, CellHookSetup, CellView } from '../../../src/entries/index.js'
 
 /** What the observer supplies when a job starts. */
 export interface ForgetContext {

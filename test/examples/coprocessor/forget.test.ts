@@ -12,7 +12,7 @@ import {
   type Coprocessor,
   type StoreJob,
   type StoreJobOutcome,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import type { ForgetContext } from './forget-hook.js'
 
 function forgetting(onRemoved: (rows: number) => void): Coprocessor {

@@ -1,4 +1,8 @@
-/** Families that count versions: the promise forms. */
+/**
+ * Families that count versions: the promise forms.
+ *
+ * @runs campaign
+ */
 import { testLongRun } from '../long-run.js'
 
 testLongRun('async', ['one', 'three', 'counted', 'apart'])

@@ -1,4 +1,8 @@
-/** Families that count versions: the synchronous forms. */
+/**
+ * Families that count versions: the synchronous forms.
+ *
+ * @runs campaign
+ */
 import { testLongRun } from '../long-run.js'
 
 testLongRun('sync', ['one', 'three', 'counted', 'apart'])

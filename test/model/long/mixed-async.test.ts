@@ -1,4 +1,8 @@
-/** All kinds of families side by side: the promise forms. */
+/**
+ * All kinds of families side by side: the promise forms.
+ *
+ * @runs campaign
+ */
 import { familyOptions } from '../operations.js'
 import { testLongRun } from '../long-run.js'
 

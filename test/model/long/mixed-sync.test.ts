@@ -1,4 +1,8 @@
-/** All kinds of families side by side: the synchronous forms. */
+/**
+ * All kinds of families side by side: the synchronous forms.
+ *
+ * @runs campaign
+ */
 import { familyOptions } from '../operations.js'
 import { testLongRun } from '../long-run.js'
 

@@ -1,4 +1,8 @@
-/** Families with NEW_VERSION_BEHAVIOR: the synchronous forms. */
+/**
+ * Families with NEW_VERSION_BEHAVIOR: the synchronous forms.
+ *
+ * @runs campaign
+ */
 import { testLongRun } from '../long-run.js'
 
 testLongRun('sync', ['one', 'ordered', 'orderedLeast'])

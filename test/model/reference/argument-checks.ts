@@ -63,17 +63,17 @@ import type {
   RowOperation,
 } from '../../../src/api/mutations.js'
 import type { Get, ReadOptions, Scan } from '../../../src/api/reads.js'
-import { isFamilyMarker } from '../../../src/cell/cell-key.js'
-import { CellType } from '../../../src/cell/cell-type.js'
+import { isFamilyMarker } from '../../../src/storage/cell/cell-key.js'
+import { CellType } from '../../../src/storage/cell/cell-type.js'
 import {
   escapeQualifier,
   parseSingleColumn,
   type BytesLike,
   type ColumnName,
-} from '../../../src/cell/column-name.js'
-import { cellOverheadBytes, checkCellBytes } from '../../../src/cell/limits.js'
+} from '../../../src/storage/cell/column-name.js'
+import { cellOverheadBytes, checkCellBytes } from '../../../src/storage/cell/limits.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
-import { checkTimestamp, latestTimestamp, type Timestamp } from '../../../src/cell/timestamp.js'
+import { checkTimestamp, latestTimestamp, type Timestamp } from '../../../src/storage/cell/timestamp.js'
 
 /** The limits of a database. */
 export interface ModelLimits {

@@ -1,6 +1,6 @@
 /** Parses column names in the simplest way. */
-import type { ColumnName } from '../../../src/cell/column-name.js'
-import type { Timestamp } from '../../../src/cell/timestamp.js'
+import type { ColumnName } from '../../../src/storage/cell/column-name.js'
+import type { Timestamp } from '../../../src/storage/cell/timestamp.js'
 import { binary } from './plain-cells.js'
 
 /** A column or, without qualifier, a whole family. */

@@ -1,20 +1,20 @@
 /** Converts cells of the model into the forms of filters, results and the change feed. */
 import type { ChangedCell } from '../../../src/api/changes.js'
-import { ResultCell } from '../../../src/api/result-cell.js'
-import type { Cell } from '../../../src/api/result.js'
-import { escapeQualifier } from '../../../src/cell/column-name.js'
+import { ResultCell } from '../../../src/api/results/result-cell.js'
+import type { Cell } from '../../../src/api/results/result.js'
+import { escapeQualifier } from '../../../src/storage/cell/column-name.js'
 import {
   keyBytesBound,
   writeEscaped,
   writeKeySuffix,
   writeTerminator,
   writeTimestamp,
-} from '../../../src/cell/cell-key.js'
-import { cellTypeCode } from '../../../src/cell/cell-type.js'
-import { valueHeaderBytes, writeValueHeader } from '../../../src/cell/cell-value.js'
-import { CellView } from '../../../src/cell/cell-view.js'
-import { timestampHigh, timestampLow } from '../../../src/cell/timestamp.js'
-import type { CellHint } from '../../../src/filter/filter.js'
+} from '../../../src/storage/cell/cell-key.js'
+import { cellTypeCode } from '../../../src/storage/cell/cell-type.js'
+import { valueHeaderBytes, writeValueHeader } from '../../../src/storage/cell/cell-value.js'
+import { CellView } from '../../../src/storage/cell/cell-view.js'
+import { timestampHigh, timestampLow } from '../../../src/storage/cell/timestamp.js'
+import type { CellHint } from '../../../src/storage/filter/filter.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
 

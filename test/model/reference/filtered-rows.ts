@@ -1,11 +1,11 @@
 /**
- * Reads rows through a filter, by HBase's protocol (see filter/filter.ts), in the simplest way: the
+ * Reads rows through a filter, by HBase's protocol (see storage/filter/filter.ts), in the simplest way: the
  * visible cells of each family of a row, one after the other.
  */
 import type { Scan } from '../../../src/api/reads.js'
-import type { CellView } from '../../../src/cell/cell-view.js'
-import { FilterCode, type Filter, type RowCells } from '../../../src/filter/filter.js'
-import { isIncluded } from '../../../src/filter/filter-base.js'
+import type { CellView } from '../../../src/storage/cell/cell-view.js'
+import { FilterCode, type Filter, type RowCells } from '../../../src/storage/filter/filter.js'
+import { isIncluded } from '../../../src/storage/filter/filter-base.js'
 import { keyOfHint, viewOf } from './encoded-cell.js'
 import { binary, bytesOf } from './plain-cells.js'
 import { qualifiersOf, type RowReadOptions } from './read-options.js'

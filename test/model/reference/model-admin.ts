@@ -12,7 +12,7 @@ import {
 import type { Admin } from '../../../src/api/database.js'
 import { ensureTable } from '../../../src/api/ensure-table.js'
 import type { TableAlteration, TableDescription, TableOptions } from '../../../src/api/schema.js'
-import { defaultNamespace, namespaceOf } from '../../../src/cell/limits.js'
+import { defaultNamespace, namespaceOf } from '../../../src/storage/cell/limits.js'
 import type { ModelCore, ModelTableState } from './model-core.js'
 import { ModelTable } from './model-table.js'
 

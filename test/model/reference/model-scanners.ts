@@ -2,7 +2,7 @@
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
 import { checkResultCount, type ScanCuts } from '../../../src/api/checks/scans.js'
 import type { Scan, ScanMetrics } from '../../../src/api/reads.js'
-import { Result } from '../../../src/api/result.js'
+import { Result } from '../../../src/api/results/result.js'
 import { ResultScanner, SyncResultScanner } from '../../../src/api/scanners.js'
 import { asCell, encodedBytes } from './encoded-cell.js'
 import { FilteredRows } from './filtered-rows.js'

@@ -25,7 +25,7 @@ import {
   readPuts,
 } from '../../../src/api/checks/lists.js'
 import type * as types from '../../../src/api/index.js'
-import { Result, type ResultMarks } from '../../../src/api/result.js'
+import { Result, type ResultMarks } from '../../../src/api/results/result.js'
 import { asCell } from './encoded-cell.js'
 import { filteredRow } from './filtered-rows.js'
 import { droppedTable, ReadView, type ModelCore, type ModelTableState } from './model-core.js'

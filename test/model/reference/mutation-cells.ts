@@ -12,9 +12,9 @@ import type {
   RowOperation,
 } from '../../../src/api/mutations.js'
 import type { TimeRangeOption } from '../../../src/api/reads.js'
-import type { CellTypeName } from '../../../src/cell/cell-type.js'
-import type { BytesLike, ColumnName } from '../../../src/cell/column-name.js'
-import type { Timestamp } from '../../../src/cell/timestamp.js'
+import type { CellTypeName } from '../../../src/storage/cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../../../src/storage/cell/column-name.js'
+import type { Timestamp } from '../../../src/storage/cell/timestamp.js'
 import { columnOf, explicit, familyOf, timestampOf, type Column } from './column-parts.js'
 import { binary, compareStrings } from './plain-cells.js'
 import type { FamilyRules, StoredCell } from './reading-rules.js'

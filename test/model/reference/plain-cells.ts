@@ -2,8 +2,8 @@
  * Cells as plain strings. Bytes are "binary strings" with one UTF-16 unit per byte, so that `<`
  * compares bytes unsigned.
  */
-import type { CellTypeName } from '../../../src/cell/cell-type.js'
-import type { BytesLike } from '../../../src/cell/column-name.js'
+import type { CellTypeName } from '../../../src/storage/cell/cell-type.js'
+import type { BytesLike } from '../../../src/storage/cell/column-name.js'
 
 /** A cell without its sequence. */
 export interface PlainCell {

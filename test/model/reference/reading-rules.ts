@@ -2,7 +2,7 @@
  * HBase's rules for reading and flushing one family of one row, in the simplest way: sort, filter,
  * loop. Shares only the names of cell types with the embedded engine.
  */
-import type { CellTypeName } from '../../../src/cell/cell-type.js'
+import type { CellTypeName } from '../../../src/storage/cell/cell-type.js'
 import type { PlainCell } from './plain-cells.js'
 
 /** A cell as the model stores it. */

@@ -14,7 +14,7 @@ import type {
   RowMutations,
 } from '../../../src/api/mutations.js'
 import type { FamilyOptions } from '../../../src/api/schema.js'
-import type { BytesLike } from '../../../src/cell/column-name.js'
+import type { BytesLike } from '../../../src/storage/cell/column-name.js'
 import type { Clock } from '../../../src/base/clock.js'
 import { cellsOf, type NewCell, type RowState } from './mutation-cells.js'
 import { binary, type PlainCell } from './plain-cells.js'

@@ -9,7 +9,7 @@ import {
   Transaction,
   TransactionManager,
   type TransactionManagerOptions,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 
 /** The parts of tap's `t` that the suite uses. */
 export interface SuiteTest {

@@ -1,6 +1,6 @@
 /** Cases 73 to 76: what flushes and compactions do. */
 import assert from 'node:assert/strict'
-import type { MessagingOptions, MessagingService } from '../../../src/messaging/index.js'
+import type { MessagingOptions, MessagingService } from '../../../src/systems/messaging/index.js'
 import { tx, type Fixture, type MessagingCase } from './case.js'
 import { serviceOf, t1 } from './message-fixture.js'
 

@@ -5,7 +5,7 @@ import {
   type Transaction,
   type TransactionManager,
   type TransactionParticipant,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 import { failsWith, type Fixture, type MessagingCase } from './case.js'
 
 type Step = 'start' | 'check' | 'commit' | 'post' | 'rollback'

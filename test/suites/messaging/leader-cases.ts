@@ -4,7 +4,7 @@ import {
   MessagingService,
   StandbyMessaging,
   type Leadership,
-} from '../../../src/messaging/index.js'
+} from '../../../src/systems/messaging/index.js'
 import type { Database } from '../../../src/api/index.js'
 import { failsWith, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, texts } from './message-fixture.js'

@@ -5,7 +5,7 @@ import {
   type Message,
   type MessagingService,
   type PublishResponse,
-} from '../../../src/messaging/index.js'
+} from '../../../src/systems/messaging/index.js'
 import { failsWith, tx, type MessagingCase } from './case.js'
 import { atZero, serviceOf, t1, t2, texts } from './message-fixture.js'
 

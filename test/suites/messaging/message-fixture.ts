@@ -4,7 +4,7 @@ import {
   type Message,
   type MessagingOptions,
   type TopicId,
-} from '../../../src/messaging/index.js'
+} from '../../../src/systems/messaging/index.js'
 import type { Fixture } from './case.js'
 
 /** A lifetime that no transaction of the cases exceeds. */

@@ -8,7 +8,7 @@ import {
   type Message,
   type MessagingOptions,
   type MessagingService,
-} from '../../../src/messaging/index.js'
+} from '../../../src/systems/messaging/index.js'
 import {
   decodeTransaction,
   encodeTransaction,
@@ -17,7 +17,7 @@ import {
   TransactionContext,
   transactionFromJson,
   transactionToJson,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 import { failsWith, tx, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, idOf, serviceOf, texts } from './message-fixture.js'
 

@@ -1,6 +1,6 @@
 /** Cases 113 to 121: the state of transactions across a restart. */
 import assert from 'node:assert/strict'
-import type { ManagerSnapshot, Transaction } from '../../../src/transactions/index.js'
+import type { ManagerSnapshot, Transaction } from '../../../src/systems/transactions/index.js'
 import type { MessagingCase } from './case.js'
 
 /** A snapshot as plain data, without the time at which it was taken. */

@@ -14,7 +14,7 @@ import {
   type PruningPlugin,
   type StoreName,
   type VisibilitySnapshot,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 import { failsWith, tx, type Fixture, type MessagingCase } from './case.js'
 
 const storeOf = (table: string): StoreName => ({ table, family: 'f' })

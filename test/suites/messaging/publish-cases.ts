@@ -5,7 +5,7 @@ import {
   prepareFetch,
   type Message,
   type MessagingService,
-} from '../../../src/messaging/index.js'
+} from '../../../src/systems/messaging/index.js'
 import { failsWith, SuiteClock, tx, type Fixture, type MessagingCase } from './case.js'
 import { atZero, idOf, serviceOf, texts, t1, t2 } from './message-fixture.js'
 

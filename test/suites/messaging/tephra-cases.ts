@@ -1,6 +1,6 @@
 /** Case 121: files of Tephra, in all their formats. */
 import assert from 'node:assert/strict'
-import { importTephraState } from '../../../src/transactions/index.js'
+import { importTephraState } from '../../../src/systems/transactions/index.js'
 import { failsWith, type MessagingCase } from './case.js'
 
 const day = 86_400_000n

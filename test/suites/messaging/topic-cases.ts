@@ -1,7 +1,7 @@
 /** Cases 1 to 10, 40, 41 and 145: topics, their properties and generations. */
 import assert from 'node:assert/strict'
-import { type Messaging } from '../../../src/messaging/index.js'
-import { isOlderGeneration } from '../../../src/messaging/prune-job/prune-rules.js'
+import { type Messaging } from '../../../src/systems/messaging/index.js'
+import { isOlderGeneration } from '../../../src/systems/messaging/prune-job/prune-rules.js'
 import { failsWith, type MessagingCase } from './case.js'
 import { defaultTopic, serviceOf, texts } from './message-fixture.js'
 

@@ -5,8 +5,8 @@ import {
   TransactionError,
   type TransactionManager,
   type VisibilityLevel,
-} from '../../../src/transactions/index.js'
-import { pruneUpperBound } from '../../../src/transactions/transaction-snapshot.js'
+} from '../../../src/systems/transactions/index.js'
+import { pruneUpperBound } from '../../../src/systems/transactions/transaction-snapshot.js'
 import { failsWith, type Fixture, type MessagingCase } from './case.js'
 
 const notInProgress = 'ERR_TRANSACTION_NOT_IN_PROGRESS'

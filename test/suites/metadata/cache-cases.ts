@@ -5,7 +5,7 @@ import {
   MetadataCache,
   MetadataErrorCode,
   type CachingStore,
-} from '../../../src/metastore-pulsar.js'
+} from '../../../src/entries/metastore-pulsar.js'
 import { eventually, joined, outcome, pause, type MetadataCase } from './case.js'
 
 interface Item {

@@ -7,7 +7,7 @@ import {
   type MetadataStoreConfiguration,
   type Notification,
   type SessionEvent,
-} from '../../../src/metastore-pulsar.js'
+} from '../../../src/entries/metastore-pulsar.js'
 import type { SuiteTest } from '../metastore/case.js'
 
 export type { SuiteTest } from '../metastore/case.js'

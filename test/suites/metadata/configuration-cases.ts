@@ -16,11 +16,11 @@ import {
   type CachingStore,
   type MetadataEvent,
   type MetadataEventSynchronizer,
-} from '../../../src/metastore-pulsar.js'
+} from '../../../src/entries/metastore-pulsar.js'
 import {
   isIgnoredEvent,
   SynchronizedMetadataStore,
-} from '../../../src/metastore/pulsar/synchronized-store.js'
+} from '../../../src/systems/metastore/pulsar/clusters/synchronized-store.js'
 import {
   Events,
   eventually,

@@ -10,7 +10,7 @@ import {
   nextCounterValue,
   textSerde,
   type CachingStore,
-} from '../../../src/metastore-pulsar.js'
+} from '../../../src/entries/metastore-pulsar.js'
 import { eventually, joined, outcome, pause, textOf, type MetadataCase } from './case.js'
 
 const { lockBusy, illegalState, timeout } = MetadataErrorCode

@@ -6,7 +6,7 @@ import {
   textSerde,
   type CachingStore,
   type FeedCommit,
-} from '../../../src/metastore-pulsar.js'
+} from '../../../src/entries/metastore-pulsar.js'
 import {
   Events,
   eventually,

@@ -1,5 +1,5 @@
 /** Cases 1 to 44: records, children, events, versions, sequences. */
-import { MetadataErrorCode } from '../../../src/metastore-pulsar.js'
+import { MetadataErrorCode } from '../../../src/entries/metastore-pulsar.js'
 import { Events, eventually, joined, outcome, textOf, type MetadataCase } from './case.js'
 
 const { badVersion, notFound, notEmpty, invalidPath, invalidArgument } = MetadataErrorCode

@@ -23,7 +23,7 @@ import { coordinationCases } from './coordination-cases.js'
 import { scanCases } from './scan-cases.js'
 import { sessionCases } from './session-cases.js'
 import { storeCases } from './store-cases.js'
-import type { CachingStore } from '../../../src/metastore-pulsar.js'
+import type { CachingStore } from '../../../src/entries/metastore-pulsar.js'
 
 export type {
   MetadataBackend,

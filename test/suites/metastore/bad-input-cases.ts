@@ -2,13 +2,13 @@
  * Bad input: the right code, nothing changed, every callback called exactly once; and keys that
  * look bad but are good.
  */
-import { ALL_FIELDS, ReturnCode, Version } from '../../../src/metastore/index.js'
+import { ALL_FIELDS, ReturnCode, Version } from '../../../src/systems/metastore/index.js'
 import type {
   FieldSelection,
   KeyRange,
   MetastoreCallback,
   MetastoreScannableTable,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import {
   called,
   fields,

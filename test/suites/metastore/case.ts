@@ -17,7 +17,7 @@ import {
   type MetastoreTable,
   type Order,
   type ReturnCode,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 
 /** The part of tap's test object that the suite uses; that of others is easily adapted. */
 export interface SuiteTest {

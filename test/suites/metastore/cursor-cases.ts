@@ -1,6 +1,6 @@
 /** Cases about cursors: isolation, counts, ends, leaks. */
-import { MetastoreException, Version } from '../../../src/metastore/index.js'
-import type { MetastoreScannableTable } from '../../../src/metastore/index.js'
+import { MetastoreException, Version } from '../../../src/systems/metastore/index.js'
+import type { MetastoreScannableTable } from '../../../src/systems/metastore/index.js'
 import {
   checkPage,
   fields,

@@ -1,11 +1,11 @@
 /** Cases about the order of operations, concurrent writers, callbacks and watchers. */
-import { ALL_FIELDS, Value, Version } from '../../../src/metastore/index.js'
+import { ALL_FIELDS, Value, Version } from '../../../src/systems/metastore/index.js'
 import type {
   CallbackCursor,
   MetastoreWatcher,
   Versioned,
   WatchedEvent,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import {
   called,
   fields,

@@ -1,5 +1,5 @@
 /** The rulings of section 7 that concern stores and tables, as far as no case above is the same. */
-import { cleanTable, Version } from '../../../src/metastore/index.js'
+import { cleanTable, Version } from '../../../src/systems/metastore/index.js'
 import {
   fields,
   fill,

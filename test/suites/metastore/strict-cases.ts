@@ -1,11 +1,11 @@
 /** Cases about what a store must not do to save work: fold keys, cut walks, merge, forget. */
-import { Version } from '../../../src/metastore/index.js'
+import { Version } from '../../../src/systems/metastore/index.js'
 import type {
   MetastoreGuardedTable,
   MetastoreScannableTable,
   MetastoreWatcher,
   WatchedEvent,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import { fields, fill, keysOf, outcome, shown, turns, type MetastoreCase } from './case.js'
 
 const badVersion = 'ERR_METASTORE_BAD_VERSION'

@@ -10,7 +10,7 @@
  * Each case is one test, named by its number. The cases come from BookKeeper 4.3.2's TestMetaStore,
  * from what its documents promise, and from what its users lean on (the source is in the name).
  */
-import { LongVersion, type Occurred, type Version } from '../../../src/metastore/index.js'
+import { LongVersion, type Occurred, type Version } from '../../../src/systems/metastore/index.js'
 import { badInputCases } from './bad-input-cases.js'
 import type { Fixture, MetastoreBackend, MetastoreCase, SuiteTest } from './case.js'
 import { cursorCases } from './cursor-cases.js'

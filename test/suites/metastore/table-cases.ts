@@ -1,6 +1,6 @@
 /** Cases about single rows: get, put, remove, versions. */
-import { ALL_FIELDS, NON_FIELDS, Version } from '../../../src/metastore/index.js'
-import type { MetastoreTable } from '../../../src/metastore/index.js'
+import { ALL_FIELDS, NON_FIELDS, Version } from '../../../src/systems/metastore/index.js'
+import type { MetastoreTable } from '../../../src/systems/metastore/index.js'
 import { fields, outcome, shown, valueText, type MetastoreCase } from './case.js'
 
 const both = { name: 'name0', counter: '0' }

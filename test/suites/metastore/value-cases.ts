@@ -6,8 +6,8 @@ import {
   ReturnCode,
   Value,
   Version,
-} from '../../../src/metastore/index.js'
-import { MetastoreErrorCode } from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
+import { MetastoreErrorCode } from '../../../src/systems/metastore/index.js'
 import { fields, valueText, type MetastoreCase } from './case.js'
 
 /** Whether a function throws. */

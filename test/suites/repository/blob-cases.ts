@@ -6,7 +6,7 @@ import {
   type Blob,
   type BlobStore,
   type RecordTable,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { failsWith, fieldsOf, q, type Fixture, type RepositoryCase } from './case.js'
 
 const id = 'USER.a'

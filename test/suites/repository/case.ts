@@ -8,7 +8,7 @@ import {
   type RepositoryOptions,
   type StoredRecord,
   type WriteResult,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 
 /** The parts of tap's `t` that the suite uses. */
 export interface SuiteTest {

@@ -6,7 +6,7 @@ import {
   type Condition,
   type ConditionOperator,
   type RecordTable,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import {
   assertRecord,
   createDefault,

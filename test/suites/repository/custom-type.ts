@@ -1,5 +1,5 @@
 /** A value type that a program registers, with two encodings. */
-import type { ValueTypeFactory } from '../../../src/repository/index.js'
+import type { ValueTypeFactory } from '../../../src/systems/repository/index.js'
 
 interface Point {
   readonly x: number

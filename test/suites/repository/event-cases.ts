@@ -8,7 +8,7 @@ import {
   type RecordTable,
   type RepositoryManager,
   type Subscription,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { createDefault, failsWith, fieldsOf, q, type Fixture, type RepositoryCase } from './case.js'
 
 interface Linked {

@@ -6,7 +6,7 @@ import {
   type RecordPage,
   type RecordTable,
   type RepositoryManager,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { failsWith, fieldsOf, q, type Fixture, type RepositoryCase } from './case.js'
 
 interface Books {

@@ -9,7 +9,7 @@ import {
   scanFromJson,
   scanToJson,
   type RecordScan,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { ns, q, type RepositoryCase } from './case.js'
 
 const declared = `"namespaces":{"${ns}":"s"}`

@@ -1,6 +1,6 @@
 /** Cases 154 to 173 about configurations, formats, extraction and builds of indexes. */
 import assert from 'node:assert/strict'
-import type { IndexConfiguration, RecordMatch } from '../../../src/repository/index.js'
+import type { IndexConfiguration, RecordMatch } from '../../../src/systems/repository/index.js'
 import { failsWith, fieldsOf, ns, q, type Fixture, type RepositoryCase } from './case.js'
 import {
   createIndexTypes,

@@ -11,7 +11,7 @@ import {
   type SearchIndex,
   type SearchIndexesOptions,
   type SearchIndexInput,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { fieldsOf, q, type Fixture } from './case.js'
 
 /** The name of a version tag. */

@@ -7,7 +7,7 @@ import {
   planSchema,
   type FieldEntryInput,
   type RepositoryManager,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import {
   assertRecord,
   createDefault,

@@ -9,7 +9,7 @@ import type {
   SearchDocument,
   SearchQuery,
   SearchResult,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 
 /** A search server that a case can look into, and let fail. */
 export class PlainSearch implements SearchBackend {

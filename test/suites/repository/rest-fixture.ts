@@ -1,6 +1,6 @@
 /** A server with the repository of a case, and requests to it. */
 import assert from 'node:assert/strict'
-import type { RepositoryManager, RepositoryOptions } from '../../../src/repository/index.js'
+import type { RepositoryManager, RepositoryOptions } from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes, type ServerOptions } from '../../../src/server/index.js'
 import { ns, type Fixture } from './case.js'
 

@@ -6,7 +6,7 @@ import {
   type RecordFilter,
   type RecordTable,
   type RepositoryManager,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import {
   createDefault,
   failsWith,

@@ -8,7 +8,7 @@ import {
   type SearchBackend,
   type SearchDocument,
   type SearchQuery,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { failsWith, type SuiteTest } from './case.js'
 
 /** A search backend that a case may close and open again, on the same data. */

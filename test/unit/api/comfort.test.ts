@@ -14,8 +14,8 @@ import {
   type Mutation,
   type Scan,
   type Put,
-} from '../../../src/index.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+} from '../../../src/entries/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 async function filled(t: Test, rows: number): Promise<{ db: Database; table: EmbeddedTable }> {

@@ -1,9 +1,9 @@
 /** Messages of refused arguments: they say what was given, and what to write instead. */
 import { inspect } from 'node:util'
 import t from 'tap'
-import { CellarError, ErrorCode, readPage, typedTable } from '../../../src/index.js'
+import { CellarError, ErrorCode, readPage, typedTable } from '../../../src/entries/index.js'
 import type { Database } from '../../../src/api/index.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const as = <T>(value: unknown): T => value as T

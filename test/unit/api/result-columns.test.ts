@@ -1,8 +1,8 @@
 /** The names of columns and families that a result is asked for. */
 import t from 'tap'
 import type { Database } from '../../../src/api/index.js'
-import { ErrorCode, Result } from '../../../src/index.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+import { ErrorCode, Result } from '../../../src/entries/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const backends: Record<string, () => Promise<Database>> = {

@@ -1,8 +1,8 @@
 /** Misspelt options of the systems that stand on tables. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { CellarLevel } from '../../../src/level.js'
-import { MessagingService, type TopicId } from '../../../src/messaging/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { CellarLevel } from '../../../src/entries/level.js'
+import { MessagingService, type TopicId } from '../../../src/systems/messaging/index.js'
 import {
   collectLedgers,
   createLedgerManagerFactory,
@@ -10,7 +10,7 @@ import {
   LedgerManager,
   MemoryMetaStore,
   TopicManager,
-} from '../../../src/metastore/index.js'
+} from '../../../src/systems/metastore/index.js'
 import {
   jsonSerde,
   LeaderElection,
@@ -19,8 +19,8 @@ import {
   MetadataTableView,
   metadataStoreOf,
   type CachingStore,
-} from '../../../src/metastore/pulsar/index.js'
-import { RepositoryManager } from '../../../src/repository/index.js'
+} from '../../../src/systems/metastore/pulsar/index.js'
+import { RepositoryManager } from '../../../src/systems/repository/index.js'
 import { CellarServer } from '../../../src/server/index.js'
 import {
   PruneState,
@@ -30,7 +30,7 @@ import {
   transactionProcessor,
   TransactionPruningService,
   TransactionVisibilityFilter,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 import { checkTypos, type CallWith } from '../../helpers/typos.js'
 
 type Calls = Record<string, CallWith>

@@ -1,7 +1,7 @@
 /** Keys and values of typed tables: what was read names the same row, and what is wrong is said. */
 import t from 'tap'
-import { ErrorCode, typedTable } from '../../../src/index.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+import { ErrorCode, typedTable } from '../../../src/entries/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { seededRandom } from '../../../src/base/random.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 

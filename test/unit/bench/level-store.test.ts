@@ -1,8 +1,8 @@
 /** Batches of abstract-level's benchmark store: both forms write the same. */
 import t from 'tap'
 import { openLevel, type BatchForm } from '../../../bench/engines/level-store.js'
-import { CellarLevel } from '../../../src/level.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+import { CellarLevel } from '../../../src/entries/level.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 
 void t.test('an array and a chained batch write the same rows', async (t) => {
   for (const form of ['array', 'chained'] as const satisfies readonly BatchForm[]) {

@@ -1,11 +1,13 @@
 /**
  * The job of `npm start`, run as its users run it: in a process of its own, on a part of the
  * cities.
+ *
+ * @runs campaign
  */
 import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { Database } from '../../../src/index.js'
+import { Database } from '../../../src/entries/index.js'
 import { lengthOf } from '../../helpers/length.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 

@@ -3,7 +3,7 @@ import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Test } from 'tap'
-import { CellarError } from '../../../src/index.js'
+import { CellarError } from '../../../src/entries/index.js'
 import { HostileCalls, type HostileEntry } from './hostile-calls.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)

@@ -3,11 +3,11 @@
  * that was read before.
  */
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { TableLevel } from '../../../src/level.js'
-import { MessagingService, type PublishResponse } from '../../../src/messaging/index.js'
-import { metadataStoreOf } from '../../../src/metastore/pulsar/index.js'
-import { TransactionManager } from '../../../src/transactions/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { TableLevel } from '../../../src/entries/level.js'
+import { MessagingService, type PublishResponse } from '../../../src/systems/messaging/index.js'
+import { metadataStoreOf } from '../../../src/systems/metastore/pulsar/index.js'
+import { TransactionManager } from '../../../src/systems/transactions/index.js'
 import { withCutScans, type Cut } from '../../helpers/cut-scans.js'
 
 interface Opened {

@@ -1,8 +1,8 @@
 /** The entries of the engine with values that no caller should give: see hostile-calls.ts. */
 import t from 'tap'
-import * as cellar from '../../../src/index.js'
-import * as level from '../../../src/level.js'
-import * as memory from '../../../src/memory.js'
+import * as cellar from '../../../src/entries/index.js'
+import * as level from '../../../src/entries/level.js'
+import * as memory from '../../../src/entries/memory.js'
 import * as metrics from '../../../src/metrics/index.js'
 import * as testing from '../../../src/testing/index.js'
 import { checkEntry, isCellarError } from './check-entry.js'

@@ -7,8 +7,8 @@ import {
   FilterList,
   MemoryFileSystem,
   PageFilter,
-} from '../../../src/index.js'
-import type { Filter } from '../../../src/index.js'
+} from '../../../src/entries/index.js'
+import type { Filter } from '../../../src/entries/index.js'
 import { hostileValues } from '../table/hostile-values.js'
 import { isCellarError } from './check-entry.js'
 

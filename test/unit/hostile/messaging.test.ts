@@ -1,8 +1,8 @@
 /** The entry `cellardb/messaging` with values that no caller should give. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import * as messaging from '../../../src/messaging/index.js'
-import { TransactionContext, TransactionManager } from '../../../src/transactions/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import * as messaging from '../../../src/systems/messaging/index.js'
+import { TransactionContext, TransactionManager } from '../../../src/systems/transactions/index.js'
 import { checkEntry } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 import { checkMembers } from './hostile-members.js'

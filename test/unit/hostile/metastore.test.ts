@@ -1,7 +1,7 @@
 /** The entry `cellardb/metastore` with values that no caller should give: see hostile-calls.ts. */
 import t from 'tap'
-import { openMemoryDatabase } from '../../../src/memory.js'
-import * as metastore from '../../../src/metastore/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
+import * as metastore from '../../../src/systems/metastore/index.js'
 import { checkEntry, isCellarError, isOfCalledClass } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 

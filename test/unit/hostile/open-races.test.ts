@@ -1,8 +1,8 @@
 /** Systems that open while their tables are made or dropped by others. */
 import t from 'tap'
-import { CellarError, Database, MemoryFileSystem } from '../../../src/index.js'
-import { MetadataStoreError, metadataStoreOf } from '../../../src/metastore/pulsar/index.js'
-import { TransactionManager } from '../../../src/transactions/index.js'
+import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { MetadataStoreError, metadataStoreOf } from '../../../src/systems/metastore/pulsar/index.js'
+import { TransactionManager } from '../../../src/systems/transactions/index.js'
 import { withMembers } from '../../helpers/planted.js'
 
 const names = ['nodes', 'index', 'owned', 'feed', 'control'].map((name) => `metadata.${name}`)

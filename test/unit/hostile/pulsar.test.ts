@@ -3,7 +3,7 @@
  * hostile-calls.ts.
  */
 import t from 'tap'
-import * as pulsar from '../../../src/metastore-pulsar.js'
+import * as pulsar from '../../../src/entries/metastore-pulsar.js'
 import { checkEntry, isCellarError, isOfCalledClass } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 

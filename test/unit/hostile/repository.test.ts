@@ -1,7 +1,7 @@
 /** The records of `cellardb/repository` with values that no caller should give. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import * as repository from '../../../src/repository/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import * as repository from '../../../src/systems/repository/index.js'
 import { checkEntry, isCellarError, isOfCalledClass } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 import { checkMembers } from './hostile-members.js'

@@ -1,9 +1,9 @@
 /** The entry `cellardb/server` with values that no caller should give: see hostile-calls.ts. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { MessagingService } from '../../../src/messaging/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { MessagingService } from '../../../src/systems/messaging/index.js'
 import * as server from '../../../src/server/index.js'
-import { TransactionManager } from '../../../src/transactions/index.js'
+import { TransactionManager } from '../../../src/systems/transactions/index.js'
 import { hostileValues } from '../table/hostile-values.js'
 import { checkEntry, isCellarError } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
@@ -228,7 +228,7 @@ void t.test('what an answer says is checked, and a nonsense answer ends in a cod
         arrayBuffer: async () => bytes.slice().buffer,
       })) as never
       const transaction = { transactionId: '5', readPointer: '5' }
-      const { transactionFromJson } = await import('../../../src/transactions/index.js')
+      const { transactionFromJson } = await import('../../../src/systems/transactions/index.js')
       const started = transactionFromJson(transaction)
       const transactions = new server.TransactionClient({ url, fetch })
       const calls: (() => Promise<unknown>)[] = [

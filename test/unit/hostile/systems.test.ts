@@ -1,14 +1,14 @@
 /** Systems refuse a database that is none, by a CellarError that names it. */
 import t from 'tap'
-import { CellarError } from '../../../src/index.js'
-import { MessagingService } from '../../../src/messaging/index.js'
-import { RepositoryError, RepositoryManager } from '../../../src/repository/index.js'
+import { CellarError } from '../../../src/entries/index.js'
+import { MessagingService } from '../../../src/systems/messaging/index.js'
+import { RepositoryError, RepositoryManager } from '../../../src/systems/repository/index.js'
 import { ServerError } from '../../../src/server/index.js'
 import {
   TransactionalTable,
   TransactionContext,
   TransactionManager,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 import { hostileValues } from '../table/hostile-values.js'
 import { isCellarError } from './check-entry.js'
 

@@ -1,7 +1,7 @@
 /** The entry `cellardb/transactions` with values that no caller should give. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import * as transactions from '../../../src/transactions/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import * as transactions from '../../../src/systems/transactions/index.js'
 import { checkEntry } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 import { checkMembers } from './hostile-members.js'

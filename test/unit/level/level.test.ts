@@ -1,8 +1,8 @@
 /** What the adapter promises beyond abstract-level's own suite. */
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { CellarLevel, LevelError } from '../../../src/level.js'
-import type { LevelDatabase } from '../../../src/level.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { CellarLevel, LevelError } from '../../../src/entries/level.js'
+import type { LevelDatabase } from '../../../src/entries/level.js'
 
 async function openDatabase(t: Test, options: object = {}): Promise<Database> {
   const database = await Database.open('level', { fileSystem: new MemoryFileSystem(), ...options })

@@ -1,7 +1,7 @@
 /** Figures for monitors: Prometheus' page and OpenTelemetry's instruments. */
 import { Registry } from 'prom-client'
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import {
   figuresText,
   observeByOpenTelemetry,

@@ -4,15 +4,15 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { Database } from '../../../src/index.js'
-import { MessagingService } from '../../../src/messaging/index.js'
-import { serve } from '../../../src/serve.js'
+import { Database } from '../../../src/entries/index.js'
+import { MessagingService } from '../../../src/systems/messaging/index.js'
+import { serve } from '../../../src/cli/serve.js'
 import { CellarServer, MessagingClient, messagingRoutes } from '../../../src/server/index.js'
-import { TransactionManager } from '../../../src/transactions/index.js'
+import { TransactionManager } from '../../../src/systems/transactions/index.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../rules/support.js'
 
-const cli = join(projectRoot, 'build/src/cli.js')
+const cli = join(projectRoot, 'build/src/cli/cli.js')
 const topic = { namespace: 'n', topic: 't' }
 
 const directory = mkdtempSync(join(tmpdir(), 'cellar-cli-'))

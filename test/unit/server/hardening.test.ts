@@ -4,8 +4,8 @@ import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { MessagingService, StandbyMessaging } from '../../../src/messaging/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { MessagingService, StandbyMessaging } from '../../../src/systems/messaging/index.js'
 import {
   CellarServer,
   engineMetrics,

@@ -1,7 +1,7 @@
 /** What a principal may see, through every way by which a search or a new name could tell more. */
 import t from 'tap'
-import { MemoryFileSystem } from '../../../src/index.js'
-import { Link } from '../../../src/repository/index.js'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { Link } from '../../../src/systems/repository/index.js'
 import type { Principal } from '../../../src/server/index.js'
 import { serveRepository, type Answer, type ServedRepository } from './served-repository.js'
 

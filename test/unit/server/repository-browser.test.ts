@@ -2,13 +2,15 @@
  * The page of the repository in a real browser: records are listed, shown, edited, searched, and
  * their versions looked at and restored. Chromium is found by CHROME_PATH or under its usual names;
  * with CELLAR_SCREENSHOTS=folder the page is drawn there in two widths.
+ *
+ * @runs campaign
  */
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/repository/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']

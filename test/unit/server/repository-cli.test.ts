@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { Command } from 'commander'
 import t from 'tap'
-import { Database } from '../../../src/index.js'
-import { RepositoryManager } from '../../../src/repository/index.js'
+import { Database } from '../../../src/entries/index.js'
+import { RepositoryManager } from '../../../src/systems/repository/index.js'
 import type { CellarConfiguration } from '../../../src/server/index.js'
-import { addRepositoryCommands } from '../../../src/repository-cli.js'
+import { addRepositoryCommands } from '../../../src/cli/repository-cli.js'
 import { projectRoot } from '../../rules/support.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'cellar-verbs-'))
@@ -176,8 +176,8 @@ void t.test('sweep and drops, with and without the configured blob stores', asyn
   const blobs = JSON.stringify(join(directory, 'blobs'))
   const configuration = file(
     'cellar.config.mjs',
-    `import { NodeFileSystem } from ${entry('index.js')}
-    import { FileBlobStore } from ${entry('repository/index.js')}
+    `import { NodeFileSystem } from ${entry('entries/index.js')}
+    import { FileBlobStore } from ${entry('systems/repository/index.js')}
     const store = new FileBlobStore(new NodeFileSystem(), ${blobs})
     export default (database) => {
       if (typeof database.table !== 'function') throw new Error('no database')

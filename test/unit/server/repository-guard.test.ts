@@ -1,7 +1,7 @@
 /** Every route of the repository is behind the server's guards, uploads and scans among them. */
 import { request } from 'node:http'
 import t from 'tap'
-import { MemoryFileSystem } from '../../../src/index.js'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
 import { serveRepository } from './served-repository.js'
 
 type Headers = Readonly<Record<string, string>>

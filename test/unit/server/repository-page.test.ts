@@ -4,8 +4,8 @@
  */
 import { createContext, runInContext } from 'node:vm'
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/repository/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
 
 const token = 'token-of-the-page'

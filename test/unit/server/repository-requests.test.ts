@@ -1,6 +1,6 @@
 /** Requests of the repository at their edges: entity tags, methods, and the description of all. */
 import t from 'tap'
-import { MemoryFileSystem } from '../../../src/index.js'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
 const headers = { authorization: 'Bearer token-of-root', 'content-type': 'application/json' }

@@ -3,11 +3,11 @@
  * names of repositories that addresses begin with.
  */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { RepositoryManager, type RecordTable } from '../../../src/repository/index.js'
-import { openSearch } from '../../../src/repository-search.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { RepositoryManager, type RecordTable } from '../../../src/systems/repository/index.js'
+import { openSearch } from '../../../src/entries/repository-search.js'
 import { CellarServer, repositoryRoutes, type Principal } from '../../../src/server/index.js'
-import { docxOf } from '../repository/extraction/documents.js'
+import { docxOf } from '../systems/repository/extraction/documents.js'
 
 const principals: readonly Principal[] = [
   { name: 'root', token: 'token-of-root', administrator: true },

@@ -1,16 +1,16 @@
 /** Values in requests that cannot be: refused with a status of their own, and nothing is kept. */
 import t from 'tap'
 import { gzipSync } from 'node:zlib'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import {
   maintain,
   RepositoryError,
   RepositoryErrorCode,
   RepositoryManager,
-} from '../../../src/repository/index.js'
+} from '../../../src/systems/repository/index.js'
 import { ConfigurationFile } from '../../../src/server/configuration.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
-import { errorAnswer } from '../../../src/server/http-errors.js'
+import { errorAnswer } from '../../../src/server/http/http-errors.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
 async function open(): Promise<ServedRepository> {

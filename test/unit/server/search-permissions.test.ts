@@ -8,12 +8,12 @@
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../src/base/random.js'
-import { MemoryFileSystem } from '../../../src/index.js'
-import { Link, type RecordTable } from '../../../src/repository/index.js'
+import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { Link, type RecordTable } from '../../../src/systems/repository/index.js'
 import type { AccessRule, Principal } from '../../../src/server/index.js'
 import { lengthOf } from '../../helpers/length.js'
-import { FieldNames } from '../../../src/server/field-names.js'
-import { SearchAccess } from '../../../src/server/search-access.js'
+import { FieldNames } from '../../../src/server/repository/field-names.js'
+import { SearchAccess } from '../../../src/server/repository/search-access.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)

@@ -1,7 +1,7 @@
 /** A repository in memory with its indexes and its server, and requests of its principals. */
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { openSearch } from '../../../src/repository-search.js'
-import { RepositoryManager, type SearchIndexes } from '../../../src/repository/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { openSearch } from '../../../src/entries/repository-search.js'
+import { RepositoryManager, type SearchIndexes } from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes, type Principal } from '../../../src/server/index.js'
 
 /** What a request was answered. */

@@ -4,17 +4,17 @@ import { request as httpRequest } from 'node:http'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { decodeMessageId, MessagingService, type Message } from '../../../src/messaging/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { decodeMessageId, MessagingService, type Message } from '../../../src/systems/messaging/index.js'
 import {
   CellarServer,
   MessagingClient,
   messagingRoutes,
   type ServerOptions,
 } from '../../../src/server/index.js'
-import { AvroForms, encodeBlock } from '../../../src/server/avro.js'
-import { BlockDecoder } from '../../../src/server/avro-stream.js'
-import { Transaction } from '../../../src/transactions/index.js'
+import { AvroForms, encodeBlock } from '../../../src/server/messaging/avro.js'
+import { BlockDecoder } from '../../../src/server/messaging/avro-stream.js'
+import { Transaction } from '../../../src/systems/transactions/index.js'
 
 const topic = { namespace: 'default', topic: 't1' }
 const start = 1_489_707_864_000

@@ -1,7 +1,7 @@
 /** Transactions over HTTP: the manager is behind a server, the tables are in other databases. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/index.js'
-import { MessagePublisher, MessagingService } from '../../../src/messaging/index.js'
+import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { MessagePublisher, MessagingService } from '../../../src/systems/messaging/index.js'
 import {
   CellarServer,
   MessagingClient,
@@ -18,7 +18,7 @@ import {
   TransactionManager,
   transactionProcessor,
   type TransactionManagerOptions,
-} from '../../../src/transactions/index.js'
+} from '../../../src/systems/transactions/index.js'
 
 const token = 'token-of-the-test'
 const conflict = { code: 'ERR_TRANSACTION_CONFLICT' }

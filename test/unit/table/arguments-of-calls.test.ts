@@ -6,9 +6,9 @@ import {
   ValueFilter,
   type EmbeddedTable,
   type Result,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
-import { randomFrom, seed } from '../version/fixtures.js'
+import { randomFrom, seed } from '../storage/version/fixtures.js'
 
 const budgets = { memtableBytesMax: 256 * 1024, flushBytes: 128 * 1024 } as const
 

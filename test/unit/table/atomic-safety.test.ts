@@ -1,6 +1,6 @@
 /** Steps of atomic batches whose loss would show in rare cases only. */
 import t from 'tap'
-import { Database, MemoryFileSystem, type Observer } from '../../../src/index.js'
+import { Database, MemoryFileSystem, type Observer } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const zero = (): number => 0

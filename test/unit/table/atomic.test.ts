@@ -1,6 +1,6 @@
 /** Atomic batches over rows and tables. */
 import t from 'tap'
-import type { AtomicBatch, AtomicResult, Change, Observer } from '../../../src/index.js'
+import type { AtomicBatch, AtomicResult, Change, Observer } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 type Apply = (test: TestDatabase, batch: AtomicBatch) => Promise<AtomicResult>

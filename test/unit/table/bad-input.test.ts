@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
-import type { EmbeddedTable } from '../../../src/index.js'
+import type { EmbeddedTable } from '../../../src/entries/index.js'
 import type { BatchOperation, PutCell } from '../../../src/api/index.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { callsOf, type CallForm, type TableCalls } from '../../helpers/table-calls.js'

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { throwBlockMissing, type BlockLoader } from '../../../src/cursor/cursor.js'
+import { throwBlockMissing, type BlockLoader } from '../../../src/storage/cursor/cursor.js'
 import { loadAndRepeat, runLoading } from '../../../src/table/reads/block-loading.js'
-import { emptyState, Version } from '../../../src/version/version.js'
+import { emptyState, Version } from '../../../src/storage/version/version.js'
 
 /** A version set that publishes at will and knows which versions are held. */
 class FakeVersions {

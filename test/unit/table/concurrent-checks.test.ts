@@ -1,6 +1,6 @@
 /** Nothing comes between a check and the writes that depend on it. */
 import t from 'tap'
-import { Database, MemoryFileSystem, type EmbeddedTable } from '../../../src/index.js'
+import { Database, MemoryFileSystem, type EmbeddedTable } from '../../../src/entries/index.js'
 
 const callers = 20
 

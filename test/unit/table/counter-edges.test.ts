@@ -1,6 +1,6 @@
 /** Counters are signed numbers of 64 bits that wrap around, as HBase's. */
 import t from 'tap'
-import { Database, MemoryFileSystem, type EmbeddedTable } from '../../../src/index.js'
+import { Database, MemoryFileSystem, type EmbeddedTable } from '../../../src/entries/index.js'
 
 const max = 2n ** 63n - 1n
 const min = -(2n ** 63n)

@@ -3,7 +3,7 @@
  * what is counted are the moves of cursors.
  */
 import t from 'tap'
-import type { EmbeddedTable, FamilyOptions } from '../../../src/index.js'
+import type { EmbeddedTable, FamilyOptions } from '../../../src/entries/index.js'
 import { countMoves } from '../../helpers/cursor-moves.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 

@@ -1,6 +1,6 @@
 /** A read takes the same steps however it is spelled, and gives the same answer. */
 import t from 'tap'
-import type { EmbeddedTable, Get } from '../../../src/index.js'
+import type { EmbeddedTable, Get } from '../../../src/entries/index.js'
 import { countMoves } from '../../helpers/cursor-moves.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../helpers/test-database.js'

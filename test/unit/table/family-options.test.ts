@@ -1,7 +1,7 @@
 /** Options of families and tables: what they do, what is refused, and that an alteration counts. */
 import * as zlib from 'node:zlib'
 import t from 'tap'
-import type { FamilyOptions, Get, Scan, TableOptions } from '../../../src/index.js'
+import type { FamilyOptions, Get, Scan, TableOptions } from '../../../src/entries/index.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { callsOf, type CallForm } from '../../helpers/table-calls.js'
 import { TestDatabase } from '../../helpers/test-database.js'

@@ -34,7 +34,7 @@ import {
   type Filter,
   type Result,
   type Scan,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const rows = 12

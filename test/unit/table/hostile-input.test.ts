@@ -3,8 +3,8 @@
  * with a `CellarError` of a known code, and what fails has changed nothing.
  */
 import t, { type Test } from 'tap'
-import * as cellar from '../../../src/index.js'
-import { CellarError, ErrorCode, type Database, type EmbeddedTable } from '../../../src/index.js'
+import * as cellar from '../../../src/entries/index.js'
+import { CellarError, ErrorCode, type Database, type EmbeddedTable } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import {
   hostileValues,

@@ -1,7 +1,7 @@
 /** Plans of column lists are kept: a list counts as it is in each call, whatever changed it. */
 import t from 'tap'
-import { Database, MemoryFileSystem, type ColumnName, type Result } from '../../../src/index.js'
-import { randomFrom, seed } from '../version/fixtures.js'
+import { Database, MemoryFileSystem, type ColumnName, type Result } from '../../../src/entries/index.js'
+import { randomFrom, seed } from '../storage/version/fixtures.js'
 
 const families = ['f', 'g']
 const qualifiers = ['', 'a', 'b', 'ba', 'c', 'd', 'é']

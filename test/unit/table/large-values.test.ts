@@ -1,9 +1,9 @@
 /** Families whose large values lie in value files (HBase: IS_MOB, MOB_THRESHOLD). */
 import t, { type Test } from 'tap'
-import { Database, parseFilter, type FamilyOptions, type OpenOptions } from '../../../src/index.js'
-import { MemoryFileSystem } from '../../../src/fs/memory-fs.js'
-import type { FileSystem } from '../../../src/fs/types.js'
-import { FaultyFileSystem } from '../../../src/fs/faulty-fs.js'
+import { Database, parseFilter, type FamilyOptions, type OpenOptions } from '../../../src/entries/index.js'
+import { MemoryFileSystem } from '../../../src/storage/fs/memory-fs.js'
+import type { FileSystem } from '../../../src/storage/fs/types.js'
+import { FaultyFileSystem } from '../../../src/storage/fs/faulty-fs.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const mob: FamilyOptions = { mob: true, mobThreshold: 1000, compression: 'NONE', versions: 2 }

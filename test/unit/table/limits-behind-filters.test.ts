@@ -6,7 +6,7 @@ import {
   PageFilter,
   ValueFilter,
   type EmbeddedTable,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 
 const wanted = () => new ValueFilter('EQUAL', { binary: 'yes' })
 

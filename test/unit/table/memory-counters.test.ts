@@ -3,7 +3,7 @@
  * snapshots, feeds and calls that held it have ended.
  */
 import t from 'tap'
-import type { DatabaseStatistics } from '../../../src/index.js'
+import type { DatabaseStatistics } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const valueBytes = 20_000

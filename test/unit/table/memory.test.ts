@@ -1,8 +1,8 @@
 /** The database in memory: the engine, and options that belong to a directory. */
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
-import { openMetadataStore } from '../../../src/metastore-pulsar.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
+import { openMetadataStore } from '../../../src/entries/metastore-pulsar.js'
 
 void t.test('a database in memory flushes, merges and answers as one on disk', async (t) => {
   await using database = await openMemoryDatabase({ clock: new ManualClock() })

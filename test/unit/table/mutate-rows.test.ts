@@ -1,6 +1,6 @@
 /** Mutations of several rows under one sequence. */
 import t from 'tap'
-import type { MultiRowMutations } from '../../../src/index.js'
+import type { MultiRowMutations } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 async function open(): Promise<TestDatabase> {

@@ -1,8 +1,8 @@
 /** Names and texts that JavaScript or UTF-8 treats in ways of their own. */
 import t from 'tap'
-import { type EmbeddedTable } from '../../../src/index.js'
+import { type EmbeddedTable } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
-import { contentOf } from '../admin/support.js'
+import { contentOf } from './admin/support.js'
 
 const odd = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', 'valueOf']
 const refused = { code: 'ERR_INVALID_ARGUMENT', message: /lone surrogate/ }

@@ -1,6 +1,6 @@
 /** A get of named columns reads no block of a file that cannot hold the newest version. */
 import t from 'tap'
-import type { EmbeddedTable, FamilyOptions, Get } from '../../../src/index.js'
+import type { EmbeddedTable, FamilyOptions, Get } from '../../../src/entries/index.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { callsOf, type CallForm } from '../../helpers/table-calls.js'
 import { TestDatabase } from '../../helpers/test-database.js'

@@ -12,7 +12,7 @@ import {
   type EmbeddedTable,
   type Get,
   type Snapshot,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { lengthOf } from '../../helpers/length.js'

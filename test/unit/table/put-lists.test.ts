@@ -1,6 +1,6 @@
 /** Lists of puts, which are applied in groups: each stays a mutation of its own. */
 import t from 'tap'
-import type { Change, Put } from '../../../src/index.js'
+import type { Change, Put } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const seed = Number(process.env.CELLAR_SEED ?? 20261121)

@@ -1,6 +1,6 @@
 /** A scan that fails half-way hands out the rows before the failure, then the failure. */
 import t from 'tap'
-import { FilterBase, FilterCode, type Result } from '../../../src/index.js'
+import { FilterBase, FilterCode, type Result } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 /** Fails at the row with that number, counted from 0. */

@@ -13,7 +13,7 @@ import {
   type Get,
   type Result,
   type Scan,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { plainResult, showCell, showResult } from '../../helpers/plain-cells.js'
 import { callsOf, type CallForm } from '../../helpers/table-calls.js'
 import { TestDatabase } from '../../helpers/test-database.js'

@@ -4,7 +4,7 @@ import {
   MemoryFileSystem,
   type Result,
   type SyncResultScanner,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 function firstOf(scanner: SyncResultScanner): Result {

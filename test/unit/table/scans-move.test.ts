@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
-import { NodeFileSystem } from '../../../src/fs/node-fs.js'
+import { NodeFileSystem } from '../../../src/storage/fs/node-fs.js'
 import {
   ColumnPaginationFilter,
   FilterList,
@@ -25,8 +25,8 @@ import {
   type SyncResultScanner,
   type SyncTable,
   type Table,
-} from '../../../src/index.js'
-import { hasPool } from '../../../src/job/worker-executor.js'
+} from '../../../src/entries/index.js'
+import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { plainResult, showResult } from '../../helpers/plain-cells.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { lengthOf } from '../../helpers/length.js'

@@ -3,7 +3,7 @@
  * that is counted, keeps its order, and is no longer counted once it is done.
  */
 import t, { type Test } from 'tap'
-import type { Put } from '../../../src/index.js'
+import type { Put } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const mebibyte = 1024 * 1024

@@ -10,8 +10,8 @@ import {
   readPage,
   SingleColumnValueFilter,
   typedTable,
-} from '../../../src/index.js'
-import { openMemoryDatabase } from '../../../src/memory.js'
+} from '../../../src/entries/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { checkTypos, type CallWith } from '../../helpers/typos.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 

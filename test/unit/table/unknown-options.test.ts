@@ -7,7 +7,7 @@ import {
   MemoryFileSystem,
   SingleColumnValueFilter,
   type EmbeddedTable,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 type Loose = Record<string, (...values: unknown[]) => unknown>

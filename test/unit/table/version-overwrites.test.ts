@@ -8,7 +8,7 @@ import {
   FilterCode,
   type EmbeddedTable,
   type FamilyOptions,
-} from '../../../src/index.js'
+} from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const many = 500

@@ -1,9 +1,0 @@
-/** Checks the arguments of the iterator helpers of scanners. */
-import { checkFunction } from '../base/arguments.js'
-import { invalidArgument } from '../base/errors.js'
-
-/** Checks the callback of the helper `name`. Throws `ERR_INVALID_ARGUMENT`. */
-export function checkCallback(callback: unknown, name: string): void {
-  if (callback === undefined) throw invalidArgument(`${name} needs a callback`)
-  checkFunction(callback, `the callback of ${name}`)
-}

@@ -1,0 +1,173 @@
+/**
+ * Encodings turn values into bytes and bytes into values.
+ *
+ * A column of a typed table has an encoding (typed-table.ts). A call may name one (`Result.value`).
+ * {@link encodings} encodes the values of a put. Without a name, no value is decoded.
+ */
+import { isUtf8 } from 'node:buffer'
+import { checkText, isBytes, isDetached, readArguments, shown } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+
+/** Turns values into bytes and back. Users may pass objects of their own with these members. */
+export interface Encoding<T> {
+  /** Name for messages. */
+  readonly name: string
+  /**
+   * Returns the stored form of a value. An error becomes the cause of an `ERR_INVALID_ARGUMENT`.
+   */
+  encode(value: T): Uint8Array
+  /** Returns the value of a stored form. May keep `bytes`. Errors as in `encode`. */
+  decode(bytes: Buffer): T
+}
+
+const counterBytes = 8
+
+function checkStored(bytes: Buffer): Buffer {
+  if (isBytes(bytes) && !isDetached(bytes)) return bytes
+  throw invalidArgument(`an encoding decodes a Buffer, got ${shown(bytes)}`)
+}
+
+function json<T = unknown>(): Encoding<T> {
+  return jsonEncoding as Encoding<T>
+}
+
+const jsonEncoding: Encoding<unknown> = {
+  name: 'json',
+  encode(value) {
+    const text = readArguments(() => JSON.stringify(value) as string | undefined)
+    if (text === undefined) throw invalidArgument(`JSON has no form of ${shown(value)}`)
+    return Buffer.from(text)
+  },
+  decode(bytes) {
+    const text = utf8.decode(bytes)
+    return readArguments(() => JSON.parse(text) as unknown)
+  },
+}
+
+const utf8: Encoding<string> = {
+  name: 'utf8',
+  encode: (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
+  decode(bytes) {
+    if (isUtf8(checkStored(bytes))) return bytes.toString('utf8')
+    throw invalidArgument("the stored bytes are not UTF-8; read them with the encoding 'bytes'")
+  },
+}
+
+const int64: Encoding<bigint> = {
+  name: 'int64',
+  encode(value) {
+    // Callers without types may give a number, which must be exact.
+    const given: unknown = value
+    const integer = typeof given === 'number' && Number.isSafeInteger(given) ? BigInt(given) : given
+    if (typeof integer !== 'bigint' || BigInt.asIntN(64, integer) !== integer) {
+      throw invalidArgument(`a value of the encoding int64 must have 64 bits, got ${shown(given)}`)
+    }
+    const bytes = Buffer.allocUnsafe(counterBytes)
+    bytes.writeBigInt64BE(integer)
+    return bytes
+  },
+  decode(bytes) {
+    if (checkStored(bytes).length === counterBytes) return bytes.readBigInt64BE(0)
+    throw invalidArgument(`a value of the encoding int64 has 8 bytes, found ${bytes.length}`)
+  },
+}
+
+const bytes: Encoding<Uint8Array> = {
+  name: 'bytes',
+  encode(value) {
+    if (isBytes(value)) return value
+    throw invalidArgument(`a value of the encoding bytes must be a Uint8Array, got ${shown(value)}`)
+  },
+  decode: (stored) => checkStored(stored),
+}
+
+/** The encodings by name. */
+export interface EncodingByName {
+  /** JSON text. {@link encodings}`.json<T>()` declares the type of the values. */
+  readonly json: Encoding<unknown>
+  /** Text as UTF-8. */
+  readonly utf8: Encoding<string>
+  /** Signed integers of 64 bits as bigints, big-endian: the form of counters. */
+  readonly int64: Encoding<bigint>
+  /** Bytes as they are. */
+  readonly bytes: Encoding<Uint8Array>
+}
+
+/** The name of an encoding. */
+export type EncodingName = keyof EncodingByName
+
+/** An encoding by its name, or one of your own. */
+export type EncodingOption = EncodingName | Encoding<unknown>
+
+/** The type of the values of an encoding. */
+export type ValueOf<E> = E extends EncodingName
+  ? EncodingByName[E] extends Encoding<infer T>
+    ? T
+    : never
+  : E extends Encoding<infer T>
+    ? T
+    : never
+
+/** The encodings of the package, for encoding single values and for naming types. */
+export const encodings: {
+  /** Text. */
+  readonly utf8: Encoding<string>
+  /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
+  readonly int64: Encoding<bigint>
+  /** Buffers as they are. */
+  readonly bytes: Encoding<Uint8Array>
+  /** JSON with values of type `T`. The type is not checked when values are read. */
+  json<T = unknown>(): Encoding<T>
+} = {
+  /** Text. */
+  utf8,
+  /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
+  int64,
+  /** Buffers as they are. */
+  bytes,
+  json,
+}
+
+const byName: EncodingByName = { json: jsonEncoding, utf8, int64, bytes }
+
+/** The encoding that an option names. Throws `ERR_INVALID_ARGUMENT`. */
+export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueOf<E>> {
+  if (typeof option === 'string') {
+    const known: object = byName
+    if (Object.hasOwn(known, option)) {
+      return (known as Readonly<Record<string, unknown>>)[option] as Encoding<ValueOf<E>>
+    }
+  } else if (isEncoding(option)) return option as Encoding<ValueOf<E>>
+  const names = Object.keys(byName).join(', ')
+  throw invalidArgument(`an encoding is one of ${names}, or an object, got ${shown(option)}`)
+}
+
+function isEncoding(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { encode, decode } = value as Partial<Encoding<unknown>>
+  return typeof encode === 'function' && typeof decode === 'function'
+}
+
+/** Encodes a value; `where` names the column in messages. */
+export function encodeValue<T>(encoding: Encoding<T>, value: T, where: string): Uint8Array {
+  return translate(encoding, where, () => {
+    const made: unknown = encoding.encode(value)
+    if (isBytes(made)) return made
+    throw invalidArgument(`the encoding must make bytes, it made ${shown(made)}`)
+  })
+}
+
+/** Decodes a stored value; `where` names the column in messages. */
+export function decodeValue<T>(encoding: Encoding<T>, stored: Buffer, where: string): T {
+  return translate(encoding, where, () => encoding.decode(stored))
+}
+
+function translate<T>(encoding: { readonly name: string }, where: string, run: () => T): T {
+  try {
+    return run()
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    const message = `${where}, encoding '${encoding.name}': ${reason}`
+    throw new CellarError(ErrorCode.invalidArgument, message, { cause })
+  }
+}

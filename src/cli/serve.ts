@@ -1,0 +1,201 @@
+/** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
+import { readFile } from 'node:fs/promises'
+import { OptionNames } from '../api/index.js'
+import { Database } from '../entries/index.js'
+import { tokenOf } from './messaging-cli.js'
+import { MessagingService, StandbyMessaging, type Leadership } from '../systems/messaging/index.js'
+import { RepositoryMaintenance, RepositoryManager, type SearchIndexes } from '../systems/repository/index.js'
+import { openSearch } from '../entries/repository-search.js'
+import {
+  CellarServer,
+  engineMetrics,
+  messagingRoutes,
+  repositoryRoutes,
+  transactionRoutes,
+  type Principal,
+} from '../server/index.js'
+import { ConfigurationFile } from '../server/configuration.js'
+import { serverSettings } from '../server/server-options.js'
+import {
+  PruneState,
+  pruneStatePlugin,
+  TransactionManager,
+  TransactionPruningService,
+} from '../systems/transactions/index.js'
+
+/** The options of the command line. */
+export interface ServeOptions {
+  readonly directory: string
+  readonly host: string
+  readonly port: string
+  readonly allowHost: readonly string[]
+  readonly tokenFile?: string
+  readonly access?: string
+  readonly configuration?: string
+  readonly durability: 'disk' | 'system'
+  readonly standby?: boolean
+}
+
+/** What is served, and what ends it. */
+interface Served extends Leadership {
+  /** Undefined while another process leads. */
+  readonly transactions: () => TransactionManager | undefined
+  readonly repository: () => RepositoryManager | undefined
+  readonly indexes: () => SearchIndexes | undefined
+  readonly maintenance: () => RepositoryMaintenance | undefined
+  readonly database: () => Database | undefined
+  readonly close: () => Promise<void>
+}
+
+/** Writes to the console what went wrong without ending the server. */
+type Complain = (error: unknown) => void
+
+const pruneTable = 'tx.prune'
+
+/** Opens the database with its transactions, its messaging, and the pruning of both. */
+async function lead(
+  { directory, durability }: ServeOptions,
+  file: ConfigurationFile,
+  complain: Complain,
+): Promise<Served> {
+  const database = await Database.open(directory)
+  const configuration = await file.for(database)
+  const table = await database.admin.ensureTable(pruneTable, { families: { d: {} } })
+  const manager = await TransactionManager.open(database, configuration.transactions)
+  const pruneState = await PruneState.open({ table })
+  const messaging = await MessagingService.open(database, {
+    ...configuration.messaging,
+    durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
+    transactions: manager,
+    pruneState,
+    register: (coprocessor) => database.registerCoprocessor(coprocessor),
+  })
+  const pruning = new TransactionPruningService({
+    manager,
+    plugins: [pruneStatePlugin(pruneState, () => [database.table('tms.message')])],
+  })
+  pruning.start()
+  const repository = await RepositoryManager.open(database, {
+    durability: durability === 'disk' ? 'FSYNC_WAL' : 'SYNC_WAL',
+    ...configuration.repository,
+  })
+  await repository.followLinks()
+  const search = await openSearch(repository, database, configuration)
+  for (const [name, error] of search.indexes.failures) {
+    complain(`the index ${name} does not run: ${error.message}`)
+  }
+  const maintenance = RepositoryMaintenance.start(repository, {
+    onFailure: (error) => complain(`the maintenance of the repository failed: ${error.message}`),
+    ...configuration.maintenance,
+  })
+  const close = async (): Promise<void> => {
+    await pruning.stop()
+    await maintenance.close()
+    await search.close()
+    await repository.close()
+    await messaging.close()
+    await manager.close()
+    await pruneState.settled()
+    await database.close()
+  }
+  return {
+    messaging,
+    close,
+    transactions: () => manager,
+    repository: () => repository,
+    indexes: () => search.indexes,
+    maintenance: () => maintenance,
+    database: () => database,
+  }
+}
+
+/** Waits while another process has the database open. */
+async function follow(
+  options: ServeOptions,
+  file: ConfigurationFile,
+  say: (text: string) => void,
+  complain: Complain,
+): Promise<Served> {
+  const { directory } = options
+  let served: Served | undefined
+  const messaging = await StandbyMessaging.start({
+    open: async () => (served = await lead(options, file, complain)),
+    changed: (outcome) => (outcome === 'leads' ? say(`leads ${directory}`) : complain(outcome)),
+  })
+  if (!messaging.isLeader) say(`waits for ${directory}`)
+  const transactions = (): TransactionManager | undefined => served?.transactions()
+  const repository = (): RepositoryManager | undefined => served?.repository()
+  const indexes = (): SearchIndexes | undefined => served?.indexes()
+  const maintenance = (): RepositoryMaintenance | undefined => served?.maintenance()
+  const database = (): Database | undefined => served?.database()
+  const close = (): Promise<void> => messaging.stop()
+  return { messaging, close, transactions, repository, indexes, maintenance, database }
+}
+
+const accessNames = new OptionNames<{ principals: unknown }>('the file of --access', {
+  principals: true,
+})
+
+/** The principals of the file of `--access`: an array, or `{ "principals": […] }`. */
+async function principalsOf({ access }: ServeOptions): Promise<readonly Principal[]> {
+  if (access === undefined) return []
+  let json: unknown
+  try {
+    json = JSON.parse(await readFile(access, 'utf8'))
+  } catch (cause) {
+    throw new Error(`${access}: ${(cause as Error).message}`, { cause })
+  }
+  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
+  const principals = isObject ? accessNames.check(json as { principals: unknown }).principals : json
+  if (Array.isArray(principals)) return principals as readonly Principal[]
+  throw new Error(`${access} has no array of principals`)
+}
+
+/** Serves until SIGINT or SIGTERM; requests under way are answered before it ends. */
+export async function serve(options: ServeOptions): Promise<void> {
+  const { directory, host, port, standby, allowHost } = options
+  const say = (text: string): void => void process.stdout.write(`cellar ${text}\n`)
+  const complain = (error: unknown): void => {
+    process.stderr.write(`cellar: ${String(error)}\n`)
+    process.exitCode = 1
+  }
+  const warn = (problem: unknown): void => {
+    process.stderr.write(`cellar: warning: ${String(problem)}\n`)
+  }
+  const file = await ConfigurationFile.read(options.configuration)
+  const principals = await principalsOf(options)
+  const token = await tokenOf(options)
+  if (token === undefined && principals.length === 0) {
+    const who = 'every program of this machine may read and write'
+    warn(`without a token ${who}; see --token-file`)
+  }
+  const { chunkBytes, hosts = [], ...limits } = file.server
+  const names = [...hosts, ...allowHost]
+  const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
+  // Before anything is made in the directory.
+  serverSettings(serverOptions)
+  const served = await (standby === true
+    ? follow(options, file, say, warn)
+    : lead(options, file, warn))
+  const { messaging, close, transactions, repository, indexes, maintenance, database } = served
+  const server = await CellarServer.start(
+    [
+      engineMetrics(database),
+      messagingRoutes(messaging, { chunkBytes }),
+      transactionRoutes(transactions),
+      repositoryRoutes(repository, { indexes, maintenance }),
+    ],
+    serverOptions,
+  ).catch(async (error: unknown) => {
+    await close()
+    throw error
+  })
+  say(`serves ${directory} at ${server.url}`)
+  const stop = async (): Promise<void> => {
+    await server.close()
+    await close()
+  }
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.once(signal, () => void stop().catch(complain))
+  }
+}

@@ -1,0 +1,116 @@
+/** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
+export { Database, type CompactOptions, type OpenOptions } from '../table/database.js'
+export type { DatabaseEvents } from '../table/database-events.js'
+export type { BackupOptions, BackupSummary } from '../storage/engine/transfer/backup.js'
+export type { RestoreOptions } from '../storage/engine/transfer/restore.js'
+export type { DatabaseStatistics, TableStatistics } from '../table/admin/statistics.js'
+export { Admin, type SnapshotDescription } from '../table/admin.js'
+export type { BulkLoaded, BulkLoadOptions } from '../table/admin/bulk-load-options.js'
+export type { CompactionWatch, MajorCompaction } from '../table/admin/compaction-options.js'
+export {
+  BulkWriter,
+  type BulkSummary,
+  type BulkWriterOptions,
+} from '../table/transfer/bulk-writer.js'
+export type { ExportOptions, TransferProgress } from '../table/transfer/export-table.js'
+export type { Imported, ImportOptions } from '../table/transfer/import-table.js'
+export type { NamespaceDescription } from '../table/admin/namespaces.js'
+export type { EmbeddedTable } from '../table/embedded-table.js'
+export type { AggregateRequest } from '../table/observers/endpoints.js'
+export type { Admin as BackendAdmin, Database as BackendDatabase } from '../api/index.js'
+export {
+  AsyncRows,
+  BatchError,
+  CellarError,
+  CellDecision,
+  columnsOf,
+  CoprocessorPriority,
+  encodings,
+  ErrorCode,
+  readPage,
+  Result,
+  ResultScanner,
+  SyncResultScanner,
+  SyncRows,
+  SyncTypedTable,
+  TypedTable,
+  typedTable,
+} from '../api/index.js'
+export type * from '../api/index.js'
+export type { RandomBytes } from '../base/random-bytes.js'
+export type { DatabaseOptions } from '../storage/engine/options.js'
+export type {
+  LatencyStatistics,
+  SlowOperation,
+  TimedOperationName,
+} from '../storage/engine/write/operation-times.js'
+export type { CutTail, Recovery } from '../storage/engine/open/recovery.js'
+export type { Pressure, PressureState } from '../storage/engine/write/write-pacer.js'
+export type { DropCounts } from '../storage/job/job.js'
+export type { PolicyName } from '../storage/compaction/choice.js'
+export type { PolicyOptions } from '../storage/compaction/choose-policy.js'
+export type { FifoOptions } from '../storage/compaction/fifo.js'
+export type { LeveledOptions } from '../storage/compaction/leveled.js'
+export type { ExploringOptions } from '../storage/compaction/exploring.js'
+export type { FilePick } from '../storage/compaction/leveled.js'
+export type { DateTieredOptions } from '../storage/compaction/date-tiered.js'
+export type { LazyLeveledOptions } from '../storage/compaction/lazy-leveled.js'
+export type { TieredOptions } from '../storage/compaction/tiered.js'
+export type { HookCounters } from '../storage/coprocessor/job-coprocessors.js'
+export type { CellarErrorOptions } from '../base/errors.js'
+export type { DirectoryBinding } from '../storage/fs/directory-handle.js'
+export type { CompactionSetting } from '../storage/compaction/setting.js'
+export {
+  type CellView,
+  type EntryRanges,
+  FilterCode,
+  type CellHint,
+  type Filter,
+  type RowCells,
+  FamilyFilter,
+  QualifierFilter,
+  RowFilter,
+  ValueFilter,
+  ColumnValueFilter,
+  SingleColumnValueExcludeFilter,
+  SingleColumnValueFilter,
+  type ColumnCondition,
+  type SingleColumnValueOptions,
+  DependentColumnFilter,
+  type DependentColumnOptions,
+  InclusiveStopFilter,
+  PageFilter,
+  PrefixFilter,
+  RandomRowFilter,
+  FuzzyRowFilter,
+  type FuzzyPattern,
+  MultiRowRangeFilter,
+  type RowRange,
+  ColumnPrefixFilter,
+  ColumnRangeFilter,
+  MultipleColumnPrefixFilter,
+  type ColumnRangeOptions,
+  ColumnCountGetFilter,
+  ColumnPaginationFilter,
+  FirstKeyOnlyFilter,
+  FirstKeyValueMatchingQualifiersFilter,
+  KeyOnlyFilter,
+  TimestampsFilter,
+  SkipFilter,
+  WhileMatchFilter,
+  WrappingFilter,
+  FilterList,
+  type FilterListOperator,
+  FilterBase,
+  KeyFilter,
+  RowKeyFilter,
+  encodeBigDecimal,
+  parseFilter,
+  type FilterOperator,
+  type ComparatorOption,
+  type RegularExpressionEngine,
+  type Random,
+} from '../api/filters.js'
+export type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from '../storage/fs/types.js'
+export { NodeFileSystem, type SystemCalls } from '../storage/fs/node-fs.js'
+export { MemoryFileSystem } from '../storage/fs/memory-fs.js'

@@ -1,0 +1,93 @@
+/**
+ * abstract-level over Cellar. The public entry `cellardb/level`.
+ *
+ * The engine is loaded by the first Level that opens a directory, so a Level over another backend
+ * does not load it.
+ */
+import {
+  CellarError,
+  ErrorCode,
+  OptionNames,
+  readArguments,
+  type Capabilities,
+} from '../api/index.js'
+import { TableLevel } from '../level/index.js'
+import type { DatabaseOpener, LevelDatabase, TableLevelOptions } from '../level/index.js'
+import type { OpenOptions } from './index.js'
+
+export { LevelError, LevelErrorCode, TableLevel } from '../level/index.js'
+export type {
+  CellarIterator,
+  CellarKeyIterator,
+  CellarSnapshot,
+  CellarValueIterator,
+  DatabaseOpener,
+  LevelDatabase,
+  LevelWriteOptions,
+  TableLevelOptions,
+} from '../level/index.js'
+
+/** Options of a {@link CellarLevel}. */
+export interface CellarLevelOptions<K, V> extends TableLevelOptions<K, V> {
+  /** Options of the database, for a Level that opens a directory. */
+  readonly database?: Omit<OpenOptions, 'createIfMissing'> | undefined
+}
+
+const ownNames = new OptionNames<{ readonly database: unknown }>('a Level', { database: true })
+
+/**
+ * An abstract-level database in a directory, or over one table of an open database.
+ *
+ * Keys are at most 32,767 bytes, values at most `cellBytesMax`. Bytes that a read returns may share
+ * memory with other reads: they stay as they are, and the caller does not change them.
+ */
+export class CellarLevel<K = string, V = string> extends TableLevel<K, V> {
+  /**
+   * A Level in a directory, whose database is opened and closed with the Level, or over an open
+   * database, which stays the caller's to close. Errors: as {@link TableLevel}.
+   */
+  constructor(where: string | LevelDatabase, options: CellarLevelOptions<K, V> = {}) {
+    const { database, ...rest } = readArguments(() => {
+      ownNames.checkNear(options)
+      return { ...options }
+    })
+    super(sourceOf(where, database), rest)
+  }
+}
+
+function sourceOf(
+  where: string | LevelDatabase,
+  options: CellarLevelOptions<unknown, unknown>['database'],
+): LevelDatabase | DatabaseOpener {
+  if (typeof where === 'string' && where !== '') return new Directory(where, options ?? {})
+  if (options === undefined) return where as LevelDatabase
+  const message = 'option database goes with a directory, not with an open database'
+  throw new CellarError(ErrorCode.invalidArgument, message)
+}
+
+class Directory implements DatabaseOpener {
+  readonly location: string
+  /** Those of the embedded engine, which is not loaded yet. */
+  readonly capabilities: Capabilities = {
+    sync: true,
+    snapshots: true,
+    changes: true,
+    atomicAcrossRows: true,
+    atomicAcrossTables: true,
+    coprocessors: true,
+    filters: true,
+    rawScans: true,
+    upkeep: true,
+  }
+  readonly #options: OpenOptions
+
+  constructor(location: string, options: OpenOptions) {
+    this.location = location
+    this.#options = options
+  }
+
+  async open(createIfMissing: boolean): Promise<LevelDatabase> {
+    const { Database } = await import('./index.js')
+    return Database.open(this.location, { ...this.#options, createIfMissing })
+  }
+}

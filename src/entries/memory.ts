@@ -1,0 +1,29 @@
+/**
+ * Databases in memory: the engine over a file system in memory. The public entry `cellardb/memory`.
+ */
+import { checkObject, readArguments } from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import { MemoryFileSystem } from '../storage/fs/memory-fs.js'
+import { Database, type OpenOptions } from './index.js'
+
+const notInMemory = ['fileSystem', 'createIfMissing', 'readOnly', 'recovery', 'executor'] as const
+
+/** Options of {@link openMemoryDatabase}: those of a database that concern no directory. */
+export type MemoryDatabaseOptions = Omit<OpenOptions, (typeof notInMemory)[number]>
+
+/**
+ * Opens an empty database in memory: the engine of `Database.open`, with all its operations and
+ * semantics, over files that are memory of this process. Flushes and compactions run on the event
+ * loop, in short slices. The contents are lost when the database is closed.
+ *
+ * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_COPROCESSOR` if a coprocessor cannot be loaded.
+ */
+export async function openMemoryDatabase(options: MemoryDatabaseOptions = {}): Promise<Database> {
+  const given = readArguments(() => ({ ...checkObject(options, 'the options') }))
+  for (const name of notInMemory) {
+    if (!(name in given)) continue
+    throw invalidArgument(`option ${name} belongs to a database in a directory`)
+  }
+  const all: OpenOptions = { ...given, executor: 'inline', fileSystem: new MemoryFileSystem() }
+  return Database.open('/memory', all)
+}

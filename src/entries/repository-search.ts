@@ -1,0 +1,37 @@
+/** The search indexes as the command line has them: with blob texts, as they are configured. */
+import type { Database } from './index.js'
+import {
+  EmbeddedSearch,
+  SearchIndexes,
+  TextExtraction,
+  type RepositoryManager,
+} from '../systems/repository/index.js'
+import type { CellarConfiguration } from '../server/configuration.js'
+
+/** Open indexes, and what ends them with the threads that read documents. */
+export interface OpenSearch {
+  readonly indexes: SearchIndexes
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens the indexes of a repository: in tables of the database unless another search server is
+ * configured. Documents are read in worker threads, with their limits.
+ */
+export async function openSearch(
+  manager: RepositoryManager,
+  database: Database,
+  { indexes: options = {}, extraction: limits = {} }: CellarConfiguration = {},
+): Promise<OpenSearch> {
+  const extraction = new TextExtraction(limits)
+  const indexes = await SearchIndexes.open(manager, {
+    backend: ({ name }) => EmbeddedSearch.open(database, { name }),
+    extract: extraction.extract,
+    ...options,
+  })
+  const close = async (): Promise<void> => {
+    await indexes.close()
+    await extraction.close()
+  }
+  return { indexes, close }
+}

@@ -1,0 +1,210 @@
+/**
+ * Who may use the server, and what with. A principal has a token; its rules say which fields of
+ * which record tables it may read and write. What no rule allows is forbidden.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { FastifyRequest } from 'fastify'
+import { checkArray, OptionNames } from '../../api/index.js'
+import { MessagingError, MessagingErrorCode } from '../../systems/messaging/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
+import { invalidArgument } from './http-errors.js'
+
+/**
+ * Fields: all or none, or field types by qualified name or by id; `{namespace}*` means all of a
+ * namespace. A name means the field type that had it when the server met the name first, or that
+ * was created with it later: another name of a field type changes no rule. `except` with a name
+ * that no field type had forbids all.
+ */
+export type FieldPermission =
+  | boolean
+  | {
+      /** Default: all fields. */
+      readonly fields?: readonly string[] | undefined
+      /** Fields that are left out. */
+      readonly except?: readonly string[] | undefined
+    }
+
+/** What a principal may do with records. */
+export interface AccessRule {
+  /** Default: all repositories. */
+  readonly repository?: string | undefined
+  /** Default: all record tables. */
+  readonly table?: string | undefined
+  /** Fields that are shown; others are left out. Default false: not even that a record exists. */
+  readonly read?: FieldPermission | undefined
+  /** Fields that may be set and removed; needs `read`. Default false. */
+  readonly write?: FieldPermission | undefined
+  /**
+   * Whether records may be deleted and brought back; needs `read`. Default: if all fields may be
+   * written.
+   */
+  readonly delete?: boolean | undefined
+}
+
+/** Somebody with a token. */
+export interface Principal {
+  /** Unique; scanners belong to it. */
+  readonly name: string
+  /** Sent as `Authorization: Bearer TOKEN`. Unique. */
+  readonly token: string
+  /** Whether everything is allowed, also other systems of the server. Default false. */
+  readonly administrator?: boolean | undefined
+  /** Whether field types and record types may be made and changed. Default false. */
+  readonly changeSchema?: boolean | undefined
+  /** Whether repositories and record tables may be made and dropped. Default false. */
+  readonly changeTables?: boolean | undefined
+  /**
+   * Names of the indexes that may be searched, by fields of documents that show nothing but what
+   * may be read. Default: none.
+   */
+  readonly search?: readonly string[] | undefined
+  /** Default: none. */
+  readonly rules?: readonly AccessRule[] | undefined
+}
+
+const principalNames = new OptionNames<Principal>('a principal', {
+  name: true,
+  token: true,
+  administrator: true,
+  changeSchema: true,
+  changeTables: true,
+  search: true,
+  rules: true,
+})
+const ruleNames = new OptionNames<AccessRule>('a rule of a principal', {
+  repository: true,
+  table: true,
+  read: true,
+  write: true,
+  delete: true,
+})
+type FieldList = Exclude<FieldPermission, boolean>
+const listNames = new OptionNames<FieldList>('a list of fields', { fields: true, except: true })
+
+const everybody: Principal = { name: '', token: '', administrator: true }
+
+/** What the gate asks of a system. */
+interface GuardedSystem {
+  readonly sharedPrefix?: string | undefined
+  readonly publicPaths?: readonly string[] | undefined
+}
+
+const admitted = new WeakMap<object, Principal>()
+
+/** The principal of a request that was admitted. */
+export function principalOf({ raw }: FastifyRequest): Principal {
+  return admitted.get(raw) ?? { name: '', token: '' }
+}
+
+/**
+ * Lets requests in that have a token, to the routes that are open to its principal. The options are
+ * those of the server, which were checked.
+ */
+export class Gate {
+  readonly #principals: readonly (readonly [digest: Buffer, principal: Principal])[]
+  readonly #publicPaths: ReadonlySet<string>
+  readonly #sharedPrefixes: readonly string[]
+
+  /** `ERR_INVALID_ARGUMENT`. */
+  constructor(
+    {
+      token,
+      principals = [],
+    }: { token?: string | undefined; principals?: readonly Principal[] | undefined },
+    systems: readonly GuardedSystem[],
+  ) {
+    const all = [...principals]
+    if (token !== undefined) all.push({ ...everybody, token })
+    if (new Set(all.map((each) => each.token)).size < all.length) {
+      throw invalidArgument('two principals have one token')
+    }
+    this.#principals = all.map((principal) => [digest(`Bearer ${principal.token}`), principal])
+    this.#publicPaths = new Set(['/health', ...systems.flatMap((each) => each.publicPaths ?? [])])
+    this.#sharedPrefixes = systems.flatMap(({ sharedPrefix }) => sharedPrefix ?? [])
+  }
+
+  /** Why a request is not let in; undefined if it is. `ERR_UNAUTHORIZED`, `ERR_FORBIDDEN`. */
+  refusal(request: FastifyRequest): Error | undefined {
+    const route = request.routeOptions.url
+    if (this.#publicPaths.has(route ?? '')) return undefined
+    const principal = this.#find(request)
+    if (principal === undefined) {
+      const message = 'the token is missing or wrong'
+      return new MessagingError(MessagingErrorCode.unauthorized, message)
+    }
+    const isShared = this.#sharedPrefixes.some((prefix) => route?.startsWith(prefix))
+    if (principal.administrator !== true && !isShared) return forbidden('for administrators only')
+    admitted.set(request.raw, principal)
+    return undefined
+  }
+
+  #find({ headers }: FastifyRequest): Principal | undefined {
+    if (this.#principals.length === 0) return everybody
+    const given = digest(headers.authorization ?? '')
+    return this.#principals.find(([expected]) => timingSafeEqual(given, expected))?.[1]
+  }
+}
+
+function digest(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** Makes an `ERR_FORBIDDEN`. */
+export function forbidden(what: string): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.forbidden, `no permission: ${what}`)
+}
+
+/** `ERR_INVALID_ARGUMENT` for a token that somebody may guess, or that no header can carry. */
+export function checkToken(token: unknown, what: string): void {
+  if (typeof token === 'string' && token.length >= 8 && /^[\x21-\x7e]+$/.test(token)) return
+  throw invalidArgument(`${what} must have 8 characters at least, and no spaces`)
+}
+
+/**
+ * A copy of a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. REQUIRES that the
+ * caller catches errors of getters.
+ */
+export function copyPrincipal(principal: Principal): Principal {
+  const { name, token, rules = [], search = [], ...flags } = principalNames.copy(principal)
+  if (typeof name !== 'string' || name === '') throw invalidArgument('a principal needs a name')
+  checkToken(token, `the token of '${name}'`)
+  for (const [flag, value] of Object.entries(flags)) {
+    if (value !== undefined) checkFlag(value, flag)
+  }
+  const copies = checkArray(rules, 'rules').map(copyRule)
+  return { ...flags, name, token, rules: copies, search: copyTexts(search, 'search') }
+}
+
+function copyRule(given: AccessRule): AccessRule {
+  const rule = ruleNames.copy(given)
+  if (rule.delete !== undefined) checkFlag(rule.delete, 'delete')
+  copyTexts([rule.repository ?? '', rule.table ?? ''], 'repository and table')
+  return { ...rule, read: copyPermission(rule.read), write: copyPermission(rule.write) }
+}
+
+function copyPermission(permission: FieldPermission | undefined): FieldPermission | undefined {
+  if (permission === undefined || typeof permission === 'boolean') return permission
+  const { fields, except = [] } = listNames.copy(permission)
+  const isLimited = fields !== undefined
+  return { fields: isLimited ? copyFieldNames(fields) : undefined, except: copyFieldNames(except) }
+}
+
+/** Forms of the fields in a rule: `{namespace}local`, `{namespace}*`, or an id. */
+const fieldForm = /^(\{[^{}]+\}.+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
+
+function copyFieldNames(names: readonly string[]): readonly string[] {
+  const copy = copyTexts(names, 'fields and except')
+  const wrong = copy.find((name) => !fieldForm.test(name))
+  if (wrong === undefined) return copy
+  throw invalidArgument(`a rule names fields as {namespace}local or {namespace}*, not ${wrong}`)
+}
+
+function checkFlag(value: unknown, what: string): void {
+  if (typeof value !== 'boolean') throw invalidArgument(`${what} must be true or false`)
+}
+
+function copyTexts(value: readonly string[], what: string): readonly string[] {
+  const copy = checkArray(value, what)
+  if (copy.every((each) => typeof each === 'string')) return copy
+  throw invalidArgument(`${what} must be texts`)
+}

@@ -1,0 +1,155 @@
+/** How errors become answers: a status, and a body that says the stable code. */
+import type { FastifyReply } from 'fastify'
+import { CellarError, ErrorCode, shown } from '../../api/index.js'
+import { MessagingErrorCode } from '../../systems/messaging/index.js'
+import { RepositoryErrorCode } from '../../systems/repository/index.js'
+import { TransactionError, TransactionErrorCode } from '../../systems/transactions/index.js'
+
+/** Every code of a {@link ServerError}, with the situation that raises it. */
+export const ServerErrorCode = {
+  /** The header `Host` names another server. */
+  wrongHost: 'ERR_WRONG_HOST',
+  /** The body is of a type that the address does not take, or says none. */
+  mediaType: 'ERR_MEDIA_TYPE',
+  /** The body did not come in time. */
+  timeout: 'ERR_REQUEST_TIMEOUT',
+  /** Other requests take the memory of the server; the request may be tried again. */
+  busy: 'ERR_SERVER_BUSY',
+  /** The server cannot listen, or cannot take the routes of a system; told by `cause`. */
+  start: 'ERR_SERVER_START',
+  /** The server ends; the request changed nothing, and may be sent to another one. */
+  closing: 'ERR_SERVER_CLOSING',
+} as const
+
+/** One of the codes of {@link ServerErrorCode}. */
+export type ServerErrorCode = (typeof ServerErrorCode)[keyof typeof ServerErrorCode]
+
+/** An error of the server itself, whatever system a request is for. */
+export class ServerError extends CellarError {
+  /** Always `'ServerError'`. */
+  override readonly name = 'ServerError'
+  /** The stable code. */
+  declare readonly code: ServerErrorCode
+
+  /** For systems of the server. `cause` is the error behind this one. */
+  constructor(code: ServerErrorCode, message: string, cause?: unknown) {
+    super(code, message, { cause })
+  }
+
+  /** Of this class only: a `CellarError` is not one of the server. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.name === 'ServerError'
+  }
+}
+
+/** What an error's answer says. */
+export interface ErrorAnswer {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  [ErrorCode.invalidArgument]: 400,
+  [ErrorCode.tooLarge]: 413,
+  [ServerErrorCode.wrongHost]: 421,
+  [ServerErrorCode.mediaType]: 415,
+  [ServerErrorCode.timeout]: 408,
+  [ServerErrorCode.busy]: 503,
+  [ServerErrorCode.closing]: 503,
+  [MessagingErrorCode.topicNotFound]: 404,
+  [MessagingErrorCode.topicExists]: 409,
+  [MessagingErrorCode.producerSequence]: 409,
+  [MessagingErrorCode.positionChanged]: 409,
+  [MessagingErrorCode.tooLarge]: 413,
+  [MessagingErrorCode.busy]: 503,
+  [MessagingErrorCode.unavailable]: 503,
+  [MessagingErrorCode.unauthorized]: 401,
+  [MessagingErrorCode.transactionTooOld]: 500,
+  [TransactionErrorCode.notInProgress]: 409,
+  [TransactionErrorCode.conflict]: 409,
+  [TransactionErrorCode.tooLarge]: 413,
+  [TransactionErrorCode.unavailable]: 503,
+  [RepositoryErrorCode.repositoryNotFound]: 404,
+  [RepositoryErrorCode.repositoryExists]: 409,
+  [RepositoryErrorCode.recordTableNotFound]: 404,
+  [RepositoryErrorCode.recordTableExists]: 409,
+  [RepositoryErrorCode.recordNotFound]: 404,
+  [RepositoryErrorCode.recordExists]: 409,
+  [RepositoryErrorCode.versionNotFound]: 404,
+  [RepositoryErrorCode.invalidRecord]: 422,
+  [RepositoryErrorCode.recordTooLarge]: 413,
+  [RepositoryErrorCode.notUnique]: 409,
+  [RepositoryErrorCode.concurrentRecordUpdate]: 409,
+  // A body that names a type; of an address that names one it is 404.
+  [RepositoryErrorCode.fieldTypeNotFound]: 422,
+  [RepositoryErrorCode.recordTypeNotFound]: 422,
+  [RepositoryErrorCode.fieldTypeExists]: 409,
+  [RepositoryErrorCode.fieldTypeUpdate]: 409,
+  [RepositoryErrorCode.recordTypeExists]: 409,
+  [RepositoryErrorCode.type]: 400,
+  [RepositoryErrorCode.fieldNotFound]: 404,
+  [RepositoryErrorCode.blobNotFound]: 404,
+  [RepositoryErrorCode.blob]: 400,
+  [RepositoryErrorCode.blobDamaged]: 500,
+  [RepositoryErrorCode.blobStoreMissing]: 409,
+  [RepositoryErrorCode.fieldIndexNotFound]: 404,
+  [RepositoryErrorCode.fieldIndexExists]: 409,
+  [RepositoryErrorCode.indexNotFound]: 404,
+  [RepositoryErrorCode.indexExists]: 409,
+  [RepositoryErrorCode.indexState]: 409,
+  [RepositoryErrorCode.indexConfiguration]: 400,
+  [RepositoryErrorCode.searchServer]: 502,
+  [RepositoryErrorCode.scannerNotFound]: 404,
+  [RepositoryErrorCode.tooManyScanners]: 503,
+  [RepositoryErrorCode.forbidden]: 403,
+  [RepositoryErrorCode.closed]: 503,
+}
+
+/** Statuses of single errors, where that of their code does not fit. */
+const ownStatuses = new WeakMap<object, number>()
+
+/** The same error, answered with this status. */
+export function withStatus(status: number, error: unknown): unknown {
+  if (typeof error === 'object' && error !== null) ownStatuses.set(error, status)
+  return error
+}
+
+/** The answer to an error. Errors that this package does not know are told by their root cause. */
+export function errorAnswer(error: unknown): ErrorAnswer {
+  if (error instanceof CellarError) {
+    const status = ownStatuses.get(error) ?? statuses[error.code] ?? 500
+    return { status, code: error.code, message: error.message }
+  }
+  const { statusCode, code } = Object(error) as { statusCode?: unknown; code?: unknown }
+  const status = typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500
+  return { status, code: typeof code === 'string' ? code : 'ERR_SERVER', message: rootOf(error) }
+}
+
+/** Answers with an error. */
+export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const { status, code, message } = errorAnswer(error)
+  const body = { code, message, ...conflictOf(error) }
+  return reply.code(status).type('application/json').send(JSON.stringify(body))
+}
+
+/** What a conflict of transactions was about; nothing for other errors. */
+function conflictOf(error: unknown): object {
+  if (!(error instanceof TransactionError) || error.conflict === undefined) return {}
+  const { transactionId, ...conflict } = error.conflict
+  return { conflict: { ...conflict, transactionId: String(transactionId) } }
+}
+
+/** Makes an `ERR_INVALID_ARGUMENT`. */
+export function invalidArgument(message: string): CellarError {
+  return new CellarError(ErrorCode.invalidArgument, message)
+}
+
+function rootOf(error: unknown): string {
+  let root = error
+  for (let depth = 0; depth < 8; depth++) {
+    if (!(root instanceof Error) || root.cause === undefined) break
+    root = root.cause
+  }
+  return root instanceof Error ? root.message : shown(root)
+}

@@ -1,0 +1,76 @@
+/**
+ * Walks bodies in Avro before they are decoded. `avsc` trusts what it decodes: a count of two
+ * billion makes it loop so often. The walk is bounded by the bytes of the body, and costs no
+ * memory.
+ */
+import { invalidArgument } from '../http/http-errors.js'
+
+/** What a value is made of; text counts as bytes. A map has texts as keys. */
+export type Shape =
+  | 'bytes'
+  | 'long'
+  | 'int'
+  | 'boolean'
+  | 'null'
+  | { array: Shape }
+  | { map: Shape }
+  | { union: Shape[] }
+
+/** Bytes of the longest number of 64 bits. */
+const varintBytesMax = 10
+
+/** Walks a body; `ERR_INVALID_ARGUMENT` if it is not made of these fields, and nothing behind. */
+export function checkBody(body: Buffer, shape: readonly Shape[]): void {
+  let at = 0
+  // Beyond 2^53 a number is inexact, and still too large for whatever it counts.
+  const varint = (): number => {
+    let value = 0
+    let factor = 1
+    let isNegative = false
+    for (let length = 0; length < varintBytesMax; length++) {
+      if (at >= body.length) throw malformed('it ends too early')
+      const byte = body[at++]
+      if (length === 0) isNegative = (byte & 1) === 1
+      value += (byte & 0x7f) * factor
+      if (byte < 0x80) return isNegative ? -(value + 1) / 2 : value / 2
+      factor *= 0x80
+    }
+    throw malformed('a number is too long')
+  }
+  const skip = (bytes: number): void => {
+    if (bytes < 0 || bytes > body.length - at) throw malformed('it ends too early')
+    at += bytes
+  }
+  const walk = (part: Shape): void => {
+    if (part === 'bytes') skip(varint())
+    else if (part === 'boolean') skip(1)
+    else if (part === 'long') varint()
+    else if (part === 'int') {
+      const value = varint()
+      if ((value | 0) !== value) throw malformed('a number has more than 32 bits')
+    } else if (typeof part === 'object' && 'union' in part) {
+      const branch = varint()
+      if (branch < 0 || branch >= part.union.length) throw malformed('an unknown branch')
+      walk(part.union[branch])
+    } else if (typeof part === 'object')
+      walkBlocks('array' in part ? [part.array] : ['bytes', part.map])
+  }
+  const walkBlocks = (members: readonly Shape[]): void => {
+    for (let count = varint(); count !== 0; count = varint()) {
+      if (count < 0) {
+        count = -count
+        varint()
+      }
+      // Every item takes a byte at least.
+      if (count > body.length - at) throw malformed('it ends too early')
+      for (let i = 0; i < count; i++) for (const member of members) walk(member)
+    }
+  }
+  for (const part of shape) walk(part)
+  if (at !== body.length) throw malformed('there are bytes behind its end')
+}
+
+/** `ERR_INVALID_ARGUMENT`. */
+export function malformed(what: string): Error {
+  return invalidArgument(`malformed Avro: ${what}`)
+}

@@ -1,0 +1,152 @@
+/** Routes of blobs: streamed up with a length and a checksum, and down with ranges. */
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { MessagingError, MessagingErrorCode } from '../../systems/messaging/index.js'
+import { RepositoryError, RepositoryErrorCode, type Blob } from '../../systems/repository/index.js'
+import { invalidArgument, withStatus } from '../http/http-errors.js'
+import { withAddress, type Call } from './repository-call.js'
+
+/** POST of the bytes of a blob. */
+export async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
+  call.access.checkWritesRecords()
+  const { headers } = call.request
+  const length = headers['content-length']
+  if (length === undefined || !/^[0-9]{1,15}$/.test(length)) {
+    throw invalidArgument('a blob needs a Content-Length')
+  }
+  if (headers['content-encoding'] !== undefined) {
+    throw invalidArgument('a blob is sent as it is, without Content-Encoding')
+  }
+  const size = Number(length)
+  if (size > bytesMax) {
+    const message = `a blob has at most ${bytesMax} bytes`
+    throw new MessagingError(MessagingErrorCode.tooLarge, message)
+  }
+  const mediaType = headers['content-type'] ?? 'application/octet-stream'
+  const name = call.query('name')
+  const body = call.request.body as AsyncIterable<Buffer> | Buffer
+  const source = Buffer.isBuffer(body) ? [body] : body
+  const checksum = digestOf(headers['content-digest'])
+  try {
+    const upload = { mediaType, size, ...(name === undefined ? {} : { name }) }
+    const blob = await call.manager.blobs.upload(checked(source, checksum), upload)
+    return await call.reply.send(blobJson(blob))
+  } catch (error) {
+    const isDamaged = error instanceof RepositoryError && error.code === 'ERR_BLOB_DAMAGED'
+    throw isDamaged ? withStatus(400, error) : error
+  }
+}
+
+/** A blob in JSON, as it is put into a field. */
+function blobJson({ key, mediaType, size, name }: Blob): object {
+  return { value: key.toString('base64url'), mediaType, size, name }
+}
+
+/** The SHA-256 of a header `Content-Digest: sha-256=:base64:`. `ERR_INVALID_ARGUMENT`. */
+function digestOf(header: string | string[] | undefined): Buffer | undefined {
+  if (header === undefined) return undefined
+  const match = /(?:^|,)\s*sha-256=:([A-Za-z0-9+/]{43}=):/.exec(String(header))
+  if (match === null) throw invalidArgument('Content-Digest is sha-256=:base64:')
+  return Buffer.from(match[1], 'base64')
+}
+
+/** The bytes; fails behind the last of them if they do not have the checksum. */
+async function* checked(
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  checksum: Buffer | undefined,
+): AsyncGenerator<Buffer, void> {
+  const hash = createHash('sha256')
+  for await (const piece of source) {
+    if (checksum !== undefined) hash.update(piece)
+    yield piece
+  }
+  if (checksum === undefined || hash.digest().equals(checksum)) return
+  const message = 'the bytes do not have the checksum of Content-Digest'
+  throw new RepositoryError(RepositoryErrorCode.blobDamaged, message)
+}
+
+/** GET of the bytes of a blob in a field. */
+export async function downloadBlob(call: Call): Promise<FastifyReply> {
+  const table = call.readable
+  const field = call.name('field')
+  withAddress(() => call.manager.types.getFieldType(field))
+  call.input.checkRead?.(field)
+  const given = call.parameter('version')
+  const version = given === '' ? undefined : versionNumber(given)
+  const place = { indexes: indexesOf(call.query('indexes')), version }
+  const blob = await table.blob(call.id, field, place)
+  const checksum = await call.manager.blobs.checksum(blob)
+  const { reply } = call
+  const tag = `"${checksum.toString('hex')}"`
+  void reply
+    .header('etag', tag)
+    .header('accept-ranges', 'bytes')
+    .header('cache-control', 'private, no-cache')
+    .header('repr-digest', `sha-256=:${checksum.toString('base64')}:`)
+    // A blob is whatever somebody has uploaded: it is never a page of this server.
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', "default-src 'none'; sandbox")
+    .header('content-disposition', dispositionOf(blob))
+  if (call.request.headers['if-none-match']?.includes(tag) === true) return reply.code(304).send()
+  const range = rangeOf(call, blob.size, tag)
+  if (range === 'none') {
+    void reply.header('content-range', `bytes */${blob.size}`)
+    throw withStatus(416, invalidArgument(`the blob has ${blob.size} bytes`))
+  }
+  const { start, end } = range ?? { start: 0, end: blob.size }
+  const { bytes } = await table.readBlob(call.id, field, { ...place, range: { start, end } })
+  // Whatever is wrong with the blob shows before the first byte has a status.
+  const first = await bytes.next()
+  void reply.type(blob.mediaType).header('content-length', end - start)
+  if (range !== undefined) {
+    void reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${blob.size}`)
+  }
+  return reply.send(Readable.from(rest(first, bytes), { objectMode: false }))
+}
+
+async function* rest(
+  first: IteratorResult<Buffer, void>,
+  bytes: AsyncGenerator<Buffer, void>,
+): AsyncGenerator<Buffer, void> {
+  if (first.done === true) return
+  yield first.value
+  yield* bytes
+}
+
+function versionNumber(text: string): number {
+  if (/^[0-9]{1,12}$/.test(text)) return Number(text)
+  throw new RepositoryError(RepositoryErrorCode.versionNotFound, `there is no version ${text}`)
+}
+
+function indexesOf(text: string | undefined): number[] {
+  if (text === undefined || text === '') return []
+  if (/^[0-9]{1,9}(,[0-9]{1,9})*$/.test(text)) return text.split(',').map(Number)
+  throw invalidArgument('indexes are whole numbers with commas between them')
+}
+
+function dispositionOf({ name }: Blob): string {
+  if (name === undefined) return 'attachment'
+  const encoded = encodeURIComponent(name).replace(/['()*]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+  })
+  return `attachment; filename*=UTF-8''${encoded}`
+}
+
+/** The range that is asked for: all bytes if undefined, none if it is outside. */
+function rangeOf(
+  { request }: Call,
+  size: number,
+  tag: string,
+): { readonly start: number; readonly end: number } | 'none' | undefined {
+  const { range, 'if-range': condition } = request.headers
+  if (range === undefined || (condition !== undefined && condition !== tag)) return undefined
+  const match = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/.exec(range)
+  // Other units and several ranges may be answered by everything.
+  if (match === null || (match[1] === '' && match[2] === '')) return undefined
+  const [, from, to] = match
+  const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
+  const end = from === '' || to === '' ? size : Math.min(size, Number(to) + 1)
+  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined
+  return start < end ? { start, end } : 'none'
+}

@@ -1,0 +1,343 @@
+/** Routes of records: read, create, change, delete, versions, variants. */
+import { isDeepStrictEqual } from 'node:util'
+import type { FastifyReply } from 'fastify'
+import {
+  attributesFromJson,
+  conditionsFromJson,
+  NameWriter,
+  RecordId,
+  recordFromJson,
+  recordToJson,
+  RepositoryError,
+  RepositoryErrorCode,
+  valueToJson,
+  metadataToJson,
+  type Condition,
+  type FieldDifference,
+  type JsonOutput,
+  type RecordInput,
+  type RecordTable,
+  type StoredRecord,
+  type UpdateOptions,
+  type WriteResult,
+} from '../../systems/repository/index.js'
+import { countOf, optional, textOf } from '../../systems/repository/json/json-shapes.js'
+import { withAddress, type Call } from './repository-call.js'
+import { invalidArgument, withStatus } from '../http/http-errors.js'
+
+const versionsMax = 1000
+/** Tags in addresses may lack their namespace. */
+const versionTagPrefix = '{org.lilyproject.vtag}'
+
+/** GET of a record. */
+export async function readRecord(call: Call): Promise<FastifyReply> {
+  const record = await call.readable.read(call.id, { fields: call.fields })
+  return sendFresh(call, record)
+}
+
+/** GET of one version. */
+export async function readVersion(call: Call): Promise<FastifyReply> {
+  const table = call.readable
+  const record = await table.read(call.id, { version: versionOf(call), fields: call.fields })
+  return sendFresh(call, record)
+}
+
+/** GET of the versions, in their order. */
+export async function listVersions(call: Call): Promise<unknown> {
+  const from = call.count('start-index', 1)
+  const count = call.count('max-results', 10)
+  if (from < 1) throw invalidArgument('start-index is at least 1')
+  if (count > versionsMax) throw invalidArgument(`max-results is at most ${versionsMax}`)
+  const table = call.readable
+  const records =
+    count === 0
+      ? []
+      : await table.readVersions(call.id, { from, to: from + count - 1 }, { fields: call.fields })
+  return { results: records.map((record) => recordToJson(record, call.output)) }
+}
+
+/** GET by a version tag. */
+export async function readTagged(call: Call): Promise<FastifyReply> {
+  const table = call.readable
+  const given = call.parameter('tag')
+  const tag = /[{$]/.test(given) ? call.name('tag') : `${versionTagPrefix}${given}`
+  withAddress(() => call.manager.types.getFieldType(tag))
+  if (tag !== `${versionTagPrefix}last` && !call.access.canRead(tag)) throw notTagged(call, given)
+  const record = await table.readTagged(call.id, tag, { fields: call.fields })
+  if (record === undefined) throw notTagged(call, given)
+  return sendFresh(call, record)
+}
+
+function notTagged(call: Call, tag: string): Error {
+  const message = `the record ${call.id.text} has no version with the tag ${tag}`
+  return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
+}
+
+/** GET of the ids of the variants. */
+export async function listVariants(call: Call): Promise<unknown> {
+  const ids = await call.readable.variants(call.id)
+  return { results: ids.map((id) => id.text) }
+}
+
+/**
+ * GET of the fields that differ between two versions, in parts that may be read: of a record in a
+ * field that is all but its hidden fields.
+ */
+export async function diffVersions(call: Call): Promise<unknown> {
+  const differences = await call.readable.diff(call.id, call.count('from', 0), call.count('to', 0))
+  const { output } = call
+  const { names, schema } = output
+  const results = differences
+    .filter(({ field }) => call.access.canRead(field))
+    .filter((difference) => differsReadably(difference, output))
+    .map(({ field, before, after, metadataBefore, metadataAfter }) => {
+      const { name, type } = schema.field(field)
+      const form = (value: unknown): unknown => {
+        return value === undefined ? undefined : valueToJson(type, value, output)
+      }
+      return {
+        field: names.write(name),
+        before: form(before),
+        after: form(after),
+        metadataBefore: metadataBefore && metadataToJson(metadataBefore),
+        metadataAfter: metadataAfter && metadataToJson(metadataAfter),
+      }
+    })
+  return { results, namespaces: names.namespaces }
+}
+
+function differsReadably(
+  { field, before, after, metadataBefore, metadataAfter }: FieldDifference,
+  output: JsonOutput,
+): boolean {
+  const { type } = output.schema.field(field)
+  // Names of what is not shown must not be among the declarations of the answer.
+  const unnamed = { ...output, names: new NameWriter({ prefixes: false }) }
+  const form = (value: unknown): unknown => {
+    return value === undefined ? undefined : valueToJson(type, value, unnamed)
+  }
+  return (
+    !isDeepStrictEqual(form(before), form(after)) ||
+    !isDeepStrictEqual(metadataBefore, metadataAfter)
+  )
+}
+
+/** POST of a new record. */
+export async function createRecord(call: Call): Promise<FastifyReply> {
+  const table = call.writable
+  const { body } = call.action({ create: ['record'] })
+  const input = recordOf(call, body['record'], body['namespaces'])
+  return sendWritten(call, await table.create(input, typeOptions(input)))
+}
+
+/** PUT of a record: creates it or changes it. */
+export async function putRecord(call: Call): Promise<FastifyReply> {
+  const table = call.writable
+  const { id } = call
+  const input = withId(id, recordOf(call, call.json))
+  const { noneMatch } = call.preconditions
+  const write = async (): Promise<WriteResult> => {
+    if (noneMatch === 'any') return table.create(input, typeOptions(input))
+    const revision = await matched(call, table, id)
+    const options = { ...typeOptions(input), revision }
+    return revision === undefined
+      ? table.createOrUpdate(input, options)
+      : table.update(input, options)
+  }
+  return sendWritten(call, await preconditioned(call, write))
+}
+
+/** PUT of a version: changes its mutable fields. */
+export async function putVersion(call: Call): Promise<FastifyReply> {
+  const table = call.writable
+  const { id } = call
+  const version = versionOf(call)
+  const input = withId(id, recordOf(call, call.json))
+  if (input.version !== undefined && input.version !== version) {
+    throw invalidArgument(`the version is ${version} in the address, ${input.version} in the body`)
+  }
+  const result = await preconditioned(call, async () => {
+    const revision = await matched(call, table, id)
+    return table.update(input, { ...typeOptions(input), revision, version })
+  })
+  return sendWritten(call, result)
+}
+
+const actions = {
+  update: ['record', 'conditions', 'attributes'],
+  delete: ['conditions', 'attributes'],
+  restore: ['version'],
+  undelete: [],
+  tag: ['tag', 'version'],
+  untag: ['tag'],
+} as const
+
+/** POST of an action on a record. */
+export async function postRecord(call: Call): Promise<FastifyReply> {
+  const { id } = call
+  const { action, body } = call.action(actions)
+  const input = inputOf(call, body['namespaces'])
+  const conditions = optional(body['conditions'], 'conditions', (json) => {
+    return conditionsFromJson(json, input)
+  })
+  const attributes = optional(body['attributes'], 'attributes', attributesFromJson)
+  if (action === 'delete') return removeRecord(call, conditions, attributes)
+  const table = call.writable
+  if (action === 'restore' || action === 'undelete') call.access.checkWritesAll()
+  const version = optional(body['version'], 'version', countOf)
+  const write = async (): Promise<WriteResult> => {
+    if (action === 'undelete') return table.undelete(id)
+    const revision = await matched(call, table, id)
+    if (action === 'restore') return table.restore(id, version ?? 0, { revision })
+    if (action === 'tag' || action === 'untag') {
+      const given = textOf(body['tag'], 'tag')
+      const tag = /[{$]/.test(given)
+        ? input.namespaces.resolve(given, 'tag')
+        : (`${versionTagPrefix}${given}` as const)
+      input.checkWrite?.(tag)
+      return action === 'tag'
+        ? table.tag(id, tag, version, { revision })
+        : table.untag(id, tag, { revision })
+    }
+    const record = withId(id, recordFromJson(body['record'] ?? {}, input))
+    const merged = attributes === undefined ? record : { ...record, attributes }
+    const options: UpdateOptions = { ...typeOptions(record), conditions, revision }
+    return table.update(merged, options)
+  }
+  return sendWritten(call, await preconditioned(call, write))
+}
+
+/** DELETE of a record. */
+export function deleteRecord(call: Call): Promise<FastifyReply> {
+  return removeRecord(call, undefined, undefined)
+}
+
+async function removeRecord(
+  call: Call,
+  conditions: readonly Condition[] | undefined,
+  attributes: Readonly<Record<string, string>> | undefined,
+): Promise<FastifyReply> {
+  call.access.checkDeletes()
+  const { table, id } = call
+  const { status, record } = await preconditioned(call, async () => {
+    const revision = await matched(call, table, id)
+    return table.delete(id, { conditions, revision, attributes })
+  })
+  return status === 'CONFLICT' ? call.sendRecord(record, 409) : call.reply.code(204).send()
+}
+
+/** A record of a body, in which the namespaces around it count. */
+function recordOf(
+  call: Call,
+  json: Parameters<typeof recordFromJson>[0] | undefined,
+  namespaces?: Parameters<typeof recordFromJson>[0],
+): RecordInput {
+  if (json === undefined) throw invalidArgument('the body has no record')
+  return recordFromJson(json, inputOf(call, namespaces))
+}
+
+function inputOf(
+  call: Call,
+  namespaces: Parameters<typeof recordFromJson>[0] | undefined,
+): Call['input'] {
+  const { input } = call
+  return { ...input, namespaces: input.namespaces.with(namespaces, 'namespaces') }
+}
+
+function withId(id: RecordId, input: RecordInput): RecordInput {
+  if (input.id !== undefined && !RecordId.of(input.id).equals(id)) {
+    throw invalidArgument(`the id is ${id.text} in the address, ${String(input.id)} in the body`)
+  }
+  return { ...input, id }
+}
+
+/** A type that is given with a version is meant, else its newest version. */
+function typeOptions({ type }: RecordInput): { readonly useLatestRecordType: boolean } {
+  const isPinned = typeof type === 'object' && type.version !== undefined
+  return { useLatestRecordType: !isPinned }
+}
+
+/** The version in the address; one that is no number does not exist. */
+function versionOf(call: Call): number {
+  const text = call.parameter('version')
+  if (/^[0-9]{1,12}$/.test(text)) return Number(text)
+  const message = `the record ${call.id.text} has no version ${text}`
+  throw new RepositoryError(RepositoryErrorCode.versionNotFound, message)
+}
+
+/**
+ * The revision that the write must find, by `If-Match` and `If-None-Match`; undefined if it may
+ * find any. `ERR_CONCURRENT_RECORD_UPDATE`.
+ */
+async function matched(
+  { preconditions: { match, noneMatch } }: Call,
+  table: RecordTable,
+  id: RecordId,
+): Promise<number | undefined> {
+  if (match === undefined && noneMatch === undefined) return undefined
+  const revision = await revisionOf(table, id, match === undefined)
+  if (revision === undefined) return undefined
+  const isMatch = match === undefined || match === 'any' || match.includes(revision)
+  const isNoneMatch = noneMatch === 'any' || noneMatch?.includes(revision) === true
+  if (isMatch && !isNoneMatch) return revision
+  const message = `the record ${id.text} has the revision ${revision}`
+  throw new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+}
+
+/** The revision of a record; undefined if there is none and there may be none. */
+async function revisionOf(
+  table: RecordTable,
+  id: RecordId,
+  mayBeAbsent: boolean,
+): Promise<number | undefined> {
+  try {
+    return (await table.read(id)).revision
+  } catch (error) {
+    const isAbsent = error instanceof RepositoryError
+    if (isAbsent && error.code === RepositoryErrorCode.recordNotFound && mayBeAbsent) {
+      return undefined
+    }
+    throw error
+  }
+}
+
+const failedPreconditions: readonly string[] = [
+  RepositoryErrorCode.concurrentRecordUpdate,
+  RepositoryErrorCode.recordNotFound,
+  RepositoryErrorCode.recordExists,
+]
+
+/** Runs a write; if the request has preconditions and they fail, the status is 412. */
+async function preconditioned(
+  { preconditions: { match, noneMatch } }: Call,
+  write: () => Promise<WriteResult>,
+): Promise<WriteResult> {
+  try {
+    return await write()
+  } catch (error) {
+    const isFailed =
+      (match !== undefined || noneMatch !== undefined) &&
+      error instanceof RepositoryError &&
+      failedPreconditions.includes(error.code)
+    throw isFailed ? withStatus(412, error) : error
+  }
+}
+
+/** Answers to a read, with 304 if the reader has that revision. */
+function sendFresh(call: Call, record: StoredRecord): FastifyReply {
+  const { noneMatch } = call.preconditions
+  if (noneMatch === 'any' || noneMatch?.includes(record.revision) === true) {
+    call.tag(record)
+    return call.reply.code(304).send()
+  }
+  return call.sendRecord(record)
+}
+
+function sendWritten(call: Call, { status, record }: WriteResult): FastifyReply {
+  if (status === 'CONFLICT') return call.sendRecord(record, 409)
+  if (status !== 'CREATED') return call.sendRecord(record)
+  const own = call.request.url.split('?')[0]
+  const path = call.parameter('id') === '' ? own : own.slice(0, own.lastIndexOf('/'))
+  void call.reply.header('location', `${path}/${encodeURIComponent(record.id.text)}`)
+  return call.sendRecord(record, 201)
+}

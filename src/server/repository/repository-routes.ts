@@ -1,0 +1,245 @@
+/**
+ * The content repository over HTTP, under `/repository`, after the REST interface of Lily.
+ *
+ * What belongs to records exists in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
+ * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { OptionNames, readArguments, shown } from '../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
+import { FieldNames } from './field-names.js'
+import { invalidArgument, withStatus } from '../http/http-errors.js'
+import { downloadBlob, uploadBlob } from './repository-blobs.js'
+import { Call, managerOf, type CallParts, type RepositorySource } from './repository-call.js'
+import { IndexHandlers, type IndexesSource } from './repository-indexes.js'
+import { RepositoryCounters, type MaintenanceSource } from './repository-metrics.js'
+import { pagePaths, registerPage } from './repository-page.js'
+import { repositoryPaths, repositorySchemas } from './repository-paths.js'
+import {
+  createRecord,
+  deleteRecord,
+  diffVersions,
+  listVariants,
+  listVersions,
+  postRecord,
+  putRecord,
+  putVersion,
+  readRecord,
+  readTagged,
+  readVersion,
+} from './repository-records.js'
+import { closeScan, nextOfScan, openScan } from './repository-scans.js'
+import {
+  createFieldType,
+  createRecordType,
+  listFieldTypes,
+  listRecordTypes,
+  putFieldType,
+  putRecordType,
+  readFieldType,
+  readRecordType,
+  type By,
+} from './repository-schema.js'
+import {
+  createRepository,
+  createTable,
+  deleteRepository,
+  dropTable,
+  listRepositories,
+  listTables,
+} from './repository-tables.js'
+import type { ServerSystem } from '../server-system.js'
+import { finderOf } from '../source.js'
+
+/** Options of {@link repositoryRoutes}. */
+export interface RepositoryRoutesOptions {
+  /** The indexes that are searched; they stay the caller's. Default: none. */
+  readonly indexes?: IndexesSource
+  /** What maintains the repositories, for metrics and `/health`; it stays the caller's. */
+  readonly maintenance?: MaintenanceSource
+  /** Bytes of a blob that is uploaded. Default 10 GiB. */
+  readonly blobBytesMax?: number | undefined
+}
+
+const optionNames = new OptionNames<RepositoryRoutesOptions>('the routes of a repository', {
+  indexes: true,
+  maintenance: true,
+  blobBytesMax: true,
+})
+
+type Method = 'get' | 'put' | 'post' | 'delete'
+type Handler = (call: Call) => Promise<unknown>
+
+const base = '/repository'
+const repositoryForms = ['', '/:repository']
+const forms = ['', '/table/:table', '/:repository', '/:repository/table/:table']
+
+/** Routes below each form. */
+const recordRoutes: readonly (readonly [Method, string, Handler])[] = [
+  ['get', '/record/:id', readRecord],
+  ['put', '/record/:id', putRecord],
+  ['post', '/record/:id', postRecord],
+  ['delete', '/record/:id', deleteRecord],
+  ['post', '/record', createRecord],
+  ['get', '/record/:id/version', listVersions],
+  ['get', '/record/:id/version/:version', readVersion],
+  ['put', '/record/:id/version/:version', putVersion],
+  ['get', '/record/:id/vtag/:tag', readTagged],
+  ['get', '/record/:id/variant', listVariants],
+  ['get', '/record/:id/diff', diffVersions],
+  ['get', '/record/:id/field/:field/data', downloadBlob],
+  ['get', '/record/:id/version/:version/field/:field/data', downloadBlob],
+  ['post', '/scan', openScan],
+  ['get', '/scan/:scanner', nextOfScan],
+  ['delete', '/scan/:scanner', closeScan],
+]
+
+const tableRoutes: readonly (readonly [Method, string, Handler])[] = [
+  ['get', '/table', listTables],
+  ['post', '/table', createTable],
+  ['delete', '/table/:name', dropTable],
+]
+
+const globalRoutes: readonly (readonly [Method, string, Handler])[] = [
+  ['get', '/repositories', listRepositories],
+  ['post', '/repositories', createRepository],
+  ['delete', '/repositories/:name', deleteRepository],
+]
+
+function schemaRoutes(suffix: string, by: By): (readonly [Method, string, Handler])[] {
+  const fieldType = `/schema/fieldType${suffix}`
+  const recordType = `/schema/recordType${suffix}`
+  return [
+    ['get', fieldType, listFieldTypes],
+    ['post', fieldType, (call) => createFieldType(call, by)],
+    ['get', `${fieldType}/:type`, (call) => readFieldType(call, by)],
+    ['put', `${fieldType}/:type`, (call) => putFieldType(call, by)],
+    ['get', recordType, listRecordTypes],
+    ['post', recordType, (call) => createRecordType(call, by)],
+    ['get', `${recordType}/:type`, (call) => readRecordType(call, by)],
+    ['get', `${recordType}/:type/version/:version`, (call) => readRecordType(call, by)],
+    ['put', `${recordType}/:type`, (call) => putRecordType(call, by)],
+  ]
+}
+
+function indexRoutes(handlers: IndexHandlers): (readonly [Method, string, Handler])[] {
+  return [
+    ['get', '', (call) => handlers.list(call)],
+    ['post', '', (call) => handlers.create(call)],
+    ['get', '/:name', (call) => handlers.read(call)],
+    ['put', '/:name', (call) => handlers.update(call)],
+    ['delete', '/:name', (call) => handlers.remove(call)],
+    ['get', '/:name/search', (call) => handlers.search(call)],
+    ['get', '/:name/failures', (call) => handlers.failures(call)],
+    ['post', '/:name/failures', (call) => handlers.retryFailures(call)],
+  ]
+}
+
+/**
+ * The routes of the repositories of a manager, which stays the caller's. The source is asked with
+ * every request; while it has no manager the status is 503. `ERR_INVALID_ARGUMENT`.
+ */
+export function repositoryRoutes(
+  source: RepositorySource,
+  options: RepositoryRoutesOptions = {},
+): ServerSystem {
+  const { blobBytesMax = 10 * 2 ** 30, ...given } = readArguments(() => optionNames.copy(options))
+  if (typeof blobBytesMax !== 'number' || !(blobBytesMax >= 0)) {
+    throw invalidArgument(`blobBytesMax must be a number, 0 or more, got ${shown(blobBytesMax)}`)
+  }
+  const finders = {
+    manager: finderOf(source, 'the repository', ['repository', 'listRepositories']),
+    indexes: given.indexes && finderOf(given.indexes, 'indexes', ['list', 'index']),
+    maintenance: given.maintenance && finderOf(given.maintenance, 'maintenance', ['run']),
+  }
+  const counters = new RepositoryCounters(finders)
+  return {
+    name: 'repository',
+    paths: repositoryPaths(),
+    schemas: repositorySchemas,
+    sharedPrefix: base,
+    publicPaths: pagePaths,
+    metrics: () => counters.text(),
+    health: () => counters.health(),
+    register: (app, { principals }) => {
+      const partsOf = async (): Promise<CallParts> => {
+        const manager = managerOf(finders.manager)
+        const fieldNames = principals.length === 0 ? undefined : await FieldNames.of(manager)
+        await fieldNames?.bind(principals)
+        return { manager, fieldNames }
+      }
+      // The names of the rules mean what they mean now, not when somebody comes first.
+      app.addHook('onReady', async () => {
+        await partsOf().catch(ifClosed)
+      })
+      const methods = new Map<string, Method[]>()
+      const add = (
+        path: string,
+        [method, end, handler]: readonly [Method, string, Handler],
+      ): void => {
+        const url = `${base}${path}${end}`
+        methods.set(url, [...(methods.get(url) ?? []), method])
+        app[method](url, (request, reply) => run(request, reply, handler))
+      }
+      const run = async (
+        request: FastifyRequest,
+        reply: FastifyReply,
+        handler: Handler,
+      ): Promise<unknown> => {
+        reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
+        return handler(new Call(await partsOf(), request, reply))
+      }
+      for (const form of forms) for (const route of recordRoutes) add(form, route)
+      for (const form of repositoryForms) for (const route of tableRoutes) add(form, route)
+      for (const route of globalRoutes) add('', route)
+      for (const route of indexRoutes(new IndexHandlers(finders.indexes))) add('/index', route)
+      registerPage(app)
+      for (const route of [...schemaRoutes('', 'name'), ...schemaRoutes('ById', 'id')])
+        add('', route)
+      for (const form of forms) methods.set(`${base}${form}/blob`, ['post'])
+      for (const [url, known] of methods) refuseOthers(app, url, known)
+      void app.register(async (scope) => {
+        registerUploads(scope, (request, reply) => {
+          return run(request, reply, (call) => uploadBlob(call, blobBytesMax))
+        })
+      })
+    },
+  }
+}
+
+/** Answers other methods of an address with 405, and `OPTIONS` with those that there are. */
+function refuseOthers(app: FastifyInstance, url: string, known: readonly Method[]): void {
+  const allowed: string[] = known.flatMap((method) => {
+    return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
+  })
+  const allow = [...allowed, 'OPTIONS'].join(', ')
+  app.options(url, async (_request, reply) => reply.code(204).header('allow', allow).send())
+  const others = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'].filter((method) => {
+    return !allowed.includes(method)
+  })
+  app.route({
+    method: others,
+    url,
+    handler: (request, reply) => {
+      const problem = invalidArgument(`${request.method} is none of ${allow}`)
+      void reply.header('allow', allow)
+      throw withStatus(405, problem)
+    },
+  })
+}
+
+/** Another process may lead as yet. */
+function ifClosed(error: unknown): void {
+  if (error instanceof RepositoryError && error.code === RepositoryErrorCode.closed) return
+  throw error
+}
+
+/** Uploads are streams: their bodies are not collected. */
+function registerUploads(
+  scope: FastifyInstance,
+  upload: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
+): void {
+  scope.removeAllContentTypeParsers()
+  scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+  for (const form of forms) scope.post(`${base}${form}/blob`, upload)
+}

@@ -1,0 +1,280 @@
+/**
+ * The transaction manager of another process, over HTTP: what `runTransaction` and
+ * `TransactionContext` need of one. Participants persist their writes before the commit is asked
+ * for, because the manager takes none along.
+ *
+ * Failure behaviour: a commit whose answer is lost is looked after. The server says whether the
+ * transaction still runs; then the commit is sent again. If it does not within
+ * `outcomeMilliseconds`, the commit fails with `ERR_TRANSACTION_OUTCOME_UNKNOWN`, and nothing is
+ * rolled back: either it is committed, or its timeout makes it invalid.
+ */
+import {
+  CellarError,
+  checkDatabase,
+  ErrorCode,
+  OptionNames,
+  readArguments,
+  type Database,
+} from '../../api/index.js'
+import {
+  startOf,
+  TransactionError,
+  TransactionErrorCode,
+  transactionFromJson,
+  type CommitOptions,
+  type StartOptions,
+  type Transaction,
+  type Transactions,
+  type TransactionState,
+  type VisibilitySnapshot,
+} from '../../systems/transactions/index.js'
+import { checkPointer } from '../../systems/transactions/checks.js'
+import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
+import { clientOf, copyCommit, copyStart } from '../../systems/transactions/manager/manager-calls.js'
+import { checkMilliseconds } from '../../systems/transactions/options.js'
+import { checkTransaction } from '../../systems/transactions/transaction.js'
+import { answerObject, connectionOf } from '../http/connection.js'
+import { invalidArgument } from '../http/http-errors.js'
+import type { Fetch } from '../http/keep-alive-fetch.js'
+import { changesJson, parseConflict, parseSnapshot, type StartBody } from './transaction-json.js'
+
+/** Options of a {@link TransactionClient}. */
+export interface TransactionClientOptions {
+  /** Where the server listens, such as `http://127.0.0.1:11015`. */
+  readonly url: string
+  /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
+  readonly token?: string | undefined
+  /** Where `TransactionScope.table` finds tables. Default: nowhere. */
+  readonly database?: Database | undefined
+  /** Milliseconds that an answer may take. Default 30,000. */
+  readonly requestMilliseconds?: number | undefined
+  /** Milliseconds to find out what became of a commit whose answer was lost. Default 30,000. */
+  readonly outcomeMilliseconds?: number | undefined
+  /** How requests are made; the global `fetch` is one. Default: `node:http`, kept alive. */
+  readonly fetch?: Fetch | undefined
+}
+
+const names = new OptionNames<TransactionClientOptions>('a transaction client', {
+  url: true,
+  token: true,
+  database: true,
+  requestMilliseconds: true,
+  outcomeMilliseconds: true,
+  fetch: true,
+})
+const states: readonly unknown[] = ['running', 'committing', 'invalid', 'ended', 'unknown']
+const codes: ReadonlySet<string> = new Set(Object.values(TransactionErrorCode))
+const pauseMilliseconds = 50
+const pauseMillisecondsMax = 1000
+
+/** See the file header. */
+export class TransactionClient implements Transactions {
+  readonly isRemote = true
+  readonly database: Database | undefined
+  readonly #base: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #requestMilliseconds: number
+  readonly #outcomeMilliseconds: number
+  readonly #fetch: Fetch
+  #lifetimeMilliseconds = Infinity
+  /** The server's clock at the last start, less the monotonic one of this process. */
+  #clockOffset = 0
+
+  /** Connects with the first call. `ERR_INVALID_ARGUMENT`. */
+  constructor(options: TransactionClientOptions) {
+    const { database, requestMilliseconds, outcomeMilliseconds, ...rest } = readArguments(() =>
+      names.copy(options),
+    )
+    const { url, headers, fetch } = connectionOf(rest)
+    this.#base = `${url}/v1/transactions`
+    this.#headers = { ...headers, 'accept-encoding': 'identity' }
+    this.#requestMilliseconds = milliseconds(requestMilliseconds, 'requestMilliseconds')
+    this.#outcomeMilliseconds = milliseconds(outcomeMilliseconds, 'outcomeMilliseconds')
+    this.database = database && checkDatabase(database, 'a transaction client')
+    this.#fetch = fetch
+  }
+
+  async startShort(options: StartOptions = {}): Promise<Transaction> {
+    return this.#start({ ...copyStart(options), type: 'SHORT' })
+  }
+
+  async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
+    return this.#start({ client: clientOf(options), type: 'LONG' })
+  }
+
+  async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
+    const { transactionId } = checkTransaction(transaction)
+    await this.#call('POST', `/${transactionId}/can-commit`, ignored, changesJson(changes))
+  }
+
+  /** As the manager's, without writes; see the file header. `ERR_TRANSACTION_OUTCOME_UNKNOWN`. */
+  async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
+    const { writes, carry } = copyCommit(options)
+    if (writes.length > 0 || carry !== undefined) {
+      throw invalidArgument('a manager in another process takes no writes along')
+    }
+    const { transactionId: id } = checkTransaction(transaction)
+    const end = performance.now() + this.#outcomeMilliseconds
+    let state: TransactionState | undefined = 'running'
+    let cause: unknown
+    for (let pause = pauseMilliseconds; ; pause = Math.min(2 * pause, pauseMillisecondsMax)) {
+      if (state === 'ended') return
+      if (state === 'invalid' || state === 'unknown') {
+        const message = `cannot commit transaction ${id}: it is ${state}`
+        throw new TransactionError(TransactionErrorCode.notInProgress, message, { cause })
+      }
+      if (state === 'running') {
+        try {
+          await this.#send('POST', `/${id}/commit`, ignored)
+          return
+        } catch (error) {
+          // An earlier request may have committed meanwhile.
+          const isLate = cause !== undefined && hasCode(error, TransactionErrorCode.notInProgress)
+          if (isDefinite(error) && !isLate) throw error
+          cause = error
+        }
+      }
+      if (performance.now() + pause > end) {
+        const message = `nobody says what became of the commit of transaction ${id}`
+        throw new TransactionError(TransactionErrorCode.outcomeUnknown, message, { cause })
+      }
+      await new Promise((resolve) => setTimeout(resolve, pause))
+      state = await this.state(id).catch(() => undefined)
+    }
+  }
+
+  async abort(transaction: Transaction): Promise<void> {
+    const { transactionId, type, checkpointWritePointers } = checkTransaction(transaction)
+    const pointers = checkpointWritePointers.map(String)
+    const body = { type, checkpointWritePointers: pointers }
+    await this.#call('POST', `/${transactionId}/abort`, ignored, body)
+  }
+
+  async invalidate(transactionId: bigint): Promise<boolean> {
+    const path = `/${checkPointer(transactionId, 'the id')}/invalidate`
+    return this.#send('POST', path, (body) => answerObject(body)['invalidated'] === true)
+  }
+
+  async checkpoint(transaction: Transaction): Promise<Transaction> {
+    const { transactionId } = checkTransaction(transaction)
+    const pointer = await this.#call('POST', `/${transactionId}/checkpoint`, (body) =>
+      pointerOf(answerObject(body)['writePointer'], 'writePointer'),
+    )
+    return transaction.withCheckpoint(pointer)
+  }
+
+  /** What became of a transaction. */
+  async state(transactionId: bigint): Promise<TransactionState> {
+    return this.#call('GET', `/${checkPointer(transactionId, 'the id')}`, (body) => {
+      const { state } = answerObject(body)
+      if (!states.includes(state)) throw invalidArgument('there is no such state')
+      return state as TransactionState
+    })
+  }
+
+  /**
+   * Running and invalid transactions, for `transactionProcessor` over tables of this process. An
+   * old snapshot only drops less.
+   */
+  async snapshot(): Promise<VisibilitySnapshot> {
+    return this.#call('GET', '/snapshot', (body) => parseSnapshot(answerObject(body)))
+  }
+
+  /** As the manager's, by the clock of the server at the last start. */
+  checkLifetime(pointer: bigint): void {
+    const age = performance.now() + this.#clockOffset - startOf(pointer)
+    if (age <= this.#lifetimeMilliseconds) return
+    const message = `transaction ${pointer} is older than ${this.#lifetimeMilliseconds} ms`
+    throw new TransactionError(TransactionErrorCode.tooOld, message)
+  }
+
+  async #start(body: StartBody | StartOptions): Promise<Transaction> {
+    const read = (answer: Buffer): { transaction: Transaction; lifetime: number } => {
+      const { transaction, lifetimeMilliseconds: lifetime } = answerObject(answer)
+      checkMilliseconds(lifetime, 'lifetimeMilliseconds', 1)
+      return { transaction: transactionFromJson(transaction), lifetime: lifetime as number }
+    }
+    const { transaction, lifetime } = await this.#call('POST', '', read, body)
+    this.#lifetimeMilliseconds = lifetime
+    this.#clockOffset = transaction.startMilliseconds - performance.now()
+    return transaction
+  }
+
+  /** A request that changes nothing more if it comes twice; so it is sent again after a hang-up. */
+  async #call<T>(
+    method: string,
+    path: string,
+    read: (body: Buffer) => T,
+    json?: object,
+  ): Promise<T> {
+    return this.#send(method, path, read, json, true)
+  }
+
+  /** What the answer to a request says. `ERR_TRANSACTIONS_UNAVAILABLE` if that cannot be read. */
+  async #send<T>(
+    method: string,
+    path: string,
+    read: (body: Buffer) => T,
+    json?: object,
+    isRepeated = false,
+  ): Promise<T> {
+    const headers: Record<string, string> = { ...this.#headers }
+    if (method === 'POST') headers['content-type'] = 'application/json'
+    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    const signal = AbortSignal.timeout(this.#requestMilliseconds)
+    let bytes: Buffer
+    let status: number
+    try {
+      const answer = await this.#fetch(this.#base + path, { method, headers, signal, ...body })
+      status = answer.status
+      bytes = Buffer.from(await answer.arrayBuffer())
+      if (answer.ok) return read(bytes)
+    } catch (cause) {
+      if (isRepeated && !signal.aborted) return this.#send(method, path, read, json)
+      const message = 'the server of transactions gives no answer'
+      throw new TransactionError(TransactionErrorCode.unavailable, message, { cause })
+    }
+    throw errorOf(status, bytes)
+  }
+}
+
+/** Whether the server has said that nothing was committed. */
+function isDefinite(error: unknown): boolean {
+  if (!(error instanceof TransactionError)) return hasCode(error, ErrorCode.invalidArgument)
+  return error.code !== TransactionErrorCode.unavailable
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof CellarError && error.code === code
+}
+
+function ignored(): void {
+  // The status of the answer says all.
+}
+
+function errorOf(status: number, body: Buffer): CellarError {
+  let answer: Readonly<Record<string, unknown>> = {}
+  try {
+    answer = answerObject(body)
+  } catch {
+    // A proxy may answer with something else.
+  }
+  const text = (name: string): string => {
+    const value = answer[name]
+    return typeof value === 'string' ? value : `the server answered ${status}`
+  }
+  const [message, code] = [text('message'), text('code')]
+  if (codes.has(code)) {
+    const conflict = parseConflict(answer['conflict'])
+    const detail = conflict === undefined ? {} : { conflict }
+    return new TransactionError(code as TransactionErrorCode, message, detail)
+  }
+  if (status === 400) return invalidArgument(message)
+  return new TransactionError(TransactionErrorCode.unavailable, `${code}: ${message}`)
+}
+
+function milliseconds(value: number | undefined, name: string): number {
+  const number = value ?? 30_000
+  checkMilliseconds(number, name, 1)
+  return number
+}

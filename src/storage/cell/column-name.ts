@@ -1,0 +1,125 @@
+/** Parses the forms in which callers name columns, and caches parsed strings. */
+import {
+  OptionNames,
+  checkBytesLike,
+  countNames,
+  isBytes,
+  isWellFormed,
+  loneSurrogate,
+  readArguments,
+} from '../../base/arguments.js'
+import { emptyBytes, toBytes } from '../../base/bytes.js'
+import { invalidArgument, type CellarError } from '../../base/errors.js'
+import { writeEscaped } from './cell-key.js'
+
+/** Bytes as callers give them: a string is encoded as UTF-8. */
+export type BytesLike = string | Uint8Array
+
+/**
+ * A column or a whole family: `'family:qualifier'` (split at the first colon), `'family'` for all
+ * its columns, or the parts. `'family:'` is the column with the empty qualifier.
+ */
+export type ColumnName = string | Uint8Array | ColumnParts
+
+/** A column by its parts; without `qualifier` the whole family. */
+export interface ColumnParts {
+  /** Name of the family. */
+  readonly family: BytesLike
+  /** The column's name within its family. */
+  readonly qualifier?: BytesLike | undefined
+}
+
+const partNames = new OptionNames<ColumnParts>('a column', { family: true, qualifier: true })
+
+/** A column or, without qualifier, a whole family. */
+export interface ParsedColumn {
+  readonly family: string
+  /** The qualifier as keys hold it; undefined = the whole family. */
+  readonly escapedQualifier: Buffer | undefined
+}
+
+/**
+ * Entries that the cache of parsed names holds before it is cleared. Programs use few names, so
+ * this only limits programs that generate names.
+ */
+const parsedMax = 4096
+const parsed = new Map<string, ParsedColumn>()
+
+const colon = 0x3a
+
+/** Escapes a qualifier for the key encoding. */
+export function escapeQualifier(qualifier: Uint8Array): Buffer {
+  if (qualifier.length === 0) return emptyBytes
+  const target = Buffer.allocUnsafe(2 * qualifier.length)
+  return Buffer.from(target.subarray(0, writeEscaped(target, 0, qualifier)))
+}
+
+/**
+ * Parses a column name. Throws `ERR_INVALID_ARGUMENT` if it is not one. `names` are the properties
+ * that an object with parts may have.
+ */
+export function parseColumn<T extends ColumnParts>(
+  column: string | Uint8Array | T,
+  names: OptionNames<T> = partNames as OptionNames<T>,
+): ParsedColumn {
+  if (typeof column === 'string') {
+    const known = parsed.get(column)
+    if (known !== undefined) return known
+    const result = parseString(column)
+    if (parsed.size >= parsedMax) parsed.clear()
+    parsed.set(column, result)
+    return result
+  }
+  if (isBytes(column)) {
+    checkBytesLike(column, 'column')
+    const bytes = toBytes(column)
+    const at = bytes.indexOf(colon)
+    if (at < 0) return { family: bytes.toString('utf8'), escapedQualifier: undefined }
+    const family = bytes.toString('utf8', 0, at)
+    return { family, escapedQualifier: escapeQualifier(bytes.subarray(at + 1)) }
+  }
+  if (typeof column !== 'object' || column === null) {
+    throw invalidArgument(`column must be a string, bytes or {family, qualifier}`)
+  }
+  return readArguments(() => parseParts(column, names))
+}
+
+function parseParts<T extends ColumnParts>(column: T, names: OptionNames<T>): ParsedColumn {
+  const { family: name, qualifier } = column
+  const given = qualifier === undefined ? 1 : 2
+  if (name === undefined || countNames(column) !== given) names.check(column)
+  checkBytesLike(name, 'column family')
+  const family = toBytes(name).toString('utf8')
+  if (qualifier === undefined || qualifier === null) {
+    return { family, escapedQualifier: undefined }
+  }
+  checkBytesLike(qualifier, 'qualifier')
+  return { family, escapedQualifier: escapeQualifier(toBytes(qualifier)) }
+}
+
+function parseString(column: string): ParsedColumn {
+  if (!isWellFormed(column)) throw loneSurrogate('column')
+  const at = column.indexOf(':')
+  if (at < 0) return { family: column, escapedQualifier: undefined }
+  return {
+    family: column.slice(0, at),
+    escapedQualifier: escapeQualifier(Buffer.from(column.slice(at + 1), 'utf8')),
+  }
+}
+
+/** As {@link parseColumn}, but a missing qualifier is an `ERR_INVALID_ARGUMENT`. */
+export function parseSingleColumn<T extends ColumnParts>(
+  column: string | Uint8Array | T,
+  names?: OptionNames<T>,
+): { family: string; escapedQualifier: Buffer } {
+  const { family, escapedQualifier } = parseColumn(column, names)
+  if (escapedQualifier !== undefined) return { family, escapedQualifier }
+  throw noQualifier(family)
+}
+
+/** The error for the name of a family where a column is needed. */
+export function noQualifier(family: string): CellarError {
+  return invalidArgument(
+    `column '${family}' has no qualifier; write '${family}:qualifier', or '${family}:' for the empty one`,
+  )
+}

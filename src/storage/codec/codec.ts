@@ -1,0 +1,176 @@
+/**
+ * The registry of block codecs: none, lz4, gz, zstd.
+ *
+ * A codec id stands in every block on disk; FORMAT.md tells what each payload is. The lz4 payload
+ * is always the size-prefixed block, whoever wrote it, so files move freely between installations
+ * with and without lz4-napi.
+ *
+ * Ownership: `compress` returns a view over scratch memory of the thread, borrowed until the next
+ * call of any codec in the same thread. `decompress` fills memory of the caller.
+ *
+ * Failure behaviour: bytes that do not decompress to exactly the expected length raise
+ * {@link CodecError}; the caller knows file and offset and turns it into `ERR_CORRUPTION`. No call
+ * allocates more than the expected length plus a constant.
+ */
+// Not by name: a bundler would make names of it that older versions of Node do not export.
+import zlib from 'node:zlib'
+import { assert } from '../../base/assert.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
+import { Lz4Codec, probeLz4Napi, type Lz4Addon } from './lz4.js'
+import { CodecError, Scratch } from './scratch.js'
+
+export { CodecError } from './scratch.js'
+
+/** Codec ids on disk. Never change or reuse one; 0 is invalid. */
+export const CodecId = { none: 1, lz4: 2, gz: 3, zstd: 4 } as const
+
+/** Names of the codecs as options spell them. */
+export type CodecName = keyof typeof CodecId
+
+/** Compresses and decompresses blocks. Both calls are synchronous. */
+export interface Codec {
+  /** The id on disk, one of {@link CodecId}. */
+  readonly id: number
+  readonly name: CodecName
+  /**
+   * Compresses `source[start, end)`. The result is borrowed until the next call of any codec in
+   * this thread; undefined if it would not be smaller than the input.
+   */
+  compress(source: Buffer, start: number, end: number): Buffer | undefined
+  /**
+   * Decompresses `source[start, end)` so that it fills `target[0, uncompressedLength)` exactly, or
+   * throws {@link CodecError}; the range is then undefined, bytes after it are never touched.
+   */
+  decompress(
+    source: Buffer,
+    start: number,
+    end: number,
+    target: Buffer,
+    uncompressedLength: number,
+  ): void
+}
+
+/** The codecs of this thread. */
+export interface Codecs {
+  /** Undefined for ids that this version does not know, or whose library this Node lacks. */
+  byId(id: number): Codec | undefined
+  /** Throws `ERR_MISSING_PACKAGE` for zstd where Node's zlib has none. */
+  byName(name: CodecName): Codec
+  /** Whether lz4-napi takes part (lz4.ts says where), or TypeScript does it all. */
+  readonly lz4Implementation: 'lz4-napi' | 'native-free'
+}
+
+/** How to choose implementations. */
+export interface LoadCodecsOptions {
+  /** True keeps native addons out. Default: whether the environment has `CELLAR_NATIVE_FREE=1`. */
+  readonly nativeFree?: boolean
+}
+
+/** zlib's zstd calls, which Node has from 22.15 on; its types of Node 20 do not know them. */
+interface ZstdFunctions {
+  zstdCompressSync?: (source: Buffer) => Buffer
+  zstdDecompressSync?: (source: Buffer, options: { maxOutputLength: number }) => Buffer
+}
+
+/** Makes the codecs. Cheap to call again; a failed probe for lz4-napi is never an error. */
+export function loadCodecs(options: LoadCodecsOptions = {}): Codecs {
+  // The only place that reads this variable.
+  const nativeFree = options.nativeFree ?? process.env['CELLAR_NATIVE_FREE'] === '1'
+  // Loading the addon takes longer than the rest of an open, and few blocks need it.
+  let probed: { readonly addon: Lz4Addon | undefined } | undefined = nativeFree
+    ? { addon: undefined }
+    : undefined
+  const addon = (): Lz4Addon | undefined => (probed ??= { addon: probeLz4Napi() }).addon
+  const scratch = new Scratch()
+  const codecs: (Codec | undefined)[] = [undefined]
+  codecs[CodecId.none] = noneCodec
+  codecs[CodecId.lz4] = new Lz4Codec(CodecId.lz4, scratch, addon)
+  codecs[CodecId.gz] = new ZlibCodec(
+    CodecId.gz,
+    'gz',
+    (source) => zlib.deflateSync(source),
+    (source, maxOutputLength) => zlib.inflateSync(source, { maxOutputLength }),
+  )
+  const { zstdCompressSync, zstdDecompressSync } = zlib as ZstdFunctions
+  if (zstdCompressSync !== undefined && zstdDecompressSync !== undefined) {
+    codecs[CodecId.zstd] = new ZlibCodec(
+      CodecId.zstd,
+      'zstd',
+      (source) => zstdCompressSync(source),
+      (source, maxOutputLength) => zstdDecompressSync(source, { maxOutputLength }),
+    )
+  }
+  return {
+    byId: (id) => codecs[id],
+    byName: (name) => {
+      const codec = codecs[CodecId[name]]
+      if (codec !== undefined) return codec
+      const message = `codec ${name} needs a newer Node: its zlib has no ${name}`
+      throw new CellarError(ErrorCode.missingPackage, message)
+    },
+    get lz4Implementation() {
+      return addon() === undefined ? 'native-free' : 'lz4-napi'
+    },
+  }
+}
+
+const noneCodec: Codec = {
+  id: CodecId.none,
+  name: 'none',
+  compress: () => undefined,
+  decompress(source, start, end, target, uncompressedLength) {
+    assert(uncompressedLength <= target.length, 'codec: target too short')
+    if (end - start !== uncompressedLength) {
+      throw new CodecError(`stored ${end - start} bytes, expected ${uncompressedLength}`)
+    }
+    source.copy(target, 0, start, end)
+  },
+}
+
+/** A codec over one of zlib's pairs of synchronous calls. */
+class ZlibCodec implements Codec {
+  readonly id: number
+  readonly name: CodecName
+  private readonly pack: (source: Buffer) => Buffer
+  private readonly unpack: (source: Buffer, maxOutputLength: number) => Buffer
+
+  constructor(
+    id: number,
+    name: CodecName,
+    pack: (source: Buffer) => Buffer,
+    unpack: (source: Buffer, maxOutputLength: number) => Buffer,
+  ) {
+    this.id = id
+    this.name = name
+    this.pack = pack
+    this.unpack = unpack
+  }
+
+  compress(source: Buffer, start: number, end: number): Buffer | undefined {
+    const packed = this.pack(source.subarray(start, end))
+    return packed.length < end - start ? packed : undefined
+  }
+
+  decompress(
+    source: Buffer,
+    start: number,
+    end: number,
+    target: Buffer,
+    uncompressedLength: number,
+  ): void {
+    assert(uncompressedLength <= target.length, 'codec: target too short')
+    let unpacked: Buffer
+    try {
+      // zlib refuses a limit of zero.
+      unpacked = this.unpack(source.subarray(start, end), Math.max(1, uncompressedLength))
+    } catch (cause) {
+      throw new CodecError(`${this.name} block does not decompress`, { cause })
+    }
+    if (unpacked.length !== uncompressedLength) {
+      throw new CodecError(
+        `${this.name} block holds ${unpacked.length} bytes, expected ${uncompressedLength}`,
+      )
+    }
+    unpacked.copy(target, 0)
+  }
+}

@@ -1,0 +1,19 @@
+/** The errors of coprocessors. */
+import { CellarError, ErrorCode } from '../../base/errors.js'
+
+/**
+ * Makes an `ERR_COPROCESSOR`: coprocessor `name` failed in `doing`. An error with that code is
+ * returned unchanged.
+ */
+export function coprocessorError(name: string, doing: string, cause: unknown): CellarError {
+  if (cause instanceof CellarError && cause.code === ErrorCode.coprocessor) return cause
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const message = `coprocessor '${name}' failed in ${doing}: ${reason}`
+  return new CellarError(ErrorCode.coprocessor, message, { cause })
+}
+
+/** Makes an `ERR_COPROCESSOR` for an answer without meaning. */
+export function badAnswer(name: string, method: string, expected: string): CellarError {
+  const message = `coprocessor '${name}': ${method} must ${expected}`
+  return new CellarError(ErrorCode.coprocessor, message)
+}

@@ -1,0 +1,201 @@
+/**
+ * Stands around a cursor and checks the contract of `cursor.ts` on both sides; only made while
+ * `checksInvariants` is on (base/invariants.ts).
+ *
+ * - The cursor inside: keys ascend with `next` and descend with `previous`, a seek ends where the
+ *   contract says, no key begins before its buffer or ends after it.
+ * - The caller: `next` and `previous` need a valid cursor and a move in their direction before, and
+ *   nothing is called after {@link CheckedCursor.close}, which comes once.
+ * - Memory: entries are shown as copies, which are overwritten by the close. A caller that still
+ *   refers to an entry then reads garbage, as it would read another block's bytes in production.
+ */
+import { assert } from '../../base/assert.js'
+import { compareBytes, emptyBytes } from '../../base/bytes.js'
+import type { BackwardCursor, Cursor } from './cursor.js'
+import type { DeferredCursor } from './deferred-cursor.js'
+
+/** What memory holds that was given back: no row, no type and no sequence looks like this. */
+const garbage = 0xdb
+
+/** Copies lie side by side in pages of this size, as entries do in a block. */
+const pageBytes = 16 * 1024
+
+const Direction = { none: 0, forward: 1, backward: 2 } as const
+type Direction = (typeof Direction)[keyof typeof Direction]
+
+/** Checks one cursor; see the file header. */
+export class CheckedCursor implements BackwardCursor, DeferredCursor {
+  valid = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  /** The cursor inside. */
+  readonly inner: Cursor
+  private readonly copies: boolean
+  private readonly pages: Buffer[] = []
+  private used = pageBytes
+  private direction: Direction = Direction.none
+  private closed = false
+
+  /**
+   * Wraps a cursor where it stands. With `copies` entries are shown in memory that the close
+   * overwrites; without they are shown where they lie, for cursors over checked cursors.
+   */
+  constructor(inner: Cursor, copies = true) {
+    this.inner = inner
+    this.copies = copies
+    this.direction = Direction.forward
+    this.show()
+  }
+
+  get deferred(): boolean {
+    return (this.inner as Partial<DeferredCursor>).deferred === true
+  }
+
+  settle(): void {
+    this.use()
+    assert(this.deferred, 'only a deferred cursor is settled')
+    const before = this.keyAtHand()
+    this.move(() => (this.inner as DeferredCursor).settle())
+    if (this.valid) this.expectBehind(before, true)
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    this.use()
+    const wanted = Buffer.from(key.subarray(0, length))
+    this.move(() => this.inner.seek(key, length))
+    this.direction = Direction.forward
+    if (this.valid) this.expectBehind(wanted, true)
+  }
+
+  seekBefore(key: Uint8Array, length: number): void {
+    this.use()
+    const wanted = Buffer.from(key.subarray(0, length))
+    this.move(() => this.inner.seekBefore(key, length))
+    this.direction = Direction.backward
+    if (this.valid) this.expectBefore(wanted)
+  }
+
+  next(): void {
+    this.use()
+    assert(this.valid, 'next needs a valid cursor')
+    assert(this.direction === Direction.forward, 'next does not follow a move backwards')
+    const before = this.keyAtHand()
+    this.move(() => this.inner.next())
+    if (this.valid) this.expectBehind(before, false)
+  }
+
+  previous(): void {
+    this.use()
+    assert(this.valid, 'previous needs a valid cursor')
+    assert(this.direction === Direction.backward, 'previous follows seekBefore or previous')
+    const before = this.keyAtHand()
+    this.move(() => (this.inner as BackwardCursor).previous())
+    if (this.valid) this.expectBefore(before)
+  }
+
+  /** Gives the entries back: the memory that showed them is overwritten. */
+  close(): void {
+    assert(!this.closed, 'a cursor is closed once')
+    this.closed = true
+    this.valid = false
+    for (const page of this.pages) page.fill(garbage)
+  }
+
+  private use(): void {
+    assert(!this.closed, 'a cursor is not used after its close')
+  }
+
+  /** A move that throws leaves the current entry as it was, if the cursor inside does so too. */
+  private move(action: () => void): void {
+    try {
+      action()
+    } catch (error) {
+      this.valid = this.inner.valid
+      throw error
+    }
+    this.show()
+  }
+
+  private show(): void {
+    const { inner } = this
+    this.valid = inner.valid
+    if (!inner.valid) return
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = inner
+    const inOrder = keyStart >= 0 && keyStart <= keyEnd && keyEnd <= valueStart
+    assert(inOrder && valueStart <= valueEnd, 'the parts of an entry follow each other')
+    assert(valueEnd <= buffer.length, 'an entry lies in its buffer')
+    this.buffer = buffer
+    this.keyStart = keyStart
+    if (this.copies) this.copy(buffer, keyStart, valueEnd)
+    const shift = this.keyStart - keyStart
+    this.keyEnd = keyEnd + shift
+    this.valueStart = valueStart + shift
+    this.valueEnd = valueEnd + shift
+  }
+
+  private copy(source: Buffer, start: number, end: number): void {
+    const bytes = end - start
+    if (this.used + bytes > pageBytes || this.pages.length === 0) {
+      this.pages.push(Buffer.alloc(Math.max(bytes, pageBytes)))
+      this.used = 0
+    }
+    this.buffer = this.pages.at(-1)!
+    this.keyStart = this.used
+    source.copy(this.buffer, this.used, start, end)
+    // Entries in blocks have a few bytes between them.
+    this.used += bytes + 2
+  }
+
+  private keyAtHand(): Buffer {
+    return Buffer.from(this.buffer.subarray(this.keyStart, this.keyEnd))
+  }
+
+  private compareTo(key: Buffer): number {
+    return compareBytes(this.buffer, this.keyStart, this.keyEnd, key, 0, key.length)
+  }
+
+  private expectBehind(key: Buffer, orAt: boolean): void {
+    const order = this.compareTo(key)
+    assert(order > 0 || (orAt && order === 0), 'a cursor that goes forward shows greater keys')
+  }
+
+  private expectBefore(key: Buffer): void {
+    assert(this.compareTo(key) < 0, 'a cursor that goes backward shows smaller keys')
+  }
+}
+
+/** The checked cursors of one read or scan. */
+export class CursorLease {
+  private readonly cursors = new Set<CheckedCursor>()
+
+  /** Replaces cursors by checked ones, in place; those that are checked already stay. */
+  checkAll(cursors: Cursor[]): void {
+    for (let i = 0; i < cursors.length; i++) {
+      if (cursors[i] instanceof CheckedCursor) continue
+      const checked = new CheckedCursor(cursors[i])
+      this.cursors.add(checked)
+      cursors[i] = checked
+    }
+  }
+
+  /** Closes one cursor: its memory is about to go. */
+  close(cursor: Cursor): void {
+    if (!(cursor instanceof CheckedCursor)) return
+    assert(this.cursors.delete(cursor), 'a cursor is given back to where it came from')
+    cursor.close()
+  }
+
+  /** Closes all cursors. */
+  closeAll(): void {
+    for (const cursor of this.cursors) cursor.close()
+    this.cursors.clear()
+  }
+}
+
+/** The cursor inside a checked one, or the cursor itself. */
+export function uncheckedCursor(cursor: Cursor): Cursor {
+  return cursor instanceof CheckedCursor ? cursor.inner : cursor
+}

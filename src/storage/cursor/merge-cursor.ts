@@ -1,0 +1,339 @@
+/**
+ * Merges sorted cursors into one: the numbers of the children lie sorted by their current keys.
+ *
+ * A step costs one comparison while the entries come from one child; else the child finds its new
+ * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
+ * heap. After a prefix that the current keys share, the next six bytes, read as one number, decide
+ * nearly every comparison. The caller may give the prefix of all keys that it reads. Else the
+ * prefix is chosen from the current keys after some steps, and again when all have left it.
+ *
+ * Invariants
+ * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
+ *    child number, so callers list newer sources first. Backwards the order is the reverse.
+ * 2. While `numbered`, with more than one child in `sorted`, `heads[i]` is the number of child i's
+ *    current key, or `left` if that does not begin with the prefix: then it lies after all keys
+ *    that do.
+ * 3. The public fields show the entry of the first child, which is settled if it is a deferred one
+ *    (deferred-cursor.ts).
+ *
+ * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call
+ * can be repeated (see cursor.ts): `seek` starts over with all children, `next` continues with the
+ * child that was being moved. Any other error leaves the cursor invalid.
+ *
+ * Ownership: the merge owns nothing; entries are borrowed from the children.
+ */
+import { assert } from '../../base/assert.js'
+import {
+  commonPrefixLength,
+  compareBytes,
+  emptyBytes,
+  equalBytes,
+  readPrefix48,
+} from '../../base/bytes.js'
+import type { BackwardCursor, Cursor } from './cursor.js'
+import type { DeferredCursor } from './deferred-cursor.js'
+
+const noneDeferred: readonly (DeferredCursor | undefined)[] = []
+
+/** The number of a key that has left the prefix, forwards: above all others. */
+const left = 2 ** 48
+/** The same backwards: below all others. */
+const leftBackwards = -1
+
+/** A prefix is chosen after this many steps since a seek. */
+const stepsBeforePrefix = 8
+
+/** Shared bytes at the end of the prefix that stay in the numbers: they change soon. */
+const soonBytes = 2
+
+export class MergeCursor implements BackwardCursor {
+  valid = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  private children: readonly Cursor[] = []
+  private sorted: Int32Array = new Int32Array(8)
+  private heads: Float64Array = new Float64Array(8)
+  private size = 0
+  /** Whether {@link sorted} describes where the children are. */
+  private ordered = false
+  /** The children that can be deferred, at their positions; empty if none can. */
+  private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
+  /** A move is done but for settling the first child. */
+  private unsettled = false
+  /** Length of the prefix, in `prefix`. */
+  private prefixLength = 0
+  private prefix: Buffer = Buffer.allocUnsafe(64)
+  /** There is a prefix, which `heads` describe. */
+  private numbered = false
+  /** Steps without numbers since the last seek. */
+  private steps = 0
+  /** A child that leaves the prefix takes no part any more. */
+  private within = false
+  /** The last seek was backwards: the greatest key comes first. */
+  private backward = false
+
+  /**
+   * Replaces the children; the cursor is invalid until the next seek. Newer sources come first.
+   * `deferring` names those that can be deferred, at their positions.
+   */
+  setChildren(children: readonly Cursor[], deferring = noneDeferred): void {
+    this.children = children
+    this.deferring = deferring
+    this.unsettled = false
+    this.within = false
+    this.backward = false
+    if (this.sorted.length < children.length) {
+      this.sorted = new Int32Array(children.length * 2)
+      this.heads = new Float64Array(children.length * 2)
+    }
+    this.size = 0
+    this.ordered = false
+    this.valid = false
+    this.buffer = emptyBytes
+  }
+
+  /**
+   * As {@link seek} for a caller that reads no entry after those that start with `key[0, length)`:
+   * children without one take no part, and the cursor is invalid if there is none at all.
+   */
+  seekWithin(key: Uint8Array, length: number): void {
+    const children = this.children
+    this.unsettled = false
+    this.valid = false
+    for (let i = 0; i < children.length; i++) children[i].seek(key, length)
+    this.startWithin(key, length)
+  }
+
+  /** As {@link seekWithin}, with children that have done the seek already. */
+  startWithin(key: Uint8Array, length: number): void {
+    if (this.prefix.length < length) this.prefix = Buffer.allocUnsafe(2 * length)
+    const { children, prefix } = this
+    for (let i = 0; i < length; i++) prefix[i] = key[i]
+    this.prefixLength = length
+    this.within = true
+    this.numbered = true
+    this.backward = false
+    this.unsettled = false
+    this.valid = false
+    let size = 0
+    for (let i = 0; i < children.length; i++) {
+      if (this.takesPart(children[i])) this.sorted[size++] = i
+    }
+    this.sort(size)
+  }
+
+  /** Whether a child has an entry that is asked for. */
+  private takesPart(child: Cursor): boolean {
+    return child.valid && (!this.within || this.hasPrefix(child))
+  }
+
+  private hasPrefix({ buffer, keyStart, keyEnd }: Cursor): boolean {
+    const { prefixLength } = this
+    const end = keyStart + prefixLength
+    return end <= keyEnd && equalBytes(buffer, keyStart, end, this.prefix, 0, prefixLength)
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    this.unsettled = false
+    if (this.valid && this.ordered && !this.backward && this.compareFirst(key, length) <= 0) {
+      this.seekForward(key, length)
+      return
+    }
+    this.valid = false
+    const children = this.children
+    for (let i = 0; i < children.length; i++) children[i].seek(key, length)
+    this.rebuild(false)
+  }
+
+  /** Moves only the children before the key; the others stay where they are. */
+  private seekForward(key: Uint8Array, length: number): void {
+    // If a child throws, the repeated call starts over with all of them.
+    this.valid = false
+    while (this.size > 0 && this.compareFirst(key, length) < 0) {
+      const child = this.children[this.sorted[0]]
+      child.seek(key, length)
+      this.placeFirst(child)
+    }
+    if (this.size > 0) this.settleFirst()
+  }
+
+  /** Compares the key of the first child with `key`. REQUIRES size > 0. */
+  private compareFirst(key: Uint8Array, length: number): number {
+    const first = this.children[this.sorted[0]]
+    return compareBytes(first.buffer, first.keyStart, first.keyEnd, key, 0, length)
+  }
+
+  seekBefore(key: Uint8Array, length: number): void {
+    this.valid = false
+    this.ordered = false
+    this.unsettled = false
+    const children = this.children
+    for (let i = 0; i < children.length; i++) children[i].seekBefore(key, length)
+    this.rebuild(true)
+  }
+
+  /** See {@link BackwardCursor}; the children have to be such cursors. */
+  previous(): void {
+    assert(this.backward && this.size > 0, 'previous follows seekBefore or previous')
+    const child = this.children[this.sorted[0]] as BackwardCursor
+    child.previous()
+    this.placeFirst(child)
+    if (this.size === 0) this.valid = false
+    else this.showEntryOf(this.children[this.sorted[0]])
+  }
+
+  next(): void {
+    if (!this.unsettled) {
+      assert(this.size > 0 && !this.backward, 'next needs a valid merge that goes forward')
+      const child = this.children[this.sorted[0]]
+      child.next()
+      this.placeFirst(child)
+    }
+    if (this.size === 0) this.valid = false
+    else this.settleFirst()
+  }
+
+  /** Restores the order after the first child has moved. */
+  private placeFirst(child: Cursor): void {
+    const { sorted, size } = this
+    const moved = sorted[0]
+    if (!this.takesPart(child)) {
+      this.size = size - 1
+      for (let i = 1; i < size; i++) sorted[i - 1] = sorted[i]
+      return
+    }
+    if (size === 1) return
+    if (this.numbered) this.readHead(moved)
+    else if (++this.steps === stepsBeforePrefix) this.choosePrefix()
+    if (this.isBefore(moved, sorted[1])) {
+      if (this.hasLeft(moved)) this.choosePrefix()
+      return
+    }
+    let low = 2
+    let high = size
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.isBefore(sorted[middle], moved)) low = middle + 1
+      else high = middle
+    }
+    for (let i = 1; i < low; i++) sorted[i - 1] = sorted[i]
+    sorted[low - 1] = moved
+    if (this.hasLeft(sorted[0])) this.choosePrefix()
+  }
+
+  /** Lets deferred children that come first seek. REQUIRES size > 0. */
+  private settleFirst(): void {
+    const { deferring } = this
+    if (deferring.length > 0) {
+      this.unsettled = true
+      while (this.size > 0) {
+        const child = deferring[this.sorted[0]]
+        if (child === undefined || !child.deferred) break
+        child.settle()
+        this.placeFirst(child)
+      }
+      this.unsettled = false
+      if (this.size === 0) {
+        this.valid = false
+        return
+      }
+    }
+    this.showEntryOf(this.children[this.sorted[0]])
+  }
+
+  private showEntryOf(child: Cursor): void {
+    this.buffer = child.buffer
+    this.keyStart = child.keyStart
+    this.keyEnd = child.keyEnd
+    this.valueStart = child.valueStart
+    this.valueEnd = child.valueEnd
+    this.valid = true
+  }
+
+  /** Orders the children anew. */
+  private rebuild(backward: boolean): void {
+    const { children, sorted } = this
+    this.within = false
+    this.numbered = false
+    this.steps = 0
+    this.backward = backward
+    let size = 0
+    for (let i = 0; i < children.length; i++) if (children[i].valid) sorted[size++] = i
+    this.sort(size)
+  }
+
+  /** Takes the bytes that the current keys share as the prefix, and reads the numbers. */
+  private choosePrefix(): void {
+    const { children, sorted, size } = this
+    const { buffer, keyStart, keyEnd } = children[sorted[0]]
+    let end = keyEnd
+    for (let i = 1; i < size; i++) {
+      const child = children[sorted[i]]
+      const { keyStart: start } = child
+      end = keyStart + commonPrefixLength(buffer, keyStart, end, child.buffer, start, child.keyEnd)
+    }
+    const length = Math.max(0, end - keyStart - soonBytes)
+    if (this.prefix.length < length) this.prefix = Buffer.allocUnsafe(2 * length)
+    const { prefix } = this
+    for (let i = 0; i < length; i++) prefix[i] = buffer[keyStart + i]
+    this.prefixLength = length
+    this.numbered = true
+    for (let i = 0; i < size; i++) this.readHead(sorted[i])
+  }
+
+  /** Sorts the first children in `sorted`, which come by number. */
+  private sort(size: number): void {
+    const { sorted } = this
+    this.size = size
+    this.ordered = true
+    for (let i = 0; i < size; i++) {
+      const child = sorted[i]
+      if (this.within) this.readHead(child)
+      let at = i
+      for (; at > 0 && this.isBefore(child, sorted[at - 1]); at--) sorted[at] = sorted[at - 1]
+      sorted[at] = child
+    }
+    if (size > 0) this.settleFirst()
+  }
+
+  private readHead(index: number): void {
+    const child = this.children[index]
+    const { buffer, keyStart, keyEnd } = child
+    if (this.within || this.hasPrefix(child)) {
+      this.heads[index] = readPrefix48(buffer, keyStart + this.prefixLength, keyEnd)
+    } else this.heads[index] = this.backward ? leftBackwards : left
+  }
+
+  /** Whether a child has left the prefix that was chosen. */
+  private hasLeft(index: number): boolean {
+    if (!this.numbered) return false
+    const head = this.heads[index]
+    return head === left || head === leftBackwards
+  }
+
+  /** Whether a child comes before another one in the order of {@link sorted}. */
+  private isBefore(a: number, b: number): boolean {
+    const { heads, backward } = this
+    if (this.numbered && heads[a] !== heads[b]) return heads[a] < heads[b] !== backward
+    const order = this.compareKeys(a, b)
+    return (order === 0 ? a < b : order < 0) !== backward
+  }
+
+  /** Compares the current keys of two children whose numbers, if there are any, are the same. */
+  private compareKeys(a: number, b: number): number {
+    const first = this.children[a]
+    const second = this.children[b]
+    const prefixLength = !this.numbered || this.hasLeft(a) ? 0 : this.prefixLength
+    return compareBytes(
+      first.buffer,
+      first.keyStart + prefixLength,
+      first.keyEnd,
+      second.buffer,
+      second.keyStart + prefixLength,
+      second.keyEnd,
+    )
+  }
+}

@@ -1,0 +1,517 @@
+/**
+ * Schedules compactions, so that the number of files and the stale data of every store stay in
+ * bounds.
+ *
+ * Compactions come from policies and from users, whose requests come first. A policy is asked after
+ * each flush and each compaction of its store, and once when the store is at rest. A run takes one
+ * place, and one more for each further slice while places are free. Policies learn which files are
+ * busy, so that several compactions of one store do not use the same files.
+ *
+ * A failed run changes nothing and is reported. A failed background compaction is tried again after
+ * a pause, which doubles from one second to one minute, or when the store is flushed.
+ */
+import { CellarError, closedError, ErrorCode } from '../../../base/errors.js'
+import {
+  nothing,
+  type CompactionChoice,
+  type CompactionDebt,
+  type CompactionPolicy,
+  type PolicyInput,
+  type RowInterval,
+} from '../../compaction/choice.js'
+import type { JobExecutor } from '../../job/threads/executor.js'
+import { JobCancelled } from '../../job/job.js'
+import { policyOf } from '../../store/family-policy.js'
+import { TimedOperation } from '../write/operation-times.js'
+import type { Store } from '../../store/store.js'
+import type { FileMetadata } from '../../version/file-metadata.js'
+import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
+import { CompactionRun } from './compaction-run.js'
+import { CompactionTotals } from './compaction-totals.js'
+import type { Engine } from '../engine.js'
+import type { JobHooks } from './job-hooks.js'
+import { Ticker } from './ticker.js'
+
+/** A compaction that a user has requested. */
+export interface CompactionRequest {
+  /** Merge all files of the store, and drop the cells that only a major compaction may drop. */
+  readonly major: boolean
+  /**
+   * Restricts a major compaction to files with rows of the interval, and the files that overlap
+   * them.
+   */
+  readonly rows?: RowInterval | undefined
+  readonly signal?: AbortSignal | undefined
+  /** Called repeatedly with the finished part, 0 to 1. */
+  readonly onProgress?: ((part: number) => void) | undefined
+}
+
+/** A request that is not finished. */
+interface PendingRequest extends CompactionRequest {
+  readonly store: Store
+  run: CompactionRun | undefined
+  /** The error that `onProgress` threw. */
+  failure: { readonly error: unknown } | undefined
+  resolve(): void
+  reject(error: unknown): void
+}
+
+/** Shortest and longest pause after a failed background compaction. */
+const retryMillisecondsMin = 1000
+const retryMillisecondsMax = 60_000
+/** How often stores with a TTL are asked for compactions. */
+const expiryMilliseconds = 60_000
+/** Parallel compactions on worker threads. */
+const placesOfWorkers = 2
+
+/** Schedules the compactions of a database; see the file header. */
+export class Compactor {
+  readonly totals = new CompactionTotals()
+  /** Whether policies of stores start background compactions. */
+  isEnabled: boolean
+  private readonly engine: Engine
+  private readonly executor: JobExecutor
+  private readonly hooks: JobHooks
+  private readonly onCompacted: (store: Store, outcome: CompactionOutcome) => void
+  private readonly places: number
+  private placesTaken = 0
+  private bytesPerSecondMax: number
+  private readonly waiting = new Set<Store>()
+  private requests: PendingRequest[] = []
+  private readonly runs = new Map<CompactionRun, Promise<void>>()
+  /** Stores whose last background compaction failed, with the pause before the next one. */
+  private readonly pauses = new Map<Store, number>()
+  /** Stores that got a file since the last look of `watchRest`. */
+  private readonly busy = new Set<Store>()
+  /** Stores that got no file between two looks of `watchRest`. */
+  private readonly resting = new Set<Store>()
+  private readonly timers = new Set<NodeJS.Timeout>()
+  private readonly ticker = new Ticker(() => this.tick())
+  private paused = false
+  /** Whether compactions rest for the sake of flushes. */
+  private yields = false
+  private stopped = false
+
+  /** `onCompacted` is called after files of a store were replaced. */
+  constructor(
+    engine: Engine,
+    executor: JobExecutor,
+    hooks: JobHooks,
+    onCompacted: (store: Store, outcome: CompactionOutcome) => void,
+  ) {
+    this.engine = engine
+    this.executor = executor
+    this.hooks = hooks
+    this.onCompacted = onCompacted
+    this.isEnabled = engine.options.compactionEnabled
+    this.places = executor.kind === 'worker' ? placesOfWorkers : 1
+    this.bytesPerSecondMax = engine.options.compactionBytesPerSecondMax
+  }
+
+  /** Number of compactions that run, wait, or were requested. */
+  get queueLength(): number {
+    return this.waiting.size + this.runs.size + this.requests.filter(({ run }) => !run).length
+  }
+
+  /** How far the compactions of a store lag, by its policy. */
+  debtOf(store: Store): CompactionDebt {
+    return policyOf(store.settings).debt(this.inputOf(store))
+  }
+
+  /** Number of running compactions. */
+  get runningCount(): number {
+    return this.runs.size
+  }
+
+  get isPaused(): boolean {
+    return this.paused
+  }
+
+  /** Called when a store got a file. Starts a compaction if the policy of the store chooses one. */
+  consider(store: Store): void {
+    this.busy.add(store)
+    this.resting.delete(store)
+    this.lookAt(store)
+  }
+
+  private lookAt(store: Store): void {
+    if (!this.mayRun(store)) return
+    this.waiting.add(store)
+    this.pump()
+  }
+
+  /**
+   * Compacts a store on request. Rejects with the error of the compaction or of `onProgress`; with
+   * `ERR_ABORTED` if the signal aborts; with `ERR_TABLE_NOT_FOUND` if the store is dropped; with
+   * `ERR_CLOSED` by a close.
+   */
+  compact(store: Store, request: CompactionRequest): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const { signal } = request
+      if (signal?.aborted === true) {
+        reject(aborted(signal))
+        return
+      }
+      if (store.dropped || this.stopped) {
+        reject(store.dropped ? dropped(store) : closedError('the database'))
+        return
+      }
+      const run = undefined
+      const failure = undefined
+      const pending: PendingRequest = { ...request, store, run, failure, resolve, reject }
+      const abort = (): void => {
+        // A running compaction is cancelled and then rejects the request itself.
+        if (pending.run !== undefined) pending.run.cancel()
+        else this.finishRequest(pending, aborted(signal))
+      }
+      signal?.addEventListener('abort', abort, { once: true })
+      const settled = (): void => signal?.removeEventListener('abort', abort)
+      pending.resolve = () => (settled(), resolve())
+      pending.reject = (error) => (settled(), reject(error))
+      this.requests.push(pending)
+      this.pump()
+    })
+  }
+
+  /**
+   * Pauses all compactions, running jobs included, or lets them continue. Does not affect flushes.
+   */
+  pause(paused: boolean): void {
+    this.paused = paused
+    this.holdRuns()
+  }
+
+  /**
+   * Lets all compactions rest while flushes need the processors, or continue. Does not count as a
+   * pause: debts still slow writers down.
+   */
+  yieldToFlushes(yields: boolean): void {
+    if (yields === this.yields) return
+    this.yields = yields
+    this.holdRuns()
+  }
+
+  private get isHeld(): boolean {
+    return this.paused || this.yields
+  }
+
+  private holdRuns(): void {
+    for (const run of this.runs.keys()) run.pause(this.isHeld)
+    this.pump()
+  }
+
+  /** Changes the bytes that all compactions together may read and write per second. */
+  limit(bytesPerSecondMax: number): void {
+    this.bytesPerSecondMax = bytesPerSecondMax
+    this.spreadLimit()
+  }
+
+  /** Ends the compactions of a store that was dropped. */
+  forget(store: Store): void {
+    this.waiting.delete(store)
+    this.pauses.delete(store)
+    this.busy.delete(store)
+    this.resting.delete(store)
+    for (const run of this.runs.keys()) if (run.store === store) run.cancel()
+    for (const request of [...this.requests]) {
+      if (request.store === store && !request.run) this.finishRequest(request, dropped(store))
+    }
+  }
+
+  /** Cancels running compactions, rejects requests, and waits until all runs have ended. */
+  async stop(): Promise<void> {
+    this.stopped = true
+    this.waiting.clear()
+    for (const timer of this.timers) clearTimeout(timer)
+    this.ticker.stop()
+    for (const request of [...this.requests]) {
+      if (!request.run) this.finishRequest(request, closedError('the database'))
+    }
+    for (const run of this.runs.keys()) run.cancel()
+    await Promise.all(this.runs.values())
+  }
+
+  private mayRun(store: Store): boolean {
+    return this.isEnabled && this.engine.mayFlush && !this.stopped && !this.isDropped(store)
+  }
+
+  /** Whether the store is dropped, or an edit that drops it is being published. */
+  private isDropped(store: Store): boolean {
+    return store.dropped || !this.engine.versions.hasStore(store.storeId)
+  }
+
+  /** Starts as many compactions as places allow, requested ones first. */
+  private pump(): void {
+    if (this.stopped || this.isHeld) return
+    for (const request of [...this.requests]) {
+      if (this.placesTaken >= this.places) return
+      if (request.run === undefined) this.serve(request)
+    }
+    for (const store of [...this.waiting]) {
+      if (this.placesTaken >= this.places) return
+      // A run that may not publish would be cancelled, and started again without end.
+      if (!this.mayRun(store)) {
+        this.waiting.delete(store)
+        continue
+      }
+      // A request of this store waits for its running compactions, so no background one is added.
+      if (this.requests.some((request) => request.store === store)) continue
+      this.startBackground(store)
+    }
+  }
+
+  private serve(request: PendingRequest): void {
+    const { store, major, rows } = request
+    try {
+      this.engine.checkWritable()
+      const choice = this.choose(store, (policy, input) =>
+        major ? this.spareSettled(store, policy.chooseMajor(input, rows)) : policy.choose(input),
+      )
+      if (choice.kind === 'nothing') {
+        if (!choice.blocked) this.finishRequest(request, undefined)
+        return
+      }
+      request.run = this.start(store, choice, (error) => {
+        request.run = undefined
+        if (error !== undefined) this.finishRequest(request, this.reasonOf(error, request))
+        else if (major) this.finishRequest(request, undefined)
+        // Else the policy may choose more: the request is served again.
+      })
+    } catch (error) {
+      this.finishRequest(request, error)
+    }
+  }
+
+  /** The choice without the merge of a single file that would write the same cells again. */
+  private spareSettled(store: Store, choice: CompactionChoice): CompactionChoice {
+    if (choice.kind !== 'merge' || choice.files.length !== 1) return choice
+    const { files, outputLevel, outputBytesMax } = choice
+    const [file] = files
+    if (file.fileBytes > outputBytesMax || !store.settled.has(file, store.settings)) return choice
+    if (this.hooks.hasCoprocessors(store)) return choice
+    return file.level === outputLevel ? nothing : { kind: 'move', files, outputLevel }
+  }
+
+  private reasonOf(error: unknown, { store, signal }: PendingRequest): unknown {
+    // The files of a dropped store may disappear before its jobs have ended, so their error is no
+    // news.
+    if (this.isDropped(store)) return dropped(store)
+    if (!(error instanceof JobCancelled)) return error
+    if (signal?.aborted === true) return aborted(signal)
+    try {
+      this.engine.checkWritable()
+    } catch (reason) {
+      return reason
+    }
+    return closedError('the database')
+  }
+
+  private finishRequest(request: PendingRequest, error: unknown): void {
+    const index = this.requests.indexOf(request)
+    if (index < 0) return
+    this.requests.splice(index, 1)
+    if (error === undefined) tellProgress(request, 1)
+    if (request.failure !== undefined) request.reject(request.failure.error)
+    else if (error === undefined) request.resolve()
+    else request.reject(error)
+  }
+
+  private startBackground(store: Store): void {
+    try {
+      const choice = this.choose(store, (policy, input) => policy.choose(input))
+      if (choice.kind === 'nothing') {
+        // A blocked choice is tried again when a run ends.
+        if (!choice.blocked) this.waiting.delete(store)
+        return
+      }
+      this.start(store, choice, (error) => {
+        if (error === undefined) this.pauses.delete(store)
+        else if (!(error instanceof JobCancelled)) this.retryLater(store)
+      })
+    } catch (error) {
+      this.retryLater(store)
+      this.engine.reports.compactionFailed(store, error, false)
+    }
+  }
+
+  /** Asks the policy for a choice. The observers of the table are asked before and told after. */
+  private choose(
+    store: Store,
+    ask: (policy: CompactionPolicy, input: PolicyInput) => CompactionChoice,
+  ): CompactionChoice {
+    const { hooks } = this
+    if (!hooks.maySelect(store)) return nothing
+    const choice = ask(policyOf(store.settings), this.inputOf(store))
+    hooks.selected(store, choice.kind === 'nothing' ? [] : choice.files)
+    return choice
+  }
+
+  private start(
+    store: Store,
+    work: CompactionWork,
+    ended: (error: unknown) => void,
+  ): CompactionRun {
+    const run = new CompactionRun(this.engine, this.executor, this.hooks, store, work)
+    const giveBack = this.takePlace()!
+    // Registered before it starts, so that the next choice knows which files are busy.
+    this.runs.set(run, Promise.resolve())
+    this.spreadLimit()
+    this.ticker.start()
+    this.engine.reports.compactionStarted(store, work)
+    this.runs.set(
+      run,
+      this.execute(run, ended).then(() => {
+        giveBack()
+        this.spreadLimit()
+        this.pump()
+      }),
+    )
+    return run
+  }
+
+  private async execute(run: CompactionRun, ended: (error: unknown) => void): Promise<void> {
+    const { store } = run
+    const requested = (): boolean => this.requests.some((request) => request.run === run)
+    const { times } = this.engine.reports
+    const startedAt = times.beginLong(TimedOperation.compaction)
+    try {
+      const outcome = await run.execute(() => this.takeFurtherPlace())
+      this.runs.delete(run)
+      this.totals.add(outcome)
+      times.endLong(TimedOperation.compaction, startedAt)
+      this.onCompacted(store, outcome)
+      // The policy may choose another compaction of the store.
+      if (this.mayRun(store)) this.waiting.add(store)
+      ended(undefined)
+    } catch (error) {
+      this.runs.delete(run)
+      // Whoever cancels a run knows about it, so a cancelled run is not reported.
+      const cancelled = error instanceof JobCancelled || this.isDropped(store)
+      if (!cancelled) this.engine.reports.compactionFailed(store, error, requested())
+      ended(error)
+    }
+  }
+
+  private takePlace(): (() => void) | undefined {
+    if (this.placesTaken >= this.places) return undefined
+    this.placesTaken++
+    return () => this.placesTaken--
+  }
+
+  /** As {@link takePlace}, for a slice that may end before its run. */
+  private takeFurtherPlace(): (() => void) | undefined {
+    const giveBack = this.takePlace()
+    if (giveBack === undefined) return undefined
+    return () => {
+      giveBack()
+      this.pump()
+    }
+  }
+
+  private retryLater(store: Store): void {
+    this.waiting.delete(store)
+    const pause = this.pauses.get(store) ?? retryMillisecondsMin
+    this.pauses.set(store, Math.min(2 * pause, retryMillisecondsMax))
+    this.later(pause, () => this.lookAt(store))
+  }
+
+  private later(milliseconds: number, action: () => void): void {
+    const timer = setTimeout(() => {
+      this.timers.delete(timer)
+      action()
+    }, milliseconds)
+    timer.unref()
+    this.timers.add(timer)
+  }
+
+  private spreadLimit(): void {
+    const share = this.bytesPerSecondMax / Math.max(1, this.runs.size)
+    for (const run of this.runs.keys()) run.limit(share)
+  }
+
+  /** Reports progress; returns whether compactions are running. */
+  private tick(): boolean {
+    for (const run of this.runs.keys()) this.engine.reports.compactionMoved(run.store, run.progress)
+    for (const request of this.requests) {
+      if (request.run === undefined) continue
+      const { bytesDone, bytesTotal } = request.run.progress
+      tellProgress(request, bytesDone / Math.max(1, bytesTotal))
+    }
+    return this.runs.size > 0
+  }
+
+  private inputOf(store: Store): PolicyInput {
+    const { ttlSeconds, minVersions } = store.settings
+    const busyFiles = new Set<number>()
+    for (const run of this.runs.keys()) {
+      if (run.store !== store) continue
+      for (const { fileNumber } of run.work.files) busyFiles.add(fileNumber)
+    }
+    return {
+      levels: this.levelsOf(store),
+      now: this.engine.now(),
+      ttlMilliseconds: ttlSeconds * 1000,
+      minVersions,
+      busyFiles,
+      resting: this.resting.has(store),
+    }
+  }
+
+  private levelsOf(store: Store): readonly (readonly FileMetadata[])[] {
+    return this.engine.versions.current.store(store.storeId)?.levels ?? [[]]
+  }
+
+  /** Starts the timers that ask the policies of stores that get no new files. */
+  watch(stores: () => Iterable<Store>): void {
+    this.watchExpiry(stores)
+    this.watchRest(stores)
+  }
+
+  /**
+   * Marks stores without a new file for a while as resting. Their policies may then drop stale
+   * data.
+   */
+  private watchRest(stores: () => Iterable<Store>): void {
+    const { compactionRestMilliseconds } = this.engine.options
+    if (compactionRestMilliseconds === Infinity) return
+    this.later(compactionRestMilliseconds, () => {
+      for (const store of stores()) {
+        if (this.busy.delete(store) || this.resting.has(store)) continue
+        this.resting.add(store)
+        this.lookAt(store)
+      }
+      this.watchRest(stores)
+    })
+  }
+
+  /** Asks the policies of stores with a TTL, because cells expire without any write. */
+  private watchExpiry(stores: () => Iterable<Store>): void {
+    this.later(expiryMilliseconds, () => {
+      for (const store of stores()) {
+        if (store.settings.ttlSeconds !== Infinity) this.lookAt(store)
+      }
+      this.watchExpiry(stores)
+    })
+  }
+}
+
+/** Calls `onProgress`. An error of the function cancels the compaction. */
+function tellProgress(request: PendingRequest, part: number): void {
+  if (request.failure !== undefined) return
+  try {
+    request.onProgress?.(part)
+  } catch (error) {
+    request.failure = { error }
+    request.run?.cancel()
+  }
+}
+
+function aborted(signal: AbortSignal | undefined): CellarError {
+  const cause: unknown = signal?.reason
+  return new CellarError(ErrorCode.aborted, 'the compaction was aborted', { cause })
+}
+
+function dropped(store: Store): CellarError {
+  const message = `column family '${store.family}' was dropped while it was being compacted`
+  return new CellarError(ErrorCode.tableNotFound, message)
+}

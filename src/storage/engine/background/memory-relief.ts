@@ -1,0 +1,127 @@
+/**
+ * Decides which memtables are flushed when memory or the log is full.
+ *
+ * Three limits lead here: the size of one memtable, the budget of all memtables, and the length of
+ * the log. In each case memtables are frozen and passed to the flusher. Only a synchronous writer
+ * waits for the end of the flush.
+ *
+ * Freezing cannot fail. The flusher reports a flush that fails.
+ */
+import type { Store } from '../../store/store.js'
+import type { Flusher } from './flusher.js'
+import type { WritePath } from '../write/write-path.js'
+
+/** Part of the budget that may stay in memtables that are not being flushed. */
+const keptPart = 0.5
+
+export class MemoryRelief {
+  /** Value of `logBytesWritten` at which {@link checkLog} does something next. */
+  private checkAt = 0
+  private readonly stores: ReadonlyMap<number, Store>
+  private readonly writes: WritePath
+  private readonly flusher: Flusher
+  private readonly logBytesMax: number
+  private readonly bytesPerCheck: number
+  private readonly prepare: () => void
+
+  /** `prepare` is called now and then while data is written that will be flushed. */
+  constructor(
+    stores: ReadonlyMap<number, Store>,
+    writes: WritePath,
+    flusher: Flusher,
+    { logBytesMax, flushBytes }: { readonly logBytesMax: number; readonly flushBytes: number },
+    prepare: () => void,
+  ) {
+    this.stores = stores
+    this.writes = writes
+    this.flusher = flusher
+    this.logBytesMax = logBytesMax
+    this.bytesPerCheck = Math.min(logBytesMax / 16, flushBytes / 4)
+    this.checkAt = this.bytesPerCheck
+    this.prepare = prepare
+  }
+
+  /**
+   * Freezes a store's active memtable and starts to flush it. Returns false if the memtable is
+   * empty.
+   */
+  freeze(store: Store): boolean {
+    if (!store.freeze(this.writes.lastSequence)) return false
+    this.flusher.schedule(store)
+    return true
+  }
+
+  /**
+   * Starts to flush the largest memtables, until the bytes in memtables that are not being flushed
+   * are below the mark.
+   */
+  start(): void {
+    const { stores, flusher } = this
+    const { budget } = this.writes
+    let freeable = 0
+    for (const store of stores.values()) {
+      for (const slot of store.frozen) freeable += slot.memtable.bytesUsed
+      if (store.frozen.length > 0) flusher.schedule(store)
+    }
+    const mark = budget.bytesMax * keptPart
+    while (budget.bytesUsed - freeable > mark) {
+      const largest = this.largest()
+      if (largest === undefined) return
+      this.freeze(largest)
+      // Memtables of the same flush unit are frozen with it.
+      freeable += largest.frozen[0].unit!.bytes
+    }
+  }
+
+  /** Makes a synchronous writer flush memtables until they are within the budget. */
+  finishSync(): void {
+    const { stores, flusher } = this
+    const { budget } = this.writes
+    this.start()
+    for (const store of [...stores.values()]) {
+      if (!budget.isExceeded) return
+      flusher.drainSync(store, () => budget.isExceeded)
+    }
+  }
+
+  /**
+   * From time to time, checks the length of the log. If the log is too long, frees its oldest
+   * segment. Then a quarter of a memtable or more has been written, so that a flush is to come.
+   */
+  checkLog(): void {
+    const { logBytesMax } = this
+    const { logBytesWritten, log } = this.writes
+    if (logBytesWritten < this.checkAt) return
+    this.checkAt = logBytesWritten + this.bytesPerCheck
+    this.prepare()
+    if (log.bytesTotal > logBytesMax) this.freeOldestSegment()
+  }
+
+  /** Counts the bytes of all memtables anew. Between two calls, writes only add their growth. */
+  account(): void {
+    let bytes = 0
+    for (const store of this.stores.values()) bytes += store.memtableBytes
+    this.writes.budget.update(bytes)
+  }
+
+  private largest(): Store | undefined {
+    let largest: Store | undefined
+    for (const store of this.stores.values()) {
+      if (store.active.isEmpty) continue
+      const bytes = store.active.memtable.bytesUsed
+      if (largest === undefined || bytes > largest.active.memtable.bytesUsed) largest = store
+    }
+    return largest
+  }
+
+  /** Flushes the store that needs the oldest log segment. */
+  private freeOldestSegment(): void {
+    let oldest: Store | undefined
+    for (const store of this.stores.values()) {
+      const sequence = store.oldestUnflushedSequence
+      if (sequence === Infinity) continue
+      if (oldest === undefined || sequence < oldest.oldestUnflushedSequence) oldest = store
+    }
+    if (oldest !== undefined && oldest.frozen.length === 0) this.freeze(oldest)
+  }
+}

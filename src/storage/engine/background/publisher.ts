@@ -1,0 +1,86 @@
+/**
+ * Publishes edits, and replaces the files of the stores at the moment when the new version becomes
+ * current. All files come into use this way.
+ *
+ * Flushes replace files themselves, because a memtable must go at the same moment.
+ *
+ * A failed write of the manifest poisons the engine. So does a failed replacement: the store would
+ * go on to read files that are about to be removed.
+ */
+import type { CellarError } from '../../../base/errors.js'
+import type { Store } from '../../store/store.js'
+import type { VersionEdit } from '../../version/version-edit.js'
+import type { OnCurrent, VersionSet } from '../../version/version-set.js'
+import type { Version } from '../../version/version.js'
+import type { ReadPoints } from '../catalog/read-points.js'
+import type { SsTableReaders } from '../../files/sstable-readers.js'
+
+/** The parts of an engine that publishing needs. */
+export interface PublisherParts {
+  readonly versions: VersionSet
+  readonly stores: ReadonlyMap<number, Store>
+  readonly readers: SsTableReaders
+  readonly readPoints: ReadPoints
+  /** Refuses all later writes. */
+  poison(error: CellarError): void
+}
+
+/** Publishes the edits of one engine; see the file header. */
+export class Publisher {
+  private readonly parts: PublisherParts
+
+  constructor(parts: PublisherParts) {
+    this.parts = parts
+  }
+
+  /**
+   * Publishes an edit; errors as `VersionSet.publish`. `onCurrent` is called when the edit becomes
+   * visible and the stores have the files of the new version.
+   */
+  async publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void> {
+    try {
+      await this.parts.versions.publish(edit, this.exchanging(edit, onCurrent))
+    } finally {
+      this.poisonIfFailed()
+    }
+  }
+
+  /** As {@link publish}, blocking. */
+  publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void {
+    try {
+      this.parts.versions.publishSync(edit, this.exchanging(edit, onCurrent))
+    } finally {
+      this.poisonIfFailed()
+    }
+  }
+
+  private exchanging(edit: VersionEdit, onCurrent: OnCurrent | undefined): OnCurrent {
+    return (version, before) => {
+      this.exchangeFiles(edit, version, before)
+      onCurrent?.(version, before)
+    }
+  }
+
+  /** Gives each store of an edit the files that the version names. */
+  private exchangeFiles(edit: VersionEdit, version: Version, before: Version): void {
+    const { stores, readers, readPoints } = this.parts
+    const flushed = new Set(edit.flushedSequences?.map(({ storeId }) => storeId))
+    const changed = new Set([
+      ...(edit.filesRemoved ?? []).map(({ storeId }) => storeId),
+      ...(edit.filesAdded ?? []).map(({ storeId }) => storeId),
+    ])
+    for (const storeId of changed) {
+      const store = stores.get(storeId)
+      const levels = version.store(storeId)?.levels
+      if (store === undefined || levels === undefined || flushed.has(storeId)) continue
+      const replaced = before.store(storeId)?.levels ?? []
+      readPoints.filesReplaced(store, replaced.flat(), levels.flat(), (file) => readers.open(file))
+      store.installTables(readers.openLevels(levels))
+    }
+  }
+
+  private poisonIfFailed(): void {
+    const { failure } = this.parts.versions
+    if (failure !== undefined) this.parts.poison(failure)
+  }
+}

@@ -1,0 +1,178 @@
+/**
+ * Snapshots of tables: a second name (hard link) for every file of a table, and a definition in the
+ * catalog.
+ *
+ * In the manifest a snapshot is a table definition with `snapshot`, whose stores own the linked
+ * files. So no change of the table, not even its drop, affects them. All rules for files of tables
+ * apply to them too: files are checked at open, and removed when no version shows them.
+ *
+ * Each operation is one manifest edit, which is durable when the promise resolves. A crash at any
+ * step leaves the state before or after it, and the next open removes links that no edit names. An
+ * error before the edit removes the links.
+ */
+import { CellarError, ErrorCode } from '../../../base/errors.js'
+import type { SnapshotOrigin, TableDefinition } from '../../version/catalog.js'
+import { forEachFileOf } from '../../version/version.js'
+import type { TableState } from './catalog.js'
+import type { Ddl } from './ddl.js'
+import type { Engine } from '../engine.js'
+import { FileAdoption } from './file-adoption.js'
+import { captureFiles, captureFlushed } from './table-capture.js'
+
+/** A snapshot, as `list` returns it. */
+export interface SnapshotState extends SnapshotOrigin {
+  readonly name: string
+  readonly definition: TableDefinition
+  /** Bytes of its files, including those that the table still shares. */
+  readonly fileBytes: number
+}
+
+export class TableSnapshots {
+  private readonly engine: Engine
+  private readonly ddl: Ddl
+
+  constructor(engine: Engine, ddl: Ddl) {
+    this.engine = engine
+    this.ddl = ddl
+  }
+
+  /** All snapshots, by name. */
+  list(): SnapshotState[] {
+    const { current } = this.engine.versions
+    const found: SnapshotState[] = []
+    for (const definition of current.tables.values()) {
+      const { snapshot, name } = definition
+      if (snapshot === undefined) continue
+      let fileBytes = 0
+      for (const { storeId } of definition.families) {
+        forEachFileOf(current, storeId, (file) => (fileBytes += file.fileBytes))
+      }
+      found.push({ ...snapshot, name, definition, fileBytes })
+    }
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /**
+   * Takes a snapshot of a table at the moment when the change begins: exactly the mutations up to
+   * one sequence, over all families. With `flush` false, only the mutations in SSTables. Throws
+   * `ERR_TABLE_NOT_FOUND` or `ERR_SNAPSHOT_EXISTS`.
+   */
+  take(tableName: string, name: string, flush: boolean): Promise<SnapshotOrigin> {
+    return this.ddl.enqueue(async () => {
+      const table = this.ddl.find(tableName)
+      if (this.engine.versions.current.snapshotNamed(name) !== undefined) {
+        throw new CellarError(ErrorCode.snapshotExists, `snapshot '${name}' exists already`)
+      }
+      const { engine } = this
+      const captured = flush ? await captureFlushed(engine, table) : captureFiles(engine, table)
+      try {
+        const createdMilliseconds = engine.now()
+        const snapshot = { table: tableName, sequence: captured.sequence, createdMilliseconds }
+        const copy = { ...this.copyOf(table.definition, name), snapshot }
+        const adoption = new FileAdoption(engine)
+        await adopting(adoption, async () => {
+          for (const [position, { name: family }] of table.families.entries()) {
+            const { storeId } = copy.families.find((other) => other.name === family)!
+            for (const file of captured.files[position]) await adoption.share(file, storeId)
+          }
+          adoption.prepare(false)
+        })
+        await this.ddl.publish({ tablesCreated: [copy], filesAdded: adoption.filesAdded })
+        return snapshot
+      } finally {
+        captured.release()
+      }
+    })
+  }
+
+  /** Makes a new table from a snapshot. Throws `ERR_SNAPSHOT_NOT_FOUND` or `ERR_TABLE_EXISTS`. */
+  clone(name: string, tableName: string): Promise<TableState> {
+    return this.ddl.enqueue(async () => {
+      const source = this.find(name)
+      if (this.engine.tables.has(tableName)) {
+        throw new CellarError(ErrorCode.tableExists, `table '${tableName}' exists already`)
+      }
+      this.ddl.checkNamespace(tableName)
+      const copy = this.copyOf(source, tableName)
+      const filesAdded = await this.shareAll(source, copy)
+      await this.ddl.publish({ tablesCreated: [copy], filesAdded }, copy)
+      return this.ddl.install(copy)
+    })
+  }
+
+  /**
+   * Gives the table of a snapshot the definition and rows that it had, in one edit. A dropped table
+   * is created again. Running scans continue to read the rows from before.
+   */
+  restore(name: string): Promise<TableState> {
+    return this.ddl.enqueue(async () => {
+      const source = this.find(name)
+      const tableName = source.snapshot!.table
+      const table = this.engine.tables.get(tableName)
+      this.ddl.checkNamespace(tableName)
+      const fresh = this.copyOf(source, tableName)
+      const copy = table === undefined ? fresh : { ...fresh, tableId: table.tableId }
+      const filesAdded = await this.shareAll(source, copy)
+      const change = table === undefined ? { tablesCreated: [copy] } : { tablesAltered: [copy] }
+      await this.ddl.publish({ ...change, filesAdded }, copy)
+      if (table !== undefined) this.ddl.forget(table, () => true)
+      return this.ddl.install(copy)
+    })
+  }
+
+  /** Removes a snapshot. Tables made from it stay. Throws `ERR_SNAPSHOT_NOT_FOUND`. */
+  delete(name: string): Promise<void> {
+    return this.ddl.enqueue(async () => {
+      await this.ddl.publish({ tablesDropped: [this.find(name).tableId] })
+      this.engine.versions.removeObsoleteFiles()
+    }, true)
+  }
+
+  private find(name: string): TableDefinition {
+    const found = this.engine.versions.current.snapshotNamed(name)
+    if (found !== undefined) return found
+    throw new CellarError(ErrorCode.snapshotNotFound, `snapshot '${name}' does not exist`)
+  }
+
+  /** A copy of the definition with another name and new stores. */
+  private copyOf(definition: TableDefinition, name: string): TableDefinition {
+    const { versions } = this.engine
+    const { families, options } = definition
+    return {
+      tableId: versions.allocateId(),
+      name,
+      families: families.map((family) => ({ ...family, storeId: versions.allocateId() })),
+      options,
+    }
+  }
+
+  /** Links the files of a snapshot for the stores of `copy`, which has the same families. */
+  private async shareAll(
+    source: TableDefinition,
+    copy: TableDefinition,
+  ): Promise<FileAdoption['filesAdded']> {
+    const adoption = new FileAdoption(this.engine)
+    const version = this.engine.versions.current.acquire()
+    try {
+      await adopting(adoption, async () => {
+        for (const [position, { storeId }] of source.families.entries()) {
+          const files = (version.store(storeId)?.levels ?? []).flat()
+          for (const file of files) await adoption.share(file, copy.families[position].storeId)
+        }
+        adoption.prepare(true)
+      })
+      return adoption.filesAdded
+    } finally {
+      version.release()
+    }
+  }
+}
+
+async function adopting(adoption: FileAdoption, steps: () => Promise<void>): Promise<void> {
+  try {
+    await steps()
+  } catch (error) {
+    adoption.abandon()
+    throw error
+  }
+}

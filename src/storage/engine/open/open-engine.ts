@@ -1,0 +1,294 @@
+/**
+ * Opens a database directory in these steps: take the lock, judge manifest and log (recovery.ts),
+ * begin a manifest, open the tables, replay the log, and begin a log segment. The rules of recovery
+ * are in ../wal/FORMAT.md and ../version/FORMAT.md. A read-only open takes the same steps on a view
+ * that keeps their changes in memory (frozen-directory.ts).
+ *
+ * After an error everything opened is closed and the lock is released. The directory is changed
+ * only after manifest and log were found good.
+ */
+import { readArguments } from '../../../base/arguments.js'
+import { TurnBudget } from '../../../base/turn-budget.js'
+import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { loadChecksums } from '../../codec/checksum.js'
+import { loadCodecs } from '../../codec/codec.js'
+import type { JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
+import { FileRemover } from '../../fs/file-remover.js'
+import { NodeFileSystem } from '../../fs/node-fs.js'
+import type { DirectoryLock, FileSystem } from '../../fs/types.js'
+import { InlineExecutor, type JobExecutor } from '../../job/threads/executor.js'
+import {
+  canFindWorkerModule,
+  hasPool,
+  hasWorkerModule,
+  inlineWarning,
+  loadPool,
+  WorkerExecutor,
+} from '../../job/threads/worker-executor.js'
+import type { Codecs } from '../../codec/codec.js'
+import { fileHeaderBytes } from '../../record/format.js'
+import { ArenaPool } from '../../store/arena-pool.js'
+import type { LeveledTables, Store } from '../../store/store.js'
+import { backupMarkerName } from '../../version/file-names.js'
+import { changeBytes, SpaceReserve } from '../../version/space-reserve.js'
+import { VersionSet } from '../../version/version-set.js'
+import { Log } from '../../wal/log.js'
+import { replayLog, type InspectedLog, type RecoveredLog } from '../../wal/recover-log.js'
+import { makeTableState, type TableState } from '../catalog/catalog.js'
+import { Engine } from '../engine.js'
+import { freezeDirectory } from '../catalog/frozen-directory.js'
+import { makeDurableDirectory } from './make-directory.js'
+import { MemoryBudget } from '../background/memory-budget.js'
+import { serverTimestampOf, visitEntries } from '../write/mutation-buffer.js'
+import { TimedOperation } from '../write/operation-times.js'
+import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from '../options.js'
+import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
+import type { EngineEvents } from '../reports.js'
+import { ServerClock } from '../write/server-clock.js'
+import { SsTableReaders } from '../../files/sstable-readers.js'
+import { sequenceOf } from '../../cell/cell-key.js'
+
+/** Threads for jobs: two for compactions, and one so that a flush never waits for them. */
+const jobThreadsMax = 3
+
+/** Opens the engine of `directory`. Errors: see `Database.open`. */
+export async function openEngine(
+  directory: string,
+  databaseOptions: DatabaseOptions,
+  events: EngineEvents,
+  coprocessors: JobCoprocessors,
+): Promise<Engine> {
+  const options = readArguments(() => resolveOptions(databaseOptions))
+  const given = databaseOptions.fileSystem ?? new NodeFileSystem()
+  await loadChecksums()
+  const fileSystem = options.readOnly ? await freezeDirectory(given, directory) : given
+  prepareDirectory(fileSystem, directory, options.createIfMissing)
+  if (!options.readOnly) refuseBackup(fileSystem, directory)
+  const lock = await fileSystem.lock(directory)
+  try {
+    return openLocked(fileSystem.boundTo(lock), directory, options, lock, events, coprocessors)
+  } catch (error) {
+    await lock.release()
+    throw error
+  }
+}
+
+function prepareDirectory(fileSystem: FileSystem, directory: string, create: boolean): void {
+  const found = fileSystem.statSync(directory)
+  if (found !== undefined) {
+    if (found.kind === 'directory' || isListable(fileSystem, directory)) return
+    throw new CellarError(ErrorCode.notADatabase, `${directory} is not a directory`)
+  }
+  if (!create) {
+    const message = `${directory} does not exist and createIfMissing is false`
+    throw new CellarError(ErrorCode.notADatabase, message)
+  }
+  makeDurableDirectory(fileSystem, directory)
+}
+
+/** A backup that was opened for writing would no longer be what it was. */
+function refuseBackup(fileSystem: FileSystem, directory: string): void {
+  const marker = fileSystem.join(directory, backupMarkerName)
+  if (fileSystem.statSync(marker) === undefined) return
+  const message = `${directory} holds a backup; restore it elsewhere, or open it with readOnly`
+  throw new CellarError(ErrorCode.notADatabase, message)
+}
+
+/** Whether a path can be listed: true for a symbolic link to a directory. */
+function isListable(fileSystem: FileSystem, directory: string): boolean {
+  try {
+    fileSystem.listSync(directory)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function openLocked(
+  fileSystem: FileSystem,
+  directory: string,
+  options: ResolvedOptions,
+  lock: DirectoryLock,
+  events: EngineEvents,
+  coprocessors: JobCoprocessors,
+): Engine {
+  const inspected = inspectDatabase(fileSystem, directory, options)
+  const { content, log, manifestProven } = inspected
+  const codecs = loadCodecs({ nativeFree: options.nativeFree })
+  const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
+  const reserve = new SpaceReserve(fileSystem, directory)
+  if (options.readOnly) reserve.closeSync()
+  let versions: VersionSet | undefined
+  let readers: SsTableReaders | undefined
+  try {
+    const versionOptions = {
+      manifestBytesMax: options.manifestBytesMax,
+      randomBytes: options.randomBytes,
+      keepUnknownFiles: !manifestProven,
+      onError: (error: unknown) => events.onWarning(error),
+      onObsolete: (fileNumber: number) => readers?.close(fileNumber),
+      removeFile: (path: string) => remover.remove(path),
+    }
+    reserve.makeRoom(content.manifestLength + changeBytes)
+    versions = VersionSet.beginSync(fileSystem, directory, versionOptions, content)
+    const place = { directory, databaseId: versions.databaseId }
+    readers = new SsTableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
+    const stores = new Map<number, Store>()
+    const arenas = new ArenaPool(options.flushBytes)
+    const tables = openTables(versions, readers, stores, arenas)
+    const turn = new TurnBudget()
+    const parts = {
+      ...{ fileSystem, directory, options, lock, codecs, versions, readers, remover, reserve },
+      ...{ stores, tables, arenas, turn, clock: new ServerClock(options.clock) },
+    }
+    const engine = new Engine(parts, {
+      budget: new MemoryBudget(options.memtableBytesMax, turn),
+      executor: makeExecutor(fileSystem, codecs, options, events),
+      coprocessors,
+      events,
+    })
+    engine.clock.raiseFloor(versions.current.lastServerTimestamp)
+    let mutationsReplayed = 0
+    const recovered = replay(engine, log, () => mutationsReplayed++)
+    startLog(engine, recovered, events)
+    reserve.restore(versions.durableManifest.length)
+    engine.recovery = reportOf(inspected, mutationsReplayed, versions.filesKept)
+    const { cuts } = engine.recovery
+    // Listeners can be added only after the open has returned.
+    setImmediate(() => cuts.forEach((cut) => events.onWarning(cutWarning(cut))))
+    engine.background.compactor.watch(() => engine.stores.values())
+    return engine
+  } catch (error) {
+    readers?.closeAll()
+    versions?.close()
+    reserve.closeSync()
+    throw error
+  }
+}
+
+function openTables(
+  versions: VersionSet,
+  readers: SsTableReaders,
+  stores: Map<number, Store>,
+  arenas: ArenaPool,
+): Map<string, TableState> {
+  const version = versions.current
+  const readersOf = (storeId: number): LeveledTables =>
+    readers.openLevels(version.store(storeId)?.levels)
+  const tables = new Map<string, TableState>()
+  for (const definition of version.tables.values()) {
+    if (definition.snapshot !== undefined) continue
+    const state = makeTableState(definition, stores, readersOf, readers.values, arenas)
+    tables.set(definition.name, state)
+  }
+  return tables
+}
+
+function makeExecutor(
+  fileSystem: FileSystem,
+  codecs: Codecs,
+  options: ResolvedOptions,
+  events: EngineEvents,
+): JobExecutor {
+  const inline = new InlineExecutor(fileSystem, codecs)
+  if (options.executor === 'inline' || !fileSystem.shareable) return inline
+  const isDemanded = options.executor === 'worker'
+  if (!hasPool()) {
+    if (!isDemanded) {
+      // A bundle that took neither the pool nor the worker module along, probably unknowingly.
+      if (!hasWorkerModule()) setImmediate(() => events.onWarning(inlineWarning()))
+      return inline
+    }
+    const message = "executor 'worker' needs the package piscina: npm install piscina"
+    throw new CellarError(ErrorCode.missingPackage, message)
+  }
+  if (!canFindWorkerModule()) {
+    if (isDemanded) throw inlineWarning()
+    setImmediate(() => events.onWarning(inlineWarning()))
+    return inline
+  }
+  return new WorkerExecutor(loadPool, jobThreadsMax, {
+    hookMillisecondsMax: options.cellHookMillisecondsMax,
+    binding: fileSystem.binding,
+    ...(isDemanded ? {} : { inline, onInline: (warning) => events.onWarning(warning) }),
+  })
+}
+
+/**
+ * Inserts the mutations of the log into the memtables. Skips the entries of stores whose SSTables
+ * hold the mutation already, and of stores that no longer exist (HBase ignores unknown families
+ * too). Calls `onReplayed` for each mutation.
+ */
+function replay(
+  engine: Engine,
+  log: InspectedLog | undefined,
+  onReplayed: () => void,
+): RecoveredLog | undefined {
+  if (log === undefined) return undefined
+  const { versions, stores, writes } = engine
+  const flushed = new Map<number, number>()
+  for (const storeId of stores.keys()) {
+    flushed.set(storeId, versions.current.store(storeId)!.flushedSequence)
+  }
+  const recovered = replayLog(log, (source, start, end) => {
+    onReplayed()
+    const serverTimestamp = serverTimestampOf(source, start)
+    engine.clock.raiseFloor(serverTimestamp)
+    visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
+      const sequence = sequenceOf(buffer, keyEnd)
+      if (sequence > writes.lastSequence) writes.lastSequence = sequence
+      const store = stores.get(storeId)
+      if (store === undefined || sequence <= flushed.get(storeId)!) return
+      store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence, serverTimestamp, 0)
+    })
+  })
+  writes.lastSequence = Math.max(writes.lastSequence, recovered.lastSequence)
+  engine.background.relief.account()
+  return recovered
+}
+
+/** Begins the first new segment after the recovered ones. */
+function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: EngineEvents): void {
+  const { versions } = engine
+  engine.writes.log = Log.createSync({
+    fileSystem: engine.fileSystem,
+    directory: engine.directory,
+    databaseId: versions.databaseId,
+    allocateFileNumber: () => versions.allocateFileNumber(),
+    durableManifest: () => versions.durableManifest,
+    onSegmentBegun: (fileNumber) => versions.noteSegment(fileNumber),
+    onSyncing: () => engine.reports.times.beginLong(TimedOperation.sync),
+    onSynced: (startedAt) => engine.reports.times.endLong(TimedOperation.sync, startedAt),
+    recovered: recovered?.segments,
+    retained: recovered?.retained,
+    retainedBytesMax: engine.options.logRetentionBytes,
+    predecessor: recovered?.predecessor ?? flushedPredecessor(engine),
+    removeFile: (path) => engine.remover.remove(path),
+    segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
+    onFailure: (failure) => engine.poison(failure),
+    onError: (error) => events.onWarning(error),
+  })
+  versions.addListener(() => engine.writes.log.noteManifest(versions.durableManifest))
+}
+
+/**
+ * The predecessor of the first segment if recovery kept no segment because everything is flushed.
+ * Without a predecessor, a change feed would take the segment for the beginning of the history.
+ */
+function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['predecessor'] {
+  const { logFileNumberFloor } = versions.current
+  if (lastSequence === 0 || logFileNumberFloor < 2) return undefined
+  return { fileNumber: logFileNumberFloor - 1, length: fileHeaderBytes, lastSequence }
+}
+
+/**
+ * Flushes the memtables that replay has filled. Called after the coprocessors of the tables are
+ * loaded.
+ */
+export function flushRecovered(engine: Engine): void {
+  if (!engine.isWritable) return
+  for (const store of engine.stores.values()) {
+    if (store.active.memtable.bytesUsed >= engine.options.flushBytes)
+      engine.background.relief.freeze(store)
+  }
+}

@@ -1,0 +1,172 @@
+/**
+ * Restores a backup into an empty or absent directory, which then is a database.
+ *
+ * 1. The backup is read as it is at this moment (frozen-directory.ts), and every byte of its files
+ *    is checked. Nothing is written so far, and the backup is never written to.
+ * 2. The files get names in the directory, by hard links or copies; the names are synced.
+ * 3. The manifest is published. That is the moment in which the directory becomes the database.
+ *
+ * Failure behaviour: an error removes the files that were placed. A crash within step 2 leaves a
+ * directory that no open takes (`ERR_CORRUPTION`: the manifest is missing) and no restore
+ * (`ERR_DIRECTORY_NOT_EMPTY`); remove it and restore again.
+ */
+import { CellarError, corruption, ErrorCode } from '../../../base/errors.js'
+import { loadChecksums } from '../../codec/checksum.js'
+import { loadCodecs } from '../../codec/codec.js'
+import { SsTableReaders } from '../../files/sstable-readers.js'
+import { linkOrCopy } from '../../fs/copy-file.js'
+import { NodeFileSystem } from '../../fs/node-fs.js'
+import type { FileSystem } from '../../fs/types.js'
+import { readBackupMarkerSync } from '../../version/backup-marker.js'
+import { backupMarkerName, formatFileName, temporarySuffix } from '../../version/file-names.js'
+import { writeManifestSync } from '../../version/manifest.js'
+import { inspectDirectorySync, type DirectoryContent } from '../../version/open-directory.js'
+import { forEachFile, valueFilesOf } from '../../version/version.js'
+import type { FileMetadata } from '../../version/file-metadata.js'
+import { checkpointFiles, newestManifest } from './backup.js'
+import { freezeDirectory } from '../catalog/frozen-directory.js'
+import { makeDurableDirectory } from '../open/make-directory.js'
+
+/** Options of a restore. */
+export interface RestoreOptions {
+  /** Told which part of the backup is checked and in place, 0 to 1. */
+  readonly onProgress?: ((part: number) => void) | undefined
+  /** Ends the restore with `ERR_ABORTED`, and takes back what it did. */
+  readonly signal?: AbortSignal | undefined
+  /** Where both directories live. Default: the machine's file system. */
+  readonly fileSystem?: FileSystem | undefined
+}
+
+/** Steps of a check between two turns of the event loop. */
+const stepsPerTurn = 64
+/** Part of the work that the check of the bytes is. */
+const checkPart = 0.9
+
+/** See the file header. REQUIRES checked arguments. */
+export async function restoreBackup(
+  backupDirectory: string,
+  directory: string,
+  options: RestoreOptions,
+): Promise<void> {
+  const fileSystem = options.fileSystem ?? new NodeFileSystem()
+  await loadChecksums()
+  checkEmpty(fileSystem, directory)
+  const marker = readBackupMarkerSync(fileSystem, backupDirectory)
+  if (marker === undefined) {
+    const message = `${backupDirectory} holds no backup: it has no file ${backupMarkerName}`
+    throw new CellarError(ErrorCode.notABackup, message)
+  }
+  if (newestManifest(fileSystem, backupDirectory) === 0) {
+    const message = `the first backup into ${backupDirectory} was interrupted; back up again`
+    throw new CellarError(ErrorCode.backupIncomplete, message)
+  }
+  const view = await freezeDirectory(fileSystem, backupDirectory)
+  try {
+    const content = inspectDirectorySync(view, backupDirectory, false)
+    const { databaseId } = content
+    if (databaseId?.equals(marker.databaseId) !== true) {
+      const file = view.join(backupDirectory, backupMarkerName)
+      const [expected, found] = [marker.databaseId, databaseId].map((id) => id?.toString('hex'))
+      throw corruption('marker and manifest disagree', { file, offset: 0, expected, found })
+    }
+    await checkFiles(view, backupDirectory, databaseId, content, options)
+    await placeFiles(fileSystem, backupDirectory, directory, databaseId, content, options)
+    options.onProgress?.(1)
+  } finally {
+    view.closeSync()
+  }
+}
+
+function checkEmpty(fileSystem: FileSystem, directory: string): void {
+  const kind = fileSystem.statSync(directory)?.kind
+  if (kind === undefined) return
+  const found = kind === 'file' ? 'a file' : fileSystem.listSync(directory).at(0)
+  if (found === undefined) return
+  const message = `${directory} must be an empty directory or absent, but there is ${found}`
+  throw new CellarError(ErrorCode.directoryNotEmpty, message)
+}
+
+function check({ signal }: RestoreOptions): void {
+  if (signal?.aborted !== true) return
+  const { reason } = signal as { reason: unknown }
+  throw new CellarError(ErrorCode.aborted, 'the restore was aborted', { cause: reason })
+}
+
+/** Reads all files to the last byte. */
+async function checkFiles(
+  view: FileSystem,
+  directory: string,
+  databaseId: Buffer,
+  { state }: DirectoryContent,
+  options: RestoreOptions,
+): Promise<void> {
+  const readers = new SsTableReaders(view, { directory, databaseId }, loadCodecs(), 0)
+  const bytesTotal = checkpointFiles(state).reduce((sum, { bytes }) => sum + bytes, 0)
+  let done = 0
+  const finished = (bytes: number): void => {
+    done += bytes
+    options.onProgress?.((checkPart * done) / bytesTotal)
+  }
+  try {
+    const files: FileMetadata[] = []
+    forEachFile(state, (file) => files.push(file))
+    for (const file of files) {
+      await runSteps(readers.open(file).verify(), options)
+      readers.close(file.fileNumber)
+      finished(file.fileBytes)
+    }
+    for (const [fileNumber, bytes] of valueFilesOf(state)) {
+      await runSteps(readers.values.find(fileNumber)!.verify(), options)
+      finished(bytes)
+    }
+  } finally {
+    readers.closeAll()
+  }
+}
+
+async function runSteps(steps: Generator<void, void>, options: RestoreOptions): Promise<void> {
+  for (let count = 1; steps.next().done !== true; count++) {
+    if (count % stepsPerTurn !== 0) continue
+    await new Promise((resolve) => setImmediate(resolve))
+    check(options)
+  }
+}
+
+async function placeFiles(
+  fileSystem: FileSystem,
+  from: string,
+  directory: string,
+  databaseId: Buffer,
+  { state, nextFileNumber }: DirectoryContent,
+  options: RestoreOptions,
+): Promise<void> {
+  makeDurableDirectory(fileSystem, directory)
+  const lock = await fileSystem.lock(directory)
+  const manifestNumber = nextFileNumber
+  const manifest = formatFileName('manifest', manifestNumber)
+  const placed = [manifest, manifest + temporarySuffix]
+  try {
+    for (const { name } of checkpointFiles(state)) {
+      check(options)
+      placed.push(name)
+      const [source, target] = [from, directory].map((place) => fileSystem.join(place, name))
+      await linkOrCopy(fileSystem, source, target, () => check(options))
+    }
+    fileSystem.syncDirectorySync(directory)
+    const written = { ...state, nextFileNumber: manifestNumber + 1 }
+    writeManifestSync(fileSystem, directory, manifestNumber, databaseId, written).closeSync()
+  } catch (error) {
+    for (const name of placed) removeQuietly(fileSystem, fileSystem.join(directory, name))
+    throw error
+  } finally {
+    await lock.release()
+  }
+}
+
+function removeQuietly(fileSystem: FileSystem, path: string): void {
+  try {
+    if (fileSystem.statSync(path) !== undefined) fileSystem.unlinkSync(path)
+  } catch {
+    // The error that led here is the one that counts.
+  }
+}

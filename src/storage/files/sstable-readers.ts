@@ -1,0 +1,108 @@
+/**
+ * The open readers of all SSTables, by file number.
+ *
+ * A reader is opened before the manifest names its file, or when the database is opened. The reader
+ * is closed just before the version set removes the file: then no version names it, so no scan
+ * needs it.
+ */
+import { patchOfSequence } from '../cell/assigned-sequence.js'
+import type { Codecs } from '../codec/codec.js'
+import type { FileSystem } from '../fs/types.js'
+import { ValueFiles } from './value-files.js'
+import { BlockCache } from '../sstable/blocks/block-cache.js'
+import { ReadCounters } from '../sstable/read-counters.js'
+import { SsTableReader } from '../sstable/reader.js'
+import type { DatabasePlace } from '../version/database-place.js'
+import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
+import { formatFileName } from '../version/file-names.js'
+
+/** The readers of one directory; see the file header. */
+export class SsTableReaders {
+  readonly cache: BlockCache
+  readonly counters = new ReadCounters()
+  /** Readers of the value files that the open SSTables refer to. */
+  readonly values: ValueFiles
+  private readonly fileSystem: FileSystem
+  private readonly place: DatabasePlace
+  private readonly codecs: Codecs
+  private readonly byNumber = new Map<number, SsTableReader>()
+
+  constructor(
+    fileSystem: FileSystem,
+    place: DatabasePlace,
+    codecs: Codecs,
+    blockCacheBytesMax: number,
+  ) {
+    this.fileSystem = fileSystem
+    this.place = place
+    this.codecs = codecs
+    this.cache = new BlockCache(blockCacheBytesMax)
+    this.values = new ValueFiles(fileSystem, place, codecs, this.counters)
+  }
+
+  /** Opens the reader of a file, or returns the open one. Errors as `SsTableReader.openSync`. */
+  open(file: FileMetadata): SsTableReader {
+    let reader = this.byNumber.get(file.fileNumber)
+    if (reader === undefined) {
+      const path = this.pathOf(file.fileNumber)
+      this.values.open(file.valueFiles ?? [])
+      reader = SsTableReader.openSync(this.fileSystem, path, checksumNumberOf(file), {
+        codecs: this.codecs,
+        cache: this.cache,
+        counters: this.counters,
+        databaseId: identityOf(file, this.place.databaseId),
+        expectedBytes: file.fileBytes,
+        keyPatch: patchOfSequence(file.sequenceAssigned),
+      })
+      this.byNumber.set(file.fileNumber, reader)
+    }
+    return reader
+  }
+
+  /**
+   * The readers of a store's files by level. Default: one empty level, for a store without files.
+   */
+  openLevels(levels: readonly (readonly FileMetadata[])[] = [[]]): SsTableReader[][] {
+    return levels.map((level) => level.map((file) => this.open(file)))
+  }
+
+  pathOf(fileNumber: number): string {
+    return this.fileSystem.join(this.place.directory, formatFileName('table', fileNumber))
+  }
+
+  /** Closes the reader of an SSTable or value file, if one is open. */
+  close(fileNumber: number): void {
+    this.values.close(fileNumber)
+    const reader = this.byNumber.get(fileNumber)
+    this.byNumber.delete(fileNumber)
+    reader?.closeSync()
+  }
+
+  /** Removes an unneeded output of a job, or the unfinished output of a dead worker thread. */
+  removeRemains(fileNumber: number): void {
+    for (const path of [this.pathOf(fileNumber), this.values.pathOf(fileNumber)]) {
+      if (this.fileSystem.statSync(path) !== undefined) this.fileSystem.unlinkSync(path)
+    }
+  }
+
+  /** Closes all readers. Throws the first error after trying every reader. */
+  closeAll(): void {
+    let failure: unknown
+    for (const fileNumber of [...this.byNumber.keys()]) {
+      try {
+        this.close(fileNumber)
+      } catch (error) {
+        failure ??= error
+      }
+    }
+    this.values.closeAll()
+    if (failure !== undefined) throw failure as Error
+  }
+
+  /** Bytes of indexes and Bloom filters that the readers hold in memory. */
+  get pinnedBytes(): number {
+    let bytes = 0
+    for (const reader of this.byNumber.values()) bytes += reader.pinnedBytes
+    return bytes
+  }
+}

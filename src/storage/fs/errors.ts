@@ -1,0 +1,93 @@
+/**
+ * The only place where errors of the operating system become errors of Cellar.
+ *
+ * The message names the operation, the path, the system's code and, where known, a remedy. The
+ * system error is the `cause`.
+ */
+import { CellarError, ErrorCode } from '../../base/errors.js'
+
+/** Descriptions of the system codes that this layer raises itself. */
+const descriptions: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EBADF: 'bad file descriptor',
+  EEXIST: 'file already exists',
+  EIO: 'input/output error',
+  EISDIR: 'is a directory',
+  EMFILE: 'too many open files',
+  ENOENT: 'no such file or directory',
+  ENOSPC: 'no space left on device',
+  ENOTDIR: 'not a directory',
+}
+
+const hints: Readonly<Record<string, string>> = {
+  EACCES: 'check owner and permissions of the database directory',
+  EDQUOT: 'raise the quota or free space, then reopen the database',
+  EFBIG: 'raise the file size limit (ulimit -f), then reopen the database',
+  ELOOP: 'a symbolic link stands in place of a file of the database',
+  EMFILE: 'raise the limit of open files (ulimit -n)',
+  ENFILE: 'raise the limit of open files of the system',
+  ENOSPC: 'free space on the device, then reopen the database',
+  EPERM: 'check owner, permissions and attributes of the database directory',
+  EROFS: 'the file system is mounted read-only',
+  ERR_ACCESS_DENIED: "grant access with Node's --allow-fs-read and --allow-fs-write",
+}
+
+/** The `code` of a system error, or undefined if the value has none. */
+export function systemCode(cause: unknown): string | undefined {
+  if (typeof cause !== 'object' || cause === null || !('code' in cause)) return undefined
+  return typeof cause.code === 'string' ? cause.code : undefined
+}
+
+/** Makes an error with the `code` and the wording of the operating system. */
+export function syntheticError(code: string): Error & { code: string } {
+  const error = new Error(`${code}: ${descriptions[code] ?? 'system error'}`)
+  return Object.assign(error, { code })
+}
+
+const syncForbidden =
+  "Node's permission model forbids fsync and fdatasync in this version; run without it, " +
+  'or with a durability that needs no sync'
+
+function errorCode(code: string | undefined): ErrorCode {
+  switch (code) {
+    case 'ENOSPC':
+    case 'EDQUOT':
+    case 'EFBIG':
+      return ErrorCode.noSpace
+    case 'EROFS':
+    case 'EACCES':
+    case 'EPERM':
+    case 'ERR_ACCESS_DENIED':
+      return ErrorCode.readOnly
+    case undefined:
+    default:
+      return ErrorCode.io
+  }
+}
+
+/**
+ * Maps a system error to a {@link CellarError}.
+ *
+ * - `ERR_NO_SPACE`: ENOSPC, EDQUOT and EFBIG.
+ * - `ERR_READ_ONLY`: EROFS, EACCES, EPERM and a refusal by Node's permission model.
+ * - `ERR_IO`: all others, and a sync that Node's permission model forbids.
+ *
+ * @param operation the attempted operation, as one word: `write`, `syncDirectory`
+ * @param path the file or directory of the operation
+ * @param cause the system error, kept as `cause`; an error of Cellar is returned unchanged
+ */
+export function fileError(operation: string, path: string, cause: unknown): CellarError {
+  if (cause instanceof CellarError) return cause
+  const code = systemCode(cause)
+  const reason = code ?? (cause instanceof Error ? cause.message : String(cause))
+  const known = code === undefined ? undefined : descriptions[code]
+  // Node refuses the sync itself, not the path: the file was opened under the same permissions.
+  const forbidden =
+    code === 'ERR_ACCESS_DENIED' && (operation === 'sync' || operation === 'syncDirectory')
+  const hint = forbidden ? syncForbidden : code === undefined ? undefined : hints[code]
+  const message =
+    `${operation} of ${path} failed: ${reason}` +
+    (known === undefined ? '' : ` (${known})`) +
+    (hint === undefined ? '' : `; ${hint}`)
+  return new CellarError(forbidden ? ErrorCode.io : errorCode(code), message, { cause })
+}

@@ -1,0 +1,416 @@
+/**
+ * The file system of the machine, through `node:fs`.
+ *
+ * Short reads and writes are continued here. An interrupted read or write is repeated; a sync is
+ * never repeated. A descriptor is closed only after all reads and syncs on it have settled, since
+ * the system could give its number to another file. Files are made with mode 0600 and directories
+ * with 0700. A symbolic link, pipe or device in place of a file is never opened.
+ */
+import type { Stats } from 'node:fs'
+import { join } from 'node:path'
+import { assert } from '../../base/assert.js'
+import { checkObject, checkText, readArguments } from '../../base/arguments.js'
+import { fileError, syntheticError, systemCode } from './errors.js'
+import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
+import { lockDirectory, NodeDirectoryLock } from './lock.js'
+import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
+
+/**
+ * Not imported: of an imported module webpack keeps only the functions that it finds called by
+ * name. It loses those of {@link SystemCalls} if another module of the program imports `node:fs`.
+ */
+const nodeFs = process.getBuiltinModule('node:fs')
+
+/** The functions of `node:fs` that files use; tests replace them to simulate unusual kernels. */
+export type SystemCalls = Pick<
+  typeof nodeFs,
+  | 'closeSync'
+  | 'fdatasync'
+  | 'fdatasyncSync'
+  | 'fstatSync'
+  | 'fsync'
+  | 'fsyncSync'
+  | 'ftruncateSync'
+  | 'openSync'
+  | 'read'
+  | 'readSync'
+  | 'writeSync'
+>
+
+/** Repetitions without progress after which an interrupted call counts as failed. */
+const interruptionsMax = 1000
+
+const fileMode = 0o600
+const directoryMode = 0o700
+
+const { O_CREAT, O_EXCL, O_RDONLY, O_RDWR } = nodeFs.constants
+// Windows has neither flag. Without O_NONBLOCK, opening a pipe would wait for its other end.
+const guardFlags = (nodeFs.constants.O_NOFOLLOW ?? 0) | (nodeFs.constants.O_NONBLOCK ?? 0)
+
+const openFlags: Readonly<Record<OpenMode, number>> = {
+  read: O_RDONLY | guardFlags,
+  create: O_RDWR | O_CREAT | O_EXCL | guardFlags,
+  write: O_RDWR | guardFlags,
+}
+
+function interrupted(error: unknown): boolean {
+  const code = systemCode(error)
+  return code === 'EINTR' || code === 'EAGAIN'
+}
+
+class NodeFile implements File {
+  readonly path: string
+  private readonly system: SystemCalls
+  private readonly descriptor: number
+  private closed: boolean
+  /** Asynchronous calls that use the descriptor now. */
+  private callsUnderWay: number
+
+  constructor(system: SystemCalls, path: string, descriptor: number) {
+    this.path = path
+    this.system = system
+    this.descriptor = descriptor
+    this.closed = false
+    this.callsUnderWay = 0
+  }
+
+  readSync(target: Uint8Array, targetStart: number, length: number, position: number): number {
+    this.checkRead(target, targetStart, length)
+    let done = 0
+    let interruptions = 0
+    while (done < length) {
+      const at = targetStart + done
+      try {
+        const count = this.system.readSync(
+          this.descriptor,
+          target,
+          at,
+          length - done,
+          position + done,
+        )
+        if (count === 0) break
+        done += count
+        interruptions = 0
+      } catch (error) {
+        if (!interrupted(error) || ++interruptions > interruptionsMax) {
+          throw fileError('read', this.path, error)
+        }
+      }
+    }
+    return done
+  }
+
+  async read(
+    target: Uint8Array,
+    targetStart: number,
+    length: number,
+    position: number,
+  ): Promise<number> {
+    this.checkRead(target, targetStart, length)
+    this.callsUnderWay++
+    try {
+      return await this.readAll(target, targetStart, length, position)
+    } catch (error) {
+      throw fileError('read', this.path, error)
+    } finally {
+      this.settled()
+    }
+  }
+
+  writeSync(source: Uint8Array, start: number, end: number, position: number): void {
+    this.checkOpen('write')
+    assert(start >= 0 && start <= end && end <= source.length, 'write outside of its source')
+    let at = start
+    let interruptions = 0
+    while (at < end) {
+      try {
+        const count = this.system.writeSync(
+          this.descriptor,
+          source,
+          at,
+          end - at,
+          position + (at - start),
+        )
+        interruptions = count === 0 ? interruptions + 1 : 0
+        if (interruptions > interruptionsMax) throw syntheticError('EIO')
+        at += count
+      } catch (error) {
+        if (!interrupted(error) || ++interruptions > interruptionsMax) {
+          throw fileError('write', this.path, error)
+        }
+      }
+    }
+  }
+
+  syncSync(): void {
+    this.checkOpen('sync')
+    attempt('sync', this.path, () => this.system.fdatasyncSync(this.descriptor))
+  }
+
+  async sync(): Promise<void> {
+    this.checkOpen('sync')
+    this.callsUnderWay++
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.system.fdatasync(this.descriptor, (error) => {
+          if (error) reject(error)
+          else resolve()
+        })
+      })
+    } catch (error) {
+      throw fileError('sync', this.path, error)
+    } finally {
+      this.settled()
+    }
+  }
+
+  sizeSync(): number {
+    this.checkOpen('stat')
+    return attempt('stat', this.path, () => this.system.fstatSync(this.descriptor).size)
+  }
+
+  truncateSync(length: number): void {
+    this.checkOpen('truncate')
+    attempt('truncate', this.path, () => this.system.ftruncateSync(this.descriptor, length))
+  }
+
+  closeSync(): void {
+    if (this.closed) return
+    this.closed = true
+    if (this.callsUnderWay > 0) return
+    attempt('close', this.path, () => this.system.closeSync(this.descriptor))
+  }
+
+  private readAll(
+    target: Uint8Array,
+    targetStart: number,
+    length: number,
+    position: number,
+  ): Promise<number> {
+    return new Promise((resolve, reject) => {
+      let done = 0
+      let interruptions = 0
+      const step = (): void => {
+        const start = targetStart + done
+        this.system.read(this.descriptor, target, start, length - done, position + done, settle)
+      }
+      const settle = (error: Error | null, count: number): void => {
+        if (error) {
+          if (interrupted(error) && ++interruptions <= interruptionsMax) step()
+          else reject(error)
+          return
+        }
+        interruptions = 0
+        done += count
+        if (count === 0 || done === length) resolve(done)
+        else step()
+      }
+      if (length === 0) resolve(0)
+      else step()
+    })
+  }
+
+  /**
+   * Counts the end of an asynchronous call. The last one closes a file whose user has closed it.
+   */
+  private settled(): void {
+    this.callsUnderWay--
+    if (!this.closed || this.callsUnderWay > 0) return
+    attempt('close', this.path, () => this.system.closeSync(this.descriptor))
+  }
+
+  private checkRead(target: Uint8Array, targetStart: number, length: number): void {
+    this.checkOpen('read')
+    assert(
+      targetStart >= 0 && length >= 0 && targetStart + length <= target.length,
+      'read outside of its target',
+    )
+  }
+
+  private checkOpen(operation: string): void {
+    if (this.closed) throw fileError(operation, this.path, syntheticError('EBADF'))
+  }
+}
+
+function attempt<T>(operation: string, path: string, action: () => T): T {
+  try {
+    return action()
+  } catch (error) {
+    throw fileError(operation, path, error)
+  }
+}
+
+/** Whether the error means that the system cannot open, or cannot sync, any directory. */
+function refusesDirectories(error: unknown, step: 'open' | 'sync'): boolean {
+  const code = systemCode(error)
+  if (step === 'open') {
+    return code === 'EISDIR' || (process.platform === 'win32' && code === 'EPERM')
+  }
+  return code === 'EINVAL' || code === 'EISDIR' || code === 'EPERM' || code === 'ENOTSUP'
+}
+
+/** The {@link FileSystem} of the machine. */
+export class NodeFileSystem implements FileSystem {
+  readonly shareable = true
+  readonly binding: DirectoryBinding | undefined
+  private readonly system: SystemCalls
+  private readonly paths: BoundPaths | undefined
+
+  /**
+   * A file system over `node:fs`.
+   *
+   * @param system for tests: replacements of functions of `node:fs`
+   * @param binding a directory that is held; see `boundTo`
+   * @param isHeld whether it still is held
+   */
+  constructor(system: SystemCalls = nodeFs, binding?: DirectoryBinding, isHeld?: () => boolean) {
+    if (binding !== undefined) {
+      const { directory } = readArguments(() => ({ ...checkObject(binding, 'the binding') }))
+      checkText(directory, 'the directory of a binding')
+    }
+    this.system = system
+    this.binding = binding
+    this.paths = binding === undefined ? undefined : new BoundPaths(binding, isHeld)
+  }
+
+  /** The boot id of Linux; undefined on other systems. */
+  runIdentity(): Buffer | undefined {
+    let text: string
+    try {
+      text = nodeFs.readFileSync('/proc/sys/kernel/random/boot_id', 'latin1')
+    } catch {
+      return undefined
+    }
+    const identity = Buffer.from(text.replace(/[^0-9a-f]/g, ''), 'hex')
+    return identity.length === 16 ? identity : undefined
+  }
+
+  join(directory: string, name: string): string {
+    return join(directory, name)
+  }
+
+  openSync(path: string, mode: OpenMode): File {
+    const operation = mode === 'create' ? 'create' : 'open'
+    const descriptor = attempt(operation, path, () =>
+      this.system.openSync(this.at(path), openFlags[mode], fileMode),
+    )
+    try {
+      const stat = this.system.fstatSync(descriptor)
+      if (stat.isDirectory()) throw syntheticError('EISDIR')
+      if (!stat.isFile()) throw new Error('not a regular file')
+    } catch (error) {
+      this.system.closeSync(descriptor)
+      throw fileError(operation, path, error)
+    }
+    return new NodeFile(this.system, path, descriptor)
+  }
+
+  listSync(directory: string): string[] {
+    return attempt('list', directory, () => nodeFs.readdirSync(this.at(directory)))
+  }
+
+  statSync(path: string): FileStat | undefined {
+    let stat: Stats | undefined
+    try {
+      stat = nodeFs.lstatSync(this.at(path), { throwIfNoEntry: false })
+    } catch (error) {
+      // ENOTDIR: the parent of the path is a file, so nothing is there.
+      if (systemCode(error) !== 'ENOTDIR') throw fileError('stat', path, error)
+    }
+    if (stat === undefined) return undefined
+    if (stat.isDirectory()) return { kind: 'directory', size: 0 }
+    return { kind: stat.isFile() ? 'file' : 'other', size: stat.size }
+  }
+
+  identitySync(path: string): string | undefined {
+    return attempt('stat', path, () => {
+      const options = { bigint: true, throwIfNoEntry: false } as const
+      const stat = nodeFs.lstatSync(this.at(path), options)
+      // Some systems have no numbers of files.
+      if (stat?.isFile() !== true || stat.ino === 0n) return undefined
+      return `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`
+    })
+  }
+
+  makeDirectorySync(path: string): void {
+    attempt('makeDirectory', path, () =>
+      nodeFs.mkdirSync(this.at(path), { recursive: true, mode: directoryMode }),
+    )
+  }
+
+  renameSync(from: string, to: string): void {
+    attempt('rename', from, () => nodeFs.renameSync(this.at(from), this.at(to)))
+  }
+
+  linkSync(from: string, to: string): void {
+    attempt('link', from, () => nodeFs.linkSync(this.at(from), this.at(to)))
+  }
+
+  unlinkSync(path: string): void {
+    attempt('unlink', path, () => nodeFs.unlinkSync(this.at(path)))
+  }
+
+  async unlink(path: string): Promise<void> {
+    try {
+      await nodeFs.promises.unlink(this.at(path))
+    } catch (error) {
+      throw fileError('unlink', path, error)
+    }
+  }
+
+  /**
+   * As {@link FileSystem.syncDirectorySync}; does nothing where the system cannot sync directories.
+   */
+  syncDirectorySync(directory: string): void {
+    const descriptor = this.openDirectory(directory)
+    if (descriptor === undefined) return
+    try {
+      this.system.fsyncSync(descriptor)
+    } catch (error) {
+      if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
+    } finally {
+      this.system.closeSync(descriptor)
+    }
+  }
+
+  async syncDirectory(directory: string): Promise<void> {
+    const descriptor = this.openDirectory(directory)
+    if (descriptor === undefined) return
+    try {
+      await new Promise<void>((resolve, reject) => {
+        this.system.fsync(descriptor, (error) => {
+          if (error) reject(error)
+          else resolve()
+        })
+      })
+    } catch (error) {
+      if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
+    } finally {
+      this.system.closeSync(descriptor)
+    }
+  }
+
+  /** Returns undefined where the system cannot open directories. */
+  private openDirectory(directory: string): number | undefined {
+    try {
+      return this.system.openSync(this.at(directory), O_RDONLY)
+    } catch (error) {
+      if (refusesDirectories(error, 'open')) return undefined
+      throw fileError('syncDirectory', directory, error)
+    }
+  }
+
+  lock(directory: string): Promise<DirectoryLock> {
+    return lockDirectory(directory)
+  }
+
+  boundTo(lock: DirectoryLock): NodeFileSystem {
+    assert(lock instanceof NodeDirectoryLock, 'the lock is of another file system')
+    return new NodeFileSystem(this.system, lock.binding, () => lock.isHeld)
+  }
+
+  /** The path to pass to the system. */
+  private at(path: string): string {
+    return this.paths === undefined ? path : this.paths.at(path)
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Where jobs run: inline or in worker threads. Both ways run the same generators and make the same
+ * files, byte for byte.
+ */
+import { CellarError, ErrorCode } from '../../../base/errors.js'
+import type { Codecs } from '../../codec/codec.js'
+import { loadHooks } from '../../coprocessor/hook-chain.js'
+import type { FileSystem } from '../../fs/types.js'
+import { runCompaction } from '../compaction-job.js'
+import { runFlush } from '../flush-job.js'
+import type { Job, JobControl, JobResult } from '../job.js'
+
+/** The thread of a job ended before the job did. Its files are incomplete. */
+export class WorkerDied extends CellarError {
+  constructor(kind: Job['kind'], cause: unknown) {
+    super(ErrorCode.jobFailed, `the worker thread of a ${kind} job died`, { cause })
+  }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return Function.prototype[Symbol.hasInstance].call(this, value)
+  }
+}
+
+/** How often a job is run at most if its thread dies. */
+export const attemptsMax = 3
+
+/** Runs jobs. */
+export interface JobExecutor {
+  readonly kind: 'inline' | 'worker'
+  /**
+   * Runs a job. Rejects with the error of the job, with `JobCancelled` if it was cancelled, or with
+   * `WorkerDied` if its thread ended.
+   */
+  run(job: Job, control: JobControl): Promise<JobResult>
+  /** Called when a job is likely to come soon. An executor may start a thread for it. */
+  prepare(): void
+  /** Ends threads. REQUIRES that running jobs were awaited or cancelled. */
+  close(): Promise<void>
+}
+
+/** Starts a job as a generator. */
+export function startJob(
+  fileSystem: FileSystem,
+  codecs: Codecs,
+  job: Job,
+  control: JobControl,
+): Generator<number, JobResult> {
+  return job.kind === 'flush'
+    ? runFlush(fileSystem, codecs, job, control)
+    : runCompaction(fileSystem, codecs, job, control)
+}
+
+/**
+ * Runs a generator to its end, blocking. Calls `rest` with the milliseconds that it wants to rest.
+ */
+export function runToEnd<T>(
+  generator: Generator<number | void, T>,
+  rest?: (milliseconds: number) => void,
+): T {
+  for (;;) {
+    const step = generator.next()
+    if (step.done === true) return step.value
+    if (rest !== undefined && typeof step.value === 'number' && step.value > 0) rest(step.value)
+  }
+}
+
+/** Longest run of an inline job before the event loop gets its turn, in milliseconds. */
+const sliceMillisecondsMax = 2
+
+/** Runs a generator in slices, between which the event loop runs. */
+export async function runInSlices<T>(generator: Generator<number | void, T>): Promise<T> {
+  for (;;) {
+    const sliceEnd = performance.now() + sliceMillisecondsMax
+    let rest = 0
+    do {
+      const step = generator.next()
+      if (step.done === true) return step.value
+      rest = step.value ?? 0
+    } while (rest === 0 && performance.now() < sliceEnd)
+    await new Promise<void>((resolve) => {
+      if (rest > 0) setTimeout(resolve, rest)
+      else setImmediate(resolve)
+    })
+  }
+}
+
+/** Runs jobs in slices on the thread of the event loop, without threads or addons. */
+export class InlineExecutor implements JobExecutor {
+  readonly kind = 'inline'
+  private readonly fileSystem: FileSystem
+  private readonly codecs: Codecs
+
+  constructor(fileSystem: FileSystem, codecs: Codecs) {
+    this.fileSystem = fileSystem
+    this.codecs = codecs
+  }
+
+  async run(job: Job, control: JobControl): Promise<JobResult> {
+    if (job.hooks !== undefined) await loadHooks(job.hooks)
+    return runInSlices(startJob(this.fileSystem, this.codecs, job, control))
+  }
+
+  prepare(): void {
+    return
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+}

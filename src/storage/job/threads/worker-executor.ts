@@ -1,0 +1,259 @@
+/**
+ * Runs jobs in worker threads through piscina, which is loaded with the first job and may be
+ * missing.
+ *
+ * A thread that dies rejects its job with `WorkerDied`. The caller removes the files that the
+ * thread may have written, and runs the job again with new file numbers. A thread may die before it
+ * is ready, or while jobs are queued after its own. Piscina then may start no other thread, so
+ * this class starts one. If no thread comes up, the queued jobs are rejected with `WorkerDied` too:
+ * every job is settled.
+ *
+ * If no thread was ever ready, the worker module cannot be loaded: a bundler has left it out, or
+ * threads are forbidden. Then jobs run on the inline executor of the options, if there is one, and
+ * `onInline` is called once.
+ */
+import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { isInstalled, requirePackage } from '../../../base/load-package.js'
+import type { DirectoryBinding } from '../../fs/directory-handle.js'
+import { hasOwnFile } from '../../fs/own-file.js'
+import type { FileMetadata } from '../../version/file-metadata.js'
+import { attemptsMax, WorkerDied, type JobExecutor } from './executor.js'
+import { HookWatchdog } from './hook-watchdog.js'
+import { JobCancelled, type Job, type JobControl, type JobResult } from '../job.js'
+import type { WorkerAnswer, WorkerTask } from './job-worker.js'
+
+/** The part of piscina's interface that is used; its own types may be absent. */
+interface Pool {
+  /** All threads that were started and have not ended, ready or not. */
+  readonly threads: readonly unknown[]
+  run(
+    task: WorkerTask,
+    options: { readonly name: 'runTask'; readonly signal: AbortSignal | null },
+  ): Promise<WorkerAnswer>
+  run(task: undefined, options: { readonly name: 'wake' }): Promise<void>
+  /**
+   * 'workerCreate': a thread is ready. 'workerDestroy': a thread ends or is ended, ready or not.
+   */
+  on(event: 'workerCreate' | 'workerDestroy', listener: () => void): void
+  /** The error with which a thread without a job ended. */
+  on(event: 'error', listener: (error: unknown) => void): void
+  destroy(): Promise<void>
+}
+interface PoolModule {
+  readonly Piscina: new (options: Record<string, unknown>) => Pool
+}
+
+/**
+ * How long idle threads live. A new thread takes 40 ms of processor time to start, and 100 more
+ * until its code is compiled, so the flushes of a moderate writer should share one.
+ */
+const idleMilliseconds = 60_000
+
+/** Threads in a row that end before they are ready, after which no other is started. */
+const failedStartsMax = 3
+
+/** Loads piscina for the first job. `ERR_MISSING_PACKAGE`. */
+export function loadPool(): PoolModule {
+  return requirePackage<PoolModule>('piscina', 'a worker thread')
+}
+
+/** Whether piscina is installed; {@link loadPool} loads it. */
+export function hasPool(): boolean {
+  return isInstalled('piscina')
+}
+
+/** Whether the worker module lies beside this one, as it does in the package. */
+export function hasWorkerModule(): boolean {
+  return canFindWorkerModule() && hasOwnFile(workerModule())
+}
+
+/** Jobs in a row without a thread, after which `inline` takes over: all attempts of one job. */
+const jobsWithoutThreadMax = attemptsMax
+
+/**
+ * Address of the worker module. Bundlers that know this form of `new URL` copy the file;
+ * docs/bundlers-and-runtimes.md describes the others.
+ */
+function workerModule(): string {
+  return new URL('./job-worker.js', import.meta.url).href
+}
+
+/** Whether the worker module has an address; in a CommonJS bundle it has none. */
+export function canFindWorkerModule(): boolean {
+  return (import.meta.url as string | undefined) !== undefined
+}
+
+/** The warning that jobs run on the event loop's thread although threads were wanted. */
+export function inlineWarning(cause?: unknown): CellarError {
+  const message =
+    'worker threads cannot be started, so flushes and compactions run on the event loop: ' +
+    'job-worker.js must lie beside the bundle; see docs/bundlers-and-runtimes.md'
+  return new CellarError(ErrorCode.jobFailed, message, { cause })
+}
+
+/** Options of a {@link WorkerExecutor}. */
+export interface WorkerExecutorOptions {
+  /** A job is ended when one call of a cell hook takes longer. Default 30,000. */
+  readonly hookMillisecondsMax?: number
+  /** The directory of the jobs, if it is held. Threads reach it through the same descriptor. */
+  readonly binding?: DirectoryBinding | undefined
+  /** Runs the jobs if no thread can be started at all. Default: they fail. */
+  readonly inline?: JobExecutor
+  /** Called once when `inline` takes over, with the reason. */
+  readonly onInline?: (warning: CellarError) => void
+}
+
+export class WorkerExecutor implements JobExecutor {
+  private readonly module: () => PoolModule
+  private readonly threadsMax: number
+  private readonly hookMillisecondsMax: number
+  private readonly binding: DirectoryBinding | undefined
+  private readonly inline: JobExecutor | undefined
+  private readonly onInline: (warning: CellarError) => void
+  private pool: Pool | undefined = undefined
+  /** Number of jobs that are queued or running. */
+  private jobs = 0
+  private failedStarts = 0
+  /** Whether any thread was ever ready, which proves that the worker module can be loaded. */
+  private everReady = false
+  /** Jobs in a row whose thread ended before any thread was ready. */
+  private jobsWithoutThread = 0
+  /** Set to {@link inline} when it has taken over. */
+  private successor: JobExecutor | undefined = undefined
+
+  /** `module` loads the pool for the first job. */
+  constructor(module: () => PoolModule, threadsMax: number, options: WorkerExecutorOptions = {}) {
+    this.module = module
+    this.threadsMax = threadsMax
+    this.hookMillisecondsMax = options.hookMillisecondsMax ?? 30_000
+    this.binding = options.binding
+    this.inline = options.inline
+    this.onInline = options.onInline ?? (() => undefined)
+  }
+
+  get kind(): 'worker' | 'inline' {
+    return this.successor?.kind ?? 'worker'
+  }
+
+  async run(job: Job, control: JobControl): Promise<JobResult> {
+    if (this.successor !== undefined) return this.successor.run(job, control)
+    const pool = this.readyPool()
+    if (pool === undefined) return this.inline!.run(job, control)
+    let answer: WorkerAnswer
+    const abort = job.hooks && new AbortController()
+    const watchdog =
+      job.hooks && new HookWatchdog(job.hooks, this.hookMillisecondsMax, () => abort!.abort())
+    this.jobs++
+    try {
+      const task = {
+        job,
+        control: control.words.buffer as SharedArrayBuffer,
+        binding: this.binding,
+      }
+      answer = await pool.run(task, { name: 'runTask', signal: abort?.signal ?? null })
+    } catch (cause) {
+      if (this.hasNoThreads(cause)) return this.inline!.run(job, control)
+      throw watchdog?.error ?? new WorkerDied(job.kind, cause)
+    } finally {
+      this.jobs--
+      watchdog?.stop()
+    }
+    if (answer.outcome === 'cancelled') throw new JobCancelled()
+    if (answer.outcome === 'done') return restore(answer.result)
+    const { code, message, corruption } = answer
+    throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption })
+  }
+
+  /**
+   * Starts a thread if there is none, so that the next job does not wait for its start. A failure
+   * does not count: the job finds out.
+   */
+  prepare(): void {
+    if (this.successor !== undefined) return
+    const pool = this.readyPool()
+    if (pool === undefined || pool.threads.length > 0) return
+    pool.run(undefined, { name: 'wake' }).catch(() => undefined)
+  }
+
+  /**
+   * Counts a job whose thread has ended. Returns true if `inline` takes over. The thread has run
+   * nothing of the job, so there is nothing to remove.
+   */
+  private hasNoThreads(cause: unknown): boolean {
+    if (this.everReady || this.inline === undefined) return false
+    if (this.successor === undefined) {
+      if (++this.jobsWithoutThread < jobsWithoutThreadMax) return false
+      this.successor = this.inline
+      this.onInline(inlineWarning(cause))
+      void this.close()
+    }
+    return true
+  }
+
+  async close(): Promise<void> {
+    const { pool } = this
+    this.pool = undefined
+    await pool?.destroy()
+  }
+
+  /** The pool; undefined if piscina does not load and `inline` has taken over. */
+  private readyPool(): Pool | undefined {
+    try {
+      return (this.pool ??= this.start())
+    } catch (cause) {
+      if (this.inline === undefined) throw cause
+      this.successor = this.inline
+      this.onInline(inlineWarning(cause))
+      return undefined
+    }
+  }
+
+  private start(): Pool {
+    const pool = new (this.module().Piscina)({
+      filename: workerModule(),
+      minThreads: 0,
+      maxThreads: this.threadsMax,
+      idleTimeout: idleMilliseconds,
+      concurrentTasksPerWorker: 1,
+      atomics: 'disabled',
+      // Jobs make little garbage. By default each thread would keep about 50 MiB of it.
+      resourceLimits: { maxYoungGenerationSizeMb: 8 },
+    })
+    this.failedStarts = 0
+    pool.on('workerCreate', () => {
+      this.failedStarts = 0
+      this.everReady = true
+    })
+    // The pool rejects the thread's jobs and forgets the thread only after this event.
+    pool.on('workerDestroy', () => setImmediate(() => void this.serveQueue(pool)))
+    // For threads without a job. Without a listener the error would end the process.
+    pool.on('error', () => undefined)
+    return pool
+  }
+
+  /** Called when a thread has ended. Starts another one if jobs are queued. */
+  private async serveQueue(pool: Pool): Promise<void> {
+    const alive = pool.threads.length
+    if (pool !== this.pool || alive >= Math.min(this.jobs, this.threadsMax)) return
+    try {
+      if (++this.failedStarts <= failedStartsMax) {
+        await pool.run(undefined, { name: 'wake' })
+      } else if (alive === 0) {
+        this.pool = undefined
+        await pool.destroy()
+      }
+    } catch {
+      // The new thread has ended too, which causes another event.
+    }
+  }
+}
+
+/** Turns byte arrays of a thread's answer back into Buffers. */
+function restore(result: JobResult): JobResult {
+  const asBuffer = (bytes: Uint8Array): Buffer =>
+    Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const files = result.files.map((file): FileMetadata => {
+    return { ...file, firstKey: asBuffer(file.firstKey), lastKey: asBuffer(file.lastKey) }
+  })
+  return { ...result, files }
+}

@@ -1,0 +1,128 @@
+/**
+ * The contents of a frozen memtable in a form that another thread can read without a copy.
+ *
+ * Invariants
+ * 1. `offsets[i]` is the arena offset of entry i divided by four; keys ascend strictly with i.
+ * 2. Neither buffer is written any more, so any number of threads may read them.
+ *
+ * Failure: the buffers come from the same process and are trusted; `next` on an invalid cursor is
+ * an assertion failure.
+ * Ownership: both buffers are shared; they live as long as some thread refers to them.
+ */
+import { assert } from '../../base/assert.js'
+import { compareBytes } from '../../base/bytes.js'
+import type { Cursor } from '../cursor/cursor.js'
+import { entryHeaderBytes } from './arena.js'
+
+/** What a flush job gets; survives `postMessage`. */
+export interface FrozenEntries {
+  /** Entries as `[u32 key length][u32 value length][key][value]`, four-byte aligned. */
+  readonly arena: SharedArrayBuffer
+  /** Uint32 in machine order: arena offsets divided by four, in ascending order of keys. */
+  readonly offsets: SharedArrayBuffer
+  readonly entryCount: number
+  /** Bytes of the arena in use; after them it is zero. */
+  readonly arenaBytes: number
+}
+
+/** Entries that `next` fetches into the processor's cache at a time. */
+const touchedEntries = 32
+
+/** Walks frozen entries in key order. Invalid until a seek. */
+export class FrozenEntriesCursor implements Cursor {
+  valid: boolean
+  readonly buffer: Buffer
+  keyStart: number
+  keyEnd: number
+  valueStart: number
+  valueEnd: number
+  private readonly lengths: Int32Array
+  private readonly offsets: Int32Array
+  private readonly entryCount: number
+  private index: number
+  /** The entry at which `next` has to touch entries again. */
+  private touchedEnd: number
+  /** @internal Keeps the compiler from dropping the reads of `touch`. */
+  touched: number
+
+  constructor(entries: FrozenEntries) {
+    this.valid = false
+    this.buffer = Buffer.from(entries.arena, 0, entries.arenaBytes)
+    this.keyStart = 0
+    this.keyEnd = 0
+    this.valueStart = 0
+    this.valueEnd = 0
+    this.lengths = new Int32Array(entries.arena, 0, entries.arenaBytes / 4)
+    this.offsets = new Int32Array(entries.offsets, 0, entries.entryCount)
+    this.entryCount = entries.entryCount
+    this.index = 0
+    this.touchedEnd = 0
+    this.touched = 0
+  }
+
+  /** Moves to the first entry whose key is >= `key[0, length)`, or becomes invalid. */
+  seek(key: Uint8Array, length: number): void {
+    this.moveTo(this.lowerBound(key, length))
+  }
+
+  /** Moves to the last entry whose key is < `key[0, length)`, or becomes invalid. */
+  seekBefore(key: Uint8Array, length: number): void {
+    this.moveTo(this.lowerBound(key, length) - 1)
+  }
+
+  /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
+  next(): void {
+    assert(this.valid, 'next needs a valid cursor')
+    const index = this.index + 1
+    if (index >= this.touchedEnd) {
+      if (index === this.entryCount) {
+        this.valid = false
+        return
+      }
+      this.touch(index)
+    }
+    this.load(index)
+  }
+
+  /** Reads from the entries that come next; the processor fetches them all at once this way. */
+  private touch(index: number): void {
+    const { offsets, lengths } = this
+    const end = Math.min(index + touchedEntries, this.entryCount)
+    let sum = 0
+    for (let i = index; i < end; i++) sum ^= lengths[offsets[i]]
+    this.touched = sum
+    this.touchedEnd = end
+  }
+
+  private moveTo(index: number): void {
+    this.valid = index >= 0 && index < this.entryCount
+    this.touchedEnd = index + 1
+    if (this.valid) this.load(index)
+  }
+
+  private load(index: number): void {
+    const entry = this.offsets[index]
+    const keyStart = entry * 4 + entryHeaderBytes
+    const keyEnd = keyStart + this.lengths[entry]
+    this.keyStart = keyStart
+    this.keyEnd = keyEnd
+    this.valueStart = keyEnd
+    this.valueEnd = keyEnd + this.lengths[entry + 1]
+    this.index = index
+  }
+
+  private lowerBound(key: Uint8Array, length: number): number {
+    const { buffer, lengths, offsets } = this
+    if (length === 0) return 0
+    let low = 0
+    let high = this.entryCount
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const entry = offsets[middle]
+      const start = entry * 4 + entryHeaderBytes
+      if (compareBytes(buffer, start, start + lengths[entry], key, 0, length) < 0) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}

@@ -1,0 +1,98 @@
+/**
+ * Where the entry inserted last stands in the tree of a memtable. The cells of a row come one
+ * after the other, so the next key often belongs directly after that entry. Then its place is
+ * known without a way through the tree.
+ */
+import { commonPrefixLength, compareBytes, readPrefix48 } from '../../base/bytes.js'
+import { type EntryArena, entryHeaderBytes } from './arena.js'
+import { type NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
+
+/**
+ * Compares a key with the key of an entry when prefixes and numbers are equal. If one key ends
+ * within the number, the other continues with zeros only; then the remaining lengths, which may be
+ * negative, decide.
+ */
+export function compareBehind(
+  { buffer, lengths }: EntryArena,
+  entry: number,
+  prefixLength: number,
+  source: Uint8Array,
+  start: number,
+  end: number,
+): number {
+  const keyStart = entry * 4 + entryHeaderBytes
+  const keyEnd = keyStart + lengths[entry]
+  const skip = prefixLength + numberBytes
+  return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
+}
+
+/** After this many misses in a row, as with rows of one cell, {@link LastPlace} is not used. */
+const missesMax = 2
+
+export class LastPlace {
+  /** The leaf of the entry; -1 = not known. */
+  private leaf = -1
+  private position = 0
+  /** Keys in a row that did not belong after the entry before them. */
+  private misses = missesMax
+
+  /** Notes where an entry was inserted. REQUIRES `forget` before slots of the leaf change. */
+  note(leaf: number, position: number): void {
+    this.leaf = leaf
+    this.position = position
+  }
+
+  forget(): void {
+    this.leaf = -1
+  }
+
+  /** Tells where the way through the tree led, of a key that {@link leafBehind} did not place. */
+  compare(leaf: number, position: number): void {
+    if (leaf === this.leaf && position === this.position + 1) this.misses = 0
+    else if (this.misses < missesMax) this.misses++
+  }
+
+  /**
+   * The leaf in which a key stands between the entry inserted last and the one after it, at
+   * {@link positionBehind}; -1 if the key belongs elsewhere, or the leaf does not tell or is full.
+   */
+  leafBehind(
+    arena: EntryArena,
+    leaves: NodeArrays,
+    source: Uint8Array,
+    start: number,
+    end: number,
+  ): number {
+    const { leaf } = this
+    if (leaf < 0 || this.misses === missesMax) return -1
+    const count = leaves.counts[leaf]
+    const slot = leaf * slotsPerNode + this.position
+    if (this.position + 1 >= count || count === slotsPerNode) return -1
+    const { numbers, entries } = leaves
+    const { lengths, buffer } = arena
+    const prefixLength = leaves.prefixLengths[leaf]
+    const number = readPrefix48(source, start + prefixLength, end)
+    // The other numbers exclude the key, whichever bytes stand before them.
+    if (number < numbers[slot] || number > numbers[slot + 1]) return -1
+    const before = entries[slot] * 4 + entryHeaderBytes
+    const beforeEnd = before + lengths[entries[slot]]
+    const shared = commonPrefixLength(source, start, end, buffer, before, beforeEnd)
+    if (shared < prefixLength) return -1
+    const byte = start + shared < end ? source[start + shared] : -1
+    const byteBefore = before + shared < beforeEnd ? buffer[before + shared] : -1
+    if (byte <= byteBefore) return -1
+    if (number < numbers[slot + 1]) return this.hit(leaf)
+    const order = compareBehind(arena, entries[slot + 1], prefixLength, source, start, end)
+    return order < 0 ? this.hit(leaf) : -1
+  }
+
+  private hit(leaf: number): number {
+    this.misses = 0
+    return leaf
+  }
+
+  /** The position in the leaf after the entry. */
+  get positionBehind(): number {
+    return this.position + 1
+  }
+}

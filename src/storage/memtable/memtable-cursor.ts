@@ -1,0 +1,240 @@
+/**
+ * A cursor over a memtable that may be written between any two calls.
+ *
+ * Invariants
+ * 1. While valid and if the tree was not modified since, the current entry lies in `slot`, and the
+ *    views held here are the tree's current ones.
+ * 2. After a modification the next moving call finds the current key again before it moves. The
+ *    current entry itself stays readable, also if a newer version has taken its place in the tree.
+ *
+ * Failure: never throws, except for `next` on an invalid cursor, which is an assertion failure.
+ * Ownership: `buffer` is lent by the arena; a larger arena may take its place when the cursor
+ * moves.
+ */
+import { assert } from '../../base/assert.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
+import { entryHeaderBytes } from './arena.js'
+import { numberBytes, slotsPerNode } from './nodes.js'
+import type { EntryTree } from './tree.js'
+
+/** Entries that `next` fetches into the processor's cache at a time. */
+const touchedEntries = 32
+
+/** A scan is assumed after this many steps since a seek. */
+const untouchedEntries = 4
+
+/** Walks a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek. */
+export class MemtableCursor implements BackwardCursor {
+  valid: boolean
+  buffer: Buffer
+  keyStart: number
+  keyEnd: number
+  valueStart: number
+  valueEnd: number
+  /**
+   * Only entries that share this many first bytes are wanted after a seek; the cursor may become
+   * invalid in place of moving to another one. 0 = all are wanted.
+   */
+  rowBytes: number
+  private readonly tree: EntryTree
+  private lengths: Int32Array
+  private entries: Int32Array
+  private modificationCount: number
+  private leaf: number
+  private slot: number
+  private slotEnd: number
+  /** The slot at which `next` has to touch entries again; at most `slotEnd`. */
+  private touchedEnd: number
+  /** The slot below which `previous` has to touch entries; at least the first of the leaf. */
+  private touchedStart: number
+  /** @internal Keeps the compiler from dropping the reads of `touch`. */
+  touched: number
+
+  constructor(tree: EntryTree) {
+    this.valid = false
+    this.buffer = tree.arena.buffer
+    this.keyStart = 0
+    this.keyEnd = 0
+    this.valueStart = 0
+    this.valueEnd = 0
+    this.rowBytes = 0
+    this.tree = tree
+    this.lengths = tree.arena.lengths
+    this.entries = tree.leaves.entries
+    this.modificationCount = tree.modificationCount
+    this.leaf = 0
+    this.slot = 0
+    this.slotEnd = 0
+    this.touchedEnd = 0
+    this.touchedStart = 0
+    this.touched = 0
+  }
+
+  /** Moves to the first entry whose key is >= `key[0, length)`, or becomes invalid. */
+  seek(key: Uint8Array, length: number): void {
+    this.tree.find(key, 0, length)
+    this.takeFound()
+    this.loadFound()
+  }
+
+  /** Loads the entry at the place that was found. */
+  private loadFound(): void {
+    if (this.slot < this.slotEnd) this.load(this.entries[this.slot])
+    else this.enterNextLeaf()
+  }
+
+  /** Moves to the last entry whose key is < `key[0, length)`, or becomes invalid. */
+  seekBefore(key: Uint8Array, length: number): void {
+    this.tree.find(key, 0, length)
+    this.takeFound()
+    if (this.tree.foundPosition === 0 && !this.enterPreviousLeaf()) return
+    this.slot--
+    this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
+    this.touchedStart = Math.max(this.slot - untouchedEntries, this.leaf * slotsPerNode)
+    this.load(this.entries[this.slot])
+  }
+
+  /** Moves to the entry before, or becomes invalid. REQUIRES valid. */
+  previous(): void {
+    assert(this.valid, 'previous needs a valid cursor')
+    if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
+    if (this.slot === this.leaf * slotsPerNode && !this.enterPreviousLeaf()) return
+    this.slot--
+    if (this.slot < this.touchedStart) this.touchBefore()
+    this.load(this.entries[this.slot])
+  }
+
+  /** Puts the slot after the last one of the leaf before; false if there is none. */
+  private enterPreviousLeaf(): boolean {
+    const { counts, links } = this.tree.leaves
+    let leaf = links[this.leaf * 2 + 1]
+    while (leaf !== -1 && counts[leaf] === 0) leaf = links[leaf * 2 + 1]
+    if (leaf === -1) {
+      this.valid = false
+      return false
+    }
+    this.leaf = leaf
+    this.slotEnd = leaf * slotsPerNode + counts[leaf]
+    this.slot = this.slotEnd
+    this.touchedStart = this.slotEnd
+    this.touchedEnd = this.slotEnd
+    return true
+  }
+
+  /** As {@link touch}, for the current entry and those before it. */
+  private touchBefore(): void {
+    const { entries, lengths } = this
+    const start = Math.max(this.slot + 1 - touchedEntries, this.leaf * slotsPerNode)
+    let sum = 0
+    for (let i = start; i <= this.slot; i++) sum ^= lengths[entries[i]]
+    this.touched = sum
+    this.touchedStart = start
+  }
+
+  /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
+  next(): void {
+    assert(this.valid, 'next needs a valid cursor')
+    if (this.modificationCount !== this.tree.modificationCount && !this.findAgain()) {
+      this.loadFound()
+      return
+    }
+    if (this.rowBytes > 0 && this.leavesPrefix(this.rowBytes)) {
+      this.valid = false
+      return
+    }
+    const slot = this.slot + 1
+    if (slot >= this.touchedEnd) {
+      if (slot >= this.slotEnd) {
+        this.enterNextLeaf()
+        return
+      }
+      this.touch(slot)
+    }
+    this.slot = slot
+    this.load(this.entries[slot])
+  }
+
+  /**
+   * Whether the next entry is sure to have other first `bytes` bytes than the current one; tells
+   * without reading the entry. REQUIRES a position that is up to date.
+   */
+  private leavesPrefix(bytes: number): boolean {
+    const { leaves } = this.tree
+    const slot = this.slot + 1
+    if (slot >= this.slotEnd || leaves.prefixLengths[this.leaf] + numberBytes > bytes) return false
+    return leaves.numbers[slot] !== leaves.numbers[slot - 1]
+  }
+
+  /** Reads from the entries that come next; the processor fetches them all at once this way. */
+  private touch(slot: number): void {
+    const { entries, lengths } = this
+    const end = Math.min(slot + touchedEntries, this.slotEnd)
+    let sum = 0
+    for (let i = slot; i < end; i++) sum ^= lengths[entries[i]]
+    this.touched = sum
+    this.touchedEnd = end
+  }
+
+  private load(entry: number): void {
+    const { lengths } = this
+    const keyStart = entry * 4 + entryHeaderBytes
+    const keyEnd = keyStart + lengths[entry]
+    this.keyStart = keyStart
+    this.keyEnd = keyEnd
+    this.valueStart = keyEnd
+    this.valueEnd = keyEnd + lengths[entry + 1]
+  }
+
+  private enterNextLeaf(): void {
+    const { leaves } = this.tree
+    let following = leaves.links[this.leaf * 2]
+    while (following !== -1 && leaves.counts[following] === 0) {
+      following = leaves.links[following * 2]
+    }
+    if (following === -1) {
+      this.valid = false
+      return
+    }
+    this.leaf = following
+    this.slot = following * slotsPerNode
+    this.slotEnd = this.slot + leaves.counts[following]
+    this.touch(this.slot)
+    this.load(this.entries[this.slot])
+  }
+
+  /** Takes over where the tree's search ended, and the tree's current views. */
+  private takeFound(): void {
+    const { foundLeaf, foundPosition } = this.tree
+    this.leaf = foundLeaf
+    this.slot = foundLeaf * slotsPerNode + foundPosition
+    this.takeViews()
+  }
+
+  private takeViews(): void {
+    const { arena, leaves, modificationCount } = this.tree
+    this.buffer = arena.buffer
+    this.lengths = arena.lengths
+    this.entries = leaves.entries
+    this.modificationCount = modificationCount
+    this.slotEnd = this.leaf * slotsPerNode + leaves.counts[this.leaf]
+    this.touchedEnd = Math.min(this.slot + untouchedEntries, this.slotEnd)
+    this.touchedStart = this.leaf * slotsPerNode
+    this.valid = true
+  }
+
+  /**
+   * Brings the position up to date after inserts; most of them happen in other leaves. False if a
+   * newer version has taken the place of the current entry: the position is that of the next one.
+   */
+  private findAgain(): boolean {
+    const { counts, entries } = this.tree.leaves
+    const inLeaf = this.slot < this.leaf * slotsPerNode + counts[this.leaf]
+    if (inLeaf && entries[this.slot] * 4 + entryHeaderBytes === this.keyStart) {
+      this.takeViews()
+      return true
+    }
+    const exact = this.tree.find(this.buffer, this.keyStart, this.keyEnd)
+    this.takeFound()
+    return exact
+  }
+}

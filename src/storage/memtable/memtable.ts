@@ -1,0 +1,147 @@
+/**
+ * The memtable: the newest entries of a store, in memory, sorted by key.
+ *
+ * Keys and values are opaque bytes in one {@link EntryArena}; an {@link EntryTree} orders them.
+ *
+ * Invariants
+ * 1. One thread writes and reads; any number of cursors may be open while it writes.
+ * 2. Each key occurs once; the value is that of its last insert. A newer version takes the place of
+ *    an older one where an `OverwriteRule` says so.
+ * 3. After `freeze` nothing changes any more, so the arena may be read by other threads.
+ * 4. An insert either happens as a whole or, for want of memory, throws and changes nothing.
+ *
+ * Failure: `ERR_TOO_LARGE` with a RangeError as cause if memory cannot be had or the arena would
+ * pass 4 GiB. Wrong use (insert after freeze, export before) is an assertion failure.
+ * Ownership: `insert` copies. What cursors show is lent by the arena. It stays readable as long as
+ * its buffer is referred to and no insert is told to use memory of replaced entries again.
+ */
+import { assert } from '../../base/assert.js'
+import { EntryArena, memoryError } from './arena.js'
+import type { FrozenEntries } from './frozen-entries.js'
+import { MemtableCursor } from './memtable-cursor.js'
+import { slotsPerNode } from './nodes.js'
+import type { OverwriteRule } from './overwrite-rule.js'
+import { EntryTree } from './tree.js'
+
+const arenaBytesInitialDefault = 4 * 1024
+const entriesPerSliceDefault = 8192
+
+/** Options of a {@link Memtable}. */
+export interface MemtableOptions {
+  /** Size of the first arena in bytes. Default 4 KiB. */
+  readonly arenaBytesInitial?: number
+  /** Size in bytes of an arena that outgrows 1 MiB. Default 40 MiB. */
+  readonly arenaBytesLarge?: number
+  /** Memory of an earlier memtable to use instead; see {@link Memtable.takeArena}. */
+  readonly recycled?: SharedArrayBuffer | undefined
+}
+
+/** A sorted map from byte strings to byte strings, without removal. */
+export class Memtable {
+  private readonly arena: EntryArena
+  private readonly tree: EntryTree
+  private frozen: boolean
+
+  constructor(options: MemtableOptions = {}) {
+    const bytes = options.arenaBytesInitial ?? arenaBytesInitialDefault
+    this.arena = new EntryArena(bytes, options.recycled, options.arenaBytesLarge)
+    this.tree = new EntryTree(this.arena)
+    this.frozen = false
+  }
+
+  /** Entries with different keys. */
+  get entryCount(): number {
+    return this.tree.entryCount
+  }
+
+  /**
+   * Bytes of the arena in use plus bytes allocated for nodes: what the memory budget is charged.
+   */
+  get bytesUsed(): number {
+    return this.arena.bytesUsed + this.tree.nodeBytes
+  }
+
+  /**
+   * Copies the key `source[keyStart, keyEnd)` and the value `source[valueStart, valueEnd)` into the
+   * arena; quicker if the value follows the key. An equal key gets the new value, and `rule` may
+   * give the place of the next older version to the entry. REQUIRES not frozen. Throws
+   * `ERR_TOO_LARGE`, changing nothing; never after a {@link reserve} that covers it.
+   */
+  insert(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    rule?: OverwriteRule,
+  ): void {
+    assert(!this.frozen, 'a frozen memtable takes no inserts')
+    this.tree.insert(source, keyStart, keyEnd, valueStart, valueEnd, rule)
+  }
+
+  /**
+   * Makes room so that the next `entries` inserts, whose keys and values have together at most
+   * `bytes` bytes, cannot fail. Throws `ERR_TOO_LARGE` with a RangeError as cause; no entry is
+   * changed then.
+   */
+  reserve(entries: number, bytes: number): void {
+    this.tree.reserve(entries, bytes)
+  }
+
+  /** A new cursor, invalid until its first seek. It needs no closing. */
+  cursor(): MemtableCursor {
+    return new MemtableCursor(this.tree)
+  }
+
+  /**
+   * Gives the arena's memory away for another memtable. REQUIRES frozen, and that nothing, here or
+   * in another thread, reads this memtable any more.
+   */
+  takeArena(): SharedArrayBuffer {
+    assert(this.frozen, 'only a frozen memtable gives its arena away')
+    return this.arena.take()
+  }
+
+  /** Ends writing. Later inserts are assertion failures. */
+  freeze(): void {
+    this.frozen = true
+  }
+
+  /**
+   * Makes the sorted offsets for a flush job, yielding after each `entriesPerSlice` entries (at
+   * least one leaf) so that the caller can let the event loop run. REQUIRES frozen. Throws
+   * `ERR_TOO_LARGE` if there is no memory for the offsets; may be started again any time.
+   */
+  exportSlices(entriesPerSlice = entriesPerSliceDefault): Generator<void, FrozenEntries> {
+    assert(this.frozen, 'only a frozen memtable can be exported')
+    return exportEntries(this.tree, entriesPerSlice)
+  }
+}
+
+function* exportEntries(tree: EntryTree, entriesPerSlice: number): Generator<void, FrozenEntries> {
+  const { arena, leaves, entryCount } = tree
+  const shared = allocateOffsets(entryCount)
+  const offsets = new Int32Array(shared)
+  let index = 0
+  let sliceEnd = entriesPerSlice
+  for (let leaf = 0; leaf !== -1; leaf = leaves.links[leaf * 2]) {
+    const base = leaf * slotsPerNode
+    const count = leaves.counts[leaf]
+    for (let i = 0; i < count; i++) offsets[index + i] = leaves.entries[base + i]
+    index += count
+    if (index >= sliceEnd) {
+      sliceEnd = index + entriesPerSlice
+      yield
+    }
+  }
+  assert(index === entryCount, 'the leaves of a memtable must hold all of its entries')
+  return { arena: arena.shared, offsets: shared, entryCount, arenaBytes: arena.bytesUsed }
+}
+
+function allocateOffsets(entryCount: number): SharedArrayBuffer {
+  try {
+    return new SharedArrayBuffer(entryCount * 4)
+  } catch (error) {
+    throw memoryError(entryCount * 4, error)
+  }
+}

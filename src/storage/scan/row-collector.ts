@@ -1,0 +1,363 @@
+/**
+ * Collects the cells of rows into memory that results keep: of one row at a time (`take`), or of
+ * several that are read ahead (`wantRows`, `endRow`, `takeRows`).
+ *
+ * Cells are copied, key and value together, into pages that many rows share; a row is handed out as
+ * a page plus four numbers per cell. So a result costs no copy of its own, and it never keeps a
+ * block or a memtable alive: at most a page, and the numbers of the rows read with it.
+ *
+ * Cells that lie close after each other in their block are copied together, of several rows too,
+ * once they are taken or a cell lies elsewhere; the few bytes between them come along.
+ *
+ * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
+ * memory of a cell that was added must stay as it is until the row is taken or dropped.
+ */
+import { checkedValue, wrongAnswer } from '../filter/answers.js'
+import { assert } from '../../base/assert.js'
+import { copyBytes, emptyBytes } from '../../base/bytes.js'
+import { CellView } from '../cell/cell-view.js'
+import { writeValueHeader } from '../cell/cell-value.js'
+import { emptyCursor, type EntryCursor } from './entry-cursor.js'
+import type { Filter, RowCells } from '../filter/filter.js'
+import type { RowTarget } from './cell-collector.js'
+
+/** Size of a page; a row that does not fit gets a page of its own. */
+const pageBytes = 16 * 1024
+
+/**
+ * The rest of a page that a collector gave back, for the next one: many scans need less than a
+ * page, and making one costs as much as reading some rows.
+ */
+let spare: Buffer = emptyBytes
+let spareUsed = 0
+
+const wordBytes = 8
+
+/** Bytes between two cells up to which one copy is cheaper than two. */
+const gapBytesMax = 16
+
+/** Numbers of cells after which no more rows are read ahead: results keep them all alive. */
+const cellsAheadMax = 256
+
+/** Numbers per cell in {@link CollectedRow.cells}: family index, key start, key end, value end. */
+export const numbersPerCell = 4
+
+/** The cells of a row (or of a piece of a row). */
+export interface CollectedRow {
+  readonly page: Buffer
+  /**
+   * {@link numbersPerCell} numbers a cell: family index, key start, key end (= value start), value
+   * end.
+   */
+  readonly cells: readonly number[]
+  /** More cells of the same row follow in the next piece. */
+  readonly partial: boolean
+}
+
+/** Rows that were read ahead. Row i lies in `pages[i]`; its cells end at `cells[ends[i]]`. */
+export interface CollectedRows {
+  readonly count: number
+  readonly pages: readonly Buffer[]
+  readonly cells: readonly number[]
+  readonly ends: readonly number[]
+  /** Bytes of the cells of each row. */
+  readonly bytes: readonly number[]
+}
+
+export class RowCollector implements RowTarget, RowCells {
+  full = false
+  /** Rows that were ended and not taken yet. */
+  rowCount = 0
+  private page: Buffer = emptyBytes
+  private used = 0
+  private rowStart = 0
+  /** Cells not copied yet: `source[sourceStart, sourceEnd)` goes to `page` at `target`. */
+  private source: Buffer = emptyBytes
+  private sourceStart = 0
+  private sourceEnd = 0
+  private target = 0
+  /** Bytes of the row in the page that belong to no cell. */
+  private gapBytes = 0
+  private cells: number[] = []
+  /** Where the numbers of the open row begin. */
+  private openCells = 0
+  private rowsMax = 0
+  private pages: Buffer[] = []
+  private ends: number[] = []
+  private rowBytes: number[] = []
+  private batch = -1
+  private bytesMax = Infinity
+  private families: readonly string[] = []
+  /** Nothing is added from {@link release} to {@link configure}. */
+  private released = false
+  private readonly view = new CellView()
+  private readonly entry: EntryCursor = emptyCursor()
+
+  /**
+   * Prepares for a scan. `batch` is the most cells in a piece, negative = whole rows; a piece also
+   * ends with the cell that brings it to `bytesMax` bytes.
+   */
+  configure(families: readonly string[], batch: number, bytesMax = Infinity): void {
+    this.families = families
+    this.bytesMax = bytesMax
+    this.released = false
+    this.dropRows()
+    this.rowsMax = 0
+    this.startRow()
+    this.cutAt(batch)
+  }
+
+  /** Gives the rest of the page to others. The collector must not be used until `configure`. */
+  release(): void {
+    this.dropRows()
+    this.startRow()
+    if (this.page.length - this.used > spare.length - spareUsed) {
+      spare = this.page
+      spareUsed = this.used
+    }
+    this.page = emptyBytes
+    this.used = 0
+    this.rowStart = 0
+    this.released = true
+  }
+
+  /** Changes how many cells a piece has at most. */
+  cutAt(batch: number): void {
+    this.batch = batch
+  }
+
+  /** Forgets cells that were not taken. */
+  startRow(): void {
+    this.full = false
+    this.used = this.rowStart
+    if (this.rowCount > 0) this.copyPending()
+    this.source = emptyBytes
+    this.gapBytes = 0
+    if (this.cells.length > this.openCells) this.cells.length = this.openCells
+  }
+
+  get rowCells(): RowCells {
+    return this
+  }
+
+  /** Cells of the open row. */
+  get count(): number {
+    return (this.cells.length - this.openCells) / numbersPerCell
+  }
+
+  /** Asks for up to this number of rows, to be ended one by one and taken together. */
+  wantRows(rowsMax: number): void {
+    this.rowsMax = rowsMax
+  }
+
+  /** Whether the open row is to be followed by another one before the rows are taken. */
+  get wantsRows(): boolean {
+    const { rowCount, rowsMax } = this
+    if (rowCount === 0) return rowsMax > 0
+    if (rowCount >= rowsMax || this.cells.length > cellsAheadMax * numbersPerCell) return false
+    return this.pages[0] === this.page
+  }
+
+  /** Ends the open row; the next cell begins another one. */
+  endRow(): void {
+    assert(this.cells.length > this.openCells, 'a row that is ended has cells')
+    this.pages.push(this.page)
+    this.rowBytes.push(this.bytes)
+    this.openCells = this.cells.length
+    this.ends.push(this.openCells)
+    this.rowCount++
+    this.rowStart = this.used
+    this.gapBytes = 0
+    this.full = false
+  }
+
+  /** Hands out the rows that were ended. A row that is open stays so. */
+  takeRows(): CollectedRows {
+    this.copyPending()
+    const { rowCount: count, pages, cells, ends, rowBytes: bytes } = this
+    const open = cells.length > this.openCells ? cells.slice(this.openCells) : []
+    this.forgetRows(open)
+    return { count, pages, cells, ends, bytes }
+  }
+
+  private dropRows(): void {
+    if (this.rowCount > 0) this.forgetRows([])
+  }
+
+  private forgetRows(open: number[]): void {
+    this.cells = open
+    this.openCells = 0
+    this.rowCount = 0
+    this.pages = []
+    this.ends = []
+    this.rowBytes = []
+  }
+
+  /** Bytes of the cells not taken yet, without those that a filter has dropped after them. */
+  get bytes(): number {
+    return this.used - this.rowStart - this.gapBytes
+  }
+
+  add(cell: CellView, filter: Filter | undefined): void {
+    const { buffer, keyStart, keyEnd } = cell
+    const replaced = checkedValue(filter?.transformCell?.(cell))
+    if (replaced === undefined && cell.isReference) {
+      throw wrongAnswer('transformCell', 'a Buffer, as replacesValues says', replaced)
+    }
+    if (replaced !== undefined) this.addReplaced(cell, replaced)
+    else if (cell.valueStart !== keyEnd) this.addParts(cell)
+    else this.addRange(cell.familyIndex, buffer, keyStart, keyEnd, cell.valueEnd)
+  }
+
+  addRange(
+    familyIndex: number,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+  ): void {
+    const gap = keyStart - this.sourceEnd
+    if (
+      buffer === this.source &&
+      gap >= 0 &&
+      gap <= gapBytesMax &&
+      this.used + gap + valueEnd - keyStart <= this.page.length
+    ) {
+      this.used += gap
+      this.gapBytes += gap
+    } else {
+      this.copyPending()
+      this.reserve(valueEnd - keyStart + wordBytes - 1)
+      this.align(keyStart)
+      this.source = buffer
+      this.sourceStart = keyStart
+      this.target = this.used
+    }
+    this.sourceEnd = valueEnd
+    this.push(familyIndex, keyEnd - keyStart, valueEnd - keyEnd)
+  }
+
+  /**
+   * Leaves bytes out so that the next cell lies in the page as its source does to whole words: out
+   * of a memtable, which is shared memory, V8 copies by words then, and by bytes else.
+   */
+  private align(sourceStart: number): void {
+    const skipped = (sourceStart - this.used) & (wordBytes - 1)
+    this.used += skipped
+    this.gapBytes += skipped
+  }
+
+  private addParts(cell: CellView): void {
+    const keyBytes = cell.keyEnd - cell.keyStart
+    const valueBytes = cell.valueEnd - cell.valueStart
+    this.copyPending()
+    this.reserve(keyBytes + valueBytes)
+    cell.buffer.copy(this.page, this.used, cell.keyStart, cell.keyEnd)
+    cell.buffer.copy(this.page, this.used + keyBytes, cell.valueStart, cell.valueEnd)
+    this.push(cell.familyIndex, keyBytes, valueBytes)
+  }
+
+  private addReplaced(cell: CellView, content: Buffer): void {
+    const keyBytes = cell.keyEnd - cell.keyStart
+    this.copyPending()
+    this.reserve(keyBytes + content.length + 1)
+    cell.buffer.copy(this.page, this.used, cell.keyStart, cell.keyEnd)
+    content.copy(this.page, writeValueHeader(this.page, this.used + keyBytes, 0))
+    this.push(cell.familyIndex, keyBytes, content.length + 1)
+  }
+
+  private push(familyIndex: number, keyBytes: number, valueBytes: number): void {
+    const keyStart = this.used
+    const keyEnd = keyStart + keyBytes
+    this.used = keyEnd + valueBytes
+    this.cells.push(familyIndex, keyStart, keyEnd, this.used)
+    if (this.batch > 0 && this.cells.length >= this.batch * numbersPerCell) this.full = true
+    if (this.bytes >= this.bytesMax) this.full = true
+  }
+
+  private copyPending(): void {
+    const { source } = this
+    if (source === emptyBytes) return
+    copyBytes(source, this.sourceStart, this.sourceEnd, this.page, this.target)
+    this.source = emptyBytes
+  }
+
+  settle(): void {
+    this.copyPending()
+  }
+
+  private reserve(bytes: number): void {
+    if (this.used + bytes > this.page.length) this.startPage(bytes)
+  }
+
+  /** Hands out the collected cells and starts afresh. REQUIRES no rows that were ended. */
+  take(partial: boolean): CollectedRow {
+    assert(this.rowCount === 0, 'rows that were ended are taken together')
+    this.copyPending()
+    const row = { page: this.page, cells: this.cells, partial }
+    this.cells = []
+    this.rowStart = this.used
+    this.gapBytes = 0
+    this.full = false
+    return row
+  }
+
+  cell(index: number): CellView {
+    this.copyPending()
+    const at = index * numbersPerCell
+    const entry = this.entry
+    entry.buffer = this.page
+    entry.keyStart = this.cells[at + 1]
+    entry.keyEnd = this.cells[at + 2]
+    entry.valueStart = entry.keyEnd
+    entry.valueEnd = this.cells[at + 3]
+    this.view.set(entry)
+    this.view.familyIndex = this.cells[at]
+    this.view.family = this.families[this.cells[at]]
+    return this.view
+  }
+
+  retain(keep: readonly boolean[]): void {
+    const kept: number[] = []
+    for (let i = 0; i < this.count; i++) {
+      if (keep[i]) kept.push(...this.cells.slice(i * numbersPerCell, (i + 1) * numbersPerCell))
+    }
+    this.cells = kept
+  }
+
+  /** Puts the families into their order; cells of one family stay as they are. */
+  sortFamilies(): void {
+    const groups: number[][] = []
+    for (let at = 0; at < this.cells.length; at += numbersPerCell) {
+      const group = (groups[this.cells[at]] ??= [])
+      group.push(...this.cells.slice(at, at + numbersPerCell))
+    }
+    this.cells = groups.flat()
+  }
+
+  /** Moves the row begun on the old page to a new one, so that a row never spans pages. */
+  private startPage(bytes: number): void {
+    assert(!this.released, 'a collector is not used between release and configure')
+    if (this.page === emptyBytes && spare.length - spareUsed >= bytes) {
+      this.page = spare
+      this.rowStart = spareUsed
+      this.used = spareUsed
+      spare = emptyBytes
+      spareUsed = 0
+      return
+    }
+    const begun = this.used - this.rowStart
+    const size = Math.max(pageBytes, 2 * (begun + bytes))
+    const page = Buffer.allocUnsafeSlow(size > pageBytes && begun === 0 ? bytes : size)
+    this.page.copy(page, 0, this.rowStart, this.used)
+    const cells = this.cells
+    for (let i = this.openCells; i < cells.length; i += numbersPerCell) {
+      cells[i + 1] -= this.rowStart
+      cells[i + 2] -= this.rowStart
+      cells[i + 3] -= this.rowStart
+    }
+    this.page = page
+    this.rowStart = 0
+    this.used = begun
+  }
+}

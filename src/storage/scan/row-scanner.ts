@@ -1,0 +1,330 @@
+/**
+ * Reads rows over several families: finds the next row among the stores' positions, asks the filter
+ * at row level, and lets each store add its cells, families in order of their names.
+ *
+ * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called
+ * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that
+ * columns and versions keep their order.
+ */
+import { assert } from '../../base/assert.js'
+import { compareBytes, copyBytes } from '../../base/bytes.js'
+import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
+import { rowBytesMax } from '../cell/limits.js'
+import type { Filter } from '../filter/filter.js'
+import type { RowTarget } from './cell-collector.js'
+import { RowRun } from './row-run.js'
+import type { StoreScanner } from './store-scanner.js'
+
+/** Sorts after the key of every possible row. */
+const behindAllRows = Buffer.alloc(rowBytesMax + 1, 0xff)
+
+/** The rows of a scan. Rows are escaped, without terminator; undefined = no bound on that side. */
+export interface RowBounds {
+  readonly start: Buffer | undefined
+  readonly startInclusive: boolean
+  readonly stop: Buffer | undefined
+  readonly stopInclusive: boolean
+  readonly reversed: boolean
+}
+
+const Phase = {
+  seek: 0,
+  pick: 1,
+  align: 2,
+  read: 3,
+  skip: 4,
+  previous: 5,
+  ended: 6,
+  join: 7,
+  readJoined: 8,
+} as const
+type Phase = (typeof Phase)[keyof typeof Phase]
+
+/** What a call of {@link RowScanner.nextRow} came to. */
+export type RowOutcome = 'row' | 'rows' | 'piece' | 'end' | 'pause'
+
+export class RowScanner {
+  private scanners: readonly StoreScanner[] = []
+  /** Families that are read only for rows that pass. */
+  private joined: readonly StoreScanner[] = []
+  private bounds!: RowBounds
+  private filter: Filter | undefined = undefined
+  private phase: Phase = Phase.seek
+  private family = 0
+  private readonly run = new RowRun()
+  /** One family, no filter, no limit: the fast path applies. */
+  private mayRun = false
+  /** Rows scanned when the call under way pauses; negative between calls. */
+  private pauseAt = -1
+  private row: Buffer = Buffer.allocUnsafe(64)
+  private rowLength = 0
+  private key: Buffer = Buffer.allocUnsafe(64)
+  /** Rows looked at, whether or not they came through (scan metrics). */
+  rowsScanned = 0
+  /** Rows dropped by the filter. */
+  rowsFiltered = 0
+  /** Called for each row that was read and gives nothing; false ends the scan. */
+  onRowFiltered: ((row: Buffer) => boolean) | undefined = undefined
+
+  /**
+   * Takes opened store scanners, ordered by family name. Those of `joined` are read only for rows
+   * that pass the filter by the cells of the others.
+   */
+  open(
+    scanners: readonly StoreScanner[],
+    bounds: RowBounds,
+    filter: Filter | undefined,
+    joined: readonly StoreScanner[] = [],
+  ): void {
+    assert(joined.length === 0 || filter !== undefined, 'a filter decides which rows are joined')
+    this.scanners = scanners
+    this.joined = joined
+    this.bounds = bounds
+    this.filter = filter
+    this.phase = Phase.seek
+    this.rowsScanned = 0
+    this.rowsFiltered = 0
+    this.pauseAt = -1
+    this.mayRun =
+      scanners.length === 1 && joined.length === 0 && filter === undefined && scanners[0].mayRun
+    this.onRowFiltered = undefined
+    filter?.setReversed?.(bounds.reversed)
+  }
+
+  /** Drops references to memory that is about to go; the scanners drop theirs. */
+  detach(): void {
+    this.run.forget()
+  }
+
+  /** The row looked at last, as the user wrote it; undefined before the first. */
+  get lastRow(): Buffer | undefined {
+    return this.rowsScanned === 0 ? undefined : unescape(this.row, 0, this.rowLength)
+  }
+
+  /**
+   * Fills the collector with the next row, or with the next piece of it if the collector says that
+   * it is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause'
+   * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run. From a
+   * collector that wants rows it may return 'rows': as many as were wanted are ended there. Some
+   * may be ended whatever the outcome is, and if this throws.
+   */
+  nextRow(collector: RowTarget, rowsMax = Infinity): RowOutcome {
+    // A call that is repeated for a missing block continues the count.
+    if (this.pauseAt < 0) this.pauseAt = this.rowsScanned + rowsMax
+    const outcome = this.step(collector)
+    this.pauseAt = -1
+    return outcome
+  }
+
+  private step(collector: RowTarget): RowOutcome {
+    const { pauseAt } = this
+    for (;;) {
+      switch (this.phase) {
+        case Phase.seek:
+          this.seekStart()
+          this.phase = Phase.pick
+          break
+        case Phase.pick:
+          if (!this.mayRun || !collector.wantsRows) this.pickRow(collector)
+          else if (this.readRun(this.scanners[0], collector)) return 'rows'
+          break
+        case Phase.align:
+          this.align(this.scanners)
+          this.phase = Phase.read
+          break
+        case Phase.read:
+          if (!this.readFamilies(this.scanners, collector)) return 'piece'
+          if (this.finishRow(collector)) return 'row'
+          if (this.rowsScanned >= pauseAt) return 'pause'
+          break
+        case Phase.join:
+          this.align(this.joined)
+          this.family = 0
+          this.phase = Phase.readJoined
+          break
+        case Phase.readJoined:
+          if (!this.readFamilies(this.joined, collector)) {
+            collector.sortFamilies()
+            return 'piece'
+          }
+          collector.sortFamilies()
+          this.phase = this.bounds.reversed ? Phase.previous : Phase.pick
+          if (collector.count > 0) return 'row'
+          break
+        case Phase.skip:
+          this.skipFamilies()
+          this.phase = Phase.pick
+          if (this.rowsScanned >= pauseAt) return 'pause'
+          break
+        case Phase.previous:
+          this.seekPrevious()
+          this.phase = Phase.pick
+          break
+        case Phase.ended:
+          return 'end'
+      }
+    }
+  }
+
+  private seekStart(): void {
+    const { start, startInclusive, reversed } = this.bounds
+    if (start === undefined) {
+      if (reversed) this.seekAllBefore(behindAllRows, behindAllRows.length)
+      else for (const scanner of this.scanners) scanner.seek(this.key, 0)
+      return
+    }
+    const key = this.keyBuffer(start.length + 2)
+    copyBytes(start, 0, start.length, key, 0)
+    // A reversed scan starts below the key, so "inclusive" means after the row.
+    const behind = reversed === startInclusive
+    const length = behind ? writeBehind(key, start.length) : writeTerminator(key, start.length)
+    if (reversed) this.seekAllBefore(key, length)
+    else for (const scanner of this.scanners) scanner.seek(key, length)
+  }
+
+  private seekAllBefore(key: Buffer, length: number): void {
+    for (const scanner of this.scanners) scanner.seekBefore(key, length)
+  }
+
+  private seekPrevious(): void {
+    const key = this.keyBuffer(this.rowLength + 2)
+    copyBytes(this.row, 0, this.rowLength, key, 0)
+    this.seekAllBefore(key, writeTerminator(key, this.rowLength))
+  }
+
+  private align(scanners: readonly StoreScanner[]): void {
+    const key = this.keyBuffer(this.rowLength + 2)
+    copyBytes(this.row, 0, this.rowLength, key, 0)
+    const length = writeTerminator(key, this.rowLength)
+    for (const scanner of scanners) scanner.seek(key, length)
+  }
+
+  /** Reads rows ahead; true if the collector has enough of them. Else the phase is another one. */
+  private readRun(scanner: StoreScanner, collector: RowTarget): boolean {
+    const { run, bounds } = this
+    if (scanner.atCell) {
+      try {
+        if (bounds.reversed) scanner.readRunBack(run, bounds, collector)
+        else scanner.readRun(run, bounds, collector)
+      } finally {
+        this.rowsScanned += run.rows
+        if (run.openRow) {
+          this.family = 0
+          this.phase = bounds.reversed ? Phase.align : Phase.read
+          this.setRow(run.buffer, run.rowStart, run.rowEnd)
+        }
+      }
+      if (run.openRow) return false
+      if (!collector.wantsRows) return true
+    }
+    this.pickRow(collector)
+    return false
+  }
+
+  private setRow(buffer: Buffer, start: number, end: number): void {
+    this.rowLength = end - start
+    if (this.row.length < this.rowLength) this.row = Buffer.allocUnsafe(2 * this.rowLength)
+    copyBytes(buffer, start, end, this.row, 0)
+  }
+
+  /** Chooses the next row and decides whether it is read, skipped or the end. */
+  private pickRow(collector: RowTarget): void {
+    const reversed = this.bounds.reversed
+    if (this.filter?.filterAllRemaining()) {
+      this.phase = Phase.ended
+      return
+    }
+    let best: StoreScanner | undefined
+    for (const scanner of this.scanners) {
+      if (!scanner.atCell) continue
+      if (best === undefined) best = scanner
+      else if (reversed ? scanner.compareRow(best) > 0 : scanner.compareRow(best) < 0)
+        best = scanner
+    }
+    if (best === undefined) {
+      this.phase = Phase.ended
+      return
+    }
+    const { cell } = best
+    this.setRow(cell.buffer, cell.keyStart, cell.rowEnd)
+    if (this.behindStop()) {
+      this.phase = Phase.ended
+      return
+    }
+    this.rowsScanned++
+    this.family = 0
+    collector.startRow()
+    const filter = this.filter
+    if (filter !== undefined) {
+      filter.reset()
+      if (filter.filterRowKey(unescape(this.row, 0, this.rowLength))) {
+        this.phase = reversed ? Phase.previous : Phase.skip
+        this.dropRow()
+        return
+      }
+    }
+    this.phase = reversed ? Phase.align : Phase.read
+  }
+
+  private behindStop(): boolean {
+    const { stop, stopInclusive, reversed } = this.bounds
+    if (stop === undefined) return false
+    const order = compareBytes(this.row, 0, this.rowLength, stop, 0, stop.length)
+    if (order === 0) return !stopInclusive
+    return reversed ? order < 0 : order > 0
+  }
+
+  /** False if the collector is full. */
+  private readFamilies(scanners: readonly StoreScanner[], collector: RowTarget): boolean {
+    while (this.family < scanners.length) {
+      const scanner = scanners[this.family]
+      if (!scanner.readRow(this.row, this.rowLength, collector)) return false
+      if (scanner.ended) break
+      this.family++
+    }
+    return true
+  }
+
+  private skipFamilies(): void {
+    while (this.family < this.scanners.length) {
+      this.scanners[this.family].skipRow(this.row, this.rowLength)
+      this.family++
+    }
+  }
+
+  /** Ends the row; true if it has cells that the filter lets through. */
+  private finishRow(collector: RowTarget): boolean {
+    assert(this.phase === Phase.read, 'a row that is read is finished')
+    const ended = this.family < this.scanners.length
+    this.phase = ended ? Phase.ended : this.bounds.reversed ? Phase.previous : Phase.pick
+    const filter = this.filter
+    if (collector.count === 0) {
+      this.dropRow()
+      return false
+    }
+    if (filter === undefined) return true
+    filter.filterRowCells?.(collector.rowCells!)
+    // Filters that drop single families' cells do so for the essential ones only.
+    const passes = (collector.count > 0 || this.joined.length > 0) && !filter.filterRow()
+    if (passes && this.joined.length > 0 && !ended) {
+      this.phase = Phase.join
+      return false
+    }
+    if (passes && collector.count > 0) return true
+    collector.startRow()
+    this.dropRow()
+    return false
+  }
+
+  /** The current row gives nothing. REQUIRES that the next phase is set. */
+  private dropRow(): void {
+    if (this.filter !== undefined) this.rowsFiltered++
+    if (this.onRowFiltered === undefined) return
+    if (!this.onRowFiltered(unescape(this.row, 0, this.rowLength))) this.phase = Phase.ended
+  }
+
+  private keyBuffer(bytes: number): Buffer {
+    if (this.key.length < bytes) this.key = Buffer.allocUnsafe(2 * bytes)
+    return this.key
+  }
+}

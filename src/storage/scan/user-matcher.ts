@@ -1,0 +1,246 @@
+/**
+ * The exact pipeline by which HBase decides what a get or scan sees of a store, also a raw scan
+ * and a family with NEW_VERSION_BEHAVIOR, one cell at a time in store order.
+ *
+ * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking,
+ * column selection and versions, filter, versions again after the filter.
+ *
+ * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in
+ * order. The matcher keeps references into cell memory of the current row only.
+ */
+import { wrongAnswer } from '../filter/answers.js'
+import { equalBytes } from '../../base/bytes.js'
+import type { Moment } from '../../base/clock.js'
+import { plainValueFlags } from '../cell/cell-value.js'
+import type { CellView } from '../cell/cell-view.js'
+import { isDeleteMarker } from '../cell/cell-type.js'
+import { compareTimestamps } from '../cell/timestamp.js'
+import { FilterCode, type Filter } from '../filter/filter.js'
+import { ColumnTracker, compareQualifier } from './column-tracker.js'
+import { DeleteTracker, Masking } from './delete-tracker.js'
+import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+import { WriteOrderTracker } from './write-order-tracker.js'
+
+export class UserMatcher {
+  private readonly deletes = new DeleteTracker()
+  /** Public for the loop over plain puts, which goes past {@link match}. */
+  readonly columns = new ColumnTracker()
+  /** In place of `deletes`, with NEW_VERSION_BEHAVIOR. */
+  private history: WriteOrderTracker | undefined = undefined
+  private readonly ownHistory = new WriteOrderTracker()
+  private query!: StoreQuery
+  private options: RetentionOptions | undefined = undefined
+  private filter: Filter | undefined = undefined
+  private readPoint = 0
+  private moment!: Moment
+  private seesPastMarkers = false
+  private versionsAfterFilter = 1
+  /** Cells of the current column that passed the filter. */
+  private passed = 0
+  private passedBuffer: Buffer | undefined = undefined
+  private passedStart = 0
+  private passedEnd = 0
+  /** The filter wants nothing more of the empty column of this row. */
+  private emptyColumnLeft = false
+
+  /** Prepares for a read at `readPoint`; `moment` is the time of expiry. */
+  configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
+    const isSame = query === (this.query as StoreQuery | undefined) && options === this.options
+    this.readPoint = readPoint
+    this.moment = moment
+    // Without a TTL nothing else depends on the time, and the same query asks for the same.
+    if (isSame && options.ttlSeconds === Infinity) return
+    const wanted = query.raw ? query.versions : Math.min(query.versions, options.versions)
+    const kept = query.raw ? Infinity : options.versions
+    const beforeFilter = query.filter === undefined ? wanted : kept
+    const expires = options.ttlSeconds !== Infinity && !query.raw
+    const oldest = expires ? oldestUnexpired(options, moment.milliseconds) : 0
+    this.query = query
+    this.options = options
+    this.filter = query.filter
+    this.seesPastMarkers = options.keepDeletedCells !== 'FALSE'
+    this.versionsAfterFilter = wanted
+    if (options.newVersionBehavior && !query.raw) {
+      this.history = this.ownHistory
+      this.history.configure(options.versions)
+    } else {
+      this.history = undefined
+    }
+    this.columns.configure(
+      query.columns,
+      beforeFilter,
+      query.raw ? 0 : options.minVersions,
+      Math.floor(oldest / 0x1_0000_0000),
+      oldest >>> 0,
+    )
+  }
+
+  startRow(): void {
+    this.deletes.reset()
+    this.history?.startRow()
+    this.columns.reset()
+    this.passedBuffer = undefined
+    this.emptyColumnLeft = false
+  }
+
+  /** The memory of the cells seen so far is about to go: copies the state of the row. */
+  detach(): void {
+    this.deletes.detach()
+    this.columns.detach()
+    this.history?.detach()
+    if (this.passedBuffer === undefined) return
+    this.passedBuffer = Buffer.from(this.passedBuffer.subarray(this.passedStart, this.passedEnd))
+    this.passedEnd -= this.passedStart
+    this.passedStart = 0
+  }
+
+  /** The column to jump to after `seekNextColumn` at a cell, if query or filter name it. */
+  nextColumn(cell: CellView): Buffer | undefined {
+    const asked = this.columns.nextColumn
+    const only = this.filter?.onlyColumn
+    if (asked !== undefined || only === undefined || only.family !== cell.family) return asked
+    return compareQualifier(cell, only.qualifier) < 0 ? only.qualifier : undefined
+  }
+
+  /** No marker of the row can concern a cell that is still to come. */
+  get unmasked(): boolean {
+    return this.deletes.empty
+  }
+
+  match(cell: CellView): MatchCode {
+    if (cell.sequence > this.readPoint) return MatchCode.skip
+    const filter = this.filter
+    if (filter !== undefined && filter.filterAllRemaining()) return MatchCode.endScan
+    const columns = this.columns
+    if (columns.done) return MatchCode.seekNextRow
+    if (columns.expiredForGood(cell)) return columns.skipColumn(cell)
+    if (hasOwnTtl(cell) && outlivedOwnTtl(cell, this.moment.milliseconds)) return MatchCode.skip
+    if (this.history !== undefined) {
+      const code = this.matchHistory(this.history, cell)
+      if (code !== undefined) return code
+    } else if (!this.query.raw) {
+      if (isDeleteMarker(cell.type)) {
+        if (this.markerApplies(cell)) this.deletes.add(cell)
+        return MatchCode.skip
+      }
+      if (!this.deletes.empty) {
+        const masking = this.deletes.masking(cell)
+        if (masking === Masking.column) return columns.skipColumn(cell)
+        if (masking === Masking.version) return MatchCode.skip
+      }
+    }
+    const range = this.query.timeRange
+    const high = cell.timestampHigh
+    const low = cell.timestampLow
+    if (compareTimestamps(high, low, range.maxHigh, range.maxLow) >= 0) return MatchCode.skip
+    if (compareTimestamps(high, low, range.minHigh, range.minLow) < 0) {
+      return columns.skipColumn(cell)
+    }
+    if (this.emptyColumnLeft && cell.qualifierStart === cell.qualifierEnd) return MatchCode.skip
+    const code = columns.check(cell)
+    if (filter === undefined || code > MatchCode.includeAndSeekNextRow) return code
+    return this.applyFilter(filter, cell, code)
+  }
+
+  /** Undefined for a visible put. Versions are counted before the time range is looked at. */
+  private matchHistory(history: WriteOrderTracker, cell: CellView): MatchCode | undefined {
+    if (isDeleteMarker(cell.type)) {
+      if (this.markerApplies(cell)) history.addMarker(cell)
+      return MatchCode.skip
+    }
+    if (history.sees(cell)) return undefined
+    return history.isColumnFull ? this.columns.skipColumn(cell) : MatchCode.skip
+  }
+
+  /** Without KEEP_DELETED_CELLS a marker also counts when it lies after the time range. */
+  private markerApplies(cell: CellView): boolean {
+    const range = this.query.timeRange
+    const high = cell.timestampHigh
+    const low = cell.timestampLow
+    if (compareTimestamps(high, low, range.minHigh, range.minLow) < 0) return false
+    return !this.seesPastMarkers || compareTimestamps(high, low, range.maxHigh, range.maxLow) < 0
+  }
+
+  private applyFilter(filter: Filter, cell: CellView, code: MatchCode): MatchCode {
+    const answer = filter.filterCell(cell)
+    switch (answer) {
+      case FilterCode.skip:
+        if (code === MatchCode.include) return MatchCode.skip
+        return code === MatchCode.includeAndSeekNextColumn
+          ? MatchCode.seekNextColumn
+          : MatchCode.seekNextRow
+      case FilterCode.nextColumn:
+        this.leaveEmptyColumn(cell)
+        return code === MatchCode.includeAndSeekNextRow
+          ? MatchCode.seekNextRow
+          : this.columns.skipColumn(cell)
+      case FilterCode.nextRow:
+        return MatchCode.seekNextRow
+      case FilterCode.seekUsingHint:
+        return MatchCode.seekUsingHint
+      case FilterCode.includeAndNextRow:
+        return this.countPassed(cell, MatchCode.includeAndSeekNextRow)
+      case FilterCode.includeAndNextColumn: {
+        this.leaveEmptyColumn(cell)
+        if (code !== MatchCode.include) return this.countPassed(cell, code)
+        this.columns.finishColumn(cell)
+        return this.countPassed(
+          cell,
+          this.columns.done ? MatchCode.includeAndSeekNextRow : MatchCode.includeAndSeekNextColumn,
+        )
+      }
+      case FilterCode.include:
+        return this.countPassed(cell, code)
+      default:
+        throw wrongAnswer('filterCell', 'a FilterCode', answer)
+    }
+  }
+
+  /**
+   * The filter has left the column of the cell. The scanner steps through the empty column, so the
+   * rest of that column is kept from the filter here.
+   */
+  leaveEmptyColumn(cell: CellView): void {
+    if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
+  }
+
+  /** Counts the cells after the filter against the versions that the caller asked for. */
+  private countPassed(cell: CellView, code: MatchCode): MatchCode {
+    const same =
+      this.passedBuffer !== undefined &&
+      equalBytes(
+        this.passedBuffer,
+        this.passedStart,
+        this.passedEnd,
+        cell.buffer,
+        cell.qualifierStart,
+        cell.qualifierEnd,
+      )
+    if (!same) {
+      this.passedBuffer = cell.buffer
+      this.passedStart = cell.qualifierStart
+      this.passedEnd = cell.qualifierEnd
+      this.passed = 0
+    }
+    this.passed++
+    if (this.passed <= this.versionsAfterFilter) return code
+    return code === MatchCode.includeAndSeekNextRow
+      ? MatchCode.seekNextRow
+      : this.columns.skipColumn(cell)
+  }
+}
+
+/** Timestamps below this have outlived the family's TTL; 0 if the TTL is infinite. */
+export function oldestUnexpired(options: RetentionOptions, now: number): number {
+  return options.ttlSeconds === Infinity ? 0 : Math.max(0, now - options.ttlSeconds * 1000)
+}
+
+function hasOwnTtl(cell: CellView): boolean {
+  return cell.buffer[cell.valueStart] !== plainValueFlags
+}
+
+/** Whether a cell's own TTL has passed (timestamp + TTL < now). */
+export function outlivedOwnTtl(cell: CellView, now: number): boolean {
+  const ttl = cell.ttlMilliseconds
+  return ttl > 0 && cell.timestamp + ttl < now
+}

@@ -1,0 +1,412 @@
+/**
+ * The data block: whole entries, then the offset of each ("slots"), then how many. See FORMAT.md,
+ * "Data block".
+ *
+ * An entry is [varint key length][varint value length][key][value]; entries lie without gaps in key
+ * order, so any of them is found by binary search over the slots without decoding neighbours, and
+ * the next one starts where the value of the one before ends.
+ *
+ * Ownership: a {@link Block} owns its buffer alone and does not change it while somebody holds the
+ * block (`holders`). A block that nobody holds loses its buffer when it leaves the cache. Before a
+ * block is used, the keys of a file with a {@link KeyPatch} are rewritten ({@link patchKeys}).
+ *
+ * Failure behaviour: block bytes are checked against their checksum before they come here. Lengths
+ * are still compared with the block before they are used, so bytes that carry a right checksum
+ * over a wrong structure raise `ERR_CORRUPTION`, never a read beyond the block.
+ */
+import { assert } from '../../../base/assert.js'
+import { commonPrefixLength, compareBytes, copySharedBytes, readPrefix48 } from '../../../base/bytes.js'
+import type { CellarError } from '../../../base/errors.js'
+import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
+import { wordSlackBytes } from './block-memory.js'
+import { wideSlotsFlag } from '../format.js'
+import { growBuffer, growNumbers } from '../grow.js'
+import type { KeyPatch } from './key-patch.js'
+
+/**
+ * Hits from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of the
+ * memory.
+ */
+const hotFrequency = 2
+
+/** Set in {@link Block.holders} if the last reference to the block cannot be known. */
+export const heldForGood = 1 << 20
+
+/** What a block needs of the table it belongs to. */
+export interface BlockOwner {
+  readonly inMemory: boolean
+  /**
+   * Blocks of the table that are in the cache, by index. The cache clears entries of evicted ones.
+   */
+  readonly blocks: (Block | undefined)[]
+  /** By block index: the cache's eviction count when the block last left the probation queue. */
+  readonly ghosts: Uint32Array
+  /** Makes the `ERR_CORRUPTION` for a block whose structure contradicts itself. */
+  damagedBlock(index: number, expected: string, found: string): CellarError
+}
+
+/** One data block in memory. The fields after `prefixes` belong to the block cache. */
+export class Block {
+  readonly owner: BlockOwner
+  /** Position of the block in its table, from 0. */
+  readonly index: number
+  /** Uncompressed payload, and slack after its end; empty once the block has lost it. */
+  buffer: Buffer
+  /** Number of entries, at least 1. */
+  readonly count: number
+  /** Where the entries end and the slots start. */
+  readonly entriesEnd: number
+  /** Bytes of one slot: 2 or 4. */
+  readonly slotBytes: number
+  /** Number of leading bytes that all keys of the block share. */
+  readonly prefixLength: number
+  /** Where the first key starts in {@link buffer}. */
+  readonly firstKeyStart: number
+  /**
+   * @internal The six key bytes after the shared ones of every entry, once the block proves hot.
+   */
+  prefixes: Float64Array | undefined = undefined
+  /** @internal Saturating hit count; -1 means that the next use is the one the load was for. */
+  frequency = 0
+  /** @internal Loads that were not released yet. */
+  pins = 0
+  /**
+   * @internal Cursors whose callers may refer to the buffer; {@link heldForGood} and more if that
+   * does not end. The cache uses the memory of an evicted block again if this is 0.
+   */
+  holders = 0
+  /** @internal 0 outside the cache, 1 probation queue, 2 main queue. */
+  queue = 0
+  /** @internal Neighbour towards the head of the queue (newer). */
+  newer: Block | undefined = undefined
+  /** @internal Neighbour towards the tail of the queue (older). */
+  older: Block | undefined = undefined
+
+  /** Takes `buffer[0, length)`, the uncompressed payload; bytes after `length` are ignored. */
+  constructor(owner: BlockOwner, index: number, buffer: Buffer, length: number) {
+    this.owner = owner
+    this.index = index
+    this.buffer = buffer
+    const word = length < 4 ? 0 : buffer.readUInt32LE(length - 4)
+    this.slotBytes = (word & wideSlotsFlag) === 0 ? 2 : 4
+    this.count = (word & ~wideSlotsFlag) >>> 0
+    this.entriesEnd = length - 4 - this.count * this.slotBytes
+    // An entry takes at least the two length bytes.
+    if (this.count === 0 || this.entriesEnd < this.count * 2) {
+      throw owner.damagedBlock(index, 'at least one entry and no more than fit', `${this.count}`)
+    }
+    const first = new EntryPlace()
+    readEntry(this, 0, first)
+    this.firstKeyStart = first.keyStart
+    this.prefixLength = sharedPrefixLength(this, first)
+  }
+}
+
+/** Offset of the entry in `slot`. REQUIRES 0 <= slot < count. Not checked against the block. */
+export function entryOffset(block: Block, slot: number): number {
+  const buffer = block.buffer
+  if (block.slotBytes === 2) {
+    const at = block.entriesEnd + slot * 2
+    return buffer[at] | (buffer[at + 1] << 8)
+  }
+  return buffer.readUInt32LE(block.entriesEnd + slot * 4)
+}
+
+/** Where one entry's parts lie in its block. A scratch object for cold paths. */
+export class EntryPlace {
+  keyStart = 0
+  keyEnd = 0
+  valueEnd = 0
+}
+
+/** Decodes the entry at offset `at` into `place`, checking every length against the block. */
+export function readEntry(block: Block, at: number, place: EntryPlace): void {
+  const { buffer, entriesEnd } = block
+  const keyLength = readVarint(buffer, at, entriesEnd)
+  const afterKey = at + varintLength(keyLength)
+  const valueLength = keyLength < 0 ? -1 : readVarint(buffer, afterKey, entriesEnd)
+  const keyStart = afterKey + varintLength(valueLength)
+  const valueEnd = keyStart + keyLength + valueLength
+  if (valueLength < 0 || valueEnd > entriesEnd) throw damagedEntry(block, at)
+  place.keyStart = keyStart
+  place.keyEnd = keyStart + keyLength
+  place.valueEnd = valueEnd
+}
+
+/** Writes the same sequence into the key of every entry. REQUIRES a block that no cursor has. */
+export function patchKeys(block: Block, patch: KeyPatch): void {
+  const place = new EntryPlace()
+  for (let slot = 0; slot < block.count; slot++) {
+    readEntry(block, entryOffset(block, slot), place)
+    if (place.keyEnd - place.keyStart < patch.bytesMax) {
+      throw damagedEntry(block, entryOffset(block, slot))
+    }
+    patch.patch(block.buffer, place.keyEnd)
+  }
+}
+
+/** Makes the error for an entry that does not lie within its block. */
+export function damagedEntry(block: Block, at: number): CellarError {
+  const expected = `an entry within ${block.entriesEnd} bytes`
+  return block.owner.damagedBlock(block.index, expected, `one at ${at} that is not`)
+}
+
+/**
+ * Slot of the first entry at or after slot `from` whose key is >= `key[0, length)`, or `count` if
+ * there is none.
+ */
+export function lowerBound(block: Block, key: Uint8Array, length: number, from: number): number {
+  const { buffer, count } = block
+  const shared = block.prefixLength
+  if (shared > 0) {
+    const start = block.firstKeyStart
+    const head = length < shared ? length : shared
+    const order = compareBytes(key, 0, head, buffer, start, start + shared)
+    if (order !== 0) return order < 0 ? from : count
+  }
+  if (block.prefixes === undefined) {
+    if (block.frequency < hotFrequency) return searchEntries(block, key, length, from, count)
+    block.prefixes = readPrefixes(block)
+  }
+  return searchPrefixes(block, block.prefixes, key, length, from)
+}
+
+/** Binary search on the entries themselves in slots [from, to). */
+function searchEntries(
+  block: Block,
+  key: Uint8Array,
+  length: number,
+  from: number,
+  to: number,
+): number {
+  let low = from
+  let high = to
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (compareEntry(block, middle, key, length) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Binary search on the numbers; entries are looked at on ties only. */
+function searchPrefixes(
+  block: Block,
+  prefixes: Float64Array,
+  key: Uint8Array,
+  length: number,
+  from: number,
+): number {
+  const target = readPrefix48(key, block.prefixLength, length)
+  let low = from
+  let high = block.count
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const prefix = prefixes[middle]
+    if (prefix < target) low = middle + 1
+    else if (prefix > target) high = middle
+    else if (compareEntry(block, middle, key, length) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Compares the key in `slot` with `key[0, length)`; both share the block's common prefix. */
+function compareEntry(block: Block, slot: number, key: Uint8Array, length: number): number {
+  const { buffer, entriesEnd, prefixLength } = block
+  let at = entryOffset(block, slot)
+  if (at >= entriesEnd) throw damagedEntry(block, at)
+  let keyLength = buffer[at++]
+  if (keyLength >= 0x80) {
+    keyLength = readVarint(buffer, at - 1, entriesEnd)
+    at += varintLength(keyLength) - 1
+  }
+  while (buffer[at++] >= 0x80);
+  if (keyLength < prefixLength || at + keyLength > entriesEnd) throw damagedEntry(block, at)
+  const limit = keyLength < length ? keyLength : length
+  let i = prefixLength
+  while (i < limit && buffer[at + i] === key[i]) i++
+  return i < limit ? buffer[at + i] - key[i] : keyLength - length
+}
+
+function readPrefixes(block: Block): Float64Array {
+  const prefixes = new Float64Array(block.count)
+  const place = new EntryPlace()
+  for (let slot = 0; slot < prefixes.length; slot++) {
+    readEntry(block, entryOffset(block, slot), place)
+    const start = place.keyStart + block.prefixLength
+    if (start > place.keyEnd) throw damagedEntry(block, place.keyStart)
+    prefixes[slot] = readPrefix48(block.buffer, start, place.keyEnd)
+  }
+  return prefixes
+}
+
+/** Builds one block after the other in the same memory. */
+export class BlockBuilder {
+  /** @internal The payload so far; after {@link finish}, all of it. */
+  buffer: Buffer = Buffer.allocUnsafeSlow(32 * 1024)
+  /** Entries in the open block. */
+  count = 0
+  /** Bytes of the entries in the open block, slots not counted. */
+  entryBytes = 0
+  private words = new DataView(this.buffer.buffer)
+  private slots = new Uint32Array(512)
+  private lastKeyStart = 0
+  private lastKeyEnd = 0
+
+  /** Bytes that the payload would have if it was finished now. */
+  get payloadBytes(): number {
+    return this.sizeWith(0, 0)
+  }
+
+  /** Payload bytes after adding an entry with such lengths. */
+  sizeAfter(keyLength: number, valueLength: number): number {
+    const header = varintLength(keyLength) + varintLength(valueLength)
+    return this.sizeWith(header + keyLength + valueLength, 1)
+  }
+
+  private sizeWith(moreBytes: number, moreEntries: number): number {
+    const entryBytes = this.entryBytes + moreBytes
+    const slotBytes = entryBytes > 0xffff ? 4 : 2
+    return entryBytes + (this.count + moreEntries) * slotBytes + 4
+  }
+
+  /**
+   * How many bytes the last key added shares with `source[start, end)`; -1 if that is not greater.
+   * REQUIRES count > 0. `words` as in `SsTableWriter.add`.
+   */
+  sharedWithLastKey(source: Buffer, start: number, end: number, words?: DataView): number {
+    const { buffer, lastKeyStart, lastKeyEnd } = this
+    const whole = words === undefined ? 0 : this.sharedWords(words, start, end)
+    const shared =
+      whole +
+      commonPrefixLength(buffer, lastKeyStart + whole, lastKeyEnd, source, start + whole, end)
+    const at = start + shared
+    if (at === end) return -1
+    const lastAt = lastKeyStart + shared
+    return lastAt === lastKeyEnd || buffer[lastAt] < source[at] ? shared : -1
+  }
+
+  /** Bytes that the two keys share, as far as whole words of four go. */
+  private sharedWords(words: DataView, start: number, end: number): number {
+    const { lastKeyStart } = this
+    const own = this.words
+    const limit = Math.min(end - start, this.lastKeyEnd - lastKeyStart) - 4
+    let shared = 0
+    while (
+      shared <= limit &&
+      own.getInt32(lastKeyStart + shared, true) === words.getInt32(start + shared, true)
+    ) {
+      shared += 4
+    }
+    return shared
+  }
+
+  /** A copy of the last key added. REQUIRES count > 0. */
+  copyLastKey(): Buffer {
+    return Buffer.from(this.buffer.subarray(this.lastKeyStart, this.lastKeyEnd))
+  }
+
+  /**
+   * Appends an entry. REQUIRES a key greater than the last. Copies its bytes. `words` as in
+   * `SsTableWriter.add`.
+   */
+  add(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    words?: DataView,
+  ): void {
+    const keyLength = keyEnd - keyStart
+    const valueLength = valueEnd - valueStart
+    let at = this.entryBytes
+    const needed = at + keyLength + valueLength + 10 + wordSlackBytes
+    if (needed > this.buffer.length) this.grow(needed)
+    if (this.count === this.slots.length) this.slots = growNumbers(this.slots, this.count + 1)
+    const target = this.buffer
+    this.slots[this.count++] = at
+    if (keyLength < 0x80) target[at++] = keyLength
+    else at = writeVarint(target, at, keyLength)
+    if (valueLength < 0x80) target[at++] = valueLength
+    else at = writeVarint(target, at, valueLength)
+    this.lastKeyStart = at
+    this.lastKeyEnd = at + keyLength
+    if (valueStart === keyEnd) {
+      if (words !== undefined && valueEnd - keyStart <= wordCopyBytesMax) {
+        copyWords(words, keyStart, valueEnd, this.words, at)
+      } else {
+        copySharedBytes(source, keyStart, valueEnd, target, at)
+      }
+    } else {
+      source.copy(target, at, keyStart, keyEnd)
+      source.copy(target, at + keyLength, valueStart, valueEnd)
+    }
+    this.entryBytes = at + keyLength + valueLength
+  }
+
+  /**
+   * Appends slots and count; returns the payload length. The payload is `buffer[0, length)` until
+   * {@link reset}.
+   */
+  finish(): number {
+    const { count, slots } = this
+    assert(count > 0, 'block: no entry')
+    const wide = this.entryBytes > 0xffff
+    const length = this.payloadBytes
+    let at = this.entryBytes
+    if (length > this.buffer.length) this.grow(length)
+    const target = this.buffer
+    for (let i = 0; i < count; i++) {
+      at = wide ? target.writeUInt32LE(slots[i], at) : target.writeUInt16LE(slots[i], at)
+    }
+    target.writeUInt32LE((wide ? count | wideSlotsFlag : count) >>> 0, at)
+    return length
+  }
+
+  /** Starts a new block; the memory of the last one is used again. */
+  reset(): void {
+    this.count = 0
+    this.entryBytes = 0
+  }
+
+  private grow(needed: number): void {
+    this.buffer = growBuffer(this.buffer, this.entryBytes, needed)
+    this.words = new DataView(this.buffer.buffer)
+  }
+}
+
+/** Up to this length a loop over words beats `Buffer.copy`. */
+const wordCopyBytesMax = 256
+
+/** Copies `source[start, end)` and up to seven more bytes to `target[offset, …)`. */
+function copyWords(
+  source: DataView,
+  start: number,
+  end: number,
+  target: DataView,
+  offset: number,
+): void {
+  for (let from = start, to = offset; from < end; from += 8, to += 8) {
+    target.setInt32(to, source.getInt32(from, true), true)
+    target.setInt32(to + 4, source.getInt32(from + 4, true), true)
+  }
+}
+
+/** Keys are sorted: what the first and the last share, all share. */
+function sharedPrefixLength(block: Block, first: EntryPlace): number {
+  const last = new EntryPlace()
+  const offset = entryOffset(block, block.count - 1)
+  if (offset >= block.entriesEnd) throw damagedEntry(block, offset)
+  readEntry(block, offset, last)
+  const { buffer } = block
+  return commonPrefixLength(
+    buffer,
+    first.keyStart,
+    first.keyEnd,
+    buffer,
+    last.keyStart,
+    last.keyEnd,
+  )
+}

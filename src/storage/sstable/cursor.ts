@@ -1,0 +1,396 @@
+/**
+ * A cursor over one SSTable. See `src/storage/cursor/cursor.ts` for the contract.
+ *
+ * It holds every block that it enters, so its entries stay readable when the block leaves the
+ * cache, and until the reader is closed and beyond; only moves that need another block, and all
+ * seeks, throw `ERR_CLOSED` then. A caller that remembers nothing of earlier reads says so
+ * ({@link SsTableCursor.beginRead}, {@link SsTableCursor.endRead}). The memory of the blocks may be
+ * used again then.
+ *
+ * A block that was needed on the way of a call that then met `BlockMissing` is remembered, so a
+ * repeated call makes progress even with a cache that keeps nothing.
+ */
+import { closedError } from '../../base/errors.js'
+import { compareBytes, equalBytes } from '../../base/bytes.js'
+import type { Hash64 } from '../../base/hash.js'
+import { readVarint, varintLength } from '../../base/varint.js'
+import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
+import { damagedEntry, entryOffset, heldForGood, lowerBound } from './blocks/block.js'
+import type { Block } from './blocks/block.js'
+import { frequencyMax } from './blocks/block-cache.js'
+import type { BlockSource } from './blocks/block-source.js'
+import type { BlockStream } from './blocks/block-stream.js'
+import { aheadCacheBytesMin, readAheadBytes } from './blocks/read-ahead.js'
+
+const emptyBuffer = Buffer.alloc(0)
+
+/**
+ * Blocks, and their bytes, that a cursor holds at most until it lets go of them; more than two only
+ * within the bytes. Blocks beyond that are held for good.
+ */
+const heldMax = 64
+const heldBytesMax = 512 * 1024
+
+/** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
+export class SsTableCursor implements BackwardCursor {
+  valid = false
+  buffer: Buffer = emptyBuffer
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  /** False: throw BlockMissing instead of reading the disk. */
+  mayBlock = true
+  /**
+   * False: blocks that this cursor reads are not admitted to the cache, and its hits do not count.
+   */
+  cacheBlocks = true
+  /**
+   * Only entries that share this many first bytes with the current one are wanted next; no block
+   * is entered for others, and the cursor becomes invalid. 0 = all are wanted.
+   */
+  rowBytes = 0
+  /** Where blocks come from that are not in the cache; undefined: from the table itself. */
+  stream: BlockStream | undefined = undefined
+  /** Over the bytes of {@link buffer}; undefined without a stream. */
+  words: DataView | undefined = undefined
+  private readonly reader: BlockSource
+  private block: Block | undefined = undefined
+  private slot = 0
+  private count = 0
+  private entriesEnd = 0
+  /** A block that an unfinished call needed before the one that was missing. */
+  private fetched: Block | undefined = undefined
+  /** Blocks read ahead, side by side, from index {@link aheadFrom} on. */
+  private ahead: Block[] = []
+  private aheadFrom = 0
+  /** Blocks entered one after the other since the last seek. */
+  private run = 0
+  /** Whether the caller uses {@link beginRead}; else all blocks are held for good. */
+  private letsGo = false
+  /** Blocks that were needed since {@link beginRead}, and the one that the cursor stood in then. */
+  private readonly held: Block[] = []
+  private heldBytes = 0
+
+  /** @internal */
+  constructor(reader: BlockSource) {
+    this.reader = reader
+  }
+
+  /**
+   * Begins a read. REQUIRES that nothing refers to entries of earlier reads any more, but for the
+   * cursor itself. Without this call no block is used again, which costs memory alone.
+   */
+  beginRead(): void {
+    const { held, block } = this
+    this.letsGo = true
+    if (held.length === 0 || (held.length === 1 && held[0] === block)) return
+    let kept: Block | undefined
+    for (let i = 0; i < held.length; i++) {
+      if (held[i] === block && kept === undefined) kept = block
+      else held[i].holders--
+    }
+    // Popped: a length that is set gives the array's memory away.
+    while (held.length > 0) held.pop()
+    this.heldBytes = 0
+    if (kept !== undefined) {
+      held.push(kept)
+      this.heldBytes = kept.buffer.length
+    }
+    this.fetched = undefined
+  }
+
+  /** Ends a read: lets go of all blocks, under the conditions of {@link beginRead}. */
+  endRead(): void {
+    this.valid = false
+    this.buffer = emptyBuffer
+    this.words = undefined
+    this.block = undefined
+    if (this.ahead.length > 0) this.ahead = []
+    this.beginRead()
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    if (this.valid && this.seekInBlock(key, length)) return
+    this.valid = false
+    this.run = 0
+    const index = reader.index.find(key, length)
+    if (index === reader.index.blockCount) return
+    const block = this.fetch(index)
+    const slot = lowerBound(block, key, length, 0)
+    if (slot < block.count) {
+      this.enter(block, slot)
+    } else if (index + 1 < reader.index.blockCount) {
+      // The key lies between the last key of the block and its separator.
+      this.fetched = block
+      this.enter(this.fetch(index + 1), 0)
+    }
+  }
+
+  /**
+   * Moves to the entry in `slot` of block `index`, where a row was found before; false, and
+   * invalid, if another key stands there than one that begins with `key[0, length)`.
+   */
+  seekLocated(index: number, slot: number, key: Uint8Array, length: number): boolean {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    this.valid = false
+    this.run = 0
+    const block = this.fetch(index)
+    if (slot >= block.count) return false
+    this.enter(block, slot)
+    const end = this.keyStart + length
+    this.valid = end <= this.keyEnd && equalBytes(this.buffer, this.keyStart, end, key, 0, length)
+    return this.valid
+  }
+
+  /** Remembers the current entry as the first of a row; see {@link RowLocations.note}. */
+  noteLocation(hash: Hash64, tablesId: number, table: number): void {
+    const block = this.block!
+    this.reader.cache.rows.note(hash, tablesId, table, block.index, this.slot)
+  }
+
+  seekBefore(key: Uint8Array, length: number): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    this.valid = false
+    this.run = 0
+    const { index: tableIndex } = reader
+    const index = tableIndex.find(key, length)
+    if (index < tableIndex.blockCount) {
+      const block = this.fetch(index)
+      const slot = lowerBound(block, key, length, 0)
+      if (slot > 0) {
+        this.enter(block, slot - 1)
+        return
+      }
+      this.fetched = block
+    }
+    if (index === 0) return
+    const before = this.fetch(index - 1)
+    this.enter(before, before.count - 1)
+  }
+
+  /** Moves to the last entry, or becomes invalid if there is none. */
+  seekLast(): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    this.valid = false
+    this.run = 0
+    const { blockCount } = reader.index
+    if (blockCount === 0) return
+    const block = this.fetch(blockCount - 1)
+    this.enter(block, block.count - 1)
+  }
+
+  previous(): void {
+    if (this.slot === 0) {
+      this.previousBlock()
+      return
+    }
+    this.slot--
+    this.decode(entryOffset(this.block!, this.slot))
+  }
+
+  next(): void {
+    const slot = this.slot + 1
+    if (slot < this.count) {
+      this.slot = slot
+      this.decode(this.valueEnd)
+    } else {
+      this.nextBlock()
+    }
+  }
+
+  /** Seeks forward without the index if the key lies between here and the end of the block. */
+  private seekInBlock(key: Uint8Array, length: number): boolean {
+    const block = this.block!
+    const order = compareBytes(this.buffer, this.keyStart, this.keyEnd, key, 0, length)
+    if (order === 0) return true
+    if (order > 0) return false
+    // Above the separator the key cannot be in this block.
+    if (this.reader.index.compareSeparator(block.index, key, 0, length) < 0) return false
+    this.valid = false
+    const slot = lowerBound(block, key, length, this.slot + 1)
+    if (slot === this.count) return false
+    this.enter(block, slot)
+    return true
+  }
+
+  private previousBlock(): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    const { index } = this.block!
+    if (index === 0) {
+      this.valid = false
+      return
+    }
+    this.run = 0
+    const block = this.fetchBeside(index - 1)
+    this.enter(block, block.count - 1)
+  }
+
+  private nextBlock(): void {
+    const { reader } = this
+    if (reader.closed) this.failClosed()
+    const index = this.block!.index + 1
+    if (index === reader.index.blockCount || this.endsRow(index - 1)) {
+      this.valid = false
+      return
+    }
+    const block = this.fetchBeside(index)
+    this.run++
+    this.enter(block, 0)
+  }
+
+  /** Whether a block's separator tells that the entries wanted end with the block. */
+  private endsRow(index: number): boolean {
+    const { rowBytes, buffer, keyStart, reader } = this
+    if (rowBytes === 0) return false
+    const { separators, separatorOffsets } = reader.index
+    const start = separatorOffsets[index]
+    const end = start + rowBytes
+    return (
+      end > separatorOffsets[index + 1] ||
+      !equalBytes(separators, start, end, buffer, keyStart, keyStart + rowBytes)
+    )
+  }
+
+  /** A block for a step, which may be made again if the block is missing. */
+  private fetchBeside(index: number): Block {
+    try {
+      return this.fetch(index)
+    } catch (error) {
+      if (error !== blockMissing) this.valid = false
+      throw error
+    }
+  }
+
+  private enter(block: Block, slot: number): void {
+    this.block = block
+    this.fetched = undefined
+    this.buffer = block.buffer
+    const memory = this.stream?.memory
+    this.words = memory?.buffer === block.buffer ? memory.words : undefined
+    this.count = block.count
+    this.entriesEnd = block.entriesEnd
+    this.slot = slot
+    this.decode(entryOffset(block, slot))
+    this.valid = true
+  }
+
+  /** Makes the entry at offset `at` of the block the current one. */
+  private decode(at: number): void {
+    const { buffer, entriesEnd } = this
+    if (at >= entriesEnd) this.failDamaged(at)
+    let offset = at
+    let keyLength = buffer[offset++]
+    if (keyLength >= 0x80) {
+      keyLength = readVarint(buffer, offset - 1, entriesEnd)
+      offset += varintLength(keyLength) - 1
+    }
+    let valueLength = buffer[offset++]
+    if (valueLength >= 0x80) {
+      valueLength = readVarint(buffer, offset - 1, entriesEnd)
+      offset += varintLength(valueLength) - 1
+    }
+    const keyEnd = offset + keyLength
+    const valueEnd = keyEnd + valueLength
+    // Negated, so that a length read beyond the block (undefined, hence NaN) fails too.
+    if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) this.failDamaged(at)
+    this.keyStart = offset
+    this.keyEnd = keyEnd
+    this.valueStart = keyEnd
+    this.valueEnd = valueEnd
+  }
+
+  /**
+   * Block `index` from wherever it can be had, held. Throws BlockMissing before anything changed.
+   */
+  private fetch(index: number): Block {
+    const { reader } = this
+    const cached = reader.blocks[index]
+    if (cached === undefined) return this.fetchMissing(index)
+    this.hold(cached)
+    const { frequency } = cached
+    // Below zero it is here because this call, made before, asked for it: not a hit.
+    if (frequency >= 0) reader.counters.cacheHits++
+    if (this.cacheBlocks) {
+      if (frequency < frequencyMax) cached.frequency = frequency + 1
+    } else if (frequency < 0 && cached.pins === 0) {
+      // Read ahead for this cursor, which holds it from now on.
+      reader.cache.remove(cached)
+    }
+    return cached
+  }
+
+  private fetchMissing(index: number): Block {
+    const { reader, block, fetched, ahead } = this
+    if (block !== undefined && block.index === index) return block
+    if (fetched !== undefined && fetched.index === index) return fetched
+    const position = index - this.aheadFrom
+    if (position >= 0 && position < ahead.length) return this.admit(ahead[position])
+    if (!this.mayBlock) throwBlockMissing(reader, index)
+    reader.counters.cacheMisses++
+    if (this.stream !== undefined) return this.stream.read(index)
+    const bytes = readAheadBytes(reader.index, index, this.run)
+    if (bytes === 0) return this.admit(reader.readBlockSync(index))
+    const blocks: Block[] = []
+    reader.readBlocksSync(index, reader.adjacentEnd(index, bytes), blocks)
+    this.keepAhead(blocks, index)
+    return this.admit(blocks[0])
+  }
+
+  /** Keeps blocks for later steps: in the cache, or here if it is not to have them. */
+  private keepAhead(blocks: Block[], from: number): void {
+    const { cache } = this.reader
+    if (this.cacheBlocks && cache.bytesMax >= aheadCacheBytesMin) {
+      // Not held: one that the cache evicts before its use is read once more.
+      for (let i = 1; i < blocks.length; i++) {
+        blocks[i].frequency = -1
+        cache.admit(blocks[i])
+      }
+    } else {
+      // The cursor may come back to them after the cache has taken them in and let them go.
+      for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood
+      this.ahead = blocks
+      this.aheadFrom = from
+    }
+  }
+
+  /** Held before it is admitted: a cache without room drops it again at once. */
+  private admit(block: Block): Block {
+    this.hold(block)
+    if (!this.cacheBlocks) return block
+    const admitted = this.reader.cache.admit(block)
+    if (admitted !== block) this.hold(admitted)
+    return admitted
+  }
+
+  private hold(block: Block): void {
+    const { held } = this
+    if (held.length > 0 && held[held.length - 1] === block) return
+    const bytes = this.heldBytes + block.buffer.length
+    const mayHold = held.length < 2 || (held.length < heldMax && bytes <= heldBytesMax)
+    if (this.letsGo && mayHold) {
+      held.push(block)
+      this.heldBytes = bytes
+      block.holders++
+    } else {
+      block.holders |= heldForGood
+    }
+  }
+
+  private failClosed(): never {
+    this.valid = false
+    throw closedError(`SSTable ${this.reader.path}`)
+  }
+
+  private failDamaged(at: number): never {
+    this.valid = false
+    throw damagedEntry(this.block!, at)
+  }
+}

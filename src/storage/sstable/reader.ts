@@ -1,0 +1,394 @@
+/**
+ * An open SSTable: footer, properties, index and filter in memory, data blocks by demand.
+ *
+ * Every byte that is read is checked against a checksum bound to file number and offset before it
+ * is used (`ERR_CORRUPTION` names file, offset, expected, found). Lengths are compared with the
+ * file's size before memory is allocated for them.
+ *
+ * Ownership: the reader owns its file. Blocks are immutable while they are held. After
+ * `closeSync` everything that needs the file throws `ERR_CLOSED`; the file itself is closed when
+ * the asynchronous reads that were under way have settled.
+ */
+import { assert } from '../../base/assert.js'
+import { closedError } from '../../base/errors.js'
+import type { CellarError } from '../../base/errors.js'
+import type { Hash64 } from '../../base/hash.js'
+import { storedInput, storedInputBytesMax, storedInputStart } from '../codec/checksum.js'
+import { CodecId } from '../codec/codec.js'
+import type { Codecs } from '../codec/codec.js'
+import type { File, FileSystem } from '../fs/types.js'
+import { patchKeys, Block } from './blocks/block.js'
+import type { BlockCache } from './blocks/block-cache.js'
+import type { BlockIndex } from './blocks/block-index.js'
+import type { BlockMemoryPool } from './blocks/block-memory.js'
+import type { BlockSource } from './blocks/block-source.js'
+import { BlockStream } from './blocks/block-stream.js'
+import { SsTableCursor } from './cursor.js'
+import type { Filter } from './filter.js'
+import { trailerBytes } from './format.js'
+import { readSsTableMeta } from './meta.js'
+import type { SsTableMeta } from './meta.js'
+import type { KeyPatch } from './blocks/key-patch.js'
+import type { SsTableProperties } from './properties.js'
+import { loadAheadBytes, readAheadBlocksMax } from './blocks/read-ahead.js'
+import type { ReadCounters } from './read-counters.js'
+import { checkSection, damaged, decompressSection } from './blocks/section.js'
+import { verifySsTable } from './verify.js'
+
+/** What a reader shares with other readers. */
+export interface SsTableReaderOptions {
+  readonly codecs: Codecs
+  readonly cache: BlockCache
+  readonly counters: ReadCounters
+  /** Identity that the file must have: `noDatabaseId` for one that `BulkWriter` wrote. */
+  readonly databaseId: Buffer
+  /** Size that the file must have, if known. */
+  readonly expectedBytes?: number
+  /** Changes the keys of the file while it is read. */
+  readonly keyPatch?: KeyPatch | undefined
+}
+
+/** Blocks of one large value are about so long or longer: the options' block size ends there. */
+const largeBlockBytesMin = 64 * 1024
+
+interface PendingLoad {
+  promise: Promise<void>
+  waiters: number
+}
+
+/** Reads one SSTable. Made by {@link openSync}. */
+export class SsTableReader implements BlockSource {
+  readonly path: string
+  readonly writtenAs: number
+  /** Size of the file. */
+  readonly fileBytes: number
+  readonly properties: SsTableProperties
+  readonly keyPatch: KeyPatch | undefined
+  readonly index: BlockIndex
+  /** Blocks in the cache by index; the cache clears entries. */
+  readonly blocks: (Block | undefined)[]
+  readonly ghosts: Uint32Array
+  readonly cache: BlockCache
+  readonly counters: ReadCounters
+  closed = false
+  /** Whether its blocks stay in the cache before those of other tables (HBase: IN_MEMORY). */
+  inMemory = false
+  private readonly file: File
+  private readonly codecs: Codecs
+  private readonly databaseId: Buffer
+  private readonly filter: Filter | undefined
+  private readonly meta: SsTableMeta
+  private readonly loads = new Map<number, PendingLoad>()
+  private readsUnderWay = 0
+  /** Where the last asynchronous load ended, and how many before it followed each other. */
+  private loadEnd = -1
+  private loadRun = 0
+
+  private constructor(
+    file: File,
+    writtenAs: number,
+    meta: SsTableMeta,
+    options: SsTableReaderOptions,
+  ) {
+    const { blockCount } = meta.index
+    this.path = file.path
+    this.writtenAs = writtenAs
+    this.fileBytes = meta.fileBytes
+    this.properties = meta.properties
+    this.keyPatch = options.keyPatch
+    this.index = meta.index
+    this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)
+    this.ghosts = new Uint32Array(blockCount)
+    this.cache = options.cache
+    this.counters = options.counters
+    this.file = file
+    this.codecs = options.codecs
+    this.databaseId = options.databaseId
+    this.filter = meta.filter
+    this.meta = meta
+  }
+
+  /**
+   * Opens a table and reads footer, properties, index and filter. The checksums are bound to the
+   * file number `writtenAs`. Throws `ERR_CORRUPTION` for
+   * damage or a size other than `expectedBytes`, `ERR_FORMAT_VERSION` for a file of a newer Cellar,
+   * `ERR_MISSING_PACKAGE` if its codec cannot be had, or what the file system throws.
+   */
+  static openSync(
+    fileSystem: FileSystem,
+    path: string,
+    writtenAs: number,
+    options: SsTableReaderOptions,
+  ): SsTableReader {
+    const file = fileSystem.openSync(path, 'read')
+    try {
+      const meta = readSsTableMeta(file, writtenAs, options)
+      return new SsTableReader(file, writtenAs, meta, options)
+    } catch (error) {
+      file.closeSync()
+      throw error
+    }
+  }
+
+  /**
+   * Bytes that index, filter and properties hold in memory while the reader is open; not part of
+   * the cache.
+   */
+  get pinnedBytes(): number {
+    return this.meta.bytes + this.index.arrayBytes + this.blocks.length * 8 + this.ghosts.byteLength
+  }
+
+  /** False only if no key with this hash was added to the filter; true if there is none. */
+  mayContain(hash: Hash64): boolean {
+    if (this.filter === undefined) return true
+    this.counters.filterChecks++
+    if (this.filter.mayContain(hash)) return true
+    this.counters.filterNegatives++
+    return false
+  }
+
+  /** A new cursor, not yet valid. */
+  cursor(): SsTableCursor {
+    return new SsTableCursor(this)
+  }
+
+  /**
+   * A new cursor for a job that passes over the table once: it may block, reads past the cache and
+   * uses memory of `pool` again, so its entries are good only until the pool is recycled.
+   */
+  streamCursor(pool: BlockMemoryPool): SsTableCursor {
+    const cursor = new SsTableCursor(this)
+    cursor.cacheBlocks = false
+    cursor.stream = new BlockStream(this, pool)
+    return cursor
+  }
+
+  /**
+   * Stored bytes of the blocks from the one that holds `start` up to, not including, the one that
+   * holds `end`: the data in [start, end), to a block. Without `start` from the first, without
+   * `end` to the last.
+   */
+  approximateBytes(start?: Uint8Array, end?: Uint8Array): number {
+    const { index } = this
+    const from = start === undefined ? 0 : index.find(start, start.length)
+    const to = end === undefined ? index.blockCount : index.find(end, end.length)
+    return Math.max(0, index.offsets[to] - index.offsets[from])
+  }
+
+  /**
+   * Reads the whole file again past the cache and checks every checksum, the order of keys and
+   * separators and all counts. Throws `ERR_CORRUPTION` at the first contradiction, `ERR_CLOSED` if
+   * the reader is closed between two steps. Yields after each block so that callers can slice the
+   * work.
+   */
+  *verify(): Generator<void, void> {
+    this.throwIfClosed()
+    yield* verifySsTable(this, this.file, this.codecs, this.databaseId)
+  }
+
+  /** Drops the table's cached blocks and closes the file. Calling it again does nothing. */
+  closeSync(): void {
+    if (this.closed) return
+    this.closed = true
+    for (const block of this.blocks) if (block !== undefined) this.cache.remove(block)
+    if (this.readsUnderWay === 0) this.file.closeSync()
+  }
+
+  /** Throws `ERR_CLOSED` if the reader is closed. */
+  throwIfClosed(): void {
+    if (this.closed) throw closedError(`SSTable ${this.path}`)
+  }
+
+  damagedBlock(index: number, expected: string, found: string): CellarError {
+    return damaged(this, this.index.offsets[index], expected, found)
+  }
+
+  /** Reads block `index` from the file, past the cache. */
+  readBlockSync(index: number): Block {
+    const blocks: Block[] = []
+    this.readBlocksSync(index, index + 1, blocks)
+    return blocks[0]
+  }
+
+  /**
+   * Reads blocks [from, to), which lie side by side, with one call and appends them to
+   * `target`.
+   */
+  readBlocksSync(from: number, to: number, target: Block[]): void {
+    this.throwIfClosed()
+    if (this.isInput(from, to)) {
+      const input = storedInput()
+      this.readStoredSync(from, to, input, storedInputStart)
+      this.decodeBlocks(input, storedInputStart, from, to, target)
+    } else {
+      const stored = this.cache.memory.take(this.index.offsets[to] - this.index.offsets[from])
+      this.readStoredSync(from, to, stored)
+      this.decodeBlocks(stored, 0, from, to, target)
+    }
+  }
+
+  /**
+   * Whether blocks [from, to) are decoded out of {@link storedInput}. A raw block alone keeps the
+   * memory it was read into instead. A long block holds one large value, which most often does not
+   * get smaller, and so is raw.
+   */
+  private isInput(from: number, to: number): boolean {
+    const length = this.index.offsets[to] - this.index.offsets[from]
+    const mayBeRaw = this.meta.codecId === CodecId.none || length > largeBlockBytesMin
+    return length <= storedInputBytesMax && !(mayBeRaw && to - from === 1)
+  }
+
+  readStoredSync(from: number, to: number, target: Buffer, targetStart = 0): void {
+    const start = this.index.offsets[from]
+    const length = this.index.offsets[to] - start
+    const found = this.file.readSync(target, targetStart, length, start)
+    if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
+  }
+
+  checkBlock(stored: Buffer, start: number, end: number, index: number): number {
+    return checkSection(stored, start, end, this, this.index.offsets[index])
+  }
+
+  decodeBlock(
+    stored: Buffer,
+    start: number,
+    end: number,
+    index: number,
+    target: Buffer,
+    length: number,
+  ): void {
+    const offset = this.index.offsets[index]
+    decompressSection(stored, start, end, target, length, this, offset, this.codecs)
+    this.countBlock(end - start)
+  }
+
+  /**
+   * Where a read ends that starts with block `from`, takes up to `bytesMax` bytes and
+   * meets no block that is in the cache. At least `from + 1`.
+   */
+  adjacentEnd(from: number, bytesMax: number): number {
+    const { offsets, blockCount } = this.index
+    const bytesLimit = offsets[from] + bytesMax
+    const blockLimit = Math.min(blockCount, from + readAheadBlocksMax)
+    let to = from + 1
+    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.blocks[to] === undefined) to++
+    return to
+  }
+
+  /**
+   * See {@link BlockLoader.loadBlock}. Concurrent loads of a block share one read. Rejects with
+   * `ERR_CLOSED` once closed.
+   */
+  async loadBlock(index: number): Promise<void> {
+    this.throwIfClosed()
+    assert(index >= 0 && index < this.blocks.length, 'reader: block index')
+    const block = this.blocks[index]
+    if (block !== undefined) {
+      this.cache.pin(block, 1)
+      return
+    }
+    const pending = this.loads.get(index)
+    if (pending !== undefined) {
+      pending.waiters++
+      return pending.promise
+    }
+    const load: PendingLoad = { promise: Promise.resolve(), waiters: 1 }
+    this.loads.set(index, load)
+    load.promise = this.load(index, load)
+    return load.promise
+  }
+
+  releaseBlock(index: number): void {
+    const block = this.blocks[index]
+    // A close took the block out, pins and all.
+    if (block === undefined && this.closed) return
+    assert(block !== undefined, 'reader: released a block that is not loaded')
+    // Read by those only who keep nothing in the cache.
+    if (block.pins === 1 && block.frequency < 0) this.cache.remove(block)
+    else this.cache.unpin(block)
+  }
+
+  private async load(index: number, load: PendingLoad): Promise<void> {
+    try {
+      this.counters.cacheMisses++
+      const to = this.adjacentEnd(index, this.nextLoadBytes(index))
+      this.loadEnd = to
+      const blocks: Block[] = []
+      await this.readBlocks(index, to, blocks)
+      for (const block of blocks) block.frequency = -1
+      this.cache.admitPinned(blocks[0], load.waiters)
+      // Those behind it are not pinned: one that is evicted before its use is loaded once more.
+      for (let i = 1; i < blocks.length; i++) this.cache.admit(blocks[i])
+    } finally {
+      this.loads.delete(index)
+    }
+  }
+
+  /** Grows while loads follow each other, so that a scan pays for fewer hops between threads. */
+  private nextLoadBytes(index: number): number {
+    this.loadRun = index === this.loadEnd ? this.loadRun + 1 : 0
+    // Blocks that were read ahead wait in the cache, so a small one must not be asked for much.
+    const share = this.cache.bytesMax / 16
+    return Math.min(share, loadAheadBytes(this.index, index, this.loadRun))
+  }
+
+  private async readBlocks(from: number, to: number, target: Block[]): Promise<void> {
+    const start = this.index.offsets[from]
+    const length = this.index.offsets[to] - start
+    const stored = this.cache.memory.take(length)
+    let found: number
+    this.readsUnderWay++
+    try {
+      found = await this.file.read(stored, 0, length, start)
+    } finally {
+      this.readsUnderWay--
+      if (this.closed && this.readsUnderWay === 0) this.file.closeSync()
+    }
+    this.throwIfClosed()
+    if (found < length) throw damaged(this, start, `${length} bytes`, `${found}`)
+    if (this.isInput(from, to)) {
+      const input = storedInput()
+      stored.copy(input, storedInputStart, 0, length)
+      this.cache.memory.give(stored)
+      this.decodeBlocks(input, storedInputStart, from, to, target)
+    } else {
+      this.decodeBlocks(stored, 0, from, to, target)
+    }
+  }
+
+  /**
+   * Decodes blocks [from, to), stored from `stored[storedStart]` on. One alone keeps that memory if
+   * it is raw and the memory is not {@link storedInput}; else the pool gets the memory.
+   */
+  private decodeBlocks(
+    stored: Buffer,
+    storedStart: number,
+    from: number,
+    to: number,
+    target: Block[],
+  ): void {
+    const { offsets } = this.index
+    const { memory } = this.cache
+    const base = offsets[from] - storedStart
+    const isOwn = stored !== storedInput()
+    let isKept = false
+    for (let index = from; index < to; index++) {
+      const start = offsets[index] - base
+      const end = offsets[index + 1] - base
+      const length = this.checkBlock(stored, start, end, index)
+      isKept = isOwn && to - from === 1 && stored[end - trailerBytes] === CodecId.none
+      const buffer = isKept ? stored : memory.take(length)
+      if (isKept) this.countBlock(end - start)
+      else this.decodeBlock(stored, start, end, index, buffer, length)
+      const block = new Block(this, index, buffer, length)
+      if (this.keyPatch !== undefined) patchKeys(block, this.keyPatch)
+      target.push(block)
+    }
+    if (isOwn && !isKept) memory.give(stored)
+  }
+
+  private countBlock(storedBytes: number): void {
+    this.counters.blocksRead++
+    this.counters.blockBytesRead += storedBytes
+  }
+}

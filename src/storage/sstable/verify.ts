@@ -1,0 +1,108 @@
+/** Checks an open table down to the last byte, for scrubs and for tests. */
+import { compareBytes } from '../../base/bytes.js'
+import type { Codecs } from '../codec/codec.js'
+import type { File } from '../fs/types.js'
+import { EntryPlace, entryOffset, readEntry } from './blocks/block.js'
+import type { Block } from './blocks/block.js'
+import { BlockMemoryPool } from './blocks/block-memory.js'
+import { BlockStream } from './blocks/block-stream.js'
+import { readSsTableMeta } from './meta.js'
+import type { BlockSource } from './blocks/block-source.js'
+import { damaged } from './blocks/section.js'
+
+/** What the blocks checked so far add up to. */
+class Totals {
+  entryCount = 0
+  keyBytes = 0
+  valueBytes = 0
+  lastBuffer: Buffer = Buffer.alloc(0)
+  lastStart = 0
+  lastEnd = 0
+}
+
+/**
+ * Reads `file` again past the cache: footer, sections and every block. Throws `ERR_CORRUPTION`
+ * unless all agree with each other and with the open reader. Yields after each block.
+ */
+export function* verifySsTable(
+  reader: BlockSource,
+  file: File,
+  codecs: Codecs,
+  databaseId: Buffer,
+): Generator<void, void> {
+  const { writtenAs, fileBytes: expectedBytes, keyPatch } = reader
+  const expected = { databaseId, expectedBytes, keyPatch }
+  const meta = readSsTableMeta(file, writtenAs, { codecs, ...expected })
+  const { index, properties } = meta
+  const totals = new Totals()
+  const pool = new BlockMemoryPool()
+  const stream = new BlockStream(reader, pool)
+  for (let i = 0; i < index.blockCount; i++) {
+    verifyBlock(reader, stream.read(i), totals)
+    // The totals refer to the last key of this block, no longer to the one before.
+    pool.recycle()
+    yield
+    reader.throwIfClosed()
+  }
+  const { lastBuffer, lastStart, lastEnd } = totals
+  if (
+    totals.entryCount !== properties.entryCount ||
+    totals.keyBytes !== properties.keyBytes ||
+    totals.valueBytes !== properties.valueBytes
+  ) {
+    const { entryCount, keyBytes, valueBytes } = totals
+    throw damaged(
+      reader,
+      0,
+      `${properties.entryCount} entries of ${properties.keyBytes} + ${properties.valueBytes} bytes`,
+      `${entryCount} of ${keyBytes} + ${valueBytes}`,
+    )
+  }
+  const { lastKey } = properties
+  if (compareBytes(lastBuffer, lastStart, lastEnd, lastKey, 0, lastKey.length) !== 0) {
+    throw damaged(reader, 0, 'the last key that the properties name', 'another')
+  }
+}
+
+function verifyBlock(reader: BlockSource, block: Block, totals: Totals): void {
+  const { index, properties } = reader
+  const { firstKey } = properties
+  const place = new EntryPlace()
+  const { buffer } = block
+  let at = 0
+  for (let slot = 0; slot < block.count; slot++) {
+    const offset = entryOffset(block, slot)
+    if (offset !== at) throw reader.damagedBlock(block.index, `slot ${slot} ${at}`, `${offset}`)
+    readEntry(block, at, place)
+    const { keyStart, keyEnd, valueEnd } = place
+    if (totals.entryCount === 0) {
+      if (compareBytes(firstKey, 0, firstKey.length, buffer, keyStart, keyEnd) !== 0) {
+        throw reader.damagedBlock(block.index, 'the first key that the properties name', 'another')
+      }
+    } else {
+      const { lastBuffer, lastStart, lastEnd } = totals
+      if (compareBytes(lastBuffer, lastStart, lastEnd, buffer, keyStart, keyEnd) >= 0) {
+        throw reader.damagedBlock(block.index, 'ascending keys', `slot ${slot} out of order`)
+      }
+    }
+    totals.entryCount++
+    totals.keyBytes += keyEnd - keyStart
+    totals.valueBytes += valueEnd - keyEnd
+    totals.lastBuffer = buffer
+    totals.lastStart = keyStart
+    totals.lastEnd = keyEnd
+    if (slot === 0 && block.index > 0) {
+      if (index.compareSeparator(block.index - 1, buffer, keyStart, keyEnd) >= 0) {
+        throw reader.damagedBlock(block.index, 'keys above the separator before', 'one below')
+      }
+    }
+    at = valueEnd
+  }
+  if (at !== block.entriesEnd) {
+    throw reader.damagedBlock(block.index, `entries of ${block.entriesEnd} bytes`, `${at}`)
+  }
+  const { lastStart, lastEnd } = totals
+  if (index.compareSeparator(block.index, buffer, lastStart, lastEnd) < 0) {
+    throw reader.damagedBlock(block.index, 'keys up to the separator', 'one above')
+  }
+}

@@ -1,0 +1,226 @@
+/**
+ * Writes one SSTable from entries in ascending key order.
+ *
+ * No object is made per entry. The writer owns no more memory than its {@link SectionWriter}, a
+ * block, the index and eight bytes per filter key.
+ *
+ * Failure behaviour: an error of the file (`ERR_IO`, `ERR_NO_SPACE`) is thrown as it is; the writer
+ * and its file must then be thrown away. Keys out of order are an `InvariantError`.
+ */
+import { assert } from '../../base/assert.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
+import { Hash64, hashRange } from '../../base/hash.js'
+import type { Codec } from '../codec/codec.js'
+import type { File } from '../fs/types.js'
+import { BlockBuilder } from './blocks/block.js'
+import { IndexBuilder } from './blocks/block-index.js'
+import { FilterBuilder } from './filter.js'
+import { encodeFooter } from './footer.js'
+import {
+  blockBytesMax,
+  blockBytesMin,
+  databaseIdBytes,
+  entryBytesMax,
+  payloadBytesMax,
+  sectionBytesMax,
+  trailerBytes,
+} from './format.js'
+import { encodeProperties } from './properties.js'
+import type { CellStatistics, SsTableProperties } from './properties.js'
+import { SectionWriter } from './blocks/section-writer.js'
+
+/** How a table is written. */
+export interface SsTableWriterOptions {
+  /** Number of the file, a safe integer >= 0; readers must be given the same. */
+  readonly fileNumber: number
+  /** Identity of the database that the file is for, 16 bytes. */
+  readonly databaseId: Buffer
+  /**
+   * Uncompressed size that data blocks aim at and do not exceed, but for an entry that is larger
+   * alone. 64 to 16 Mi.
+   */
+  readonly blockBytes: number
+  readonly codec: Codec
+  /** Bits of the Bloom filter per filter key, about 10; 0 writes no filter. */
+  readonly filterBitsPerKey: number
+}
+
+/** Writes one SSTable. Call `addFilterKey` and `add` as often as needed, then `finish` once. */
+export class SsTableWriter {
+  /** Entries added. */
+  entryCount = 0
+  /** How many bytes the key added last shares with the one before it; 0 for the first. */
+  sharedBytes = 0
+  private readonly sections: SectionWriter
+  private readonly databaseId: Buffer
+  private readonly blockBytes: number
+  private readonly codec: Codec
+  private readonly block = new BlockBuilder()
+  private readonly index = new IndexBuilder()
+  private readonly filter: FilterBuilder | undefined
+  private readonly hash = new Hash64()
+  private keyBytes = 0
+  private valueBytes = 0
+  private firstKey: Buffer = Buffer.alloc(0)
+  private lastKey: Buffer = Buffer.alloc(0)
+  /**
+   * Stored length of the last finished block, whose separator waits for the next key; 0 if none
+   * waits.
+   */
+  private waitingBytes = 0
+  /** Uncompressed bytes of the finished blocks. */
+  private writtenBytes = 0
+  /** Uncompressed bytes before the group that the entry added last belongs to. */
+  private groupStart = 0
+
+  /** REQUIRES an empty file open for writing. */
+  constructor(file: File, options: SsTableWriterOptions) {
+    const { fileNumber, databaseId, blockBytes, filterBitsPerKey } = options
+    assert(databaseId.length === databaseIdBytes, 'writer: databaseId')
+    assert(blockBytes >= blockBytesMin && blockBytes <= blockBytesMax, 'writer: blockBytes')
+    this.sections = new SectionWriter(file, fileNumber)
+    this.databaseId = databaseId
+    this.blockBytes = blockBytes
+    this.codec = options.codec
+    this.filter = filterBitsPerKey > 0 ? new FilterBuilder(filterBitsPerKey) : undefined
+  }
+
+  /** Bytes of the file so far; the open block counts with its uncompressed size. */
+  get bytesWritten(): number {
+    return this.sections.bytesWritten + this.block.entryBytes
+  }
+
+  /** Adds `source[start, end)` to the filter. Equal keys one after the other count once. */
+  addFilterKey(source: Buffer, start: number, end: number): void {
+    if (this.filter === undefined) return
+    hashRange(source, start, end, this.hash)
+    this.filter.add(this.hash)
+  }
+
+  /**
+   * Adds an entry; its bytes are copied. REQUIRES a key greater than the previous one (asserted).
+   * Throws `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
+   *
+   * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more after
+   * the entry: short entries are then copied faster. Entries that share
+   * `source[keyStart, groupEnd)` form a group (a row). A block that is half full ends before a
+   * group for which the rest of the block is too short, if the group is as long as the one before.
+   * A read of a group then needs one block. 0: no groups.
+   */
+  add(
+    source: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueStart: number,
+    valueEnd: number,
+    words?: DataView,
+    groupEnd = 0,
+  ): void {
+    const { block } = this
+    const keyLength = keyEnd - keyStart
+    const valueLength = valueEnd - valueStart
+    if (keyLength + valueLength > entryBytesMax) throw entryTooLarge(keyLength + valueLength)
+    if (block.count > 0) {
+      this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
+      assert(this.sharedBytes >= 0, 'writer: keys out of order')
+      const isFull = block.sizeAfter(keyLength, valueLength) > this.blockBytes
+      const beginsGroup = keyStart + this.sharedBytes < groupEnd
+      if (isFull || (beginsGroup && this.endsBefore())) this.finishBlock()
+      if (beginsGroup) this.beginGroup()
+    }
+    if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
+    block.add(source, keyStart, keyEnd, valueStart, valueEnd, words)
+    this.entryCount++
+    this.keyBytes += keyLength
+    this.valueBytes += valueLength
+  }
+
+  /**
+   * Writes the rest and makes the file durable (fdatasync). The caller closes it. An empty
+   * table is allowed. Call once.
+   */
+  finish(statistics: CellStatistics): SsTableProperties & { readonly fileBytes: number } {
+    if (this.block.count > 0) this.finishBlock()
+    if (this.waitingBytes > 0) this.index.addLast(this.waitingBytes, this.lastKey)
+    const properties = this.collectProperties(statistics)
+    const filterBytes = this.filter === undefined ? 0 : this.writeSection(this.filter.finish())
+    const footer = {
+      dataBytes: properties.dataBytes,
+      filterBytes,
+      indexBytes: this.writeSection(this.index.finish()),
+      propertiesBytes: this.writeSection(
+        encodeProperties({ ...properties, codecId: this.codec.id }),
+      ),
+    }
+    const { fileNumber, bytesWritten } = this.sections
+    const encoded = encodeFooter(footer, this.databaseId, fileNumber, bytesWritten)
+    return { ...properties, fileBytes: this.sections.finish(encoded) }
+  }
+
+  private collectProperties(statistics: CellStatistics): SsTableProperties {
+    return {
+      deleteCount: statistics.deleteCount,
+      familyDeleteCount: statistics.familyDeleteCount,
+      minTimestamp: statistics.minTimestamp,
+      maxTimestamp: statistics.maxTimestamp,
+      earliestPutTimestamp: statistics.earliestPutTimestamp,
+      minSequence: statistics.minSequence,
+      maxSequence: statistics.maxSequence,
+      filterKind: statistics.filterKind,
+      entryCount: this.entryCount,
+      keyBytes: this.keyBytes,
+      valueBytes: this.valueBytes,
+      dataBytes: this.sections.bytesWritten,
+      blockCount: this.index.blockCount,
+      codecName: this.codec.name,
+      firstKey: this.firstKey,
+      lastKey: this.lastKey,
+    }
+  }
+
+  /** Whether a group as long as the last one would be cut by the end of the open block. */
+  private endsBefore(): boolean {
+    const { payloadBytes } = this.block
+    const groupBytes = this.writtenBytes + payloadBytes - this.groupStart
+    return payloadBytes * 2 > this.blockBytes && payloadBytes + groupBytes > this.blockBytes
+  }
+
+  private beginGroup(): void {
+    this.groupStart = this.writtenBytes + this.block.payloadBytes
+  }
+
+  private startBlock(source: Buffer, keyStart: number, keyEnd: number): void {
+    if (this.waitingBytes > 0) {
+      this.index.add(this.waitingBytes, this.lastKey, source, keyStart, keyEnd)
+      this.waitingBytes = 0
+    } else {
+      this.firstKey = Buffer.from(source.subarray(keyStart, keyEnd))
+    }
+  }
+
+  private finishBlock(): void {
+    const { block } = this
+    this.lastKey = block.copyLastKey()
+    const length = block.finish()
+    this.writtenBytes += length
+    assert(length <= payloadBytesMax, 'writer: block too long')
+    this.waitingBytes = this.sections.addCompressed(block.buffer, 0, length, this.codec)
+    block.reset()
+  }
+
+  private writeSection(payload: Buffer): number {
+    const stored = payload.length + trailerBytes
+    if (stored > sectionBytesMax) throw sectionTooLarge(stored)
+    return this.sections.add(payload, 0, payload.length)
+  }
+}
+
+function entryTooLarge(bytes: number): CellarError {
+  const message = `an entry of ${bytes} bytes exceeds the limit of ${entryBytesMax}`
+  return new CellarError(ErrorCode.tooLarge, message)
+}
+
+function sectionTooLarge(bytes: number): CellarError {
+  const message = `a table section of ${bytes} bytes exceeds the limit of ${sectionBytesMax}`
+  return new CellarError(ErrorCode.tooLarge, message)
+}

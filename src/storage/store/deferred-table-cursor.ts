@@ -1,0 +1,156 @@
+/**
+ * A cursor over an SSTable, for reading named columns of one row, that seeks only when the merge
+ * comes to it (HBase: lazy seek). Until then it stands where the newest cell of the next column
+ * that is asked for could be at best: at the highest timestamp of the table.
+ *
+ * So a get of the newest version, found in a newer source, reads no block of the tables whose cells
+ * are all older. REQUIRES that the table has no marker of the family, which would lie before the
+ * columns. Cells of other columns are passed over.
+ */
+import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
+import {
+  keySuffixBytes,
+  terminatorBytes,
+  writeBehind,
+  writeKeySuffix,
+  writeTerminator,
+  writeTimestamp,
+} from '../cell/cell-key.js'
+import { CellType } from '../cell/cell-type.js'
+import { timestampHigh, timestampLow } from '../cell/timestamp.js'
+import type { DeferredCursor } from '../cursor/deferred-cursor.js'
+import type { SsTableCursor } from '../sstable/cursor.js'
+import type { SsTableReader } from '../sstable/reader.js'
+
+export class DeferredTableCursor implements DeferredCursor {
+  valid = false
+  deferred = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  private readonly cursor: SsTableCursor
+  private readonly newestHigh: number
+  private readonly newestLow: number
+  /** Sequence of the newest cell, if all cells are puts; else -1. */
+  private readonly newestPut: number
+  private columns: readonly Buffer[] = []
+  private rowLength = 0
+  /** The row with its terminator, borrowed. */
+  private row: Buffer = emptyBytes
+  /** The key to seek, while deferred; the key that is shown meanwhile is in `bound`. */
+  private key: Buffer = Buffer.allocUnsafe(256)
+  private keyLength = 0
+  private bound: Buffer = Buffer.allocUnsafe(256)
+
+  constructor(table: SsTableReader, cursor: SsTableCursor) {
+    const { maxTimestamp, deleteCount, maxSequence } = table.properties
+    this.cursor = cursor
+    this.newestHigh = timestampHigh(maxTimestamp)
+    this.newestLow = timestampLow(maxTimestamp)
+    this.newestPut = deleteCount === 0 ? maxSequence : -1
+  }
+
+  /**
+   * Prepares to read columns (escaped, ascending) of the row `row[0, rowLength)`; a terminator
+   * follows in `row`, which is borrowed while the cursor is used.
+   */
+  begin(row: Buffer, rowLength: number, columns: readonly Buffer[]): void {
+    this.row = row
+    this.rowLength = rowLength
+    this.columns = columns
+    this.valid = false
+    this.deferred = false
+  }
+
+  seek(key: Buffer, length: number): void {
+    const start = this.rowLength + terminatorBytes
+    this.deferred = false
+    if (length < start || !equalBytes(key, 0, this.rowLength, this.row, 0, this.rowLength)) {
+      this.seekNow(key, length)
+      return
+    }
+    if (!equalBytes(key, 0, start, this.row, 0, start)) {
+      // After the row.
+      this.valid = false
+      return
+    }
+    for (const column of this.columns) {
+      this.reserve(start + column.length + terminatorBytes + keySuffixBytes + length)
+      const target = this.key
+      copyBytes(this.row, 0, start, target, 0)
+      const end = start + column.copy(target, start)
+      const behind = writeBehind(target, end)
+      if (compareBytes(target, 0, behind, key, 0, length) <= 0) continue
+      this.defer(key, length, writeTerminator(target, end))
+      return
+    }
+    this.valid = false
+  }
+
+  settle(): void {
+    this.seekNow(this.key, this.keyLength)
+    this.deferred = false
+  }
+
+  seekBefore(key: Buffer, length: number): void {
+    this.cursor.seekBefore(key, length)
+    this.deferred = false
+    this.showEntry()
+  }
+
+  next(): void {
+    this.cursor.next()
+    this.showEntry()
+  }
+
+  /** Stands at the later of the asked key and the best place in the column `this.key[0, end)`. */
+  private defer(key: Buffer, length: number, end: number): void {
+    const { bound, newestHigh, newestLow, newestPut } = this
+    copyBytes(this.key, 0, end, bound, 0)
+    const boundLength =
+      newestPut < 0
+        ? writeTimestamp(bound, end, newestHigh, newestLow)
+        : writeKeySuffix(bound, end, newestHigh, newestLow, CellType.put, newestPut, 0)
+    this.keyLength = end
+    this.keyEnd = boundLength
+    if (compareBytes(this.key, 0, end, key, 0, length) < 0) {
+      // Somewhere inside of the column.
+      copyBytes(key, 0, length, this.key, 0)
+      this.keyLength = length
+      if (compareBytes(bound, 0, boundLength, key, 0, length) < 0) {
+        copyBytes(key, 0, length, bound, 0)
+        this.keyEnd = length
+      }
+    }
+    this.buffer = bound
+    this.keyStart = 0
+    this.valueStart = this.keyEnd
+    this.valueEnd = this.keyEnd
+    this.valid = true
+    this.deferred = true
+  }
+
+  private seekNow(key: Buffer, length: number): void {
+    this.cursor.seek(key, length)
+    this.showEntry()
+  }
+
+  private showEntry(): void {
+    const { cursor } = this
+    this.valid = cursor.valid
+    if (!cursor.valid) return
+    this.buffer = cursor.buffer
+    this.keyStart = cursor.keyStart
+    this.keyEnd = cursor.keyEnd
+    this.valueStart = cursor.valueStart
+    this.valueEnd = cursor.valueEnd
+  }
+
+  private reserve(bytes: number): void {
+    if (this.key.length >= bytes) return
+    this.key = Buffer.allocUnsafe(2 * bytes)
+    this.bound = Buffer.allocUnsafe(2 * bytes)
+  }
+}

@@ -1,0 +1,138 @@
+/**
+ * A cursor over the tables of one level below 0: they are sorted and share no key, so that one
+ * after the other is read and a seek finds its table by a binary search. See
+ * `src/storage/cursor/cursor.ts` for the contract.
+ *
+ * It has one table cursor at a time. Blocks of a table that was left are held for good, as cells of
+ * the current row may lie there.
+ */
+import { compareBytes, emptyBytes } from '../../base/bytes.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
+import type { SsTableCursor } from '../sstable/cursor.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import { findTable } from './row-probe.js'
+
+export class LevelCursor implements BackwardCursor {
+  valid = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+  private tables: readonly SsTableReader[] = []
+  private mayBlock = true
+  private cacheBlocks = true
+  /** The table that {@link child} reads. */
+  private index = -1
+  private child: SsTableCursor | undefined = undefined
+  /** A call of `next` or `previous` has left one table and not found a block of the other yet. */
+  private entering = false
+
+  /** Takes the tables of a level, or some of them, by key. Invalid until the next seek. */
+  setTables(tables: readonly SsTableReader[], mayBlock: boolean, cacheBlocks: boolean): void {
+    this.tables = tables
+    this.mayBlock = mayBlock
+    this.cacheBlocks = cacheBlocks
+    this.index = -1
+    this.child = undefined
+    this.entering = false
+    this.valid = false
+  }
+
+  seek(key: Uint8Array, length: number): void {
+    this.valid = false
+    this.entering = false
+    const index = findTable(this.tables, 0, this.tables.length, key, length)
+    if (index === this.tables.length) return
+    const child = this.childAt(index)
+    child.seek(key, length)
+    this.showEntryOf(child)
+  }
+
+  seekBefore(key: Uint8Array, length: number): void {
+    this.valid = false
+    this.entering = false
+    const { tables } = this
+    let low = 0
+    let high = tables.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const { firstKey } = tables[middle].properties
+      if (compareBytes(firstKey, 0, firstKey.length, key, 0, length) < 0) low = middle + 1
+      else high = middle
+    }
+    if (low === 0) return
+    const child = this.childAt(low - 1)
+    child.seekBefore(key, length)
+    this.showEntryOf(child)
+  }
+
+  next(): void {
+    let child = this.child!
+    if (!this.entering) {
+      child.next()
+      if (child.valid) {
+        this.showEntryOf(child)
+        return
+      }
+      if (this.index + 1 === this.tables.length) {
+        this.valid = false
+        return
+      }
+      this.entering = true
+      child = this.childAt(this.index + 1)
+    }
+    child.seek(emptyBytes, 0)
+    this.entering = false
+    this.showEntryOf(child)
+  }
+
+  previous(): void {
+    let child = this.child!
+    if (!this.entering) {
+      child.previous()
+      if (child.valid) {
+        this.showEntryOf(child)
+        return
+      }
+      if (this.index === 0) {
+        this.valid = false
+        return
+      }
+      this.entering = true
+      child = this.childAt(this.index - 1)
+    }
+    child.seekLast()
+    this.entering = false
+    this.showEntryOf(child)
+  }
+
+  /** See {@link SsTableCursor.endRead}. */
+  endRead(): void {
+    this.child?.endRead()
+    this.child = undefined
+    this.index = -1
+    this.valid = false
+    this.buffer = emptyBytes
+  }
+
+  private childAt(index: number): SsTableCursor {
+    if (index === this.index) return this.child!
+    const child = this.tables[index].cursor()
+    child.mayBlock = this.mayBlock
+    child.cacheBlocks = this.cacheBlocks
+    child.beginRead()
+    this.child = child
+    this.index = index
+    return child
+  }
+
+  private showEntryOf(child: SsTableCursor): void {
+    this.buffer = child.buffer
+    this.keyStart = child.keyStart
+    this.keyEnd = child.keyEnd
+    this.valueStart = child.valueStart
+    this.valueEnd = child.valueEnd
+    this.valid = child.valid
+  }
+}

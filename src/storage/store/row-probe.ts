@@ -1,0 +1,96 @@
+/**
+ * Which tables of a store can hold a row: by their range of keys and by their filters. Each answer
+ * errs on the side of reading.
+ *
+ * Ownership: the row is borrowed from one {@link RowProbe.setRow} to the next.
+ */
+import { compareBytes, emptyBytes } from '../../base/bytes.js'
+import { Hash64, hashRange } from '../../base/hash.js'
+import { terminatorBytes, writeTerminator } from '../cell/cell-key.js'
+import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../cell/row-filter.js'
+import type { SsTableReader } from '../sstable/reader.js'
+
+/** Position of the first of `tables[start, end)` whose last key is >= `key[0, length)`. */
+export function findTable(
+  tables: readonly SsTableReader[],
+  start: number,
+  end: number,
+  key: Uint8Array,
+  length: number,
+): number {
+  let low = start
+  let high = end
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    const { lastKey } = tables[middle].properties
+    if (compareBytes(lastKey, 0, lastKey.length, key, 0, length) < 0) low = middle + 1
+    else high = middle
+  }
+  return low
+}
+
+/** Asks tables about one row after the other; see the file header. */
+export class RowProbe {
+  private row: Buffer = emptyBytes
+  private rowLength = 0
+  private readonly rowHash = new Hash64()
+  /** Whether {@link rowHash} is that of the row. */
+  private hashed = false
+  private readonly keyHash = new Hash64()
+  private key: Buffer = Buffer.allocUnsafe(128)
+
+  /** Takes the row `row[0, rowLength)` (escaped), after which a terminator follows. */
+  setRow(row: Buffer, rowLength: number): void {
+    this.row = row
+    this.rowLength = rowLength
+    this.hashed = false
+  }
+
+  /** Whether the row lies between the first and the last key of a table. */
+  isInRange({ properties: { firstKey, lastKey } }: SsTableReader): boolean {
+    const { row } = this
+    const length = this.rowLength + terminatorBytes
+    // After the last key altogether, or before the first key and not the start of it.
+    if (compareBytes(lastKey, 0, lastKey.length, row, 0, length) < 0) return false
+    const firstEnd = Math.min(firstKey.length, length)
+    return compareBytes(firstKey, 0, firstEnd, row, 0, length) <= 0
+  }
+
+  /**
+   * Whether the table's filter, which may be of another kind than the family's present setting,
+   * lets the row pass, or some of its columns (escaped; undefined = all).
+   */
+  passesFilter(table: SsTableReader, columns: readonly Buffer[] | undefined): boolean {
+    const kind = table.properties.filterKind
+    if (kind === FilterKind.none) return true
+    const { row, rowLength } = this
+    if (!this.hashed) hashRange(row, 0, rowLength, this.rowHash)
+    this.hashed = true
+    if (kind === FilterKind.row) return table.mayContain(this.rowHash)
+    const prefixBytes = filterPrefixBytes(kind)
+    if (prefixBytes > 0) return this.passesPrefix(table, row, rowLength, prefixBytes)
+    if (kind !== FilterKind.rowColumn || columns === undefined) return true
+    // Markers of the family have the row as key: they concern every column.
+    if (table.properties.familyDeleteCount > 0 && table.mayContain(this.rowHash)) return true
+    for (let i = 0; i < columns.length; i++) {
+      hashRange(this.key, 0, this.columnKey(columns[i]), this.keyHash)
+      if (table.mayContain(this.keyHash)) return true
+    }
+    return false
+  }
+
+  /** The same for the prefix of any row, of `prefixBytes` bytes, which the table's filter is of. */
+  passesPrefix(table: SsTableReader, row: Buffer, length: number, prefixBytes: number): boolean {
+    hashRange(row, 0, escapedPrefixEnd(row, 0, length, prefixBytes), this.keyHash)
+    return table.mayContain(this.keyHash)
+  }
+
+  private columnKey(qualifier: Buffer): number {
+    const { row, rowLength } = this
+    const length = rowLength + terminatorBytes + qualifier.length
+    if (this.key.length < length) this.key = Buffer.allocUnsafe(2 * length)
+    row.copy(this.key, 0, 0, rowLength)
+    qualifier.copy(this.key, writeTerminator(this.key, rowLength))
+    return length
+  }
+}

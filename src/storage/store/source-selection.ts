@@ -1,0 +1,449 @@
+/**
+ * Which sources of a store a read looks at: the one selection, of single rows and of ranges. Each
+ * test errs on the side of reading.
+ *
+ * Left out are empty memtables, and tables whose key range or Bloom filter excludes the row, whose
+ * sequences are above the read point, or whose timestamps lie outside the time range or have
+ * expired.
+ *
+ * For a row the cursors are moved as well: a source that turns out not to hold the row takes no
+ * further part. A table whose cells are all older than what was found of the only column, of which
+ * the newest version is wanted, is left out; of several columns such tables are sought only when
+ * nothing newer was found (`DeferredTableCursor`). The table of a row that was found in the only
+ * one that can hold it is noted by the row's hash (`RowLocations`): the next read of the row goes
+ * to its first entry, past key ranges, filters, index and search.
+ */
+import { compareBytes, copyBytes, emptyBytes, equalBytes, prefixSuccessor } from '../../base/bytes.js'
+import type { Moment } from '../../base/clock.js'
+import { Hash64, hashRange } from '../../base/hash.js'
+import {
+  sequenceOf,
+  terminatorBytes,
+  timestampHighOf,
+  timestampLowOf,
+  unescape,
+  writeTerminator,
+} from '../cell/cell-key.js'
+import { escapedPrefixEnd, filterPrefixBytes } from '../cell/row-filter.js'
+import { allTime, compareTimestamps, joinTimestamp } from '../cell/timestamp.js'
+import type { Cursor } from '../cursor/cursor.js'
+import type { DeferredCursor } from '../cursor/deferred-cursor.js'
+import { asksForNewest, type StoreQuery } from '../scan/query.js'
+import { isVisiblePut } from '../scan/row-run.js'
+import type { RowBounds } from '../scan/row-scanner.js'
+import type { StoreRowRead } from '../scan/store-read.js'
+import { oldestUnexpired } from '../scan/user-matcher.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { FamilySettings } from './family-settings.js'
+import { findTable, RowProbe } from './row-probe.js'
+import type { ReadMode, SourceCursors } from './source-cursors.js'
+import type { Store } from './store.js'
+import type { StoreSources } from './store-sources.js'
+
+/** Chooses the cursors of reads; see the file header. One read at a time. */
+export class SourceSelection implements StoreRowRead {
+  query!: StoreQuery
+  settings: FamilySettings
+  isNewest = false
+  readPoint = 0
+  moment!: Moment
+  mayBlock = true
+  readonly chosen: Cursor[] = []
+  readonly deferring: (DeferredCursor | undefined)[] = []
+  deletes = 0
+  familyDeletes = 0
+  row: Buffer = emptyBytes
+  rowLength = 0
+  wantedLength = 0
+  isColumn = false
+  private readonly store: Store
+  private readonly cursors: SourceCursors
+  private readonly probe = new RowProbe()
+  /** Length of the row with its terminator, and with the first column that is named after it. */
+  private rowEnd = 0
+  private columnLength = 0
+  private columns: readonly Buffer[] | undefined = undefined
+  /** The timestamps of a table may exclude it. */
+  private hasTimes = false
+  /** Timestamp (in halves) and sequence of the newest put found of the only column; -1 = none. */
+  private foundHigh = -1
+  private foundLow = 0
+  private foundSequence = 0
+  /** Whether tables may be left out because of it. */
+  private mayLeaveOut = false
+  private mode!: ReadMode
+  /** Hash of the wanted row or column, with its terminator: the key of locations. */
+  private readonly hash = new Hash64()
+  private hashed = false
+  /** Positions of tables that can hold the row, and how many could without regard to times. */
+  private readonly candidates: number[] = []
+  private candidatesOfAnyTime = 0
+
+  constructor(store: Store, cursors: SourceCursors) {
+    this.store = store
+    this.cursors = cursors
+    this.settings = store.settings
+  }
+
+  /**
+   * Moves cursors to the row `row[0, rowLength)` (escaped), after which a terminator follows, or
+   * to the columns of it that are named. After the row memory is overwritten. May throw
+   * `BlockMissing`; then the whole call is made again.
+   */
+  chooseForRow(
+    row: Buffer,
+    rowLength: number,
+    query: StoreQuery,
+    readPoint: number,
+    moment: Moment,
+    mode: ReadMode,
+  ): void {
+    const sources = this.begin(query, readPoint, moment, mode)
+    const { columns } = this
+    this.row = row
+    this.rowLength = rowLength
+    this.rowEnd = rowLength + terminatorBytes
+    this.wantedLength = this.rowEnd
+    this.columnLength = 0
+    this.isColumn = false
+    if (columns !== undefined) this.addColumn(columns)
+    const hasTables = sources.tables.length > 0
+    this.mayLeaveOut = hasTables && this.isNewest && this.isColumn
+    this.seekMemtables(sources)
+    if (hasTables) {
+      // A marker may mask the version found, and then an older one is wanted.
+      if (this.deletes > 0) this.mayLeaveOut = false
+      this.hashed = false
+      if (!this.chooseLocated(sources)) this.chooseTables(sources)
+    }
+    // A marker of the family concerns every column.
+    if (this.familyDeletes > 0 && this.isColumn) {
+      this.isColumn = false
+      this.wantedLength = this.rowEnd
+    }
+  }
+
+  private begin(
+    query: StoreQuery,
+    readPoint: number,
+    moment: Moment,
+    mode: ReadMode,
+  ): StoreSources {
+    clear(this.chosen)
+    clear(this.deferring)
+    this.deletes = 0
+    this.familyDeletes = 0
+    const { settings } = this.store
+    if (query !== (this.query as StoreQuery | undefined) || settings !== this.settings) {
+      this.setQuery(query, settings)
+    }
+    this.foundHigh = -1
+    this.readPoint = readPoint
+    this.moment = moment
+    this.mode = mode
+    this.mayBlock = mode.mayBlock
+    return this.cursors.refresh(readPoint)
+  }
+
+  private setQuery(query: StoreQuery, settings: FamilySettings): void {
+    this.query = query
+    this.settings = settings
+    this.isNewest = asksForNewest(query, settings)
+    this.columns = query.raw ? undefined : query.columns
+    const expires = settings.ttlSeconds !== Infinity && settings.minVersions === 0
+    this.hasTimes = !query.raw && (expires || query.timeRange !== allTime)
+  }
+
+  /** Writes the first column after the row, if there is room; one alone is all that is wanted. */
+  private addColumn(columns: readonly Buffer[]): void {
+    const { row, rowEnd } = this
+    const qualifier = columns[0]
+    const end = rowEnd + qualifier.length
+    if (end + terminatorBytes > row.length) return
+    copyBytes(qualifier, 0, qualifier.length, row, rowEnd)
+    this.columnLength = writeTerminator(row, end)
+    if (columns.length > 1) return
+    this.isColumn = true
+    this.wantedLength = this.columnLength
+  }
+
+  private seekMemtables({ memtables }: StoreSources): void {
+    const { chosen, cursors, row, rowEnd, columnLength } = this
+    for (let i = 0; i < memtables.length; i++) {
+      const slot = memtables[i]
+      if (slot.isEmpty) continue
+      const cursor = cursors.memtable(i)
+      const { familyDeleteCount } = slot
+      cursor.seek(row, familyDeleteCount === 0 && columnLength > 0 ? columnLength : rowEnd)
+      if (!startsWith(cursor, row, familyDeleteCount === 0 ? this.wantedLength : rowEnd)) continue
+      cursor.rowBytes = rowEnd
+      chosen.push(cursor)
+      if (this.mayLeaveOut) this.noteFound(cursor)
+      this.deletes += slot.deleteCount
+      this.familyDeletes += familyDeleteCount
+    }
+  }
+
+  /** Chooses the table in which the row was found before; false if that is not known. */
+  private chooseLocated(sources: StoreSources): boolean {
+    const { tables } = sources
+    const { rows } = tables[0].cache
+    this.hashWanted()
+    if (!rows.find(this.hash, this.locationSet(sources))) return false
+    const { table, block, slot } = rows
+    if (table >= tables.length || block >= tables[table].index.blockCount) return false
+    if (!this.isInTime(tables[table])) return true
+    // Only beside a memtable the table may turn out not to be needed.
+    if (this.chosen.length > 0) {
+      if (this.isOutdated(table)) return true
+      if (this.mayDefer(tables[table], 1)) {
+        this.chooseDeferred(table)
+        return true
+      }
+    }
+    const cursor = this.cursors.table(table, this.mode, this.rowEnd)
+    // Else it is another row with the same hash that was found there.
+    if (!cursor.seekLocated(block, slot, this.row, this.wantedLength)) return false
+    this.choose(cursor, tables[table])
+    return true
+  }
+
+  private chooseTables(sources: StoreSources): void {
+    const { candidates } = this
+    this.findCandidates(sources)
+    for (let i = 0; i < candidates.length; i++) {
+      if (sources.tables[candidates[i]].properties.deleteCount > 0) this.mayLeaveOut = false
+    }
+    for (let i = 0; i < candidates.length; i++) {
+      const position = candidates[i]
+      const table = sources.tables[position]
+      if (this.isOutdated(position)) continue
+      if (this.mayDefer(table, candidates.length)) {
+        this.chooseDeferred(position)
+        continue
+      }
+      const cursor = this.cursors.table(position, this.mode, this.rowEnd)
+      const fromStart = table.properties.familyDeleteCount > 0 || this.columnLength === 0
+      cursor.seek(this.row, fromStart ? this.rowEnd : this.columnLength)
+      const length = fromStart ? this.rowEnd : this.wantedLength
+      if (!startsWith(cursor, this.row, length)) continue
+      if (this.mayLeaveOut && i + 1 < candidates.length) this.noteFound(cursor)
+      this.choose(cursor, table)
+      if (this.candidatesOfAnyTime > 1 || length !== this.wantedLength) continue
+      // The first entry of the row itself, or of the only column.
+      if (!cursor.cacheBlocks || (this.columnLength > 0 && length === this.rowEnd)) continue
+      this.hashWanted()
+      cursor.noteLocation(this.hash, this.locationSet(sources), position)
+    }
+  }
+
+  /** Notes the version of the only column that a cursor stands at. */
+  private noteFound(cursor: Cursor): void {
+    const { buffer, keyEnd, valueStart } = cursor
+    if (!startsWith(cursor, this.row, this.wantedLength)) return
+    if (!isVisiblePut(buffer, keyEnd, valueStart, this.readPoint)) return
+    const high = timestampHighOf(buffer, keyEnd)
+    const low = timestampLowOf(buffer, keyEnd)
+    const sequence = sequenceOf(buffer, keyEnd)
+    const order = compareTimestamps(high, low, this.foundHigh, this.foundLow)
+    if (order < 0 || (order === 0 && sequence < this.foundSequence)) return
+    this.foundHigh = high
+    this.foundLow = low
+    this.foundSequence = sequence
+  }
+
+  /** Whether a table can neither hold a newer version than the one found nor mask that. */
+  private isOutdated(position: number): boolean {
+    const { cursors, foundHigh, foundLow, foundSequence } = this
+    if (!this.mayLeaveOut || foundHigh < 0) return false
+    return cursors.isTableOlder(position, foundHigh, foundLow, foundSequence)
+  }
+
+  private choose(cursor: Cursor, { properties }: SsTableReader): void {
+    this.chosen.push(cursor)
+    this.deletes += properties.deleteCount
+    this.familyDeletes += properties.familyDeleteCount
+  }
+
+  /** Whether a table may be left unread until its cells are needed, beside this many others. */
+  private mayDefer({ properties }: SsTableReader, tables: number): boolean {
+    if (this.columns === undefined || this.mayLeaveOut) return false
+    if (properties.familyDeleteCount > 0) return false
+    return tables > 1 || this.chosen.length > 0
+  }
+
+  private chooseDeferred(position: number): void {
+    const { cursors, deferring, row, columns, rowEnd, rowLength } = this
+    cursors.table(position, this.mode, rowEnd)
+    const cursor = cursors.deferredTable(position)
+    cursor.begin(row, rowLength, columns!)
+    cursor.seek(row, this.columnLength > 0 ? this.columnLength : rowEnd)
+    // Filled up to the position, so that the array never becomes a dictionary.
+    while (deferring.length < this.chosen.length) deferring.push(undefined)
+    deferring.push(cursor)
+    this.choose(cursor, this.cursors.sources.tables[position])
+  }
+
+  private hashWanted(): void {
+    if (!this.hashed) hashRange(this.row, 0, this.wantedLength, this.hash)
+    this.hashed = true
+  }
+
+  /**
+   * The name of the tables for locations: another one for columns, so that one of a row never leads
+   * into the middle of it.
+   */
+  private locationSet({ tablesId }: StoreSources): number {
+    return this.isColumn ? ~tablesId : tablesId
+  }
+
+  private findCandidates({ tables, levelEnds }: StoreSources): void {
+    const { candidates, probe } = this
+    clear(candidates)
+    this.candidatesOfAnyTime = 0
+    probe.setRow(this.row, this.rowLength)
+    for (let i = 0; i < levelEnds[0]; i++) {
+      if (probe.isInRange(tables[i])) this.consider(tables[i], i)
+    }
+    for (let level = 1; level < levelEnds.length; level++) {
+      const end = levelEnds[level]
+      let i = findTable(tables, levelEnds[level - 1], end, this.row, this.rowEnd)
+      // One table, unless the row continues in the next.
+      for (; i < end && probe.isInRange(tables[i]); i++) this.consider(tables[i], i)
+    }
+  }
+
+  private consider(table: SsTableReader, position: number): void {
+    if (!this.probe.passesFilter(table, this.columns)) return
+    this.candidatesOfAnyTime++
+    if (this.isInTime(table)) this.candidates.push(position)
+  }
+
+  /** Chooses cursors, not moved yet, for a range of rows. */
+  chooseForRange(
+    query: StoreQuery,
+    bounds: RowBounds,
+    readPoint: number,
+    moment: Moment,
+    mode: ReadMode,
+  ): void {
+    const { memtables, tables, levelEnds } = this.begin(query, readPoint, moment, mode)
+    for (let i = 0; i < memtables.length; i++) {
+      const slot = memtables[i]
+      if (slot.isEmpty) continue
+      const cursor = this.cursors.memtable(i)
+      cursor.rowBytes = 0
+      this.chosen.push(cursor)
+      this.deletes += slot.deleteCount
+      this.familyDeletes += slot.familyDeleteCount
+    }
+    for (let i = 0; i < levelEnds[0]; i++) {
+      if (!this.isInRange(tables[i], bounds)) continue
+      this.choose(this.cursors.table(i, mode, 0), tables[i])
+    }
+    for (let level = 1; level < levelEnds.length; level++) {
+      this.chooseLevel(level, bounds, this.cursors.sources)
+    }
+  }
+
+  private chooseLevel(level: number, bounds: RowBounds, { tables, levelEnds }: StoreSources): void {
+    const some: SsTableReader[] = []
+    let last = 0
+    const first = bounds.reversed ? bounds.stop : bounds.start
+    const end = levelEnds[level]
+    let i = levelEnds[level - 1]
+    if (first !== undefined) i = findTable(tables, i, end, first, first.length)
+    for (; i < end; i++) {
+      if (!this.isInRange(tables[i], bounds)) continue
+      some.push(tables[i])
+      last = i
+      this.deletes += tables[i].properties.deleteCount
+      this.familyDeletes += tables[i].properties.familyDeleteCount
+    }
+    if (some.length === 1) this.chosen.push(this.cursors.table(last, this.mode, 0))
+    else if (some.length > 0) this.chosen.push(this.cursors.level(level - 1, some, this.mode))
+  }
+
+  private isInRange(table: SsTableReader, bounds: RowBounds): boolean {
+    if (!this.isInTime(table)) return false
+    const { firstKey, lastKey, filterKind } = table.properties
+    if (!overlaps(bounds, firstKey, lastKey)) return false
+    const prefixBytes = filterPrefixBytes(filterKind)
+    return prefixBytes === 0 || this.prefixAdmits(table, bounds, prefixBytes)
+  }
+
+  /** Whether a table may hold rows within bounds that share a prefix of the filter's length. */
+  private prefixAdmits(table: SsTableReader, bounds: RowBounds, prefixBytes: number): boolean {
+    const { first, last, lastInclusive } = ends(bounds)
+    if (first === undefined || last === undefined) return true
+    const end = escapedPrefixEnd(first, 0, first.length, prefixBytes)
+    // A row shorter than the prefix stands for itself only.
+    if (unescape(first, 0, end).length < prefixBytes) return true
+    const behind = prefixSuccessor(first.subarray(0, end))
+    const order = behind === undefined ? -1 : Buffer.compare(last, behind)
+    if (order > 0 || (order === 0 && lastInclusive)) return true
+    return this.probe.passesPrefix(table, first, first.length, prefixBytes)
+  }
+
+  private isInTime({ properties }: SsTableReader): boolean {
+    if (properties.minSequence > this.readPoint) return false
+    if (!this.hasTimes) return true
+    const { query } = this
+    const { settings } = this.store
+    if (settings.ttlSeconds !== Infinity && settings.minVersions === 0) {
+      const oldest = oldestUnexpired(settings, this.moment.milliseconds)
+      if (properties.maxTimestamp < BigInt(oldest)) return false
+    }
+    const range = query.timeRange
+    if (range === allTime) return true
+    if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false
+    // Cells after the range still count as versions, or mask cells in the range.
+    if (properties.deleteCount > 0 || settings.newVersionBehavior) return true
+    return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
+  }
+
+  /** Lets go of the cursors. */
+  release(): void {
+    this.row = emptyBytes
+    clear(this.chosen)
+    clear(this.deferring)
+  }
+}
+
+/** Empties a short array that is filled again at once, without giving its memory away. */
+function clear(array: unknown[]): void {
+  while (array.length > 0) array.pop()
+}
+
+/** Whether a cursor stands at a key that begins with `prefix[0, length)`. */
+function startsWith(cursor: Cursor, prefix: Buffer, length: number): boolean {
+  const { valid, buffer, keyStart, keyEnd } = cursor
+  const end = keyStart + length
+  return valid && end <= keyEnd && equalBytes(buffer, keyStart, end, prefix, 0, length)
+}
+
+/** The bounds in ascending order; undefined = open on that side. */
+function ends({ start, startInclusive, stop, stopInclusive, reversed }: RowBounds): {
+  first: Buffer | undefined
+  last: Buffer | undefined
+  lastInclusive: boolean
+} {
+  return reversed
+    ? { first: stop, last: start, lastInclusive: startInclusive }
+    : { first: start, last: stop, lastInclusive: stopInclusive }
+}
+
+/** False only if a table with these first and last keys has no row within the bounds. */
+function overlaps(bounds: RowBounds, firstKey: Buffer, lastKey: Buffer): boolean {
+  const { start, stop, reversed } = bounds
+  const first = reversed ? stop : start
+  if (first !== undefined && compareBytes(lastKey, 0, lastKey.length, first, 0, first.length) < 0) {
+    return false
+  }
+  const last = reversed ? start : stop
+  if (last === undefined) return true
+  const length = Math.min(firstKey.length, last.length)
+  const order = compareBytes(firstKey, 0, length, last, 0, last.length)
+  // With equal bytes the first row is `last` itself only if its terminator follows.
+  return order === 0 ? firstKey[length] === 0 && firstKey[length + 1] === 1 : order < 0
+}

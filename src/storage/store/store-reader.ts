@@ -1,0 +1,131 @@
+/**
+ * Points a store scanner at the sources that can hold what a read wants (`SourceSelection`).
+ *
+ * A reader is reusable: it keeps its cursors as long as the store's sources stay the same
+ * (`SourceCursors`), so that a hot get makes no cursor. It serves one read at a time.
+ */
+import { assert } from '../../base/assert.js'
+import type { Moment } from '../../base/clock.js'
+import { checksInvariants } from '../../base/invariants.js'
+import { CursorLease, uncheckedCursor, type CheckedCursor } from '../cursor/checked-cursor.js'
+import type { RowTarget } from '../scan/cell-collector.js'
+import type { StoreQuery } from '../scan/query.js'
+import type { RowBounds } from '../scan/row-scanner.js'
+import { StoreScanner } from '../scan/store-scanner.js'
+import type { SsTableReader } from '../sstable/reader.js'
+import type { MemtableSlot } from './memtable-slot.js'
+import { SourceCursors, type ReadMode } from './source-cursors.js'
+import { SourceSelection } from './source-selection.js'
+import type { Store } from './store.js'
+
+export type { ReadMode } from './source-cursors.js'
+
+export class StoreReader {
+  readonly scanner: StoreScanner
+  private readonly cursors: SourceCursors
+  private readonly selection: SourceSelection
+  /** Stands around the chosen cursors while invariants are checked. */
+  private lease: CursorLease | undefined = undefined
+
+  constructor(store: Store, familyIndex: number) {
+    this.scanner = new StoreScanner(familyIndex, store.family, store.values)
+    this.cursors = new SourceCursors(store)
+    this.selection = new SourceSelection(store, this.cursors)
+  }
+
+  /**
+   * Opens the scanner at the row `row[0, rowLength)` (escaped), after which a terminator follows,
+   * for a `RowScanner`. The row is borrowed while it is read, and after it memory is overwritten.
+   * May throw `BlockMissing`, and is then called again.
+   */
+  openRow(
+    row: Buffer,
+    rowLength: number,
+    query: StoreQuery,
+    readPoint: number,
+    moment: Moment,
+    mode: ReadMode,
+  ): void {
+    const { selection } = this
+    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode)
+    if (checksInvariants) this.checkCursors()
+    this.scanner.openRow(selection)
+  }
+
+  /**
+   * Reads the row given as to {@link openRow}; false if the collector is full. May throw
+   * `BlockMissing`; then the read of the row begins anew.
+   */
+  readRow(
+    row: Buffer,
+    rowLength: number,
+    query: StoreQuery,
+    readPoint: number,
+    moment: Moment,
+    mode: ReadMode,
+    collector: RowTarget,
+  ): boolean {
+    const { selection } = this
+    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode)
+    if (selection.chosen.length === 0) return true
+    if (checksInvariants) this.checkCursors()
+    return this.scanner.readFromStart(selection, collector)
+  }
+
+  /** Opens the scanner for a range of rows; the caller moves it. */
+  openRange(
+    query: StoreQuery,
+    bounds: RowBounds,
+    readPoint: number,
+    moment: Moment,
+    mode: ReadMode,
+  ): void {
+    const { selection } = this
+    selection.chooseForRange(query, bounds, readPoint, moment, mode)
+    if (checksInvariants) this.checkCursors()
+    this.scanner.open(selection)
+  }
+
+  /**
+   * The memtable of an opened range was flushed: the scanner continues in `tables`, which hold all
+   * that it sees of it, and nothing refers to the memtable's memory any more.
+   */
+  leaveMemtable(slot: MemtableSlot, tables: readonly SsTableReader[], mode: ReadMode): void {
+    const left = this.cursors.leaveMemtable(slot)
+    if (left === undefined) return
+    const { chosen } = this.selection
+    const place = chosen.findIndex((cursor) => uncheckedCursor(cursor) === left)
+    assert(place >= 0, 'a scan reads the memtables that it uses')
+    const cursors = tables.map((table) => this.cursors.newTable(table, mode))
+    const [given] = chosen.splice(place, 1, ...cursors)
+    this.lease?.checkAll(chosen)
+    this.scanner.replaceCursors(chosen)
+    this.lease?.close(given)
+  }
+
+  private checkCursors(): void {
+    const { chosen, deferring } = this.selection
+    assert(this.lease === undefined, 'a reader serves one read at a time')
+    this.lease = new CursorLease()
+    this.lease.checkAll(chosen)
+    for (let i = 0; i < deferring.length; i++) {
+      if (deferring[i] !== undefined) deferring[i] = chosen[i] as CheckedCursor
+    }
+  }
+
+  /** As {@link release}, after {@link openRange}. */
+  releaseRange(): void {
+    this.release()
+    this.cursors.releaseRange()
+  }
+
+  /** Drops references to memtables and tables if the store has moved on. */
+  release(): void {
+    this.lease?.closeAll()
+    this.lease = undefined
+    const hasMoved = this.cursors.release()
+    if (!hasMoved) return
+    this.selection.release()
+    this.scanner.release()
+  }
+}

@@ -1,0 +1,543 @@
+/**
+ * The write-ahead log of a database: a chain of segment files with group commit.
+ *
+ * Mutations are opaque bytes. {@link Log.append} copies them into the pending frame. A commit
+ * writes the pending frame to the operating system and, for `FSYNC_WAL`, makes it durable. All
+ * commits of one turn share one write. All commits that arrive while a sync runs share the next
+ * sync.
+ *
+ * Invariants:
+ * - Mutations stand in the file in the order of `append`. A mutation never spans frames.
+ * - `FSYNC_WAL` is acknowledged only when the current segment and every older one are durable. So a
+ *   power cut leaves a prefix of the history that holds all acknowledged mutations.
+ *
+ * The first failed write, sync or creation of a segment poisons the log for good. Calls that wait
+ * for the failed operation are rejected with its error, later calls with `ERR_POISONED`. Nothing is
+ * retried: after a failed sync the content of the file is unknown.
+ */
+
+import { assert } from '../../base/assert.js'
+import { copyBytes } from '../../base/bytes.js'
+import { deferred, type Deferred } from '../../base/deferred.js'
+import { CellarError, closedError, ErrorCode } from '../../base/errors.js'
+import type { RecordWriter } from '../record/record-writer.js'
+import { fileHeaderBytes, framePayloadBytesMax, type DurableFile } from '../record/format.js'
+import type { Durability, LogOptions } from './log-options.js'
+import { createSegment, olderSegment, type LogSegment, type OlderSegment } from './log-segment.js'
+import { RetainedSegments, type LogHold } from './retained-segments.js'
+
+export type { Durability, LogOptions } from './log-options.js'
+
+/** Payload bytes from which a frame is finished and another begun. */
+const frameBytesMax = 1024 * 1024
+/** A shorter segment is continued rather than rolled. */
+const rollBytesMin = 1024 * 1024
+
+const segmentBytesMaxDefault = 64 * 1024 * 1024
+
+/**
+ * Longest mutation in bytes (inclusive). The rest of the frame has room for the others of its
+ * group.
+ */
+export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
+
+const done = Promise.resolve()
+
+/** The open log of a database. */
+export class Log {
+  private readonly options: LogOptions
+  private readonly segmentBytesMax: number
+  private writer: RecordWriter
+  /** Whether the name of the current segment is durable. */
+  private nameIsDurable = true
+  private older: OlderSegment[]
+  private readonly retained: RetainedSegments
+  private nextWriteGroup: Deferred<void> | undefined
+  private pendingSequence: number
+  private firstFailure: CellarError | undefined
+  private closing: Promise<void> | undefined
+  /** The commits that wait for the write of the next microtask. */
+  private writeGroup: Deferred<void> | undefined
+  /** The commits that wait for the next sync. */
+  private syncGroup: Deferred<void> | undefined
+  private microtaskScheduled: boolean
+  private immediateScheduled: boolean
+  private syncLoopRunning: boolean
+  private readonly onMicrotask: () => void
+  private readonly onImmediate: () => void
+
+  private constructor(options: LogOptions, writer: RecordWriter) {
+    this.options = options
+    this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
+    this.writer = writer
+    this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
+    this.retained = new RetainedSegments(options)
+    this.nextWriteGroup = undefined
+    this.pendingSequence = writer.lastSequence
+    this.firstFailure = undefined
+    this.closing = undefined
+    this.writeGroup = undefined
+    this.syncGroup = undefined
+    this.microtaskScheduled = false
+    this.immediateScheduled = false
+    this.syncLoopRunning = false
+    this.onMicrotask = () => {
+      this.microtaskScheduled = false
+      this.flushGroups()
+    }
+    this.onImmediate = () => {
+      this.immediateScheduled = false
+      this.flushGroups()
+    }
+  }
+
+  /**
+   * Creates the first new segment and makes its name durable. REQUIRES that recovery has run: a
+   * segment is never continued after its close.
+   */
+  static createSync(options: LogOptions): Log {
+    const writer = createSegment(options, options.predecessor, true)
+    try {
+      options.fileSystem.syncDirectorySync(options.directory)
+    } catch (error) {
+      writer.closeSync()
+      throw error
+    }
+    options.onSegmentBegun?.(writer.header.fileNumber)
+    return new Log(options, writer)
+  }
+
+  /** All segments, the oldest first, the current one last. */
+  get segments(): readonly LogSegment[] {
+    const { header, length, lastSequence } = this.writer
+    return [...this.older, { fileNumber: header.fileNumber, length, lastSequence }]
+  }
+
+  /**
+   * All segments that a reader may read, obsolete ones included, the oldest first. Their lengths
+   * end with the bytes written to the system or, for `FSYNC_WAL`, with the durable bytes. The last
+   * one may grow.
+   */
+  readable(durability: 'SYNC_WAL' | 'FSYNC_WAL'): readonly LogSegment[] {
+    const durable = durability === 'FSYNC_WAL'
+    const found = [...this.retained.segments]
+    for (const segment of this.older) {
+      const { fileNumber, length, lastSequence, writer } = segment
+      if (durable && writer !== undefined && writer.syncedLength < length) {
+        found.push({ fileNumber, length: writer.syncedLength, lastSequence: Infinity })
+        return found
+      }
+      found.push({ fileNumber, length, lastSequence })
+    }
+    const { writer } = this
+    const durableLength = this.nameIsDurable ? writer.syncedLength : 0
+    const length = durable ? durableLength : writer.length
+    found.push({ fileNumber: writer.header.fileNumber, length, lastSequence: Infinity })
+    return found
+  }
+
+  /** Resolves after the next write, or when the log fails or is closed. */
+  nextWrite(): Promise<void> {
+    this.nextWriteGroup ??= deferred<void>()
+    return this.nextWriteGroup.promise
+  }
+
+  /** Keeps the segments from `fileNumber` on from being removed until {@link release}. */
+  hold(fileNumber: number): LogHold {
+    return this.retained.hold(fileNumber)
+  }
+
+  /** Ends a hold. Segments that nothing else keeps are removed. */
+  release(hold: LogHold): void {
+    this.retained.release(hold)
+    this.trimRetained()
+  }
+
+  /** Bytes of all segments that are needed, and of the pending frames. */
+  get bytesTotal(): number {
+    let total = this.writer.length + this.writer.position
+    for (const segment of this.older) total += segment.length
+    return total
+  }
+
+  /** The first failure. Once it is set, the log refuses appends and commits. */
+  get failure(): CellarError | undefined {
+    return this.firstFailure
+  }
+
+  /**
+   * Copies one or several mutations into the pending frame. Nothing is promised until a commit.
+   *
+   * @param source - holds the mutations in `[start, end)`, each after its length as a varint;
+   * copied.
+   * @param sequence - the last sequence of the last mutation; must not fall.
+   * @throws CellarError `ERR_TOO_LARGE` (nothing is appended), `ERR_POISONED`, `ERR_CLOSED`. Above
+   * 1 MiB the pending frame is written first, and an error of that write is thrown.
+   */
+  append(source: Buffer, start: number, end: number, sequence: number): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    const length = end - start
+    if (length >= framePayloadBytesMax) {
+      throw new CellarError(ErrorCode.tooLarge, `mutations of ${length} bytes are too large`)
+    }
+    assert(sequence >= this.pendingSequence, 'sequences of mutations must not fall')
+    const framePayload = this.writer.framePayloadBytes
+    if (framePayload > 0 && framePayload + length > frameBytesMax) this.writePending()
+    const writer = this.writer
+    if (writer.framePayloadBytes < 0) writer.beginFrame(length)
+    else writer.reserve(length)
+    copyBytes(source, start, end, writer.buffer, writer.position)
+    writer.position += length
+    this.pendingSequence = sequence
+  }
+
+  /**
+   * Commits all earlier appends synchronously. `ASYNC_WAL` only schedules the write for the end of
+   * the turn. `SYNC_WAL` and `FSYNC_WAL` are done on return.
+   *
+   * @throws CellarError the error of the write or sync, later `ERR_POISONED`; `ERR_CLOSED`.
+   */
+  commitSync(durability: Durability): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    if (durability === 'SKIP_WAL') return
+    if (durability === 'ASYNC_WAL') {
+      this.scheduleImmediate()
+      return
+    }
+    this.writePending()
+    if (durability === 'FSYNC_WAL') this.syncAll()
+  }
+
+  /**
+   * Commits all earlier appends. The promise resolves when they have the durability; at once for
+   * `SKIP_WAL` and `ASYNC_WAL`. Commits of one group get the same promise. Errors as {@link
+   * commitSync}: those of the group's write and sync reject the promise, the others are thrown.
+   */
+  commit(durability: Durability): Promise<void> {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    switch (durability) {
+      case 'SKIP_WAL':
+        return done
+      case 'ASYNC_WAL':
+        this.scheduleImmediate()
+        return done
+      case 'SYNC_WAL':
+        if (this.writer.position === 0) return done
+        this.writeGroup ??= deferred<void>()
+        this.scheduleMicrotask()
+        return this.writeGroup.promise
+      case 'FSYNC_WAL':
+        if (this.isDurable()) return done
+        this.syncGroup ??= deferred<void>()
+        this.scheduleMicrotask()
+        return this.syncGroup.promise
+    }
+  }
+
+  /**
+   * Writes the pending frames and begins a new segment. The old segment and the name of the new one
+   * become durable in the background. Until then no `FSYNC_WAL` is acknowledged. Does nothing if
+   * the current segment has no frames.
+   */
+  roll(): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
+    this.writePending(false)
+    this.startSegment()
+  }
+
+  /**
+   * Notes the durable part of the manifest, so that recovery can detect a manifest that lost its
+   * end. The note is not synced; it helps only if it survives. Does nothing once the log has failed
+   * or is closing.
+   */
+  noteManifest(manifest: DurableFile): void {
+    if (this.firstFailure !== undefined || this.closing !== undefined) return
+    this.writePending(false)
+    this.attempt(() => {
+      this.writer.appendNote(manifest)
+      this.writer.writeSync()
+    })
+  }
+
+  /** As {@link roll}, if the current segment is long enough to be worth a file of its own. */
+  rollIfLong(): void {
+    const { length, position } = this.writer
+    if (length + position > Math.min(rollBytesMin, this.segmentBytesMax / 2)) this.roll()
+  }
+
+  /**
+   * Number of the oldest segment that {@link removeObsolete} with the same sequence keeps. The
+   * caller records this number durably, as the floor for recovery, before it removes segments.
+   */
+  floorFor(sequenceFlushed: number): number {
+    const kept = this.older.find((segment) => segment.lastSequence > sequenceFlushed)
+    return kept?.fileNumber ?? this.writer.header.fileNumber
+  }
+
+  /**
+   * Gives up all segments up to the first one whose last sequence is above `sequenceFlushed`, but
+   * never the current one. REQUIRES that their mutations are durable in SSTables. `floorDurable` is
+   * the floor on disk: segments from there on stay, because recovery would miss them. A file that
+   * cannot be removed is reported to `onError`; recovery removes it.
+   */
+  removeObsolete(sequenceFlushed: number, floorDurable = Infinity): void {
+    const floor = Math.min(this.floorFor(sequenceFlushed), floorDurable)
+    while (this.older.length > 0 && this.older[0].fileNumber < floor) {
+      const segment = this.older.shift()!
+      if (segment.writer !== undefined) this.closeWriter(segment.writer)
+      this.retained.add(segment)
+    }
+    this.trimRetained()
+    this.retireDurable()
+  }
+
+  /** Removes the oldest obsolete segments that no hold keeps and that exceed `retainedBytesMax`. */
+  trimRetained(): void {
+    if (this.closing === undefined) this.retained.trim()
+  }
+
+  private wakeReaders(): void {
+    const group = this.nextWriteGroup
+    this.nextWriteGroup = undefined
+    group?.resolve()
+  }
+
+  /**
+   * Writes and syncs everything, marks the clean end in the file, and closes the log. Rejects if
+   * that fails. Resolves if the log had failed before. Calling it again returns the same promise.
+   */
+  close(): Promise<void> {
+    this.closing ??= this.closeOnce()
+    return this.closing
+  }
+
+  private async closeOnce(): Promise<void> {
+    if (this.firstFailure === undefined) {
+      // The groups of this turn are written first, so that their promises settle as usual.
+      this.syncGroup ??= deferred<void>()
+      const synced = this.syncGroup.promise
+      this.flushGroups()
+      await synced.finally(() => this.closeOnFailure())
+      this.attempt(() => {
+        this.writer.appendMark()
+        this.writer.writeSync()
+        this.writer.cutRoom()
+        this.writer.syncSync()
+      })
+    }
+    this.closeFiles()
+  }
+
+  private closeOnFailure(): void {
+    if (this.firstFailure !== undefined) this.closeFiles()
+  }
+
+  /** Closes every file. All that must be durable is durable by now, so a failure loses nothing. */
+  private closeFiles(): void {
+    this.wakeReaders()
+    for (const segment of this.older) {
+      if (segment.writer !== undefined) this.closeWriter(segment.writer)
+    }
+    this.closeWriter(this.writer)
+  }
+
+  private closeWriter(writer: RecordWriter): void {
+    try {
+      writer.closeSync()
+    } catch (error) {
+      this.options.onError?.(error)
+    }
+  }
+
+  private flushGroups(): void {
+    if (this.firstFailure !== undefined) return
+    try {
+      this.writePending()
+    } catch {
+      return // The groups have been rejected.
+    }
+    const group = this.writeGroup
+    this.writeGroup = undefined
+    group?.resolve()
+    if (this.syncGroup !== undefined) this.startSyncLoop()
+  }
+
+  private writePending(mayRoll = true): void {
+    const writer = this.writer
+    if (writer.framePayloadBytes < 0 && writer.position === 0) return
+    this.attempt(() => {
+      if (writer.framePayloadBytes >= 0) writer.endFrame(this.pendingSequence)
+      writer.writeSync()
+    })
+    if (this.nextWriteGroup !== undefined) this.wakeReaders()
+    if (mayRoll && writer.length >= this.segmentBytesMax) this.startSegment()
+  }
+
+  private startSegment(): void {
+    const old = this.writer
+    if (old.length === fileHeaderBytes) return
+    const predecessor = {
+      fileNumber: old.header.fileNumber,
+      length: old.length,
+      lastSequence: old.lastSequence,
+    }
+    const oldSynced = old.predecessorsSynced && old.syncedLength === old.length
+    this.writer = this.attempt(() => {
+      // Make the name of the current segment durable first: no segment may exist without its
+      // predecessor.
+      this.syncNameSync()
+      return createSegment(this.options, predecessor, oldSynced)
+    })
+    this.nameIsDurable = false
+    old.stopGrowing()
+    this.older.push(olderSegment(predecessor, old))
+    this.retireDurable()
+    this.startSyncLoop()
+  }
+
+  private isDurable(): boolean {
+    const { writer } = this
+    return (
+      writer.position === 0 &&
+      this.nameIsDurable &&
+      writer.predecessorsSynced &&
+      writer.syncedLength === writer.length
+    )
+  }
+
+  private syncNameSync(): void {
+    if (this.nameIsDurable) return
+    this.options.fileSystem.syncDirectorySync(this.options.directory)
+    this.nameHasBecomeDurable()
+  }
+
+  private async syncName(): Promise<void> {
+    const { writer } = this
+    await this.options.fileSystem.syncDirectory(this.options.directory)
+    // Another segment may have begun meanwhile.
+    if (writer === this.writer && !this.nameIsDurable) this.nameHasBecomeDurable()
+  }
+
+  private nameHasBecomeDurable(): void {
+    this.nameIsDurable = true
+    this.options.onSegmentBegun?.(this.writer.header.fileNumber)
+  }
+
+  /** Makes every segment durable, the oldest first, blocking. */
+  private syncAll(): void {
+    const startedAt = this.options.onSyncing?.() ?? 0
+    this.attempt(() => {
+      for (const segment of this.older) segment.writer?.syncSync()
+      this.retireDurable()
+      this.syncNameSync()
+      this.writer.syncSync()
+    })
+    this.options.onSynced?.(startedAt)
+  }
+
+  /** Closes the files of older segments that have become durable, the oldest first. */
+  private retireDurable(): void {
+    let durable = true
+    for (let i = 0; i < this.older.length; i++) {
+      const { writer } = this.older[i]
+      if (writer === undefined) continue
+      durable &&= writer.syncedLength === writer.length
+      if (!durable) break
+      this.closeWriter(writer)
+      this.older[i] = olderSegment(this.older[i], undefined)
+    }
+    this.writer.predecessorsSynced = durable
+  }
+
+  private startSyncLoop(): void {
+    if (!this.syncLoopRunning) void this.runSyncLoop()
+  }
+
+  /**
+   * Syncs while a group waits, an older segment is not durable, or the name of the current segment
+   * is not durable. Never rejects.
+   */
+  private async runSyncLoop(): Promise<void> {
+    this.syncLoopRunning = true
+    while (this.firstFailure === undefined) {
+      const group = this.syncGroup
+      if (group === undefined && this.nameIsDurable && this.writer.predecessorsSynced) break
+      this.syncGroup = undefined
+      try {
+        if (group !== undefined) this.writePending()
+        await this.syncOnce(group !== undefined)
+        if (this.firstFailure === undefined) group?.resolve()
+        else group?.reject(this.firstFailure)
+      } catch (error) {
+        const failure = this.poison(error)
+        group?.reject(failure)
+      }
+    }
+    // In the same turn as the last look at `syncGroup`: else a new group could wait for ever.
+    this.syncLoopRunning = false
+  }
+
+  private async syncOnce(withCurrent: boolean): Promise<void> {
+    const startedAt = this.options.onSyncing?.() ?? 0
+    const writers = []
+    for (const segment of this.older) {
+      if (segment.writer !== undefined) writers.push(segment.writer)
+    }
+    if (withCurrent) writers.push(this.writer)
+    const syncs = writers.map((writer) => writer.sync())
+    if (!this.nameIsDurable) syncs.push(this.syncName())
+    const results = await Promise.allSettled(syncs)
+    for (const result of results) {
+      if (result.status === 'rejected') throw result.reason
+    }
+    this.options.onSynced?.(startedAt)
+    this.retireDurable()
+  }
+
+  private scheduleMicrotask(): void {
+    if (this.microtaskScheduled) return
+    this.microtaskScheduled = true
+    queueMicrotask(this.onMicrotask)
+  }
+
+  private scheduleImmediate(): void {
+    if (this.immediateScheduled) return
+    this.immediateScheduled = true
+    setImmediate(this.onImmediate)
+  }
+
+  /** Runs a file operation. Its failure poisons the log. */
+  private attempt<T>(operation: () => T): T {
+    try {
+      return operation()
+    } catch (error) {
+      throw this.poison(error)
+    }
+  }
+
+  /** Records the first failure, rejects all waiting commits, and returns the failure. */
+  private poison(error: unknown): CellarError {
+    if (this.firstFailure !== undefined) return this.firstFailure
+    const failure =
+      error instanceof CellarError
+        ? error
+        : new CellarError(ErrorCode.io, 'the log failed', { cause: error })
+    this.firstFailure = failure
+    this.wakeReaders()
+    this.writeGroup?.reject(failure)
+    this.syncGroup?.reject(failure)
+    this.writeGroup = undefined
+    this.syncGroup = undefined
+    this.options.onFailure?.(failure)
+    return failure
+  }
+
+  private refuse(): never {
+    if (this.firstFailure !== undefined) {
+      throw new CellarError(ErrorCode.poisoned, 'the log failed earlier; reopen the database', {
+        cause: this.firstFailure,
+      })
+    }
+    throw closedError('the log')
+  }
+}

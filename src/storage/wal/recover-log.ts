@@ -1,0 +1,312 @@
+/**
+ * Reads the log after a stop or a crash, and prepares the directory for a new segment.
+ *
+ * 1. {@link inspectLog} scans every segment and verifies frames and their structure. It changes
+ * nothing. It follows the chain of headers to the end of the accepted prefix, and judges whether
+ * damage there can be a torn tail (`log-chain.ts`). All other damage is `ERR_CORRUPTION`.
+ * 2. {@link replayLog} replays the accepted prefix, so the history never has a hole. Then it
+ * removes the bytes after the prefix and the obsolete segments, and syncs the kept ones. Data that
+ * users read from now on cannot disappear any more.
+ *
+ * A crash within step 2 leaves a log that recovers to the same prefix: later segments are removed
+ * from the newest on, and each removal is durable before the next.
+ *
+ * Memory: one segment at a time. Each segment is read twice.
+ */
+
+import { corruption } from '../../base/errors.js'
+import { readVarint, varintLength } from '../../base/varint.js'
+import type { FileSystem } from '../fs/types.js'
+import {
+  decodeFileHeader,
+  fileHeaderBytes,
+  type DurableFile,
+  type RecordFileHeader,
+  type RecordFilePredecessor,
+} from '../record/format.js'
+import { scanRecordsSync } from '../record/record-scan.js'
+import {
+  firstNeeded,
+  judgeChain,
+  type ChainRules,
+  type ScannedSegment,
+  type Tear,
+} from './log-chain.js'
+import type { LogSegment } from './log-segment.js'
+import { parseSegmentName, segmentName } from './segment-name.js'
+
+/** Receives one mutation: `source[start, end)`, borrowed during the call. */
+export type OnMutation = (source: Buffer, start: number, end: number, sequence: number) => void
+
+/** See {@link InspectLogOptions}. */
+export type CheckMutation = (
+  path: string,
+  offset: number,
+  source: Buffer,
+  start: number,
+  end: number,
+) => void
+
+/** Options of {@link inspectLog}. */
+export interface InspectLogOptions extends ChainRules {
+  readonly fileSystem: FileSystem
+  readonly directory: string
+  /** Identity of the database. Segments of another database are refused. */
+  readonly databaseId: Buffer
+  /**
+   * Checks each mutation of all scanned segments before anything is changed; throws for a bad one.
+   * `path` and `offset` are the place of the mutation's frame. Default: no check.
+   */
+  readonly checkMutation?: CheckMutation
+  /** Largest total of bytes of obsolete segments that are kept, the newest first. Default: 0. */
+  readonly retainedBytesMax?: number
+}
+
+/** Options of {@link recoverLog}. */
+export interface RecoverLogOptions extends InspectLogOptions {
+  /** Called for each mutation of the accepted prefix, in order; `sequence` is that of its frame. */
+  readonly onMutation: OnMutation
+}
+
+/** The place where recovery cut the log. */
+export interface TornTail {
+  /** Path of the segment that was cut; at offset zero it was removed. */
+  readonly file: string
+  readonly offset: number
+  /** Bytes dropped from this and later segments, without zeros at the end of a file. */
+  readonly bytesLost: number
+  /** Description of the bytes found in place of the expected frame or segment. */
+  readonly found: string
+}
+
+/** The recovered log. */
+export interface RecoveredLog {
+  /** Sequence of the last accepted frame; 0 if there is none. */
+  readonly lastSequence: number
+  /** Segments that were kept, the oldest first, for `LogOptions.recovered`. All durable. */
+  readonly segments: readonly LogSegment[]
+  /** Obsolete segments that were kept, the oldest first, for `LogOptions.retained`. */
+  readonly retained: readonly LogSegment[]
+  /** Undefined if the log ended cleanly. */
+  readonly tornTail: TornTail | undefined
+  /** The last kept segment, for `LogOptions.predecessor`. */
+  readonly predecessor: RecordFilePredecessor | undefined
+}
+
+/** A log that passed inspection; nothing of it was used or changed so far. */
+export interface InspectedLog {
+  readonly options: InspectLogOptions
+  readonly kept: readonly ScannedSegment[]
+  readonly dropped: readonly ScannedSegment[]
+  /** Numbers of segments that are not needed any more. */
+  readonly obsolete: readonly number[]
+  readonly tornTail: TornTail | undefined
+  /** The durable part of the manifest, by the newest note. */
+  readonly manifestNoted: DurableFile | undefined
+}
+
+/**
+ * Inspects and replays the log of `directory`.
+ *
+ * @throws as {@link inspectLog} and {@link replayLog}.
+ */
+export function recoverLog(options: RecoverLogOptions): RecoveredLog {
+  return replayLog(inspectLog(options), options.onMutation)
+}
+
+/**
+ * Judges the log of `directory` and changes nothing.
+ *
+ * @throws CellarError `ERR_CORRUPTION` (file, offset, expected, found) for damage that is not a
+ * torn tail, `ERR_FORMAT_VERSION`, and errors of the file system.
+ */
+export function inspectLog(options: InspectLogOptions): InspectedLog {
+  const { fileSystem, directory } = options
+  const obsolete: number[] = []
+  const fileNumbers: number[] = []
+  for (const name of fileSystem.listSync(directory)) {
+    const fileNumber = parseSegmentName(name)
+    if (fileNumber === undefined) continue
+    if (fileNumber < options.fileNumberFloor) obsolete.push(fileNumber)
+    else fileNumbers.push(fileNumber)
+  }
+  fileNumbers.sort((a, b) => a - b)
+  let segments = fileNumbers.map((fileNumber) => scanSegment(options, fileNumber))
+  const first = firstNeeded(segments, options.sequenceFlushed ?? 0)
+  for (const segment of segments.slice(0, first)) obsolete.push(segment.fileNumber)
+  segments = segments.slice(first)
+  const pathOf = (fileNumber: number): string => fileSystem.join(directory, segmentName(fileNumber))
+  const tear = judgeChain(segments, options, pathOf)
+  const keptCount =
+    tear === undefined ? segments.length : tear.index + (tear.offset < fileHeaderBytes ? 0 : 1)
+  return {
+    options,
+    kept: segments.slice(0, keptCount),
+    dropped: segments.slice(keptCount),
+    obsolete,
+    manifestNoted: segments.at(-1)?.scan.noted ?? segments.at(-2)?.scan.noted,
+    tornTail: tear === undefined ? undefined : describeTear(segments, tear),
+  }
+}
+
+/**
+ * Replays an inspected log. Afterwards the disk holds exactly the replayed prefix of the log,
+ * durably.
+ *
+ * @param onMutation - called for each mutation, in order; `sequence` is that of its frame.
+ * @throws CellarError `ERR_CORRUPTION` if the log changed meanwhile, and errors of the file system
+ * or of `onMutation`.
+ */
+export function replayLog(inspected: InspectedLog, onMutation: OnMutation): RecoveredLog {
+  const { options, kept, dropped, tornTail } = inspected
+  for (const segment of kept) replaySegment(options, segment, onMutation)
+  const obsolete = [...inspected.obsolete]
+  const retained = retain(options, obsolete, kept.at(0))
+  repair(options, kept, dropped, obsolete)
+  const segments = kept.map(({ fileNumber, scan }) => {
+    return { fileNumber, length: scan.validLength, lastSequence: scan.lastSequence }
+  })
+  const predecessor = segments.at(-1)
+  const lastSequence = predecessor?.lastSequence ?? 0
+  return { lastSequence, segments, retained, tornTail, predecessor }
+}
+
+function scanSegment(options: InspectLogOptions, fileNumber: number): ScannedSegment {
+  const path = options.fileSystem.join(options.directory, segmentName(fileNumber))
+  const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
+  const scan = scanRecordsSync(
+    options.fileSystem,
+    path,
+    expected,
+    (payload, start, end, sequence, offset) => {
+      forEachMutation(path, offset, payload, start, end, sequence, (source, from, to) => {
+        options.checkMutation?.(path, offset, source, from, to)
+      })
+    },
+  )
+  return { fileNumber, path, scan }
+}
+
+function replaySegment(
+  options: InspectLogOptions,
+  segment: ScannedSegment,
+  onMutation: OnMutation,
+): void {
+  const { path, fileNumber } = segment
+  const expected = { kind: 'log' as const, fileNumber, databaseId: options.databaseId }
+  const again = scanRecordsSync(
+    options.fileSystem,
+    path,
+    expected,
+    (payload, start, end, sequence, offset) => {
+      forEachMutation(path, offset, payload, start, end, sequence, onMutation)
+    },
+  )
+  if (again.validLength !== segment.scan.validLength) {
+    throw corruption('the log changed while it was recovered', {
+      file: path,
+      offset: Math.min(again.validLength, segment.scan.validLength),
+      expected: `${segment.scan.validLength} valid bytes`,
+      found: `${again.validLength}`,
+    })
+  }
+}
+
+/** Splits the payload of a verified frame into mutations: repeated [varint length][mutation]. */
+export function forEachMutation(
+  path: string,
+  frameOffset: number,
+  payload: Buffer,
+  start: number,
+  end: number,
+  sequence: number,
+  onMutation: OnMutation,
+): void {
+  let at = start
+  while (at < end) {
+    const length = readVarint(payload, at, end)
+    const mutationStart = at + varintLength(length)
+    if (length < 0 || length > end - mutationStart) {
+      throw corruption('malformed log frame', {
+        file: path,
+        offset: frameOffset,
+        expected: 'mutations that fill the frame',
+        found: length < 0 ? 'a malformed length' : `a mutation of ${length} bytes`,
+      })
+    }
+    onMutation(payload, mutationStart, mutationStart + length, sequence)
+    at = mutationStart + length
+  }
+}
+
+/**
+ * Chooses obsolete segments to keep: the newest, while their bytes are within the limit and each is
+ * the predecessor of the next. Removes the kept ones from `obsolete`.
+ */
+function retain(
+  options: InspectLogOptions,
+  obsolete: number[],
+  firstKept: ScannedSegment | undefined,
+): LogSegment[] {
+  const { fileSystem, directory } = options
+  const retained: LogSegment[] = []
+  let bytesLeft = options.retainedBytesMax ?? 0
+  let next = firstKept?.scan.header
+  obsolete.sort((a, b) => a - b)
+  while (bytesLeft > 0 && obsolete.length > 0 && next?.predecessor !== undefined) {
+    const { fileNumber, length, lastSequence } = next.predecessor
+    if (obsolete.at(-1) !== fileNumber || length > bytesLeft) break
+    const path = fileSystem.join(directory, segmentName(fileNumber))
+    const file = fileSystem.openSync(path, 'read')
+    let header: RecordFileHeader | string
+    try {
+      const bytes = Buffer.alloc(fileHeaderBytes)
+      const found = file.readSync(bytes, 0, fileHeaderBytes, 0)
+      const { databaseId } = options
+      header = decodeFileHeader(bytes, found, path, { kind: 'log', fileNumber, databaseId })
+      if (file.sizeSync() < length) break
+    } finally {
+      file.closeSync()
+    }
+    if (typeof header === 'string') break
+    obsolete.pop()
+    bytesLeft -= length
+    retained.unshift({ fileNumber, length, lastSequence })
+    next = header
+  }
+  return retained
+}
+
+function describeTear(segments: readonly ScannedSegment[], tear: Tear): TornTail {
+  const { path, scan } = segments[tear.index]
+  let bytesLost = Math.max(0, scan.contentLength - tear.offset)
+  for (const later of segments.slice(tear.index + 1)) bytesLost += later.scan.contentLength
+  return { file: path, offset: tear.offset, bytesLost, found: tear.found }
+}
+
+/** Removes everything but the kept prefix of the log from the disk, and syncs the prefix. */
+function repair(
+  options: InspectLogOptions,
+  kept: readonly ScannedSegment[],
+  dropped: readonly ScannedSegment[],
+  obsolete: readonly number[],
+): void {
+  const { fileSystem, directory } = options
+  for (let i = dropped.length - 1; i >= 0; i--) {
+    fileSystem.unlinkSync(dropped[i].path)
+    fileSystem.syncDirectorySync(directory)
+  }
+  for (const { path, scan } of kept) {
+    const file = fileSystem.openSync(path, 'write')
+    try {
+      if (scan.validLength < scan.fileLength) file.truncateSync(scan.validLength)
+      file.syncSync()
+    } finally {
+      file.closeSync()
+    }
+  }
+  for (const fileNumber of obsolete) {
+    fileSystem.unlinkSync(fileSystem.join(directory, segmentName(fileNumber)))
+  }
+  fileSystem.syncDirectorySync(directory)
+}

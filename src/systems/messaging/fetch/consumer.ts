@@ -1,0 +1,121 @@
+/**
+ * A consumer with a position: reads the messages behind the last one that it has processed, and
+ * stores how far it is. In a transaction the position is part of the frame of the commit, so the
+ * results of the messages and the position are stored together or not at all; and of two processes
+ * with the consumer's name the second to commit fails with a conflict.
+ */
+import { checkMethods, OptionNames, type AtomicMutation } from '../../../api/index.js'
+import type { Transaction, TransactionParticipant } from '../../transactions/index.js'
+import { checkTransaction } from '../../transactions/transaction.js'
+import { checkConsumer } from './positions.js'
+import { checkFree } from '../publish/program.js'
+import type { MessagingService } from '../service.js'
+import { checkTopicId, type TopicId } from '../topics/topic.js'
+import type { FetchOptions, Message } from '../types.js'
+
+const pollNames = new OptionNames<Pick<FetchOptions, 'limit' | 'waitMilliseconds'>>(
+  'a poll of a consumer',
+  { limit: true, waitMilliseconds: true },
+)
+
+/** See the file header. One transaction at a time. */
+export class MessageConsumer implements TransactionParticipant {
+  readonly name = 'message consumer'
+  readonly #messaging: MessagingService
+  readonly #topic: TopicId
+  readonly #consumer: string
+  #transaction: Transaction | undefined
+  /** The position that is stored, and the one behind the messages that were read. */
+  #stored: Buffer | undefined
+  #read: Buffer | undefined
+  #isKnown = false
+
+  /**
+   * Reads `topic` by `messaging` as the consumer of this name; both stay the caller's.
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  constructor(messaging: MessagingService, topic: TopicId, consumer: string) {
+    const methods = ['poll', 'getPosition', 'setPosition', 'positionKey'] as const
+    this.#messaging = checkMethods(messaging, 'the messaging of a consumer', methods)
+    this.#topic = checkTopicId(topic)
+    checkConsumer(consumer)
+    this.#consumer = consumer
+  }
+
+  /** The next messages, within a transaction those that it sees. */
+  async poll(options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'> = {}): Promise<Message[]> {
+    const { limit, waitMilliseconds } = pollNames.check(options)
+    if (!this.#isKnown) {
+      this.#stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
+      this.#read ??= this.#stored
+      this.#isKnown = true
+    }
+    const messages = await this.#messaging.poll(this.#topic, {
+      ...(this.#read === undefined ? {} : { from: this.#read, inclusive: false }),
+      ...(this.#transaction === undefined ? {} : { transaction: this.#transaction }),
+      limit,
+      waitMilliseconds,
+    })
+    this.#read = messages.at(-1)?.id ?? this.#read
+    return messages
+  }
+
+  /**
+   * Outside of transactions: all messages that were read are done. `ERR_POSITION_CHANGED` if
+   * another process of the consumer was faster.
+   */
+  async commit(): Promise<void> {
+    const read = this.#read
+    if (read === undefined || read === this.#stored) return
+    const expected = this.#stored ?? null
+    await this.#messaging.setPosition(this.#topic, this.#consumer, read, { expected })
+    this.#stored = read
+  }
+
+  /** Reads the messages again that were read and are not done. */
+  reset(): void {
+    this.#isKnown = false
+    this.#stored = undefined
+    this.#read = undefined
+  }
+
+  /** `ERR_TRANSACTION_STATE` while the consumer is in another transaction. */
+  startTx(transaction: Transaction): void {
+    checkFree(this.name, this.#transaction)
+    this.#transaction = checkTransaction(transaction)
+    // What another process has committed meanwhile counts.
+    this.reset()
+  }
+
+  updateTx(transaction: Transaction): void {
+    this.#transaction = checkTransaction(transaction)
+  }
+
+  getTxChanges(): Iterable<Uint8Array> {
+    return this.#hasRead ? [this.#messaging.positionKey(this.#topic, this.#consumer)] : []
+  }
+
+  commitTx(): boolean {
+    return true
+  }
+
+  commitWrites(): readonly AtomicMutation[] {
+    if (!this.#hasRead) return []
+    return [this.#messaging.positionMutation(this.#topic, this.#consumer, this.#read!)]
+  }
+
+  postTxCommit(): void {
+    this.#transaction = undefined
+    this.#stored = this.#read
+  }
+
+  rollbackTx(): boolean {
+    this.#transaction = undefined
+    this.reset()
+    return true
+  }
+
+  get #hasRead(): boolean {
+    return this.#read !== undefined && this.#read !== this.#stored
+  }
+}

@@ -1,0 +1,125 @@
+/** Fetching: readers over topics, and waiting for the next message. */
+import type { Database } from '../../../api/index.js'
+import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
+import { messageIterator } from './message-iterator.js'
+import { MessageReader } from '../store/message-reader.js'
+import type { MessagingSettings } from '../options.js'
+import { checkExists } from '../publish/publishing.js'
+import { checkedFetch, startOfFetch } from '../publish/requests.js'
+import type { MessagingTables } from '../topics/topic-registry.js'
+import type { TopicState } from '../topics/topic-state.js'
+import type { TopicId } from '../topics/topic.js'
+import type { FetchOptions, Message, MessageIterator } from '../types.js'
+
+const pollLimitDefault = 1000
+
+/** See the file header. */
+export class Fetching {
+  readonly #database: Database
+  readonly #settings: MessagingSettings
+  readonly #tables: MessagingTables
+  readonly #find: (id: TopicId) => TopicState
+  #isClosed = false
+
+  constructor(
+    database: Database,
+    settings: MessagingSettings,
+    tables: MessagingTables,
+    find: (id: TopicId) => TopicState,
+  ) {
+    this.#database = database
+    this.#settings = settings
+    this.#tables = tables
+    this.#find = find
+  }
+
+  /** `Messaging.fetch`. */
+  async fetch(id: TopicId, given: FetchOptions): Promise<MessageIterator> {
+    const options = checkedFetch(given)
+    const topic = this.#find(id)
+    const { limit = Infinity, signal, waitMilliseconds = 0 } = options
+    let reader = this.#reader(topic, options)
+    if (waitMilliseconds > 0) {
+      await this.#wait(topic, waitMilliseconds, signal, () => this.#hasMore(topic, options))
+      reader = this.#reader(topic, options)
+    }
+    return messageIterator(reader, limit, signal)
+  }
+
+  /** `Messaging.poll`. */
+  async poll(id: TopicId, given: FetchOptions): Promise<Message[]> {
+    const options = checkedFetch(given)
+    const topic = this.#find(id)
+    const { pollMessagesMax } = this.#settings
+    const limit = Math.min(options.limit ?? pollLimitDefault, pollMessagesMax)
+    let messages: Message[] = []
+    const look = async (): Promise<boolean> => {
+      messages = await readAll(this.#reader(topic, options), limit)
+      return messages.length > 0
+    }
+    if (await look()) return messages
+    const { waitMilliseconds = 0, signal } = options
+    if (waitMilliseconds > 0) await this.#wait(topic, waitMilliseconds, signal, look)
+    return messages
+  }
+
+  /** Ends all waits, when their topics wake them. */
+  close(): void {
+    this.#isClosed = true
+  }
+
+  #reader(topic: TopicState, options: FetchOptions): MessageReader {
+    checkExists(topic)
+    const now = this.#settings.clock.now()
+    const oldest = Math.max(0, now - topic.ttlMilliseconds)
+    topic.statistics.fetches++
+    const start = startOfFetch(options, oldest)
+    const cachedSince = now - this.#settings.cacheAgeMillisecondsMax
+    const settings = { database: this.#database, tables: this.#tables, cachedSince }
+    return new MessageReader(topic, start, options.transaction, settings)
+  }
+
+  async #hasMore(topic: TopicState, options: FetchOptions): Promise<boolean> {
+    return (await readAll(this.#reader(topic, options), 1)).length > 0
+  }
+
+  /** Waits until `look` finds something, the time is over, or the signal fires. */
+  async #wait(
+    topic: TopicState,
+    milliseconds: number,
+    signal: AbortSignal | undefined,
+    look: () => Promise<boolean>,
+  ): Promise<void> {
+    let isOver = false
+    const wait = Math.min(milliseconds, this.#settings.waitMillisecondsMax)
+    const timer = setTimeout(() => {
+      isOver = true
+      topic.wake()
+    }, wait)
+    try {
+      for (;;) {
+        const { readable } = topic
+        if ((await look()) || isOver || this.#isClosed || signal?.aborted === true) return
+        if (topic.readable !== readable) continue
+        if (topic.waiting >= this.#settings.waitersMax) {
+          throw new MessagingError(MessagingErrorCode.busy, 'too many readers wait')
+        }
+        await topic.changed(wait, signal)
+        if (!topic.exists) throw topicNotFound(topic.name)
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+}
+
+async function readAll(reader: MessageReader, limit: number): Promise<Message[]> {
+  let messages: Message[] = []
+  while (!reader.isDone && messages.length < limit) {
+    const step = await reader.step(limit - messages.length)
+    if (messages.length === 0) messages = step
+    else for (const message of step) messages.push(message)
+  }
+  if (reader.isHeld) reader.topic.statistics.fetchesHeld++
+  return messages
+}

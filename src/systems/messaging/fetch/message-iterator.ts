@@ -1,0 +1,75 @@
+/** The iterator of a fetch, over any source of batches. */
+import { shown } from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import type { Message, MessageIterator } from '../types.js'
+
+/** A source of messages in their order. */
+export interface MessageSource {
+  /**
+   * Whether the source ended at a transaction that was still running for the reader's transaction.
+   */
+  readonly isHeld: boolean
+  /** Whether no further step can bring a message. */
+  readonly isDone: boolean
+  /** At most `count` messages; none does not mean the end. */
+  step(count: number): Promise<Message[]>
+  /** Called once, when the iterator ends or is closed. */
+  close?(): void
+}
+
+const readAhead = 256
+
+/** Makes the iterator; `limit` counts messages that it returns. */
+export function messageIterator(
+  source: MessageSource,
+  limit: number,
+  signal?: AbortSignal,
+): MessageIterator {
+  let left = limit
+  let buffer: Message[] = []
+  let at = 0
+  let isClosed = false
+  const close = (): void => {
+    if (isClosed) return
+    isClosed = true
+    source.close?.()
+  }
+  const nextBatch = async (count: number): Promise<Message[]> => {
+    if (!Number.isInteger(count) || count < 1) {
+      throw invalidArgument(`a batch has 1 message or more, got ${shown(count)}`)
+    }
+    if (at < buffer.length) {
+      const batch = buffer.slice(at, at + count)
+      at += batch.length
+      return batch
+    }
+    while (!isClosed && left > 0 && !source.isDone && signal?.aborted !== true) {
+      const batch = await source.step(Math.min(count, left))
+      left -= batch.length
+      if (batch.length > 0) return batch
+    }
+    close()
+    return []
+  }
+  const iterator: MessageIterator = {
+    get isHeld() {
+      return source.isHeld
+    },
+    nextBatch,
+    next: async () => {
+      if (at === buffer.length) {
+        buffer = await nextBatch(readAhead)
+        at = 0
+      }
+      if (at < buffer.length) return { done: false, value: buffer[at++] }
+      return { done: true, value: undefined }
+    },
+    return: async () => {
+      close()
+      return { done: true, value: undefined }
+    },
+    close,
+    [Symbol.asyncIterator]: () => iterator,
+  }
+  return iterator
+}

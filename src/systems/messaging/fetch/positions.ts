@@ -1,0 +1,150 @@
+/**
+ * How far consumers have processed topics: for each topic and consumer the id of the last message
+ * that is done. They end with the generation of their topic.
+ *
+ *   row    = namespace:topic: generation(4) consumer
+ *   column = d:i = id of a message (20)
+ */
+import {
+  eachRow,
+  OptionNames,
+  readArguments,
+  type AtomicMutation,
+  type Database,
+  type DurabilityOption,
+} from '../../../api/index.js'
+import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
+import { decodeMessageId, encodeMessageId, parseMessageId } from '../message-id.js'
+import { comparePlaces } from '../store/stored-batch.js'
+import type { TopicState } from '../topics/topic-state.js'
+import type { ConsumerPosition, SetPositionOptions } from '../types.js'
+
+const names = new OptionNames<SetPositionOptions>('a position', { expected: true })
+const column = 'd:i'
+const timestamp = 1
+const consumerBytesMax = 256
+const pageRows = 256
+
+/** See the file header. */
+export class Positions {
+  readonly #database: Database
+  readonly #table: string
+  readonly #durability: DurabilityOption
+
+  constructor(database: Database, table: string, durability: DurabilityOption) {
+    this.#database = database
+    this.#table = table
+    this.#durability = durability
+  }
+
+  /** The id in front of which nothing is new, for a consumer that begins at the end. */
+  static end(topic: TopicState): Buffer {
+    const { publishTimestamp, sequenceId } = topic.readable
+    // Nothing was ever published: the first of all places.
+    const place = publishTimestamp < 0 ? { publishTimestamp: 0, sequenceId: 0 } : topic.readable
+    return encodeMessageId({
+      ...place,
+      sequenceId: publishTimestamp < 0 ? 0 : sequenceId,
+      payloadWriteTimestamp: 0,
+      payloadSequenceId: 0,
+    })
+  }
+
+  async get(topic: TopicState, consumer: string): Promise<Buffer | undefined> {
+    const row = this.row(topic, consumer)
+    const result = await this.#database.table(this.#table).get({ row, columns: [column] })
+    return result.value(column)
+  }
+
+  /** `ERR_POSITION_CHANGED` if an expected position is given, and it is another one. */
+  async set(
+    topic: TopicState,
+    consumer: string,
+    position: Uint8Array | string,
+    options: SetPositionOptions,
+  ): Promise<void> {
+    const { id, expected } = checkedPosition(position, options)
+    const mutations = [this.mutation(topic, consumer, id)]
+    const [{ row }] = mutations
+    const table = this.#table
+    const checks =
+      expected === undefined
+        ? []
+        : expected === null
+          ? [{ table, row, column, notExists: true as const }]
+          : [{ table, row, column, equals: expected }]
+    const durability = this.#durability
+    const { success } = await this.#database.atomic({ checks, mutations, durability })
+    if (success) return
+    const message = `the position of '${consumer}' in ${topic.name} has changed`
+    throw new MessagingError(MessagingErrorCode.positionChanged, message)
+  }
+
+  async delete(topic: TopicState, consumer: string): Promise<void> {
+    const row = this.row(topic, consumer)
+    await this.#database.table(this.#table).delete({ row, durability: this.#durability })
+  }
+
+  /** The positions of all consumers of a topic, by name. */
+  async list(topic: TopicState): Promise<ConsumerPosition[]> {
+    const prefix = prefixOf(topic)
+    const scanner = this.#database.table(this.#table).scan({ prefix, columns: [column] })
+    const positions: ConsumerPosition[] = []
+    await eachRow(scanner, pageRows, (result) => {
+      const id = result.value(column)!
+      const consumer = result.row!.subarray(prefix.length).toString('utf8')
+      positions.push({ consumer, id, lagMilliseconds: lagOf(topic, id) })
+      return true
+    })
+    return positions
+  }
+
+  /** Sets a position in the frame of a commit. */
+  mutation(topic: TopicState, consumer: string, position: Uint8Array): AtomicMutation {
+    const put = { cells: { [column]: checkedId(position) }, timestamp }
+    return { table: this.#table, row: this.row(topic, consumer), mutations: [{ put }] }
+  }
+
+  /** The row of a position. `ERR_INVALID_ARGUMENT` for the name of the consumer. */
+  row(topic: TopicState, consumer: string): Buffer {
+    checkConsumer(consumer)
+    return Buffer.concat([prefixOf(topic), Buffer.from(consumer, 'utf8')])
+  }
+}
+
+/** Checks the name of a consumer. `ERR_INVALID_ARGUMENT`. */
+export function checkConsumer(consumer: string): void {
+  const bytes = typeof consumer === 'string' ? Buffer.byteLength(consumer) : 0
+  if (bytes > 0 && bytes <= consumerBytesMax) return
+  throw invalidArgument(`a consumer has a name of 1 to ${consumerBytesMax} bytes`)
+}
+
+function prefixOf(topic: TopicState): Buffer {
+  const generation = Buffer.allocUnsafe(4)
+  generation.writeInt32BE(Math.abs(topic.generation))
+  return Buffer.concat([topic.prefix, generation])
+}
+
+/** The ids of a change of a position, as bytes. `ERR_INVALID_ARGUMENT`. */
+export function checkedPosition(
+  position: Uint8Array | string,
+  options: SetPositionOptions,
+): { readonly id: Buffer; readonly expected: Buffer | null | undefined } {
+  return readArguments(() => {
+    const { expected } = names.check(options)
+    const isId = expected !== undefined && expected !== null
+    return { id: checkedId(position), expected: isId ? checkedId(expected) : expected }
+  })
+}
+
+function checkedId(id: Uint8Array | string): Buffer {
+  return encodeMessageId(decodeMessageId(typeof id === 'string' ? parseMessageId(id) : id))
+}
+
+/** How much earlier the position was published than the newest message. */
+function lagOf(topic: TopicState, id: Buffer): number {
+  const { readable } = topic
+  const place = decodeMessageId(id)
+  if (readable.publishTimestamp < 0 || comparePlaces(place, readable) >= 0) return 0
+  return Math.max(0, readable.publishTimestamp - place.publishTimestamp)
+}

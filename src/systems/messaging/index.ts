@@ -1,0 +1,41 @@
+/** The messaging tables and their prunings. The public entry `cellardb/messaging`. */
+export type { TopicId, TopicRecord, TopicState } from './topics/topic.js'
+export { readTopics } from './topics/topic-table.js'
+export type { TransactionSnapshot } from '../transactions/index.js'
+export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
+export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'
+export { PruneState, type PruneRecord, type PruneStateOptions } from '../transactions/index.js'
+export { MessagingError, MessagingErrorCode } from './errors.js'
+export type {
+  ConsumerPosition,
+  FetchOptions,
+  Message,
+  MessageIterator,
+  MessageRange,
+  Messaging,
+  Producer,
+  PublishRequest,
+  PublishResponse,
+  SetPositionOptions,
+  TopicProperties,
+} from './types.js'
+export {
+  MessagingService,
+  type CurrentTopicStatistics,
+  type MessagingStatistics,
+  type TopicCounters,
+} from './service.js'
+export type { CommitPublish } from './publish/publishing.js'
+export { StandbyMessaging, type Leadership, type StandbyOptions } from './standby.js'
+export type { MessagingOptions } from './options.js'
+export type { TopicStatistics } from './topics/topic-state.js'
+export { MessageConsumer } from './fetch/consumer.js'
+export { MessageFetcher, MessagePublisher, MessagingAdmin } from './publish/program.js'
+export { prepareFetch, type FetchBuilder } from './fetch/fetch-builder.js'
+export {
+  decodeMessageId,
+  encodeMessageId,
+  messageIdBytes,
+  parseMessageId,
+  type MessageIdParts,
+} from './message-id.js'

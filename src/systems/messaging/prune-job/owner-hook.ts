@@ -1,0 +1,82 @@
+/**
+ * The cell hook of rows that belong to somebody: producers and consumers. They go with the
+ * generation of their topic; those of producers also when their last message has expired, whose
+ * time stands in the value (systems/messaging/FORMAT.md), not in the row. What is not understood, and the
+ * rows of unknown topics, stay.
+ */
+import type { CellView } from '../../../storage/cell/cell-view.js'
+import { unescapeInto } from '../../../storage/cell/cell-key.js'
+import { CellDecision, type CellHook } from '../../../storage/coprocessor/cell-hook.js'
+import { NoTopic, TopicIndex, type PruneContext } from './prune-context.js'
+import type { PruneReport } from './prune-hook.js'
+import { judgeRow, RowFate } from './prune-rules.js'
+import { producerOutcomeBytes, producerTimeOffset } from './row-layout.js'
+
+const generationBytes = 4
+/** More than generation and id of any producer; escapes are undone. */
+const tailBytesMax = 512
+
+/** See the file header. */
+export class OwnerHook implements CellHook {
+  readonly #context: PruneContext
+  readonly #index: TopicIndex
+  readonly #now: number | undefined
+  readonly #tail = Buffer.alloc(tailBytesMax)
+  #topic: number = NoTopic.foreign
+  #generation = 0
+  #expired = 0
+  #ended = 0
+  #unknownTopic = 0
+  #foreignRow = 0
+
+  /** Without `now` nothing expires. */
+  constructor(context: PruneContext, now: number | undefined) {
+    this.#context = context
+    this.#index = new TopicIndex(context.topics)
+    this.#now = now
+  }
+
+  startRow({ buffer, keyStart, rowEnd }: CellView): void {
+    this.#topic = this.#index.find(buffer, keyStart, rowEnd)
+    if (this.#topic === NoTopic.foreign) return
+    const length = unescapeInto(buffer, this.#index.prefixEnd, rowEnd, this.#tail)
+    this.#generation = length > generationBytes ? this.#tail.readInt32BE(0) : 0
+    if (this.#generation < 1) this.#topic = NoTopic.foreign
+  }
+
+  decide({ buffer, contentStart, valueEnd }: CellView): CellDecision {
+    const topic = this.#topic
+    const bytes = valueEnd - contentStart
+    if (topic === NoTopic.unknown) {
+      this.#unknownTopic++
+      return CellDecision.keep
+    }
+    const now = this.#now
+    const hasTime = bytes > 0 && bytes % producerOutcomeBytes === 0
+    if (topic === NoTopic.foreign || (now !== undefined && !hasTime)) {
+      this.#foreignRow++
+      return CellDecision.keep
+    }
+    const { generations, ttlMilliseconds } = this.#context.topics
+    const oldest = now === undefined ? 0 : now - ttlMilliseconds[topic]
+    const at = valueEnd - producerOutcomeBytes + producerTimeOffset
+    const time = now === undefined ? 0 : Number(buffer.readBigInt64BE(at))
+    const fate = judgeRow(generations[topic], oldest, this.#generation, time)
+    if (fate === RowFate.keep) return CellDecision.keep
+    if (fate === RowFate.ended) this.#ended++
+    else this.#expired++
+    return CellDecision.drop
+  }
+
+  finish(): PruneReport {
+    const { pruneBound, epoch } = this.#context
+    const counts = {
+      expired: this.#expired,
+      ended: this.#ended,
+      negated: 0,
+      unknownTopic: this.#unknownTopic,
+      foreignRow: this.#foreignRow,
+    }
+    return { counts, pruneBound, epoch, pointerLeft: undefined }
+  }
+}

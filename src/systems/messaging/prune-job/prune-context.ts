@@ -1,0 +1,123 @@
+/**
+ * What a pruning job knows of the live system, as plain data that a worker thread can be given:
+ * the topics, and the invalid transactions if there is a snapshot of them.
+ *
+ * Both are sorted and packed into typed arrays (pack.ts), so that handing them to a thread is one
+ * copy and looking something up makes no object. A context is made afresh for each job and never
+ * changed.
+ */
+import { compareBytes } from '../../../base/bytes.js'
+import type { PackedPointers } from '../../transactions/prune-job/packed-pointers.js'
+
+/** Topics by the bytes of their prefix, ascending and unique. */
+export interface PackedTopics {
+  readonly count: number
+  /** The prefixes, one behind the other. */
+  readonly prefixes: Uint8Array
+  /** Topic `i` has `prefixes[starts[i], starts[i + 1])`; `count + 1` numbers. */
+  readonly starts: Uint32Array
+  /** See `TopicState.generation`. */
+  readonly generations: Int32Array
+  /** See `TopicState.ttlMilliseconds`. */
+  readonly ttlMilliseconds: Float64Array
+}
+
+/** The context of one pruning job. Structured-cloneable. */
+export interface PruneContext {
+  readonly topics: PackedTopics
+  /** Undefined: no transaction snapshot is known, so no pointer is negated. */
+  readonly invalid: PackedPointers | undefined
+  /** `pruneUpperBound` of the same snapshot. */
+  readonly pruneBound: bigint | undefined
+  /** Number that comes back with the report; see `PruneState.epoch`. */
+  readonly epoch: number
+}
+
+/** The context of a job that knows nothing, and so keeps everything. */
+export function emptyPruneContext(): PruneContext {
+  const topics: PackedTopics = {
+    count: 0,
+    prefixes: new Uint8Array(0),
+    starts: new Uint32Array(1),
+    generations: new Int32Array(0),
+    ttlMilliseconds: new Float64Array(0),
+  }
+  return { topics, invalid: undefined, pruneBound: undefined, epoch: 0 }
+}
+
+/** What {@link TopicIndex.find} answers if there is no position. */
+export const NoTopic = {
+  /** The row begins with a topic that is not in the index. */
+  unknown: -1,
+  /** The row does not begin with `namespace:topic:`. */
+  foreign: -2,
+} as const
+
+const colon = 0x3a
+
+/** Finds the topics of rows, remembering the last one. */
+export class TopicIndex {
+  /** End of `namespace:topic:` in the buffer that was looked into; set by {@link find}. */
+  prefixEnd = 0
+  readonly #topics: PackedTopics
+  /** Prefix found last, copied, and its position; it ends with its second colon. */
+  #lastPrefix: Uint8Array = new Uint8Array(64)
+  #lastLength = 0
+  #lastFound: number = NoTopic.unknown
+
+  constructor(topics: PackedTopics) {
+    this.#topics = topics
+  }
+
+  /**
+   * The position of the topic that the row `source[start, end)` belongs to, or one of
+   * {@link NoTopic}. The answer is never that of another topic, whatever was asked before. A topic
+   * has no byte 00, so rows may be escaped or not.
+   */
+  find(source: Uint8Array, start: number, end: number): number {
+    const lastPrefix = this.#lastPrefix
+    const lastLength = this.#lastLength
+    if (lastLength > 0 && lastLength <= end - start) {
+      // From the end: topics of one table usually share their beginning.
+      let at = lastLength - 1
+      while (at >= 0 && source[start + at] === lastPrefix[at]) at--
+      if (at < 0) {
+        this.prefixEnd = start + lastLength
+        return this.#lastFound
+      }
+    }
+    let prefixEnd = start
+    for (let colons = 0; colons < 2; prefixEnd++) {
+      if (prefixEnd >= end) return NoTopic.foreign
+      if (source[prefixEnd] === colon) colons++
+    }
+    this.prefixEnd = prefixEnd
+    this.#lastFound = this.#search(source, start, prefixEnd)
+    this.#lastLength = prefixEnd - start
+    if (lastPrefix.length < this.#lastLength)
+      this.#lastPrefix = new Uint8Array(2 * this.#lastLength)
+    for (let i = start; i < prefixEnd; i++) this.#lastPrefix[i - start] = source[i]
+    return this.#lastFound
+  }
+
+  #search(source: Uint8Array, start: number, prefixEnd: number): number {
+    const { prefixes, starts } = this.#topics
+    let low = 0
+    let high = this.#topics.count - 1
+    while (low <= high) {
+      const middle = (low + high) >>> 1
+      const order = compareBytes(
+        prefixes,
+        starts[middle],
+        starts[middle + 1],
+        source,
+        start,
+        prefixEnd,
+      )
+      if (order === 0) return middle
+      if (order < 0) low = middle + 1
+      else high = middle - 1
+    }
+    return NoTopic.unknown
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * What the producers of a topic have published last, so that a request that is sent again is
+ * answered with its first outcome. The row of a producer is written in the frame of its messages.
+ *
+ *   row    = namespace:topic: generation(4) producer id
+ *   column = d:q = the last outcomes, oldest first, each: sequence(8) startTimestamp(8)
+ *            startSequenceId(2) endTimestamp(8) endSequenceId(2) writePointer(8; 0 = none)
+ *
+ * Only what was written is an outcome: a request that was refused may be sent again, and is then
+ * tried again. A request is not written as long as an earlier one of its producer is neither
+ * written nor part of the same frame; so messages never overtake those that were refused.
+ */
+import type { AtomicMutation, Database } from '../../../api/index.js'
+import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
+import { readTime, writeTime } from '../message-id.js'
+import { producerOutcomeBytes, producerTimeOffset } from '../prune-job/row-layout.js'
+import type { TopicState } from '../topics/topic-state.js'
+import type { Producer, PublishResponse } from '../types.js'
+
+const column = 'd:q'
+/** Outcomes of a producer that are kept: so many requests may be under way together. */
+const outcomesKept = 5
+/** Producers of a topic in memory; others are read from the table. */
+const producersMax = 10_000
+
+interface Outcome {
+  readonly sequence: number
+  readonly response: PublishResponse
+}
+
+/** A request that has no outcome yet. */
+interface Pending {
+  readonly sequence: number
+  answer: Promise<PublishResponse>
+  /** The batch in which it has its places. */
+  batch: object | undefined
+}
+
+/** One producer of one generation of a topic. */
+class ProducerState {
+  readonly #topic: TopicState
+  readonly #generation: number
+  #outcomes: readonly Outcome[]
+  readonly #pending = new Map<number, Pending>()
+  /** The outcomes behind the batch that is being made, and the batch. */
+  #next: { readonly batch: object; readonly outcomes: readonly Outcome[] } | undefined
+
+  constructor(topic: TopicState, outcomes: readonly Outcome[]) {
+    this.#topic = topic
+    this.#generation = topic.generation
+    this.#outcomes = outcomes
+  }
+
+  get isIdle(): boolean {
+    return this.#pending.size === 0
+  }
+
+  /** Forgets outcomes if the last message was published before a time: its row may be gone, too. */
+  forgetBefore(oldest: number): void {
+    const last = this.#outcomes.at(-1)?.response.rollbackRange.endTimestamp
+    if (last !== undefined && last < oldest) this.#outcomes = []
+  }
+
+  /** The outcome of a sequence that is known or under way. `ERR_PRODUCER_SEQUENCE` if too old. */
+  find({ id, sequence }: Producer): Promise<PublishResponse> | undefined {
+    const pending = this.#pending.get(sequence)
+    if (pending !== undefined) return pending.answer
+    const known = this.#outcomes.find((outcome) => outcome.sequence === sequence)
+    if (known !== undefined) return Promise.resolve(known.response)
+    const latest = Math.max(this.#outcomes.at(-1)?.sequence ?? -1, ...this.#pending.keys())
+    if (sequence > latest) return undefined
+    const message = `producer '${id}' has published sequence ${latest} already`
+    throw new MessagingError(MessagingErrorCode.producerSequence, message)
+  }
+
+  /** Publishes a sequence that is new; `write` gets the request of the row that goes with it. */
+  publish(
+    sequence: number,
+    write: (row: ProducerRow) => Promise<PublishResponse>,
+  ): Promise<PublishResponse> {
+    const pending: Pending = { sequence, answer: undefined as never, batch: undefined }
+    // Entered first: what `write` refuses at once was under way, too.
+    this.#pending.set(sequence, pending)
+    pending.answer = write({
+      check: (batch) => this.#check(pending, batch),
+      value: (batch, response) => this.#place(pending, batch, response),
+      written: (response) => this.#written(pending, response),
+    })
+    pending.answer.catch(() => this.#pending.delete(sequence))
+    return pending.answer
+  }
+
+  #check(pending: Pending, batch: object): void {
+    if (this.#topic.generation !== this.#generation) throw topicNotFound(this.#topic.name)
+    for (const { sequence, batch: own } of this.#pending.values()) {
+      if (sequence >= pending.sequence || own === batch) continue
+      const message = `sequence ${sequence} of the producer was not written; send it again first`
+      throw new MessagingError(MessagingErrorCode.busy, message)
+    }
+  }
+
+  #place(pending: Pending, batch: object, response: PublishResponse): Buffer {
+    pending.batch = batch
+    const before = this.#next?.batch === batch ? this.#next.outcomes : this.#outcomes
+    const outcomes = behind(before, { sequence: pending.sequence, response })
+    this.#next = { batch, outcomes }
+    return encodeOutcomes(outcomes)
+  }
+
+  #written({ sequence }: Pending, response: PublishResponse): void {
+    this.#outcomes = behind(this.#outcomes, { sequence, response })
+    this.#pending.delete(sequence)
+  }
+}
+
+/** The row of a producer, as its request gets its places. */
+export interface ProducerRow {
+  /** `ERR_MESSAGING_BUSY` if an earlier request of the producer has no places. */
+  check(batch: object): void
+  /** The value of the row. */
+  value(batch: object, response: PublishResponse): Buffer
+  /** The request is written. */
+  written(response: PublishResponse): void
+}
+
+/** A producer in memory; `known` is absent until it is read. */
+interface Held {
+  readonly read: Promise<ProducerState>
+  known: ProducerState | undefined
+}
+
+/** The producers of the generations of a topic. */
+export class Producers {
+  readonly #held = new Map<string, Held>()
+
+  /** Producers in memory. */
+  get size(): number {
+    return this.#held.size
+  }
+
+  /** Forgets all: the generation of the topic has ended. */
+  clear(): void {
+    this.#held.clear()
+  }
+
+  /**
+   * Hands a producer to `use`, from the table if it is not in memory. `use` enters its request in
+   * the same turn. `ERR_TOPIC_NOT_FOUND` if the generation of the topic ends meanwhile.
+   */
+  async with<T>(
+    id: string,
+    source: ProducerSource,
+    use: (producer: ProducerState) => T,
+  ): Promise<Awaited<T>> {
+    const { topic, oldest } = source
+    const { generation } = topic
+    for (;;) {
+      const held = this.#held.get(id) ?? this.#read(id, source)
+      const producer = await held.read
+      if (topic.generation !== generation) throw topicNotFound(topic.name)
+      // Another request has taken it out of memory: two states of one producer would not know of
+      // each other's requests.
+      if (this.#held.get(id) !== held) continue
+      producer.forgetBefore(oldest)
+      return await use(producer)
+    }
+  }
+
+  #read(id: string, { database, table, topic }: ProducerSource): Held {
+    const read = readOutcomes(database, table, topic, id).then((outcomes) => {
+      return (held.known = new ProducerState(topic, outcomes))
+    })
+    const held: Held = { read, known: undefined }
+    this.#held.set(id, held)
+    // A read that failed says nothing about the producer.
+    read.catch(() => {
+      if (this.#held.get(id) === held) this.#held.delete(id)
+    })
+    if (this.#held.size > producersMax) this.#forgetIdle()
+    return held
+  }
+
+  /** Takes producers without requests out of memory, those that came first. */
+  #forgetIdle(): void {
+    const ids = [...this.#held.keys()].slice(0, producersMax / 2)
+    for (const id of ids) if (this.#held.get(id)?.known?.isIdle === true) this.#held.delete(id)
+  }
+}
+
+/** Where producers are read from. */
+export interface ProducerSource {
+  readonly database: Database
+  readonly table: string
+  readonly topic: TopicState
+  /** A producer whose last message was published before it is forgotten, as its messages are. */
+  readonly oldest: number
+}
+
+/** Writes the row of a producer. */
+export function producerMutation(
+  table: string,
+  topic: TopicState,
+  id: string,
+  value: Buffer,
+): AtomicMutation {
+  const put = { cells: { [column]: value }, timestamp: 1 }
+  return { table, row: rowOf(topic, id), mutations: [{ put }] }
+}
+
+function behind(outcomes: readonly Outcome[], last: Outcome): readonly Outcome[] {
+  return [...outcomes.slice(1 - outcomesKept), last]
+}
+
+async function readOutcomes(
+  database: Database,
+  table: string,
+  topic: TopicState,
+  id: string,
+): Promise<readonly Outcome[]> {
+  const result = await database.table(table).get({ row: rowOf(topic, id), columns: [column] })
+  const value = result.value(column)
+  if (value === undefined || value.length % producerOutcomeBytes !== 0) return []
+  const outcomes: Outcome[] = []
+  for (let at = 0; at < value.length; at += producerOutcomeBytes) {
+    const pointer = value.readBigInt64BE(at + 28)
+    const rollbackRange = {
+      startTimestamp: readTime(value, at + 8),
+      startSequenceId: value.readUInt16BE(at + 16),
+      endTimestamp: readTime(value, at + producerTimeOffset),
+      endSequenceId: value.readUInt16BE(at + 26),
+    }
+    const transactionWritePointer = pointer === 0n ? undefined : pointer
+    const sequence = Number(value.readBigInt64BE(at))
+    outcomes.push({ sequence, response: { transactionWritePointer, rollbackRange } })
+  }
+  return outcomes
+}
+
+function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
+  const value = Buffer.allocUnsafe(outcomes.length * producerOutcomeBytes)
+  let at = 0
+  for (const { sequence, response } of outcomes) {
+    const { transactionWritePointer, rollbackRange } = response
+    value.writeBigInt64BE(BigInt(sequence), at)
+    writeTime(value, at + 8, rollbackRange.startTimestamp)
+    value.writeUInt16BE(rollbackRange.startSequenceId, at + 16)
+    writeTime(value, at + producerTimeOffset, rollbackRange.endTimestamp)
+    value.writeUInt16BE(rollbackRange.endSequenceId, at + 26)
+    value.writeBigInt64BE(transactionWritePointer ?? 0n, at + 28)
+    at += producerOutcomeBytes
+  }
+  return value
+}
+
+function rowOf(topic: TopicState, id: string): Buffer {
+  const generation = Buffer.allocUnsafe(4)
+  generation.writeInt32BE(Math.abs(topic.generation))
+  return Buffer.concat([topic.prefix, generation, Buffer.from(id, 'utf8')])
+}

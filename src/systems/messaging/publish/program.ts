@@ -1,0 +1,231 @@
+/**
+ * Messaging inside of programs, aware of transactions (CDAP: MessagingContext).
+ *
+ * A `MessagePublisher` is a participant of a `TransactionContext`. Within a transaction it keeps
+ * messages in memory, by topic; with a service of the same process they become part of the frame of
+ * the commit, with a remote one they are published just before it. Outside it publishes at once.
+ *
+ * Publishing never conflicts: the change set is empty. Checkpoints are refused.
+ */
+import { checkBytesLike, checkMethods, type AtomicMutation, type BytesLike } from '../../../api/index.js'
+import {
+  TransactionError,
+  TransactionErrorCode,
+  type Transaction,
+  type TransactionParticipant,
+} from '../../transactions/index.js'
+import { checkTransaction } from '../../transactions/transaction.js'
+import { invalidArgument } from '../errors.js'
+import type { CommitPublish } from './publishing.js'
+import { MessagingService } from '../service.js'
+import { checkTopicId, type TopicId } from '../topics/topic.js'
+import type { MessageIterator, Messaging, PublishResponse, TopicProperties } from '../types.js'
+
+const reservedNamespace = 'system'
+
+/** See the file header. */
+export class MessagePublisher implements TransactionParticipant {
+  readonly name = 'message publisher'
+  readonly #messaging: Messaging
+  #transaction: Transaction | undefined
+  #buffered = new Map<string, { id: TopicId; messages: BytesLike[] }>()
+  #published: { id: TopicId; response: PublishResponse | undefined }[] = []
+
+  /** Publishes by `messaging`, which stays the caller's to close. */
+  constructor(messaging: Messaging) {
+    this.#messaging = checkMethods(messaging, 'the messaging of a publisher', ['publish'])
+  }
+
+  /**
+   * Publishes messages to a topic. `ERR_INVALID_ARGUMENT` for the namespace `system`,
+   * `ERR_TOPIC_NOT_FOUND`; within a transaction the latter fails the commit.
+   */
+  async publish(namespace: string, topic: string, ...messages: BytesLike[]): Promise<void> {
+    if (namespace === reservedNamespace) {
+      throw invalidArgument(`programs do not publish to the namespace '${reservedNamespace}'`)
+    }
+    const id = checkTopicId({ namespace, topic })
+    if (this.#transaction === undefined) {
+      await this.#messaging.publish(id, { messages })
+      return
+    }
+    const name = `${namespace}:${topic}`
+    const copies = messages.map((message) => {
+      if (typeof message === 'string') return message
+      checkBytesLike(message, 'a message')
+      return Uint8Array.from(message)
+    })
+    const buffered = this.#buffered.get(name)
+    if (buffered === undefined) this.#buffered.set(name, { id, messages: copies })
+    else buffered.messages.push(...copies)
+  }
+
+  /** `ERR_TRANSACTION_STATE` while the publisher is in another transaction. */
+  startTx(transaction: Transaction): void {
+    checkFree(this.name, this.#transaction)
+    this.#transaction = checkTransaction(transaction)
+  }
+
+  getTxChanges(): Iterable<string> {
+    return []
+  }
+
+  async commitTx(isRemote = false): Promise<boolean> {
+    if (!isRemote && this.#messaging instanceof MessagingService) return true
+    const { writePointer: transactionWritePointer } = this.#required()
+    for (const { id, messages } of this.#toPublish()) {
+      const publish = { id, response: undefined as PublishResponse | undefined }
+      this.#published.push(publish)
+      publish.response = await this.#messaging.publish(id, { messages, transactionWritePointer })
+    }
+    return true
+  }
+
+  commitCarrier(): ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined {
+    const messaging = this.#messaging
+    const publishes = this.#toPublish()
+    if (!(messaging instanceof MessagingService) || publishes.length === 0) return undefined
+    const { writePointer } = this.#required()
+    return (mutations) => messaging.publishAtCommit(writePointer, publishes, mutations)
+  }
+
+  postTxCommit(): void {
+    this.#clear()
+  }
+
+  /** False if the answer to a publish was lost: nobody knows what to roll back. */
+  async rollbackTx(): Promise<boolean> {
+    const published = this.#published
+    this.#clear()
+    let isClean = true
+    for (const { id, response } of published) {
+      if (response === undefined) isClean = false
+      else await this.#messaging.rollback(id, response)
+    }
+    return isClean
+  }
+
+  #required(): Transaction {
+    if (this.#transaction !== undefined) return this.#transaction
+    const message = `the ${this.name} is in no transaction`
+    throw new TransactionError(TransactionErrorCode.state, message)
+  }
+
+  #toPublish(): CommitPublish[] {
+    return [...this.#buffered.values()].filter(({ messages }) => messages.length > 0)
+  }
+
+  #clear(): void {
+    this.#transaction = undefined
+    this.#buffered = new Map()
+    this.#published = []
+  }
+}
+
+/** Fetches messages, within a transaction those that it sees (CDAP: MessageFetcher). */
+export class MessageFetcher implements TransactionParticipant {
+  readonly name = 'message fetcher'
+  readonly #messaging: Messaging
+  #transaction: Transaction | undefined
+
+  /** Reads by `messaging`, which stays the caller's to close. */
+  constructor(messaging: Messaging) {
+    this.#messaging = checkMethods(messaging, 'the messaging of a fetcher', ['fetch'])
+  }
+
+  /** From a publish time on, in milliseconds. */
+  async fetchFrom(
+    namespace: string,
+    topic: string,
+    limit: number,
+    time: number,
+  ): Promise<MessageIterator> {
+    return this.#fetch({ namespace, topic }, { limit, time })
+  }
+
+  /** Behind a message, given by its id in hexadecimal; null: from the beginning. */
+  async fetch(
+    namespace: string,
+    topic: string,
+    limit: number,
+    afterMessageId: string | null,
+  ): Promise<MessageIterator> {
+    const start = afterMessageId === null ? {} : { from: afterMessageId, inclusive: false }
+    return this.#fetch({ namespace, topic }, { limit, ...start })
+  }
+
+  /** `ERR_TRANSACTION_STATE` while the fetcher is in another transaction. */
+  startTx(transaction: Transaction): void {
+    checkFree(this.name, this.#transaction)
+    this.#transaction = checkTransaction(transaction)
+  }
+
+  updateTx(transaction: Transaction): void {
+    this.#transaction = checkTransaction(transaction)
+  }
+
+  getTxChanges(): Iterable<string> {
+    return []
+  }
+
+  commitTx(): boolean {
+    return true
+  }
+
+  postTxCommit(): void {
+    this.#transaction = undefined
+  }
+
+  rollbackTx(): boolean {
+    this.#transaction = undefined
+    return true
+  }
+
+  async #fetch(
+    id: TopicId,
+    options: { limit: number; time?: number; from?: string; inclusive?: boolean },
+  ): Promise<MessageIterator> {
+    const transaction = this.#transaction
+    return this.#messaging.fetch(id, transaction ? { ...options, transaction } : options)
+  }
+}
+
+/** `ERR_TRANSACTION_STATE` while a participant is in a transaction. */
+export function checkFree(name: string, running: Transaction | undefined): void {
+  if (running === undefined) return
+  const { transactionId: id } = running
+  const message = `the ${name} is in transaction ${id}: take another one for each`
+  throw new TransactionError(TransactionErrorCode.state, message)
+}
+
+/** The topics of one namespace, for programs (CDAP: MessagingAdmin). */
+export class MessagingAdmin {
+  readonly #messaging: Messaging
+  readonly #namespace: string
+
+  /** Works by `messaging`, which stays the caller's to close, on the topics of `namespace`. */
+  constructor(messaging: Messaging, namespace: string) {
+    this.#messaging = checkMethods(messaging, 'the messaging of an admin', ['createTopic'])
+    this.#namespace = checkTopicId({ namespace, topic: 'any' }).namespace
+  }
+
+  /** `ERR_TOPIC_EXISTS`. */
+  async createTopic(topic: string, properties: TopicProperties = {}): Promise<void> {
+    await this.#messaging.createTopic({ namespace: this.#namespace, topic }, properties)
+  }
+
+  /** `ERR_TOPIC_NOT_FOUND`, here and below. */
+  async getTopicProperties(topic: string): Promise<TopicProperties> {
+    return this.#messaging.getTopic({ namespace: this.#namespace, topic })
+  }
+
+  /** Replaces all properties. */
+  async updateTopic(topic: string, properties: TopicProperties): Promise<void> {
+    await this.#messaging.updateTopic({ namespace: this.#namespace, topic }, properties)
+  }
+
+  /** Deletes a topic; its messages are gone at once. `ERR_TOPIC_NOT_FOUND`. */
+  async deleteTopic(topic: string): Promise<void> {
+    await this.#messaging.deleteTopic({ namespace: this.#namespace, topic })
+  }
+}

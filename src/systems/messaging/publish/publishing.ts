@@ -1,0 +1,215 @@
+/** Publishing and storing: requests get their places in batches of the writer. */
+import { checkArray, checkObject, type AtomicMutation, type Database } from '../../../api/index.js'
+import { CommitNotCarried } from '../../transactions/index.js'
+import { invalidArgument, topicNotFound } from '../errors.js'
+import { MessageWriter, type WriteBatch, type WritePart } from '../store/message-writer.js'
+import type { MessagingSettings } from '../options.js'
+import { producerMutation, type ProducerRow } from './producers.js'
+import {
+  checkAge,
+  checkHandedOut,
+  checkPointer,
+  checkRequest,
+  type CheckedRequest,
+} from './requests.js'
+import type { MessagingTables } from '../topics/topic-registry.js'
+import type { TopicState } from '../topics/topic-state.js'
+import type { TopicId } from '../topics/topic.js'
+import type { Producer, PublishRequest, PublishResponse } from '../types.js'
+
+/** Messages for one topic of a commit. */
+export interface CommitPublish {
+  /** Topic that gets the messages. */
+  readonly id: TopicId
+  /** The messages in their order; strings are UTF-8. */
+  readonly messages: PublishRequest['messages']
+}
+
+/** See the file header. */
+export class Publishing {
+  readonly #database: Database
+  readonly #settings: MessagingSettings
+  readonly #tables: MessagingTables
+  readonly #writer: MessageWriter
+  readonly #find: (id: TopicId) => TopicState
+
+  constructor(
+    database: Database,
+    settings: MessagingSettings,
+    tables: MessagingTables,
+    writer: MessageWriter,
+    find: (id: TopicId) => TopicState,
+  ) {
+    this.#database = database
+    this.#settings = settings
+    this.#tables = tables
+    this.#writer = writer
+    this.#find = find
+  }
+
+  /** `Messaging.publish`. */
+  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
+    const checked = checkRequest(request, this.#settings)
+    const { pointer, payloads, producer } = checked
+    if (pointer === undefined && payloads.length === 0) {
+      throw invalidArgument('a publish outside of transactions needs at least one message')
+    }
+    const topic = this.#find(id)
+    if (pointer !== undefined) this.#checkAge(pointer)
+    topic.statistics.publishRequested++
+    if (producer !== undefined) return this.#publishOnce(topic, checked, producer)
+    const response = await this.#publish(topic, checked)
+    return pointer === undefined ? undefined : response
+  }
+
+  /** `Messaging.store`. */
+  async store(id: TopicId, request: PublishRequest): Promise<void> {
+    const { payloads, pointer, bytes, count } = checkRequest(request, this.#settings)
+    if (pointer === undefined) throw invalidArgument('payloads are stored for a transaction')
+    if (pointer < 0n) throw invalidArgument('a write pointer is positive')
+    checkHandedOut(pointer, this.#settings)
+    if (count === 0) throw invalidArgument('there are no payloads to store')
+    const topic = this.#find(id)
+    await this.#writer.write(bytes, () => {
+      checkExists(topic)
+      const { storeClock, rows } = topic
+      storeClock.advance(this.#settings.clock.now())
+      const mutations: AtomicMutation[] = []
+      for (let rest of payloads) {
+        for (;;) {
+          const { publishTimestamp, firstSequence, count: taken } = storeClock.take(rest.count)
+          const part = taken === rest.count ? rest : rest.slice(0, taken)
+          const place = { publishTimestamp, sequenceId: firstSequence + taken - 1 }
+          mutations.push(rows.payloads(pointer, place, part))
+          if (taken === rest.count) break
+          rest = rest.slice(taken, rest.count)
+        }
+      }
+      const timestampMax = storeClock.timestamp
+      const written = (): void => void (topic.statistics.payloadsStored += count)
+      return { mutations, timestampMax, written }
+    })
+  }
+
+  /** `MessagingService.publishAtCommit`. */
+  async publishAtCommit(
+    pointer: bigint,
+    publishes: readonly CommitPublish[],
+    mutations: readonly AtomicMutation[],
+  ): Promise<void> {
+    // Whether the frame is on its way to the database: only then its outcome can be unknown.
+    let isHanded = false
+    try {
+      const { parts, bytes } = this.#partsOfCommit(pointer, publishes)
+      await this.#writer.write(bytes, (batch) => {
+        isHanded = false
+        for (const { topic } of parts) checkExists(topic)
+        const written = parts.map(({ topic, request }) => this.#part(batch, topic, request))
+        isHanded = true
+        return {
+          mutations: [...written.flatMap((part) => part.mutations), ...mutations],
+          timestampMax: Math.max(-1, ...written.map((part) => part.timestampMax)),
+          written: () => written.forEach((part) => part.written()),
+        }
+      })
+    } catch (error) {
+      throw isHanded ? error : new CommitNotCarried(error)
+    }
+  }
+
+  /** Checks what a commit publishes. */
+  #partsOfCommit(
+    pointer: bigint,
+    publishes: readonly CommitPublish[],
+  ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
+    checkPointer(pointer)
+    this.#checkAge(pointer)
+    let bytes = 0
+    const parts = checkArray(publishes, 'publishes').map((publish) => {
+      const { id, messages } = checkObject(publish, 'a publish')
+      const request = checkRequest({ messages, transactionWritePointer: pointer }, this.#settings)
+      bytes += request.bytes
+      const topic = this.#find(id)
+      topic.statistics.publishRequested++
+      return { topic, request }
+    })
+    return { parts, bytes }
+  }
+
+  #checkAge(pointer: bigint): void {
+    checkAge(pointer, this.#settings)
+  }
+
+  async #publish(
+    topic: TopicState,
+    request: CheckedRequest,
+    row?: ProducerRow,
+  ): Promise<PublishResponse> {
+    let response: PublishResponse | undefined
+    try {
+      await this.#writer.write(request.bytes, (batch) => {
+        checkExists(topic)
+        row?.check(batch)
+        const part = this.#part(batch, topic, request, row)
+        response = part.response
+        return part
+      })
+    } catch (error) {
+      topic.statistics.publishFailed++
+      throw error
+    }
+    return response!
+  }
+
+  /** Publishes unless the producer has published the same sequence already. */
+  async #publishOnce(
+    topic: TopicState,
+    request: CheckedRequest,
+    producer: Producer,
+  ): Promise<PublishResponse> {
+    const source = {
+      database: this.#database,
+      table: this.#tables.producer,
+      topic,
+      oldest: this.#settings.clock.now() - topic.ttlMilliseconds,
+    }
+    return topic.producers.with(producer.id, source, (state) => {
+      const publish = (row: ProducerRow): Promise<PublishResponse> =>
+        this.#publish(topic, request, row)
+      return state.find(producer) ?? state.publish(producer.sequence, publish)
+    })
+  }
+
+  /** Gives a request its places. */
+  #part(
+    batch: WriteBatch,
+    topic: TopicState,
+    request: CheckedRequest,
+    row?: ProducerRow,
+  ): WritePart & { response: PublishResponse } {
+    const { payloads, count, pointer, producer, bytes } = request
+    const now = this.#settings.clock.now()
+    const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
+    const { endTimestamp } = rollbackRange
+    const response = { transactionWritePointer: pointer, rollbackRange }
+    const mutations: AtomicMutation[] = []
+    if (row !== undefined) {
+      const value = row.value(batch, response)
+      mutations.push(producerMutation(this.#tables.producer, topic, producer!.id, value))
+    }
+    const written = (): void => {
+      row?.written(response)
+      if (pointer !== undefined) topic.remember(pointer, rollbackRange)
+      topic.statistics.publishSucceeded++
+      topic.statistics.messagesPublished += count
+      topic.statistics.bytesPublished += bytes
+      topic.statistics.lastPublishTime = endTimestamp
+    }
+    return { mutations, timestampMax: endTimestamp, written, response }
+  }
+}
+
+/** `ERR_TOPIC_NOT_FOUND` for a topic that was deleted meanwhile. */
+export function checkExists(topic: TopicState): void {
+  if (!topic.exists) throw topicNotFound(topic.name)
+}

@@ -1,0 +1,105 @@
+/**
+ * Marks messages of a transaction as rolled back: their write pointers become negative.
+ *
+ * A row holds messages of one publish, so it is marked as a whole. Only if a range ends inside of a
+ * row, as no answer to a publish does, the row is cut: the parts get rows of their own, in one
+ * batch. So every message keeps its place.
+ */
+import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
+import { storedBatch } from '../store/message-rows.js'
+import {
+  comparePlaces,
+  firstSequence,
+  placeOf,
+  type Place,
+  type StoredBatch,
+} from '../store/stored-batch.js'
+import type { TopicState } from '../topics/topic-state.js'
+import type { MessageRange } from '../types.js'
+
+const scannedRows = 64
+
+/**
+ * Marks the messages of a range that belong to the transaction; all others stay as they are. The
+ * number of messages that were marked.
+ */
+export async function rollBackRows(
+  written: { database: Database; table: string; durability: DurabilityOption },
+  topic: TopicState,
+  pointer: bigint,
+  range: MessageRange,
+): Promise<number> {
+  const { database, table, durability } = written
+  const start = { publishTimestamp: range.startTimestamp, sequenceId: range.startSequenceId }
+  const rangeEnd = { publishTimestamp: range.endTimestamp, sequenceId: range.endSequenceId }
+  const end = comparePlaces(rangeEnd, topic.readable) < 0 ? rangeEnd : topic.readable
+  if (comparePlaces(start, end) > 0) return 0
+  let marked = 0
+  let isCut = false
+  // The last row of the range may end behind it.
+  const scanner = database.table(table).scan({
+    startRow: topic.rows.messageRow(start),
+    stopRow: topic.rows.messageRow(topic.readable),
+    stopInclusive: true,
+  })
+  try {
+    for (let isBehind = false; !isBehind;) {
+      const results = await scanner.nextBatch(scannedRows)
+      const mutations: AtomicMutation[] = []
+      for (const result of results) {
+        const row = storedBatch(result)
+        if (row.pointer === pointer) {
+          const parts = cut(row, start, end)
+          isCut ||= parts.length > 1
+          for (const part of parts) {
+            if (part.pointer === -pointer) marked += part.payloads?.count ?? 1
+            mutations.push(
+              parts.length > 1 ? topic.rows.messages(part) : topic.rows.pointer(row, part.pointer!),
+            )
+          }
+        }
+        isBehind = comparePlaces(row, end) >= 0
+        if (isBehind) break
+      }
+      if (mutations.length > 0) await database.atomic({ mutations, durability })
+      // Fewer rows may also mean that an error follows.
+      isBehind ||= results.length === 0
+    }
+  } finally {
+    scanner.close()
+  }
+  if (isCut) topic.cache.clear()
+  else markCached(topic, start, end, pointer)
+  return marked
+}
+
+/** The row with its messages from `start` to `end` marked: in one part, or in up to three. */
+function cut(row: StoredBatch, start: Place, end: Place): StoredBatch[] {
+  const { publishTimestamp, sequenceId: last, payloads } = row
+  const pointer = row.pointer!
+  const first = firstSequence(row)
+  const sameTime = (place: Place): boolean => place.publishTimestamp === publishTimestamp
+  const from = sameTime(start) ? Math.max(first, start.sequenceId) : first
+  const to = sameTime(end) ? Math.min(last, end.sequenceId) : last
+  if (from > to || comparePlaces({ publishTimestamp, sequenceId: first }, end) > 0) return []
+  if (payloads === undefined || (from === first && to === last)) {
+    return [{ ...row, pointer: -pointer }]
+  }
+  const part = (of: bigint, partFirst: number, partLast: number): StoredBatch => ({
+    publishTimestamp,
+    sequenceId: partLast,
+    pointer: of,
+    payloads: payloads.slice(partFirst - first, partLast + 1 - first),
+  })
+  const parts = [part(-pointer, from, to)]
+  if (from > first) parts.push(part(pointer, first, from - 1))
+  if (to < last) parts.push(part(pointer, to + 1, last))
+  return parts
+}
+
+function markCached(topic: TopicState, start: Place, end: Place, pointer: bigint): void {
+  const [from, to] = [placeOf(start), placeOf(end)] as StoredBatch[]
+  topic.cache.updateEntries(from, to, (row) =>
+    row.pointer === pointer ? { ...row, pointer: -pointer } : row,
+  )
+}

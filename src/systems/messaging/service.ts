@@ -1,0 +1,370 @@
+/**
+ * The messaging service in one process (CDAP: CoreMessagingService): topics, publishing, fetching
+ * and rollback over the tables of FORMAT.md.
+ *
+ * All requests are written by one `MessageWriter`, so a frame of the log holds what came while the
+ * frame before it was written. A message is readable when it is written as durably as the option
+ * `durability` says, never before, and ids ascend across restarts and whatever the clock does.
+ *
+ * One service may be open for the tables of a database.
+ */
+import {
+  checkArray,
+  checkDatabase,
+  requireCapability,
+  type AtomicMutation,
+  type CoprocessorRegistration,
+  type Database,
+} from '../../api/index.js'
+import { CommitNotCarried, storesOf } from '../transactions/index.js'
+import { CacheBudget } from './store/cache-budget.js'
+import { readClock } from './store/clock-row.js'
+import { MessagingError, MessagingErrorCode } from './errors.js'
+import { Fetching } from './fetch/fetching.js'
+import { MessageWriter } from './store/message-writer.js'
+import { messagingSettings, type MessagingOptions, type MessagingSettings } from './options.js'
+import { messagingPruning } from './prune-observer.js'
+import { Positions } from './fetch/positions.js'
+import { Publishing, type CommitPublish } from './publish/publishing.js'
+import { checkedResponse, checkPointer } from './publish/requests.js'
+import { rollBackRows } from './publish/rollback.js'
+import { withGeneration } from './topics/topic-properties.js'
+import { TopicRegistry, type MessagingTables } from './topics/topic-registry.js'
+import type { TopicState, TopicStatistics } from './topics/topic-state.js'
+import { checkTopicId, type TopicId, type TopicRecord } from './topics/topic.js'
+import type {
+  ConsumerPosition,
+  FetchOptions,
+  Message,
+  MessageIterator,
+  MessageRange,
+  Messaging,
+  PublishRequest,
+  PublishResponse,
+  SetPositionOptions,
+  TopicProperties,
+} from './types.js'
+
+/** Counters of a topic since the service was opened, and what the topic holds now. */
+export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {
+  /** Fetches that wait for a message. */
+  readonly waiting: number
+  /** Bytes that the cache holds. */
+  readonly cacheBytes: number
+  /** Rows that the cache holds. */
+  readonly cacheEntries: number
+}
+
+/** A topic and its counters. */
+export interface TopicCounters {
+  /** Namespace and name of the topic. */
+  readonly id: TopicId
+  /** Counters since the service was opened; they go on counting. */
+  readonly counts: Readonly<TopicStatistics>
+}
+
+/** Numbers of a service. */
+export interface MessagingStatistics {
+  /** Topics that exist. */
+  readonly topics: number
+  /** Fetches that wait for a message. */
+  readonly waiting: number
+  /** Bytes that wait to be written. */
+  readonly queueBytes: number
+  /** Bytes that the caches of all topics hold. */
+  readonly cacheBytes: number
+  /** Rows that the caches of all topics hold. */
+  readonly cacheEntries: number
+}
+
+/** See the file header. */
+export class MessagingService implements Messaging {
+  readonly #database: Database
+  readonly #settings: MessagingSettings
+  readonly #registrations: CoprocessorRegistration[] = []
+  readonly #tables: MessagingTables
+  readonly #writer: MessageWriter
+  readonly #topics: TopicRegistry
+  readonly #publishing: Publishing
+  readonly #positions: Positions
+  readonly #fetching: Fetching
+  readonly #cached: CacheBudget
+  #isClosed = false
+
+  private constructor(
+    database: Database,
+    settings: MessagingSettings,
+    tables: MessagingTables,
+    timestampMax: number,
+  ) {
+    this.#database = database
+    this.#settings = settings
+    this.#tables = tables
+    this.#cached = new CacheBudget(settings.cacheBytesMax)
+    const { durability, queueBytesMax } = settings
+    const writing = { clockTable: tables.metadata, durability, queueBytesMax }
+    this.#writer = new MessageWriter(database, writing, timestampMax, (append) => {
+      const { topic, generation } = append
+      if (topic.generation !== generation) return
+      topic.written(append.rows())
+      this.#cached.written(topic)
+    })
+    this.#topics = new TopicRegistry(database, tables, settings, () => this.#writer.timestampMax)
+    const find = (id: TopicId): TopicState => this.#topics.find(id)
+    this.#positions = new Positions(database, tables.consumer, durability)
+    this.#publishing = new Publishing(database, settings, tables, this.#writer, find)
+    this.#fetching = new Fetching(database, settings, tables, find)
+  }
+
+  /** Opens the service of a database, which must outlive it; makes its tables if need be. */
+  static async open(database: Database, options: MessagingOptions = {}): Promise<MessagingService> {
+    const settings = messagingSettings(options)
+    checkDatabase(database, 'messaging')
+    requireCapability(database.capabilities, 'atomicAcrossTables', 'messaging')
+    const { tablePrefix } = settings
+    const tables = {
+      metadata: `${tablePrefix}.meta`,
+      message: `${tablePrefix}.message`,
+      payload: `${tablePrefix}.payload`,
+      producer: `${tablePrefix}.producer`,
+      consumer: `${tablePrefix}.consumer`,
+    }
+    for (const name of Object.values(tables)) {
+      if (await database.admin.tableExists(name)) continue
+      await database.createTable(name, { families: { d: {} } })
+    }
+    const timestampMax = await readClock(database, tables)
+    const service = new MessagingService(database, settings, tables, timestampMax)
+    await service.#topics.load()
+    await service.#register()
+    return service
+  }
+
+  async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
+    this.#checkOpen()
+    await this.#topics.create(checkTopicId(id), properties)
+  }
+
+  async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
+    this.#checkOpen()
+    await this.#topics.update(checkTopicId(id), properties)
+  }
+
+  async deleteTopic(id: TopicId): Promise<void> {
+    this.#checkOpen()
+    await this.#topics.delete(checkTopicId(id))
+  }
+
+  async getTopic(id: TopicId): Promise<TopicProperties> {
+    this.#checkOpen()
+    const { properties, generation } = this.#topics.find(id)
+    return withGeneration(properties, generation)
+  }
+
+  async listTopics(namespace: string): Promise<string[]> {
+    this.#checkOpen()
+    return this.#topics.list(namespace).map(({ topic }) => topic)
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    this.#checkOpen()
+    return [...new Set(this.#topics.list().map(({ namespace }) => namespace))]
+  }
+
+  async end(id: TopicId): Promise<Buffer> {
+    this.#checkOpen()
+    return Positions.end(this.#topics.find(id))
+  }
+
+  async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
+    this.#checkOpen()
+    return this.#positions.get(this.#topics.find(id), consumer)
+  }
+
+  async setPosition(
+    id: TopicId,
+    consumer: string,
+    position: Uint8Array | string,
+    options: SetPositionOptions = {},
+  ): Promise<void> {
+    this.#checkOpen()
+    await this.#positions.set(this.#topics.find(id), consumer, position, options)
+  }
+
+  async deletePosition(id: TopicId, consumer: string): Promise<void> {
+    this.#checkOpen()
+    await this.#positions.delete(this.#topics.find(id), consumer)
+  }
+
+  async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
+    this.#checkOpen()
+    return this.#positions.list(this.#topics.find(id))
+  }
+
+  /** What stores a position in the frame of a commit. */
+  positionMutation(id: TopicId, consumer: string, position: Uint8Array): AtomicMutation {
+    return this.#positions.mutation(this.#topics.find(id), consumer, position)
+  }
+
+  /** What two transactions conflict about that move one position. */
+  positionKey(id: TopicId, consumer: string): Uint8Array {
+    const row = this.#positions.row(this.#topics.find(id), consumer)
+    return Buffer.concat([Buffer.from(`${this.#tables.consumer}:`), row])
+  }
+
+  /** All topics that exist. */
+  async listAllTopics(): Promise<TopicId[]> {
+    this.#checkOpen()
+    return this.#topics.list()
+  }
+
+  /** All topics with their generations; those that were deleted have negative ones. */
+  async scanTopics(): Promise<Pick<TopicRecord, 'id' | 'generation'>[]> {
+    this.#checkOpen()
+    return [...this.#topics.all()].map(({ id, generation }) => ({ id, generation }))
+  }
+
+  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
+    this.#checkOpen()
+    return this.#publishing.publish(id, request)
+  }
+
+  async store(id: TopicId, request: PublishRequest): Promise<void> {
+    this.#checkOpen()
+    await this.#publishing.store(id, request)
+  }
+
+  async rollback(id: TopicId, response: PublishResponse): Promise<void> {
+    this.#checkOpen()
+    const { transactionWritePointer: pointer, rollbackRange } = checkedResponse(response)
+    const topic = this.#topics.find(id)
+    await this.#rollBack(topic, pointer, [rollbackRange])
+  }
+
+  /**
+   * Rolls back everything that a transaction published to a topic, also if the answer to the
+   * publish was lost: without a known range, all messages since its start are looked at.
+   */
+  async rollbackTransaction(id: TopicId, pointer: bigint): Promise<void> {
+    this.#checkOpen()
+    checkPointer(pointer)
+    const topic = this.#topics.find(id)
+    await this.#writer.settled()
+    const everything = { endTimestamp: Number.MAX_SAFE_INTEGER, endSequenceId: 0xffff }
+    const startTimestamp = Math.max(0, Number(pointer / 1_000_000n))
+    const whole = { startTimestamp, startSequenceId: 0, ...everything }
+    await this.#rollBack(topic, pointer, topic.takeRanges(pointer) ?? [whole])
+  }
+
+  async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
+    this.#checkOpen()
+    return this.#fetching.fetch(id, options)
+  }
+
+  async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
+    this.#checkOpen()
+    return this.#fetching.poll(id, options)
+  }
+
+  /**
+   * Publishes messages of a transaction in the same frame as its commit: `mutations` are those of
+   * the commit. Resolves when all of it is written. `CommitNotCarried`, with the error as its
+   * cause, if nothing was handed to the database: a topic does not exist, say.
+   */
+  async publishAtCommit(
+    pointer: bigint,
+    publishes: readonly CommitPublish[],
+    mutations: readonly AtomicMutation[],
+  ): Promise<void> {
+    if (this.#isClosed) throw new CommitNotCarried(closed())
+    const copy = checkArray(mutations, 'mutations')
+    await this.#publishing.publishAtCommit(pointer, publishes, copy)
+  }
+
+  /** Counters of a topic since the service was opened. */
+  topicStatistics(id: TopicId): CurrentTopicStatistics {
+    const { statistics, waiting, cache } = this.#topics.find(id)
+    return { ...statistics, waiting, cacheBytes: cache.weight, cacheEntries: cache.size }
+  }
+
+  /** Counters of the topics that were used since the service was opened. */
+  topicCounters(): TopicCounters[] {
+    return [...this.#topics.all()]
+      .filter(({ exists, statistics }) => {
+        return exists && statistics.publishRequested + statistics.fetches > 0
+      })
+      .map(({ id, statistics }) => ({ id, counts: statistics }))
+  }
+
+  /** Numbers of the service. */
+  statistics(): MessagingStatistics {
+    let topics = 0
+    let waiting = 0
+    let cacheEntries = 0
+    for (const topic of this.#topics.all()) {
+      if (topic.exists) topics++
+      waiting += topic.waiting
+      cacheEntries += topic.cache.size
+    }
+    const { queueBytes } = this.#writer
+    return { topics, waiting, queueBytes, cacheBytes: this.#cached.bytes, cacheEntries }
+  }
+
+  /**
+   * Waits for what is being written, lets all readers go, and removes the prunings. The database
+   * stays open.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    this.#fetching.close()
+    for (const topic of this.#topics.all()) topic.wake()
+    await this.#writer.settled()
+    const registrations = this.#registrations.splice(0)
+    for (const registration of registrations) registration.remove()
+    const { pruneState } = this.#settings
+    if (registrations.length === 0 || pruneState === undefined) return
+    // From now on flushes mark no messages of invalid transactions.
+    const stores = storesOf(this.#database.table(this.#tables.message))
+    for (const store of stores) pruneState.noteUncleanFlush(store)
+  }
+
+  #checkOpen(): void {
+    if (this.#isClosed) throw closed()
+  }
+
+  async #register(): Promise<void> {
+    const { register, transactions, pruneState } = this.#settings
+    if (register === undefined) return
+    const topics = (): ReturnType<TopicRegistry['records']> => this.#topics.records()
+    const known = transactions === undefined ? {} : { transactions: () => transactions.snapshot() }
+    const { message, payload, producer, consumer } = this.#tables
+    const state = pruneState === undefined ? {} : { state: pruneState }
+    const pruned = { rows: 'message', tables: [message], topics, ...known, ...state } as const
+    for (const options of [
+      pruned,
+      { rows: 'payload', tables: [payload], topics },
+      { rows: 'producer', tables: [producer], topics },
+      { rows: 'consumer', tables: [consumer], topics },
+    ] as const) {
+      this.#registrations.push(await register(messagingPruning(options)))
+    }
+  }
+
+  async #rollBack(
+    topic: TopicState,
+    pointer: bigint,
+    ranges: readonly MessageRange[],
+  ): Promise<void> {
+    const { durability } = this.#settings
+    const written = { database: this.#database, table: this.#tables.message, durability }
+    for (const range of ranges) {
+      topic.statistics.rolledBack += await rollBackRows(written, topic, pointer, range)
+    }
+    topic.takeRanges(pointer)
+    topic.wake()
+  }
+}
+
+function closed(): MessagingError {
+  return new MessagingError(MessagingErrorCode.unavailable, 'messaging is closed')
+}

@@ -1,0 +1,218 @@
+/**
+ * Messaging with instances that wait to take over (CDAP: LeaderElectionMessagingService).
+ *
+ * One instance has the database open and leads; the lock of the directory is the election. The
+ * others follow: they try to open it again and again, and until they succeed every call fails with
+ * `ERR_MESSAGING_UNAVAILABLE`. An instance that leads again opens everything anew, so nothing that
+ * it remembers is older than the database.
+ */
+import { CellarError, checkFunction, checkMethods, ErrorCode, OptionNames } from '../../api/index.js'
+import { requireFunction } from '../transactions/checks.js'
+import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
+import type { TopicId } from './topics/topic.js'
+import type {
+  ConsumerPosition,
+  FetchOptions,
+  Message,
+  MessageIterator,
+  Messaging,
+  PublishRequest,
+  PublishResponse,
+  SetPositionOptions,
+  TopicProperties,
+} from './types.js'
+
+/** What an instance has open while it leads. */
+export interface Leadership {
+  /** The service of the instance that leads. */
+  readonly messaging: Messaging
+  /** Closes the service and the database. */
+  close(): Promise<void>
+}
+
+/** Options of {@link StandbyMessaging.start}. */
+export interface StandbyOptions {
+  /** Opens database and service; fails with `ERR_LOCKED` while another instance leads. */
+  readonly open: () => Promise<Leadership>
+  /** Milliseconds between two attempts; 0 = only by `attempt`. Default 1000. */
+  readonly retryMilliseconds?: number
+  /**
+   * Is told when this instance begins to lead, or fails to for another reason than the lock. What
+   * the function throws, or its promise rejects with, changes nothing.
+   */
+  readonly changed?: (outcome: 'leads' | Error) => unknown
+}
+
+const standbyNames = new OptionNames<StandbyOptions>('a standby', {
+  open: true,
+  retryMilliseconds: true,
+  changed: true,
+})
+
+/** See the file header. */
+export class StandbyMessaging implements Messaging {
+  readonly #options: StandbyOptions
+  #leadership: Leadership | undefined
+  #attempt: Promise<boolean> | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isStopped = false
+
+  private constructor(options: StandbyOptions) {
+    this.#options = options
+  }
+
+  /** Starts an instance, and tries once to lead. `ERR_INVALID_ARGUMENT` for the options. */
+  static async start(options: StandbyOptions): Promise<StandbyMessaging> {
+    const copy = standbyNames.copy(options)
+    const { retryMilliseconds = 1000 } = copy
+    if (typeof retryMilliseconds !== 'number' || !(retryMilliseconds >= 0)) {
+      throw invalidArgument('retryMilliseconds must be 0 or more')
+    }
+    requireFunction(copy.open, 'open')
+    checkFunction(copy.changed, 'changed')
+    const standby = new StandbyMessaging(copy)
+    await standby.attempt()
+    return standby
+  }
+
+  /** Whether this instance leads. */
+  get isLeader(): boolean {
+    return this.#leadership !== undefined
+  }
+
+  /** What this instance leads; undefined while it follows. */
+  get leading(): Messaging | undefined {
+    return this.#leadership?.messaging
+  }
+
+  /** Tries to lead now; whether this instance leads. Fails for another reason than the lock. */
+  async attempt(): Promise<boolean> {
+    if (this.#leadership !== undefined) return true
+    if (this.#isStopped) return false
+    this.#attempt ??= this.#open()
+    return this.#attempt
+  }
+
+  /** Gives the leadership up; this instance follows, and tries again later. */
+  async resign(): Promise<void> {
+    await this.#attempt?.catch(() => undefined)
+    const leadership = this.#leadership
+    this.#leadership = undefined
+    await leadership?.close()
+    this.#later()
+  }
+
+  /** Gives the leadership up for good. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    clearTimeout(this.#timer)
+    await this.resign()
+  }
+
+  async #open(): Promise<boolean> {
+    clearTimeout(this.#timer)
+    try {
+      const leadership = await this.#options.open()
+      checkMethods(leadership, 'what is opened', ['close'])
+      this.#leadership = leadership
+      this.#tell('leads')
+      return true
+    } catch (error) {
+      if (error instanceof CellarError && error.code === ErrorCode.locked) return false
+      this.#tell(error as Error)
+      throw error
+    } finally {
+      this.#attempt = undefined
+      this.#later()
+    }
+  }
+
+  #tell(outcome: 'leads' | Error): void {
+    const told = async (): Promise<unknown> => this.#options.changed?.(outcome)
+    told().catch(() => undefined)
+  }
+
+  #later(): void {
+    const { retryMilliseconds = 1000 } = this.#options
+    if (retryMilliseconds === 0 || this.isLeader || this.#isStopped) return
+    clearTimeout(this.#timer)
+    // Stays referenced: an instance that waits keeps its process alive.
+    this.#timer = setTimeout(() => {
+      this.attempt().catch(() => undefined)
+    }, retryMilliseconds)
+  }
+
+  get #messaging(): Messaging {
+    if (this.#leadership !== undefined) return this.#leadership.messaging
+    throw new MessagingError(MessagingErrorCode.unavailable, 'another instance leads')
+  }
+
+  async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
+    await this.#messaging.createTopic(id, properties)
+  }
+
+  async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
+    await this.#messaging.updateTopic(id, properties)
+  }
+
+  async deleteTopic(id: TopicId): Promise<void> {
+    await this.#messaging.deleteTopic(id)
+  }
+
+  async getTopic(id: TopicId): Promise<TopicProperties> {
+    return this.#messaging.getTopic(id)
+  }
+
+  async listTopics(namespace: string): Promise<string[]> {
+    return this.#messaging.listTopics(namespace)
+  }
+
+  async listNamespaces(): Promise<string[]> {
+    return this.#messaging.listNamespaces()
+  }
+
+  async end(id: TopicId): Promise<Buffer> {
+    return this.#messaging.end(id)
+  }
+
+  async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
+    return this.#messaging.getPosition(id, consumer)
+  }
+
+  async setPosition(
+    id: TopicId,
+    consumer: string,
+    position: Uint8Array | string,
+    options: SetPositionOptions = {},
+  ): Promise<void> {
+    await this.#messaging.setPosition(id, consumer, position, options)
+  }
+
+  async deletePosition(id: TopicId, consumer: string): Promise<void> {
+    await this.#messaging.deletePosition(id, consumer)
+  }
+
+  async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
+    return this.#messaging.listPositions(id)
+  }
+
+  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
+    return this.#messaging.publish(id, request)
+  }
+
+  async store(id: TopicId, request: PublishRequest): Promise<void> {
+    await this.#messaging.store(id, request)
+  }
+
+  async rollback(id: TopicId, response: PublishResponse): Promise<void> {
+    await this.#messaging.rollback(id, response)
+  }
+
+  async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
+    return this.#messaging.fetch(id, options)
+  }
+
+  async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
+    return this.#messaging.poll(id, options)
+  }
+}

@@ -1,0 +1,49 @@
+/**
+ * The row of the clock in the metadata table: the largest time that was given out, in publishes and
+ * stores of all topics. Behind a restart all times are later.
+ */
+import { eachRow, type AtomicMutation, type Database } from '../../../api/index.js'
+import { decodeMessageRow, decodePayloadRow } from './rows.js'
+import type { MessagingTables } from '../topics/topic-registry.js'
+
+const clockRow = Buffer.from('.clock')
+const clockColumn = 'd:k'
+const scannedRows = 1024
+
+/**
+ * Reads the largest time that was given out; -1 if there is none. Tables that were filled by other
+ * means than a service, such as rows of CDAP, have no clock: then all of their rows are looked at.
+ */
+export async function readClock(database: Database, tables: MessagingTables): Promise<number> {
+  const { metadata, message, payload } = tables
+  const result = await database.table(metadata).get({ row: clockRow, columns: [clockColumn] })
+  const value = result.value(clockColumn)
+  if (value !== undefined) return Number(value.readBigInt64BE())
+  const times = [
+    await latest(database, message, (row) => decodeMessageRow(row)?.publishTimestamp),
+    await latest(database, payload, (row) => decodePayloadRow(row)?.writeTimestamp),
+  ]
+  return Math.max(...times)
+}
+
+/** Writes the largest time that was given out. */
+export function clockMutation(table: string, timestampMax: number): AtomicMutation {
+  const value = Buffer.allocUnsafe(8)
+  value.writeBigInt64BE(BigInt(timestampMax))
+  const put = { cells: { [clockColumn]: value }, timestamp: 1 }
+  return { table, row: clockRow, mutations: [{ put }] }
+}
+
+async function latest(
+  database: Database,
+  table: string,
+  timeOf: (row: Buffer) => number | undefined,
+): Promise<number> {
+  let time = -1
+  const scanner = database.table(table).scan()
+  await eachRow(scanner, scannedRows, ({ row }) => {
+    time = Math.max(time, timeOf(row!) ?? -1)
+    return true
+  })
+  return time
+}

@@ -1,0 +1,225 @@
+/**
+ * The newest entries of a topic in memory, in order (CDAP: MessageCache).
+ *
+ * Three weights bound it. Entries that would exceed `hardLimit` push the oldest out at once, down
+ * to `minRetain`. Above `reduceTrigger` a flag is set, and the next scan that closes reduces to
+ * `minRetain`; so a reader who is a little behind still finds what it reads.
+ *
+ * Invariant: entries ascend strictly. An addition or an update that would break it clears the cache
+ * and fails, so that a cache never lies.
+ */
+import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
+
+/** Limits of a cache, in the unit of its weights: minRetain <= reduceTrigger <= hardLimit. */
+export interface CacheLimits {
+  /** A reduction keeps at least this weight, if there is so much. */
+  readonly minRetain: number
+  /** Above this weight the end of a scan reduces the cache. */
+  readonly reduceTrigger: number
+  /** Above this weight an addition reduces the cache at once. */
+  readonly hardLimit: number
+}
+
+/** How a cache orders and weighs its entries. */
+export interface CacheEntries<E> {
+  /** Order of two entries: below 0, 0 or above 0. Must stay the same as long as the cache lives. */
+  compare(a: E, b: E): number
+  /** Weight of an entry, 0 or more, in the unit of the limits. */
+  weigh(entry: E): number
+}
+
+/** What a scan answers about an entry. */
+export type CacheFilter<E> = (entry: E) => 'accept' | 'skip' | 'hold'
+
+/** Entries copied from a cache. */
+export interface CacheScan<E> {
+  /** The first entry of the cache at the time of the scan; undefined if it was empty. */
+  readonly first: E | undefined
+  /** The accepted entries, in order. */
+  readonly entries: readonly E[]
+  /** Ends the scan, and reduces the cache if that is due. */
+  close(): void
+}
+
+/** Counters of a cache, under the names of CDAP's metrics. */
+export interface CacheCounts {
+  /** Entries that were added. */
+  added: number
+  /** Entries that went, for whatever reason. */
+  removed: number
+  /** Calls of `addAll`. */
+  addRequests: number
+  /** Entries whose addition went beyond `hardLimit` and pushed older ones out. */
+  addReduceWeight: number
+  /** Calls of `scan`. */
+  scanRequests: number
+  /** Scans whose end reduced the cache to `minRetain`. */
+  scanReduceWeight: number
+}
+
+/** See the file header. */
+export class MessageCache<E> {
+  /** Counters since the cache was made. */
+  readonly counts: CacheCounts = {
+    added: 0,
+    removed: 0,
+    addRequests: 0,
+    addReduceWeight: 0,
+    scanRequests: 0,
+    scanReduceWeight: 0,
+  }
+  readonly #of: CacheEntries<E>
+  #limits: CacheLimits
+  /** The live entries begin at `#head`. */
+  #entries: E[] = []
+  #head = 0
+  #weight = 0
+  #isAdding = false
+
+  /**
+   * An empty cache. `ERR_INVALID_ARGUMENT` unless 0 <= `minRetain` <= `reduceTrigger` <=
+   * `hardLimit`.
+   */
+  constructor(entries: CacheEntries<E>, limits: CacheLimits) {
+    this.#of = entries
+    this.#limits = checkLimits(limits)
+  }
+
+  /** Weight of all entries. */
+  get weight(): number {
+    return this.#weight
+  }
+
+  /** Number of entries. */
+  get size(): number {
+    return this.#entries.length - this.#head
+  }
+
+  /** The oldest entry; undefined if there is none. */
+  get first(): E | undefined {
+    return this.#entries[this.#head]
+  }
+
+  /** Takes other limits; what is too much goes with the next addition or scan. */
+  resize(limits: CacheLimits): void {
+    this.#limits = checkLimits(limits)
+  }
+
+  /** Forgets everything. */
+  clear(): void {
+    this.counts.removed += this.size
+    this.#entries = []
+    this.#head = 0
+    this.#weight = 0
+  }
+
+  /**
+   * Adds entries that are larger than all cached ones, and ascend. `ERR_INVALID_ARGUMENT` if not,
+   * and the cache is empty then; `ERR_CONCURRENT_MODIFICATION` while others are being added.
+   */
+  addAll(entries: Iterable<E>): void {
+    this.counts.addRequests++
+    if (this.#isAdding) {
+      const message = 'entries are being added to the cache'
+      throw new MessagingError(MessagingErrorCode.concurrentModification, message)
+    }
+    this.#isAdding = true
+    try {
+      for (const entry of entries) this.#add(entry)
+    } finally {
+      this.#isAdding = false
+    }
+  }
+
+  /** Copies up to `limit` entries from `start` on. */
+  scan(start: E, inclusive: boolean, limit: number, filter?: CacheFilter<E>): CacheScan<E> {
+    this.counts.scanRequests++
+    const found: E[] = []
+    for (let at = this.#position(start, inclusive); at < this.#entries.length; at++) {
+      if (found.length >= limit) break
+      const entry = this.#entries[at]
+      const answer = filter?.(entry) ?? 'accept'
+      if (answer === 'hold') break
+      if (answer === 'accept') found.push(entry)
+    }
+    return { first: this.first, entries: found, close: () => this.#closeScan() }
+  }
+
+  /**
+   * Replaces the entries from `from` to `to`, both inclusive, by what `update` makes of them.
+   * `ERR_CACHE_ORDER` if that changes the order; the cache is empty then, and also if `update`
+   * throws.
+   */
+  updateEntries(from: E, to: E, update: (entry: E) => E): void {
+    try {
+      for (let at = this.#position(from, true); at < this.#entries.length; at++) {
+        const entry = this.#entries[at]
+        if (this.#of.compare(entry, to) > 0) break
+        const updated = update(entry)
+        if (this.#of.compare(entry, updated) !== 0) {
+          const message = 'an update changed the order of cached entries'
+          throw new MessagingError(MessagingErrorCode.cacheOrder, message)
+        }
+        this.#weight += this.#of.weigh(updated) - this.#of.weigh(entry)
+        this.#entries[at] = updated
+      }
+    } catch (error) {
+      this.clear()
+      throw error
+    }
+  }
+
+  #add(entry: E): void {
+    const last = this.size === 0 ? undefined : this.#entries[this.#entries.length - 1]
+    if (last !== undefined && this.#of.compare(last, entry) >= 0) {
+      this.clear()
+      throw invalidArgument('entries of a cache must ascend')
+    }
+    this.#entries.push(entry)
+    this.#weight += this.#of.weigh(entry)
+    this.counts.added++
+    if (this.#weight <= this.#limits.hardLimit) return
+    this.counts.addReduceWeight++
+    this.#reduce()
+  }
+
+  #closeScan(): void {
+    if (this.#weight <= this.#limits.reduceTrigger) return
+    this.counts.scanReduceWeight++
+    this.#reduce()
+  }
+
+  #reduce(): void {
+    const entries = this.#entries
+    while (this.#head < entries.length) {
+      const weight = this.#of.weigh(entries[this.#head])
+      if (this.#weight - weight < this.#limits.minRetain) break
+      this.#weight -= weight
+      this.#head++
+      this.counts.removed++
+    }
+    if (this.#head > 64 && 2 * this.#head > entries.length) {
+      this.#entries = entries.slice(this.#head)
+      this.#head = 0
+    }
+  }
+
+  /** Position of the first entry at or behind `start`. */
+  #position(start: E, inclusive: boolean): number {
+    let low = this.#head
+    let high = this.#entries.length
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const order = this.#of.compare(this.#entries[middle], start)
+      if (order < 0 || (order === 0 && !inclusive)) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+function checkLimits(limits: CacheLimits): CacheLimits {
+  const { minRetain, reduceTrigger, hardLimit } = limits
+  if (minRetain >= 0 && minRetain <= reduceTrigger && reduceTrigger <= hardLimit) return limits
+  throw invalidArgument('limits of a cache must be 0 <= minRetain <= reduceTrigger <= hardLimit')
+}

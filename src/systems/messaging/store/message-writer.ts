@@ -1,0 +1,189 @@
+/**
+ * Writes the requests of all topics, one batch at a time: while a batch is on its way, requests
+ * collect, and the next batch takes all of them. A batch is one frame of the log, and one sync.
+ *
+ * Order: a request gets its times and sequences when its batch is made, in the same turn for all of
+ * a batch and without an `await`; and no batch starts before the one before it is done. So messages
+ * of a topic become readable in the order of their ids.
+ *
+ * The row of the clock, part of every batch, holds the largest time given out: behind a restart all
+ * times are later, whatever the clock of the machine says.
+ *
+ * Failure behaviour: a batch that cannot be written fails all its requests with the same cause. A
+ * batch that is refused because of its content fails only the requests that cause the refusal.
+ */
+import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
+import { isRefusal } from '../../transactions/refusal.js'
+import { clockMutation } from './clock-row.js'
+import { MessagingError, MessagingErrorCode } from '../errors.js'
+import { TopicAppend } from '../topics/topic-append.js'
+import type { TopicState } from '../topics/topic-state.js'
+
+/** What a request adds to its batch beside messages. */
+export interface WritePart {
+  readonly mutations: readonly AtomicMutation[]
+  /** The largest time that the request was given; -1 = none. */
+  readonly timestampMax: number
+  /** The batch is written for good, and its messages are readable. */
+  written(): void
+}
+
+/** A batch that is being made. */
+export interface WriteBatch {
+  /** What the batch appends to a topic. */
+  appendTo(topic: TopicState): TopicAppend
+}
+
+/**
+ * Gives a request its places. Is called when the batch is made, must not wait, and must throw
+ * before it adds anything.
+ */
+export type Assign = (batch: WriteBatch) => WritePart
+
+interface Waiting {
+  readonly bytes: number
+  readonly assign: Assign
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
+/** Most bytes of requests in one batch; a larger request is a batch of its own. */
+const batchBytesMax = 4 << 20
+export class MessageWriter {
+  readonly #database: Database
+  readonly #clockTable: string
+  readonly #durability: DurabilityOption
+  readonly #queueBytesMax: number
+  readonly #appended: (append: TopicAppend) => void
+  #timestampMax: number
+  #queue: Waiting[] = []
+  #queueBytes = 0
+  #draining: Promise<void> | undefined
+
+  constructor(
+    database: Database,
+    options: { clockTable: string; durability: DurabilityOption; queueBytesMax: number },
+    timestampMax: number,
+    appended: (append: TopicAppend) => void,
+  ) {
+    this.#database = database
+    this.#clockTable = options.clockTable
+    this.#durability = options.durability
+    this.#queueBytesMax = options.queueBytesMax
+    this.#timestampMax = timestampMax
+    this.#appended = appended
+  }
+
+  /** Bytes that wait to be written. */
+  get queueBytes(): number {
+    return this.#queueBytes
+  }
+
+  /** The largest time that was given out. */
+  get timestampMax(): number {
+    return this.#timestampMax
+  }
+
+  /**
+   * Adds a request of about so many bytes; resolves when it is written. `ERR_MESSAGING_BUSY` if too
+   * much waits.
+   */
+  async write(bytes: number, assign: Assign): Promise<void> {
+    if (this.#queueBytes > this.#queueBytesMax) {
+      const message = `${this.#queueBytes} bytes wait to be written`
+      throw new MessagingError(MessagingErrorCode.busy, message)
+    }
+    this.#queueBytes += bytes
+    await new Promise<void>((resolve, reject) => {
+      this.#queue.push({ bytes, assign, resolve, reject })
+      this.#draining ??= this.#drain()
+    })
+  }
+
+  /** Resolves when nothing waits. */
+  async settled(): Promise<void> {
+    await this.#draining
+  }
+
+  async #drain(): Promise<void> {
+    // Requests of this turn share the first batch.
+    await Promise.resolve()
+    while (this.#queue.length > 0) {
+      const batch = this.#takeBatch()
+      try {
+        await this.#writeBatch(batch)
+      } catch (error) {
+        // A fault of this code: whoever was not answered yet is told, and the queue goes on.
+        for (const { reject } of batch) reject(error)
+      } finally {
+        for (const { bytes } of batch) this.#queueBytes -= bytes
+      }
+    }
+    this.#draining = undefined
+  }
+
+  #takeBatch(): Waiting[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#queue.length) {
+      bytes += this.#queue[count].bytes
+      if (count > 0 && bytes > batchBytesMax) break
+      count++
+    }
+    if (count < this.#queue.length) return this.#queue.splice(0, count)
+    const all = this.#queue
+    this.#queue = []
+    return all
+  }
+
+  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+    const mutations: AtomicMutation[] = []
+    const accepted: { waiting: Waiting; part: WritePart }[] = []
+    const appends = new Map<TopicState, TopicAppend>()
+    const appendTo = (topic: TopicState): TopicAppend => {
+      let append = appends.get(topic)
+      if (append === undefined) appends.set(topic, (append = new TopicAppend(topic)))
+      return append
+    }
+    const made = { appendTo }
+    for (const waiting of batch) {
+      try {
+        const part = waiting.assign(made)
+        for (const mutation of part.mutations) mutations.push(mutation)
+        if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
+        accepted.push({ waiting, part })
+      } catch (error) {
+        waiting.reject(error)
+      }
+    }
+    if (accepted.length === 0) return
+    for (const append of appends.values()) mutations.push(...append.mutations())
+    mutations.push(clockMutation(this.#clockTable, this.#timestampMax))
+    try {
+      await this.#database.atomic({ mutations, durability: this.#durability })
+    } catch (error) {
+      await this.#writeAlone(accepted, error)
+      return
+    }
+    for (const append of appends.values()) this.#appended(append)
+    for (const { waiting, part } of accepted) {
+      part.written()
+      waiting.resolve()
+    }
+  }
+
+  /**
+   * A batch was not written. If it was refused because of its content, each of its requests is
+   * tried alone, so that the writes of one transaction do not fail the messages of others.
+   */
+  async #writeAlone(
+    accepted: readonly { readonly waiting: Waiting }[],
+    error: unknown,
+  ): Promise<void> {
+    if (accepted.length === 1 || !isRefusal(error)) {
+      for (const { waiting } of accepted) waiting.reject(error)
+      return
+    }
+    for (const { waiting } of accepted) await this.#writeBatch([waiting])
+  }
+}

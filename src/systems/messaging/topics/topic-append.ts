@@ -1,0 +1,111 @@
+/**
+ * What one batch of the writer appends to one topic. Requests without transaction that follow each
+ * other share rows: their messages have consecutive places.
+ */
+import type { AtomicMutation } from '../../../api/index.js'
+import { PackedPayloads } from '../store/packed-payloads.js'
+import type { StoredBatch } from '../store/stored-batch.js'
+import type { TopicState } from './topic-state.js'
+import type { MessageRange } from '../types.js'
+
+/** Bytes of payloads in one row; a larger message is a row of its own. */
+export const rowBytesMax = 32 << 10
+
+/** A row to which messages can be added. */
+interface OpenRow {
+  readonly publishTimestamp: number
+  sequenceId: number
+  readonly pointer: bigint | undefined
+  readonly parts: PackedPayloads[]
+  bytes: number
+}
+
+/** See the file header. */
+export class TopicAppend {
+  readonly topic: TopicState
+  /** The generation to which is appended. */
+  readonly generation: number
+  readonly #rows: (OpenRow | StoredBatch)[] = []
+  #open: OpenRow | undefined
+  #sealed: readonly StoredBatch[] | undefined
+
+  constructor(topic: TopicState) {
+    this.topic = topic
+    this.generation = topic.generation
+  }
+
+  /**
+   * Gives a request its places, from the time `now` on. Without payloads it is one row that stands
+   * for the payloads of its pointer.
+   */
+  add(payloads: readonly PackedPayloads[], pointer: bigint | undefined, now: number): MessageRange {
+    const clock = this.topic.publishClock
+    clock.advance(now)
+    const start = clock.peek()
+    if (payloads.length === 0) {
+      const { publishTimestamp, firstSequence } = clock.take(1)
+      this.#open = undefined
+      const place = { publishTimestamp, sequenceId: firstSequence }
+      this.#rows.push({ ...place, pointer, payloads: undefined })
+    }
+    for (const part of payloads) this.#addPart(part, pointer)
+    return {
+      startTimestamp: start.publishTimestamp,
+      startSequenceId: start.sequenceId,
+      endTimestamp: clock.timestamp,
+      endSequenceId: clock.sequence,
+    }
+  }
+
+  /** The rows, when all requests were added. */
+  rows(): readonly StoredBatch[] {
+    this.#sealed ??= this.#rows.map((row) => {
+      if (!('parts' in row)) return row
+      const { publishTimestamp, sequenceId, pointer, parts } = row
+      return { publishTimestamp, sequenceId, pointer, payloads: PackedPayloads.join(parts) }
+    })
+    return this.#sealed
+  }
+
+  /** The mutations that write the rows. */
+  mutations(): AtomicMutation[] {
+    return this.rows().map((row) => this.topic.rows.messages(row))
+  }
+
+  #addPart(payloads: PackedPayloads, pointer: bigint | undefined): void {
+    let rest = payloads
+    while (rest.count > 0) {
+      const { publishTimestamp, firstSequence, count } = this.topic.publishClock.take(rest.count)
+      const part = count === rest.count ? rest : rest.slice(0, count)
+      this.#place(publishTimestamp, firstSequence, part, pointer)
+      if (count === rest.count) return
+      rest = rest.slice(count, rest.count)
+    }
+  }
+
+  /** Adds messages to the open row if they belong there, or opens the next. */
+  #place(
+    publishTimestamp: number,
+    firstSequence: number,
+    payloads: PackedPayloads,
+    pointer: bigint | undefined,
+  ): void {
+    const sequenceId = firstSequence + payloads.count - 1
+    const open = this.#open
+    if (
+      open !== undefined &&
+      pointer === undefined &&
+      open.pointer === undefined &&
+      open.publishTimestamp === publishTimestamp &&
+      open.bytes + payloads.bytes <= rowBytesMax
+    ) {
+      open.parts.push(payloads)
+      open.bytes += payloads.bytes
+      open.sequenceId = sequenceId
+      return
+    }
+    const { bytes } = payloads
+    this.#open = { publishTimestamp, sequenceId, pointer, parts: [payloads], bytes }
+    this.#rows.push(this.#open)
+  }
+}

@@ -1,0 +1,195 @@
+/**
+ * The topics of a service, and their rows in the metadata table.
+ *
+ * A change is a compare-and-set of the whole serialized properties, and changes of one topic wait
+ * for each other, so that a program that writes the same table by other means is noticed instead of
+ * overwritten.
+ */
+import type { Database, Table } from '../../../api/index.js'
+import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
+import type { MessagingSettings } from '../options.js'
+import { metadataQualifier } from '../prune-job/row-layout.js'
+import { effectiveProperties, withGeneration } from './topic-properties.js'
+import { TopicState } from './topic-state.js'
+import {
+  checkNamespace,
+  checkTopicId,
+  encodeTopicProperties,
+  parseTopicPrefix,
+  parseTopicState,
+  topicPrefix,
+  type TopicId,
+  type TopicRecord,
+} from './topic.js'
+import type { TopicProperties } from '../types.js'
+
+const column = `d:${metadataQualifier}`
+const timestamp = 1
+
+/** Names of the tables. */
+export interface MessagingTables {
+  readonly metadata: string
+  readonly message: string
+  readonly payload: string
+  readonly producer: string
+  readonly consumer: string
+}
+
+export class TopicRegistry {
+  readonly #table: Table
+  readonly #tables: MessagingTables
+  readonly #settings: MessagingSettings
+  readonly #lastTimestamp: () => number
+  readonly #topics = new Map<string, TopicState>()
+  readonly #changes = new Map<string, Promise<unknown>>()
+  #records: readonly TopicRecord[] | undefined
+
+  constructor(
+    database: Database,
+    tables: MessagingTables,
+    settings: MessagingSettings,
+    lastTimestamp: () => number,
+  ) {
+    this.#table = database.table(tables.metadata)
+    this.#tables = tables
+    this.#settings = settings
+    this.#lastTimestamp = lastTimestamp
+  }
+
+  /** Reads all topics. */
+  async load(): Promise<void> {
+    for await (const result of this.#table.scan({ columns: [column] })) {
+      const id = parseTopicPrefix(result.row!)
+      const value = result.value(column)!
+      const state = parseTopicState(value)
+      if (id === undefined || state === undefined) continue
+      const properties = JSON.parse(value.toString('utf8')) as Record<string, string>
+      delete properties['generation']
+      this.#add(id, { ...state, properties })
+    }
+  }
+
+  /** Topics as the prunings need them, deleted ones included; the same array until a change. */
+  records(): readonly TopicRecord[] {
+    this.#records ??= [...this.#topics.values()].map(({ id, generation, ttlMilliseconds }) => {
+      return { id, generation, ttlMilliseconds }
+    })
+    return this.#records
+  }
+
+  /** All topics, those that were deleted included. */
+  all(): IterableIterator<TopicState> {
+    return this.#topics.values()
+  }
+
+  /** A topic that exists. `ERR_INVALID_ARGUMENT` for its name, `ERR_TOPIC_NOT_FOUND`. */
+  find(id: TopicId): TopicState {
+    const { namespace, topic: name } = checkTopicId(id)
+    const topic = this.#topics.get(`${namespace}:${name}`)
+    if (topic?.exists === true) return topic
+    throw topicNotFound(`${namespace}:${name}`)
+  }
+
+  /** Names of the topics of a namespace, or of all, in the order of their rows. */
+  list(namespace?: string): TopicId[] {
+    if (namespace !== undefined) checkNamespace(namespace)
+    return [...this.#topics.values()]
+      .filter((topic) => topic.exists && (namespace ?? topic.id.namespace) === topic.id.namespace)
+      .sort((a, b) => Buffer.compare(a.prefix, b.prefix))
+      .map(({ id }) => id)
+  }
+
+  /** Creates a topic. `ERR_TOPIC_EXISTS`, `ERR_REQUEST_TOO_LARGE` if there are too many. */
+  async create(id: TopicId, properties: TopicProperties): Promise<void> {
+    checkTopicId(id)
+    const effective = effectiveProperties(properties, this.#settings.ttlSecondsDefault)
+    await this.#change(id, async (topic) => {
+      if (topic?.exists === true) {
+        const message = `topic '${topic.name}' exists already`
+        throw new MessagingError(MessagingErrorCode.topicExists, message)
+      }
+      if (topic === undefined && this.#topics.size >= this.#settings.topicsMax) {
+        throw new MessagingError(MessagingErrorCode.tooLarge, 'there are too many topics')
+      }
+      const generation = topic === undefined ? 1 : 1 - topic.generation
+      await this.#write(id, topic, effective, generation)
+    })
+  }
+
+  /** Replaces the properties. */
+  async update(id: TopicId, properties: TopicProperties): Promise<void> {
+    this.find(id)
+    const effective = effectiveProperties(properties, this.#settings.ttlSecondsDefault)
+    await this.#change(id, async () => {
+      const topic = this.find(id)
+      await this.#write(id, topic, effective, topic.generation)
+    })
+  }
+
+  /** Ends the generation of a topic. */
+  async delete(id: TopicId): Promise<void> {
+    this.find(id)
+    await this.#change(id, async () => {
+      const topic = this.find(id)
+      await this.#write(id, topic, topic.properties, -topic.generation)
+    })
+  }
+
+  #add(
+    id: TopicId,
+    state: { properties: TopicProperties; generation: number; ttlMilliseconds: number },
+  ): TopicState {
+    const { message, payload } = this.#tables
+    // A topic takes at most a fourth of the memory for newest messages.
+    const cacheBytesMax = Math.floor(this.#settings.cacheBytesMax / 4)
+    const tables = { message, payload }
+    const topic = new TopicState(id, tables, state, this.#lastTimestamp(), cacheBytesMax)
+    this.#topics.set(topic.name, topic)
+    this.#records = undefined
+    return topic
+  }
+
+  async #write(
+    id: TopicId,
+    topic: TopicState | undefined,
+    properties: TopicProperties,
+    generation: number,
+  ): Promise<void> {
+    const row = topicPrefix(id)
+    const value = encodeTopicProperties(withGeneration(properties, generation))
+    const before =
+      topic && encodeTopicProperties(withGeneration(topic.properties, topic.generation))
+    const put = { cells: { [column]: value }, timestamp }
+    const expected = before === undefined ? { notExists: true as const } : { equals: before }
+    const { success } = await this.#table.checkAndMutate({ row, column, ...expected }, { put })
+    if (!success) {
+      const message = `the metadata of topic '${id.namespace}:${id.topic}' was changed elsewhere`
+      throw new MessagingError(MessagingErrorCode.unavailable, message)
+    }
+    const state = { properties, generation, ttlMilliseconds: ttlOf(properties) }
+    if (topic === undefined) this.#add(id, state)
+    else topic.change(state)
+    this.#records = undefined
+  }
+
+  /** Changes of one topic, one behind the other. */
+  async #change(
+    id: TopicId,
+    work: (topic: TopicState | undefined) => Promise<void>,
+  ): Promise<void> {
+    const name = `${id.namespace}:${id.topic}`
+    const before = this.#changes.get(name) ?? Promise.resolve()
+    const own = before.then(() => work(this.#topics.get(name)))
+    const settled = own.catch(() => undefined)
+    this.#changes.set(name, settled)
+    try {
+      await own
+    } finally {
+      if (this.#changes.get(name) === settled) this.#changes.delete(name)
+    }
+  }
+}
+
+function ttlOf(properties: TopicProperties): number {
+  return Number(properties['ttl']) * 1000
+}

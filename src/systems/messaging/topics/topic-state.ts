@@ -1,0 +1,191 @@
+/**
+ * What the service holds of one topic: its properties, the clocks that order it, its newest
+ * messages, and who waits for more.
+ */
+import { AscendingClock } from '../ascending-clock.js'
+import { MessageCache } from '../store/message-cache.js'
+import { TopicRows } from '../store/message-rows.js'
+import { Producers } from '../publish/producers.js'
+import { comparePlaces, placeOf, weightOf, type Place, type StoredBatch } from '../store/stored-batch.js'
+import { topicPrefix, type TopicId } from './topic.js'
+import type { MessageRange, TopicProperties } from '../types.js'
+
+/** Counters of a topic since the service was opened. */
+export interface TopicStatistics {
+  /** Requests to publish, and those that were written or failed. */
+  publishRequested: number
+  /** Requests whose messages were written. */
+  publishSucceeded: number
+  /** Requests whose write failed. */
+  publishFailed: number
+  /** Messages of the requests that were written. */
+  messagesPublished: number
+  /** Bytes of the requests that were written. */
+  bytesPublished: number
+  /** Payloads of transactions that were stored ahead of their publish. */
+  payloadsStored: number
+  /** Messages that were rolled back. */
+  rolledBack: number
+  /** Fetches, and those that ended at a running transaction. */
+  fetches: number
+  /** Fetches that ended at a transaction which was still running for the reader. */
+  fetchesHeld: number
+  /** Messages that were handed to readers. */
+  messagesFetched: number
+  /** Steps of fetches that the cache answered. */
+  cacheHits: number
+  /** Steps of fetches that read the table. */
+  cacheMisses: number
+  /** Milliseconds since the epoch; 0 = none. */
+  lastPublishTime: number
+}
+
+/** Ranges of transactions that are remembered for a rollback by pointer, per topic. */
+const rangesMax = 10_000
+/** Places behind everything that is written. */
+const nowhere: Place = { publishTimestamp: -1, sequenceId: 0xffff }
+
+/** See the file header. */
+export class TopicState {
+  readonly id: TopicId
+  readonly name: string
+  readonly prefix: Buffer
+  properties: TopicProperties
+  /** Negative: deleted, and this was its last. */
+  generation: number
+  ttlMilliseconds: number
+  rows: TopicRows
+  readonly statistics: TopicStatistics = {
+    publishRequested: 0,
+    publishSucceeded: 0,
+    publishFailed: 0,
+    messagesPublished: 0,
+    bytesPublished: 0,
+    payloadsStored: 0,
+    rolledBack: 0,
+    fetches: 0,
+    fetchesHeld: 0,
+    messagesFetched: 0,
+    cacheHits: 0,
+    cacheMisses: 0,
+    lastPublishTime: 0,
+  }
+  /** Made by the first publish. */
+  readonly publishClock: AscendingClock
+  readonly storeClock: AscendingClock
+  /** Up to here messages are written for good; readers go no further. */
+  readable: Place
+  /** The newest rows. */
+  readonly cache: MessageCache<StoredBatch>
+  readonly producers = new Producers()
+  readonly #ranges = new Map<bigint, MessageRange[]>()
+  readonly #waiters = new Set<() => void>()
+  readonly #tables: { message: string; payload: string }
+
+  constructor(
+    id: TopicId,
+    tables: { message: string; payload: string },
+    state: { properties: TopicProperties; generation: number; ttlMilliseconds: number },
+    lastTimestamp: number,
+    cacheBytesMax: number,
+  ) {
+    this.id = id
+    this.name = `${id.namespace}:${id.topic}`
+    this.prefix = topicPrefix(id)
+    this.properties = state.properties
+    this.generation = state.generation
+    this.ttlMilliseconds = state.ttlMilliseconds
+    this.#tables = tables
+    this.rows = new TopicRows(tables, this.prefix, Math.abs(state.generation))
+    this.publishClock = new AscendingClock(lastTimestamp)
+    this.storeClock = new AscendingClock(lastTimestamp)
+    this.readable = lastTimestamp < 0 ? nowhere : { ...nowhere, publishTimestamp: lastTimestamp }
+    this.cache = new MessageCache<StoredBatch>(
+      { compare: comparePlaces, weigh: weightOf },
+      {
+        minRetain: Math.floor(cacheBytesMax / 2),
+        reduceTrigger: Math.floor(0.7 * cacheBytesMax),
+        hardLimit: cacheBytesMax,
+      },
+    )
+  }
+
+  get exists(): boolean {
+    return this.generation > 0
+  }
+
+  /** Takes what was written to the metadata table. */
+  change(state: {
+    properties: TopicProperties
+    generation: number
+    ttlMilliseconds: number
+  }): void {
+    this.properties = state.properties
+    this.ttlMilliseconds = state.ttlMilliseconds
+    if (state.generation === this.generation) return
+    this.generation = state.generation
+    this.rows = new TopicRows(this.#tables, this.prefix, Math.abs(state.generation))
+    this.cache.clear()
+    this.producers.clear()
+    this.#ranges.clear()
+    this.wake()
+  }
+
+  /** Rows are written for good: readers may have them. */
+  written(rows: readonly StoredBatch[]): void {
+    const last = rows.at(-1)
+    if (last === undefined) return
+    this.readable = placeOf(last)
+    try {
+      this.cache.addAll(rows)
+    } catch {
+      // The cache is empty then, and readers find the rows in the table.
+    }
+    this.wake()
+  }
+
+  /** Remembers what a transaction published, so that it can be rolled back by its pointer. */
+  remember(pointer: bigint, range: MessageRange): void {
+    const ranges = this.#ranges.get(pointer)
+    if (ranges !== undefined) ranges.push(range)
+    else this.#ranges.set(pointer, [range])
+    if (this.#ranges.size > rangesMax) this.#ranges.delete(this.#ranges.keys().next().value!)
+  }
+
+  /** What a transaction is known to have published; undefined if nothing is known. */
+  takeRanges(pointer: bigint): readonly MessageRange[] | undefined {
+    const ranges = this.#ranges.get(pointer)
+    this.#ranges.delete(pointer)
+    return ranges
+  }
+
+  /** Number of readers that wait. */
+  get waiting(): number {
+    return this.#waiters.size
+  }
+
+  /** Lets all that wait look again. */
+  wake(): void {
+    if (this.#waiters.size === 0) return
+    const waiters = [...this.#waiters]
+    this.#waiters.clear()
+    for (const wake of waiters) wake()
+  }
+
+  /** Resolves when there may be something new, or after so long, or when the signal fires. */
+  async changed(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    if (signal?.aborted === true) return
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(end, milliseconds)
+      const waiters = this.#waiters
+      function end(): void {
+        clearTimeout(timer)
+        waiters.delete(end)
+        signal?.removeEventListener('abort', end)
+        resolve()
+      }
+      waiters.add(end)
+      signal?.addEventListener('abort', end)
+    })
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Topics: their names, the bytes that their rows begin with, and their metadata (FORMAT.md).
+ *
+ * A topic is named by a namespace and a name inside it. All its rows, in whatever table, begin with
+ * `namespace:name:`; names cannot hold a colon, so the prefixes of two topics never overlap.
+ */
+import { checkObject, readArguments, shown } from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
+
+/** The name of a topic. */
+export interface TopicId {
+  /** Letters, digits and `_`; at least one. */
+  readonly namespace: string
+  /** Letters, digits, `_` and `-`; at least one. */
+  readonly topic: string
+}
+
+/** What the prunings must know of a topic. */
+export interface TopicState {
+  /** Not 0. Positive: the topic lives in this generation. Negative: deleted, its last was -n. */
+  readonly generation: number
+  /** How long a message lives, in milliseconds; Infinity = forever. */
+  readonly ttlMilliseconds: number
+}
+
+/** A topic and what is known of it, as the metadata table holds it. */
+export interface TopicRecord extends TopicState {
+  /** Namespace and name of the topic. */
+  readonly id: TopicId
+}
+
+/** Largest generation: it takes four bytes of a row, signed. */
+export const generationMax = 0x7fff_ffff
+
+const namespacePattern = /^[A-Za-z0-9_]+$/
+const topicPattern = /^[A-Za-z0-9_-]+$/
+
+/** A copy of the names. `ERR_INVALID_ARGUMENT` unless both are allowed. */
+export function checkTopicId(id: TopicId): TopicId {
+  const { namespace, topic } = readArguments(() => {
+    checkObject(id, 'a topic', '{ namespace, topic }')
+    return { namespace: id.namespace, topic: id.topic }
+  })
+  checkNamespace(namespace)
+  if (typeof topic !== 'string' || !topicPattern.test(topic)) {
+    throw invalidArgument(`topic must match [A-Za-z0-9_-]+, got ${shown(topic)}`)
+  }
+  return { namespace, topic }
+}
+
+/** `ERR_INVALID_ARGUMENT` unless the name of the namespace is allowed. */
+export function checkNamespace(namespace: string): void {
+  if (typeof namespace === 'string' && namespacePattern.test(namespace)) return
+  throw invalidArgument(`namespace must match [A-Za-z0-9_]+, got ${shown(namespace)}`)
+}
+
+/** `namespace:topic:`, the row of the topic's metadata and the start of its other rows. */
+export function topicPrefix(id: TopicId): Buffer {
+  checkTopicId(id)
+  return Buffer.from(`${id.namespace}:${id.topic}:`, 'latin1')
+}
+
+/** The topic whose metadata row this is, or undefined if it is the row of none. */
+export function parseTopicPrefix(row: Uint8Array): TopicId | undefined {
+  const [namespace, topic, rest, ...more] = Buffer.from(row).toString('latin1').split(':')
+  if (rest !== '' || more.length > 0) return undefined
+  if (!namespacePattern.test(namespace) || !topicPattern.test(topic)) return undefined
+  return { namespace, topic }
+}
+
+/** The two reserved properties of a topic; others are kept as they are. */
+const ttlProperty = 'ttl'
+const generationProperty = 'generation'
+
+/** Writes the metadata value of a topic: a JSON object of strings with its keys sorted. */
+export function encodeTopicProperties(properties: Readonly<Record<string, string>>): Buffer {
+  const sorted = Object.keys(properties)
+    .sort()
+    .map((key) => [key, properties[key]] as const)
+  return Buffer.from(JSON.stringify(Object.fromEntries(sorted)), 'utf8')
+}
+
+/**
+ * Reads what the prunings need from a metadata value. Undefined if it is not a JSON object, has no
+ * valid generation, or has a ttl that is no whole number of seconds above 0: such a topic counts as
+ * unknown, and nothing of it is pruned. A topic without ttl keeps its messages for ever.
+ */
+export function parseTopicState(value: Uint8Array): TopicState | undefined {
+  let properties: unknown
+  try {
+    properties = JSON.parse(Buffer.from(value).toString('utf8'))
+  } catch {
+    return undefined
+  }
+  if (typeof properties !== 'object' || properties === null) return undefined
+  const { [generationProperty]: generationText, [ttlProperty]: ttlText } = properties as Record<
+    string,
+    unknown
+  >
+  const generation = wholeNumber(generationText)
+  if (generation === undefined || generation === 0 || Math.abs(generation) > generationMax) {
+    return undefined
+  }
+  if (ttlText === undefined) return { generation, ttlMilliseconds: Infinity }
+  const ttlSeconds = wholeNumber(ttlText)
+  if (ttlSeconds === undefined || ttlSeconds <= 0) return undefined
+  return { generation, ttlMilliseconds: ttlSeconds * 1000 }
+}
+
+function wholeNumber(text: unknown): number | undefined {
+  if (typeof text !== 'string' || !/^[+-]?[0-9]{1,15}$/.test(text)) return undefined
+  return Number(text)
+}

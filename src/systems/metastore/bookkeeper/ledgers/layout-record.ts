@@ -1,0 +1,133 @@
+/**
+ * A layout record: which factory laid out the metadata in a store, and in which version. The table
+ * `layout` has one row for each layout, with the field `layout`. BookKeeper and Hedwig keep theirs
+ * in ZooKeeper (`LayoutManager`, `FactoryLayout`).
+ */
+import { checkStore } from '../arguments.js'
+import { codeOf, isLostRace, MetastoreErrorCode } from '../errors.js'
+import type { MetaStore, MetastoreTable } from '../types.js'
+import { Value } from '../value.js'
+import { Version, type Versioned } from '../tables/version.js'
+
+const layoutTable = 'layout'
+const field = 'layout'
+
+/** How one kind of layout is stored, and its errors. */
+export interface LayoutForm<T> {
+  /** Key of the row. */
+  readonly key: string
+  /** The text to store. Throws if the layout is not valid. */
+  encode(layout: T): string | Uint8Array
+  /** Reads stored bytes. Throws if they are no layout. */
+  decode(bytes: Buffer): T
+  /** The error for a store call that failed. */
+  failure(message: string, cause?: unknown): Error
+}
+
+/** Opens the table of layouts; `store` is initialised. */
+export function openLayoutTable(store: MetaStore): Promise<MetastoreTable> {
+  return checkStore(store).createTable(layoutTable)
+}
+
+/** The record of one layout. Every write is conditional, so all who open a store agree. */
+export class LayoutRecord<T> {
+  readonly #table: MetastoreTable
+  readonly #form: LayoutForm<T>
+
+  /** `table` is the table of layouts, which {@link close} ends. */
+  protected constructor(table: MetastoreTable, form: LayoutForm<T>) {
+    this.#table = table
+    this.#form = form
+  }
+
+  /** The layout; undefined if there is none. Fails if the stored text is no layout. */
+  async read(): Promise<T | undefined> {
+    return (await this.#read())?.value
+  }
+
+  /** Stores the layout unless there is one. Returns the layout that the store then has. */
+  async create(layout: T): Promise<T> {
+    const value = this.#valueOf(layout)
+    for (;;) {
+      try {
+        await this.#table.put(this.#form.key, value, Version.NEW)
+        return layout
+      } catch (error) {
+        this.#throwUnless(isLostRace(error), 'stored', error)
+      }
+      const stored = await this.read()
+      if (stored !== undefined) return stored
+    }
+  }
+
+  /**
+   * Stores the layout in place of the stored one, or as the first. `check` gets the stored layout;
+   * if it throws, nothing is changed.
+   */
+  async rewrite(layout: T, check: (stored: T) => void): Promise<void> {
+    const value = this.#valueOf(layout)
+    for (;;) {
+      const stored = await this.#checked(check)
+      try {
+        await this.#table.put(this.#form.key, value, stored?.version ?? Version.NEW)
+        return
+      } catch (error) {
+        this.#throwUnless(isLostRace(error) || isAbsent(error), 'stored', error)
+      }
+    }
+  }
+
+  /**
+   * Removes the layout, if there is one. `check` gets the stored layout; if it throws, nothing is
+   * changed. Without `check` the text is not read: text that is no layout is removed, too.
+   */
+  async remove(check?: (stored: T) => void): Promise<void> {
+    for (;;) {
+      const version = check === undefined ? Version.ANY : (await this.#checked(check))?.version
+      if (version === undefined) return
+      try {
+        await this.#table.remove(this.#form.key, version)
+        return
+      } catch (error) {
+        if (isAbsent(error)) return
+        this.#throwUnless(isLostRace(error), 'removed', error)
+      }
+    }
+  }
+
+  /** Ends this handle of the table. */
+  close(): void {
+    this.#table.close()
+  }
+
+  async #checked(check: (stored: T) => void): Promise<Versioned<T> | undefined> {
+    const stored = await this.#read()
+    if (stored !== undefined) check(stored.value)
+    return stored
+  }
+
+  async #read(): Promise<Versioned<T> | undefined> {
+    let row: Versioned<Value>
+    try {
+      row = await this.#table.get(this.#form.key)
+    } catch (error) {
+      if (isAbsent(error)) return undefined
+      throw this.#form.failure('the layout of the metadata cannot be read', error)
+    }
+    const bytes = row.value.getField(field) ?? Buffer.alloc(0)
+    return { value: this.#form.decode(bytes), version: row.version }
+  }
+
+  #valueOf(layout: T): Value {
+    return new Value({ [field]: this.#form.encode(layout) })
+  }
+
+  #throwUnless(isExpected: boolean, verb: string, error: unknown): void {
+    if (isExpected) return
+    throw this.#form.failure(`the layout of the metadata cannot be ${verb}`, error)
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return codeOf(error) === MetastoreErrorCode.noKey
+}

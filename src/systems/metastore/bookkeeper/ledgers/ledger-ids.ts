@@ -1,0 +1,142 @@
+/**
+ * Ledger ids that are never handed out twice, kept in the store itself.
+ *
+ * The table `IDGEN` holds one counter a bucket. A generator takes a block of ids by moving the
+ * counter with a conditional put; only when that put is durable it hands the ids out, from memory.
+ * So a crash loses the rest of a block and repeats nothing. The rows are never removed, also not
+ * when ledgers are formatted.
+ *
+ * An id is the bucket's number in the top seven of 63 bits and the count below. Generators that
+ * use different numbers of buckets can share a table.
+ */
+import { checkStore } from '../arguments.js'
+import { CellarError, ErrorCode, OptionNames } from '../../../../api/index.js'
+import { codeOf, isLostRace, MetastoreErrorCode } from '../errors.js'
+import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
+import type { MetaStore, MetastoreTable } from '../types.js'
+import { Value } from '../value.js'
+import { Version, type Versioned } from '../tables/version.js'
+
+const tableName = 'IDGEN'
+const field = 'next'
+const countBits = 56n
+const countMax = 2n ** countBits - 1n
+const bucketsMax = 128
+
+/** Settings of a generator. */
+export interface LedgerIdOptions {
+  /**
+   * Counters to take from in turn, 1 to 128: more of them meet each other less. Default 1, which
+   * makes ids small and ascending as long as one generator is used at a time.
+   */
+  readonly buckets?: number | undefined
+  /** Ids per write, at least 1. Default 1000. */
+  readonly blockSize?: number | undefined
+  /** The bucket to begin with; give different ones to generators of different processes. */
+  readonly firstBucket?: number | undefined
+}
+
+const names = new OptionNames<LedgerIdOptions>('a generator of ledger ids', {
+  buckets: true,
+  blockSize: true,
+  firstBucket: true,
+})
+
+/** Hands out ledger ids. */
+export class LedgerIdGenerator {
+  readonly #table: MetastoreTable
+  readonly #buckets: number
+  readonly #blockSize: bigint
+  #bucket: number
+  /** The ids of the block that is not used up: `[#next, #end)`. */
+  #next = 0n
+  #end = 0n
+  #refill: Promise<void> | undefined
+
+  private constructor(table: MetastoreTable, options: LedgerIdOptions) {
+    const { buckets = 1, blockSize = 1000, firstBucket = 0 } = names.check(options)
+    checkInteger('buckets', buckets, 1, bucketsMax)
+    checkInteger('blockSize', blockSize, 1, Number.MAX_SAFE_INTEGER)
+    checkInteger('firstBucket', firstBucket, 0, buckets - 1)
+    this.#table = table
+    this.#buckets = buckets
+    this.#blockSize = BigInt(blockSize)
+    this.#bucket = firstBucket
+  }
+
+  /** Opens the table of counters. `ERR_INVALID_ARGUMENT` for options out of range. */
+  static async open(store: MetaStore, options: LedgerIdOptions = {}): Promise<LedgerIdGenerator> {
+    return new LedgerIdGenerator(await checkStore(store).createTable(tableName), options)
+  }
+
+  /**
+   * An id from 1 to 2^63-1 that no generator of this store has handed out or will. Fails with
+   * `ERR_LEDGER_META_STORE`, or `ERR_LEDGER_ID_OVERFLOW` when all buckets are used up.
+   */
+  async generateLedgerId(): Promise<bigint> {
+    while (this.#next === this.#end) {
+      this.#refill ??= this.#takeBlock().finally(() => {
+        this.#refill = undefined
+      })
+      await this.#refill
+    }
+    return this.#next++
+  }
+
+  async #takeBlock(): Promise<void> {
+    for (let tries = 0; tries < this.#buckets; tries++) {
+      const bucket = this.#bucket
+      const block = await this.#advance(bucket)
+      this.#bucket = (bucket + 1) % this.#buckets
+      if (block === undefined) continue
+      const base = BigInt(bucket) << countBits
+      this.#next = base + block.first
+      this.#end = base + block.end
+      return
+    }
+    throw new LedgerError(LedgerErrorCode.idOverflow, 'all ledger ids are used up')
+  }
+
+  /** Moves a counter; undefined if the bucket is used up. */
+  async #advance(bucket: number): Promise<{ first: bigint; end: bigint } | undefined> {
+    const key = `bucket-${bucket}`
+    for (;;) {
+      const stored = await this.#read(key)
+      const first = stored.value
+      if (first > countMax) return undefined
+      const free = countMax + 1n - first
+      const end = first + (free < this.#blockSize ? free : this.#blockSize)
+      try {
+        await this.#table.put(key, new Value({ [field]: end.toString() }), stored.version)
+        return { first, end }
+      } catch (error) {
+        if (!isLostRace(error)) throw metaStoreError('no ledger id could be taken', error)
+      }
+    }
+  }
+
+  async #read(key: string): Promise<Versioned<bigint>> {
+    let row: Versioned<Value>
+    try {
+      row = await this.#table.get(key)
+    } catch (error) {
+      if (codeOf(error) === MetastoreErrorCode.noKey) {
+        return { value: 1n, version: Version.NEW }
+      }
+      throw metaStoreError('the counter of ledger ids could not be read', error)
+    }
+    const text = row.value.getField(field)?.toString('latin1') ?? ''
+    if (!/^[0-9]{1,18}$/.test(text)) {
+      throw metaStoreError(`the counter of ledger ids ${key} holds ${JSON.stringify(text)}`)
+    }
+    return { value: BigInt(text), version: row.version }
+  }
+}
+
+function checkInteger(name: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return
+  throw new CellarError(
+    ErrorCode.invalidArgument,
+    `${name} is an integer from ${min} to ${max}, not ${value}`,
+  )
+}

@@ -1,0 +1,255 @@
+/**
+ * BookKeeper's ledger manager over a MetaStore: the metadata of ledgers, by id.
+ *
+ * Table `LEDGER`, one row a ledger (`ledger-key.ts`), one field `.META`. Differences from
+ * BookKeeper's `MSLedgerManager`, all towards its documented contract: an existing ledger is
+ * `ERR_LEDGER_EXISTS`, a wrong version on remove is `ERR_LEDGER_METADATA_VERSION`, `write` never
+ * creates, ids of 63 bits are in order, a listing is complete or fails.
+ */
+import { CellarError, ErrorCode, OptionNames, shown } from '../../../../api/index.js'
+import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
+import { checkCallable } from '../../kernel/arguments.js'
+import { checkStore } from '../arguments.js'
+import { cleanTable } from '../tables/clean-table.js'
+import { codeOf, MetastoreErrorCode } from '../errors.js'
+import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
+import { endKey, ledgerKey, ledgerTable } from './ledger-key.js'
+import { LedgerListeners, type LedgerMetadataListener } from './ledger-listeners.js'
+import {
+  ledgerMetadataCodec,
+  type LedgerMetadata,
+  type LedgerMetadataCodec,
+} from './ledger-metadata.js'
+import { LedgerRangeIterator } from './ledger-ranges.js'
+import type { MetaStore, MetastoreScannableTable } from '../types.js'
+import { Value } from '../value.js'
+import { isKnownVersion, LongVersion, Version, type Versioned } from '../tables/version.js'
+
+const field = '.META'
+
+/** Settings of a ledger manager. */
+export interface LedgerManagerOptions<M> {
+  /** Default: {@link ledgerMetadataCodec}, for which `M` is `LedgerMetadata`. */
+  readonly codec?: LedgerMetadataCodec<M> | undefined
+  /** Most ledgers per range and per read of a listing, at least 1. Default 50. */
+  readonly metastoreMaxEntriesPerScan?: number | undefined
+  /**
+   * Whether removing a ledger that does not exist succeeds, so that a request whose answer was lost
+   * can be sent again. Default false: `ERR_LEDGER_NO_SUCH_LEDGER`.
+   */
+  readonly removeIsIdempotent?: boolean | undefined
+  /** Waits before a listener's failed read is repeated; default: 200 ms. */
+  readonly waitToRetry?: (() => Promise<void>) | undefined
+  /** Told what listeners throw or reject with. Default: `process.emitWarning`. */
+  readonly onListenerError?: ListenerErrorHandler | undefined
+}
+
+const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager', {
+  codec: true,
+  metastoreMaxEntriesPerScan: true,
+  removeIsIdempotent: true,
+  waitToRetry: true,
+  onListenerError: true,
+})
+
+/** Creates, reads, writes, removes and lists ledgers. Errors are `LedgerError`s. */
+export class LedgerManager<M = LedgerMetadata> {
+  readonly #table: MetastoreScannableTable
+  readonly #codec: LedgerMetadataCodec<M>
+  readonly #pageSize: number
+  readonly #removeIsIdempotent: boolean
+  readonly #listeners: LedgerListeners<M>
+
+  private constructor(table: MetastoreScannableTable, options: LedgerManagerOptions<M>) {
+    names.check(options)
+    const pageSize = options.metastoreMaxEntriesPerScan ?? 50
+    if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
+      throw new CellarError(
+        ErrorCode.invalidArgument,
+        `metastoreMaxEntriesPerScan is an integer above 0, not ${shown(pageSize)}`,
+      )
+    }
+    this.#table = table
+    this.#codec = options.codec ?? (ledgerMetadataCodec as unknown as LedgerMetadataCodec<M>)
+    this.#pageSize = pageSize
+    this.#removeIsIdempotent = options.removeIsIdempotent ?? false
+    this.#listeners = new LedgerListeners(table, {
+      decode: (value) => this.#decode(value),
+      waitToRetry: options.waitToRetry ?? waitShortly,
+      onListenerError: options.onListenerError ?? warnOfListener,
+    })
+  }
+
+  /**
+   * Opens the table of ledgers; `store` is initialised. The layout record is not looked at:
+   * `createLedgerManagerFactory` does that.
+   */
+  static async open<M = LedgerMetadata>(
+    store: MetaStore,
+    options: LedgerManagerOptions<M> = {},
+  ): Promise<LedgerManager<M>> {
+    const table = await checkStore(store).createScannableTable(ledgerTable)
+    const manager = new LedgerManager<M>(table, options)
+    await markEnd(table)
+    return manager
+  }
+
+  /**
+   * Creates a ledger and returns the version of its metadata. `ERR_LEDGER_EXISTS` if it exists,
+   * except with the same creator token: then this creation was sent before, and succeeded.
+   */
+  async createLedger(ledgerId: bigint, metadata: M): Promise<Version> {
+    const key = ledgerKey(ledgerId)
+    const value = this.#encode(metadata)
+    try {
+      return await this.#table.put(key, value, Version.NEW)
+    } catch (error) {
+      if (codeOf(error) !== MetastoreErrorCode.keyExists) throw failure(ledgerId, error)
+      const token = this.#codec.creatorToken?.(metadata)
+      if (token !== undefined) {
+        const stored = await this.readLedger(ledgerId)
+        if (this.#codec.creatorToken?.(stored.value) === token) return stored.version
+      }
+      const message = `ledger ${ledgerId} exists already`
+      throw new LedgerError(LedgerErrorCode.ledgerExists, message, error)
+    }
+  }
+
+  /** The metadata of a ledger and their version. `ERR_LEDGER_NO_SUCH_LEDGER` if it is not there. */
+  async readLedger(ledgerId: bigint): Promise<Versioned<M>> {
+    const key = ledgerKey(ledgerId)
+    try {
+      const { value, version } = await this.#table.get(key)
+      return { value: this.#decode(value), version }
+    } catch (error) {
+      throw failure(ledgerId, error)
+    }
+  }
+
+  /**
+   * Replaces the metadata if they have the given version, and returns the new one. `NEW`, `ANY` and
+   * versions of another kind are `ERR_LEDGER_METADATA_VERSION` without asking the store.
+   */
+  async writeLedger(ledgerId: bigint, metadata: M, version: Version): Promise<Version> {
+    const key = ledgerKey(ledgerId)
+    if (!(version instanceof LongVersion)) throw wrongVersion(ledgerId, version)
+    const value = this.#encode(metadata)
+    try {
+      return await this.#table.put(key, value, version)
+    } catch (error) {
+      throw failure(ledgerId, error)
+    }
+  }
+
+  /** Removes a ledger that has the given version, or any with `ANY`. */
+  async removeLedger(ledgerId: bigint, version: Version): Promise<void> {
+    const key = ledgerKey(ledgerId)
+    if (version !== Version.ANY && !(version instanceof LongVersion)) {
+      throw wrongVersion(ledgerId, version)
+    }
+    try {
+      await this.#table.remove(key, version)
+    } catch (error) {
+      if (this.#removeIsIdempotent && codeOf(error) === MetastoreErrorCode.noKey) return
+      throw failure(ledgerId, error)
+    }
+  }
+
+  /**
+   * Calls `processor` with each ledger of this moment, ascending, never two at a time. The first
+   * failure, of the processor or of the listing, ends the walk; the promise rejects with it.
+   */
+  async asyncProcessLedgers(processor: (ledgerId: bigint) => Promise<void> | void): Promise<void> {
+    checkCallable(processor, 'the processor')
+    for await (const { ids } of this.getLedgerRanges()) {
+      for (const ledgerId of ids) await processor(ledgerId)
+    }
+  }
+
+  /** All ledgers of this moment, in order. */
+  getLedgerRanges(): LedgerRangeIterator {
+    return new LedgerRangeIterator(this.#table, this.#pageSize)
+  }
+
+  /**
+   * Tells `listener` the metadata now, newer ones as they come, and null once when the ledger is
+   * gone or was never there; that ends it.
+   */
+  registerLedgerMetadataListener(ledgerId: bigint, listener: LedgerMetadataListener<M>): void {
+    ledgerKey(ledgerId)
+    checkCallable(listener, 'the listener')
+    this.#listeners.add(ledgerId, listener)
+  }
+
+  /** Ends a listener; false if it is not registered. */
+  unregisterLedgerMetadataListener(ledgerId: bigint, listener: LedgerMetadataListener<M>): boolean {
+    return this.#listeners.remove(ledgerId, listener)
+  }
+
+  /**
+   * Removes all ledgers. The counters of `LedgerIdGenerator` stay, so that their ids do not come
+   * back. A listing that is opened meanwhile may fail; it does not come out short.
+   */
+  async format(): Promise<void> {
+    try {
+      await cleanTable(this.#table)
+    } catch (error) {
+      throw metaStoreError('not all ledgers could be removed', error)
+    }
+    await markEnd(this.#table)
+  }
+
+  /** Ends the listeners and this handle of the table. */
+  close(): void {
+    this.#listeners.close()
+    this.#table.close()
+  }
+
+  #encode(metadata: M): Value {
+    return new Value({ [field]: this.#codec.encode(metadata) })
+  }
+
+  #decode(value: Value): M {
+    const bytes = value.getField(field)
+    if (bytes === null) throw metaStoreError('a row of the ledger table holds no metadata')
+    return this.#codec.decode(bytes)
+  }
+}
+
+/** Places the end mark that listings look for. */
+async function markEnd(table: MetastoreScannableTable): Promise<void> {
+  try {
+    await table.put(endKey, new Value(), Version.NEW)
+  } catch (error) {
+    if (codeOf(error) !== MetastoreErrorCode.keyExists) {
+      throw metaStoreError('the ledger table could not be prepared', error)
+    }
+  }
+}
+
+/** What a failed store call means for a ledger. */
+function failure(ledgerId: bigint, error: unknown): LedgerError {
+  if (error instanceof LedgerError) return error
+  const code = codeOf(error)
+  if (code === MetastoreErrorCode.noKey) {
+    const message = `there is no ledger ${ledgerId}`
+    return new LedgerError(LedgerErrorCode.noSuchLedger, message, error)
+  }
+  if (code === MetastoreErrorCode.badVersion) {
+    const message = `the metadata of ledger ${ledgerId} have another version`
+    return new LedgerError(LedgerErrorCode.metadataVersion, message, error)
+  }
+  return metaStoreError(`the metadata of ledger ${ledgerId} cannot be had`, error)
+}
+
+function wrongVersion(ledgerId: bigint, version: Version): LedgerError {
+  const given = isKnownVersion(version) ? version.toString() : shown(version)
+  const message = `ledger ${ledgerId}: ${given} is not the version of metadata`
+  return new LedgerError(LedgerErrorCode.metadataVersion, message)
+}
+
+function waitShortly(): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, 200).unref()
+  })
+}

@@ -1,0 +1,119 @@
+/**
+ * The listing of all ledgers, in order. Whoever collects garbage deletes what is not listed, so a
+ * listing is complete or fails:
+ *
+ * - it is one cursor, so it shows one moment, whatever happens while it is read;
+ * - keys have to ascend, and each has to be a ledger's;
+ * - the last row has to be the end mark that {@link ledger-key} places behind all ledgers. A cursor
+ *   that says "no more" before it, for whatever reason, is an error and never the end.
+ */
+import { endKey, ledgerIdOf } from './ledger-key.js'
+import { LedgerError, metaStoreError } from './ledger-errors.js'
+import type { MetastoreCursor, MetastoreItem, MetastoreScannableTable } from '../types.js'
+import { NON_FIELDS } from '../value.js'
+
+/** Some ledgers, ascending: all that the store holds from `start` to `end`. Never empty. */
+export interface LedgerIdRange {
+  /** The ids of the ledgers, ascending. */
+  readonly ids: readonly bigint[]
+  /** The first of them. */
+  readonly start: bigint
+  /** The last of them, inclusive. */
+  readonly end: bigint
+}
+
+/**
+ * Ranges of ledgers that ascend and do not overlap. Use `for await`, or {@link hasNext} and
+ * {@link next}. After an error it stays failed. Breaking off a `for await` releases its cursor.
+ */
+export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
+  readonly #pageSize: number
+  readonly #opening: Promise<MetastoreCursor>
+  #cursor: MetastoreCursor | undefined
+  #page: readonly bigint[] = []
+  #highest = -1n
+  #isComplete = false
+  #failure: LedgerError | undefined
+
+  /** Shows the ledgers of this moment, in ranges of up to `pageSize`. */
+  constructor(table: MetastoreScannableTable, pageSize: number) {
+    this.#pageSize = pageSize
+    this.#opening = table.openRange(
+      { firstKey: null, firstInclusive: true, lastKey: null, lastInclusive: true, order: 'ASC' },
+      NON_FIELDS,
+    )
+    // The first hasNext reports a failure; until then it is not unhandled.
+    this.#opening.catch(() => undefined)
+  }
+
+  /** Whether there is another range. `ERR_LEDGER_META_STORE` if that cannot be said. */
+  async hasNext(): Promise<boolean> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#page.length > 0) return true
+    if (this.#isComplete) return false
+    try {
+      this.#page = await this.#readPage()
+    } catch (error) {
+      this.#failure =
+        error instanceof LedgerError ? error : metaStoreError('ledgers could not be listed', error)
+      this.close()
+      throw this.#failure
+    }
+    return this.#page.length > 0
+  }
+
+  /** The next range; undefined behind the last. Fails as {@link hasNext} does. */
+  async next(): Promise<LedgerIdRange | undefined> {
+    if (!(await this.hasNext())) return undefined
+    const ids = this.#page
+    this.#page = []
+    return { ids, start: ids[0], end: ids[ids.length - 1] }
+  }
+
+  /** Lets go of the cursor. The iterator says no more afterwards than it has read. */
+  close(): void {
+    if (!this.#isComplete) {
+      this.#failure ??= metaStoreError('the listing of ledgers was closed before its end')
+    }
+    if (this.#cursor !== undefined) this.#cursor.close()
+    else this.#opening.then((cursor) => cursor.close()).catch(() => undefined)
+  }
+
+  /** The ranges that are left; breaking off closes the iterator. */
+  async *[Symbol.asyncIterator](): AsyncGenerator<LedgerIdRange, void, void> {
+    try {
+      for (;;) {
+        const range = await this.next()
+        if (range === undefined) return
+        yield range
+      }
+    } finally {
+      this.close()
+    }
+  }
+
+  /** Empty only when the end mark was met. */
+  async #readPage(): Promise<bigint[]> {
+    this.#cursor ??= await this.#opening
+    const cursor = this.#cursor
+    if (!cursor.hasMoreEntries())
+      throw metaStoreError('a listing of ledgers ended without its mark')
+    const ids: bigint[] = []
+    for (const item of await cursor.asyncReadEntries(this.#pageSize)) this.#take(item, ids)
+    if (this.#isComplete) cursor.close()
+    else if (ids.length === 0) throw metaStoreError('a cursor promised more ledgers and had none')
+    return ids
+  }
+
+  #take({ key }: MetastoreItem, ids: bigint[]): void {
+    if (this.#isComplete) throw metaStoreError('the ledger table goes on behind its end mark')
+    if (key === endKey) {
+      this.#isComplete = true
+      return
+    }
+    const id = ledgerIdOf(key)
+    if (id <= this.#highest) throw metaStoreError(`ledger ${id} came behind ${this.#highest}`)
+    this.#highest = id
+    ids.push(id)
+  }
+}

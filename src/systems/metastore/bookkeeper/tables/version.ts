@@ -1,0 +1,121 @@
+/**
+ * Versions of rows, as BookKeeper's `Version` and `Versioned` define them.
+ *
+ * A concrete version is an immutable 64-bit number. `NEW` and `ANY` are singletons that are
+ * recognised by identity. A store accepts a write if `stored.compare(given)` is `CONCURRENTLY`.
+ */
+
+import { shown } from '../../../../api/index.js'
+import { illegalOp } from '../errors.js'
+
+/** Where one version lies relative to another; `CONCURRENTLY` means "the same" or "matches". */
+export type Occurred = 'BEFORE' | 'AFTER' | 'CONCURRENTLY'
+
+/** A version of a row, or what a caller expects of it. */
+export interface Version {
+  /**
+   * Where this version lies relative to `other`.
+   *
+   * `ERR_METASTORE_ILLEGAL_OP` if `other` is null or a version of another kind.
+   */
+  compare(other: Version): Occurred
+  /** The number in decimal digits, `NEW` or `ANY`. */
+  toString(): string
+}
+
+class NewVersion implements Version {
+  compare(other: Version): Occurred {
+    checkKind(other)
+    return other === this ? 'CONCURRENTLY' : 'BEFORE'
+  }
+
+  toString(): string {
+    return 'NEW'
+  }
+}
+
+class AnyVersion implements Version {
+  compare(other: Version): Occurred {
+    checkKind(other)
+    return 'CONCURRENTLY'
+  }
+
+  toString(): string {
+    return 'ANY'
+  }
+}
+
+const newVersion: Version = Object.freeze(new NewVersion())
+const anyVersion: Version = Object.freeze(new AnyVersion())
+
+/** The two versions that name no number. */
+export const Version: {
+  /** The row must not exist yet. */
+  readonly NEW: Version
+  /** The row must exist, with whatever version. */
+  readonly ANY: Version
+} = Object.freeze({ NEW: newVersion, ANY: anyVersion })
+
+const versionMax = 2n ** 63n - 1n
+
+/** A concrete version: a signed 64-bit number (BookKeeper: `LongVersion`). */
+export class LongVersion implements Version {
+  /** Private, so that nobody can change it; that costs less than a frozen object. */
+  readonly #value: bigint
+
+  /** `ERR_METASTORE_ILLEGAL_OP` if the number is not an integer of 64 bits. */
+  constructor(value: bigint | number) {
+    const isInteger = typeof value === 'bigint' || Number.isInteger(value)
+    if (!isInteger) throw illegalOp(`a version is an integer, not ${shown(value)}`)
+    const number = BigInt(value)
+    if (number > versionMax || number < -versionMax - 1n) {
+      throw illegalOp(`version ${number} does not fit into 64 bits`)
+    }
+    this.#value = number
+  }
+
+  /** Not by the chain of prototypes, which throws for a proxy that was revoked. */
+  static [Symbol.hasInstance](value: unknown): boolean {
+    return typeof value === 'object' && value !== null && #value in value
+  }
+
+  /** -2^63 to 2^63 - 1. */
+  get value(): bigint {
+    return this.#value
+  }
+
+  compare(other: Version): Occurred {
+    checkKind(other)
+    if (other === anyVersion) return 'CONCURRENTLY'
+    if (!(other instanceof LongVersion)) return 'AFTER'
+    if (this.#value === other.#value) return 'CONCURRENTLY'
+    return this.#value < other.#value ? 'BEFORE' : 'AFTER'
+  }
+
+  /** The number in decimal digits. */
+  toString(): string {
+    return this.#value.toString()
+  }
+}
+
+/** Whether something is `NEW`, `ANY` or a {@link LongVersion}: what the stores here take. */
+export function isKnownVersion(version: unknown): version is Version {
+  return version === newVersion || version === anyVersion || version instanceof LongVersion
+}
+
+function checkKind(version: unknown): void {
+  if (isKnownVersion(version)) return
+  throw illegalOp(
+    version === null || version === undefined
+      ? 'the version to compare with is missing'
+      : 'the version to compare with is of another kind',
+  )
+}
+
+/** A value with the version of the row that it was read from (BookKeeper: `Versioned`). */
+export interface Versioned<T> {
+  /** The content of the row. */
+  value: T
+  /** The version of the row at the time of the read. */
+  version: Version
+}

@@ -1,0 +1,389 @@
+/**
+ * One leader among the sessions that take part: an ephemeral record with the leader's value.
+ *
+ * A participant attempts to create the record, and follows if there is one. It attempts again when
+ * the record goes, when the session comes back, and some time after an attempt that failed. One
+ * handle is one participant of a path, since its session owns the record.
+ */
+import { checkCachingStore, checkListener, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
+import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import { callListener } from '../kernel/listener-errors.js'
+import type { CachingStore } from '../pulsar/store/cache-sink.js'
+import {
+  AlreadyClosedError,
+  ContentDeserializationError,
+  hasCode,
+  IllegalStateError,
+  InvalidPathError,
+  MetadataErrorCode,
+  TimeoutError,
+} from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
+import type { Expected, GetResult, Stat } from '../pulsar/types.js'
+import { isInDoubt, withdraw } from './doubt.js'
+import { ElectionWaits, type LeaderElectionState } from './election-waits.js'
+
+/** Settings of an election. */
+export interface LeaderElectionOptions {
+  /** Time and timers. Default: those of the system. */
+  readonly clock?: LeaseClock | undefined
+  /** Wait before an election that failed is held again. Default 5,000. */
+  readonly retryMilliseconds?: number | undefined
+  /** How long reads wait for an election to end. Default 30,000. */
+  readonly readTimeoutMilliseconds?: number | undefined
+}
+
+/** Told what a participant has become. What it throws goes to the store's `onListenerError`. */
+export type LeaderElectionListener = (state: LeaderElectionState) => unknown
+
+const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
+  clock: true,
+  retryMilliseconds: true,
+  readTimeoutMilliseconds: true,
+}
+
+/** The participants of each handle, by path. */
+const participants = new WeakMap<CachingStore, Map<string, LeaderElection<unknown>>>()
+
+/** The participant of a handle; undefined if there is none that was not disposed of. */
+export function electionAt<T>(store: CachingStore, path: string): LeaderElection<T> | undefined {
+  return participants.get(store)?.get(path) as LeaderElection<T> | undefined
+}
+
+/** The value of a participant as of the call that gave it. */
+interface Proposal<T> {
+  readonly value: T
+  readonly bytes: Buffer
+}
+
+/** A participant of an election; see the file header. */
+export class LeaderElection<T> {
+  /** Path of the leader's record. */
+  readonly path: string
+  readonly #store: CachingStore
+  readonly #serde: MetadataSerde<T>
+  readonly #options: LeaderElectionOptions
+  readonly #clock: LeaseClock
+  readonly #unregister: readonly (() => void)[]
+  #listeners: readonly LeaderElectionListener[] = []
+  /** What `elect` was called with; undefined before, after `close`, and after an error. */
+  #proposal: Proposal<T> | undefined = undefined
+  #state: LeaderElectionState = 'NoLeader'
+  #told: LeaderElectionState = 'NoLeader'
+  /** The record while this participant leads. */
+  #stat: Stat | undefined = undefined
+  #leader: T | undefined = undefined
+  #isSuspect = false
+  #isClosed = false
+  #isDisposed = false
+  /** The last attempt to create the record may have created it. */
+  #isInDoubt = false
+  #closing: Promise<void> | undefined = undefined
+  /** Grows with every loss of the connection or the session. */
+  #losses = 0
+  readonly #waits: ElectionWaits
+
+  /**
+   * Made by `CoordinationService.getLeaderElection`. The participant does nothing before `elect`.
+   * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option, `ERR_METADATA_ILLEGAL_STATE` if the
+   * handle has a participant at the path that was not disposed of: both would lead.
+   */
+  constructor(
+    store: CachingStore,
+    serde: MetadataSerde<T>,
+    path: string,
+    listener?: LeaderElectionListener,
+    options: LeaderElectionOptions = {},
+  ) {
+    if (typeof path !== 'string') throw new InvalidPathError('the path of an election is a string')
+    this.path = path
+    this.#store = checkCachingStore(store)
+    this.#serde = checkSerde(serde)
+    this.#options = copyOfOptions(options, names, 'a leader election')
+    this.#clock = this.#options.clock ?? systemClock
+    this.#waits = new ElectionWaits(this.#clock)
+    if (listener !== undefined) checkListener(listener)
+    this.#register()
+    if (listener !== undefined) this.registerListener(listener)
+    this.#unregister = [
+      store.registerListener((event) => {
+        if (event.path === this.path && event.type !== 'ChildrenChanged') this.#onChange(event.type)
+      }),
+      store.registerSessionListener((event) => {
+        if (event === 'ConnectionLost' || event === 'SessionLost') {
+          this.#losses++
+          this.#isSuspect = true
+        } else this.#electAgain()
+      }),
+    ]
+  }
+
+  /** What this participant is; `NoLeader` before the first election and after `close`. */
+  get state(): LeaderElectionState {
+    return this.#state
+  }
+
+  /** True while the session is lost or unreachable: somebody else may lead. */
+  get isSuspect(): boolean {
+    return this.#isSuspect
+  }
+
+  /** The fencing token of this leader; undefined unless it leads. Grows from leader to leader. */
+  get token(): number | undefined {
+    return this.#state === 'Leading' ? this.#stat?.creationSequence : undefined
+  }
+
+  /** Calls a function with each state that follows. Returns what takes it back. */
+  registerListener(listener: LeaderElectionListener): () => void {
+    checkListener(listener)
+    this.#listeners = [...this.#listeners, listener]
+    return () => {
+      this.#listeners = this.#listeners.filter((each) => each !== listener)
+    }
+  }
+
+  /**
+   * Takes part. Resolves with what this participant has become; waits while the connection or the
+   * session is lost. Rejects with every other error, and then takes no part: the path is not
+   * valid, the leader's record is not readable (`ERR_METADATA_CONTENT_DESERIALIZATION`), the value
+   * is too large, the serde throws.
+   */
+  async elect(value: T): Promise<LeaderElectionState> {
+    const bytes = Buffer.from(this.#serde.serialize(this.path, value))
+    while (this.#closing !== undefined) await this.#closing.catch(() => undefined)
+    if (this.#isDisposed) throw new AlreadyClosedError('the election')
+    this.#isClosed = false
+    this.#proposal = { value, bytes }
+    if (this.#state !== 'NoLeader' && !this.#waits.isElecting) return this.#state
+    const outcome = this.#waits.call()
+    this.#electAgain()
+    return outcome
+  }
+
+  /**
+   * The leader's value, read when no election is under way; undefined if there is none.
+   * `ERR_METADATA_TIMEOUT` if the election does not end.
+   */
+  async getLeaderValue(): Promise<T | undefined> {
+    if (this.#isClosed) return undefined
+    const limit = this.#options.readTimeoutMilliseconds ?? 30_000
+    return new Promise((resolve, reject) => {
+      const call = { isLate: false, wake: (): void => undefined }
+      const stop = laterForCaller(this.#clock, limit, () => {
+        call.isLate = true
+        call.wake()
+        reject(new TimeoutError(`${this.path}: the election did not end in ${limit} ms`))
+      })
+      void this.#readLeader(call).then(resolve, reject).finally(stop)
+    })
+  }
+
+  /** The leader's value as last seen, without waiting. */
+  getLeaderValueIfPresent(): T | undefined {
+    return this.#isClosed ? undefined : this.#leader
+  }
+
+  /**
+   * Gives leadership up and takes no part any more, until `elect`. While the store cannot be asked,
+   * the record is removed later.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close().finally(() => (this.#closing = undefined))
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#isClosed = true
+    this.#proposal = undefined
+    this.#waits.goOn()
+    await this.#waits.settled()
+    const stat = this.#stat
+    const wasLeading = this.#state === 'Leading'
+    this.#become('NoLeader', undefined, undefined)
+    if (this.#isInDoubt) this.#withdraw()
+    if (wasLeading && stat !== undefined) await this.#giveUp(stat)
+  }
+
+  /** As `close`, for good: the handle may have another participant at the path then. */
+  async dispose(): Promise<void> {
+    this.#isDisposed = true
+    try {
+      await this.close()
+    } finally {
+      for (const unregister of this.#unregister) unregister()
+      const all = participants.get(this.#store)
+      if (all?.get(this.path) === (this as LeaderElection<unknown>)) all.delete(this.path)
+    }
+  }
+
+  #register(): void {
+    let all = participants.get(this.#store)
+    if (all === undefined)
+      participants.set(this.#store, (all = new Map<string, LeaderElection<unknown>>()))
+    if (all.has(this.path)) {
+      throw new IllegalStateError(`the handle takes part in the election ${this.path} already`)
+    }
+    all.set(this.path, this)
+  }
+
+  /** Removes the record, but never the one of the next leader. */
+  async #giveUp(stat: Stat): Promise<void> {
+    try {
+      await this.#store.delete(this.path, { creationSequence: stat.creationSequence })
+    } catch (error) {
+      if (isInDoubt(error)) this.#withdraw()
+      else if (!isOver(error)) throw error
+    }
+  }
+
+  /** Removes what an attempt in doubt may have left, unless this participant elects again. */
+  #withdraw(): void {
+    this.#isInDoubt = false
+    const useOf = (): 'none' | 'held' => (this.#proposal === undefined ? 'none' : 'held')
+    void withdraw(this.#store, this.path, useOf, () => after(this.#clock, this.#retryMilliseconds))
+  }
+
+  get #retryMilliseconds(): number {
+    return this.#options.retryMilliseconds ?? 5_000
+  }
+
+  #onChange(type: string): void {
+    if (this.#proposal === undefined) return
+    if (type === 'Deleted') {
+      // Its own deletion by an earlier session is not the end of this leader.
+      if (!this.#waits.isElecting) this.#state = 'NoLeader'
+      this.#electAgain()
+    } else if (this.#state !== 'Leading') {
+      this.#electAgain()
+    }
+  }
+
+  /** Begins an election; one that is under way makes another attempt at once. */
+  #electAgain(): void {
+    if (this.#proposal !== undefined && this.#waits.begin()) void this.#attempts()
+  }
+
+  /** Attempts until one succeeds, the callers have been told an error, or nobody takes part. */
+  async #attempts(): Promise<void> {
+    const waits = this.#waits
+    for (;;) {
+      const proposal = this.#proposal
+      if (proposal === undefined) {
+        return waits.settle({ error: new AlreadyClosedError('the election') })
+      }
+      waits.attempt()
+      const { callers } = waits
+      const losses = this.#losses
+      try {
+        const state = await this.#attempt(proposal)
+        // A loss meanwhile has made the outcome doubtful.
+        if (losses === this.#losses) this.#isSuspect = false
+        if (!waits.mustGoOn || this.#proposal === undefined) return waits.settle({ state })
+      } catch (error) {
+        if (isRace(error)) continue
+        if (hasCode(error, MetadataErrorCode.alreadyClosed)) return waits.settle({ error })
+        if (callers === 0 || isAway(error)) await waits.pause(this.#retryMilliseconds)
+        // A proposal that was made meanwhile has an attempt of its own.
+        else if (this.#proposal === proposal) return this.#fail(error)
+      }
+    }
+  }
+
+  /** The callers are told why, and this participant takes no part any more. */
+  #fail(error: unknown): void {
+    const hasRecord = this.#stat !== undefined || this.#isInDoubt
+    this.#proposal = undefined
+    this.#become('NoLeader', undefined, undefined)
+    if (hasRecord) this.#withdraw()
+    this.#waits.settle({ error })
+  }
+
+  async #attempt(proposal: Proposal<T>): Promise<LeaderElectionState> {
+    const found = await this.#store.get(this.path)
+    if (found === undefined) {
+      const stat = await this.#put(proposal, -1)
+      return this.#become('Leading', proposal.value, stat)
+    }
+    if (found.stat.createdBySelf) return this.#lead(proposal, found)
+    return this.#become('Following', this.#read(found), undefined)
+  }
+
+  /** Goes on with a record of this session, which holds the value from then on. */
+  async #lead(proposal: Proposal<T>, { stat, value }: GetResult): Promise<LeaderElectionState> {
+    const written = value.equals(proposal.bytes)
+      ? stat
+      : await this.#put(proposal, { creationSequence: stat.creationSequence })
+    return this.#become('Leading', proposal.value, written)
+  }
+
+  async #put({ bytes }: Proposal<T>, expected: Expected): Promise<Stat> {
+    try {
+      return await this.#store.put(this.path, bytes, expected, { ephemeral: true })
+    } catch (error) {
+      if (isInDoubt(error)) this.#isInDoubt = true
+      throw error
+    }
+  }
+
+  #read(found: GetResult): T {
+    try {
+      return this.#serde.deserialize(this.path, found.value, found.stat)
+    } catch (error) {
+      throw new ContentDeserializationError(this.path, error)
+    }
+  }
+
+  /** `call.wake` ends a wait of the read, which stops when `call.isLate`. */
+  async #readLeader(call: { isLate: boolean; wake: () => void }): Promise<T | undefined> {
+    while (!call.isLate) {
+      await this.#waits.settled((wake) => (call.wake = wake))
+      if (call.isLate) break
+      const found = await this.#store.get(this.path)
+      if (found !== undefined) return this.#read(found)
+      if (this.#proposal === undefined) return undefined
+      // The leader has just gone; a participant knows that there will be another.
+      this.#electAgain()
+    }
+    return undefined
+  }
+
+  #become(
+    state: LeaderElectionState,
+    leader: T | undefined,
+    stat: Stat | undefined,
+  ): LeaderElectionState {
+    const isNewTerm = stat?.creationSequence !== this.#stat?.creationSequence
+    this.#state = state
+    this.#leader = leader
+    this.#stat = stat
+    if (stat !== undefined) this.#isInDoubt = false
+    if (state !== this.#told || (state === 'Leading' && isNewTerm)) {
+      this.#told = state
+      const listeners = this.#listeners
+      queueMicrotask(() => {
+        for (const listener of listeners) {
+          callListener(this.#store.onListenerError, listener, state)
+        }
+      })
+    }
+    return state
+  }
+}
+
+/** Somebody else was faster. */
+function isRace(error: unknown): boolean {
+  const { badVersion, notFound } = MetadataErrorCode
+  return hasCode(error, badVersion) || hasCode(error, notFound)
+}
+
+/** The store cannot be asked at the moment. */
+function isAway(error: unknown): boolean {
+  const { connectionLost, sessionLost } = MetadataErrorCode
+  return hasCode(error, connectionLost) || hasCode(error, sessionLost)
+}
+
+/** The record of this leader is gone, goes with its session, or another leader has its place. */
+function isOver(error: unknown): boolean {
+  return isRace(error) || hasCode(error, MetadataErrorCode.sessionLost)
+}

@@ -1,0 +1,315 @@
+/**
+ * One lock: an ephemeral record that this session created.
+ *
+ * The token is the sequence of the record's creation. Tokens of one path grow from holder to
+ * holder. A resource that refuses lower tokens than it has seen cannot be changed by a holder that
+ * does not know yet that it lost the lock. `store.batch` does the same for records: a check with
+ * `expected: { creationSequence }` beside the writes. The lock's own writes carry the same
+ * expectation, since versions start again with every holder.
+ */
+import { after } from '../kernel/backoff.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import type { CachingStore } from '../pulsar/store/cache-sink.js'
+import {
+  asMetadataError,
+  hasCode,
+  IllegalStateError,
+  LockBusyError,
+  MetadataErrorCode,
+} from '../pulsar/errors.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
+import type { Expected, GetResult, Stat } from '../pulsar/types.js'
+
+/** What a lock does at the moment. */
+export type LockState = 'Init' | 'Valid' | 'Releasing' | 'Released'
+
+/** What a lock is made of. */
+export interface LockParts<T> {
+  readonly store: CachingStore
+  readonly serde: MetadataSerde<T>
+  readonly clock: LeaseClock
+  /** Waits between attempts to find out about the lock. */
+  readonly retryMilliseconds: number
+  /** Equal owners may take each other's locks; absent = nobody may. */
+  readonly ownerOf: ((value: T) => string) | undefined
+  /** Called when the lock ends, for whatever reason. */
+  readonly onEnd: (lock: ResourceLock<T>) => void
+}
+
+const attemptsMax = 2
+
+/** A value as of the call that gave it. */
+interface Content<T> {
+  readonly value: T
+  readonly bytes: Uint8Array
+  /** The logical owner, if the manager recognises owners. */
+  readonly owner: string | undefined
+}
+
+/** A lock of a {@link LockManager}. */
+export class ResourceLock<T> {
+  /** Path of the lock's record. */
+  readonly path: string
+  /** Resolves when the lock is lost or released. */
+  readonly expired: Promise<void>
+  readonly #parts: LockParts<T>
+  #content: Content<T>
+  #state: LockState = 'Init'
+  #stat: Stat | undefined = undefined
+  #isSuspect = false
+  #mustRevalidate = false
+  /** Grows with every loss of the connection or the session. */
+  #losses = 0
+  /** Another attempt to revalidate is going to be made. */
+  #isRetrying = false
+  #resolveExpired!: () => void
+  /** The operations of the lock, one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Made by `LockManager.acquireLock`. */
+  constructor(path: string, value: T, parts: LockParts<T>) {
+    this.path = path
+    this.#parts = parts
+    this.#content = this.#contentOf(value)
+    this.expired = new Promise((resolve) => (this.#resolveExpired = resolve))
+  }
+
+  /** The value that this holder wrote last. */
+  get value(): T {
+    return this.#content.value
+  }
+
+  /** `Valid` while the lock is held; `Released` once it is lost or released, for good. */
+  get state(): LockState {
+    return this.#state
+  }
+
+  /** True while the session is lost or unreachable: somebody else may hold the lock. */
+  get isSuspect(): boolean {
+    return this.#isSuspect
+  }
+
+  /** The fencing token. It grows when the record had to be created again. */
+  get token(): number {
+    return this.#stat?.creationSequence ?? 0
+  }
+
+  /** Whether the last attempt to find out about the lock failed. */
+  get mustRevalidate(): boolean {
+    return this.#mustRevalidate
+  }
+
+  /** `ERR_METADATA_LOCK_BUSY`. Called once, by the manager. */
+  acquire(): Promise<void> {
+    return this.#run(async () => {
+      try {
+        await this.#claim(this.#content)
+      } catch (error) {
+        this.#end()
+        throw error
+      }
+      this.#state = 'Valid'
+    })
+  }
+
+  /**
+   * Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid, and known to be
+   * held: while the lock `isSuspect`, the holder finds out first whether the lock is still there.
+   */
+  async updateValue(value: T): Promise<void> {
+    const content = this.#contentOf(value)
+    return this.#run(async () => {
+      if (this.#state !== 'Valid') throw new IllegalStateError(`the lock ${this.path} is not valid`)
+      if (this.#isSuspect) throw new IllegalStateError(`the lock ${this.path} is in doubt`)
+      try {
+        this.#stat = await this.#put(content, this.#expectation())
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        await this.#claimOrEnd(content)
+      }
+      this.#content = content
+    })
+  }
+
+  /** Gives the lock up. Does nothing if it has ended. */
+  release(): Promise<void> {
+    return this.#run(async () => {
+      if (this.#state === 'Released') return
+      this.#state = 'Releasing'
+      try {
+        await this.#parts.store.delete(this.path, this.#expectation())
+      } catch (error) {
+        if (hasCode(error, MetadataErrorCode.badVersion)) await this.#releaseOther()
+        else if (!isGone(error)) {
+          this.#state = 'Valid'
+          throw error
+        }
+      }
+      this.#end()
+    })
+  }
+
+  /**
+   * Finds out whether the lock is still held, and takes it again if it is free. Ends the lock if
+   * somebody else has it. Tries again after other errors.
+   */
+  revalidate(): Promise<void> {
+    return this.#run(async () => {
+      if (this.#state !== 'Valid') return
+      const losses = this.#losses
+      try {
+        await this.#claimOrEnd(this.#content)
+        // After a loss meanwhile the lock is in doubt again.
+        if (losses === this.#losses) this.#isSuspect = false
+        this.#mustRevalidate = false
+      } catch (error) {
+        if (this.#ended) return
+        this.#mustRevalidate = true
+        this.#retry(asMetadataError(error))
+      }
+    })
+  }
+
+  /** The session was lost or cannot be reached. */
+  suspect(): void {
+    if (this.#state !== 'Valid') return
+    this.#losses++
+    this.#isSuspect = true
+  }
+
+  /** A newer handle in the same session has the lock. */
+  retire(): void {
+    this.#end()
+  }
+
+  #retry({ code }: { readonly code: string }): void {
+    if (code === MetadataErrorCode.alreadyClosed || this.#isRetrying) return
+    const { clock, retryMilliseconds } = this.#parts
+    this.#isRetrying = true
+    void after(clock, retryMilliseconds).then(() => {
+      this.#isRetrying = false
+      if (this.#mustRevalidate) void this.revalidate()
+    })
+  }
+
+  get #ended(): boolean {
+    return this.#state === 'Released'
+  }
+
+  #run<R>(operation: () => Promise<R>): Promise<R> {
+    const result = this.#last.then(operation, operation)
+    this.#last = result.catch(() => undefined)
+    return result
+  }
+
+  #end(): void {
+    if (this.#state === 'Released') return
+    this.#state = 'Released'
+    this.#isSuspect = false
+    this.#resolveExpired()
+    this.#parts.onEnd(this)
+  }
+
+  /** The record of this holder, in whatever version: not the one of the next holder. */
+  #expectation(): Expected {
+    return { creationSequence: this.#stat!.creationSequence }
+  }
+
+  #contentOf(value: T): Content<T> {
+    const { serde, ownerOf } = this.#parts
+    const bytes = Buffer.from(serde.serialize(this.path, value))
+    return { value, bytes, owner: ownerOf?.(value) }
+  }
+
+  #put({ bytes }: Content<T>, expected: Expected): Promise<Stat> {
+    return this.#parts.store.put(this.path, bytes, expected, { ephemeral: true })
+  }
+
+  async #claimOrEnd(content: Content<T>): Promise<void> {
+    try {
+      await this.#claim(content)
+    } catch (error) {
+      const isLost =
+        hasCode(error, MetadataErrorCode.lockBusy) || hasCode(error, MetadataErrorCode.badVersion)
+      if (isLost) this.#end()
+      throw error
+    }
+  }
+
+  /** Makes the record this session's, or fails with `ERR_METADATA_LOCK_BUSY`. */
+  async #claim(content: Content<T>): Promise<void> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        this.#stat = await this.#claimOnce(content)
+        return
+      } catch (error) {
+        const isRace =
+          hasCode(error, MetadataErrorCode.badVersion) || hasCode(error, MetadataErrorCode.notFound)
+        if (!isRace) throw error
+        if (attempt >= attemptsMax) throw new LockBusyError(this.path)
+      }
+    }
+  }
+
+  async #claimOnce(content: Content<T>): Promise<Stat> {
+    const { store } = this.#parts
+    if (this.#state === 'Init') {
+      try {
+        return await this.#put(content, -1)
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+      }
+    }
+    const found = await store.get(this.path)
+    if (found === undefined) return this.#put(content, -1)
+    if (!found.stat.ephemeral) throw new LockBusyError(this.path)
+    if (found.stat.createdBySelf) return this.#adopt(content, found)
+    if (!this.#isSameOwner(content, found)) throw new LockBusyError(this.path)
+    // The same owner in a session that lives is another handle, which would take the lock back.
+    if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)
+    return this.#takeOver(content, found.stat)
+  }
+
+  /** Puts a record of this session in the place of one whose session was left behind. */
+  async #takeOver({ bytes }: Content<T>, { creationSequence }: Stat): Promise<Stat> {
+    const [, stat] = await this.#parts.store.batch([
+      { delete: this.path, expected: { creationSequence } },
+      { put: this.path, value: bytes, expected: -1, ephemeral: true },
+    ])
+    return stat!
+  }
+
+  /** Takes over a record of the same session. */
+  async #adopt(content: Content<T>, { stat, value }: GetResult): Promise<Stat> {
+    if (value.equals(content.bytes)) return stat
+    return this.#put(content, { creationSequence: stat.creationSequence })
+  }
+
+  /** Another record has the place: removes it if this session has created it, unheard. */
+  async #releaseOther(): Promise<void> {
+    const { store } = this.#parts
+    const found = await store.get(this.path)
+    if (found?.stat.createdBySelf !== true) return
+    const { creationSequence } = found.stat
+    try {
+      await store.delete(this.path, { creationSequence })
+    } catch (error) {
+      if (!isGone(error) && !hasCode(error, MetadataErrorCode.badVersion)) throw error
+    }
+  }
+
+  #isSameOwner({ owner }: Content<T>, found: GetResult): boolean {
+    const { ownerOf, serde } = this.#parts
+    if (ownerOf === undefined) return false
+    try {
+      return ownerOf(serde.deserialize(this.path, found.value, found.stat)) === owner
+    } catch {
+      return false
+    }
+  }
+}
+
+/** The record is gone, or goes with its session. */
+function isGone(error: unknown): boolean {
+  return hasCode(error, MetadataErrorCode.notFound) || hasCode(error, MetadataErrorCode.sessionLost)
+}

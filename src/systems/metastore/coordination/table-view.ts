@@ -1,0 +1,304 @@
+/** All values below a prefix in memory, kept up to date. */
+import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
+import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
+import type { LeaseClock } from '../kernel/lease-clock.js'
+import { callListener } from '../kernel/listener-errors.js'
+import type { CacheSink, CachingStore } from '../pulsar/store/cache-sink.js'
+import {
+  AlreadyClosedError,
+  ConflictError,
+  ContentDeserializationError,
+  hasCode,
+  IllegalStateError,
+  MetadataErrorCode,
+  NotFoundError,
+  TimeoutError,
+} from '../pulsar/errors.js'
+import { checkPath, childOf } from '../pulsar/paths.js'
+import type { MetadataSerde } from '../pulsar/serde.js'
+import type { Expected, GetResult, Stat } from '../pulsar/types.js'
+
+/** Settings of a {@link MetadataTableView}. */
+export interface TableViewOptions<T> {
+  /** Everything below this path; keys are the rest of the paths. */
+  readonly prefix: string
+  /** Keys that the view leaves out. */
+  readonly filter?: ((key: string) => boolean) | undefined
+  /** Whether a new value may take the place of an old one. Default: any. */
+  readonly isAllowed?: (before: T | undefined, after: T) => boolean
+  /** Told of the values that were there when the view was filled. */
+  readonly onExisting?: ((key: string, value: T) => unknown) | undefined
+  /** Told of later changes; null = removed. */
+  readonly onChange?: ((key: string, value: T | null) => unknown) | undefined
+  /** Told that the view may be outdated, when the session is lost. */
+  readonly onOutdated?: (() => unknown) | undefined
+  /** Whether the view is emptied when the session is lost. Default false. */
+  readonly clearsWhenOutdated?: boolean | undefined
+  /** Time and timers of repeated attempts. Default: those of the system. */
+  readonly clock?: LeaseClock | undefined
+  /** A number of at least 0 and below 1, for the waits between attempts. Default: `Math.random`. */
+  readonly random?: (() => number) | undefined
+}
+
+const names: Readonly<Record<keyof TableViewOptions<unknown>, true>> = {
+  prefix: true,
+  filter: true,
+  isAllowed: true,
+  onExisting: true,
+  onChange: true,
+  onOutdated: true,
+  clearsWhenOutdated: true,
+  clock: true,
+  random: true,
+}
+
+interface Item<T> {
+  readonly value: T
+  readonly stat: Stat
+}
+
+/** The values below a prefix; see the file header. */
+export class MetadataTableView<T> implements CacheSink {
+  readonly #store: CachingStore
+  readonly #serde: MetadataSerde<T>
+  readonly #options: TableViewOptions<T>
+  readonly #items = new Map<string, Item<T>>()
+  /**
+   * Sequences of the removals that were told while something was loaded, which could be older. They
+   * are forgotten when nothing is loaded any more.
+   */
+  readonly #removedAt = new Map<string, number>()
+  /** Loads and writes under way. */
+  #underWay = 0
+  #unregister: (() => void)[] = []
+  #isClosed = false
+  #filling: Promise<void> | undefined = undefined
+
+  /** Reads nothing before `start`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
+  constructor(store: CachingStore, serde: MetadataSerde<T>, options: TableViewOptions<T>) {
+    this.#store = checkCachingStore(store)
+    this.#serde = checkSerde(serde)
+    this.#options = copyOfOptions(options, names, 'a table view')
+    checkPath(this.#options.prefix)
+  }
+
+  /** Fills the view; once. `ERR_METADATA_ILLEGAL_STATE` if it was started. */
+  async start(): Promise<void> {
+    this.#check()
+    if (this.#unregister.length > 0) throw new IllegalStateError('the table view was started')
+    this.#unregister = [
+      this.#store.registerCache(this),
+      this.#store.registerSessionListener((event) => {
+        if (event !== 'SessionLost') return
+        if (this.#options.clearsWhenOutdated === true) this.#items.clear()
+        callListener(this.#store.onListenerError, this.#options.onOutdated)
+      }),
+    ]
+    const { onExisting } = this.#options
+    try {
+      await this.#fill((key, value) =>
+        callListener(this.#store.onListenerError, onExisting, key, value),
+      )
+    } catch (error) {
+      this.#letGo()
+      throw error
+    }
+  }
+
+  /** The value of a key; undefined if there is none. */
+  get(key: string): T | undefined {
+    this.#check()
+    return this.#items.get(key)?.value
+  }
+
+  /** All keys with their values, sorted. */
+  entries(): [string, T][] {
+    this.#check()
+    return [...this.#items]
+      .map(([key, { value }]): [string, T] => [key, value])
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+  }
+
+  /** Writes a value. `ERR_METADATA_CONFLICT` if the stored one forbids that. */
+  put(key: string, value: T): Promise<void> {
+    return this.#during(() => this.#put(key, value))
+  }
+
+  async #put(key: string, value: T): Promise<void> {
+    this.#check()
+    const path = this.#pathOf(key)
+    const sources = {
+      clock: this.#options.clock ?? systemClock,
+      random: this.#options.random ?? systemRandom,
+    }
+    const backoff = new Backoff({}, sources)
+    // The value counts as of the call.
+    const bytes = Buffer.from(this.#serde.serialize(path, value))
+    for (;;) {
+      const found = await this.#store.get(path)
+      const before = found && this.#read(path, found)
+      if (this.#options.isAllowed?.(before, value) === false) throw new ConflictError(path)
+      try {
+        const stat = await this.#store.put(path, bytes, this.#expectation(found?.stat))
+        this.#apply(path, { value: bytes, stat }, stat.sequence)
+        return
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!(await backoff.wait())) throw new TimeoutError(`${path}: conflicts`, error)
+      }
+    }
+  }
+
+  /** `ERR_METADATA_NOT_FOUND`. */
+  async delete(key: string): Promise<void> {
+    this.#check()
+    const path = this.#pathOf(key)
+    const found = await this.#store.get(path)
+    if (found === undefined) throw new NotFoundError(path)
+    await this.#store.delete(path, this.#expectation(found.stat))
+    if (this.#items.get(key)?.stat.sequence === found.stat.sequence) this.#items.delete(key)
+  }
+
+  /** Empties the view and ends its listeners. The store stays open. */
+  close(): void {
+    this.#isClosed = true
+    this.#letGo()
+  }
+
+  #letGo(): void {
+    for (const unregister of this.#unregister) unregister()
+    this.#unregister = []
+    this.#items.clear()
+    this.#removedAt.clear()
+  }
+
+  /** Runs a load or a write that may end behind changes that are newer. */
+  async #during<R>(work: () => Promise<R>): Promise<R> {
+    this.#underWay++
+    try {
+      return await work()
+    } finally {
+      if (--this.#underWay === 0) this.#removedAt.clear()
+    }
+  }
+
+  /** Called by the store. */
+  changed(
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): void | Promise<void> {
+    const key = this.#keyOf(path)
+    if (key === undefined) return
+    if (record !== 'unknown') return this.#apply(path, record, sequence)
+    const read = async (): Promise<void> => {
+      const found = await this.#store.get(path)
+      this.#apply(path, found, found?.stat.sequence ?? sequence)
+    }
+    return this.#during(read).catch(() => undefined)
+  }
+
+  /** Called by the store when its handle was closed. */
+  closed(): void {
+    this.close()
+  }
+
+  /** Called by the store when changes may have been lost. */
+  reset(): void {
+    if (!this.#isClosed) void this.#during(() => this.#refill()).catch(() => undefined)
+  }
+
+  async #refill(): Promise<void> {
+    const before = new Set(this.#items.keys())
+    await this.#fill(() => undefined, before)
+    for (const key of before) {
+      const found = await this.#store.get(this.#pathOf(key))
+      if (found === undefined) this.#apply(this.#pathOf(key), undefined, 0)
+    }
+  }
+
+  #check(): void {
+    if (this.#isClosed) throw new AlreadyClosedError('the table view')
+  }
+
+  #read(path: string, { value, stat }: GetResult): T {
+    try {
+      return this.#serde.deserialize(path, value, stat)
+    } catch (error) {
+      throw new ContentDeserializationError(path, error)
+    }
+  }
+
+  #expectation(stat: Stat | undefined): Expected {
+    if (stat === undefined) return -1
+    const { sequence, version } = stat
+    return this.#store.capabilities.sequenceExpectations ? { sequence } : version
+  }
+
+  #pathOf(key: string): string {
+    return childOf(this.#options.prefix, key)
+  }
+
+  #keyOf(path: string): string | undefined {
+    const start = this.#pathOf('')
+    if (!path.startsWith(start) || path.length === start.length) return undefined
+    const key = path.slice(start.length)
+    return this.#options.filter?.(key) === false ? undefined : key
+  }
+
+  #fill(onExisting: (key: string, value: T) => void, seen?: Set<string>): Promise<void> {
+    const fill = (): Promise<void> => this.#walk(this.#options.prefix, onExisting, seen)
+    this.#filling ??= this.#during(fill).finally(() => (this.#filling = undefined))
+    return this.#filling
+  }
+
+  async #walk(
+    path: string,
+    onExisting: (key: string, value: T) => void,
+    seen: Set<string> | undefined,
+  ): Promise<void> {
+    for (const name of await this.#store.getChildren(path)) {
+      const child = path === '/' ? `/${name}` : `${path}/${name}`
+      const key = this.#keyOf(child)
+      const found = key === undefined ? undefined : await this.#store.get(child)
+      if (key !== undefined && found !== undefined) {
+        seen?.delete(key)
+        const isNew = !this.#items.has(key)
+        this.#apply(child, found, found.stat.sequence, seen === undefined)
+        const item = this.#items.get(key)
+        if (isNew && item !== undefined) onExisting(key, item.value)
+      }
+      await this.#walk(child, onExisting, seen)
+    }
+  }
+
+  #apply(path: string, record: GetResult | undefined, sequence: number, isQuiet = false): void {
+    const key = this.#keyOf(path)
+    if (key === undefined || this.#isClosed) return
+    const known = this.#items.get(key)?.stat.sequence ?? this.#removedAt.get(key) ?? 0
+    if (sequence !== 0 && sequence <= known) return
+    const value = record === undefined ? undefined : this.#valueOf(path, record)
+    if (record === undefined || value === undefined) {
+      const wasThere = this.#items.delete(key)
+      if (this.#underWay > 0) this.#removedAt.set(key, sequence)
+      if (wasThere && !isQuiet) this.#tell(key, null)
+      return
+    }
+    this.#items.set(key, { value: value.is, stat: record.stat })
+    this.#removedAt.delete(key)
+    if (!isQuiet) this.#tell(key, value.is)
+  }
+
+  /** Undefined for a record of another kind below the prefix, which is none of the view's. */
+  #valueOf(path: string, { value, stat }: GetResult): { readonly is: T } | undefined {
+    try {
+      return { is: this.#serde.deserialize(path, value, stat) }
+    } catch {
+      return undefined
+    }
+  }
+
+  #tell(key: string, value: T | null): void {
+    callListener(this.#store.onListenerError, this.#options.onChange, key, value)
+  }
+}

@@ -1,0 +1,93 @@
+/**
+ * The row of a hub in the table `hubs`, keyed by its address.
+ *
+ * | field  | content                                                                   |
+ * | ------ | ------------------------------------------------------------------------- |
+ * | hub    | address and incarnation, text form                                        |
+ * | load   | number of topics, text form                                               |
+ * | lease  | end of the lease, milliseconds since the Unix epoch in decimal; 0 = ended |
+ * | before | when the leases of all earlier incarnations are over, likewise            |
+ */
+import type { MetastoreTable } from '../bookkeeper/types.js'
+import { Value } from '../bookkeeper/value.js'
+import type { Version, Versioned } from '../bookkeeper/tables/version.js'
+import { unexpectedCondition } from './errors.js'
+import { formatHubInfo, formatHubLoad, isSameHub, parseHubInfo, parseHubLoad } from './hub-info.js'
+import type { HubInfoData } from './records.js'
+import { putRow, readRow, RecordKind } from './store-failure.js'
+
+/** Name of the table. */
+export const hubTable = 'hubs'
+
+/** For the messages and statuses of failures. */
+export const hubKind = new RecordKind(
+  'registration of the hub',
+  'UNEXPECTED_CONDITION',
+  'UNEXPECTED_CONDITION',
+)
+
+/** A row. */
+export interface HubEntry {
+  readonly hub: HubInfoData
+  readonly load: number
+  /** Wall clock at which the lease ends; 0 if it was ended before its time. */
+  readonly leaseEnd: number
+  /** Wall clock at which the leases of all earlier incarnations are over. */
+  readonly earlierEnd: number
+}
+
+/**
+ * Whether an incarnation may be alive. `asOf` is a time before the row was read: a row that was
+ * read earlier than the clock may have been renewed in between.
+ */
+export function mayBeAlive(entry: HubEntry, hub: HubInfoData, asOf: number): boolean {
+  if (isSameHub(entry.hub, hub)) return entry.leaseEnd > asOf
+  return hub.czxid < entry.hub.czxid && entry.earlierEnd > asOf
+}
+
+/** Reads the row of an address; undefined if it is absent. */
+export async function readHub(
+  table: MetastoreTable,
+  hostname: string,
+): Promise<Versioned<HubEntry> | undefined> {
+  const row = await readRow(table, hubKind, hostname, null)
+  return row === undefined ? undefined : { value: parseEntry(row.value), version: row.version }
+}
+
+/** Writes a row, if it has the given version, and returns the new one. */
+export function writeHub(
+  table: MetastoreTable,
+  entry: HubEntry,
+  version: Version,
+): Promise<Version> {
+  const value = new Value({
+    hub: formatHubInfo(entry.hub),
+    load: formatHubLoad({ numTopics: BigInt(entry.load) }),
+    lease: String(entry.leaseEnd),
+    before: String(entry.earlierEnd),
+  })
+  return putRow(table, hubKind, entry.hub.hostname, value, version)
+}
+
+/** Reads the fields of a row. `UNEXPECTED_CONDITION` if they are no registration. */
+export function parseEntry(value: Value): HubEntry {
+  try {
+    return {
+      hub: parseHubInfo(textOf(value, 'hub')),
+      load: Number(parseHubLoad(textOf(value, 'load')).numTopics),
+      leaseEnd: milliseconds(textOf(value, 'lease')),
+      earlierEnd: milliseconds(textOf(value, 'before')),
+    }
+  } catch (error) {
+    throw unexpectedCondition('the registration of a hub cannot be read', error)
+  }
+}
+
+function textOf(value: Value, field: string): string {
+  return value.getField(field)?.toString() ?? ''
+}
+
+function milliseconds(text: string): number {
+  if (/^[0-9]{1,16}(\.[0-9]+)?$/.test(text)) return Number(text)
+  throw new RangeError(`${JSON.stringify(text)} is no time`)
+}

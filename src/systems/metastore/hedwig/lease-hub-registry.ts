@@ -1,0 +1,237 @@
+/**
+ * A registry of hubs in the store itself: table `hubs`, one row an address (`hub-row.ts`).
+ *
+ * A hub is alive while its lease runs. A lease that ended cannot be renewed: others may have taken
+ * the hub's topics, so it has to register again and gets a new `czxid`. Rows are never removed, so
+ * that no `czxid` of an address comes back.
+ *
+ * Why no two hubs hold one topic at once:
+ *
+ * - A hub acts on its lease up to the end that an acknowledged write gave it, and no longer.
+ * - Others take the time before they read the row. A row with an end at or before that time shows
+ *   that the lease was over when the row was read: a renewal was not acknowledged in time.
+ * - Whoever takes over ends the lease for good, by a write under the condition that the row is as
+ *   it was read. A renewal that is under way loses against that write, or makes it fail.
+ * - An address that registers again leaves the topics of its earlier incarnation alone until that
+ *   one's lease is over too.
+ * - The owner's record changes by conditional writes only.
+ *
+ * Leases compare the clocks of different hubs; `clockSkewMillisecondsMax` says how far apart they
+ * may be. A write that was sent while the lease ran may arrive after its end: against that, writes
+ * are fenced (`subscription-fence.ts`).
+ */
+import { checkStore } from '../bookkeeper/arguments.js'
+import { OptionNames, shown } from '../../../api/index.js'
+import { isLostRace } from '../bookkeeper/errors.js'
+import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
+import { Version } from '../bookkeeper/tables/version.js'
+import { statusOf, unexpectedCondition } from './errors.js'
+import { copyOfHub, hubAddress, isSameHub } from './hub-info.js'
+import { HubLease, type LeaseRegistration } from './hub-lease.js'
+import { HubList } from './hub-list.js'
+import type { HubRegistry } from './hub-registry.js'
+import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
+import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
+import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import type { HubInfoData } from './records.js'
+
+/** Settings of a registry of leases. */
+export interface LeaseOptions extends LeaseClock {
+  /** Milliseconds that a registration lives without being renewed. Default 10,000. */
+  readonly leaseMilliseconds?: number | undefined
+  /**
+   * Milliseconds that the clocks of two hubs may differ: for so long others respect a lease beyond
+   * its end. Default 0, for hubs that share a clock.
+   */
+  readonly clockSkewMillisecondsMax?: number | undefined
+  /**
+   * Milliseconds after which the list of hubs is read again for elections. New hubs of other
+   * registries get topics after that time. Default: a tenth of the lease.
+   */
+  readonly hubListMillisecondsMax?: number | undefined
+  /** Returns numbers in [0, 1); chooses among hubs of equal load. Default: always the first. */
+  readonly random?: (() => number) | undefined
+  /** Told what listeners of `onLost` throw or reject with. Default: `process.emitWarning`. */
+  readonly onListenerError?: ListenerErrorHandler | undefined
+}
+
+const names = new OptionNames<LeaseOptions>('a registry of leases', {
+  now: true,
+  elapsed: true,
+  after: true,
+  leaseMilliseconds: true,
+  clockSkewMillisecondsMax: true,
+  hubListMillisecondsMax: true,
+  random: true,
+  onListenerError: true,
+})
+
+/** Incarnations that are known to be dead; they never come back. */
+const deadMax = 10_000
+
+/** The registry; see the head of this file. */
+export class LeaseHubRegistry implements HubRegistry {
+  readonly #table: MetastoreTable
+  readonly #clock: LeaseClock
+  readonly #leaseMilliseconds: number
+  readonly #onListenerError: ListenerErrorHandler
+  readonly #skew: number
+  readonly #random: () => number
+  readonly #list: HubList
+  /** Leases that were made here, by address. */
+  readonly #own = new Map<string, HubLease>()
+  readonly #dead = new Set<string>()
+
+  private constructor(table: MetastoreTable, options: LeaseOptions) {
+    names.check(options)
+    const leaseMilliseconds = options.leaseMilliseconds ?? 10_000
+    this.#table = table
+    this.#clock = options
+    this.#onListenerError = options.onListenerError ?? warnOfListener
+    this.#leaseMilliseconds = positive('leaseMilliseconds', leaseMilliseconds)
+    this.#skew = notNegative('clockSkewMillisecondsMax', options.clockSkewMillisecondsMax ?? 0)
+    this.#random = options.random ?? (() => 0)
+    const age = options.hubListMillisecondsMax ?? leaseMilliseconds / 10
+    notNegative('hubListMillisecondsMax', age)
+    this.#list = new HubList(table, () => elapsed(options), age)
+  }
+
+  /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for an unknown option,
+   * `UNEXPECTED_CONDITION` for options out of range. */
+  static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
+    return new LeaseHubRegistry(await checkStore(store).createTable(hubTable), options)
+  }
+
+  /**
+   * Registers a hub, or a new incarnation of it. The topics of an earlier incarnation stay where
+   * they are until its lease has ended.
+   */
+  async register(address: string): Promise<LeaseRegistration> {
+    const hostname = validAddress(address)
+    for (;;) {
+      const row = await readHub(this.#table, hostname)
+      const before = row?.value ?? { hub: { czxid: 0n }, leaseEnd: 0, earlierEnd: 0 }
+      const elapsedEnd = elapsed(this.#clock) + this.#leaseMilliseconds
+      const entry = {
+        hub: { hostname, czxid: before.hub.czxid + 1n },
+        load: 0,
+        leaseEnd: this.#clock.now() + this.#leaseMilliseconds,
+        earlierEnd: Math.max(before.earlierEnd, before.leaseEnd),
+      }
+      try {
+        const version = await writeHub(this.#table, entry, row?.version ?? Version.NEW)
+        const settings = {
+          table: this.#table,
+          clock: this.#clock,
+          leaseMilliseconds: this.#leaseMilliseconds,
+          onListenerError: this.#onListenerError,
+          onLoad: (load: number) => this.#list.change(hostname, { load }),
+          onRenewed: (leaseEnd: number) => this.#list.change(hostname, { leaseEnd }),
+        }
+        const lease = new HubLease(settings, entry, version, elapsedEnd)
+        this.#own.set(hostname, lease)
+        this.#list.put(entry)
+        return lease
+      } catch (error) {
+        if (!isLostRace((error as Error).cause)) throw error
+      }
+    }
+  }
+
+  async isAlive(asked: HubInfoData): Promise<boolean> {
+    const hub = validHub(asked)
+    if (this.#dead.has(nameOf(hub))) return false
+    const asOf = this.#others()
+    const row = await readHub(this.#table, hub.hostname)
+    return row !== undefined && mayBeAlive(row.value, hub, asOf)
+  }
+
+  async expel(asked: HubInfoData): Promise<boolean> {
+    const hub = validHub(asked)
+    if (this.#dead.has(nameOf(hub))) return true
+    for (;;) {
+      const asOf = this.#others()
+      const row = await readHub(this.#table, hub.hostname)
+      if (row === undefined) return true
+      const { value: entry, version } = row
+      if (mayBeAlive(entry, hub, asOf)) return false
+      // Not so for an incarnation that is still to come.
+      if (hub.czxid > entry.hub.czxid) return true
+      if (!isSameHub(entry.hub, hub) || entry.leaseEnd === 0) break
+      try {
+        await writeHub(this.#table, { ...entry, leaseEnd: 0 }, version)
+        break
+      } catch (error) {
+        if (statusOf(error) !== 'BAD_VERSION') throw error
+      }
+    }
+    this.#noteDead(hub)
+    return true
+  }
+
+  #noteDead(hub: HubInfoData): void {
+    if (this.#dead.size >= deadMax) this.#dead.clear()
+    this.#dead.add(nameOf(hub))
+  }
+
+  async chooseLeastLoaded(): Promise<HubInfoData | undefined> {
+    let isFresh = await this.#list.refresh()
+    for (;;) {
+      const chosen = this.#list.take(this.#clock.now(), this.#random)
+      if (chosen === undefined) {
+        if (isFresh) return undefined
+        await this.#list.read()
+        isFresh = true
+      } else if (await this.#confirm(chosen)) {
+        return chosen
+      } else {
+        this.#list.remove(chosen.hostname)
+      }
+    }
+  }
+
+  /** Whether a hub of the list is alive now. */
+  async #confirm(hub: HubInfoData): Promise<boolean> {
+    const own = this.#own.get(hub.hostname)
+    if (own !== undefined && isSameHub(own.hub, hub)) return own.isHeld()
+    return this.isAlive(hub)
+  }
+
+  /** The time as of which a lease must run for others to respect it. */
+  #others(): number {
+    return this.#clock.now() - this.#skew
+  }
+
+  /** Ends this handle of the table; leases go on until their end, but cannot be renewed. */
+  close(): void {
+    this.#table.close()
+  }
+}
+
+function nameOf({ hostname, czxid }: HubInfoData): string {
+  return `${hostname} ${czxid}`
+}
+
+function validHub(asked: HubInfoData): HubInfoData {
+  const hub = copyOfHub(asked)
+  if (typeof hub.czxid !== 'bigint') throw unexpectedCondition('the incarnation is a bigint')
+  return { ...hub, hostname: validAddress(hub.hostname) }
+}
+
+function validAddress(address: string): string {
+  try {
+    return hubAddress(address)
+  } catch (error) {
+    throw unexpectedCondition('the hub has no valid address', error)
+  }
+}
+
+function positive(name: string, value: number): number {
+  if (Number.isFinite(value) && value > 0) return value
+  throw unexpectedCondition(`${name} is a number above 0, not ${shown(value)}`)
+}
+
+function notNegative(name: string, value: number): number {
+  if (Number.isFinite(value) && value >= 0) return value
+  throw unexpectedCondition(`${name} is a number of at least 0, not ${shown(value)}`)
+}

@@ -1,0 +1,105 @@
+/** What the return codes of a MetaStore mean for the record of a topic or a subscription. */
+import { codeOf, MetastoreErrorCode } from '../bookkeeper/errors.js'
+import type { MetastoreGuardedTable, MetastoreTable, RowGuard } from '../bookkeeper/types.js'
+import type { FieldSelection, Value } from '../bookkeeper/value.js'
+import type { Version, Versioned } from '../bookkeeper/tables/version.js'
+import { HedwigError, unexpectedCondition, type StatusName } from './errors.js'
+
+/** One kind of record. */
+export class RecordKind {
+  /** For messages: `owner of the topic`. */
+  readonly name: string
+  /** Status of a call that needs the record. */
+  readonly absent: StatusName
+  /** Status of a call that makes the record. */
+  readonly exists: StatusName
+  /** Throws the Hedwig error for a failed store call. */
+  readonly fail: (error: unknown) => never
+
+  constructor(name: string, absent: StatusName, exists: StatusName) {
+    this.name = name
+    this.absent = absent
+    this.exists = exists
+    this.fail = (error) => {
+      throw failure(this, error)
+    }
+  }
+}
+
+/** Reads a row; undefined if it is absent. */
+export async function readRow(
+  table: MetastoreTable,
+  kind: RecordKind,
+  key: string,
+  fields: FieldSelection,
+): Promise<Versioned<Value> | undefined> {
+  try {
+    return await table.get(key, { fields })
+  } catch (error) {
+    if (codeOf(error) === MetastoreErrorCode.noKey) return undefined
+    throw failure(kind, error)
+  }
+}
+
+/** Puts a row and returns its new version. Called often, so it costs one promise. */
+export function putRow(
+  table: MetastoreTable,
+  kind: RecordKind,
+  key: string,
+  value: Value,
+  version: Version,
+  guard?: RowGuard,
+): Promise<Version> {
+  try {
+    if (guard === undefined) return table.put(key, value, version).catch(kind.fail)
+    return guarded(table).putGuarded(key, value, version, guard).catch(kind.fail)
+  } catch (error) {
+    return Promise.reject(failure(kind, error))
+  }
+}
+
+/** Removes a row. */
+export async function removeRow(
+  table: MetastoreTable,
+  kind: RecordKind,
+  key: string,
+  version: Version,
+  guard?: RowGuard,
+): Promise<void> {
+  try {
+    if (guard === undefined) await table.remove(key, version)
+    else await guarded(table).removeGuarded(key, version, guard)
+  } catch (error) {
+    throw failure(kind, error)
+  }
+}
+
+/** A table whose writes can be guarded. `UNEXPECTED_CONDITION` if the store has no such tables. */
+export function guarded(table: MetastoreTable): MetastoreGuardedTable {
+  if ('putGuarded' in table && 'removeGuarded' in table) return table as MetastoreGuardedTable
+  throw unexpectedCondition('the store has no guarded writes')
+}
+
+/** The Hedwig error for a failed store call. */
+export function failure(kind: RecordKind, error: unknown): HedwigError {
+  if (error instanceof HedwigError) return error
+  if (codeOf(error) === MetastoreErrorCode.badVersion) {
+    const message = `the ${kind.name} has another version`
+    return new HedwigError('BAD_VERSION', message, { cause: error })
+  }
+  if (codeOf(error) === MetastoreErrorCode.guardFailed) {
+    const message = `another hub owns the topic of the ${kind.name} by now`
+    return new HedwigError('NOT_RESPONSIBLE_FOR_TOPIC', message, { cause: error })
+  }
+  if (codeOf(error) === MetastoreErrorCode.noKey) {
+    return new HedwigError(kind.absent, `there is no ${kind.name}`, { cause: error })
+  }
+  if (codeOf(error) === MetastoreErrorCode.keyExists) {
+    return new HedwigError(kind.exists, `there is a ${kind.name} already`, { cause: error })
+  }
+  if (codeOf(error) === MetastoreErrorCode.serviceDown) {
+    const message = `the ${kind.name} cannot be had: the store is down`
+    return new HedwigError('SERVICE_DOWN', message, { cause: error })
+  }
+  return unexpectedCondition(`the ${kind.name} cannot be had`, error)
+}

@@ -1,0 +1,266 @@
+/**
+ * Subscriptions: table `sub`, one row a subscription, fields `sub_state` and `sub_preferences`
+ * (Hedwig: `SubscriptionDataManager`). A part that is absent has no field; a subscription without
+ * either part is a row without fields.
+ *
+ * Subscribers are bytes. Writes may be fenced, so that those of a hub that lost the topic are
+ * refused (`subscription-fence.ts`).
+ */
+import { checkObject } from '../../../api/index.js'
+import { checkStore } from '../bookkeeper/arguments.js'
+import type { MetaStore, MetastoreScannableTable } from '../bookkeeper/types.js'
+import { Value } from '../bookkeeper/value.js'
+import { Version, type Versioned } from '../bookkeeper/tables/version.js'
+import { HedwigError, unexpectedCondition } from './errors.js'
+import {
+  checkForm,
+  checkPageSize,
+  decodeRecord,
+  encodeRecord,
+  type RecordForm,
+} from './record-form.js'
+import {
+  subscriptionPreferencesType,
+  subscriptionStateType,
+  type SubscriptionData,
+} from './records.js'
+import { failure, putRow, readRow, removeRow, RecordKind } from './store-failure.js'
+import { SubscriptionFence } from './subscription-fence.js'
+import {
+  subscriberOfKey,
+  subscriptionEnd,
+  subscriptionKey,
+  subscriptionPrefix,
+  topicKey,
+  type SubscriberId,
+  type TopicName,
+} from './topic-key.js'
+import type { TopicOwnership } from './topic-manager.js'
+
+/** Name of the table. */
+export const subscriptionTable = 'sub'
+
+const stateField = 'sub_state'
+const preferencesField = 'sub_preferences'
+const fields: ReadonlySet<string> = new Set([stateField, preferencesField])
+const kind = new RecordKind('subscription', 'NO_SUBSCRIPTION_STATE', 'SUBSCRIPTION_STATE_EXISTS')
+
+/** A subscription with its subscriber. */
+export interface Subscription extends Versioned<SubscriptionData> {
+  /** Id of the subscriber, as bytes. */
+  readonly subscriber: Buffer
+}
+
+/**
+ * Creates, changes, deletes and reads subscriptions. Errors are `HedwigError`s.
+ *
+ * With a {@link SubscriptionFence} a write is refused with `NOT_RESPONSIBLE_FOR_TOPIC` when the hub
+ * does not own the topic any more, or another has taken the fence. Without one it is not.
+ */
+export class SubscriptionDataManager {
+  readonly #table: MetastoreScannableTable
+  readonly #form: RecordForm
+  readonly #pageSize: number
+
+  private constructor(table: MetastoreScannableTable, form: RecordForm, pageSize: number) {
+    this.#table = table
+    this.#form = form
+    this.#pageSize = pageSize
+  }
+
+  /** Opens the table; `store` is initialised. `pageSize` is the rows per read of a scan. */
+  static async open(
+    store: MetaStore,
+    form: RecordForm = 'text',
+    pageSize = 50,
+  ): Promise<SubscriptionDataManager> {
+    checkForm(form)
+    checkPageSize(pageSize)
+    const table = await checkStore(store).createScannableTable(subscriptionTable)
+    return new SubscriptionDataManager(table, form, pageSize)
+  }
+
+  /** Whether {@link updateSubscriptionData} leaves absent parts alone: yes. */
+  isPartialUpdateSupported(): boolean {
+    return true
+  }
+
+  /**
+   * Takes the subscriptions of a topic over for its owner, and returns the fence for the owner's
+   * writes. From then on fenced writes of earlier owners are refused. To be called before the
+   * subscriptions are read. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was lost, or a later owner was
+   * here; `UNEXPECTED_CONDITION` if the store has no guarded writes.
+   */
+  fence(ownership: TopicOwnership): Promise<SubscriptionFence> {
+    return SubscriptionFence.take(this.#table, ownership)
+  }
+
+  /** Creates a subscription; `SUBSCRIPTION_STATE_EXISTS` if there is one. */
+  createSubscriptionData(
+    topic: TopicName,
+    subscriber: SubscriberId,
+    data: SubscriptionData,
+    fence?: SubscriptionFence,
+  ): Promise<Version> {
+    return this.#put(topic, subscriber, data, Version.NEW, 'create', fence)
+  }
+
+  /**
+   * Changes the parts that `partial` has, if the version matches (`BAD_VERSION`). Never creates:
+   * `NO_SUBSCRIPTION_STATE`, and `BAD_VERSION` for `NEW`.
+   */
+  updateSubscriptionData(
+    topic: TopicName,
+    subscriber: SubscriberId,
+    partial: SubscriptionData,
+    version: Version,
+    fence?: SubscriptionFence,
+  ): Promise<Version> {
+    return this.#put(topic, subscriber, partial, version, 'update', fence)
+  }
+
+  /** Changes all parts: those that `data` lacks go. Otherwise as {@link updateSubscriptionData}. */
+  replaceSubscriptionData(
+    topic: TopicName,
+    subscriber: SubscriberId,
+    data: SubscriptionData,
+    version: Version,
+    fence?: SubscriptionFence,
+  ): Promise<Version> {
+    return this.#put(topic, subscriber, data, version, 'replace', fence)
+  }
+
+  /** Deletes a subscription if its version matches. */
+  async deleteSubscriptionData(
+    topic: TopicName,
+    subscriber: SubscriberId,
+    version: Version,
+    fence?: SubscriptionFence,
+  ): Promise<void> {
+    const key = subscriptionKey(topic, subscriber)
+    checkFence(fence)
+    fence?.check(topicKey(topic))
+    await removeRow(this.#table, kind, key, version, fence?.guard)
+  }
+
+  /** A subscription; null if there is none. `UNEXPECTED_CONDITION` if it cannot be read. */
+  async readSubscriptionData(
+    topic: TopicName,
+    subscriber: SubscriberId,
+  ): Promise<Versioned<SubscriptionData> | null> {
+    const row = await readRow(this.#table, kind, subscriptionKey(topic, subscriber), fields)
+    return row === undefined ? null : this.#decode(row)
+  }
+
+  /**
+   * All subscriptions of a topic at one moment, in the order of the subscribers' bytes; empty if
+   * there are none. One that cannot be read fails the call with `UNEXPECTED_CONDITION`.
+   */
+  async readSubscriptions(topic: TopicName): Promise<Subscription[]> {
+    const prefix = subscriptionPrefix(topic)
+    const subscriptions: Subscription[] = []
+    try {
+      const cursor = await this.#table.openRange({
+        firstKey: prefix,
+        firstInclusive: true,
+        lastKey: subscriptionEnd(topic),
+        lastInclusive: false,
+        order: 'ASC',
+      })
+      try {
+        while (cursor.hasMoreEntries()) {
+          for (const { key, value } of await cursor.asyncReadEntries(this.#pageSize)) {
+            subscriptions.push({
+              subscriber: subscriberOfKey(key, prefix),
+              ...this.#decode(value),
+            })
+          }
+        }
+      } finally {
+        cursor.close()
+      }
+    } catch (error) {
+      throw failure(kind, error)
+    }
+    return subscriptions
+  }
+
+  /** Ends this handle of the table. */
+  close(): void {
+    this.#table.close()
+  }
+
+  /** Not async: an update is called for every few messages of every subscriber. */
+  #put(
+    topic: TopicName,
+    subscriber: SubscriberId,
+    data: SubscriptionData,
+    version: Version,
+    how: 'create' | 'update' | 'replace',
+    fence: SubscriptionFence | undefined,
+  ): Promise<Version> {
+    let key: string
+    let value: Value
+    try {
+      const parts = copyOfData(data)
+      value = this.#encode(parts)
+      if (how === 'replace') {
+        if (parts.state === undefined) value.setField(stateField, null)
+        if (parts.preferences === undefined) value.setField(preferencesField, null)
+      }
+      if (how !== 'create') checkNotNew(version)
+      key = subscriptionKey(topic, subscriber)
+      checkFence(fence)
+      fence?.check(topicKey(topic))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    return putRow(this.#table, kind, key, value, version, fence?.guard)
+  }
+
+  #encode(data: SubscriptionData): Value {
+    if (data.unknownFields !== undefined && data.unknownFields?.length !== 0) {
+      // A row has a field for each part that is known, and nowhere to put others.
+      throw unexpectedCondition('a subscription has parts that cannot be stored')
+    }
+    const value = new Value()
+    const { state, preferences } = data
+    if (state !== undefined) {
+      value.setField(stateField, encodeRecord(this.#form, subscriptionStateType, state))
+    }
+    if (preferences !== undefined) {
+      const bytes = encodeRecord(this.#form, subscriptionPreferencesType, preferences)
+      value.setField(preferencesField, bytes)
+    }
+    return value
+  }
+
+  #decode({ value, version }: Versioned<Value>): Versioned<SubscriptionData> {
+    const state = value.getField(stateField)
+    const preferences = value.getField(preferencesField)
+    const data: { -readonly [K in keyof SubscriptionData]: SubscriptionData[K] } = {}
+    if (state !== null) data.state = decodeRecord(this.#form, subscriptionStateType, state)
+    if (preferences !== null) {
+      data.preferences = decodeRecord(this.#form, subscriptionPreferencesType, preferences)
+    }
+    return { value: data, version }
+  }
+}
+
+function copyOfData(data: SubscriptionData): SubscriptionData {
+  try {
+    return { ...checkObject(data, 'a subscription') }
+  } catch (error) {
+    throw unexpectedCondition('the subscription cannot be read', error)
+  }
+}
+
+function checkFence(fence: unknown): void {
+  if (fence === undefined || SubscriptionFence.isOne(fence)) return
+  throw unexpectedCondition('the fence is none that a manager gave out')
+}
+
+function checkNotNew(version: Version): void {
+  if (version !== Version.NEW) return
+  throw new HedwigError('BAD_VERSION', 'an existing subscription does not have the version NEW')
+}

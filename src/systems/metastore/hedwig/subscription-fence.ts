@@ -1,0 +1,91 @@
+/**
+ * Fencing: writes of a hub that lost a topic are refused, however late they arrive.
+ *
+ * The table `sub` has one row a topic (`fenceKey`) with the field `token`: the version of the
+ * owner's record for which the topic's subscriptions were taken over last. A new owner replaces the
+ * row under the condition that no higher token is there, and only then reads subscriptions. Each of
+ * its writes is guarded by the version that the row got: write, condition and guard are one step.
+ * So no write of an earlier owner is applied behind the moment in which the fence was taken, and
+ * an earlier owner that comes late cannot take it back. The row stays when the topic is released.
+ */
+import { checkMethods, readArguments } from '../../../api/index.js'
+import { isLostRace } from '../bookkeeper/errors.js'
+import type { MetastoreTable, RowGuard } from '../bookkeeper/types.js'
+import { Value } from '../bookkeeper/value.js'
+import { LongVersion, Version } from '../bookkeeper/tables/version.js'
+import { HedwigError, unexpectedCondition } from './errors.js'
+import { guarded, putRow, readRow, RecordKind } from './store-failure.js'
+import { fenceKey, topicKey } from './topic-key.js'
+import type { TopicOwnership } from './topic-manager.js'
+
+const field = 'token'
+const fields: ReadonlySet<string> = new Set([field])
+const kind = new RecordKind('fence of the topic', 'BAD_VERSION', 'BAD_VERSION')
+
+/** An owner's fence around the subscriptions of one topic. */
+export class SubscriptionFence {
+  /** @internal The condition on the topic's row. */
+  readonly guard: RowGuard
+  readonly #ownership: TopicOwnership
+  readonly #topicKey: string
+
+  private constructor(ownership: TopicOwnership, guard: RowGuard) {
+    this.#ownership = ownership
+    this.#topicKey = topicKey(ownership.topic)
+    this.guard = guard
+  }
+
+  /** @internal Whether something is a fence. */
+  static isOne(value: unknown): boolean {
+    return typeof value === 'object' && value !== null && #topicKey in value
+  }
+
+  /**
+   * @internal Takes the subscriptions of a topic over. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was
+   * lost, or a later owner was here.
+   */
+  static async take(table: MetastoreTable, ownership: TopicOwnership): Promise<SubscriptionFence> {
+    checkMethods(ownership, 'the ownership', ['isHeld'])
+    const { topic, token } = readArguments(() => ({
+      topic: ownership.topic,
+      token: ownership.token,
+    }))
+    if (!(token instanceof LongVersion)) throw unexpectedCondition('the token is no version')
+    guarded(table)
+    const key = fenceKey(topic)
+    for (;;) {
+      if (!ownership.isHeld()) throw notResponsible(topic)
+      const row = await readRow(table, kind, key, fields)
+      if (row !== undefined && readToken(row.value).compare(token) === 'AFTER') {
+        throw notResponsible(topic)
+      }
+      const value = new Value({ [field]: token.toString() })
+      try {
+        const version = await putRow(table, kind, key, value, row?.version ?? Version.NEW)
+        return new SubscriptionFence(ownership, { key, version })
+      } catch (error) {
+        if (!isLostRace((error as Error).cause)) throw error
+      }
+    }
+  }
+
+  /**
+   * @internal Checks that a write to a topic may be sent now. `NOT_RESPONSIBLE_FOR_TOPIC` if the
+   * topic was lost, `UNEXPECTED_CONDITION` if the fence is another topic's.
+   */
+  check(key: string): void {
+    if (key !== this.#topicKey) throw unexpectedCondition('the fence is of another topic')
+    if (!this.#ownership.isHeld()) throw notResponsible(this.#ownership.topic)
+  }
+}
+
+function readToken(value: Value): LongVersion {
+  const text = value.getField(field)?.toString('latin1') ?? ''
+  if (/^[0-9]{1,19}$/.test(text)) return new LongVersion(BigInt(text))
+  throw unexpectedCondition(`the fence of a topic holds ${JSON.stringify(text)}`)
+}
+
+function notResponsible(topic: Buffer): HedwigError {
+  const message = `this hub does not own topic ${topic.toString()} any more`
+  return new HedwigError('NOT_RESPONSIBLE_FOR_TOPIC', message)
+}

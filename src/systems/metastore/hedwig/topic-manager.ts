@@ -1,0 +1,354 @@
+/**
+ * Which hub owns a topic (Hedwig: `MMTopicManager`): elected by conditional writes of the owner's
+ * record, with nobody in between.
+ *
+ * A topic without owner, or whose owner is dead, goes to the hub with the lowest load, by a write
+ * that names the version that was read. Whoever loses that race reads again, whatever it lost to:
+ * that the record exists already is a lost race as well. (In Hedwig it was `SERVICE_DOWN`.) An
+ * owner is alive if exactly the incarnation in the record is registered; one that is dead is
+ * expelled from the registry before its topic is taken over.
+ *
+ * When the hub's registration ends, the hub owns nothing from that moment on: every listener is
+ * told of every topic, and all calls fail. A hub that registers again needs another manager.
+ *
+ * Calls for one topic are carried out in order. Listeners are told before a call returns.
+ */
+import { checkMethods, OptionNames, readArguments } from '../../../api/index.js'
+import { Version } from '../bookkeeper/tables/version.js'
+import { HedwigError, statusOf, type StatusName } from './errors.js'
+import { isSameHub } from './hub-info.js'
+import type { HubRegistration, HubRegistry } from './hub-registry.js'
+import { KeyedQueue } from '../kernel/keyed-queue.js'
+import type { HubInfoData } from './records.js'
+import { topicKey, topicOfKey, type TopicName } from './topic-key.js'
+import type { TopicOwnershipManager } from './topic-ownership-manager.js'
+
+/** A hub's right to a topic, from an election until it is released or lost. */
+export interface TopicOwnership {
+  /** The topic, as bytes. */
+  readonly topic: Buffer
+  /**
+   * The fencing token: the version of the owner's record, which lies after that of every earlier
+   * owner. See `SubscriptionDataManager.fence`.
+   */
+  readonly token: Version
+  /** Whether the hub owns the topic at this moment. Once it is false it stays false. */
+  isHeld(): boolean
+}
+
+/** Told when this hub gets or loses a topic. */
+export interface TopicOwnershipChangeListener {
+  /** If it fails, the topic is given back. */
+  acquiredTopic(topic: Buffer, ownership: TopicOwnership): Promise<void> | void
+  /** Failures are ignored: the topic is lost all the same. */
+  lostTopic(topic: Buffer): Promise<void> | void
+}
+
+/** Settings of a topic manager. */
+export interface TopicManagerOptions {
+  /** Where the owners are stored; stays the caller's to close. */
+  readonly ownership: TopicOwnershipManager
+  /** Which hubs are alive, and how busy they are. */
+  readonly hubs: HubRegistry
+  /** This hub. */
+  readonly registration: HubRegistration
+  /**
+   * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`; default: time
+   * stands still.
+   */
+  readonly now?: (() => number) | undefined
+  /** Topics that this hub owns at most; the one unused for longest goes. Default: no limit. */
+  readonly topicsMax?: number | undefined
+  /** Topics unused for so long are idle. Default: never. */
+  readonly retentionMilliseconds?: number | undefined
+}
+
+const names = new OptionNames<TopicManagerOptions>('a topic manager', {
+  ownership: true,
+  hubs: true,
+  registration: true,
+  now: true,
+  topicsMax: true,
+  retentionMilliseconds: true,
+})
+
+/** Lost races: the record is not what was read a moment ago. */
+const lostRaces: ReadonlySet<StatusName | undefined> = new Set([
+  'BAD_VERSION',
+  'NO_TOPIC_OWNER_INFO',
+  'TOPIC_OWNER_INFO_EXISTS',
+])
+
+/** See {@link TopicOwnership}. */
+class OwnedTopic implements TopicOwnership {
+  readonly topic: Buffer
+  readonly token: Version
+  usedAt = 0
+  isLost = false
+  readonly #registration: HubRegistration
+
+  constructor(topic: Buffer, token: Version, registration: HubRegistration) {
+    this.topic = topic
+    this.token = token
+    this.#registration = registration
+  }
+
+  isHeld(): boolean {
+    return !this.isLost && this.#registration.isHeld()
+  }
+}
+
+/** What the record of an owner says. */
+interface Elected {
+  readonly owner: HubInfoData
+  readonly version: Version
+}
+
+/** The topics of one hub. Errors are `HedwigError`s. */
+export class TopicManager {
+  readonly #ownership: TopicOwnershipManager
+  readonly #hubs: HubRegistry
+  readonly #registration: HubRegistration
+  readonly #now: () => number
+  readonly #topicsMax: number
+  readonly #retention: number
+  readonly #listeners: TopicOwnershipChangeListener[] = []
+  readonly #queue = new KeyedQueue()
+  /** Owned topics by key, the one unused for longest first. */
+  readonly #owned = new Map<string, OwnedTopic>()
+  #isSuspended = false
+
+  /** Begins to watch the registration. `ERR_INVALID_ARGUMENT` for an unknown option. */
+  constructor(options: TopicManagerOptions) {
+    readArguments(() => names.check(options))
+    checkMethods(options.ownership, 'ownership', ['readOwnerInfo', 'writeOwnerInfo'])
+    checkMethods(options.hubs, 'hubs', ['expel', 'chooseLeastLoaded'])
+    checkMethods(options.registration, 'registration', ['isHeld', 'onLost', 'setLoad'])
+    this.#ownership = options.ownership
+    this.#hubs = options.hubs
+    this.#registration = options.registration
+    this.#now = options.now ?? (() => 0)
+    this.#topicsMax = options.topicsMax ?? Infinity
+    this.#retention = options.retentionMilliseconds ?? Infinity
+    this.#registration.onLost(() => this.#loseAll())
+  }
+
+  /** This hub. */
+  get self(): HubInfoData {
+    return this.#registration.hub
+  }
+
+  /** Number of topics that this hub owns. */
+  get topicCount(): number {
+    return this.#registration.isHeld() ? this.#owned.size : 0
+  }
+
+  /** Adds a listener; they are told in the order in which they came. */
+  addTopicOwnershipChangeListener(listener: TopicOwnershipChangeListener): void {
+    checkMethods(listener, 'the listener', ['acquiredTopic', 'lostTopic'])
+    this.#listeners.push(listener)
+  }
+
+  /** Whether this hub owns a topic at this moment. */
+  owns(topic: TopicName): boolean {
+    return this.ownershipOf(topic) !== undefined
+  }
+
+  /** The right to a topic that this hub owns at this moment; undefined if it does not. */
+  ownershipOf(topic: TopicName): TopicOwnership | undefined {
+    const owned = this.#owned.get(topicKey(topic))
+    return owned?.isHeld() === true ? owned : undefined
+  }
+
+  /** Refuses all topics with `SERVICE_DOWN` until {@link resume}: the registry is out of reach. */
+  suspend(): void {
+    this.#isSuspended = true
+  }
+
+  /** Ends `suspend`: topics are served again. */
+  resume(): void {
+    this.#isSuspended = false
+  }
+
+  /**
+   * The owner of a topic; elects one if there is none that lives. `SERVICE_DOWN` if that is not
+   * possible now or the registration of this hub has ended, `COMPOSITE` if this hub was elected and
+   * a listener refused the topic.
+   */
+  async getOwner(topic: TopicName): Promise<HubInfoData> {
+    const key = topicKey(topic)
+    const owner = await this.#queue.run(key, () => this.#getOwner(key))
+    // Outside the queue: two topics that push out each other must not wait for each other.
+    while (this.#owned.size > this.#topicsMax) {
+      const [oldest] = this.#owned.keys()
+      await this.#queue.run(oldest, async () => {
+        const isNeeded = this.#owned.size > this.#topicsMax
+        if (isNeeded && this.#owned.has(oldest)) await this.#release(oldest)
+      })
+    }
+    if (isSameHub(owner, this.self)) this.#checkServing()
+    return owner
+  }
+
+  /** Gives a topic up. Success as well if this hub does not own it. */
+  async releaseTopic(topic: TopicName): Promise<void> {
+    const key = topicKey(topic)
+    await this.#queue.run(key, async () => {
+      if (this.#owned.has(key)) await this.#release(key)
+    })
+  }
+
+  /** Gives up the topics that are idle, and says how many; to be called from time to time. */
+  async releaseIdleTopics(): Promise<number> {
+    const isIdle = (usedAt: number | undefined): boolean =>
+      usedAt !== undefined && this.#now() - usedAt >= this.#retention
+    let released = 0
+    for (const [key, { usedAt }] of [...this.#owned]) {
+      if (!isIdle(usedAt)) continue
+      await this.#queue.run(key, async () => {
+        if (!isIdle(this.#owned.get(key)?.usedAt)) return
+        await this.#release(key)
+        released++
+      })
+    }
+    return released
+  }
+
+  #checkServing(): void {
+    if (this.#isSuspended) throw new HedwigError('SERVICE_DOWN', 'the hub is suspended')
+    this.#checkHeld()
+  }
+
+  #checkHeld(): void {
+    if (this.#registration.isHeld()) return
+    throw new HedwigError('SERVICE_DOWN', 'the registration of the hub has ended')
+  }
+
+  async #getOwner(key: string): Promise<HubInfoData> {
+    for (;;) {
+      this.#checkServing()
+      const owned = this.#owned.get(key)
+      if (owned !== undefined) {
+        this.#use(key, owned)
+        return this.self
+      }
+      const elected = await this.#elect(key)
+      if (elected === undefined) continue
+      if (isSameHub(elected.owner, this.self)) await this.#acquire(key, elected.version)
+      return elected.owner
+    }
+  }
+
+  /** Reads the owner or makes one; undefined if another hub was faster. */
+  async #elect(key: string): Promise<Elected | undefined> {
+    const topic = topicOfKey(key)
+    try {
+      const record = await this.#ownership.readOwnerInfo(topic)
+      const owner = record?.value ?? undefined
+      if (record !== null && owner !== undefined && (await this.#isAlive(owner))) {
+        return { owner, version: record.version }
+      }
+      const chosen = await this.#hubs.chooseLeastLoaded()
+      if (chosen === undefined) throw new HedwigError('SERVICE_DOWN', 'no hub is registered')
+      const expected = record?.version ?? Version.NEW
+      const version = await this.#ownership.writeOwnerInfo(topic, chosen, expected)
+      return { owner: chosen, version }
+    } catch (error) {
+      const status = statusOf(error)
+      if (lostRaces.has(status)) return undefined
+      if (status === 'SERVICE_DOWN') throw error
+      const message = `no owner of topic ${topic.toString()} can be found`
+      throw new HedwigError('SERVICE_DOWN', message, { cause: error })
+    }
+  }
+
+  /** Whether an owner is alive; one that is not can never be again. */
+  async #isAlive(owner: HubInfoData): Promise<boolean> {
+    if (isSameHub(owner, this.self)) return true
+    if (await this.#hubs.expel(owner)) return false
+    if (owner.hostname !== this.self.hostname) return true
+    const message = 'an earlier incarnation of this hub may still serve the topic'
+    throw new HedwigError('SERVICE_DOWN', message)
+  }
+
+  async #acquire(key: string, token: Version): Promise<void> {
+    this.#checkHeld()
+    const owned = new OwnedTopic(topicOfKey(key), token, this.#registration)
+    const { topic } = owned
+    try {
+      for (const listener of this.#listeners) {
+        await listener.acquiredTopic(topic, owned)
+        this.#checkHeld()
+      }
+    } catch (error) {
+      const failures: unknown[] = [error]
+      await this.#giveUp(owned).catch((later: unknown) => failures.push(later))
+      this.#checkHeld()
+      const message = `topic ${topic.toString()} was refused after the election`
+      const refused = new HedwigError('SERVICE_DOWN', message, { cause: error })
+      throw new HedwigError('COMPOSITE', message, { failures: [refused, ...failures] })
+    }
+    this.#use(key, owned)
+    this.#reportLoad()
+  }
+
+  async #release(key: string): Promise<void> {
+    const owned = this.#owned.get(key)!
+    this.#owned.delete(key)
+    await this.#giveUp(owned)
+  }
+
+  /** Tells the listeners first, so that nobody serves the topic when another hub gets it. */
+  async #giveUp(owned: OwnedTopic): Promise<void> {
+    const { topic } = owned
+    owned.isLost = true
+    await this.#tellLost(topic)
+    this.#reportLoad()
+    for (;;) {
+      const record = await this.#ownership.readOwnerInfo(topic)
+      const owner = record?.value ?? undefined
+      if (record === null || owner === undefined || !isSameHub(owner, this.self)) return
+      try {
+        await this.#ownership.deleteOwnerInfo(topic, record.version)
+        return
+      } catch (error) {
+        if (!lostRaces.has(statusOf(error))) throw error
+      }
+    }
+  }
+
+  /** The registration has ended: others may own the topics from now on. */
+  #loseAll(): void {
+    const lost = [...this.#owned.values()]
+    this.#owned.clear()
+    for (const owned of lost) owned.isLost = true
+    for (const { topic } of lost) void this.#tellLost(topic)
+  }
+
+  async #tellLost(topic: Buffer): Promise<void> {
+    for (const listener of this.#listeners) await tellLost(listener, topic)
+  }
+
+  #use(key: string, owned: OwnedTopic): void {
+    owned.usedAt = this.#now()
+    this.#owned.delete(key)
+    this.#owned.set(key, owned)
+  }
+
+  /**
+   * Nobody waits for it: the load only steers elections, and that it could not be told is no
+   * failure of the topic.
+   */
+  #reportLoad(): void {
+    if (!this.#registration.isHeld()) return
+    this.#registration.setLoad(this.#owned.size).catch(() => undefined)
+  }
+}
+
+async function tellLost(listener: TopicOwnershipChangeListener, topic: Buffer): Promise<void> {
+  try {
+    await listener.lostTopic(topic)
+  } catch {
+    // The interface says so: a listener cannot keep a topic.
+  }
+}

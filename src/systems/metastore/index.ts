@@ -1,0 +1,90 @@
+/** The BookKeeper MetaStore over Cellar. The public entry `cellardb/metastore`. */
+export type * from './bookkeeper/types.js'
+export { EMPTY_END_KEY, EMPTY_START_KEY } from './bookkeeper/types.js'
+export {
+  MetastoreError,
+  MetastoreErrorCode,
+  MetastoreException,
+  ReturnCode,
+} from './bookkeeper/errors.js'
+export {
+  ALL_FIELDS,
+  NON_FIELDS,
+  Value,
+  type FieldData,
+  type FieldSelection,
+} from './bookkeeper/value.js'
+export { LongVersion, Version, type Occurred, type Versioned } from './bookkeeper/tables/version.js'
+export { CallbackScannableTable, CallbackTable } from './bookkeeper/tables/callback-table.js'
+export type {
+  CallbackCursor,
+  CallbackErrorHandler,
+  MetastoreCallback,
+} from './bookkeeper/tables/callback-table.js'
+export { CellarMetaStore } from './bookkeeper/tables/cellar-metastore.js'
+export type { CellarMetastoreConfiguration } from './bookkeeper/tables/cellar-metastore.js'
+export { cleanTable } from './bookkeeper/tables/clean-table.js'
+export { MemoryMetaStore, MemoryMetastoreData } from './bookkeeper/tables/memory-metastore.js'
+export type { MemoryMetastoreConfiguration } from './bookkeeper/tables/memory-metastore.js'
+export type {
+  MetastoreDatabase,
+  MetastoreDurability,
+  OpenMetastoreDatabase,
+} from './bookkeeper/tables/shared-database.js'
+export {
+  createLedgerManagerFactory,
+  type LedgerFactoryOptions,
+  type LedgerManagerFactory,
+  type LedgerManagerFactoryClass,
+} from './bookkeeper/ledgers/ledger-manager-factory.js'
+export { MSLedgerManagerFactory } from './bookkeeper/ledgers/ms-ledger-manager-factory.js'
+export { LedgerLayoutRecord, type LedgerLayout } from './bookkeeper/ledgers/ledger-layout.js'
+export type { LayoutForm, LayoutRecord } from './bookkeeper/ledgers/layout-record.js'
+export { LedgerManager, type LedgerManagerOptions } from './bookkeeper/ledgers/ledger-manager.js'
+export { LedgerIdGenerator, type LedgerIdOptions } from './bookkeeper/ledgers/ledger-ids.js'
+export type { LedgerIdRange, LedgerRangeIterator } from './bookkeeper/ledgers/ledger-ranges.js'
+export { LedgerError, LedgerErrorCode } from './bookkeeper/ledgers/ledger-errors.js'
+export type { LedgerMetadataListener } from './bookkeeper/ledgers/ledger-listeners.js'
+export {
+  ledgerMetadataCodec,
+  type LedgerCustomMetadata,
+  type LedgerMetadata,
+  type LedgerMetadataCodec,
+  type LedgerSegment,
+} from './bookkeeper/ledgers/ledger-metadata.js'
+export {
+  collectLedgers,
+  type CollectionOptions,
+  type ListedLedgers,
+} from './bookkeeper/ledgers/ledger-collector.js'
+export { HedwigError, StatusCode, type StatusName } from './hedwig/errors.js'
+export type * from './hedwig/records.js'
+export type { RecordForm } from './hedwig/record-form.js'
+export type { UnknownField, WithUnknownFields } from './records/message-type.js'
+export type { SubscriberId, TopicName } from './hedwig/topic-key.js'
+export { formatHubInfo, hubAddress, parseHubInfo } from './hedwig/hub-info.js'
+export { formatHubLoad, parseHubLoad } from './hedwig/hub-info.js'
+export { TopicOwnershipManager } from './hedwig/topic-ownership-manager.js'
+export { TopicPersistenceManager } from './hedwig/topic-persistence-manager.js'
+export { SubscriptionDataManager } from './hedwig/subscription-data-manager.js'
+export type { Subscription } from './hedwig/subscription-data-manager.js'
+export type { SubscriptionFence } from './hedwig/subscription-fence.js'
+export {
+  createMetadataManagerFactory,
+  type FactoryOptions,
+  type MetadataConfiguration,
+  type MetadataManagerFactory,
+  type MetadataManagerFactoryClass,
+} from './hedwig/metadata-manager-factory.js'
+export { MsMetadataManagerFactory } from './hedwig/ms-metadata-manager-factory.js'
+export { FactoryLayout } from './hedwig/layout.js'
+export { MemoryHubRegistry, type HubRegistration, type HubRegistry } from './hedwig/hub-registry.js'
+export { LeaseHubRegistry, type LeaseOptions } from './hedwig/lease-hub-registry.js'
+export type { LeaseRegistration } from './hedwig/hub-lease.js'
+export type { LeaseClock } from './kernel/lease-clock.js'
+export {
+  TopicManager,
+  type TopicManagerOptions,
+  type TopicOwnership,
+  type TopicOwnershipChangeListener,
+} from './hedwig/topic-manager.js'

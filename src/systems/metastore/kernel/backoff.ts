@@ -1,0 +1,93 @@
+/** Waiting between attempts: doubling, with jitter, up to a deadline. */
+import { randomInt } from 'node:crypto'
+import { systemClock } from '../../../api/index.js'
+import { elapsed, later, type LeaseClock } from './lease-clock.js'
+
+/** Settings of `Backoff`. */
+export interface BackoffOptions {
+  /** The first wait. Default 5. */
+  readonly initialMilliseconds?: number | undefined
+  /** The longest wait. Default 3,000. */
+  readonly maxMilliseconds?: number | undefined
+  /** Time after which there are no more attempts. Default 30,000. 0 = only one attempt. */
+  readonly stopMilliseconds?: number | undefined
+}
+
+/** Waits of an operation when nothing else is asked for. */
+export const backoffDefaults: Required<BackoffOptions> = Object.freeze({
+  initialMilliseconds: 5,
+  maxMilliseconds: 3_000,
+  stopMilliseconds: 30_000,
+})
+
+/** Only one attempt. */
+export const withoutBackoff: Required<BackoffOptions> = Object.freeze({
+  initialMilliseconds: 0,
+  maxMilliseconds: 0,
+  stopMilliseconds: 0,
+})
+
+/** Where waits get time and chance from. */
+export interface BackoffSources {
+  readonly clock: LeaseClock
+  /** At least 0 and below 1. */
+  readonly random: () => number
+}
+
+export { systemClock }
+
+/** The machine's chance. */
+export function systemRandom(): number {
+  return randomInt(2 ** 32) / 2 ** 32
+}
+
+/** The waits of one operation that is tried again. */
+export class Backoff {
+  readonly #sources: BackoffSources
+  readonly #max: number
+  readonly #stopAt: number
+  #next: number
+
+  constructor(options: BackoffOptions, sources: BackoffSources) {
+    this.#sources = sources
+    const { initialMilliseconds, maxMilliseconds, stopMilliseconds } = backoffDefaults
+    this.#next = options.initialMilliseconds ?? initialMilliseconds
+    this.#max = options.maxMilliseconds ?? maxMilliseconds
+    this.#stopAt = elapsed(sources.clock) + (options.stopMilliseconds ?? stopMilliseconds)
+  }
+
+  /** Waits before the next attempt; false if there is to be none. */
+  async wait(): Promise<boolean> {
+    const { clock, random } = this.#sources
+    const left = this.#stopAt - elapsed(clock)
+    if (left <= 0) return false
+    const wait = Math.min(this.#next * (0.5 + random() / 2), left)
+    this.#next = Math.min(this.#next * 2, this.#max)
+    await pause(clock, wait)
+    return true
+  }
+}
+
+/**
+ * Resolves after a time for which a caller waits: unlike {@link after}, the default timer keeps the
+ * process alive, else a program whose only work is that call would end before it is answered.
+ */
+export function pause(clock: LeaseClock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => laterForCaller(clock, milliseconds, resolve))
+}
+
+/** As {@link later} for an action that a caller waits for; see {@link pause}. */
+export function laterForCaller(
+  clock: LeaseClock,
+  milliseconds: number,
+  action: () => void,
+): () => void {
+  if (clock.after !== undefined) return later(clock, milliseconds, action)
+  const timer = setTimeout(action, milliseconds)
+  return () => clearTimeout(timer)
+}
+
+/** Resolves after a time. The default timer does not keep the process alive. */
+export function after(clock: LeaseClock, milliseconds: number): Promise<void> {
+  return new Promise((resolve) => later(clock, milliseconds, resolve))
+}

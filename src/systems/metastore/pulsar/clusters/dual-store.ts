@@ -1,0 +1,181 @@
+/** A handle that follows a migration: the source counts until the move is over, then the target. */
+import type { BytesLike } from '../../../../api/index.js'
+import { after, systemClock } from '../../kernel/backoff.js'
+import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
+import { checkCachingStore, checkFunction } from '../arguments.js'
+import type { CachingStore } from '../store/cache-sink.js'
+import { IllegalStateError } from '../errors.js'
+import {
+  coordinatorRecord,
+  giveUpIfDead,
+  isMoving,
+  migrationPath,
+  participantsPath,
+  readMigration,
+  type MigrationPhase,
+  type OpenTarget,
+} from './migration.js'
+import { RelayHandle } from './relay-handle.js'
+import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from '../types.js'
+
+const retryMilliseconds = 100
+
+/**
+ * See the file header. While the records are copied, reads go to the source, writes fail with
+ * `ERR_METADATA_ILLEGAL_STATE`, and sessions count as lost: `SessionLost` comes at the start,
+ * `SessionReestablished` at the end or after a failure, so locks are taken again where they count.
+ */
+export class DualMetadataStore extends RelayHandle implements CachingStore {
+  readonly #source: CachingStore
+  readonly #openTarget: OpenTarget
+  #target: CachingStore | undefined = undefined
+  #phase: MigrationPhase = 'NOT_STARTED'
+  #detach: () => void
+  readonly #stopListening: readonly (() => void)[]
+  /** Path of the record that keeps a move from starting to copy. */
+  #participant: string | undefined = undefined
+  readonly #writes = new Set<Promise<unknown>>()
+  #following: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  private constructor(source: CachingStore, openTarget: OpenTarget, onError: ListenerErrorHandler) {
+    super(onError)
+    this.#source = source
+    this.#openTarget = openTarget
+    this.#detach = this.attach(source)
+    this.#stopListening = [
+      source.registerListener(({ path, type }) => {
+        const isEndOfCoordinator = path === coordinatorRecord && type === 'Deleted'
+        if (path === migrationPath || isEndOfCoordinator) this.#follow()
+      }),
+      source.registerSessionListener((event) => {
+        // The record of the participant went with the session, and events may have been missed.
+        if (event === 'SessionReestablished') this.#participant = undefined
+        if (event === 'SessionReestablished' || event === 'Reconnected') this.#follow()
+      }),
+    ]
+  }
+
+  /** A handle over a source. Both are closed together. */
+  static async open(
+    source: CachingStore,
+    openTarget: OpenTarget,
+    onListenerError: ListenerErrorHandler = warnOfListener,
+  ): Promise<DualMetadataStore> {
+    checkCachingStore(source)
+    checkFunction(openTarget, 'openTarget')
+    checkFunction(onListenerError, 'onListenerError')
+    const store = new DualMetadataStore(source, openTarget, onListenerError)
+    await store.#step()
+    return store
+  }
+
+  /** How far the move is, as this handle knows. */
+  get phase(): MigrationPhase {
+    return this.#phase
+  }
+
+  override put(
+    path: string,
+    value: BytesLike,
+    expected?: Expected,
+    options?: PutOptions,
+  ): Promise<Stat> {
+    return this.#write(() => super.put(path, value, expected, options))
+  }
+
+  override delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
+    return this.#write(() => super.delete(path, expected, options))
+  }
+
+  override deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
+    return this.#write(() => super.deleteRecursive(path, options))
+  }
+
+  override batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
+    return this.#write(() => super.batch(operations))
+  }
+
+  protected get target(): CachingStore {
+    return this.#phase === 'COMPLETED' && this.#target !== undefined ? this.#target : this.#source
+  }
+
+  protected async end(): Promise<void> {
+    this.#isClosed = true
+    for (const stop of this.#stopListening) stop()
+    this.#detach()
+    await this.#following
+    await Promise.all([this.#source.close(), this.#target?.close()])
+  }
+
+  get #isMoving(): boolean {
+    return isMoving({ phase: this.#phase })
+  }
+
+  #write<T>(write: () => Promise<T>): Promise<T> {
+    if (this.#isMoving) {
+      const message = 'write operations are not allowed while the records move'
+      return Promise.reject(new IllegalStateError(message))
+    }
+    const done = write()
+    this.#writes.add(done)
+    const forget = (): void => void this.#writes.delete(done)
+    done.then(forget, forget)
+    return done
+  }
+
+  /** Reads the state of the move and does what it asks for; one call after the other. */
+  #follow(): void {
+    this.#following = this.#following.then(async () => {
+      while (!this.#isClosed) {
+        try {
+          return await this.#step()
+        } catch (error) {
+          if (this.#isClosed) return
+          this.onListenerError(error)
+          await after(systemClock, retryMilliseconds)
+        }
+      }
+    })
+  }
+
+  async #step(): Promise<void> {
+    const { state } = await readMigration(this.#source)
+    const wasMoving = this.#isMoving
+    if (state.phase === 'COMPLETED') {
+      if (this.#phase === 'COMPLETED') return
+      this.#target ??= await this.#openTarget(state.targetUrl)
+      this.#phase = 'COMPLETED'
+      this.#detach()
+      this.#detach = this.attach(this.#target)
+      this.resetCaches()
+      if (wasMoving) this.tellSession('SessionReestablished')
+      return
+    }
+    if (isMoving(state)) {
+      if (!(await giveUpIfDead(this.#source))) return this.#step()
+      this.#phase = state.phase
+      if (!wasMoving) this.tellSession('SessionLost')
+      await Promise.allSettled([...this.#writes])
+      return this.#leave()
+    }
+    await this.#takePart()
+    // A move that began before the record was there may not have waited for this handle.
+    if ((await readMigration(this.#source)).state.phase !== state.phase) return this.#step()
+    this.#phase = state.phase
+    if (wasMoving) this.tellSession('SessionReestablished')
+  }
+
+  async #takePart(): Promise<void> {
+    if (this.#participant !== undefined) return
+    const options = { ephemeral: true, sequential: true }
+    const { path } = await this.#source.put(`${participantsPath}/handle-`, '', undefined, options)
+    this.#participant = path
+  }
+
+  async #leave(): Promise<void> {
+    if (this.#participant === undefined) return
+    await this.#source.deleteIfExists(this.#participant)
+    this.#participant = undefined
+  }
+}

@@ -1,0 +1,136 @@
+/** A handle over another one, whose events it passes on to listeners and caches of its own. */
+import type { BytesLike } from '../../../../api/index.js'
+import type { CacheSink, CachingStore } from '../store/cache-sink.js'
+import { StoreHandle } from '../store-handle.js'
+import type {
+  BatchOperation,
+  Closeable,
+  Expected,
+  FeedCommit,
+  GetResult,
+  IndexScan,
+  MetadataCapabilities,
+  PutOptions,
+  ReadOptions,
+  Stat,
+  SubscribeOptions,
+} from '../types.js'
+
+/** See the file header. */
+export abstract class RelayHandle extends StoreHandle implements CacheSink {
+  /** The handle that operations go to. */
+  protected abstract get target(): CachingStore
+
+  get capabilities(): MetadataCapabilities {
+    return this.target.capabilities
+  }
+
+  get isConnected(): boolean {
+    return this.target.isConnected
+  }
+
+  get sessionTimeoutMilliseconds(): number {
+    return this.target.sessionTimeoutMilliseconds
+  }
+
+  override get sessionId(): number | undefined {
+    return this.target.sessionId
+  }
+
+  get(path: string, options?: ReadOptions): Promise<GetResult | undefined> {
+    return this.target.get(path, options)
+  }
+
+  override exists(path: string, options?: ReadOptions): Promise<boolean> {
+    return this.target.exists(path, options)
+  }
+
+  getChildren(path: string, options?: ReadOptions): Promise<string[]> {
+    return this.target.getChildren(path, options)
+  }
+
+  override getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]> {
+    return this.target.getChildrenFromStore(path, options)
+  }
+
+  put(path: string, value: BytesLike, expected?: Expected, options?: PutOptions): Promise<Stat> {
+    return this.target.put(path, value, expected, options)
+  }
+
+  delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
+    return this.target.delete(path, expected, options)
+  }
+
+  deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
+    return this.target.deleteRecursive(path, options)
+  }
+
+  batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
+    return this.target.batch(operations)
+  }
+
+  isOwnerAlive(path: string): Promise<boolean> {
+    return this.target.isOwnerAlive(path)
+  }
+
+  sync(path: string): Promise<void> {
+    return this.target.sync(path)
+  }
+
+  subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void> {
+    return this.target.subscribe(options)
+  }
+
+  override async subscribeSequence(
+    prefix: string,
+    listener: (path: string) => unknown,
+  ): Promise<Closeable> {
+    return this.target.subscribeSequence(prefix, listener)
+  }
+
+  /** Called by the target. */
+  changed(
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): void | Promise<void> {
+    return this.tellCaches(path, record, sequence)
+  }
+
+  /** Called by the target. */
+  reset(): void {
+    this.resetCaches()
+  }
+
+  /** Passes on what a handle tells. Returns what ends that. */
+  protected attach(store: CachingStore): () => void {
+    const ends = [
+      store.registerCache(this),
+      store.registerListener((event) => this.tell(event)),
+      store.registerSessionListener((event) => this.tellSession(event)),
+    ]
+    return () => {
+      for (const end of ends) end()
+    }
+  }
+
+  /** The target refuses when it is closed. */
+  protected checkOpen(): void {
+    return undefined
+  }
+
+  protected childRecords(
+    path: string,
+    options: ReadOptions | undefined,
+  ): AsyncGenerator<GetResult, void> {
+    return this.target.scanChildren(path, options)
+  }
+
+  protected indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void> {
+    return this.target.scanByIndex(scan)
+  }
+
+  protected newestOfSequence(): Promise<string | undefined> {
+    return Promise.resolve(undefined)
+  }
+}

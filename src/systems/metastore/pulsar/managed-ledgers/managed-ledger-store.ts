@@ -1,0 +1,166 @@
+/**
+ * ManagedLedger's own metadata interface (`MetaStore`) over a metadata store: a record per managed
+ * ledger and one per cursor below it, each with its version, at Pulsar's paths.
+ */
+import { fromBinary, toBinary } from '../../records/binary-form.js'
+import type { MessageType } from '../../records/message-type.js'
+import { checkStore, copyOfOptions } from '../arguments.js'
+import {
+  ContentDeserializationError,
+  InvalidArgumentError,
+  hasCode,
+  MetadataErrorCode,
+  NotFoundError,
+} from '../errors.js'
+import {
+  checkCompression,
+  compressed,
+  decompressed,
+  type ManagedLedgerCompression,
+} from './managed-ledger-compression.js'
+import {
+  managedCursorInfo,
+  managedLedgerInfo,
+  type ManagedCursorInfo,
+  type ManagedLedgerInfo,
+} from './managed-ledger-records.js'
+import { checkPath, childOf } from '../paths.js'
+import type { GetResult, MetadataStore, Stat } from '../types.js'
+
+/** A record with its version. */
+export interface Versioned<T> {
+  /** The content of the record. */
+  readonly info: T
+  /** Version and times of the record; `stat.version` goes into the next update. */
+  readonly stat: Stat
+}
+
+/** Settings of a {@link ManagedLedgerStore}. */
+export interface ManagedLedgerStoreOptions {
+  /** How records are compressed; brokers of version 2.9 on read all forms. Default 'NONE'. */
+  readonly compression?: ManagedLedgerCompression | undefined
+}
+
+const names: Readonly<Record<keyof ManagedLedgerStoreOptions, true>> = { compression: true }
+
+const base = '/managed-ledgers'
+
+/** The metadata of managed ledgers; names are `tenant/namespace/persistent/topic`. */
+export class ManagedLedgerStore {
+  readonly #store: MetadataStore
+  readonly #compression: ManagedLedgerCompression
+
+  /**
+   * Keeps the records in `store`, below `/managed-ledgers`. The store stays the caller's. Records
+   * are read in every form that is supported, and written in the one of `options`.
+   * `ERR_METADATA_INVALID_ARGUMENT`, `ERR_METADATA_UNSUPPORTED` for a compression.
+   */
+  constructor(store: MetadataStore, options: ManagedLedgerStoreOptions = {}) {
+    const { compression = 'NONE' } = copyOfOptions(options, names, 'a store of managed ledgers')
+    checkCompression(compression)
+    this.#store = checkStore(store)
+    this.#compression = compression
+  }
+
+  #bytesOf<T extends object>(type: MessageType<T>, info: T): Buffer {
+    let bytes: Buffer
+    try {
+      bytes = toBinary(type, info)
+    } catch (error) {
+      throw new InvalidArgumentError((error as Error).message, error)
+    }
+    return compressed(Buffer.from(bytes), this.#compression)
+  }
+
+  /** Names directly below a part of names, such as `tenant/namespace/persistent`. */
+  async getManagedLedgers(below: string): Promise<string[]> {
+    return this.#store.getChildren(pathOf(below))
+  }
+
+  /** `ERR_METADATA_NOT_FOUND` unless `createIfMissing`. */
+  async getManagedLedgerInfo(
+    name: string,
+    createIfMissing = false,
+  ): Promise<Versioned<ManagedLedgerInfo>> {
+    const path = pathOf(name)
+    for (;;) {
+      const found = await this.#store.get(path)
+      if (found !== undefined) return read(managedLedgerInfo, path, found)
+      if (!createIfMissing) throw new NotFoundError(path)
+      try {
+        // Pulsar writes an empty record, which is an empty message.
+        return { info: {}, stat: await this.#store.put(path, '', -1) }
+      } catch (error) {
+        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+      }
+    }
+  }
+
+  /** Writes the ledgers of a managed ledger. `ERR_METADATA_BAD_VERSION`. */
+  async updateLedgerIds(name: string, info: ManagedLedgerInfo, version: number): Promise<Stat> {
+    return this.#store.put(pathOf(name), this.#bytesOf(managedLedgerInfo, info), version)
+  }
+
+  /** `ERR_METADATA_NOT_FOUND`, `ERR_METADATA_NOT_EMPTY` while it has cursors. */
+  async removeManagedLedger(name: string): Promise<void> {
+    await this.#store.delete(pathOf(name))
+  }
+
+  /** Whether there is a record of the managed ledger. */
+  async exists(name: string): Promise<boolean> {
+    return this.#store.exists(pathOf(name))
+  }
+
+  /** Names of the cursors of a managed ledger. */
+  async getCursors(name: string): Promise<string[]> {
+    return this.#store.getChildren(pathOf(name))
+  }
+
+  /** `ERR_METADATA_NOT_FOUND`. */
+  async getCursorInfo(name: string, cursor: string): Promise<Versioned<ManagedCursorInfo>> {
+    const path = cursorPath(name, cursor)
+    const found = await this.#store.get(path)
+    if (found === undefined) throw new NotFoundError(path)
+    return read(managedCursorInfo, path, found)
+  }
+
+  /** Writes a cursor; version -1 creates it. `ERR_METADATA_BAD_VERSION`. */
+  async updateCursorInfo(
+    name: string,
+    cursor: string,
+    info: ManagedCursorInfo,
+    version: number,
+  ): Promise<Stat> {
+    const bytes = this.#bytesOf(managedCursorInfo, info)
+    return this.#store.put(cursorPath(name, cursor), bytes, version)
+  }
+
+  /** `ERR_METADATA_NOT_FOUND`. */
+  async removeCursor(name: string, cursor: string): Promise<void> {
+    await this.#store.delete(cursorPath(name, cursor))
+  }
+}
+
+function pathOf(name: string): string {
+  const path = childOf(base, name)
+  checkPath(path)
+  return path
+}
+
+function cursorPath(name: string, cursor: string): string {
+  const path = childOf(pathOf(name), cursor)
+  checkPath(path)
+  return path
+}
+
+function read<T extends object>(
+  type: MessageType<T>,
+  path: string,
+  { value, stat }: GetResult,
+): Versioned<T> {
+  try {
+    return { info: fromBinary(type, decompressed(value)), stat }
+  } catch (error) {
+    throw new ContentDeserializationError(path, error)
+  }
+}

@@ -1,0 +1,52 @@
+/** How values of caches, locks and elections become bytes. */
+import { types } from 'node:util'
+import { shown } from '../../../api/index.js'
+import { InvalidArgumentError } from './errors.js'
+import type { Stat } from './types.js'
+
+/** Writes and reads values of one type. */
+export interface MetadataSerde<T> {
+  /**
+   * The bytes to store at `path`. What the function throws reaches the writer, and nothing is
+   * written.
+   */
+  serialize(path: string, value: T): Uint8Array
+  /**
+   * The value of the bytes of a record, whose version and times are in `stat`. May throw anything
+   * for bytes that are no value.
+   */
+  deserialize(path: string, bytes: Buffer, stat: Stat): T
+}
+
+/** Values as JSON; `ERR_METADATA_INVALID_ARGUMENT` for one that has no such form. */
+export function jsonSerde<T>(): MetadataSerde<T> {
+  return {
+    serialize: (_path, value) => Buffer.from(jsonOf(value)),
+    deserialize: (_path, bytes) => JSON.parse(textOf(bytes)) as T,
+  }
+}
+
+/** Texts as UTF-8; `ERR_METADATA_INVALID_ARGUMENT` for another value. */
+export const textSerde: MetadataSerde<string> = {
+  serialize: (_path, value) => {
+    if (typeof value === 'string') return Buffer.from(value)
+    throw new InvalidArgumentError(`the value is a string, not ${shown(value)}`)
+  },
+  deserialize: (_path, bytes) => textOf(bytes),
+}
+
+function jsonOf(value: unknown): string {
+  let text: unknown
+  try {
+    text = JSON.stringify(value)
+  } catch (error) {
+    throw new InvalidArgumentError('the value has no form as JSON', error)
+  }
+  if (typeof text === 'string') return text
+  throw new InvalidArgumentError(`the value has no form as JSON: ${shown(value)}`)
+}
+
+function textOf(bytes: Buffer): string {
+  if (types.isUint8Array(bytes) && Buffer.isBuffer(bytes)) return bytes.toString()
+  throw new InvalidArgumentError(`the bytes of a record are a Buffer, not ${shown(bytes)}`)
+}

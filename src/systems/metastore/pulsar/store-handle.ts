@@ -1,0 +1,289 @@
+/**
+ * What handles on any backend have in common: arguments of scans, listeners, caches, session events
+ * and the one queue that tells them all in order.
+ */
+import type { BytesLike } from '../../../api/index.js'
+import { systemClock } from '../kernel/backoff.js'
+import { later } from '../kernel/lease-clock.js'
+import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
+import {
+  checkIndexScan,
+  checkListener,
+  checkReadOptions,
+  checkSink,
+  isConsumer,
+} from './arguments.js'
+import { MetadataCache, type MetadataCacheOptions } from './cache.js'
+import type { CacheSink, CachingStore } from './store/cache-sink.js'
+import { Dispatcher, type Registration } from './store/dispatcher.js'
+import { asMetadataError, hasCode, MetadataErrorCode } from './errors.js'
+import { checkPath } from './paths.js'
+import { consumed, failing } from './store/scans.js'
+import type { MetadataSerde } from './serde.js'
+import type {
+  BatchOperation,
+  Closeable,
+  Expected,
+  FeedCommit,
+  GetResult,
+  IndexScan,
+  MetadataCapabilities,
+  Notification,
+  PutOptions,
+  ReadOptions,
+  ScanConsumer,
+  SessionEvent,
+  Stat,
+  SubscribeOptions,
+} from './types.js'
+
+/** Listeners of one kind, in the order of their registration. */
+class Listeners<E> {
+  /** Replaced, never changed, so a listener that registers another does not meet it at once. */
+  all: readonly Registration<E>[] = []
+
+  add(listener: (event: E) => unknown): () => void {
+    checkListener(listener)
+    const registration = { listener, isActive: true }
+    this.all = [...this.all, registration]
+    return () => {
+      registration.isActive = false
+      this.all = this.all.filter((each) => each !== registration)
+    }
+  }
+}
+
+/** Time that events wait for the caches that read what has changed. */
+const cacheMilliseconds = 10_000
+const sequenceNumbers = /^(-\d{20})+$/
+
+/** A handle; see the file header. */
+export abstract class StoreHandle implements CachingStore {
+  /** As {@link MetadataStore.capabilities}. */
+  abstract readonly capabilities: MetadataCapabilities
+  /** Calls listeners one after the other, in the order of the events. */
+  protected readonly dispatcher: Dispatcher
+  readonly onListenerError: ListenerErrorHandler
+  readonly #listeners = new Listeners<Notification>()
+  readonly #sessionListeners = new Listeners<SessionEvent>()
+  /** Caches in front of this handle; they are told of changes before listeners. */
+  protected readonly caches = new Set<CacheSink>()
+  #closed: Promise<void> | undefined = undefined
+
+  constructor(onListenerError: ListenerErrorHandler) {
+    this.onListenerError = safeHandler(onListenerError)
+    this.dispatcher = new Dispatcher(this.onListenerError)
+  }
+
+  abstract get isConnected(): boolean
+  abstract get sessionTimeoutMilliseconds(): number
+
+  get sessionId(): number | undefined {
+    return undefined
+  }
+
+  abstract get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
+  abstract getChildren(path: string, options?: ReadOptions): Promise<string[]>
+  abstract put(
+    path: string,
+    value: BytesLike,
+    expected?: Expected,
+    options?: PutOptions,
+  ): Promise<Stat>
+  abstract delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void>
+  abstract deleteRecursive(path: string, options?: ReadOptions): Promise<void>
+  abstract batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]>
+  abstract isOwnerAlive(path: string): Promise<boolean>
+  abstract sync(path: string): Promise<void>
+  abstract subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
+
+  /** Fails if the handle was closed. */
+  protected abstract checkOpen(): void
+  /** Records of the direct children, in order. */
+  protected abstract childRecords(
+    path: string,
+    options: ReadOptions | undefined,
+  ): AsyncGenerator<GetResult, void>
+  /** Records of an index, in the order of its keys. */
+  protected abstract indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void>
+  /** The path that a sequence has given out last. */
+  protected abstract newestOfSequence(prefix: string): Promise<string | undefined>
+  /** Ends the session and lets go of everything. Called once. */
+  protected abstract end(): Promise<void>
+
+  getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]> {
+    return this.getChildren(path, options)
+  }
+
+  async exists(path: string, options?: ReadOptions): Promise<boolean> {
+    return (await this.get(path, options)) !== undefined
+  }
+
+  async deleteIfExists(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
+    try {
+      await this.delete(path, expected, options)
+    } catch (error) {
+      if (!hasCode(error, MetadataErrorCode.notFound)) throw error
+    }
+  }
+
+  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
+  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
+  scanChildren(
+    path: string,
+    second?: ScanConsumer | ReadOptions,
+    third?: ReadOptions,
+  ): AsyncGenerator<GetResult, void> | Promise<void> {
+    try {
+      if (isConsumer(second)) {
+        return consumed(this.childRecords(path, third), second, this.onListenerError)
+      }
+      return this.childRecords(path, second)
+    } catch (error) {
+      return failing(asMetadataError(error))
+    }
+  }
+
+  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
+  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
+  scanByIndex(
+    scan: IndexScan,
+    consumer?: ScanConsumer,
+  ): AsyncGenerator<GetResult, void> | Promise<void> {
+    let records: AsyncGenerator<GetResult, void>
+    try {
+      records = this.indexRecords(checkIndexScan(scan))
+    } catch (error) {
+      records = failing(asMetadataError(error))
+    }
+    return consumer === undefined ? records : consumed(records, consumer, this.onListenerError)
+  }
+
+  async subscribeSequence(prefix: string, listener: (path: string) => unknown): Promise<Closeable> {
+    this.checkOpen()
+    checkPath(prefix)
+    checkListener(listener)
+    let last = ''
+    let isClosed = false
+    const tell = (path: string): unknown => {
+      if (isClosed || path <= last) return undefined
+      last = path
+      return listener(path)
+    }
+    const remove = this.registerListener(({ type, path }) => {
+      const isOther = type !== 'Created' || !path.startsWith(prefix)
+      if (isOther || !sequenceNumbers.test(path.slice(prefix.length))) return undefined
+      return tell(path)
+    })
+    try {
+      const newest = await this.newestOfSequence(prefix)
+      if (newest !== undefined) this.dispatcher.add(() => this.dispatcher.call(tell, newest))
+    } catch (error) {
+      remove()
+      throw error
+    }
+    const close = (): void => {
+      isClosed = true
+      remove()
+    }
+    return { close }
+  }
+
+  registerListener(listener: (event: Notification) => unknown): () => void {
+    return this.#listeners.add(listener)
+  }
+
+  /** As {@link MetadataStore.registerSessionListener}. */
+  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void {
+    return this.#sessionListeners.add(listener)
+  }
+
+  registerCache(sink: CacheSink): () => void {
+    this.caches.add(checkSink(sink))
+    return () => void this.caches.delete(sink)
+  }
+
+  getMetadataCache<T>(
+    serde: MetadataSerde<T>,
+    options?: MetadataCacheOptions<T>,
+  ): MetadataCache<T> {
+    return new MetadataCache(this, serde, options)
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#end()
+    return this.#closed
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #end(): Promise<void> {
+    for (const cache of [...this.caches]) cache.closed?.()
+    return this.end()
+  }
+
+  /** Fails if the handle was closed, or an argument of a read is wrong. */
+  protected check(path: string, options: ReadOptions | undefined): void {
+    this.checkOpen()
+    checkPath(path)
+    checkReadOptions(options)
+  }
+
+  /** Whether an event would reach somebody. */
+  protected get hasListeners(): boolean {
+    return this.#listeners.all.length > 0
+  }
+
+  /** Tells the listeners of now when the event has its turn. */
+  protected tell(event: Notification): void {
+    const { all } = this.#listeners
+    if (all.length > 0) this.dispatcher.add(() => this.dispatcher.callAll(all, event))
+  }
+
+  /** Tells those who listen when the event has its turn. */
+  protected tellSession(event: SessionEvent): void {
+    this.dispatcher.add(() => this.dispatcher.callAll(this.#sessionListeners.all, event))
+  }
+
+  /** Resolves when all caches have what the store has. */
+  protected async tellCaches(
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): Promise<void> {
+    if (this.caches.size === 0) return
+    const waits: Promise<void>[] = []
+    for (const cache of this.caches) {
+      const wait = this.tellCache(cache, path, record, sequence)
+      if (wait !== undefined) waits.push(wait)
+    }
+    // A cache of a user that never settles must not hold the events back for ever.
+    let stop = (): void => undefined
+    const limit = new Promise<void>((resolve) => {
+      stop = later(systemClock, cacheMilliseconds, resolve)
+    })
+    await Promise.race([Promise.allSettled(waits), limit])
+    stop()
+  }
+
+  /** What a cache throws, or a listener behind it, must not reach the writer. */
+  protected tellCache(
+    cache: CacheSink,
+    path: string,
+    record: GetResult | undefined | 'unknown',
+    sequence: number,
+  ): void | Promise<void> {
+    try {
+      return cache.changed(path, record, sequence)?.catch(this.onListenerError)
+    } catch (error) {
+      this.onListenerError(error)
+    }
+  }
+
+  /** Empties the caches: events may have been missed. */
+  protected resetCaches(): void {
+    for (const cache of this.caches) callListener(this.onListenerError, () => cache.reset())
+  }
+}

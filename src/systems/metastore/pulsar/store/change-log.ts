@@ -1,0 +1,193 @@
+/**
+ * The stored and the live form of the feed: the events of every commit, in the order of commits.
+ *
+ * Every group of commits writes its rows in the same atomic batch as its records. The last rows
+ * also stay in memory. A subscriber is a position: it pulls from memory or, when it is further
+ * back, from the table. So a slow subscriber costs nothing.
+ */
+import type { Table } from '../../../../api/index.js'
+import { FeedGapError } from '../errors.js'
+import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
+import { isWithin } from '../paths.js'
+import { readUint64, uint64 } from './record-format.js'
+import { feedPart, plainColumn } from './rows.js'
+import type { FeedCommit } from '../types.js'
+
+/** Bytes of the rows that are kept in memory. */
+const recentBytesMax = 2 * 1024 * 1024
+/** Rows that one read of the table gives, and bytes from which a page is long enough. */
+const pageRows = 4
+const pageBytes = 256 * 1024
+
+/** Rows that are kept in memory: one of whole commits, or all of one commit. */
+interface RecentRows {
+  readonly first: number
+  readonly rows: Buffer[]
+}
+
+/** The feed of one store. */
+export class ChangeLog {
+  readonly #table: Table
+  /** The last rows, oldest first, in their stored form: a subscriber decodes what it reads. */
+  #recent: RecentRows[] = []
+  #recentBytes = 0
+  /** Everything from here on is in memory. */
+  #recentFrom: number
+  /** The newest sequence that is durable. */
+  #last: number
+  #isClosed = false
+  readonly #waiting = new Set<() => void>()
+
+  /** `last` is the newest sequence of the store. */
+  constructor(table: Table, last: number) {
+    this.#table = table
+    this.#last = last
+    this.#recentFrom = last + 1
+  }
+
+  /** The newest sequence that subscribers can see. */
+  get last(): number {
+    return this.#last
+  }
+
+  /** Adds the rows of a group that is durable, and wakes subscribers. */
+  append(last: number, rows: readonly FeedRow[]): void {
+    this.#last = last
+    for (const { sequence, part, bytes } of rows) {
+      if (part === 0) this.#recent.push({ first: sequence, rows: [bytes] })
+      else this.#recent.at(-1)!.rows.push(bytes)
+      this.#recentBytes += bytes.length
+    }
+    while (this.#recentBytes > recentBytesMax) {
+      for (const bytes of this.#recent.shift()!.rows) this.#recentBytes -= bytes.length
+    }
+    this.#recentFrom = this.#recent.length === 0 ? last + 1 : this.#recent[0].first
+    if (this.#waiting.size > 0) this.#wake()
+  }
+
+  /** Ends all subscriptions. */
+  close(): void {
+    this.#isClosed = true
+    this.#wake()
+  }
+
+  #wake(): void {
+    const waiting = [...this.#waiting]
+    this.#waiting.clear()
+    for (const wake of waiting) wake()
+  }
+
+  /** Commits from a sequence on that touch `prefix`; see `MetadataStore.subscribe`. */
+  async *subscribe(
+    prefix: string,
+    fromSequence: number,
+    signal: AbortSignal | undefined,
+    isOpen: () => boolean,
+  ): AsyncGenerator<FeedCommit, void> {
+    let next = fromSequence
+    if (next <= this.#last) await this.#checkRetained(next)
+    while (!this.#isClosed && !isAborted(signal) && isOpen()) {
+      if (next > this.#last) {
+        await this.#more(signal)
+        continue
+      }
+      const isRecent = next >= this.#recentFrom
+      const commits = isRecent ? this.#recentCommits(next) : await this.#page(next)
+      let seen = 0
+      for (const commit of commits) {
+        seen = commit.sequence
+        if (commit.sequence < next) continue
+        const events = commit.events.filter(({ path }) => isWithin(path, prefix))
+        if (events.length === 0) continue
+        if (isAborted(signal) || !isOpen()) return
+        yield { sequence: commit.sequence, events }
+      }
+      if (seen < next) {
+        // Every sequence has a commit: the rows expired while the subscriber waited.
+        await this.#checkRetained(next)
+        if (!isRecent && next < this.#recentFrom) throw damagedFeed()
+      }
+      next = Math.max(next, seen + 1)
+    }
+  }
+
+  /** The commits in memory from the row that has a sequence on, as long as that row is. */
+  #recentCommits(sequence: number): FeedCommit[] {
+    let low = 0
+    let high = this.#recent.length - 1
+    while (low < high) {
+      const middle = (low + high + 1) >> 1
+      if (this.#recent[middle].first <= sequence) low = middle
+      else high = middle - 1
+    }
+    return decodeRows(this.#recent[low].rows)
+  }
+
+  /** The commits in the table from the row that has a sequence on, a page of them. */
+  async #page(sequence: number): Promise<FeedCommit[]> {
+    const scanner = this.#table.scan({ startRow: await this.#rowWith(sequence) })
+    const decoder = new FeedDecoder()
+    let bytes = 0
+    try {
+      while (bytes < pageBytes || decoder.isInside) {
+        const results = await scanner.nextBatch(pageRows)
+        if (results.length === 0) break
+        for (const result of results) {
+          // What is written and not durable is not shown.
+          if (readUint64(result.row!, 0) > this.#last) return decoder.commits
+          const row = result.value(plainColumn)!
+          bytes += row.length
+          decoder.add(row, feedPart(result.row!))
+        }
+      }
+    } finally {
+      scanner.close()
+    }
+    return decoder.commits
+  }
+
+  /** The stored commits behind a sequence, those that nobody was told of included. */
+  async storedAfter(sequence: number): Promise<FeedCommit[]> {
+    const decoder = new FeedDecoder()
+    for await (const result of this.#table.scan({ startRow: uint64(sequence + 1) })) {
+      decoder.add(result.value(plainColumn)!, feedPart(result.row!))
+    }
+    return decoder.commits
+  }
+
+  /** The row that has a sequence: the last one that begins at or before it. */
+  async #rowWith(sequence: number): Promise<Buffer> {
+    const startRow = uint64(sequence)
+    const [found] = await this.#table.scan({ startRow, reversed: true, limit: 1 }).toArray()
+    return found?.row ?? startRow
+  }
+
+  /** `ERR_METADATA_FEED_GAP` if commits from a sequence on have expired. */
+  async #checkRetained(sequence: number): Promise<void> {
+    if (sequence >= this.#recentFrom) return
+    const [oldest] = await this.#table.scan({ limit: 1 }).toArray()
+    const first = oldest === undefined ? this.#last + 1 : readUint64(oldest.row!, 0)
+    if (sequence < first) throw new FeedGapError(sequence, first)
+  }
+
+  #more(signal: AbortSignal | undefined): Promise<void> {
+    return new Promise((resolve) => {
+      const wake = (): void => {
+        signal?.removeEventListener('abort', wake)
+        this.#waiting.delete(wake)
+        resolve()
+      }
+      this.#waiting.add(wake)
+      signal?.addEventListener('abort', wake, { once: true })
+    })
+  }
+
+  /** Wakes subscribers so that they notice that their handle was closed. */
+  wake(): void {
+    this.#wake()
+  }
+}
+
+function isAborted(signal: AbortSignal | undefined): boolean {
+  return signal?.aborted === true
+}

@@ -1,0 +1,267 @@
+/** Reads of the tables of one store: of the newest state, or of what a view shows. */
+import {
+  eachRow,
+  openTable,
+  type Database,
+  type Result,
+  type RowSpan,
+  type Snapshot,
+  type Table,
+} from '../../../../api/index.js'
+import { childOf, parentOf, sortNames } from '../paths.js'
+import { NodeCache } from './node-cache.js'
+import { countersOf } from './planner.js'
+import {
+  childRange,
+  childRows,
+  childrenColumn,
+  descendantRows,
+  indexedName,
+  indexRange,
+  isAbsent,
+  nodeOf,
+  nodeRow,
+  ownedPath,
+  pathOfRow,
+  plainColumn,
+  recordColumn,
+  recordOf,
+  tableNames,
+  tableOptions,
+  type Node,
+  type RowRange,
+  type TableName,
+} from './rows.js'
+import { uint64, type StoredRecord } from './record-format.js'
+import type { IndexScan } from '../types.js'
+import type { WorkingState } from './working-state.js'
+
+/** A record with its path. */
+export interface PlacedRecord {
+  readonly path: string
+  readonly record: StoredRecord
+}
+
+/** What a read sees: a snapshot of the database, or the newest state. */
+export interface View {
+  readonly snapshot?: Snapshot | undefined
+}
+
+/** Records in the order of their rows, and the row behind which the next page begins. */
+export interface RecordPage {
+  readonly records: readonly PlacedRecord[]
+  /** Undefined = there are no more. */
+  readonly last: Buffer | undefined
+}
+
+/** What one commit removes of a tree or of a session. */
+export interface Removal {
+  /** Children before their parents. */
+  readonly paths: readonly string[]
+  /** Whether nothing is left. */
+  readonly isWhole: boolean
+}
+
+const newest: View = {}
+const recordColumns = [recordColumn]
+const childrenColumns = [childrenColumn]
+/** Rows of a page of a streamed scan. */
+const pageRows = 128
+/** Rows that a group reads at once: what they were read into can go before the next. */
+const loadRows = 4096
+/** Rows of a page of a listing. */
+const listingRows = 1024
+
+/** The tables of a store, created if they do not exist. */
+export async function openTables(
+  database: Database,
+  prefix: string,
+  feedSeconds: number,
+): Promise<Readonly<Record<TableName, Table>>> {
+  const tables: Partial<Record<TableName, Table>> = {}
+  for (const name of tableNames) {
+    const full = `${prefix}.${name}`
+    tables[name] = await openTable(database, full, tableOptions(name, feedSeconds))
+  }
+  return tables as Record<TableName, Table>
+}
+
+export class NodeTable {
+  /** What writes need of nodes that were written not long ago. */
+  readonly cache = new NodeCache()
+  readonly #tables: Readonly<Record<TableName, Table>>
+
+  constructor(tables: Readonly<Record<TableName, Table>>) {
+    this.#tables = tables
+  }
+
+  /** The record of a path; undefined if there is none. */
+  async record(path: string, { snapshot } = newest): Promise<StoredRecord | undefined> {
+    const get = { row: nodeRow(path), columns: recordColumns, snapshot }
+    return recordOf(await this.#tables.nodes.get(get))
+  }
+
+  /** Names of the direct children. Reads their rows and nothing below them. */
+  async childNames(path: string, view = newest): Promise<string[]> {
+    // A path without children is the common case, and costs one read at most.
+    if (!(await this.#hasChildren(path, view))) return []
+    const prefix = childRows(path)
+    const names: string[] = []
+    const scanner = this.#tables.nodes.scan({ prefix, snapshot: view.snapshot })
+    await eachRow(scanner, listingRows, ({ row }) => {
+      names.push(row!.toString('utf8', prefix.length))
+      return true
+    })
+    return sortNames(names)
+  }
+
+  async #hasChildren(path: string, { snapshot }: View): Promise<boolean> {
+    const cached = this.cache.get(path)
+    if (cached !== undefined) return cached.children > 0
+    const get = { row: nodeRow(path), columns: childrenColumns, snapshot }
+    return !(await this.#tables.nodes.get(get)).isEmpty
+  }
+
+  /** Paths of records that end with a session, of up to about `bytesMax` bytes of changes. */
+  async ownedPart(session: number, bytesMax: number): Promise<Removal> {
+    const paths: string[] = []
+    let bytes = 0
+    const scanner = this.#tables.owned.scan({ prefix: uint64(session) })
+    const isWhole = await eachRow(scanner, listingRows, ({ row }) => {
+      if (bytes >= bytesMax) return false
+      const path = ownedPath(row!)
+      bytes += removalBytes(path, undefined)
+      paths.push(path)
+      return true
+    })
+    return { paths, isWhole }
+  }
+
+  /**
+   * Loads a path and everything below, deepest first, up to about `bytesMax` bytes of changes. The
+   * path itself is part of the last removal.
+   */
+  async treePart(path: string, state: WorkingState, bytesMax: number): Promise<Removal> {
+    const paths: string[] = []
+    let bytes = 0
+    for (let depth = await this.#depthBelow(path); depth > 0; depth--) {
+      const scanner = this.#tables.nodes.scan({ prefix: descendantRows(path, depth) })
+      const isWhole = await eachRow(scanner, pageRows, (result) => {
+        if (bytes >= bytesMax) return false
+        const below = pathOfRow(result.row!)
+        const node = nodeOf(result)
+        state.load(below, node)
+        bytes += removalBytes(below, node)
+        paths.push(below)
+        return true
+      })
+      if (!isWhole) return { paths, isWhole }
+    }
+    paths.push(path)
+    return { paths, isWhole: true }
+  }
+
+  /** Number of levels below a path. No level is left out: implied parents have rows. */
+  async #depthBelow(path: string): Promise<number> {
+    for (let depth = 0; ; depth++) {
+      const scanner = this.#tables.nodes.scan({ prefix: descendantRows(path, depth + 1), limit: 1 })
+      if (await eachRow(scanner, 1, () => false)) return depth
+    }
+  }
+
+  /** A page of the direct children that are records, behind a row. */
+  async childPage(
+    path: string,
+    after: Buffer | undefined,
+    { snapshot }: View,
+  ): Promise<RecordPage> {
+    const range = { ...behind(childRange(path), after), limit: pageRows, snapshot }
+    const scanned = await this.#tables.nodes.scan({ ...range, columns: recordColumns }).toArray()
+    return pageOf(scanned, scanned)
+  }
+
+  /** A page of the records of an index, by the order of their keys, behind a row of the index. */
+  async indexPage(
+    scan: IndexScan,
+    after: Buffer | undefined,
+    { snapshot }: View,
+  ): Promise<RecordPage> {
+    const { prefix, index, from, to } = scan
+    const range = behind(indexRange(index, prefix, from, to), after)
+    const entries = await this.#tables.index.scan({ ...range, limit: pageRows, snapshot }).toArray()
+    const gets = entries.map((result) => ({
+      row: nodeRow(childOf(prefix, indexedName(result.row!))),
+      columns: recordColumns,
+      snapshot,
+    }))
+    const found = gets.length === 0 ? [] : await this.#tables.nodes.getList(gets)
+    // A record may have gone between the two reads.
+    return pageOf(
+      entries,
+      found.filter((result) => !result.isEmpty),
+    )
+  }
+
+  /** Loads nodes, and of those that are absent the ones above; and counters. */
+  async load(
+    state: WorkingState,
+    paths: Iterable<string>,
+    counters: Iterable<string>,
+  ): Promise<void> {
+    const unknown = new Set<string>()
+    /** Takes a node; without it, a put makes a child of the one above. */
+    const take = (path: string, node: Node): void => {
+      state.load(path, node)
+      const parent = isAbsent(node) ? parentOf(path) : undefined
+      if (parent !== undefined) find(parent)
+    }
+    const find = (path: string): void => {
+      if (state.hasNode(path)) return
+      const cached = this.cache.get(path)
+      if (cached === undefined) unknown.add(path)
+      else take(path, cached)
+    }
+    for (const path of paths) find(path)
+    while (unknown.size > 0) {
+      const asked = [...unknown]
+      unknown.clear()
+      for (let from = 0; from < asked.length; from += loadRows) {
+        const part = asked.slice(from, from + loadRows)
+        const gets = part.map((path) => ({ row: nodeRow(path) }))
+        const results = await this.#tables.nodes.getList(gets)
+        for (let i = 0; i < part.length; i++) take(part[i], nodeOf(results[i]))
+      }
+    }
+    const rows = [...new Set(counters)].filter((row) => !state.hasCounter(row))
+    if (rows.length === 0) return
+    const results = await this.#tables.control.getList(rows.map((row) => ({ row })))
+    for (let i = 0; i < rows.length; i++) {
+      state.loadCounter(rows[i], countersOf(results[i].value(plainColumn)))
+    }
+  }
+
+  /** Numbers of a counter. */
+  async counter(row: string, { snapshot } = newest): Promise<readonly bigint[]> {
+    return countersOf((await this.#tables.control.get({ row, snapshot })).value(plainColumn))
+  }
+}
+
+/** The part of a range of rows behind a row. */
+function behind(range: RowRange, after: Buffer | undefined): RowRange & RowSpan {
+  return after === undefined ? range : { ...range, startRow: after, startInclusive: false }
+}
+
+/** The page that a scan of up to `pageRows` rows makes. */
+function pageOf(scanned: readonly Result[], records: readonly Result[]): RecordPage {
+  const last = scanned.length < pageRows ? undefined : scanned.at(-1)!.row!
+  return { records: records.map(placed), last }
+}
+
+/** Bytes that a removal writes and holds in memory, about: of node, owner, event and parent. */
+function removalBytes(path: string, node: Node | undefined): number {
+  return 4 * path.length + 256 + (node?.record?.cell.length ?? 0)
+}
+
+function placed(result: Result): PlacedRecord {
+  return { path: pathOfRow(result.row!), record: recordOf(result)! }
+}

@@ -1,0 +1,285 @@
+/**
+ * What commits do to the working state: their checks, their new nodes and their events.
+ *
+ * A commit is planned in one turn. When something is wrong, the caller rolls the state back, so
+ * nothing of the commit remains.
+ */
+import {
+  BadVersionError,
+  InvalidArgumentError,
+  NoChildrenForEphemeralsError,
+  NotEmptyError,
+  NotFoundError,
+  SessionLostError,
+} from '../errors.js'
+import type { GroupEvents } from './group-events.js'
+import { checkPath, nameOf, parentOf } from '../paths.js'
+import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
+import { absentNode, counterRow, indexRow, isAbsent, ownedRow, rowBytesMax } from './rows.js'
+import type { Expected, PutOptions, Stat } from '../types.js'
+import { emptyValue, type WorkingState } from './working-state.js'
+
+/** A put with checked arguments. */
+export interface PutStep {
+  readonly kind: 'put'
+  readonly path: string
+  /** The value, with room for the header of the record; see `cellOfValue`. */
+  readonly cell: Buffer
+  readonly expected: Expected | undefined
+  readonly options: PutOptions
+  /** Version and times of a record that comes from another store. */
+  readonly imported?: Pick<Stat, 'version' | 'creationTimestamp' | 'modificationTimestamp'>
+}
+
+/** A delete or a check with checked arguments. */
+export interface ExpectStep {
+  readonly kind: 'delete' | 'check'
+  readonly path: string
+  readonly expected: Expected | undefined
+}
+
+/** A step of a commit. */
+export type Step = PutStep | ExpectStep
+
+/** A session as the planner sees it. */
+export interface OwningSession {
+  readonly id: number
+  readonly isAlive: boolean
+}
+
+const sequentialDigits = 10
+const deltaDigits = 20
+const noNumbers: readonly bigint[] = []
+const uint64End = 2n ** 53n
+
+/** A record that a step has written, with its final path. */
+export interface Written {
+  readonly path: string
+  readonly record: StoredRecord
+}
+
+/** Plans the commits of one group, one after the other: `begin`, then its steps, then `finish`. */
+export class CommitPlanner {
+  readonly #state: WorkingState
+  /** The events of the commit: those of its writes, and then of the sets of children. */
+  readonly #events: GroupEvents
+  readonly #now: number
+  #sequence = 0
+  #session: OwningSession | undefined = undefined
+  readonly #parentsChanged = new Set<string>()
+
+  /** Events are added to `events`. `now` is the time of all commits. */
+  constructor(state: WorkingState, events: GroupEvents, now: number) {
+    this.#state = state
+    this.#events = events
+    this.#now = now
+  }
+
+  /** Starts a commit. What an unfinished one has changed is not taken back. */
+  begin(sequence: number, session: OwningSession | undefined): void {
+    this.#sequence = sequence
+    this.#session = session
+    if (this.#parentsChanged.size > 0) this.#parentsChanged.clear()
+  }
+
+  /** Adds `ChildrenChanged` of each path whose set of children changed, once. None for `/`. */
+  finish(): void {
+    if (this.#parentsChanged.size === 0) return
+    for (const path of this.#parentsChanged) {
+      if (path !== '/') this.#events.add('ChildrenChanged', path, undefined)
+    }
+  }
+
+  /** Carries out a step. Returns the record of a put. */
+  step(step: Step): Written | undefined {
+    if (step.kind === 'put') return this.#put(step)
+    if (step.kind === 'delete') this.#delete(step.path, step.expected)
+    else checkExpectation(step.path, this.#state.node(step.path).record, step.expected)
+    return undefined
+  }
+
+  #put(step: PutStep): Written {
+    const { options, expected, imported } = step
+    const path = this.#finalPath(step)
+    // A number makes it longer than what was checked at the call.
+    if (path.length !== step.path.length) checkPath(path)
+    const node = this.#state.node(path)
+    const before = node.record
+    checkExpectation(path, before, expected)
+    const header = {
+      version: imported?.version ?? (before === undefined ? 0 : before.version + 1),
+      sequence: this.#sequence,
+      creationSequence: before?.creationSequence ?? this.#sequence,
+      created: imported?.creationTimestamp ?? before?.created ?? this.#now,
+      modified: imported?.modificationTimestamp ?? this.#now,
+      session: before === undefined ? this.#ownerOf(options) : before.session,
+      indexes: indexesOf(options, before),
+    }
+    if (before === undefined && header.session !== 0 && node.children > 0) {
+      throw new NoChildrenForEphemeralsError(path)
+    }
+    const record = recordWith(header, step.cell)
+    this.#moveIndexes(path, before?.indexes ?? noIndexes, record.indexes)
+    if (before === undefined && record.session !== 0) {
+      const row = ownedRow(record.session, path)
+      this.#state.setEntry({ table: 'owned', row, value: emptyValue })
+    }
+    if (isAbsent(node)) this.#addToParent(path)
+    this.#state.setNode(path, { record, children: node.children })
+    this.#events.add(before === undefined ? 'Created' : 'Modified', path, record)
+    return { path, record }
+  }
+
+  #ownerOf({ ephemeral }: PutOptions): number {
+    if (ephemeral !== true) return 0
+    if (this.#session === undefined) throw new InvalidArgumentError('the store has no session')
+    if (!this.#session.isAlive) throw new SessionLostError()
+    return this.#session.id
+  }
+
+  /** The path of a put after its numbers were given out. */
+  #finalPath({ path, options }: PutStep): string {
+    if (options.sequenceKeysDeltas !== undefined) {
+      return this.#deltaPath(path, options.sequenceKeysDeltas)
+    }
+    if (options.sequential !== true) return path
+    const row = counterRow('sequential', parentOf(path) ?? '/')
+    for (;;) {
+      const number = this.#state.counter(row)[0] ?? 0n
+      this.#state.setCounter(row, [number + 1n])
+      const numbered = path + String(number).padStart(sequentialDigits, '0')
+      // Somebody may have put a record there by its full name.
+      if (this.#state.node(numbered).record === undefined) return numbered
+    }
+  }
+
+  #deltaPath(prefix: string, deltas: readonly number[]): string {
+    const row = counterRow('deltas', prefix)
+    for (;;) {
+      const before = this.#state.counter(row)
+      const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
+      if (numbers.some((number) => number >= uint64End)) {
+        throw new InvalidArgumentError(`the sequence of ${prefix} is exhausted`)
+      }
+      this.#state.setCounter(row, [...numbers, ...before.slice(deltas.length)])
+      const path = sequencePath(prefix, numbers)
+      if (this.#state.node(path).record === undefined) return path
+    }
+  }
+
+  #delete(path: string, expected: Expected | undefined): void {
+    const { record, children } = this.#state.node(path)
+    if (record === undefined) throw new NotFoundError(path)
+    checkExpectation(path, record, expected)
+    if (children > 0) throw new NotEmptyError(path)
+    this.removeRecord(path)
+  }
+
+  /** Removes a record, whatever it is; its children stay. Does nothing if there is none. */
+  removeRecord(path: string): void {
+    const { record, children } = this.#state.node(path)
+    if (record === undefined) return
+    this.#moveIndexes(path, record.indexes, noIndexes)
+    if (record.session !== 0) {
+      const row = ownedRow(record.session, path)
+      this.#state.setEntry({ table: 'owned', row, value: undefined })
+    }
+    this.#state.setNode(path, children === 0 ? absentNode : { record: undefined, children })
+    this.#events.add('Deleted', path, undefined)
+    if (children === 0) this.#removeFromParent(path)
+  }
+
+  #addToParent(path: string): void {
+    for (let child = path; ;) {
+      const parent = parentOf(child)
+      if (parent === undefined) return
+      const node = this.#state.node(parent)
+      if (isEphemeral(node.record)) throw new NoChildrenForEphemeralsError(path)
+      this.#state.setNode(parent, { record: node.record, children: node.children + 1 })
+      this.#parentsChanged.add(parent)
+      if (!isAbsent(node)) return
+      child = parent
+    }
+  }
+
+  #removeFromParent(path: string): void {
+    for (let child = path; ;) {
+      const parent = parentOf(child)
+      if (parent === undefined) return
+      const { record, children } = this.#state.node(parent)
+      const node = { record, children: children - 1 }
+      this.#state.setNode(parent, isAbsent(node) ? absentNode : node)
+      this.#parentsChanged.add(parent)
+      if (!isAbsent(node)) return
+      child = parent
+    }
+  }
+
+  #moveIndexes(path: string, before: readonly string[], after: readonly string[]): void {
+    if (before === after) return
+    this.#setIndexes(path, before, undefined)
+    this.#setIndexes(path, after, emptyValue)
+  }
+
+  #setIndexes(path: string, indexes: readonly string[], value: Buffer | undefined): void {
+    const parent = parentOf(path) ?? ''
+    for (let i = 0; i < indexes.length; i += 2) {
+      const row = indexRow(indexes[i], indexes[i + 1], parent, nameOf(path))
+      if (row.length > rowBytesMax) {
+        const limit = `${rowBytesMax} bytes with the path`
+        throw new InvalidArgumentError(`the index ${indexes[i]} of ${path} is longer than ${limit}`)
+      }
+      this.#state.setEntry({ table: 'index', row, value })
+    }
+  }
+}
+
+/** The stored path of a put with sequence keys. */
+export function sequencePath(prefix: string, numbers: readonly bigint[]): string {
+  const digits = numbers.map((number) => String(number).padStart(deltaDigits, '0'))
+  return `${prefix}-${digits.join('-')}`
+}
+
+/** Numbers of a stored counter. */
+export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
+  if (bytes === undefined) return noNumbers
+  const numbers: bigint[] = []
+  for (let at = 0; at < bytes.length; at += 8) numbers.push(bytes.readBigUInt64BE(at))
+  return numbers
+}
+
+/** Whether a record ends with a session, and so has no children that would stay. */
+function isEphemeral(record: StoredRecord | undefined): boolean {
+  return record !== undefined && record.session !== 0
+}
+
+function indexesOf(options: PutOptions, before: StoredRecord | undefined): readonly string[] {
+  const { secondaryIndexes } = options
+  if (secondaryIndexes === undefined) return before?.indexes ?? noIndexes
+  const indexes = Object.entries(secondaryIndexes).flat()
+  return indexes.length === 0 ? noIndexes : indexes
+}
+
+/** Fails with `ERR_METADATA_BAD_VERSION` unless a record is as expected. */
+export function checkExpectation(
+  path: string,
+  record: StoredRecord | undefined,
+  expected: Expected | undefined,
+): void {
+  if (expected === undefined) return
+  if (expected === -1) {
+    if (record !== undefined) throw new BadVersionError(path, 'the record exists already')
+    return
+  }
+  if (record === undefined) throw new BadVersionError(path, 'there is no record')
+  if (typeof expected === 'number') {
+    if (record.version === expected) return
+    throw new BadVersionError(path, `version ${record.version}, expected ${expected}`)
+  }
+  const isCreation = 'creationSequence' in expected
+  const found = isCreation ? record.creationSequence : record.sequence
+  const wanted = isCreation ? expected.creationSequence : expected.sequence
+  if (found === wanted) return
+  const what = isCreation ? 'creation' : 'sequence'
+  throw new BadVersionError(path, `${what} ${found}, expected ${wanted}`)
+}

@@ -1,0 +1,245 @@
+/**
+ * What a group of commits has changed so far: nodes, index entries, owned records and counters,
+ * over what the tables hold. A commit that fails half-way is rolled back.
+ */
+import type { AtomicMutation, Mutation, Table } from '../../../../api/index.js'
+import { InvalidArgumentError } from '../errors.js'
+import { uint64 } from './record-format.js'
+import {
+  childrenColumn,
+  depthBytes,
+  nodeRow,
+  plainColumn,
+  recordColumn,
+  type Node,
+  type TableName,
+} from './rows.js'
+
+/** Thrown where a commit needs a node or counter that is not loaded; it is planned again later. */
+export class NotLoaded {
+  readonly paths: readonly string[]
+  readonly counters: readonly string[]
+
+  constructor(paths: readonly string[], counters: readonly string[]) {
+    this.paths = paths
+    this.counters = counters
+  }
+}
+
+/** A row that is either there, with a value, or not. */
+interface Entry {
+  readonly table: TableName
+  readonly row: Buffer | string
+  /** Undefined removes the row. */
+  readonly value: Buffer | undefined
+}
+
+/** The value of rows that only have to be there. */
+export const emptyValue = Buffer.alloc(0)
+
+/** What a database counts for a cell beside its row, column and value. */
+const cellOverheadBytes = 20
+
+interface WorkingNode {
+  readonly stored: Node
+  now: Node
+}
+
+/** The changes of one group; see the file header. */
+export class WorkingState {
+  readonly #nodes = new Map<string, WorkingNode>()
+  readonly #counters = new Map<string, readonly bigint[]>()
+  readonly #entries = new Map<string, Entry>()
+  readonly #tables: Readonly<Record<TableName, Table>>
+  readonly #cellBytesMax: number
+  /** What to restore on a roll-back: what was changed, and what it was before. */
+  #changedNodes: WorkingNode[] = []
+  #nodesBefore: Node[] = []
+  #changedEntries: string[] = []
+  #entriesBefore: (Entry | undefined)[] = []
+  #changedCounters: string[] = []
+  #countersBefore: (readonly bigint[])[] = []
+
+  /** A cell of more than `cellBytesMax` is refused when it is set, with its commit alone. */
+  constructor(tables: Readonly<Record<TableName, Table>>, cellBytesMax: number) {
+    this.#tables = tables
+    this.#cellBytesMax = cellBytesMax
+  }
+
+  /** Paths whose nodes are known. */
+  hasNode(path: string): boolean {
+    return this.#nodes.has(path)
+  }
+
+  hasCounter(row: string): boolean {
+    return this.#counters.has(row)
+  }
+
+  /** Takes a node as the table has it. */
+  load(path: string, node: Node): void {
+    if (!this.#nodes.has(path)) this.#nodes.set(path, { stored: node, now: node })
+  }
+
+  loadCounter(row: string, numbers: readonly bigint[]): void {
+    if (!this.#counters.has(row)) this.#counters.set(row, numbers)
+  }
+
+  /** A node after the commits so far. Throws {@link NotLoaded}. */
+  node(path: string): Node {
+    const node = this.#nodes.get(path)
+    // No error: there is no stack to look at, and this happens for every new path.
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    if (node === undefined) throw new NotLoaded([path], [])
+    return node.now
+  }
+
+  /** As {@link setEntry}. */
+  setNode(path: string, node: Node): void {
+    const working = this.#nodes.get(path)!
+    const { record } = node
+    if (record !== undefined && record !== working.now.record) {
+      this.#checkCell(path, depthBytes, recordColumn, record.cell)
+    }
+    this.#changedNodes.push(working)
+    this.#nodesBefore.push(working.now)
+    working.now = node
+  }
+
+  /** Numbers of a counter; empty if it was never used. Throws {@link NotLoaded}. */
+  counter(row: string): readonly bigint[] {
+    const numbers = this.#counters.get(row)
+    // eslint-disable-next-line @typescript-eslint/only-throw-error
+    if (numbers === undefined) throw new NotLoaded([], [row])
+    return numbers
+  }
+
+  setCounter(row: string, numbers: readonly bigint[]): void {
+    const before = this.#counters.get(row)!
+    this.#changedCounters.push(row)
+    this.#countersBefore.push(before)
+    this.#counters.set(row, numbers)
+    const value = Buffer.concat(numbers.map((number) => uint64(Number(number))))
+    this.setEntry({ table: 'control', row, value })
+  }
+
+  /**
+   * Writes or removes a row that is not a node. Throws `ERR_METADATA_INVALID_ARGUMENT` if the
+   * database would refuse the cell.
+   */
+  setEntry(entry: Entry): void {
+    const { table, row, value } = entry
+    if (value !== undefined) this.#checkCell(row, 0, plainColumn, value)
+    const key = `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
+    this.#changedEntries.push(key)
+    this.#entriesBefore.push(this.#entries.get(key))
+    this.#entries.set(key, entry)
+  }
+
+  /** `row` without the bytes in front of the text. */
+  #checkCell(row: Buffer | string, prefixBytes: number, column: string, value: Buffer): void {
+    const others = prefixBytes + column.length - 1 + value.length + cellOverheadBytes
+    // No character has more than three bytes for each of its UTF-16 units.
+    if (row.length * 3 + others <= this.#cellBytesMax) return
+    const bytes = Buffer.byteLength(row) + others
+    if (bytes <= this.#cellBytesMax) return
+    const limit = `${this.#cellBytesMax}, the cellBytesMax of the database`
+    throw new InvalidArgumentError(`a cell of ${bytes} bytes is larger than ${limit}`)
+  }
+
+  /** Keeps what was changed since the last commit or rollback. */
+  commit(): void {
+    this.#changedNodes.length = 0
+    this.#nodesBefore.length = 0
+    if (this.#changedEntries.length > 0) {
+      this.#changedEntries.length = 0
+      this.#entriesBefore.length = 0
+    }
+    if (this.#changedCounters.length > 0) {
+      this.#changedCounters.length = 0
+      this.#countersBefore.length = 0
+    }
+  }
+
+  /** Takes back what was changed since the last commit or rollback. */
+  rollBack(): void {
+    for (let i = this.#changedNodes.length - 1; i >= 0; i--) {
+      this.#changedNodes[i].now = this.#nodesBefore[i]
+    }
+    for (let i = this.#changedEntries.length - 1; i >= 0; i--) {
+      const before = this.#entriesBefore[i]
+      if (before === undefined) this.#entries.delete(this.#changedEntries[i])
+      else this.#entries.set(this.#changedEntries[i], before)
+    }
+    for (let i = this.#changedCounters.length - 1; i >= 0; i--) {
+      this.#counters.set(this.#changedCounters[i], this.#countersBefore[i])
+    }
+    this.commit()
+  }
+
+  /** Whether the group has changed the record or the children of a path. */
+  isChanged(path: string): boolean {
+    const node = this.#nodes.get(path)
+    return node !== undefined && node.stored !== node.now
+  }
+
+  /** Tells of every node that the group has changed what it is now. */
+  eachChanged(tell: (path: string, node: Node) => void): void {
+    for (const [path, { stored, now }] of this.#nodes) if (stored !== now) tell(path, now)
+  }
+
+  /** Everything that was changed, as mutations with the timestamp `sequence`. */
+  mutations(sequence: number): AtomicMutation[] {
+    const mutations: AtomicMutation[] = []
+    const { nodes } = this.#tables
+    // The end of a session removes a hundred thousand rows, which all share these.
+    const recordRemoved = [cellMutation(recordColumn, undefined, sequence)]
+    const removed = [cellMutation(plainColumn, undefined, sequence)]
+    const emptied = [cellMutation(plainColumn, emptyValue, sequence)]
+    for (const [path, { stored, now }] of this.#nodes) {
+      if (stored === now) continue
+      const isRemoval = now.record === undefined && stored.record !== undefined
+      const changes =
+        isRemoval && stored.children === now.children
+          ? recordRemoved
+          : nodeMutations(stored, now, sequence)
+      if (changes.length > 0) {
+        mutations.push({ table: nodes, row: nodeRow(path), mutations: changes })
+      }
+    }
+    for (const { table, row, value } of this.#entries.values()) {
+      const changes =
+        value === undefined
+          ? removed
+          : value === emptyValue
+            ? emptied
+            : [cellMutation(plainColumn, value, sequence)]
+      mutations.push({ table: this.#tables[table], row, mutations: changes })
+    }
+    return mutations
+  }
+}
+
+const noMutations: readonly Mutation[] = []
+
+/** Arrays of the right length: ten thousand of them may wait for one sync. */
+function nodeMutations(stored: Node, now: Node, sequence: number): readonly Mutation[] {
+  const ofChildren = stored.children === now.children ? undefined : childrenMutation(now, sequence)
+  if (stored.record === now.record) return ofChildren === undefined ? noMutations : [ofChildren]
+  const ofRecord = cellMutation(recordColumn, now.record?.cell, sequence)
+  return ofChildren === undefined ? [ofRecord] : [ofRecord, ofChildren]
+}
+
+function childrenMutation({ children }: Node, sequence: number): Mutation {
+  const bytes = children === 0 ? undefined : uint64(children)
+  return cellMutation(childrenColumn, bytes, sequence)
+}
+
+/** Puts a cell, or removes it. */
+export function cellMutation(
+  column: string,
+  value: Buffer | undefined,
+  timestamp: number,
+): Mutation {
+  if (value === undefined) return { delete: { columns: [column], timestamp } }
+  return { put: { cells: { [column]: value }, timestamp } }
+}

@@ -1,0 +1,376 @@
+/**
+ * A handle on a ZooKeeper, with the paths, nodes and containers that Pulsar uses.
+ *
+ * Events come from one recursive watch. They are lost while the connection is away, so caches are
+ * reset when it comes back. There is no feed, no index and no atomic recursive delete: see
+ * `capabilities`.
+ */
+import type { BytesLike } from '../../../../api/index.js'
+import { after } from '../../kernel/backoff.js'
+import type { LeaseClock } from '../../kernel/lease-clock.js'
+import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
+import { checkBatch, checkExpected, checkPutOptions, checkValue } from '../arguments.js'
+import {
+  AlreadyClosedError,
+  asMetadataError,
+  ConnectionLostError,
+  UnsupportedError,
+} from '../errors.js'
+import type { CachingStore } from '../store/cache-sink.js'
+import { childOf, checkPath, nameOf, parentOf, sortNames } from '../paths.js'
+import { sequencePath } from '../store/planner.js'
+import { StoreHandle } from '../store-handle.js'
+import type {
+  BatchOperation,
+  Expected,
+  FeedCommit,
+  GetResult,
+  IndexScan,
+  MetadataCapabilities,
+  Notification,
+  PutOptions,
+  ReadOptions,
+  Stat,
+} from '../types.js'
+import { ZkClient, type ZkAddress } from './client.js'
+import { errorOf, ZkNodes } from './nodes.js'
+import { EventType, OpCode } from './protocol.js'
+import { pathOf, ZkBatch } from './zk-batch.js'
+import { counterSuffix, ZkWrites } from './zk-writes.js'
+
+/** What a handle is made of. */
+export interface ZkStoreParts {
+  readonly addresses: readonly ZkAddress[]
+  /** A path in front of all others; empty = none. */
+  readonly root: string
+  readonly sessionTimeoutMilliseconds: number
+  /** Bytes of the longest request. */
+  readonly requestBytesMax: number
+  readonly clock: LeaseClock
+  readonly onListenerError: ListenerErrorHandler
+}
+
+const capabilities: MetadataCapabilities = Object.freeze({
+  resumableFeed: false,
+  secondaryIndexes: false,
+  sequenceExpectations: false,
+  atomicDeleteRecursive: false,
+  impliedParents: false,
+})
+
+const recursiveMode = 1
+const pageRecords = 128
+/** Wait before a watch is set again that could not be set. */
+const watchRetryMilliseconds = 50
+
+/** What names a session on the server. */
+export interface ZooKeeperSession {
+  /** Number that the server gave the session. */
+  readonly id: bigint
+  /** Secret that the server gave the session. */
+  readonly password: Buffer
+}
+
+/** A store in a ZooKeeper; see the file header. */
+export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore {
+  readonly capabilities = capabilities
+  readonly #client: ZkClient
+  readonly #nodes: ZkNodes
+  readonly #writes: ZkWrites
+  readonly #root: string
+  readonly #clock: LeaseClock
+  #isConnected = false
+  #isLost = false
+  #isClosed = false
+  /** Ephemeral records that the session of this handle has, as far as it has heard. */
+  readonly #ephemerals = new Set<string>()
+  /**
+   * The end of such a record and what was heard behind it: the server tells of the deletions of a
+   * session before the client can know that the session has ended.
+   */
+  #withheld: Notification[] | undefined = undefined
+  #first: { resolve: () => void; reject: (error: unknown) => void } | undefined = undefined
+
+  private constructor(parts: ZkStoreParts) {
+    super(parts.onListenerError)
+    this.#clock = parts.clock
+    this.#root = parts.root
+    const { addresses, sessionTimeoutMilliseconds, requestBytesMax, clock } = parts
+    const timeoutMilliseconds = sessionTimeoutMilliseconds
+    const settings = { addresses, timeoutMilliseconds, requestBytesMax, clock }
+    this.#client = new ZkClient(settings, {
+      onConnected: (isNew) => void this.#connected(isNew),
+      onDisconnected: () => this.#disconnected(),
+      onSessionLost: () => this.#sessionLost(),
+      onEvent: (type, path) => this.#event(type, this.#nodes.own(path)),
+    })
+    this.#nodes = new ZkNodes(this.#client, parts.root)
+    this.#writes = new ZkWrites(this.#nodes, () => this.#client.sessionId)
+  }
+
+  /** Connects. Waits for a server as long as it takes, up to the session timeout. */
+  static async open(parts: ZkStoreParts): Promise<ZooKeeperMetadataStore> {
+    const store = new ZooKeeperMetadataStore(parts)
+    let stop: NodeJS.Timeout | undefined
+    const connected = new Promise<void>((resolve, reject) => {
+      store.#first = { resolve, reject }
+      stop = setTimeout(
+        () => reject(new ConnectionLostError('no ZooKeeper answers')),
+        parts.sessionTimeoutMilliseconds,
+      )
+    })
+    store.#client.start()
+    try {
+      await connected
+      return store
+    } catch (error) {
+      await store.close()
+      throw asMetadataError(error)
+    } finally {
+      clearTimeout(stop)
+      store.#first = undefined
+    }
+  }
+
+  get isConnected(): boolean {
+    return this.#isConnected && !this.#isClosed
+  }
+
+  /** As the server has granted it. */
+  get sessionTimeoutMilliseconds(): number {
+    return this.#client.timeoutMilliseconds
+  }
+
+  async get(path: string, options?: ReadOptions): Promise<GetResult | undefined> {
+    this.check(path, options)
+    return this.#nodes.record(path)
+  }
+
+  async getChildren(path: string, options?: ReadOptions): Promise<string[]> {
+    this.check(path, options)
+    const names = await this.#nodes.children(path)
+    const isHidden = (name: string): boolean =>
+      name.endsWith(counterSuffix) || (this.#nodes.full(path) === '/' && name === 'zookeeper')
+    return sortNames(names.filter((name) => !isHidden(name)))
+  }
+
+  override async exists(path: string, options?: ReadOptions): Promise<boolean> {
+    this.check(path, options)
+    const stat = await this.#nodes.stat(path)
+    return stat !== undefined
+  }
+
+  async put(
+    path: string,
+    value: BytesLike,
+    expected?: Expected,
+    options?: PutOptions,
+  ): Promise<Stat> {
+    this.checkOpen()
+    checkPath(path)
+    const wanted = checkExpected(expected)
+    const checked = checkPutOptions(options, wanted)
+    const data = checkValue(value)
+    const stat = await this.#writes.put(path, data, wanted, checked)
+    this.#remember(stat)
+    await this.#tellCaches(stat.path)
+    return stat
+  }
+
+  async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
+    this.check(path, options)
+    const wanted = checkExpected(expected)
+    const isOwn = this.#ephemerals.delete(path)
+    try {
+      await this.#writes.delete(path, wanted)
+    } catch (error) {
+      if (isOwn) this.#ephemerals.add(path)
+      throw error
+    }
+    await this.#tellCaches(path)
+  }
+
+  /** Children first; somebody who writes below the path meanwhile is met again. */
+  async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
+    this.check(path, options)
+    await this.#writes.deleteTree(path, (deleted) => this.#tellCaches(deleted))
+  }
+
+  async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
+    this.checkOpen()
+    const steps = checkBatch(operations)
+    const stats = await new ZkBatch(this.#nodes, steps).run(() => this.#client.sessionId)
+    for (const stat of stats) if (stat !== undefined) this.#remember(stat)
+    for (const step of steps) {
+      if (!('check' in step)) await this.#tellCaches(pathOf(step))
+    }
+    return stats
+  }
+
+  async isOwnerAlive(path: string): Promise<boolean> {
+    this.check(path, undefined)
+    const stat = await this.#nodes.stat(path)
+    return stat !== undefined && stat.owner !== 0n
+  }
+
+  async sync(path: string): Promise<void> {
+    this.check(path, undefined)
+    await this.#nodes.sync(path)
+  }
+
+  async *subscribe(): AsyncGenerator<FeedCommit, void> {
+    this.checkOpen()
+    throw new UnsupportedError('a feed: ZooKeeper forgets its events')
+  }
+
+  protected end(): Promise<void> {
+    this.#isClosed = true
+    return this.#client.close()
+  }
+
+  /** @internal Faults for tests. */
+  readonly faults = {
+    /** Cuts the connection and makes none. */
+    disconnect: (): void => this.#client.hold(),
+    /** Ends what `disconnect` began. */
+    reconnect: (): void => this.#client.release(),
+    /** What another client needs to take up or to end the session. */
+    session: (): ZooKeeperSession => ({
+      id: this.#client.sessionId,
+      password: this.#client.password,
+    }),
+  }
+
+  async #connected(isNew: boolean): Promise<void> {
+    const session = this.#client.sessionId
+    try {
+      await this.#watch()
+    } catch (error) {
+      // The connection is gone and the next one tries again, unless the server refuses for good.
+      if (this.#client.isReady) this.#first?.reject(error)
+      return
+    }
+    if (session !== this.#client.sessionId) return
+    const isFirst = this.#first !== undefined
+    this.#isConnected = true
+    this.#first?.resolve()
+    if (isFirst) return
+    if (isNew) this.#ephemerals.clear()
+    this.#publishWithheld()
+    this.resetCaches()
+    this.tellSession('Reconnected')
+    if (isNew || this.#isLost) this.tellSession('SessionReestablished')
+    this.#isLost = false
+  }
+
+  /** Sets the watch, without which nothing would be heard; again if the server could not do it. */
+  async #watch(): Promise<void> {
+    const path = this.#root === '' ? '/' : this.#root
+    for (;;) {
+      if (this.#root !== '') await this.#nodes.createParents('/x')
+      const { error } = await this.#client.request(OpCode.addWatch, (w) =>
+        w.text(path).int(recursiveMode),
+      )
+      if (error === 0) return
+      const failure = errorOf(error, path)
+      if (!(failure instanceof ConnectionLostError)) throw failure
+      await after(this.#clock, watchRetryMilliseconds)
+    }
+  }
+
+  #disconnected(): void {
+    if (!this.#isConnected) return
+    this.#isConnected = false
+    if (!this.#isClosed) this.tellSession('ConnectionLost')
+  }
+
+  #sessionLost(): void {
+    this.#isLost = true
+    if (this.#isClosed) return
+    this.tellSession('SessionLost')
+    this.#publishWithheld()
+  }
+
+  #remember({ path, createdBySelf }: Stat): void {
+    if (createdBySelf) this.#ephemerals.add(path)
+  }
+
+  #event(type: number, path: string): void {
+    if (this.#isClosed || path.endsWith(counterSuffix)) return
+    const kind =
+      type === EventType.created
+        ? 'Created'
+        : type === EventType.deleted
+          ? 'Deleted'
+          : type === EventType.changed
+            ? 'Modified'
+            : undefined
+    if (kind === undefined) return
+    const event = { type: kind, path } as const
+    const endsOwn = kind === 'Deleted' && this.#ephemerals.delete(path)
+    if (this.#withheld !== undefined) this.#withheld.push(event)
+    else if (endsOwn) {
+      this.#withheld = [event]
+      void this.#confirmSession()
+    } else this.#publish(event)
+  }
+
+  /** Publishes what was withheld if the session lives; its loss is heard otherwise. */
+  async #confirmSession(): Promise<void> {
+    try {
+      await this.#nodes.stat('/')
+    } catch {
+      return
+    }
+    this.#publishWithheld()
+  }
+
+  #publishWithheld(): void {
+    const events = this.#withheld ?? []
+    this.#withheld = undefined
+    for (const event of events) this.#publish(event)
+  }
+
+  #publish(event: Notification): void {
+    const { type, path } = event
+    this.dispatcher.add(() => this.#tellCaches(path))
+    this.tell(event)
+    const parent = parentOf(path)
+    if (type !== 'Modified' && parent !== undefined && parent !== '/') {
+      this.tell({ type: 'ChildrenChanged', path: parent })
+    }
+  }
+
+  /** The server's events have no records, so caches read again. */
+  #tellCaches(path: string): Promise<void> {
+    return this.tellCaches(path, 'unknown', 0)
+  }
+
+  protected checkOpen(): void {
+    if (this.#isClosed) throw new AlreadyClosedError('the store')
+  }
+
+  protected async newestOfSequence(prefix: string): Promise<string | undefined> {
+    const { numbers } = await this.#writes.sequence(prefix)
+    return numbers.length === 0 ? undefined : sequencePath(prefix, numbers)
+  }
+
+  protected async *childRecords(
+    path: string,
+    options: ReadOptions | undefined,
+  ): AsyncGenerator<GetResult, void> {
+    const names = await this.getChildren(path, options)
+    for (let at = 0; at < names.length; at += pageRecords) {
+      const page = names.slice(at, at + pageRecords).map((name) => childOf(path, name))
+      for (const record of await Promise.all(page.map((each) => this.#nodes.record(each)))) {
+        if (record !== undefined && !nameOf(record.stat.path).endsWith(counterSuffix)) yield record
+      }
+    }
+  }
+
+  protected async *indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void> {
+    for await (const record of this.childRecords(scan.prefix, undefined)) {
+      if (scan.fallbackFilter?.(record) !== false) yield record
+    }
+  }
+}

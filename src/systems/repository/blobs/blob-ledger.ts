@@ -1,0 +1,107 @@
+/**
+ * Keeps the states of blobs in the batches that write records: a blob becomes used with the record
+ * that first has it, and dead with the write that takes it out of its last version. A write that
+ * fails reserves nothing.
+ */
+import type { AtomicMutation, Clock, Table } from '../../../api/index.js'
+import { invalidRecord } from '../errors.js'
+import {
+  concurrentUpdate,
+  type CommitCheck,
+  type CommitPart,
+  type PartWrites,
+  type TableChange,
+} from '../records/writes/commit.js'
+import { referenceChanges, type ReferenceChange } from './blob-references.js'
+import { parseBlobKey } from './blob-store.js'
+import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
+
+interface Reference extends ReferenceChange {
+  readonly changed: TableChange
+}
+
+/** The part of commits that counts the references to blobs. */
+export class BlobLedger implements CommitPart {
+  readonly #table: Table
+  readonly #clock: Clock
+  readonly #remove: (key: Buffer) => Promise<void>
+
+  /** `remove` takes away a dead blob. */
+  constructor(table: Table, clock: Clock, remove: (key: Buffer) => Promise<void>) {
+    this.#table = table
+    this.#clock = clock
+    this.#remove = remove
+  }
+
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
+    const byKey = new Map<string, Reference[]>()
+    for (const changed of changes) {
+      for (const reference of referenceChanges(changed.change, changed.context.schema)) {
+        const name = reference.key.toString('latin1')
+        byKey.set(name, [...(byKey.get(name) ?? []), { ...reference, changed }])
+      }
+    }
+    return byKey.size === 0 ? undefined : this.#prepare([...byKey.values()])
+  }
+
+  async #prepare(groups: readonly Reference[][]): Promise<PartWrites> {
+    const gets = groups.map(([{ key }]) => ({ row: key, columns: [stateColumn] }))
+    const rows = await this.#table.getList(gets)
+    const checks: CommitCheck[] = []
+    const mutations: AtomicMutation[] = []
+    const dead: Buffer[] = []
+    groups.forEach((references, index) => {
+      const { key, changed } = references[0]
+      const stored = rows[index].value(stateColumn)
+      const state = nextState(references, stored, this.#clock.now())
+      if (state === undefined) return
+      const row = { table: this.#table, row: key }
+      const failure = (): Error => concurrentUpdate(`a blob of ${changed.change.id.text}`)
+      checks.push({ check: { ...row, column: stateColumn, equals: stored! }, failure })
+      const cells = { [stateColumn]: encodeState(state) }
+      mutations.push({ ...row, mutations: [{ put: { cells, timestamp: 1 } }] })
+      if (state.kind === 'dead') dead.push(key)
+    })
+    // The rows of dead blobs lead to them until they are removed, whenever that is.
+    const committed = async (): Promise<void> => {
+      for (const key of dead) await this.#remove(key)
+    }
+    return { checks, mutations, committed }
+  }
+}
+
+/** The state after a write; undefined if the blob is gone and the write lets go of it. */
+function nextState(
+  references: readonly Reference[],
+  stored: Buffer | undefined,
+  time: number,
+): BlobState | undefined {
+  const before = stored === undefined ? undefined : decodeState(stored)
+  let owner = before?.owner
+  let count = before?.references ?? 0
+  for (const { changed, field, delta, key, newSizes } of references) {
+    const { context, change } = changed
+    if (delta > 0) {
+      const table = context.key.toString('utf8')
+      const isOwn =
+        owner?.table === table &&
+        owner.record.equals(change.id.bytes) &&
+        owner.field === field.ordinal
+      if (before === undefined || before.kind === 'open' || before.kind === 'dead') {
+        const { store } = parseBlobKey(key)
+        throw invalidRecord(`${field.name} has a blob that is not in the store ${store}`)
+      }
+      if (owner !== undefined && !isOwn) {
+        throw invalidRecord(`${field.name} has a blob that belongs to another record or field`)
+      }
+      owner = { table, record: change.id.bytes, field: field.ordinal }
+    }
+    if ([...newSizes].some((size) => size !== before?.size)) {
+      throw invalidRecord(`${field.name} has a blob with another size than its bytes have`)
+    }
+    count += delta
+  }
+  if (before === undefined) return undefined
+  if (count > 0) return { ...before, kind: 'used', time, references: count, owner }
+  return { ...before, kind: 'dead', time, references: 0, owner: undefined }
+}

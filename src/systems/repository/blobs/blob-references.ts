@@ -1,0 +1,97 @@
+/** Which blobs the stored states of a record have, and how a change changes that. */
+import type { RecordChange } from '../records/writes/record-change.js'
+import type { FieldCells } from '../records/record-state.js'
+import { decodeField } from '../records/writes/prepared-input.js'
+import type { FieldType } from '../schema/field-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { Blob } from '../values/blob-value.js'
+import type { EmbeddedRecord } from '../values/nested-types.js'
+import type { ValueType } from '../values/value-type.js'
+import { inlineStore, parseBlobKey } from './blob-store.js'
+
+/** How the number of references to a blob from one field changes. */
+export interface ReferenceChange {
+  /** The whole key, with the name of the store. */
+  readonly key: Buffer
+  readonly field: FieldType
+  delta: number
+  /** Sizes that values with it have now, and that no value had before. */
+  readonly newSizes: ReadonlySet<number>
+}
+
+/** Whether values of a type may hold blobs, also inside records. */
+export function mayHoldBlobs({ base, element }: ValueType): boolean {
+  if (element !== undefined) return mayHoldBlobs(element)
+  return base === 'BLOB' || base === 'RECORD'
+}
+
+/** Calls with every blob of a value, also of those inside records. */
+function eachBlob(
+  type: ValueType,
+  value: unknown,
+  schema: SchemaCache,
+  callback: (blob: Blob) => void,
+): void {
+  if (type.element !== undefined) {
+    for (const each of value as unknown[]) eachBlob(type.element, each, schema, callback)
+  } else if (type.base === 'BLOB') callback(value as Blob)
+  else if (type.base === 'RECORD') {
+    for (const [name, inner] of Object.entries((value as EmbeddedRecord).fields)) {
+      eachBlob(schema.field(name).type, inner, schema, callback)
+    }
+  }
+}
+
+const none: ReferenceChange[] = []
+
+/** References under way, with the sizes in values with them after and before the change. */
+interface Counted extends Omit<ReferenceChange, 'newSizes'> {
+  readonly sizes: Set<number>
+  readonly oldSizes: Set<number>
+}
+
+/** The changes of references by key and field; inline blobs do not count. */
+export function referenceChanges(
+  change: RecordChange,
+  schema: SchemaCache,
+): readonly ReferenceChange[] {
+  const found = new Map<string, Counted>()
+  const count = (cells: FieldCells | undefined, sign: 1 | -1): void => {
+    for (const [ordinal, { value }] of cells ?? []) {
+      const field = schema.fieldAt(ordinal)
+      if (field === undefined || !mayHoldBlobs(field.type)) continue
+      eachBlob(field.type, decodeField(field, value, schema), schema, ({ key, size }) => {
+        if (parseBlobKey(key).store === inlineStore) return
+        const name = `${ordinal} ${key.toString('latin1')}`
+        const sizes = { sizes: new Set<number>(), oldSizes: new Set<number>() }
+        const known = found.get(name) ?? { key, field, delta: 0, ...sizes }
+        known.delta += sign
+        if (sign > 0) known.sizes.add(size)
+        else known.oldSizes.add(size)
+        found.set(name, known)
+      })
+    }
+  }
+  const { before, after, versions, versionsBefore, event } = change
+  // An update changes no other fields than those of its event; most have no blobs.
+  const isSmall = versions.size === 0 && (event.kind === 'updated' || before === undefined)
+  if (isSmall && !event.fields.some(({ type }) => mayHoldBlobs(type))) return none
+  // What a write leaves as it was is the same object.
+  if (before?.fields !== after.fields) {
+    count(before?.fields, -1)
+    count(after.fields, 1)
+  }
+  if (before?.latest?.fields !== after.latest?.fields) {
+    count(before?.latest?.fields, -1)
+    count(after.latest?.fields, 1)
+  }
+  for (const [version, state] of versions) {
+    count(versionsBefore.get(version)?.fields, -1)
+    count(state?.fields, 1)
+  }
+  return [...found.values()]
+    .map(({ sizes, oldSizes, ...rest }) => {
+      return { ...rest, newSizes: new Set([...sizes].filter((size) => !oldSizes.has(size))) }
+    })
+    .filter(({ delta, newSizes }) => delta !== 0 || newSizes.size > 0)
+}

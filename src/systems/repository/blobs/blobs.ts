@@ -1,0 +1,363 @@
+/** Blobs: uploads, downloads, and the sweep of those that no record has. */
+import { createHash } from 'node:crypto'
+import {
+  checkArray,
+  checkObject,
+  checkSignal,
+  checkText,
+  isBytes,
+  OptionNames,
+  readArguments,
+  shown,
+  type Clock,
+  type DurabilityOption,
+  type Table,
+} from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
+import { isMediaType, readBlob, type Blob } from '../values/blob-value.js'
+import {
+  blobDamaged,
+  blobKey,
+  blobNotFound,
+  inlineStore,
+  checkStoreRange,
+  parseBlobKey,
+  storeKeyBytes,
+  type BlobStore,
+  type ByteRange,
+} from './blob-store.js'
+import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
+
+/** What an upload says of a blob. */
+export interface BlobUpload {
+  /** Such as `text/plain; charset=utf-8`; decides how text is extracted. */
+  readonly mediaType: string
+  /** Name of the file, if there is one. */
+  readonly name?: string | undefined
+  /** Expected bytes: they choose the store, and the upload fails if there are others. */
+  readonly size?: number | undefined
+}
+
+/** The bytes of an upload: all at once, or in pieces. */
+export type BlobSource = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
+
+/** A blob store, for blobs of up to so many bytes. */
+export interface BlobRoute {
+  /** Takes the blobs of this route. */
+  readonly store: BlobStore
+  /** The largest blob of this route, inclusive; larger ones go to a later route. */
+  readonly bytesMax: number
+}
+
+/** What a sweep did. */
+export interface SweepCounts {
+  /** Blobs whose states were looked at. */
+  readonly looked: number
+  /** Blobs whose bytes were removed. */
+  readonly removed: number
+  /** Blobs that nobody has, in stores that were not given to `open`: they stay. */
+  readonly unreachable: number
+}
+
+/** What a sweep removes. */
+export interface SweepOptions {
+  /** Milliseconds after which a blob that no record has is removed. Default an hour. */
+  readonly ageMillisecondsMin?: number | undefined
+  /** Ends the sweep with `ERR_ABORTED`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** What {@link Blobs} is made of. */
+export interface BlobsParts {
+  readonly table: Table
+  readonly clock: Clock
+  /** Of the states of blobs. */
+  readonly durability: DurabilityOption
+  readonly randomBytes: (length: number) => Uint8Array
+  /** Smallest first; the last takes all others. */
+  readonly routes: readonly BlobRoute[]
+  readonly inlineBytesMax: number
+}
+
+const uploadNames = new OptionNames<BlobUpload>('an upload', {
+  mediaType: true,
+  name: true,
+  size: true,
+})
+const sweepNames = new OptionNames<SweepOptions>('a sweep', {
+  ageMillisecondsMin: true,
+  signal: true,
+})
+const rangeNames = new OptionNames<ByteRange>('a range of a blob', { start: true, end: true })
+const sweepAgeMilliseconds = 3_600_000
+
+/** The blobs of a repository manager. */
+export class Blobs {
+  readonly #parts: BlobsParts
+
+  /** @internal */
+  constructor(parts: BlobsParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Takes the bytes of a blob. What it returns is put into a field, within the age at which
+   * {@link sweep} removes blobs that no record has. `ERR_INVALID_ARGUMENT`, `ERR_BLOB_DAMAGED` if
+   * there are not as many bytes as `size` says; then nothing is kept.
+   */
+  async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
+    const { mediaType, name, size } = readArguments(() => uploadNames.copy(upload))
+    if (!isMediaType(mediaType)) {
+      throw invalidArgument(`a media type is text such as image/png, got ${shown(mediaType)}`)
+    }
+    if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
+      throw invalidArgument(`size must be a whole number, got ${shown(size)}`)
+    }
+    if (name !== undefined) checkText(name, 'the name of a blob')
+    const described = { mediaType, ...(name === undefined ? {} : { name }) }
+    const pieces = piecesOf(source)
+    const { inlineBytesMax } = this.#parts
+    const expected = size ?? (isBytes(source) ? source.length : undefined)
+    if (expected !== undefined && expected <= inlineBytesMax) {
+      const bytes = await collect(pieces, expected)
+      return { key: blobKey(inlineStore, bytes), size: bytes.length, ...described }
+    }
+    const store = this.#storeFor(expected)
+    const key = blobKey(store.id, Buffer.from(this.#parts.randomBytes(storeKeyBytes)))
+    const written = await this.#write(store, key, pieces, expected)
+    return { key, size: written, ...described }
+  }
+
+  /**
+   * The bytes of a blob, or of a range of them, in pieces. A whole blob is compared with its
+   * checksum: `ERR_BLOB_DAMAGED` comes behind the last piece. `ERR_BLOB_NOT_FOUND` if it is gone,
+   * `ERR_INVALID_ARGUMENT` for a range outside of it.
+   */
+  async *read(blob: Blob, range: ByteRange = {}): AsyncGenerator<Buffer, void> {
+    const { key: whole, size } = checkBlob(blob)
+    const { start = 0, end = size } = readArguments(() => rangeNames.copy(range))
+    checkStoreRange(start, end)
+    if (end > size) throw invalidArgument(`the blob has no bytes ${start} to ${end}`)
+    const { store: id, key } = parseBlobKey(whole)
+    if (id === inlineStore) {
+      yield Buffer.from(key.subarray(start, end))
+      return
+    }
+    const state = await this.#state(whole)
+    if (state === undefined || state.kind === 'open' || state.kind === 'dead') {
+      throw blobNotFound('the blob was removed')
+    }
+    if (state.size < end) throw blobDamaged('it has fewer bytes than its record says')
+    const isWhole = start === 0 && end === state.size
+    const hash = createHash('sha256')
+    for await (const piece of this.#storeOf(id).read(key, start, end)) {
+      if (isWhole) hash.update(piece)
+      yield piece
+    }
+    if (isWhole && !hash.digest().equals(state.checksum)) throw blobDamaged('its checksum differs')
+  }
+
+  /** SHA-256 of the bytes of a blob. `ERR_BLOB_NOT_FOUND` if it is gone. */
+  async checksum(blob: Blob): Promise<Buffer> {
+    const { key: whole } = checkBlob(blob)
+    const { store, key } = parseBlobKey(whole)
+    if (store === inlineStore) return createHash('sha256').update(key).digest()
+    const state = await this.#state(whole)
+    if (state !== undefined && state.checksum.length > 0) return state.checksum
+    throw blobNotFound('the blob was removed')
+  }
+
+  /**
+   * Removes blobs that are dead, and those that no record has used for so long: uploads that were
+   * never put into a record, or never ended. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
+   */
+  async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
+    const { ageMillisecondsMin = sweepAgeMilliseconds, signal } = readArguments(() => {
+      const copy = sweepNames.copy(options)
+      checkSignal(copy.signal)
+      return copy
+    })
+    if (!Number.isSafeInteger(ageMillisecondsMin) || ageMillisecondsMin < 0) {
+      const what = 'ageMillisecondsMin must be a whole number'
+      throw invalidArgument(`${what}, got ${shown(ageMillisecondsMin)}`)
+    }
+    const { table, clock } = this.#parts
+    let looked = 0
+    let removed = 0
+    let unreachable = 0
+    const columns = [stateColumn]
+    for await (const row of table.scan({ columns, ...(signal && { signal }) })) {
+      looked++
+      const stored = row.value(stateColumn)!
+      const state = decodeState(stored)
+      if (state.kind === 'used') continue
+      const isOld = clock.now() - state.time >= ageMillisecondsMin
+      if (state.kind !== 'dead' && !isOld) continue
+      if (!this.#hasStoreOf(row.row!)) {
+        unreachable++
+        continue
+      }
+      if (state.kind !== 'dead') {
+        // From here on no record can take it.
+        const dead = encodeState({ ...state, kind: 'dead', time: clock.now() })
+        const check = { row: row.row!, column: stateColumn, equals: stored }
+        const put = { cells: { [stateColumn]: dead }, timestamp: 1 }
+        const { success } = await table.checkAndMutate(check, { put })
+        if (!success) continue
+      }
+      await this.remove(row.row!)
+      removed++
+    }
+    return { looked, removed, unreachable }
+  }
+
+  /** Removes a dead blob: first its bytes, then the row that leads to them. @internal */
+  async remove(key: Buffer): Promise<void> {
+    const { store: id, key: own } = parseBlobKey(key)
+    const store = this.#storeOf(id)
+    if (!store.isInDatabase) {
+      // The write that has let go of the blob must be on the disk before its bytes are gone.
+      const state = await this.#state(key)
+      if (state === undefined) return
+      await this.#putState(key, { ...state, kind: 'dead', references: 0, owner: undefined }, true)
+    }
+    await store.remove(own)
+    const columns = [{ family: 'b', qualifier: 's', timestamp: 1 }]
+    await this.#parts.table.delete({ row: key, columns })
+  }
+
+  /**
+   * `ERR_BLOB_STORE_MISSING` if blobs of these record tables are in a store that was not given.
+   * @internal
+   */
+  async checkStoresOf(tables: readonly string[]): Promise<void> {
+    checkArray(tables, 'the names of record tables')
+    for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
+      const { owner } = decodeState(row.value(stateColumn)!)
+      if (owner === undefined || !tables.includes(owner.table)) continue
+      if (!this.#hasStoreOf(row.row!)) throw storeMissing(parseBlobKey(row.row!).store, owner.table)
+    }
+  }
+
+  /** Removes the blobs of a record table that is dropped. @internal */
+  async removeOf(table: string): Promise<void> {
+    checkText(table, 'the name of a record table')
+    for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
+      if (decodeState(row.value(stateColumn)!).owner?.table === table) await this.remove(row.row!)
+    }
+  }
+
+  /** The state of every blob outside records, by key in hexadecimal. For checks and tools. */
+  async states(): Promise<Map<string, BlobState>> {
+    const rows = await this.#parts.table.scan({ columns: [stateColumn] }).all()
+    return new Map(
+      rows.map((row) => [row.row!.toString('hex'), decodeState(row.value(stateColumn)!)]),
+    )
+  }
+
+  async #state(key: Buffer): Promise<BlobState | undefined> {
+    const row = await this.#parts.table.get({ row: key, columns: [stateColumn] })
+    const stored = row.value(stateColumn)
+    return stored === undefined ? undefined : decodeState(stored)
+  }
+
+  async #write(
+    store: BlobStore,
+    key: Buffer,
+    pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+    expected: number | undefined,
+  ): Promise<number> {
+    const { clock } = this.#parts
+    const time = clock.now()
+    const none = { references: 0, owner: undefined }
+    const open: BlobState = { kind: 'open', time, size: 0, checksum: Buffer.alloc(0), ...none }
+    await this.#putState(key, open, !store.isInDatabase)
+    try {
+      const writer = await store.create(parseBlobKey(key).key)
+      const hash = createHash('sha256')
+      let size = 0
+      for await (const piece of pieces) {
+        size += piece.length
+        if (expected !== undefined && size > expected) break
+        hash.update(piece)
+        await writer.write(piece)
+      }
+      await writer.finish()
+      checkSize(size, expected)
+      const checksum = hash.digest()
+      await this.#putState(key, { kind: 'free', time: clock.now(), size, checksum, ...none }, false)
+      return size
+    } catch (error) {
+      // The sweep removes what this cannot.
+      await this.remove(key).catch(() => undefined)
+      throw error
+    }
+  }
+
+  #putState(key: Buffer, state: BlobState, isSynced: boolean): Promise<void> {
+    const { table, durability } = this.#parts
+    const cells = { [stateColumn]: encodeState(state) }
+    const put = { row: key, cells, timestamp: 1 }
+    return table.put({ ...put, durability: isSynced ? 'FSYNC_WAL' : durability })
+  }
+
+  #storeFor(size: number | undefined): BlobStore {
+    const { routes } = this.#parts
+    const fitting = routes.find(({ bytesMax }) => size !== undefined && size <= bytesMax)
+    return (fitting ?? routes[routes.length - 1]).store
+  }
+
+  #hasStoreOf(blob: Buffer): boolean {
+    const { store: id } = parseBlobKey(blob)
+    return this.#parts.routes.some(({ store }) => store.id === id)
+  }
+
+  #storeOf(id: string): BlobStore {
+    const route = this.#parts.routes.find(({ store }) => store.id === id)
+    if (route === undefined) throw storeMissing(id)
+    return route.store
+  }
+}
+
+function storeMissing(id: string, table?: string): RepositoryError {
+  const where = table === undefined ? '' : ` of ${table}`
+  const message = `blobs${where} are in the store ${id}, which was not given to open`
+  return new RepositoryError(RepositoryErrorCode.blobStoreMissing, message)
+}
+
+function checkSize(size: number, expected: number | undefined): void {
+  if (expected === undefined || size === expected) return
+  throw blobDamaged(
+    `${expected} bytes were announced, and there are ${size > expected ? 'more' : size}`,
+  )
+}
+
+/** What a caller gives back of an upload. */
+function checkBlob(blob: unknown): Blob {
+  const read = readArguments(() => readBlob(checkObject(blob, 'a blob')))
+  if (read !== undefined) return read
+  throw invalidArgument('a blob is what upload or the field of a record gives')
+}
+
+function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> {
+  if (isBytes(source)) return [checkBuffer(source, 'a blob')]
+  return checkPieces(source, 'a blob is made of bytes', (piece) => {
+    return checkBuffer(piece, 'a piece of a blob')
+  })
+}
+
+async function collect(
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+  expected: number,
+): Promise<Buffer> {
+  const parts: Buffer[] = []
+  let size = 0
+  for await (const piece of pieces) {
+    parts.push(Buffer.from(piece))
+    size += piece.length
+    if (size > expected) break
+  }
+  checkSize(size, expected)
+  return Buffer.concat(parts)
+}

@@ -1,0 +1,147 @@
+/**
+ * A blob store of files, `ab/cd/<key>` below a directory, over a file system that is given. A blob
+ * is on the disk, with its name, before anything can refer to it.
+ */
+import { dirname } from 'node:path'
+import { checkMethods, checkText } from '../../../api/index.js'
+import { checkBuffer } from '../pieces.js'
+import {
+  blobDamaged,
+  checkStoreKey,
+  checkStoreRange,
+  type BlobStore,
+  type BlobWriter,
+} from './blob-store.js'
+
+/** An open file of {@link BlobFiles}. */
+export interface BlobFile {
+  /** Reads into `target`; resolves with the number of bytes, 0 at the end of the file. */
+  read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number>
+  /** Writes the bytes of `source` from `start` to before `end` at a position of the file. */
+  writeSync(source: Uint8Array, start: number, end: number, position: number): void
+  /** Resolves when all that was written is on the disk. */
+  sync(): Promise<void>
+  /** Closes the file. Called once. */
+  closeSync(): void
+}
+
+/** What the store needs of a file system; those of `cellardb` have it. */
+export interface BlobFiles {
+  /** The path of a name in a directory. */
+  join(directory: string, name: string): string
+  /** Opens a file; `create` fails if it exists. */
+  openSync(path: string, mode: 'read' | 'create'): BlobFile
+  /** Size in bytes; undefined if there is no such file. */
+  statSync(path: string):
+    | {
+        /** Size in bytes. */
+        readonly size: number
+      }
+    | undefined
+  /** Makes a directory and its parents; one that exists is no error. */
+  makeDirectorySync(path: string): void
+  /** Removes a file. */
+  unlink(path: string): Promise<void>
+  /** Resolves when the names in a directory are on the disk. */
+  syncDirectory(directory: string): Promise<void>
+}
+
+const pieceBytes = 262_144
+
+/** The store with the name FILE. */
+export class FileBlobStore implements BlobStore {
+  readonly id = 'FILE'
+  readonly isInDatabase = false
+  readonly #files: BlobFiles
+  readonly #directory: string
+  #made: Promise<void> | undefined
+
+  /** Files below `directory`, which is created when it is needed. `ERR_INVALID_ARGUMENT`. */
+  constructor(files: BlobFiles, directory: string) {
+    this.#files = checkMethods(files, 'the file system of a blob store', [
+      'join',
+      'openSync',
+      'statSync',
+      'makeDirectorySync',
+      'unlink',
+      'syncDirectory',
+    ])
+    this.#directory = checkText(directory, 'the directory of a blob store')
+  }
+
+  /** As {@link BlobStore.create}. */
+  async create(key: Buffer): Promise<BlobWriter> {
+    const { outer, inner, path } = this.#placeOf(key)
+    this.#made ??= this.#makeDirectory()
+    await this.#made
+    this.#files.makeDirectorySync(inner)
+    const file = this.#files.openSync(path, 'create')
+    let position = 0
+    return {
+      write: async (given) => {
+        try {
+          const piece = checkBuffer(given, 'a piece of a blob')
+          file.writeSync(piece, 0, piece.length, position)
+          position += piece.length
+        } catch (error) {
+          file.closeSync()
+          throw error
+        }
+      },
+      finish: async () => {
+        try {
+          await file.sync()
+        } finally {
+          file.closeSync()
+        }
+        for (const directory of [inner, outer, this.#directory]) {
+          await this.#files.syncDirectory(directory)
+        }
+      },
+    }
+  }
+
+  async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const { path } = this.#placeOf(key)
+    checkStoreRange(start, end)
+    if (this.#files.statSync(path) === undefined) throw blobDamaged('its file is not there')
+    const file = this.#files.openSync(path, 'read')
+    try {
+      for (let at = start; at < end;) {
+        const target = Buffer.alloc(Math.min(pieceBytes, end - at))
+        const count = await file.read(target, 0, target.length, at)
+        if (count < target.length) throw blobDamaged('its bytes end early')
+        yield target
+        at += count
+      }
+    } finally {
+      file.closeSync()
+    }
+  }
+
+  async remove(key: Buffer): Promise<void> {
+    const { inner, path } = this.#placeOf(key)
+    if (this.#files.statSync(path) === undefined) return
+    await this.#files.unlink(path)
+    // Else the file could be back behind a power cut, and no row would lead to it.
+    await this.#files.syncDirectory(inner)
+  }
+
+  /** Makes the directory, with all of its name on the disk. */
+  async #makeDirectory(): Promise<void> {
+    const isAbsent = (path: string): boolean => this.#files.statSync(path) === undefined
+    const entered: string[] = []
+    for (let path = this.#directory; isAbsent(path); path = dirname(path)) {
+      entered.push(dirname(path))
+    }
+    this.#files.makeDirectorySync(this.#directory)
+    for (const path of entered) await this.#files.syncDirectory(path)
+  }
+
+  #placeOf(key: Buffer): { outer: string; inner: string; path: string } {
+    const name = checkStoreKey(key).toString('hex')
+    const outer = this.#files.join(this.#directory, name.slice(0, 2))
+    const inner = this.#files.join(outer, name.slice(2, 4))
+    return { outer, inner, path: this.#files.join(inner, name) }
+  }
+}

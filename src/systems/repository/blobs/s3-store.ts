@@ -1,0 +1,284 @@
+/**
+ * A blob store of objects in a bucket, for Amazon S3 and the servers that speak its protocol. Needs
+ * the package `@aws-sdk/client-s3`. A blob of more than one part is uploaded in parts, so that no
+ * more than two of them are in memory, and becomes visible as a whole or not at all.
+ */
+import type * as Sdk from '@aws-sdk/client-s3'
+import {
+  checkObject,
+  checkText,
+  OptionNames,
+  readArguments,
+  requirePackage,
+  shown,
+} from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import { checkBuffer } from '../pieces.js'
+import {
+  blobDamaged,
+  checkStoreKey,
+  checkStoreRange,
+  type BlobStore,
+  type BlobWriter,
+} from './blob-store.js'
+
+/** Where the bucket is, and how it is reached. */
+export interface S3Options {
+  /** Name of a bucket that exists. */
+  readonly bucket: string
+  /** The names of the objects begin with it. Default: none. */
+  readonly prefix?: string | undefined
+  /** Address of the server. Default: that of Amazon for the region. */
+  readonly endpoint?: string | undefined
+  /** Default: that of the environment, as the SDK finds it. */
+  readonly region?: string | undefined
+  /** Default: those of the environment, as the SDK finds them. */
+  readonly credentials?:
+    | {
+        /** Public part of the key. */
+        readonly accessKeyId: string
+        /** Secret part of the key. */
+        readonly secretAccessKey: string
+        /** Token of temporary credentials. */
+        readonly sessionToken?: string | undefined
+      }
+    | undefined
+  /** Whether the path of an address begins with the bucket, as many servers want. Default no. */
+  readonly forcePathStyle?: boolean | undefined
+  /** Bytes of a part of an upload; S3 wants 5 MiB at least. Default 8 MiB. */
+  readonly partBytes?: number | undefined
+  /** How often a request is made, with the retries. Default 3. */
+  readonly attemptsMax?: number | undefined
+}
+
+type Credentials = NonNullable<S3Options['credentials']>
+
+const names = new OptionNames<S3Options>('an S3 store', {
+  bucket: true,
+  prefix: true,
+  endpoint: true,
+  region: true,
+  credentials: true,
+  forcePathStyle: true,
+  partBytes: true,
+  attemptsMax: true,
+})
+/** A copy of the options; those that are left to the SDK have the types that it expects. */
+function readOptions(options: S3Options): S3Options {
+  const { credentials, ...given } = names.copy(options)
+  const { endpoint, region, forcePathStyle } = given
+  if (endpoint !== undefined) checkText(endpoint, 'endpoint')
+  if (region !== undefined && checkText(region, 'region') === '') {
+    throw invalidArgument('region must not be empty')
+  }
+  if (endpoint !== undefined && !URL.canParse(endpoint)) {
+    throw invalidArgument(`endpoint must be an address, got ${shown(endpoint)}`)
+  }
+  if (forcePathStyle !== undefined && typeof forcePathStyle !== 'boolean') {
+    throw invalidArgument(`forcePathStyle must be true or false, got ${shown(forcePathStyle)}`)
+  }
+  return credentials === undefined ? given : { ...given, credentials: readCredentials(credentials) }
+}
+
+/** A copy, without what the SDK has noted in credentials that it was given before. */
+function readCredentials(given: Credentials): Credentials {
+  const { accessKeyId, secretAccessKey, sessionToken } = checkObject(given, 'credentials')
+  checkText(accessKeyId, 'accessKeyId')
+  checkText(secretAccessKey, 'secretAccessKey')
+  if (sessionToken === undefined) return { accessKeyId, secretAccessKey }
+  return { accessKeyId, secretAccessKey, sessionToken: checkText(sessionToken, 'sessionToken') }
+}
+
+const partBytesMin = 5 * 2 ** 20
+const partsMax = 10_000
+
+/** The store with the name S3. */
+export class S3BlobStore implements BlobStore {
+  readonly id = 'S3'
+  readonly isInDatabase = false
+  readonly #sdk: typeof Sdk
+  readonly #client: Sdk.S3Client
+  readonly #bucket: string
+  readonly #prefix: string
+  readonly #partBytes: number
+
+  /** `ERR_MISSING_PACKAGE` without `@aws-sdk/client-s3`, `ERR_INVALID_ARGUMENT`. */
+  constructor(options: S3Options) {
+    const given = readArguments(() => readOptions(options))
+    const { bucket, prefix = '', partBytes = 8 * 2 ** 20, attemptsMax = 3 } = given
+    if (typeof bucket !== 'string' || bucket === '') {
+      throw invalidArgument(`a bucket has a name, got ${shown(bucket)}`)
+    }
+    if (typeof prefix !== 'string') throw invalidArgument('the prefix of objects is a text')
+    if (!Number.isSafeInteger(partBytes) || partBytes < partBytesMin) {
+      throw invalidArgument(`partBytes is at least ${partBytesMin}, got ${shown(partBytes)}`)
+    }
+    if (!Number.isSafeInteger(attemptsMax) || attemptsMax < 1) {
+      throw invalidArgument(`attemptsMax is at least 1, got ${shown(attemptsMax)}`)
+    }
+    this.#sdk = requirePackage<typeof Sdk>('@aws-sdk/client-s3', 'the S3 store of blobs')
+    const { endpoint, region, credentials, forcePathStyle } = given
+    this.#client = new this.#sdk.S3Client({
+      ...(endpoint === undefined ? {} : { endpoint }),
+      ...(region === undefined ? {} : { region }),
+      ...(credentials === undefined
+        ? {}
+        : { credentials: credentials as Sdk.S3ClientConfig['credentials'] }),
+      ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
+      maxAttempts: attemptsMax,
+      // The checksum of a blob is kept and compared by the repository itself.
+      requestChecksumCalculation: 'WHEN_REQUIRED',
+      responseChecksumValidation: 'WHEN_REQUIRED',
+    })
+    this.#bucket = bucket
+    this.#prefix = prefix
+    this.#partBytes = partBytes
+  }
+
+  /** Lets go of the connections. */
+  close(): void {
+    this.#client.destroy()
+  }
+
+  /** As {@link BlobStore.create}. */
+  async create(key: Buffer): Promise<BlobWriter> {
+    return new S3Writer(this.#sdk, this.#client, this.#place(key), this.#partBytes)
+  }
+
+  async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const place = this.#place(key)
+    checkStoreRange(start, end)
+    if (start === end) return
+    const { GetObjectCommand, NoSuchKey } = this.#sdk
+    const range = { Range: `bytes=${start}-${end - 1}` }
+    let left = end - start
+    try {
+      const command = new GetObjectCommand({ ...place, ...range })
+      const { Body: body, ContentRange: found } = await this.#client.send(command)
+      if (found?.startsWith(`bytes ${start}-`) !== true && start > 0) {
+        throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
+      }
+      for await (const piece of body as unknown as AsyncIterable<Uint8Array>) {
+        // A server may send more than was asked for.
+        const count = Math.min(piece.length, left)
+        left -= count
+        yield Buffer.from(piece.buffer, piece.byteOffset, count)
+        if (left === 0) return
+      }
+    } catch (error) {
+      if (error instanceof NoSuchKey) throw blobDamaged('its object is not there')
+      if ((error as Error).name === 'InvalidRange') throw blobDamaged('its bytes end early')
+      throw error
+    }
+    if (left > 0) throw blobDamaged('its bytes end early')
+  }
+
+  async remove(key: Buffer): Promise<void> {
+    const { DeleteObjectCommand, ListMultipartUploadsCommand, AbortMultipartUploadCommand } =
+      this.#sdk
+    const place = this.#place(key)
+    await this.#client.send(new DeleteObjectCommand(place))
+    // Parts of an upload that has not ended take space, and no object shows them.
+    const list = { Bucket: place.Bucket, Prefix: place.Key }
+    const { Uploads: uploads = [] } = await this.#client
+      .send(new ListMultipartUploadsCommand(list))
+      .catch(withoutUploads)
+    for (const { UploadId, Key } of uploads) {
+      if (Key !== place.Key) continue
+      await this.#client.send(new AbortMultipartUploadCommand({ ...place, UploadId }))
+    }
+  }
+
+  #place(key: Buffer): { readonly Bucket: string; readonly Key: string } {
+    const name = checkStoreKey(key).toString('hex')
+    const path = `${name.slice(0, 2)}/${name.slice(2, 4)}/${name}`
+    return { Bucket: this.#bucket, Key: `${this.#prefix}${path}` }
+  }
+}
+
+/** Not every server that speaks the protocol lists uploads; those remove them by themselves. */
+function withoutUploads(error: unknown): { readonly Uploads?: Sdk.MultipartUpload[] } {
+  if ((error as Error).name === 'NotImplemented') return {}
+  throw error
+}
+
+/** Writes one object: at once if it is small, else part by part. */
+class S3Writer implements BlobWriter {
+  readonly #sdk: typeof Sdk
+  readonly #client: Sdk.S3Client
+  readonly #place: { readonly Bucket: string; readonly Key: string }
+  readonly #partBytes: number
+  readonly #parts: Sdk.CompletedPart[] = []
+  #waiting: Buffer[] = []
+  #waitingBytes = 0
+  #uploadId: string | undefined
+  /** The part that is on its way. */
+  #sending: Promise<void> | undefined
+
+  constructor(
+    sdk: typeof Sdk,
+    client: Sdk.S3Client,
+    place: { readonly Bucket: string; readonly Key: string },
+    partBytes: number,
+  ) {
+    this.#sdk = sdk
+    this.#client = client
+    this.#place = place
+    this.#partBytes = partBytes
+  }
+
+  async write(given: Buffer): Promise<void> {
+    const piece = checkBuffer(given, 'a piece of a blob')
+    for (let at = 0; at < piece.length;) {
+      const taken = Math.min(piece.length - at, this.#partBytes - this.#waitingBytes)
+      // Pieces belong to the caller again when the call returns.
+      this.#waiting.push(Buffer.from(piece.subarray(at, at + taken)))
+      this.#waitingBytes += taken
+      at += taken
+      if (this.#waitingBytes === this.#partBytes) await this.#sendPart()
+    }
+  }
+
+  async finish(): Promise<void> {
+    const { PutObjectCommand, CompleteMultipartUploadCommand } = this.#sdk
+    if (this.#uploadId === undefined) {
+      const Body = Buffer.concat(this.#waiting)
+      await this.#client.send(new PutObjectCommand({ ...this.#place, Body }))
+      return
+    }
+    if (this.#waitingBytes > 0) await this.#sendPart()
+    await this.#sending
+    await this.#client.send(
+      new CompleteMultipartUploadCommand({
+        ...this.#place,
+        UploadId: this.#uploadId,
+        MultipartUpload: { Parts: this.#parts },
+      }),
+    )
+  }
+
+  /** Sends what is waiting; resolves when the part before it has arrived. */
+  async #sendPart(): Promise<void> {
+    const { CreateMultipartUploadCommand, UploadPartCommand } = this.#sdk
+    const Body = Buffer.concat(this.#waiting)
+    this.#waiting = []
+    this.#waitingBytes = 0
+    if (this.#uploadId === undefined) {
+      const made = await this.#client.send(new CreateMultipartUploadCommand(this.#place))
+      this.#uploadId = made.UploadId!
+    }
+    await this.#sending
+    const PartNumber = this.#parts.length + 1
+    if (PartNumber > partsMax) {
+      throw invalidArgument(`a blob has at most ${partsMax} parts; partBytes is too small for it`)
+    }
+    const part: Sdk.CompletedPart = { PartNumber }
+    this.#parts.push(part)
+    const UploadId = this.#uploadId
+    this.#sending = this.#client
+      .send(new UploadPartCommand({ ...this.#place, UploadId, PartNumber, Body }))
+      .then(({ ETag }) => void (part.ETag = ETag))
+    // Its failure is met by whoever waits for it next.
+    this.#sending.catch(() => undefined)
+  }
+}

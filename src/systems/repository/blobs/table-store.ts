@@ -1,0 +1,93 @@
+/** A blob store in a table of the same database: a row for every 64 KiB of a blob. */
+import { checkMethods, type DurabilityOption, type Table } from '../../../api/index.js'
+import { checkBuffer } from '../pieces.js'
+import {
+  blobDamaged,
+  checkStoreKey,
+  checkStoreRange,
+  type BlobStore,
+  type BlobWriter,
+} from './blob-store.js'
+
+const column = 'b:d'
+/** Bytes of one row. */
+export const chunkBytes = 65_536
+
+function chunkRow(key: Buffer, chunk: number): Buffer {
+  const row = Buffer.alloc(key.length + 4)
+  key.copy(row)
+  row.writeUInt32BE(chunk, key.length)
+  return row
+}
+
+/** The store with the name TABLE. */
+export class TableBlobStore implements BlobStore {
+  readonly id = 'TABLE'
+  readonly isInDatabase = true
+  readonly #table: Table
+  readonly #durability: DurabilityOption
+
+  /**
+   * Keeps the bytes in the family `b` of `table`, in chunks, each written with this durability.
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  constructor(table: Table, durability: DurabilityOption) {
+    this.#table = checkMethods(table, 'the table of a blob store', ['put', 'get', 'scan', 'delete'])
+    this.#durability = durability
+  }
+
+  /** As {@link BlobStore.create}. */
+  async create(given: Buffer): Promise<BlobWriter> {
+    const key = checkStoreKey(given)
+    const table = this.#table
+    const durability = this.#durability
+    let chunk = 0
+    let waiting: Buffer[] = []
+    let waitingBytes = 0
+    const flush = async (all: boolean): Promise<void> => {
+      const bytes = Buffer.concat(waiting)
+      let at = 0
+      while (bytes.length - at >= chunkBytes || (all && at < bytes.length)) {
+        const value = bytes.subarray(at, at + chunkBytes)
+        const cells = { [column]: value }
+        await table.put({ row: chunkRow(key, chunk++), cells, timestamp: 1, durability })
+        at += value.length
+      }
+      waiting = [bytes.subarray(at)]
+      waitingBytes = bytes.length - at
+    }
+    return {
+      write: async (piece) => {
+        // Pieces belong to the caller again when the call returns.
+        waiting.push(Buffer.from(checkBuffer(piece, 'a piece of a blob')))
+        waitingBytes += piece.length
+        if (waitingBytes >= chunkBytes) await flush(false)
+      },
+      finish: () => flush(true),
+    }
+  }
+
+  async *read(given: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
+    const key = checkStoreKey(given)
+    checkStoreRange(start, end)
+    for (let at = start; at < end;) {
+      const chunk = Math.floor(at / chunkBytes)
+      const row = await this.#table.get({ row: chunkRow(key, chunk), columns: [column] })
+      const bytes = row.value(column)
+      const from = at - chunk * chunkBytes
+      const to = Math.min(chunkBytes, end - chunk * chunkBytes)
+      if (bytes === undefined || bytes.length < to) throw blobDamaged('its bytes end early')
+      yield bytes.subarray(from, to)
+      at += to - from
+    }
+  }
+
+  async remove(key: Buffer): Promise<void> {
+    for await (const { row } of this.#table.scan({
+      prefix: checkStoreKey(key),
+      columns: [column],
+    })) {
+      await this.#table.delete({ row: row! })
+    }
+  }
+}

@@ -1,0 +1,277 @@
+/**
+ * Extracts the text of documents in a few worker threads, with limits for time, memory and output.
+ *
+ * A document that is not read within a tenth of its time makes room for others: it goes behind all
+ * that wait, and has its whole time then, never in all threads at once.
+ */
+import {
+  checkObject,
+  checkSignal,
+  checkText,
+  isBytes,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
+import { errorOf } from '../thrown.js'
+import { DocumentTooSlow, ExtractionThread } from './extraction-thread.js'
+import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
+import { plainMediaType } from './media-types.js'
+
+/** Options of {@link TextExtraction}. */
+export interface TextExtractionOptions {
+  /** Documents that are read side by side, each in a thread of its own. Default 2. */
+  readonly threads?: number
+  /** Characters of a text that are kept; the rest is cut off. Default 500,000. */
+  readonly charactersMax?: number
+  /** Milliseconds for one document, with the start of the thread. Default 30,000. */
+  readonly timeMillisecondsMax?: number
+  /** Mebibytes of the heap of the thread. Default 256. */
+  readonly heapMebibytesMax?: number
+  /** Bytes of a document. Default 64 MiB. */
+  readonly contentBytesMax?: number
+  /**
+   * Bytes of the inflated parts of an archive, which are never in memory as a whole. Default 512
+   * MiB.
+   */
+  readonly inflatedBytesMax?: number
+  /**
+   * Addresses of modules by media type, before the built-in formats. The thread imports them; each
+   * exports `extractText(content, write, { mediaType, name })`.
+   */
+  readonly modules?: Readonly<Record<string, string | URL>>
+}
+
+const names = new OptionNames<TextExtractionOptions>('text extraction', {
+  threads: true,
+  charactersMax: true,
+  timeMillisecondsMax: true,
+  heapMebibytesMax: true,
+  contentBytesMax: true,
+  inflatedBytesMax: true,
+  modules: true,
+})
+
+function readOptions(options: TextExtractionOptions): TextExtractionOptions {
+  const copy = names.copy(options)
+  const modules: Record<string, string> = {}
+  for (const [type, address] of Object.entries(checkObject(copy.modules ?? {}, 'modules'))) {
+    modules[type] = address instanceof URL ? address.href : checkText(address, `modules['${type}']`)
+  }
+  return { ...copy, modules }
+}
+
+/** A text, and whether its end was cut off. */
+export interface ExtractedText {
+  /** The text, at most `charactersMax` characters. */
+  readonly text: string
+  /** Whether there was more text. */
+  readonly isCut: boolean
+}
+
+/** A document that waits, or is being read. */
+interface Job {
+  readonly content: Uint8Array | AsyncIterable<Uint8Array>
+  readonly hint: Pick<ExtractionTask, 'mediaType' | 'name'>
+  readonly signal: AbortSignal | undefined
+  readonly resolve: (text: ExtractedText) => void
+  readonly reject: (error: unknown) => void
+  /** Read again after it has made room for others. */
+  bytes: Uint8Array | undefined
+  isSlow: boolean
+}
+
+/** Share of its time that a document has before it makes room for others. */
+const firstShare = 1 / 10
+const firstMillisecondsMin = 1000
+/** Documents that begin before one that has made room, at most. */
+const fastBeforeSlow = 16
+
+/** The text of documents. */
+export class TextExtraction {
+  readonly #settings: Required<Omit<TextExtractionOptions, 'modules'>>
+  readonly #modules: ReadonlyMap<string, string>
+  readonly #idle: ExtractionThread[] = []
+  readonly #busy = new Map<Job, ExtractionThread>()
+  #waiting: Job[] = []
+  #slow: Job[] = []
+  #sinceSlow = 0
+  #isClosed = false
+  readonly #work = new Set<Promise<unknown>>()
+
+  /** Starts nothing. `ERR_INVALID_ARGUMENT`. */
+  constructor(options: TextExtractionOptions = {}) {
+    const {
+      threads = 2,
+      charactersMax = 500_000,
+      timeMillisecondsMax = 30_000,
+      heapMebibytesMax = 256,
+      contentBytesMax = 64 << 20,
+      inflatedBytesMax = 512 << 20,
+      modules = {},
+    } = readArguments(() => readOptions(options))
+    this.#settings = {
+      threads,
+      charactersMax,
+      timeMillisecondsMax,
+      heapMebibytesMax,
+      contentBytesMax,
+      inflatedBytesMax,
+    }
+    for (const [name, value] of Object.entries(this.#settings)) {
+      if (Number.isSafeInteger(value) && value > 0) continue
+      throw invalidArgument(`${name} must be a whole number, 1 or more, got ${shown(value)}`)
+    }
+    this.#modules = new Map(
+      Object.entries(modules).map(([type, address]) => [plainMediaType(type), String(address)]),
+    )
+  }
+
+  /**
+   * The text of a document, cut at `charactersMax`. Media type and name are hints; the first bytes
+   * count more. `ERR_EXTRACTION` if the document cannot be read or goes beyond a limit,
+   * `ERR_REPOSITORY_CLOSED` when `signal` ends the work.
+   *
+   * Needs no `this`, so an indexer may have it as its function.
+   */
+  readonly extract = async (
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    mediaType?: string,
+    name?: string,
+    signal?: AbortSignal,
+  ): Promise<string> => (await this.extractText(content, mediaType, name, signal)).text
+
+  /** As {@link extract}, and says whether the text was cut. Bytes count as they are now. */
+  async extractText(
+    content: Uint8Array | AsyncIterable<Uint8Array>,
+    mediaType?: string,
+    name?: string,
+    signal?: AbortSignal,
+  ): Promise<ExtractedText> {
+    if (mediaType !== undefined) checkText(mediaType, 'the media type of a document')
+    if (name !== undefined) checkText(name, 'the name of a document')
+    readArguments(() => checkSignal(signal))
+    const own = isBytes(content)
+      ? Buffer.from(checkBuffer(content, 'a document'))
+      : checkPieces(content, 'a document is made of bytes', (piece) => {
+          return checkBuffer(piece, 'a piece of a document')
+        })
+    const done = new Promise<ExtractedText>((resolve, reject) => {
+      const state = { bytes: undefined, isSlow: false }
+      const job: Job = {
+        content: own,
+        hint: { mediaType, name },
+        signal,
+        resolve,
+        reject,
+        ...state,
+      }
+      signal?.addEventListener('abort', () => this.#drop(job), { once: true })
+      this.#waiting.push(job)
+      this.#next()
+    })
+    this.#work.add(done)
+    void done.catch(() => undefined).then(() => this.#work.delete(done))
+    return done
+  }
+
+  /** Ends the threads, after the documents under way. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    for (const job of [...this.#waiting, ...this.#slow]) this.#drop(job)
+    await Promise.allSettled(this.#work)
+    await Promise.all(this.#idle.splice(0).map((thread) => thread.end()))
+  }
+
+  /** Lets go of a document that waits. */
+  #drop(job: Job): void {
+    const others = (jobs: readonly Job[]): Job[] => jobs.filter((each) => each !== job)
+    this.#waiting = others(this.#waiting)
+    this.#slow = others(this.#slow)
+    if (!this.#busy.has(job)) job.reject(closedError())
+  }
+
+  /** Begins with as many documents as there are threads for. */
+  #next(): void {
+    while (this.#busy.size < this.#settings.threads) {
+      const job = this.#chosen()
+      if (job === undefined) return
+      const { heapMebibytesMax } = this.#settings
+      const thread = this.#idle.pop() ?? new ExtractionThread(heapMebibytesMax)
+      this.#busy.set(job, thread)
+      void this.#run(job, thread)
+    }
+  }
+
+  #chosen(): Job | undefined {
+    const { threads } = this.#settings
+    const slowRunning = [...this.#busy.keys()].filter(({ isSlow }) => isSlow).length
+    const isSlowTurn = this.#waiting.length === 0 || this.#sinceSlow >= fastBeforeSlow
+    if (this.#slow.length > 0 && isSlowTurn && slowRunning < Math.max(1, threads - 1)) {
+      this.#sinceSlow = 0
+      return this.#slow.shift()
+    }
+    this.#sinceSlow++
+    return this.#waiting.shift()
+  }
+
+  async #run(job: Job, thread: ExtractionThread): Promise<void> {
+    let isReusable = false
+    try {
+      if (this.#isClosed || job.signal?.aborted === true) throw closedError()
+      const answer = await this.#answerOf(job, thread)
+      isReusable = !('problem' in answer) || !answer.isPackageMissing
+      if ('problem' in answer) job.reject(extractionError(answer.problem))
+      else job.resolve(answer)
+    } catch (error) {
+      if (error instanceof DocumentTooSlow && !job.isSlow && !this.#isClosed) {
+        job.isSlow = true
+        this.#slow.push(job)
+      } else if (error instanceof RepositoryError) job.reject(error)
+      else job.reject(extractionError(errorOf(error).message, error))
+    }
+    if (isReusable) this.#idle.push(thread)
+    else await thread.end()
+    this.#busy.delete(job)
+    this.#next()
+  }
+
+  async #answerOf(job: Job, thread: ExtractionThread): Promise<ExtractionAnswer> {
+    const { charactersMax, inflatedBytesMax, timeMillisecondsMax } = this.#settings
+    const { hint, signal, isSlow } = job
+    job.bytes ??= await this.#collected(job.content)
+    // The thread gets a copy of its own: the document may be read again.
+    const content = new Uint8Array(job.bytes)
+    const module = this.#modules.get(plainMediaType(hint.mediaType))
+    const first = Math.max(firstMillisecondsMin, timeMillisecondsMax * firstShare)
+    const milliseconds = isSlow ? timeMillisecondsMax : Math.min(first, timeMillisecondsMax)
+    const task = { content, ...hint, charactersMax, inflatedBytesMax, module }
+    const isLast = isSlow || milliseconds === timeMillisecondsMax
+    return thread.ask(task, { milliseconds, isLast, signal })
+  }
+
+  async #collected(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
+    const { contentBytesMax } = this.#settings
+    const pieces: Uint8Array[] = []
+    let size = 0
+    for await (const piece of isBytes(content) ? [content] : content) {
+      size += piece.length
+      if (size > contentBytesMax) {
+        throw extractionError(`the document has more than ${contentBytesMax} bytes`)
+      }
+      pieces.push(piece)
+    }
+    return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
+  }
+}
+
+function closedError(): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed')
+}
+
+function extractionError(problem: string, cause?: unknown): RepositoryError {
+  const message = `no text: ${problem}`
+  return new RepositoryError(RepositoryErrorCode.extraction, message, cause)
+}

@@ -1,0 +1,171 @@
+/** Field indexes: what one is declared as, and the row that keeps the declaration. */
+import { checkArray, OptionNames, shown } from '../../../api/index.js'
+import { corrupt, invalidArgument } from '../errors.js'
+import { rowKinds, terminated } from '../records/ordered-row.js'
+import type { FieldType } from '../schema/field-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+
+/** Direction of a field in an index. */
+export type FieldOrder = 'ASCENDING' | 'DESCENDING'
+
+/** A field of an index, and its direction. */
+export interface IndexedField {
+  /** Qualified name of the field, `{namespace}local`. */
+  readonly field: string
+  /** Default 'ASCENDING'. */
+  readonly order?: FieldOrder | undefined
+}
+
+/** An index to be made. */
+export interface FieldIndexInput {
+  /** Letters, digits, `_` and `-`. */
+  readonly name: string
+  /** Names, or names with directions; the first one counts most. */
+  readonly fields: readonly (string | IndexedField)[]
+}
+
+/**
+ * `BUILDING`: writes keep it, and the records from before are being added. `ACTIVE`: queries may
+ * use it. `DROPPING`: its rows are being removed.
+ */
+export type FieldIndexState = 'BUILDING' | 'ACTIVE' | 'DROPPING'
+
+/** An index as programs see it. */
+export interface FieldIndexInfo {
+  /** Unique in the record table. */
+  readonly name: string
+  /** The fields of the index; the first one counts most. */
+  readonly fields: readonly Required<IndexedField>[]
+  /** Queries may use the index once it is `ACTIVE`. */
+  readonly state: FieldIndexState
+  /** Records that the build has looked at so far. */
+  readonly built: number
+}
+
+/** A field of a {@link FieldIndex}. */
+export interface IndexPart {
+  /** Number of the field type, which a new name does not change. */
+  readonly ordinal: number
+  readonly isDescending: boolean
+}
+
+/** An index in memory, shared by all who write to its table. */
+export interface FieldIndex {
+  readonly name: string
+  readonly ordinal: number
+  readonly parts: readonly IndexPart[]
+  state: FieldIndexState
+  /** Bytes of the last id that the build has looked at; empty at its beginning. */
+  position: Buffer
+  built: number
+}
+
+const inputNames = new OptionNames<FieldIndexInput>('a field index', { name: true, fields: true })
+const fieldNames = new OptionNames<IndexedField>('a field of an index', {
+  field: true,
+  order: true,
+})
+const fieldsMax = 16
+
+/** The type of the values of a field that enter an index: of a list that of its elements. */
+export function indexedType({ type }: FieldType): FieldType['type'] {
+  return type.base === 'LIST' ? type.element! : type
+}
+
+/** Whether a record has one entry for each element of the field. */
+export function isMultiValued({ type }: FieldType): boolean {
+  return type.base === 'LIST'
+}
+
+/** Checks the name of an index. `ERR_INVALID_ARGUMENT`. */
+export function checkIndexName(name: unknown): asserts name is string {
+  if (typeof name === 'string' && /^[\w-]{1,100}$/.test(name)) return
+  throw invalidArgument(`the name of an index has letters, digits, _ and -; got ${shown(name)}`)
+}
+
+/** Checks the names of an input; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function copyInput(input: FieldIndexInput): FieldIndexInput {
+  return inputNames.copy(input)
+}
+
+/** The parts of an index. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+export function partsOf(input: FieldIndexInput, schema: SchemaCache): IndexPart[] {
+  const { name } = input
+  checkIndexName(name)
+  const fields = checkArray(input.fields, 'the fields of an index')
+  if (fields.length === 0 || fields.length > fieldsMax) {
+    throw invalidArgument(`an index has 1 to ${fieldsMax} fields`)
+  }
+  let lists = 0
+  const parts = fields.map((each: string | IndexedField): IndexPart => {
+    const given = typeof each === 'string' ? { field: each } : fieldNames.check(each)
+    const { field: fieldName, order = 'ASCENDING' } = given
+    if (order !== 'ASCENDING' && order !== 'DESCENDING') {
+      throw invalidArgument(`an order is ASCENDING or DESCENDING, got ${shown(order)}`)
+    }
+    const field = schema.field(fieldName)
+    if (indexedType(field).orderedBytes === undefined) {
+      throw invalidArgument(`values of ${field.valueType} have no order`)
+    }
+    if (isMultiValued(field)) lists++
+    return { ordinal: field.ordinal, isDescending: order === 'DESCENDING' }
+  })
+  if (new Set(parts.map(({ ordinal }) => ordinal)).size < parts.length) {
+    throw invalidArgument('an index has each of its fields once')
+  }
+  if (lists > 1) throw invalidArgument('an index has one list at most')
+  return parts
+}
+
+/** The beginning of the rows that declare the indexes of a record table. */
+export function definitionPrefix(table: Buffer): Buffer {
+  return Buffer.concat([Buffer.of(rowKinds.definition), terminated(table)])
+}
+
+interface StoredIndex {
+  readonly ordinal: number
+  readonly fields: readonly { readonly field: number; readonly order: FieldOrder }[]
+  readonly state: FieldIndexState
+  readonly position: string
+  readonly built: number
+}
+
+/** The cell of a declaration. */
+export function encodeIndex(index: FieldIndex): string {
+  const stored: StoredIndex = {
+    ordinal: index.ordinal,
+    fields: index.parts.map(({ ordinal, isDescending }) => {
+      return { field: ordinal, order: isDescending ? 'DESCENDING' : 'ASCENDING' }
+    }),
+    state: index.state,
+    position: index.position.toString('hex'),
+    built: index.built,
+  }
+  return JSON.stringify(stored)
+}
+
+/** The index of a declaration. `ERR_CORRUPTION`. */
+export function decodeIndex(name: string, text: string): FieldIndex {
+  try {
+    const { ordinal, fields, state, position, built } = JSON.parse(text) as StoredIndex
+    const parts = fields.map(({ field, order }) => {
+      return { ordinal: field, isDescending: order === 'DESCENDING' }
+    })
+    return { name, ordinal, parts, state, position: Buffer.from(position, 'hex'), built }
+  } catch (error) {
+    throw corrupt(`the declaration of the index ${name} cannot be read: ${String(error)}`)
+  }
+}
+
+/** What programs are told of an index. */
+export function infoOf(index: FieldIndex, schema: SchemaCache): FieldIndexInfo {
+  return {
+    name: index.name,
+    fields: index.parts.map(({ ordinal, isDescending }) => ({
+      field: schema.fieldAt(ordinal)?.name ?? '',
+      order: isDescending ? 'DESCENDING' : 'ASCENDING',
+    })),
+    state: index.state,
+    built: index.built,
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The field indexes of all record tables of a database. Their rows are written in the batches that
+ * write records, so an index never differs from its records, also behind a crash.
+ *
+ * An index of records that exist already is built while writes go on. From the moment of its
+ * declaration every write puts all rows of its record, so the build leaves out a record that has
+ * changed since it was read.
+ */
+import {
+  readArguments,
+  requireCapability,
+  type AtomicMutation,
+  type Database,
+  type DurabilityOption,
+} from '../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { RecordId } from '../record-id.js'
+import type { CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
+import { decodeHead, headColumn } from '../records/record-state.js'
+import type { TableContext } from '../records/table-context.js'
+import { CommitGate } from './commit-gate.js'
+import {
+  checkIndexName,
+  copyInput,
+  decodeIndex,
+  definitionPrefix,
+  encodeIndex,
+  infoOf,
+  partsOf,
+  type FieldIndex,
+  type FieldIndexInfo,
+  type FieldIndexInput,
+} from './field-index.js'
+import { indexPrefix, indexRows, newestCell } from './index-rows.js'
+
+const family = 'i'
+const column = 'i:r'
+const recordsPerStep = 200
+const rowsPerStep = 1000
+
+/** What a check of an index has found; both are 0 if it is right. */
+export interface FieldIndexCheck {
+  /** Rows that there are. */
+  readonly rows: number
+  /** Rows that the records would have, and that are not there. */
+  readonly missing: number
+  /** Rows that no record has. */
+  readonly surplus: number
+}
+
+/** Makes an `ERR_FIELD_INDEX_NOT_FOUND`. */
+export function indexNotFound(message: string): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.fieldIndexNotFound, message)
+}
+
+const shared = new WeakMap<Database, Map<string, FieldIndexes>>()
+
+function removal(table: string, row: Buffer): AtomicMutation {
+  return { table, row, mutations: [{ delete: { families: [{ family, timestamp: 1 }] } }] }
+}
+
+function placement(table: string, row: Buffer, id: Buffer): AtomicMutation {
+  return { table, row, mutations: [{ put: { cells: { [column]: id }, timestamp: 1 } }] }
+}
+
+/** The indexes; all managers of a database have the same object. */
+export class FieldIndexes implements CommitPart {
+  readonly gate = new CommitGate()
+  readonly #database: Database
+  readonly #table: string
+  readonly #durability: DurabilityOption
+  /** By repository `/` table. */
+  readonly #indexes = new Map<string, FieldIndex[]>()
+  readonly #builds = new Map<FieldIndex, Promise<void>>()
+  readonly #loads = new Map<string, Promise<void>>()
+
+  private constructor(database: Database, table: string, durability: DurabilityOption) {
+    this.#database = database
+    this.#table = table
+    this.#durability = durability
+  }
+
+  /** The indexes whose rows are in this table of a database. */
+  static of(database: Database, table: string, durability: DurabilityOption): FieldIndexes {
+    const byTable = shared.get(database) ?? new Map<string, FieldIndexes>()
+    shared.set(database, byTable)
+    const known = byTable.get(table) ?? new FieldIndexes(database, table, durability)
+    byTable.set(table, known)
+    return known
+  }
+
+  /** Reads the declarations of a record table, and ends drops that a crash has interrupted. */
+  load(key: Buffer): Promise<void> {
+    const name = key.toString('utf8')
+    const known = this.#loads.get(name)
+    if (known !== undefined) return known
+    const loading = this.#load(key, name)
+    this.#loads.set(name, loading)
+    // What has failed is read again the next time.
+    loading.catch(() => this.#loads.delete(name))
+    return loading
+  }
+
+  /** Forgets the indexes of a record table that is dropped. */
+  forget(key: Buffer): void {
+    this.#indexes.delete(key.toString('utf8'))
+    this.#loads.delete(key.toString('utf8'))
+  }
+
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
+    const mutations: AtomicMutation[] = []
+    for (const changed of changes) {
+      for (const index of this.#of(changed.context)) {
+        if (index.state !== 'DROPPING') this.#addRows(index, changed, mutations)
+      }
+    }
+    return mutations.length === 0 ? undefined : Promise.resolve({ checks: [], mutations })
+  }
+
+  list(context: TableContext): FieldIndexInfo[] {
+    const infos = this.#of(context).map((index) => infoOf(index, context.schema))
+    return infos.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** The indexes that queries may use. */
+  active(context: TableContext): FieldIndex[] {
+    return this.#of(context).filter(({ state }) => state === 'ACTIVE')
+  }
+
+  /** The index of a name that queries may use. `ERR_FIELD_INDEX_NOT_FOUND`. */
+  find(context: TableContext, name: string): FieldIndex {
+    checkIndexName(name)
+    const found = this.#of(context).find((index) => index.name === name)
+    if (found?.state === 'ACTIVE') return found
+    const problem = found === undefined ? `there is no index ${name}` : `${name} is ${found.state}`
+    throw indexNotFound(problem)
+  }
+
+  async create(
+    context: TableContext,
+    given: FieldIndexInput,
+    signal: AbortSignal | undefined,
+  ): Promise<FieldIndexInfo> {
+    const input = readArguments(() => copyInput(given))
+    const parts = readArguments(() => partsOf(input, context.schema))
+    const { name } = input
+    const indexes = this.#of(context)
+    let index = indexes.find((known) => known.name === name)
+    const isSame = JSON.stringify(index?.parts) === JSON.stringify(parts)
+    if (index !== undefined && (!isSame || index.state === 'DROPPING')) {
+      const message = `there is an index ${name} of other fields`
+      throw new RepositoryError(RepositoryErrorCode.fieldIndexExists, message)
+    }
+    if (index === undefined) {
+      const ordinal = 1 + indexes.reduce((most, known) => Math.max(most, known.ordinal), 0)
+      index = { name, ordinal, parts, state: 'BUILDING', position: Buffer.alloc(0), built: 0 }
+      // From here on every commit keeps it; those that began before are waited for by the build.
+      this.#indexes.set(context.key.toString('utf8'), [...indexes, index])
+    }
+    if (index.state === 'BUILDING') {
+      const running = this.#builds.get(index) ?? this.#build(context, index, signal)
+      this.#builds.set(index, running)
+      try {
+        await running
+      } finally {
+        this.#builds.delete(index)
+      }
+    }
+    return infoOf(index, context.schema)
+  }
+
+  async drop(context: TableContext, name: string): Promise<void> {
+    checkIndexName(name)
+    const index = this.#of(context).find((known) => known.name === name)
+    if (index === undefined) throw indexNotFound(`there is no index ${name}`)
+    index.state = 'DROPPING'
+    await this.#builds.get(index)?.catch(() => undefined)
+    await this.#declare(context.key, index)
+    await this.gate.turn()
+    await this.#endDrop(context.key, index)
+  }
+
+  /** Compares an index with what its records say, in one state of the database. */
+  async check(context: TableContext, name: string): Promise<FieldIndexCheck> {
+    requireCapability(this.#database.capabilities, 'snapshots', 'a check of an index')
+    const index = this.find(context, name)
+    const snapshot = this.#database.snapshot()
+    try {
+      const wanted = new Set<string>()
+      for await (const row of context.table.scan({ columns: [headColumn], snapshot })) {
+        const state = decodeHead(row.value(headColumn)!)
+        const id = RecordId.fromBytes(row.row!)
+        for (const own of indexRows(context.key, index, id, state, context.schema)) {
+          wanted.add(own.toString('latin1'))
+        }
+      }
+      let rows = 0
+      let surplus = 0
+      const prefix = indexPrefix(context.key, index)
+      for await (const { row } of this.#database.table(this.#table).scan({ prefix, snapshot })) {
+        rows++
+        if (!wanted.delete(row!.toString('latin1'))) surplus++
+      }
+      return { rows, missing: wanted.size, surplus }
+    } finally {
+      snapshot.close()
+    }
+  }
+
+  #of(context: TableContext): FieldIndex[] {
+    return this.#indexes.get(context.keyText) ?? []
+  }
+
+  async #load(key: Buffer, name: string): Promise<void> {
+    const prefix = definitionPrefix(key)
+    const indexes: FieldIndex[] = []
+    for await (const row of this.#database.table(this.#table).scan({ prefix })) {
+      const own = row.row!.subarray(prefix.length).toString('utf8')
+      indexes.push(decodeIndex(own, row.value(column, 'utf8')!))
+    }
+    this.#indexes.set(name, indexes)
+    for (const index of indexes) if (index.state === 'DROPPING') await this.#endDrop(key, index)
+  }
+
+  #addRows(index: FieldIndex, { context, change }: TableChange, mutations: AtomicMutation[]): void {
+    const { id, before, after } = change
+    const isBuilding = index.state === 'BUILDING'
+    const isSame =
+      before !== undefined &&
+      before.isDeleted === after.isDeleted &&
+      index.parts.every(({ ordinal }) => {
+        const [a, b] = [newestCell(before, ordinal), newestCell(after, ordinal)]
+        return a === b || (a !== undefined && b !== undefined && a.value.equals(b.value))
+      })
+    if (isSame && !isBuilding) return
+    const { key, schema } = context
+    const left = new Map<string, Buffer>()
+    for (const row of indexRows(key, index, id, before, schema)) {
+      left.set(row.toString('latin1'), row)
+    }
+    for (const row of indexRows(key, index, id, after, schema)) {
+      const isThere = left.delete(row.toString('latin1'))
+      if (!isThere || isBuilding) mutations.push(placement(this.#table, row, id.bytes))
+    }
+    for (const row of left.values()) mutations.push(removal(this.#table, row))
+  }
+
+  async #build(
+    context: TableContext,
+    index: FieldIndex,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await this.#declare(context.key, index)
+    await this.gate.turn()
+    for (;;) {
+      signal?.throwIfAborted()
+      if (index.state === 'DROPPING') throw indexNotFound(`the index ${index.name} was dropped`)
+      const after = index.position
+      const scan = { columns: [headColumn], limit: recordsPerStep }
+      const heads = await context.table
+        .scan(after.length === 0 ? scan : { ...scan, startRow: after, startInclusive: false })
+        .all()
+      if (heads.length === 0) break
+      const rows = new Map(heads.map((row) => [row.row!, row.value(headColumn)!]))
+      await this.#addRecords(context, index, rows)
+    }
+    if (index.state !== 'BUILDING') return
+    index.state = 'ACTIVE'
+    await this.#declare(context.key, index)
+  }
+
+  /** Adds records of one step, and moves the position behind them. */
+  async #addRecords(
+    context: TableContext,
+    index: FieldIndex,
+    heads: Map<Buffer, Buffer>,
+  ): Promise<void> {
+    const position = [...heads.keys()].at(-1)!
+    const built = index.built + heads.size
+    for (;;) {
+      const entries = [...heads]
+      const mutations = [this.#declaration(context.key, { ...index, position, built })]
+      for (const [row, head] of entries) {
+        const id = RecordId.fromBytes(row)
+        for (const own of indexRows(context.key, index, id, decodeHead(head), context.schema)) {
+          mutations.push(placement(this.#table, own, id.bytes))
+        }
+      }
+      const { success, failedCheck } = await this.#database.atomic({
+        checks: entries.map(([row, head]) => {
+          return { table: context.table, row, column: headColumn, equals: head }
+        }),
+        mutations,
+        durability: this.#durability,
+      })
+      if (success) break
+      // Whoever has changed the record has written all of its rows.
+      heads.delete(entries[failedCheck!][0])
+    }
+    index.position = position
+    index.built = built
+  }
+
+  async #endDrop(key: Buffer, index: FieldIndex): Promise<void> {
+    const table = this.#database.table(this.#table)
+    const scan = { prefix: indexPrefix(key, index), limit: rowsPerStep }
+    for (;;) {
+      const rows = await table.scan(scan).all()
+      if (rows.length === 0) break
+      const mutations = rows.map(({ row }) => removal(this.#table, row!))
+      await this.#database.atomic({ mutations, durability: this.#durability })
+    }
+    const row = Buffer.concat([definitionPrefix(key), Buffer.from(index.name)])
+    const mutations = [removal(this.#table, row)]
+    await this.#database.atomic({ mutations, durability: this.#durability })
+    const name = key.toString('utf8')
+    const others = (this.#indexes.get(name) ?? []).filter((known) => known !== index)
+    this.#indexes.set(name, others)
+  }
+
+  async #declare(key: Buffer, index: FieldIndex): Promise<void> {
+    const mutations = [this.#declaration(key, index)]
+    await this.#database.atomic({ mutations, durability: this.#durability })
+  }
+
+  #declaration(key: Buffer, index: FieldIndex): AtomicMutation {
+    const row = Buffer.concat([definitionPrefix(key), Buffer.from(index.name)])
+    return placement(this.#table, row, Buffer.from(encodeIndex(index)))
+  }
+}

@@ -1,0 +1,54 @@
+/** The field indexes of one record table, for programs. */
+import { checkSignal, OptionNames, readArguments } from '../../../api/index.js'
+import type { TableContext } from '../records/table-context.js'
+import type { FieldIndexInfo, FieldIndexInput } from './field-index.js'
+import type { FieldIndexCheck } from './field-indexes.js'
+
+/** Options of {@link RecordIndexes.create}. */
+export interface IndexBuildOptions {
+  /** Interrupts the build, which the next `create` goes on with. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const buildNames = new OptionNames<IndexBuildOptions>('the build of an index', { signal: true })
+
+/** The indexes of a record table; `RecordTable.indexes`. */
+export class RecordIndexes {
+  readonly #context: TableContext
+
+  /** @internal */
+  constructor(context: TableContext) {
+    this.#context = context
+  }
+
+  /**
+   * Makes an index, and adds the records that there are, while writes go on. Resolves when queries
+   * may use it. If it is there already nothing happens; a build that was interrupted, by `signal`
+   * or by a crash, goes on where it was. `ERR_FIELD_INDEX_EXISTS` for a name that has other fields,
+   * `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the values of a
+   * record are too long.
+   */
+  async create(input: FieldIndexInput, options: IndexBuildOptions = {}): Promise<FieldIndexInfo> {
+    this.#context.checkOpen()
+    const signal = readArguments(() => checkSignal(buildNames.check(options).signal))
+    return this.#context.fieldIndexes.create(this.#context, input, signal)
+  }
+
+  /** Removes an index. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  async drop(name: string): Promise<void> {
+    this.#context.checkOpen()
+    return this.#context.fieldIndexes.drop(this.#context, name)
+  }
+
+  /** The indexes, by name. */
+  list(): FieldIndexInfo[] {
+    this.#context.checkOpen()
+    return this.#context.fieldIndexes.list(this.#context)
+  }
+
+  /** Compares an index with its records. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  async check(name: string): Promise<FieldIndexCheck> {
+    this.#context.checkOpen()
+    return this.#context.fieldIndexes.check(this.#context, name)
+  }
+}

@@ -1,0 +1,332 @@
+/**
+ * Imports of types and records from JSON: one object with `namespaces`, `fieldTypes`,
+ * `recordTypes` and `records`, or lines each of which is a record or such an object.
+ *
+ * Types are made or brought to what the import says; a conflict ends it. Records are written side
+ * by side, each on its own: those that fail are counted and told, and the others stay.
+ */
+import {
+  CellarError,
+  checkFunction,
+  checkMethods,
+  ErrorCode,
+  isBytes,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { arrayOf, objectOf } from '../json/json-shapes.js'
+import { parseJson, type Json, type JsonObject } from '../json/json-text.js'
+import { NameReader } from '../json/namespaces.js'
+import { recordFromJson } from '../json/record-json.js'
+import { fieldTypeFromJson, recordTypeFromJson } from '../json/schema-json.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
+import type { RecordTable } from '../records/record-table.js'
+import type { RecordInput, WriteResult } from '../records/record.js'
+import type { RecordTypeInput, RecordTypeUpdate } from '../schema/record-type.js'
+import type { TypeManager } from '../schema/type-manager.js'
+import { tell } from '../told.js'
+import { splitLines } from './lines.js'
+
+/** Text, whole or in pieces: strings or UTF-8. */
+export type ImportSource =
+  string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
+
+/** A record, or a line, that was not imported. */
+export interface ImportFailure {
+  /** Its place: the line, or the number of the record, from 1. */
+  readonly place: number
+  /** Undefined if it has none, or cannot be read. */
+  readonly id: string | undefined
+  /** Code of the error. */
+  readonly code: string
+  /** Message of the error. */
+  readonly message: string
+}
+
+/** Options of an import. */
+export interface ImportOptions {
+  /** `object` (the default) or `lines`. */
+  readonly format?: 'object' | 'lines' | undefined
+  /** Whether records are left alone. Default false. */
+  readonly schemaOnly?: boolean | undefined
+  /** Whether empty texts, lists and records count as absent. Default false. */
+  readonly ignoreEmptyFields?: boolean | undefined
+  /** Whether they remove their field from the record that is stored. Default false. */
+  readonly ignoreAndDeleteEmptyFields?: boolean | undefined
+  /** Records that are written at the same time. Default 4. */
+  readonly workers?: number | undefined
+  /** Failures at which the import stops. Default 1. */
+  readonly failuresMax?: number | undefined
+  /** Told of every record that was not imported; what it throws is ignored. */
+  readonly failed?: ((failure: ImportFailure) => void) | undefined
+}
+
+/** What an import did. */
+export interface ImportCounts {
+  /** Field types and record types, whether they were new or not. */
+  readonly fieldTypes: number
+  /** Record types, whether they were new or not. */
+  readonly recordTypes: number
+  /** Records that did not exist. */
+  readonly created: number
+  /** Records that existed and were changed. */
+  readonly updated: number
+  /** Records that were stored like that already. */
+  readonly unchanged: number
+  /** Records and lines that were not imported. */
+  readonly failed: number
+  /** Whether it stopped before the end, because of failures. */
+  readonly isStopped: boolean
+}
+
+const optionNames = new OptionNames<ImportOptions>('an import', {
+  format: true,
+  schemaOnly: true,
+  ignoreEmptyFields: true,
+  ignoreAndDeleteEmptyFields: true,
+  workers: true,
+  failuresMax: true,
+  failed: true,
+})
+const importNames = ['namespaces', 'fieldTypes', 'recordTypes', 'records']
+const workersMax = 256
+const objectBytesMax = 256 << 20
+const retries = 20
+
+/** A record that waits to be written. */
+interface Waiting {
+  readonly place: number
+  readonly json: Json
+  readonly names: NameReader
+}
+
+/**
+ * Imports into a record table. `ERR_INVALID_ARGUMENT` for text that is no import, and the errors of
+ * `TypeManager` for types that cannot be made; those of records are told to `failed`.
+ */
+export async function importRecords(
+  types: TypeManager,
+  table: RecordTable,
+  source: ImportSource,
+  options: ImportOptions = {},
+): Promise<ImportCounts> {
+  return new Import(types, table, options).run(source)
+}
+
+class Import {
+  readonly #types: TypeManager
+  readonly #table: RecordTable
+  readonly #options: ImportOptions
+  readonly #counts = {
+    fieldTypes: 0,
+    recordTypes: 0,
+    created: 0,
+    updated: 0,
+    unchanged: 0,
+    failed: 0,
+  }
+  readonly #failuresMax: number
+
+  constructor(types: TypeManager, table: RecordTable, options: ImportOptions) {
+    const given = readArguments(() => optionNames.copy(options))
+    const { workers = 4, failuresMax = 1, format = 'object', failed } = given
+    if (!Number.isInteger(workers) || workers < 1 || workers > workersMax) {
+      throw invalidArgument(`workers are 1 to ${workersMax}`)
+    }
+    if (!Number.isSafeInteger(failuresMax) || failuresMax < 1) {
+      throw invalidArgument('failuresMax is at least 1')
+    }
+    if (format !== 'object' && format !== 'lines')
+      throw invalidArgument("format: 'object', 'lines'")
+    const { schemaOnly, ignoreEmptyFields, ignoreAndDeleteEmptyFields } = given
+    const flags = { schemaOnly, ignoreEmptyFields, ignoreAndDeleteEmptyFields }
+    for (const [name, value] of Object.entries(flags)) {
+      if (value === undefined || typeof value === 'boolean') continue
+      throw invalidArgument(`${name} must be true or false, got ${shown(value)}`)
+    }
+    checkFunction(failed, 'failed')
+    this.#types = checkMethods(types, 'the types of an import', [
+      'createOrUpdateFieldType',
+      'createOrUpdateRecordType',
+    ])
+    this.#table = checkMethods(table, 'the record table of an import', ['create', 'createOrUpdate'])
+    this.#options = { ...given, workers, format }
+    this.#failuresMax = failuresMax
+  }
+
+  get #isStopped(): boolean {
+    return this.#counts.failed >= this.#failuresMax
+  }
+
+  async run(source: ImportSource): Promise<ImportCounts> {
+    const records =
+      this.#options.format === 'lines' ? this.#ofLines(source) : this.#ofObject(source)
+    let isBroken = false
+    const work = async (): Promise<void> => {
+      try {
+        while (!this.#isStopped && !isBroken) {
+          const { done, value } = await records.next()
+          if (done === true) return
+          await this.#write(value)
+        }
+      } catch (error) {
+        isBroken = true
+        throw error
+      }
+    }
+    const workers = Array.from({ length: this.#options.workers! }, work)
+    // No worker may still write when the caller is told of an error.
+    const outcomes = await Promise.allSettled(workers)
+    await records.return()
+    const rejected = outcomes.find((outcome) => outcome.status === 'rejected')
+    if (rejected !== undefined) throw rejected.reason
+    return { ...this.#counts, isStopped: this.#isStopped }
+  }
+
+  async *#ofObject(source: ImportSource): AsyncGenerator<Waiting, void> {
+    const json = objectOf(parseJson(await wholeOf(source)), 'the import', importNames)
+    const names = new NameReader().with(json['namespaces'], 'namespaces')
+    await this.#importTypes(json, names)
+    let place = 0
+    for (const each of arrayOf(json['records'] ?? [], 'records')) {
+      if (this.#options.schemaOnly !== true) yield { place: ++place, json: each, names }
+    }
+  }
+
+  async *#ofLines(source: ImportSource): AsyncGenerator<Waiting, void> {
+    let names = new NameReader()
+    let place = 0
+    for await (const line of splitLines(piecesOf(source))) {
+      place++
+      if (line.trim() === '') continue
+      let json: Json
+      try {
+        json = parseJson(line)
+      } catch (error) {
+        this.#fail(place, undefined, error)
+        if (this.#isStopped) return
+        continue
+      }
+      if (!isImport(json)) {
+        if (this.#options.schemaOnly !== true) yield { place, json, names }
+        continue
+      }
+      objectOf(json, `line ${place}`, importNames)
+      names = names.with(json['namespaces'], 'namespaces')
+      await this.#importTypes(json, names)
+      for (const each of arrayOf(json['records'] ?? [], 'records')) {
+        if (this.#options.schemaOnly !== true) yield { place, json: each, names }
+      }
+    }
+  }
+
+  async #importTypes(json: JsonObject, names: NameReader): Promise<void> {
+    for (const each of arrayOf(json['fieldTypes'] ?? [], 'fieldTypes')) {
+      const { name, valueType, scope } = fieldTypeFromJson(each, names)
+      if (name === undefined) throw invalidArgument('a field type needs a name')
+      await this.#types.createOrUpdateFieldType({ name, valueType, scope })
+      this.#counts.fieldTypes++
+    }
+    let waiting = arrayOf(json['recordTypes'] ?? [], 'recordTypes').map((each) => {
+      return recordTypeFromJson(each, names)
+    })
+    // A type may stand before its supertypes.
+    while (waiting.length > 0) {
+      const later: RecordTypeUpdate[] = []
+      for (const each of waiting) {
+        if (!(await this.#importRecordType(each, later.length + 1 < waiting.length)))
+          later.push(each)
+      }
+      waiting = later
+    }
+  }
+
+  /** False if a supertype is missing that may still come. */
+  async #importRecordType(given: RecordTypeUpdate, mayCome: boolean): Promise<boolean> {
+    const { name, fields, supertypes, strict } = given
+    if (name === undefined) throw invalidArgument('a record type needs a name')
+    const input: RecordTypeInput = { name, fields, supertypes, strict }
+    try {
+      await this.#types.createOrUpdateRecordType(input)
+      this.#counts.recordTypes++
+      return true
+    } catch (error) {
+      const isMissing =
+        error instanceof RepositoryError && error.code === RepositoryErrorCode.recordTypeNotFound
+      if (isMissing && mayCome) return false
+      throw error
+    }
+  }
+
+  async #write({ place, json, names }: Waiting): Promise<void> {
+    let input: RecordInput | undefined
+    try {
+      const { ignoreEmptyFields, ignoreAndDeleteEmptyFields } = this.#options
+      const { schema } = this.#types
+      const reading = { schema, namespaces: names, ignoresEmpty: ignoreEmptyFields }
+      input = recordFromJson(json, reading, { deletesEmpty: ignoreAndDeleteEmptyFields })
+      this.#count(await this.#store(input))
+    } catch (error) {
+      this.#fail(place, input, error)
+    }
+  }
+
+  #store(input: RecordInput): Promise<WriteResult> {
+    const isPinned = typeof input.type === 'object' && input.type.version !== undefined
+    const useLatestRecordType = !isPinned
+    if (input.id === undefined) return this.#table.create(input, { useLatestRecordType })
+    return this.#table.createOrUpdate(input, { useLatestRecordType, retries })
+  }
+
+  #count({ status }: WriteResult): void {
+    if (status === 'CREATED') this.#counts.created++
+    else if (status === 'UPDATED') this.#counts.updated++
+    else this.#counts.unchanged++
+  }
+
+  /** Tells of what is wrong with a record; what is wrong with the database ends the import. */
+  #fail(place: number, input: RecordInput | undefined, error: unknown): void {
+    const isOfRecord =
+      (error instanceof RepositoryError && error.code !== RepositoryErrorCode.closed) ||
+      (error instanceof CellarError && error.code === ErrorCode.invalidArgument)
+    if (!isOfRecord) throw error
+    this.#counts.failed++
+    const id = input?.id === undefined ? undefined : String(input.id)
+    tell(this.#options.failed, { place, id, code: error.code, message: error.message })
+  }
+}
+
+/** Whether a line declares something, rather than being a record. */
+function isImport(json: Json): json is JsonObject {
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) return false
+  const names = Object.keys(json)
+  return names.length > 0 && names.every((name) => importNames.includes(name))
+}
+
+function piecesOf(source: ImportSource): AsyncIterable<Buffer> {
+  const isWhole = typeof source === 'string' || isBytes(source)
+  return checkPieces(isWhole ? [source] : source, 'an import is text or UTF-8', (piece) => {
+    // A piece belongs to the caller again at the next step.
+    return Buffer.from(
+      typeof piece === 'string' ? piece : checkBuffer(piece, 'a piece of an import'),
+    )
+  })
+}
+
+async function wholeOf(source: ImportSource): Promise<string | Uint8Array> {
+  if (typeof source === 'string') return source
+  const pieces: Buffer[] = []
+  let bytes = 0
+  for await (const piece of piecesOf(source)) {
+    bytes += piece.length
+    if (bytes > objectBytesMax) {
+      throw invalidArgument(
+        `an import of one object has at most ${objectBytesMax} bytes: use lines`,
+      )
+    }
+    pieces.push(piece)
+  }
+  return Buffer.concat(pieces)
+}

@@ -1,0 +1,227 @@
+/** The content repository on tables. The public entry `cellardb/repository`. */
+export { RepositoryManager } from './repository-manager.js'
+export type { Repository, RepositoryWrite } from './repository.js'
+export type { RepositoryOptions } from './options.js'
+export type { HookContext, RepositoryHook } from './hooks.js'
+export { RepositoryError, RepositoryErrorCode } from './errors.js'
+export {
+  checkName,
+  lastTag,
+  parseName,
+  qualifiedName,
+  versionField,
+  versionTagNamespace,
+  type QualifiedName,
+} from './qualified-name.js'
+export { RecordId, type RecordIdLike, type VariantProperties } from './record-id.js'
+export { Link, type LinkParts, type LinkRule } from './link.js'
+export type { TypeManager, TypeUpdateOptions } from './schema/type-manager.js'
+export type { FieldType, FieldTypeInput, FieldTypeUpdate, Scope } from './schema/field-type.js'
+export type {
+  FieldEntry,
+  FieldEntryInput,
+  FieldRules,
+  RecordType,
+  RecordTypeInput,
+  RecordTypeUpdate,
+  Supertype,
+  SupertypeInput,
+} from './schema/record-type.js'
+export {
+  defineRecordType,
+  type DefinitionOptions,
+  type FieldDefinition,
+  type FieldDefinitions,
+  type FieldsOf,
+  type RecordTypeDefinition,
+  type ValueOfType,
+} from './schema/define.js'
+export {
+  applySchema,
+  planSchema,
+  type SchemaOptions,
+  type SchemaPlan,
+  type SchemaStep,
+} from './schema/plan.js'
+export type { ValueSchema, ValueType, ValueTypeFactory, WriteContext } from './values/value-type.js'
+export type { Blob } from './values/blob-value.js'
+export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
+export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
+export { S3BlobStore, type S3Options } from './blobs/s3-store.js'
+export { TableBlobStore } from './blobs/table-store.js'
+export type {
+  Blobs,
+  BlobRoute,
+  BlobSource,
+  BlobUpload,
+  SweepCounts,
+  SweepOptions,
+} from './blobs/blobs.js'
+export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
+export type { EmbeddedRecord } from './values/nested-types.js'
+export type { ByteReader } from './byte-reader.js'
+export type { ByteWriter } from './byte-writer.js'
+export type { RecordTable, BlobContent, BlobPlace, PurgeOptions } from './records/record-table.js'
+export type { BatchResult, BatchWrite } from './records/writes/batch.js'
+export type { TypedRecords, TypedRecord } from './records/typed-records.js'
+export {
+  RecordDraft,
+  type FieldValues,
+  type RecordInput,
+  type RecordTypeLike,
+  type RecordTypeName,
+  type StoredRecord,
+  type WriteResult,
+  type WriteStatus,
+} from './records/record.js'
+export type { Metadata, MetadataValue } from './records/metadata.js'
+export type { Condition, ConditionOperator } from './records/writes/conditions.js'
+export type { ReadOptions, VersionSelection } from './records/reads/record-reader.js'
+export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/writes/write-options.js'
+export type { FieldDifference, PruneOptions, RevisionOptions } from './records/reads/record-history.js'
+export type { RecordScan } from './records/reads/record-scanner.js'
+export type { RecordFilter } from './records/reads/record-filters.js'
+export type {
+  Subscription,
+  EventHandler,
+  SubscriptionCounts,
+  SubscriptionOptions,
+} from './events/subscription.js'
+export type { DeadLetter, RecordEvent, StoredSubscription } from './events/subscription-state.js'
+export type {
+  FieldIndexInfo,
+  FieldIndexInput,
+  FieldIndexState,
+  FieldOrder,
+  IndexedField,
+} from './fields/field-index.js'
+export type { FieldIndexCheck } from './fields/field-indexes.js'
+export type { FieldQuery, FieldRange, RecordPage } from './fields/field-query.js'
+export type { IndexBuildOptions, RecordIndexes } from './fields/record-indexes.js'
+export type { LinkPath, PopulatedRecord } from './links/populate.js'
+export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
+export type { StoredEvent } from './records/writes/commit.js'
+export type { Scanners, ScannerOwner } from './records/reads/scanners.js'
+export {
+  parseJson,
+  JsonNumber,
+  type Json,
+  type JsonObject,
+  type JsonTextOptions,
+} from './json/json-text.js'
+export { NameReader, NameWriter, type NameWriterOptions } from './json/namespaces.js'
+export {
+  valueFromJson,
+  valueToJson,
+  type JsonInput,
+  type JsonOutput,
+  type RecordOutput,
+} from './json/value-json.js'
+export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
+export {
+  attributesFromJson,
+  recordFromJson,
+  recordToJson,
+  type RecordJsonOptions,
+} from './json/record-json.js'
+export {
+  fieldTypeFromJson,
+  fieldTypeToJson,
+  recordTypeFromJson,
+  recordTypeToJson,
+  type FieldTypeJson,
+} from './json/schema-json.js'
+export {
+  conditionsFromJson,
+  filterFromJson,
+  filterToJson,
+  scanFromJson,
+  scanToJson,
+} from './json/scan-json.js'
+export type {
+  DynamicFieldRule,
+  FieldMatch,
+  FieldNode,
+  FieldRule,
+  ForEachRule,
+  Formatter,
+  IncludeRule,
+  IndexConfiguration,
+  IndexedRecord,
+  IndexValue,
+  MatchRule,
+  RecordFilterRules,
+  RecordMatch,
+  ValueFunction,
+} from './indexer/definition/configuration.js'
+export { readXmlConfiguration } from './indexer/definition/xml-configuration.js'
+export type { ContentExtractor } from './indexer/documents/content-extraction.js'
+export type {
+  BuildArguments,
+  BuildReport,
+  IncrementalState,
+  IndexDefinition,
+  StoredConfiguration,
+} from './indexer/index-definition.js'
+export type { BuildProgress } from './indexer/batch-build.js'
+export type { ExtractionFailure, RefusedDocument } from './indexer/index-rows.js'
+export type { FailedExtraction } from './indexer/documents/content-extraction.js'
+export { retryAll, type RetryCounts, type SearchIndex } from './indexer/search-index.js'
+export type { FieldSources } from './indexer/definition/field-sources.js'
+export type { IndexCounts } from './indexer/record-indexer.js'
+export { SearchIndexes } from './indexer/search-indexes.js'
+export type {
+  SearchIndexesOptions,
+  SearchIndexInput,
+  SearchIndexUpdate,
+} from './indexer/index-arguments.js'
+export {
+  reservedFields,
+  type RejectedDocument,
+  type SearchBackend,
+  type SearchChanges,
+  type SearchDocument,
+  type SearchHit,
+  type SearchQuery,
+  type SearchResult,
+  type SearchSort,
+} from './search/search-backend.js'
+export { EmbeddedSearch, type EmbeddedSearchStatus } from './search/embedded/embedded-search.js'
+export type { EmbeddedSearchOptions } from './search/embedded/embedded-options.js'
+export {
+  TextExtraction,
+  type ExtractedText,
+  type TextExtractionOptions,
+} from './extraction/text-extraction.js'
+export type { ExtractionModule } from './extraction/extraction-worker.js'
+export {
+  maintain,
+  RepositoryMaintenance,
+  type MaintenanceCounts,
+  type MaintenanceOptions,
+  type MaintenanceReport,
+  type MaintenanceRun,
+} from './maintenance.js'
+export { SolrSearch, type SolrSearchOptions } from './search/solr-search.js'
+export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from './search/field-kinds.js'
+export {
+  parseQuery,
+  type Occurrence,
+  type QueryClause,
+  type QueryNode,
+  queryFields,
+} from './search/query-syntax.js'
+export {
+  importRecords,
+  type ImportCounts,
+  type ImportFailure,
+  type ImportOptions,
+  type ImportSource,
+} from './import/import.js'
+export {
+  describeRow,
+  rowHtml,
+  rowText,
+  type RecordRow,
+  type RowCell,
+} from './records/record-row.js'

@@ -1,0 +1,281 @@
+/**
+ * Builds the documents of all records of an index, or of some, while writes go on.
+ *
+ * The tables are split into ranges of ids. Several ranges are read side by side, in this thread:
+ * documents are built by reads of the database, which another thread cannot open. How far each
+ * range has come is stored again and again, so a build that is broken off goes on where it was.
+ */
+import type { Clock } from '../../../api/index.js'
+import { RecordId } from '../record-id.js'
+import type { RecordTable } from '../records/record-table.js'
+import type { BuildArguments, BuildReport, IndexDefinitions } from './index-definition.js'
+import type { LateTexts } from './documents/late-texts.js'
+import type { IndexRows, Place } from './index-rows.js'
+import type { IndexWriter } from './index-writer.js'
+import { allDocuments, type RecordIndexer } from './record-indexer.js'
+import type { ShownSources } from './shown-sources.js'
+import { errorOf } from '../thrown.js'
+
+/** What a build is made of. */
+export interface BuildParts {
+  readonly name: string
+  readonly definitions: IndexDefinitions
+  readonly indexer: RecordIndexer
+  readonly rows: IndexRows
+  readonly writer: IndexWriter
+  readonly clock: Clock
+  /** Record tables of the repository. */
+  readonly tables: () => readonly RecordTable[]
+  /** Keys of the documents that are stored as refused. */
+  readonly refused: Set<string>
+  readonly shown: ShownSources
+  readonly late: LateTexts
+  /** Ranges that are read side by side. */
+  readonly lanes: number
+  readonly signal: AbortSignal
+}
+
+/** A range of one table; bounds are rows in hexadecimal. */
+interface BuildRange {
+  readonly table: string
+  /** Inclusive; undefined = the beginning of the table. */
+  start?: string | undefined
+  /** Exclusive; undefined = the end of the table. */
+  readonly stop?: string | undefined
+  isDone?: boolean
+}
+
+/** What is stored of a build that is under way. */
+interface StoredBuild {
+  readonly started: number
+  readonly arguments: BuildArguments
+  isCleared: boolean
+  readonly ranges: BuildRange[]
+  records: number
+  failed: number
+}
+
+/** How far a build has come. */
+export interface BuildProgress {
+  /** Records that were indexed so far. */
+  readonly records: number
+  /** Records among them whose documents could not be built. */
+  readonly failed: number
+  /** Parts into which the record tables are divided. */
+  readonly ranges: number
+  /** Parts that are finished. */
+  readonly rangesDone: number
+}
+
+const rangesPerTable = 16
+const recordsPerPage = 64
+const recordsAtOnce = 8
+/**
+ * Each checkpoint is a commit, which makes a segment of the index: few of them, or many merges. The
+ * first ones come when the work has doubled, so a build that breaks off repeats at most half of its
+ * pages, and those that were under way at the checkpoint.
+ */
+const pagesPerCheckpoint = 64
+const firstCheckpointPages = 8
+
+function isCheckpoint(pages: number): boolean {
+  if (pages >= pagesPerCheckpoint) return pages % pagesPerCheckpoint === 0
+  return pages >= firstCheckpointPages && (pages & (pages - 1)) === 0
+}
+
+/** A build that runs. */
+export class BatchBuild {
+  readonly #parts: BuildParts
+  #state: StoredBuild | undefined
+  #pages = 0
+  #storing: Promise<void> = Promise.resolve()
+
+  constructor(parts: BuildParts) {
+    this.#parts = parts
+  }
+
+  /** How far it has come. */
+  get progress(): BuildProgress {
+    const { records = 0, failed = 0, ranges = [] } = this.#state ?? {}
+    const rangesDone = ranges.filter(({ isDone }) => isDone === true).length
+    return { records, failed, ranges: ranges.length, rangesDone }
+  }
+
+  /** Runs the build, from its checkpoints if there are any; undefined if it was broken off. */
+  async run(args: BuildArguments): Promise<BuildReport | undefined> {
+    const { name, definitions, clock, signal } = this.#parts
+    const stored = (await definitions.progress(name)) as StoredBuild | undefined
+    const state = stored ?? (await this.#begin(args))
+    this.#state = state
+    if (!state.isCleared) await this.#clear(state)
+    const waiting = state.ranges.filter(({ isDone }) => isDone !== true)
+    const lane = async (): Promise<void> => {
+      for (let range = waiting.shift(); range !== undefined; range = waiting.shift()) {
+        await this.#buildRange(state, range)
+        if (signal.aborted) return
+      }
+    }
+    await Promise.all(Array.from({ length: Math.max(1, this.#parts.lanes) }, lane))
+    if (signal.aborted) return undefined
+    const { tables, startId, stopId, filter } = state.arguments
+    const isWhole = [tables, startId, stopId, filter].every((each) => each === undefined)
+    if (isWhole) await this.#removeGone()
+    await this.#parts.late.settled()
+    if (signal.aborted) return undefined
+    await this.#parts.writer.commit()
+    const { started, records, failed } = state
+    return { started, ended: clock.now(), arguments: state.arguments, records, failed }
+  }
+
+  async #begin(args: BuildArguments): Promise<StoredBuild> {
+    const { name, definitions, clock, tables } = this.#parts
+    const ranges: BuildRange[] = []
+    for (const table of tables()) {
+      if (args.tables !== undefined && !args.tables.includes(table.name)) continue
+      ranges.push(...(await splitTable(table, args)))
+    }
+    const isCleared = args.clear !== true
+    const started = clock.now()
+    const state = { started, arguments: args, isCleared, ranges, records: 0, failed: 0 }
+    await definitions.setProgress(name, state)
+    return state
+  }
+
+  async #clear(state: StoredBuild): Promise<void> {
+    const { name, definitions, indexer, rows, writer } = this.#parts
+    await indexer.exclusive(async () => {
+      await writer.clear()
+      await rows.clear()
+      this.#parts.refused.clear()
+      this.#parts.shown.clear()
+    })
+    state.isCleared = true
+    await definitions.setProgress(name, state)
+  }
+
+  async #buildRange(state: StoredBuild, range: BuildRange): Promise<void> {
+    const { signal } = this.#parts
+    while (range.isDone !== true && !signal.aborted) {
+      // No range runs ahead of a checkpoint: pages after it are done again if the build breaks off.
+      await this.#storing
+      const table = this.#parts.tables().find(({ name }) => name === range.table)
+      const ids = table === undefined ? [] : await this.#nextIds(state, table, range)
+      await this.#buildPage(state, range.table, ids)
+      if (signal.aborted) return
+      if (ids.length < recordsPerPage) range.isDone = true
+      else range.start = `${ids[ids.length - 1].bytes.toString('hex')}00`
+      this.#pages++
+      if (isCheckpoint(this.#pages)) await this.#store(state)
+    }
+  }
+
+  async #nextIds(state: StoredBuild, table: RecordTable, range: BuildRange): Promise<RecordId[]> {
+    const { start, stop } = range
+    const { filter } = state.arguments
+    const ids: RecordId[] = []
+    if (start !== undefined && start === stop) return ids
+    const records = table.scan({
+      fields: 'none',
+      limit: recordsPerPage,
+      ...(start === undefined ? {} : { startId: Buffer.from(start, 'hex') }),
+      ...(stop === undefined ? {} : { stopId: Buffer.from(stop, 'hex') }),
+      ...(filter === undefined ? {} : { filter }),
+    })
+    for await (const { id } of records) ids.push(id)
+    return ids
+  }
+
+  async #buildPage(state: StoredBuild, table: string, ids: readonly RecordId[]): Promise<void> {
+    const { indexer, rows, clock, refused, signal } = this.#parts
+    const waiting = [...ids]
+    const lane = async (): Promise<void> => {
+      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+        if (signal.aborted) return
+        const place: Place = { table, id }
+        state.records++
+        try {
+          await indexer.update(place, allDocuments)
+        } catch (error) {
+          if (signal.aborted) return
+          state.failed++
+          const reason = errorOf(error).message
+          const key = `${table}-${id.text}`
+          refused.add(key)
+          await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: recordsAtOnce }, lane))
+  }
+
+  /** Stores how far all ranges are now, once their documents are lasting. */
+  async #store(state: StoredBuild): Promise<void> {
+    const { name, definitions, writer } = this.#parts
+    const store = async (): Promise<void> => {
+      const copy = structuredClone(state)
+      await writer.commit()
+      await definitions.setProgress(name, copy)
+    }
+    this.#storing = this.#storing.then(store)
+    await this.#storing
+  }
+
+  /** Removes what the index has of records that are no longer there. */
+  async #removeGone(): Promise<void> {
+    const { rows, indexer, tables, signal } = this.#parts
+    for await (const place of rows.places()) {
+      if (signal.aborted) return
+      const table = tables().find(({ name }) => name === place.table)
+      if ((await table?.exists(place.id)) !== true) await indexer.update(place, allDocuments)
+    }
+  }
+}
+
+/** Ranges of a table with about equal parts of the space between its first and its last row. */
+async function splitTable(
+  { name, context }: RecordTable,
+  { startId, stopId }: BuildArguments,
+): Promise<BuildRange[]> {
+  const { table } = context
+  const startRow = startId === undefined ? undefined : RecordId.parse(startId).bytes
+  const stopRow = stopId === undefined ? undefined : RecordId.parse(stopId).bytes
+  const bounds = {
+    ...(startRow === undefined ? {} : { startRow }),
+    ...(stopRow === undefined ? {} : { stopRow }),
+  }
+  const [first] = await table.scan({ ...bounds, limit: 1 }).all()
+  if ((first as typeof first | undefined) === undefined) return []
+  const reversed = {
+    ...(stopRow === undefined ? {} : { startRow: stopRow, startInclusive: false }),
+    ...(startRow === undefined ? {} : { stopRow: startRow, stopInclusive: true }),
+  }
+  const [last] = await table.scan({ ...reversed, reversed: true, limit: 1 }).all()
+  const cuts = cutsBetween(first.row!, last.row!).map((cut) => cut.toString('hex'))
+  const starts = [startRow?.toString('hex'), ...cuts]
+  const stops = [...cuts, stopRow?.toString('hex')]
+  return starts.map((start, index) => ({ table: name, start, stop: stops[index] }))
+}
+
+/** Rows between two rows, ascending, at about equal distances. */
+export function cutsBetween(first: Buffer, last: Buffer): Buffer[] {
+  let common = 0
+  while (common < first.length && first[common] === last[common]) common++
+  const numberAt = (row: Buffer): number => {
+    const bytes = Buffer.alloc(6)
+    row.copy(bytes, 0, common, common + 6)
+    return bytes.readUIntBE(0, 6)
+  }
+  const low = numberAt(first)
+  const high = numberAt(last)
+  const cuts: Buffer[] = []
+  let before = low
+  for (let i = 1; i < rangesPerTable; i++) {
+    const number = Math.floor(low + ((high - low) * i) / rangesPerTable)
+    if (number <= before) continue
+    before = number
+    const cut = Buffer.alloc(6)
+    cut.writeUIntBE(number, 0, 6)
+    cuts.push(Buffer.concat([first.subarray(0, common), cut]))
+  }
+  return cuts
+}

@@ -1,0 +1,142 @@
+/** Decides whether a record matches: by type, value, variant properties and table. */
+import type { RecordId } from '../../record-id.js'
+import { splitEscaped, unescaped } from '../../record-id.js'
+import { encodeField } from '../../records/writes/prepared-input.js'
+import type { FieldType } from '../../schema/field-type.js'
+import type { BoundNames } from './bound-names.js'
+import type { FieldMatch, RecordMatch } from './configuration.js'
+import { WildcardPattern } from './wildcard.js'
+
+/** What is matched: a record, or one inside a field, which has the id and table of its holder. */
+export interface MatchSubject {
+  readonly id: RecordId
+  readonly table: string
+  /** Name of the record type; undefined matches no type. */
+  readonly type: string | undefined
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+type Test = (subject: MatchSubject) => boolean
+
+/** A prepared match. */
+export interface RecordMatcher {
+  readonly matches: Test
+  /** Id of the field that it looks at. */
+  readonly field: string | undefined
+}
+
+const matchNames = ['recordType', 'instanceOf', 'field', 'variant', 'tables']
+
+/** Prepares a match. Throws for one that cannot be. */
+export function prepareMatch(match: RecordMatch, names: BoundNames): RecordMatcher {
+  const { recordType, instanceOf, field, variant, tables } = match
+  const tests: Test[] = []
+  if (recordType !== undefined) tests.push(typeTest(recordType, names))
+  if (instanceOf !== undefined) tests.push(instanceTest(instanceOf, names))
+  if (variant !== undefined) tests.push(variantTest(variant))
+  if (tables !== undefined) {
+    if (!Array.isArray(tables) || tables.some((table) => typeof table !== 'string')) {
+      throw new Error('tables: the names of record tables')
+    }
+    const wanted = new Set(tables)
+    tests.push(({ table }) => wanted.has(table))
+  }
+  const fieldId = field === undefined ? undefined : names.field(field.name).id
+  if (field !== undefined) tests.push(valueTest(field, names))
+  return { matches: (subject) => tests.every((test) => test(subject)), field: fieldId }
+}
+
+/** Names of the properties of a match. */
+export function isMatchName(name: string): boolean {
+  return matchNames.includes(name)
+}
+
+function typeTest(pattern: string, names: BoundNames): Test {
+  const { schema } = names
+  const one = pattern.includes('*') ? undefined : names.findRecordType(pattern)?.id
+  if (one !== undefined) {
+    return ({ type }) => type !== undefined && schema.findRecordType(type)?.id === one
+  }
+  const parts = /^\{([^{}]*)\}(.+)$/.exec(pattern)
+  if (parts === null) throw new Error(`a record type is {namespace}Name, got ${pattern}`)
+  const namespace = new WildcardPattern(parts[1])
+  const local = new WildcardPattern(parts[2])
+  return ({ type }) => {
+    if (type === undefined) return false
+    const end = type.indexOf('}')
+    return (
+      namespace.match(type.slice(1, end)) !== undefined &&
+      local.match(type.slice(end + 1)) !== undefined
+    )
+  }
+}
+
+function instanceTest(name: string, names: BoundNames): Test {
+  const { schema } = names
+  const { id } = names.recordType(name)
+  return ({ type }) => {
+    if (type === undefined) return false
+    const own = schema.findRecordType(type)?.id
+    return own !== undefined && (own === id || schema.subtypes(id).has(own))
+  }
+}
+
+function valueTest(match: FieldMatch, names: BoundNames): Test {
+  const { schema } = names
+  const { equals, notEquals } = match
+  if ((equals === undefined) === (notEquals === undefined)) {
+    throw new Error('a match on a field has either equals or notEquals')
+  }
+  const field = names.field(match.name)
+  const wanted = encodeField(field, valueOfText(field, equals ?? notEquals), schema)
+  const isEquality = equals !== undefined
+  return ({ fields }) => {
+    const { name } = schema.fieldById(field.id)
+    const value = Object.hasOwn(fields, name) ? fields[name] : undefined
+    if (value === undefined) return !isEquality
+    return encodeField(field, value, schema).equals(wanted) === isEquality
+  }
+}
+
+/** A value by its form in JSON, or by its text, as XML has it. */
+function valueOfText(field: FieldType, given: unknown): unknown {
+  if (typeof given !== 'string') return field.type.fromJson(given)
+  switch (field.type.base) {
+    case 'INTEGER':
+    case 'DOUBLE':
+      return field.type.fromJson(Number(given.trim() === '' ? NaN : given))
+    case 'LONG':
+      if (/^-?\d+$/.test(given)) return BigInt(given)
+      break
+    case 'BOOLEAN':
+      if (given === 'true' || given === 'false') return given === 'true'
+      break
+    default:
+      break
+  }
+  return field.type.fromJson(given)
+}
+
+function variantTest(pattern: string): Test {
+  if (typeof pattern !== 'string') throw new Error('variant: a text such as lang,branch=dev')
+  const parts = pattern.trim() === '' ? [] : splitEscaped(pattern, ',').map((each) => each.trim())
+  const hasOthers = parts.includes('*')
+  const wanted = new Map<string, string | undefined>()
+  for (const part of parts) {
+    if (part === '*') continue
+    const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
+    if (name === '' || value === '' || more.length > 0 || wanted.has(name)) {
+      throw new Error(`the variant properties '${pattern}' cannot be read`)
+    }
+    const text = value as string | undefined
+    wanted.set(unescaped(name, pattern), text === undefined ? undefined : unescaped(text, pattern))
+  }
+  return ({ id }) => {
+    const own = id.variantProperties
+    const names = Object.keys(own)
+    if (names.length !== wanted.size && !(hasOthers && names.length > wanted.size)) return false
+    return [...wanted].every(([name, value]) => {
+      return Object.hasOwn(own, name) && (value === undefined || own[name] === value)
+    })
+  }
+}

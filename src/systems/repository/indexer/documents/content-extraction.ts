@@ -1,0 +1,112 @@
+/** The text of blobs, by a function of the program. */
+import { shown } from '../../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import type { Blob } from '../../values/blob-value.js'
+import type { IndexValue } from '../definition/configuration.js'
+import type { Place } from '../index-rows.js'
+import type { LateTexts, Patience } from './late-texts.js'
+import { errorOf } from '../../thrown.js'
+
+/**
+ * Extracts the text of a blob. Media type and name are hints. A failure leaves the field out of the
+ * document, is stored with the index, and is told to `onExtractionFailure`. The signal is aborted
+ * when the index is closed: a failure behind that is none of the document.
+ */
+export type ContentExtractor = (
+  content: AsyncIterable<Uint8Array>,
+  mediaType: string,
+  name?: string,
+  signal?: AbortSignal,
+) => Promise<string>
+
+/** Characters of extracted text that are kept. */
+export const extractedCharactersMax = 500_000
+
+/** What extraction needs. */
+export interface ExtractionParts {
+  readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
+  /** Undefined: blobs have no text. */
+  readonly extract: ContentExtractor | undefined
+  readonly onFailure: (blob: Blob, error: unknown) => void
+  readonly late: LateTexts
+  /** Aborted when the index is closed. */
+  readonly signal: AbortSignal
+}
+
+/** A blob whose text could not be had. */
+export interface FailedExtraction {
+  /** Name of the file, if the blob has one. */
+  readonly name?: string | undefined
+  /** Media type of the blob. */
+  readonly mediaType: string
+  /** Bytes. */
+  readonly size: number
+  /** Message of the error, at most 500 characters. */
+  readonly reason: string
+  /** True while the text is being read: the document gets it when it is there. */
+  readonly isPending?: true | undefined
+}
+
+const reasonLengthMax = 500
+
+/** The blobs in values, at any depth of lists and paths; and the values without blobs. */
+export function splitBlobs(values: readonly IndexValue[]): {
+  readonly blobs: Blob[]
+  readonly others: IndexValue[]
+} {
+  const blobs: Blob[] = []
+  const others: IndexValue[] = []
+  const collect = ({ value, type }: IndexValue): void => {
+    if (type.base === 'BLOB') blobs.push(value as Blob)
+    else for (const each of value as unknown[]) collect({ value: each, type: type.element! })
+  }
+  for (const each of values) {
+    let leaf = each.type
+    while (leaf.element !== undefined) leaf = leaf.element
+    if (leaf.base === 'BLOB') collect(each)
+    else others.push(each)
+  }
+  return { blobs, others }
+}
+
+function checkExtracted(text: unknown): string {
+  if (typeof text === 'string') return text
+  const message = `the extractor must give a text, got ${shown(text)}`
+  throw new RepositoryError(RepositoryErrorCode.extraction, message)
+}
+
+/** The document that texts are for. */
+export interface TextPlace {
+  readonly place: Place
+  readonly patience: Patience
+}
+
+/** The text of each blob; those whose text cannot be had are left out, and added to `failures`. */
+export async function extractTexts(
+  blobs: readonly Blob[],
+  { place, patience }: TextPlace,
+  { readBlob, extract, onFailure, late, signal }: ExtractionParts,
+  failures: FailedExtraction[],
+): Promise<string[]> {
+  const texts: string[] = []
+  if (extract === undefined) return texts
+  for (const blob of blobs) {
+    const { key, name, mediaType, size } = blob
+    try {
+      const text = await late.textOf(place, key.toString('latin1'), patience, async () => {
+        return checkExtracted(await extract(readBlob(blob), mediaType, name, signal))
+      })
+      if (text === undefined) {
+        const reason = 'the text is still being read'
+        failures.push({ name, mediaType, size, reason, isPending: true })
+      } else if (text !== '') texts.push(text.slice(0, extractedCharactersMax))
+    } catch (error) {
+      if (signal.aborted) throw error
+      const message = errorOf(error).message
+      const reason = message.slice(0, reasonLengthMax)
+      failures.push({ name, mediaType, size, reason })
+      onFailure(blob, error)
+    }
+  }
+  return texts
+}

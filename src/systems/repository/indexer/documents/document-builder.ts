@@ -1,0 +1,406 @@
+/**
+ * Builds the document of a record at a version tag: fields of the configuration, dynamic fields of
+ * that version, and the reserved fields.
+ *
+ * A chain goes from record to record at the same tag. Each record on the way is noted together with
+ * the fields that were looked at, before it is read: so whoever changes the record either sees the
+ * note or is seen by the read.
+ */
+import { checkArray, shown } from '../../../../api/index.js'
+import { invalidArgument } from '../../errors.js'
+import { Link } from '../../link.js'
+import type { RecordId } from '../../record-id.js'
+import type { StoredRecord } from '../../records/record.js'
+import type { FieldType } from '../../schema/field-type.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
+import { reservedFields, type SearchDocument } from '../../search/search-backend.js'
+import type { EmbeddedRecord } from '../../values/nested-types.js'
+import type { ValueType } from '../../values/value-type.js'
+import type { Chain, ChainStep } from '../definition/chain.js'
+import type {
+  NameVariable,
+  PreparedConfiguration,
+  PreparedField,
+  PreparedNode,
+} from '../definition/compile.js'
+import { atPlace } from '../definition/configuration-error.js'
+import type { IndexValue } from '../definition/configuration.js'
+import { SourceSet, spanOf, type FieldSources, type NameSpan } from '../definition/field-sources.js'
+import type { ShownField } from '../shown-sources.js'
+import { fillTemplate } from '../definition/name-template.js'
+import type { Place, VariantPattern } from '../index-rows.js'
+import { documentKey, fitsPattern } from '../index-rows.js'
+import {
+  extractTexts,
+  splitBlobs,
+  type ExtractionParts,
+  type FailedExtraction,
+} from './content-extraction.js'
+import type { Patience } from './late-texts.js'
+import { versionOfRecord, type DependencyCollector } from './dependency-collector.js'
+import { flattened, textOf } from './formatters.js'
+import type { RecordSource } from './record-source.js'
+import { systemValues } from './system-values.js'
+
+/** What a {@link DocumentBuilder} is made of. */
+export interface BuilderParts {
+  readonly configuration: PreparedConfiguration
+  /** Where the fields of the configuration come from. */
+  readonly sources: ReadonlyMap<PreparedField, FieldSources>
+  readonly schema: SchemaCache
+  readonly source: RecordSource
+  readonly extraction: ExtractionParts
+}
+
+/** A record on the way of a chain, or a record inside one of its fields. */
+interface Visited {
+  /** Of the record, or of the one that holds it. */
+  readonly place: Place
+  readonly type: string | undefined
+  readonly typeVersion: number | undefined
+  readonly version: number | undefined
+  readonly fields: Readonly<Record<string, unknown>>
+  /** Takes the fields that are looked at; undefined where nobody needs them. */
+  readonly looked: Set<string> | undefined
+  /** Whether a link leads to the record. */
+  readonly isLinked: boolean
+}
+
+/** One document under way. */
+interface Draft {
+  readonly tag: FieldType
+  readonly record: StoredRecord
+  readonly place: Place
+  readonly collector: DependencyCollector
+  readonly fields: Map<string, string[]>
+  /** What the texts are made of, by the rule that made them. */
+  readonly shown: Map<object | string, ShownField & { readonly sources: SourceSet }>
+  readonly failures: FailedExtraction[]
+  /** How long it waits for texts of blobs. */
+  readonly patience: Patience
+}
+
+/** What a record becomes at a version tag. */
+export interface BuiltDocument {
+  /** Undefined: it would have no field. */
+  readonly document: SearchDocument | undefined
+  /** What the texts are made of. */
+  readonly shown: readonly ShownField[]
+  /** Blobs whose text the document lacks. */
+  readonly failures: readonly FailedExtraction[]
+}
+
+/** Builds documents of one index. */
+export class DocumentBuilder {
+  readonly #parts: BuilderParts
+
+  constructor(parts: BuilderParts) {
+    this.#parts = parts
+  }
+
+  /** The document of a record in the version of a tag. */
+  async build(
+    place: Place,
+    tag: FieldType,
+    record: StoredRecord,
+    collector: DependencyCollector,
+  ): Promise<BuiltDocument> {
+    const { nodes } = this.#parts.configuration
+    const failures: FailedExtraction[] = []
+    const texts = { fields: new Map(), shown: new Map() }
+    const patience = this.#parts.extraction.late.patience()
+    const draft: Draft = { tag, record, place, collector, ...texts, failures, patience }
+    const own = visitedRecord(place, record, undefined, false)
+    await this.#addNodes(draft, nodes, own)
+    await this.#addDynamicFields(draft)
+    if (draft.fields.size === 0) return { document: undefined, shown: [], failures }
+    const key = documentKey(place, tag.id)
+    const reserved = {
+      [reservedFields.key]: key,
+      [reservedFields.id]: place.id.text,
+      [reservedFields.table]: place.table,
+      [reservedFields.versionTag]: tag.name.slice(tag.name.indexOf('}') + 1),
+      [reservedFields.versionTagId]: tag.id,
+      [reservedFields.version]: String(record.version ?? 0),
+    }
+    for (const [name, value] of Object.entries(reserved)) draft.fields.set(name, [value])
+    const document = { key, fields: Object.fromEntries(draft.fields) }
+    return { document, shown: [...draft.shown.values()], failures }
+  }
+
+  async #addNodes(draft: Draft, nodes: readonly PreparedNode[], at: Visited): Promise<void> {
+    for (const node of nodes) {
+      if (node.kind === 'field') await this.#addField(draft, node, at)
+      else if (node.kind === 'match') {
+        const { matcher } = node
+        if (matcher.field !== undefined) at.looked?.add(matcher.field)
+        const subject = { ...at.place, type: at.type, fields: at.fields }
+        if (matcher.matches(subject)) await this.#addNodes(draft, node.nodes, at)
+      } else {
+        const found = await this.#follow(draft, node.chain.steps, at)
+        for (const each of found) await this.#addNodes(draft, node.nodes, each)
+      }
+    }
+  }
+
+  async #addField(draft: Draft, field: PreparedField, at: Visited): Promise<void> {
+    const { chain, make } = field
+    const sources = new SourceSet(this.#parts.sources.get(field))
+    let texts: readonly string[]
+    if (chain === undefined) texts = await this.#made(draft, make!)
+    else {
+      const values = await this.#evaluate(draft, chain, at, sources)
+      if (values.length === 0) return
+      texts = await this.#textsOf(draft, values, field)
+    }
+    if (texts.length === 0) return
+    const variables = await this.#variables(draft, field.variables, at, sources)
+    const name = fillTemplate(field.name, (variable) => variables.get(variable))
+    if (name === undefined) return
+    add(draft, name, texts)
+    noteShown(draft, field, spanOf(field.name), sources)
+  }
+
+  async #made(
+    { record, place, tag }: Draft,
+    make: NonNullable<PreparedField['make']>,
+  ): Promise<readonly string[]> {
+    const { version, type, fields } = record
+    const versionTag = tag.name.slice(tag.name.indexOf('}') + 1)
+    const made = await make({ ...place, version, type, versionTag, fields })
+    if (made === undefined) return []
+    return typeof made === 'string' ? [made] : checkTexts(made, 'the value of a field')
+  }
+
+  async #addDynamicFields(draft: Draft): Promise<void> {
+    const { configuration, schema } = this.#parts
+    if (configuration.dynamicFields.length === 0) return
+    for (const [name, value] of Object.entries(draft.record.fields)) {
+      const field = schema.field(name)
+      for (const rule of configuration.dynamicFields) {
+        const target = rule.nameFor(field)
+        if (target === undefined) continue
+        const sources = new SourceSet({ own: [field.id] })
+        sources.addInner(value, field.type, schema, false)
+        const values = flattened(value, field.type)
+        add(draft, target, await this.#textsOf(draft, values, rule))
+        noteShown(draft, target, { start: target, end: undefined }, sources)
+        if (!rule.goesOn) break
+      }
+    }
+  }
+
+  async #textsOf(
+    { place, patience, failures }: Draft,
+    values: readonly IndexValue[],
+    { extractContent, formatter }: Pick<PreparedField, 'extractContent' | 'formatter'>,
+  ): Promise<readonly string[]> {
+    const formatted = (some: readonly IndexValue[]): readonly string[] => {
+      return checkTexts(formatter(some), 'a formatter')
+    }
+    if (!extractContent) return formatted(values)
+    const { blobs, others } = splitBlobs(values)
+    const texts = await extractTexts(blobs, { place, patience }, this.#parts.extraction, failures)
+    return others.length === 0 ? texts : [...formatted(others), ...texts]
+  }
+
+  async #variables(
+    draft: Draft,
+    variables: ReadonlyMap<string, NameVariable>,
+    at: Visited,
+    sources: SourceSet,
+  ): Promise<Map<string, string>> {
+    const { schema } = this.#parts
+    const found = new Map<string, string>()
+    for (const [name, variable] of variables) {
+      if (variable.kind === 'property') {
+        const { variantProperties } = at.place.id
+        if (Object.hasOwn(variantProperties, variable.name)) {
+          found.set(name, variantProperties[variable.name])
+        }
+        continue
+      }
+      const values = await this.#evaluate(draft, variable.chain, at, sources)
+      if (values.length > 0)
+        found.set(
+          name,
+          textOf(values[0], (each) => schema.field(each)),
+        )
+    }
+    return found
+  }
+
+  /** The values of a chain; `sources` takes the fields of records inside of them. */
+  async #evaluate(
+    draft: Draft,
+    { steps, end }: Chain,
+    at: Visited,
+    sources: SourceSet,
+  ): Promise<IndexValue[]> {
+    const { schema } = this.#parts
+    const values: IndexValue[] = []
+    for (const found of await this.#follow(draft, steps, at)) {
+      if (end!.kind === 'system') {
+        if (end!.name === 'version') found.looked?.add(versionOfRecord)
+        values.push(...systemValues(end!.name, found, schema))
+        continue
+      }
+      const field = schema.fieldById(end!.field)
+      found.looked?.add(field.id)
+      const value = found.fields[field.name]
+      if (value === undefined) continue
+      sources.addInner(value, field.type, schema, found.isLinked)
+      values.push(...flattened(value, field.type))
+    }
+    return values
+  }
+
+  async #follow(draft: Draft, steps: readonly ChainStep[], start: Visited): Promise<Visited[]> {
+    let at: readonly Visited[] = [start]
+    for (const step of steps) {
+      const next: Visited[] = []
+      for (const each of at) next.push(...(await this.#step(draft, step, each)))
+      at = next
+    }
+    return [...at]
+  }
+
+  async #step(draft: Draft, step: ChainStep, at: Visited): Promise<Visited[]> {
+    const { table, id } = at.place
+    switch (step.kind) {
+      case 'link':
+      case 'record':
+        return this.#throughField(draft, step.kind, step.field, at)
+      case 'master':
+        return id.isVariant ? this.#visit(draft, { table, id: id.master }, at.isLinked) : []
+      case 'less': {
+        const properties = { ...id.variantProperties }
+        for (const name of step.names) {
+          if (!Object.hasOwn(properties, name)) return []
+          delete properties[name]
+        }
+        return this.#visit(draft, { table, id: id.master.variant(properties) }, at.isLinked)
+      }
+      case 'more':
+        return this.#variants(draft, at.place, step.properties, at.isLinked)
+    }
+  }
+
+  async #throughField(
+    draft: Draft,
+    kind: 'link' | 'record',
+    fieldId: string,
+    at: Visited,
+  ): Promise<Visited[]> {
+    const field = this.#parts.schema.fieldById(fieldId)
+    at.looked?.add(fieldId)
+    const value = at.fields[field.name]
+    if (value === undefined) return []
+    const found: Visited[] = []
+    for (const leaf of leavesOf(value, field.type)) {
+      if (kind === 'record') found.push(this.#inner(at, leaf as EmbeddedRecord))
+      else {
+        const link = leaf as Link
+        const table = link.table ?? at.place.table
+        found.push(...(await this.#visit(draft, { table, id: link.resolve(at.place.id) }, true)))
+      }
+    }
+    return found
+  }
+
+  #inner(holder: Visited, { type, fields }: EmbeddedRecord): Visited {
+    const recordType = type === undefined ? undefined : this.#parts.schema.findRecordType(type)
+    return {
+      place: holder.place,
+      type,
+      typeVersion: recordType?.version,
+      version: holder.version,
+      fields,
+      looked: undefined,
+      isLinked: holder.isLinked,
+    }
+  }
+
+  async #visit(draft: Draft, place: Place, isLinked: boolean): Promise<Visited[]> {
+    const looked = this.#note(draft, place.table, place.id, place.id.variantProperties)
+    const record = await this.#read(draft, place)
+    if (record !== undefined) return [visitedRecord(place, record, looked, isLinked)]
+    // It may come with a version to which a tag points already.
+    looked.add(versionOfRecord)
+    return []
+  }
+
+  async #variants(
+    draft: Draft,
+    { table, id }: Place,
+    added: VariantPattern,
+    isLinked: boolean,
+  ): Promise<Visited[]> {
+    const own = id.variantProperties
+    if (Object.keys(added).some((name) => Object.hasOwn(own, name))) return []
+    const pattern: VariantPattern = { ...own, ...added }
+    const looked = this.#note(draft, table, id, pattern)
+    const records = this.#parts.source.table(table)
+    const found: Visited[] = []
+    for (const variant of records === undefined ? [] : await records.variants(id)) {
+      if (!fitsPattern(pattern, variant)) continue
+      const place = { table, id: variant }
+      const record = await this.#read(draft, place)
+      if (record === undefined) looked.add(versionOfRecord)
+      else found.push(visitedRecord(place, record, looked, isLinked))
+    }
+    return found
+  }
+
+  #note(draft: Draft, table: string, id: RecordId, pattern: VariantPattern): Set<string> {
+    return draft.collector.note(table, id.master, pattern)
+  }
+
+  async #read({ tag }: Draft, place: Place): Promise<StoredRecord | undefined> {
+    const { source } = this.#parts
+    const newest = await source.newest(place)
+    return newest === undefined ? undefined : source.at(place, newest, tag)
+  }
+}
+
+function visitedRecord(
+  place: Place,
+  { type, version, fields }: StoredRecord,
+  looked: Set<string> | undefined,
+  isLinked: boolean,
+): Visited {
+  return { place, type: type.name, typeVersion: type.version, version, fields, looked, isLinked }
+}
+
+/** What is in lists and paths, at any depth. */
+function leavesOf(value: unknown, type: ValueType): unknown[] {
+  if (type.element === undefined) return [value]
+  return (value as readonly unknown[]).flatMap((each) => leavesOf(each, type.element!))
+}
+
+function noteShown(
+  { shown }: Draft,
+  rule: PreparedField | string,
+  names: NameSpan,
+  sources: SourceSet,
+): void {
+  const known = shown.get(rule)
+  if (known === undefined) shown.set(rule, { names, sources })
+  else known.sources.merge(sources)
+}
+
+/** What a function of the program gives for a field. `ERR_INDEX_CONFIGURATION`. */
+function checkTexts(given: unknown, place: string): readonly string[] {
+  return atPlace(place, () => {
+    return checkArray(given as readonly unknown[], 'what it gives').map((text) => {
+      if (typeof text === 'string') return text
+      throw invalidArgument(`it must give texts, got ${shown(text)}`)
+    })
+  })
+}
+
+function add(draft: Draft, name: string, texts: readonly string[]): void {
+  if (texts.length === 0) return
+  const before = draft.fields.get(name)
+  draft.fields.set(name, before === undefined ? [...texts] : [...before, ...texts])
+}

@@ -1,0 +1,306 @@
+/**
+ * Rows of the table of one index (src/systems/repository/FORMAT.md): what each record has in the index and
+ * what that depends on, the same by what it depends on, what fields of documents are made of, and
+ * documents that were refused.
+ */
+import type { AtomicMutation, Database } from '../../../api/index.js'
+import { RecordId } from '../record-id.js'
+import type { StoredSources } from './definition/field-sources.js'
+import type { FailedExtraction } from './documents/content-extraction.js'
+import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
+
+/** The family of the tables of indexes. */
+export const indexFamily = 'x'
+const valueColumn = `${indexFamily}:v`
+
+/** A record of the repository of an index. */
+export interface Place {
+  readonly table: string
+  readonly id: RecordId
+}
+
+/** The key of the document of a record at a tag. */
+export function documentKey({ table, id }: Place, tagId: string): string {
+  return `${table}-${id.text}-${tagId}`
+}
+
+/** Text that names a place, as key of maps. */
+export function placeKey({ table, id }: Place): string {
+  return `${table}/${id.text}`
+}
+
+/** Variant properties of the records that something depends on; null = with any value. */
+export type VariantPattern = Readonly<Record<string, string | null>>
+
+/** That a document shows records of a master, and which of their fields. */
+export interface Dependency {
+  readonly table: string
+  /** Text of the id. */
+  readonly master: string
+  readonly pattern: VariantPattern
+  /** Ids of fields, sorted; also `version` and `type` for those of the record itself. */
+  readonly fields: readonly string[]
+}
+
+/** What a record has in the index at one version tag. */
+export interface IndexEntry {
+  /** The version that the tag pointed to; 0 for none. */
+  readonly version: number
+  /** Whether there is a document; one without fields is not indexed. */
+  readonly hasDocument: boolean
+  readonly dependencies: readonly Dependency[]
+  /** Blobs whose text the document lacks; absent if there are none. */
+  readonly failures?: readonly FailedExtraction[]
+}
+
+/** A document that lacks the text of blobs. */
+export interface ExtractionFailure {
+  /** Key of the document. */
+  readonly key: string
+  /** Name of the record table. */
+  readonly table: string
+  /** Text of the record's id. */
+  readonly id: string
+  /** The blobs of the document whose text is missing. */
+  readonly blobs: readonly FailedExtraction[]
+}
+
+/** Entries by the id of the version tag. */
+export type IndexEntries = Readonly<Record<string, IndexEntry>>
+
+/** A document that depends on a record. */
+export interface Dependant {
+  readonly table: string
+  readonly id: string
+  /** Id of the version tag. */
+  readonly tag: string
+  readonly pattern: VariantPattern
+  readonly fields: readonly string[]
+}
+
+/** A document that the search server will not take. */
+export interface RefusedDocument {
+  /** Key of the document in the index. */
+  readonly key: string
+  /** Name of the record table. */
+  readonly table: string
+  /** Text of the record's id. */
+  readonly id: string
+  /** Why the server refused, or the document could not be built. */
+  readonly reason: string
+  /** Milliseconds. */
+  readonly time: number
+}
+
+const entryKind = Buffer.from('e')
+const backwardKind = Buffer.from('b')
+const refusedKind = Buffer.from('r')
+const failureKind = Buffer.from('f')
+const sourcesKind = Buffer.from('s')
+
+function placeBytes(table: string, id: RecordId): Buffer {
+  return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
+}
+
+function entryRow({ table, id }: Place): Buffer {
+  return Buffer.concat([entryKind, placeBytes(table, id)])
+}
+
+function backwardPrefix(table: string, master: RecordId): Buffer {
+  return Buffer.concat([backwardKind, placeBytes(table, master)])
+}
+
+function placeOfRow(row: Buffer): Place {
+  const middle = endOfPart(row, 1)
+  const end = endOfPart(row, middle)
+  return {
+    table: unterminated(row.subarray(1, middle - 2)).toString('utf8'),
+    id: RecordId.fromBytes(unterminated(row.subarray(middle, end - 2))),
+  }
+}
+
+/** The table of one index. */
+export class IndexRows {
+  readonly #database: Database
+  readonly #name: string
+
+  constructor(database: Database, name: string) {
+    this.#database = database
+    this.#name = name
+  }
+
+  async create(): Promise<void> {
+    const families = { [indexFamily]: { newVersionBehavior: true } }
+    await this.#database.admin.ensureTable(this.#name, { families })
+  }
+
+  async drop(): Promise<void> {
+    const { admin } = this.#database
+    if (await admin.tableExists(this.#name)) await admin.deleteTable(this.#name)
+  }
+
+  /** What a record has in the index; undefined if nothing is known of it. */
+  async entries(place: Place): Promise<IndexEntries | undefined> {
+    const row = await this.#table.get({ row: entryRow(place), columns: [valueColumn] })
+    return row.value(valueColumn, 'json') as IndexEntries | undefined
+  }
+
+  /**
+   * Replaces what is known of a record, together with the rows by what it depends on and those of
+   * texts that could not be had.
+   */
+  async replace(
+    place: Place,
+    before: IndexEntries | undefined,
+    after: IndexEntries | undefined,
+  ): Promise<void> {
+    const old = derivedValues(place, before)
+    const mutations: AtomicMutation[] = []
+    if (JSON.stringify(before) !== JSON.stringify(after)) {
+      mutations.push(this.#mutation(entryRow(place), after))
+    }
+    for (const [row, value] of derivedValues(place, after)) {
+      const known = old.get(row)
+      old.delete(row)
+      if (JSON.stringify(known) === JSON.stringify(value)) continue
+      mutations.push(this.#mutation(Buffer.from(row, 'latin1'), value))
+    }
+    for (const row of old.keys())
+      mutations.push(this.#mutation(Buffer.from(row, 'latin1'), undefined))
+    if (mutations.length > 0) await this.#database.atomic({ mutations })
+  }
+
+  /** Documents that depend on any record of a master. */
+  async dependants(table: string, master: RecordId): Promise<Dependant[]> {
+    const prefix = backwardPrefix(table, master)
+    const rows = await this.#table.scan({ prefix }).all()
+    return rows.flatMap((row) => row.value(valueColumn, 'json') as Dependant[])
+  }
+
+  /** Documents that depend on records of a table. */
+  async tableDependants(table: string): Promise<Dependant[]> {
+    const prefix = Buffer.concat([backwardKind, terminated(Buffer.from(table))])
+    const rows = await this.#table.scan({ prefix }).all()
+    return rows.flatMap((row) => row.value(valueColumn, 'json') as Dependant[])
+  }
+
+  /** Records that are known: all, or those of a table. */
+  async *places(table?: string): AsyncGenerator<Place, void> {
+    const inTable = table === undefined ? [] : [terminated(Buffer.from(table))]
+    const prefix = Buffer.concat([entryKind, ...inTable])
+    for await (const { row } of this.#table.scan({ prefix })) yield placeOfRow(row!)
+  }
+
+  /** Names of the tables with records that are known. */
+  async tables(): Promise<string[]> {
+    const found: string[] = []
+    let startRow: Buffer = entryKind
+    for (;;) {
+      const stopRow = Buffer.from([entryKind[0] + 1])
+      const [next] = await this.#table.scan({ startRow, stopRow, limit: 1 }).all()
+      if ((next as typeof next | undefined) === undefined) return found
+      const { table } = placeOfRow(next.row!)
+      found.push(table)
+      // Behind the last record of the table: 00 01 ends its name.
+      startRow = Buffer.concat([entryKind, terminated(Buffer.from(table))])
+      startRow[startRow.length - 1]++
+    }
+  }
+
+  async addRefused(document: RefusedDocument): Promise<void> {
+    const row = Buffer.concat([refusedKind, Buffer.from(document.key)])
+    await this.#database.atomic({ mutations: [this.#mutation(row, document)] })
+  }
+
+  async removeRefused(key: string): Promise<void> {
+    const row = Buffer.concat([refusedKind, Buffer.from(key)])
+    await this.#database.atomic({ mutations: [this.#mutation(row, undefined)] })
+  }
+
+  /** By key. */
+  async refused(): Promise<RefusedDocument[]> {
+    const rows = await this.#table.scan({ prefix: refusedKind }).all()
+    return rows.map((row) => row.value(valueColumn, 'json') as RefusedDocument)
+  }
+
+  /** Documents that lack the text of blobs, in the order of their records; default all. */
+  async extractionFailures(limit?: number): Promise<ExtractionFailure[]> {
+    const rows = await this.#table.scan({ prefix: failureKind, limit }).all()
+    return rows.map((row) => row.value(valueColumn, 'json') as ExtractionFailure)
+  }
+
+  /** What the texts of each field of documents were made of. */
+  async sources(): Promise<[name: string, StoredSources][]> {
+    const rows = await this.#table.scan({ prefix: sourcesKind }).all()
+    return rows.map((row) => {
+      return [row.row!.toString('utf8', 1), row.value(valueColumn, 'json') as StoredSources]
+    })
+  }
+
+  async putSources(name: string, sources: StoredSources): Promise<void> {
+    const row = Buffer.concat([sourcesKind, Buffer.from(name)])
+    await this.#database.atomic({ mutations: [this.#mutation(row, sources)] })
+  }
+
+  /** Removes all rows. */
+  async clear(): Promise<void> {
+    for await (const { row } of this.#table.scan()) {
+      await this.#table.delete({ row: row!, families: [{ family: indexFamily, timestamp: 1 }] })
+    }
+  }
+
+  /** Every row of records as text, for checks: what texts were made of has a history. */
+  async all(): Promise<string[]> {
+    const rows = await this.#table.scan({ stopRow: sourcesKind }).all()
+    return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
+  }
+
+  get #table(): ReturnType<Database['table']> {
+    return this.#database.table(this.#name)
+  }
+
+  #mutation(row: Buffer, value: unknown): AtomicMutation {
+    const families = [{ family: indexFamily, timestamp: 1 }]
+    const mutation =
+      value === undefined
+        ? { delete: { families } }
+        : { put: { cells: { [valueColumn]: JSON.stringify(value) }, timestamp: 1 } }
+    return { table: this.#name, row, mutations: [mutation] }
+  }
+}
+
+/** What follows from entries, by row, which is a text of one character a byte. */
+function derivedValues(
+  { table, id }: Place,
+  entries: IndexEntries | undefined,
+): Map<string, ExtractionFailure | readonly Dependant[]> {
+  const failed = new Map<string, ExtractionFailure>()
+  const rows = new Map<string, Dependant[]>()
+  const own = placeBytes(table, id)
+  for (const [tag, { dependencies, failures }] of Object.entries(entries ?? {})) {
+    if (failures !== undefined) {
+      const row = Buffer.concat([failureKind, own, Buffer.from(tag)]).toString('latin1')
+      failed.set(row, { key: documentKey({ table, id }, tag), table, id: id.text, blobs: failures })
+    }
+    for (const { table: target, master, pattern, fields } of dependencies) {
+      const prefix = backwardPrefix(target, RecordId.parse(master))
+      const row = Buffer.concat([prefix, own]).toString('latin1')
+      const dependants = rows.get(row) ?? []
+      dependants.push({ table, id: id.text, tag, pattern, fields })
+      rows.set(row, dependants)
+    }
+  }
+  return new Map<string, ExtractionFailure | readonly Dependant[]>([...rows, ...failed])
+}
+
+/** Whether the variant properties of a record fit a pattern exactly. */
+export function fitsPattern(pattern: VariantPattern, id: RecordId): boolean {
+  const own = id.variantProperties
+  const names = Object.keys(pattern)
+  return (
+    names.length === Object.keys(own).length &&
+    names.every((name) => {
+      return Object.hasOwn(own, name) && (pattern[name] === null || pattern[name] === own[name])
+    })
+  )
+}

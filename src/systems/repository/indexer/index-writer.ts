@@ -1,0 +1,200 @@
+/**
+ * Sends changes to a search server: what comes while a call is under way goes with the next one.
+ *
+ * A failure of the server is tried again for as long as the index runs, so that an outage loses
+ * nothing and makes no dead letters. Documents that the server refuses are told to the sender.
+ */
+import { checkArray, checkObject, checkText } from '../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import type {
+  RejectedDocument,
+  SearchBackend,
+  SearchChanges,
+  SearchDocument,
+} from '../search/search-backend.js'
+import { errorOf } from '../thrown.js'
+
+/** How an {@link IndexWriter} waits. */
+export interface WriterOptions {
+  /** Milliseconds before the first retry; each later one waits twice as long. */
+  readonly retryMilliseconds: number
+  /** Milliseconds after which changes are committed; 0 = only when asked for. */
+  readonly commitMilliseconds: number
+}
+
+interface Waiting {
+  readonly changes: SearchChanges
+  readonly resolve: (rejected: RejectedDocument[]) => void
+  readonly reject: (error: unknown) => void
+}
+
+const documentsPerCallMax = 500
+const retryMillisecondsMax = 30_000
+
+/** The writer of one index. Calls of the server are made one at a time. */
+export class IndexWriter {
+  readonly #backend: SearchBackend
+  readonly #options: WriterOptions
+  readonly #closing = new AbortController()
+  #waiting: Waiting[] = []
+  #isSending = false
+  /** Calls of the server, one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+  #sent = 0
+  #committed = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #failure: Error | undefined
+
+  constructor(backend: SearchBackend, options: WriterOptions) {
+    this.#backend = backend
+    this.#options = options
+  }
+
+  /** The failure of the last call of the server; undefined after one that succeeded. */
+  get failure(): Error | undefined {
+    return this.#failure
+  }
+
+  /** Sends changes; the documents among them that the server refuses. */
+  send(changes: SearchChanges): Promise<RejectedDocument[]> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ changes, resolve, reject })
+      if (this.#isSending) return
+      this.#isSending = true
+      void this.#sendAll()
+    })
+  }
+
+  /** Makes visible and lasting what was sent before. */
+  async commit(): Promise<void> {
+    const target = this.#sent
+    while (this.#committed < target) {
+      await this.#call(async () => {
+        if (this.#committed >= target) return
+        const sent = this.#sent
+        await this.#backend.commit()
+        this.#committed = sent
+      })
+    }
+  }
+
+  /** Removes all documents. */
+  async clear(): Promise<void> {
+    await this.#call(() => this.#backend.clear())
+  }
+
+  /** From now on a failure is not tried again. */
+  stopRetrying(): void {
+    this.#closing.abort()
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+  }
+
+  async #sendAll(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#takeBatch()
+      try {
+        const merged = mergeChanges(batch.map(({ changes }) => changes))
+        const rejected = await this.#call(async () =>
+          checkRejected(await this.#backend.update(merged)),
+        )
+        this.#sent++
+        this.#commitLater()
+        for (const { changes, resolve } of batch) resolve(rejectedOf(changes, rejected))
+      } catch (error) {
+        for (const { reject } of batch) reject(error)
+      }
+    }
+    this.#isSending = false
+  }
+
+  #takeBatch(): Waiting[] {
+    let count = 0
+    let documents = 0
+    while (count < this.#waiting.length && (count === 0 || documents < documentsPerCallMax)) {
+      documents += this.#waiting[count++].changes.documents?.length ?? 0
+    }
+    return this.#waiting.splice(0, count)
+  }
+
+  #call<T>(work: () => Promise<T>): Promise<T> {
+    const called = this.#last.then(() => this.#retried(work))
+    this.#last = called.catch(() => undefined)
+    return called
+  }
+
+  async #retried<T>(work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; ; attempt++) {
+      try {
+        const result = await work()
+        this.#failure = undefined
+        return result
+      } catch (error) {
+        this.#failure = errorOf(error)
+        if (this.#closing.signal.aborted) throw error
+        const wait = this.#options.retryMilliseconds * 2 ** Math.min(attempt, 20)
+        await this.#pause(Math.min(wait, retryMillisecondsMax))
+      }
+    }
+  }
+
+  async #pause(milliseconds: number): Promise<void> {
+    const { signal } = this.#closing
+    await new Promise<void>((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', end)
+        resolve()
+      }
+      const timer = setTimeout(end, milliseconds)
+      signal.addEventListener('abort', end)
+    })
+  }
+
+  #commitLater(): void {
+    const { commitMilliseconds } = this.#options
+    if (commitMilliseconds === 0 || this.#timer !== undefined) return
+    if (this.#closing.signal.aborted) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      // A failure is kept, and tried again until the index is closed.
+      this.commit().catch(() => undefined)
+    }, commitMilliseconds)
+    this.#timer.unref()
+  }
+}
+
+function mergeChanges(all: readonly SearchChanges[]): SearchChanges {
+  if (all.length === 1) return all[0]
+  const documents: SearchDocument[] = []
+  const removedKeys: string[] = []
+  const removedRecords: { readonly table: string; readonly id: string }[] = []
+  for (const changes of all) {
+    documents.push(...(changes.documents ?? []))
+    removedKeys.push(...(changes.removedKeys ?? []))
+    removedRecords.push(...(changes.removedRecords ?? []))
+  }
+  return { documents, removedKeys, removedRecords }
+}
+
+/** What a search server has refused. `ERR_SEARCH_SERVER` if that cannot be read. */
+function checkRejected(given: readonly RejectedDocument[]): readonly RejectedDocument[] {
+  try {
+    return checkArray(given, 'refused documents').map((each) => {
+      const { key, reason } = checkObject(each, 'a refused document')
+      return { key: checkText(key, 'its key'), reason: checkText(reason, 'its reason') }
+    })
+  } catch (error) {
+    const message = `the search server answers nonsense: ${errorOf(error).message}`
+    throw new RepositoryError(RepositoryErrorCode.searchServer, message, error)
+  }
+}
+
+function rejectedOf(
+  { documents = [] }: SearchChanges,
+  rejected: readonly RejectedDocument[],
+): RejectedDocument[] {
+  if (rejected.length === 0) return []
+  const keys = new Set(documents.map(({ key }) => key))
+  return rejected.filter(({ key }) => keys.has(key))
+}

@@ -1,0 +1,343 @@
+/**
+ * Brings what a record has in the index to the record's present state.
+ *
+ * What is indexed depends on the state of the record alone, never on what an event says of it: an
+ * event only tells which documents are worth building again. So events may come twice and late.
+ */
+import type { Clock } from '../../../api/index.js'
+import type { StoredEvent } from '../records/writes/commit.js'
+import type { StoredRecord } from '../records/record.js'
+import type { FieldType } from '../schema/field-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { SearchDocument } from '../search/search-backend.js'
+import type { PreparedConfiguration } from './definition/compile.js'
+import { DependencyCollector, versionOfRecord } from './documents/dependency-collector.js'
+import type { DocumentBuilder } from './documents/document-builder.js'
+import type { RecordSource } from './documents/record-source.js'
+import {
+  documentKey,
+  fitsPattern,
+  placeKey,
+  type Dependant,
+  type IndexEntries,
+  type IndexEntry,
+  type IndexRows,
+  type Place,
+} from './index-rows.js'
+import type { IndexWriter } from './index-writer.js'
+import { SourceSet } from './definition/field-sources.js'
+import { presence, type ShownSources } from './shown-sources.js'
+import { RecordId } from '../record-id.js'
+
+/** What a {@link RecordIndexer} is made of. */
+export interface RecordIndexerParts {
+  readonly configuration: PreparedConfiguration
+  readonly schema: SchemaCache
+  readonly source: RecordSource
+  readonly builder: DocumentBuilder
+  readonly rows: IndexRows
+  readonly writer: IndexWriter
+  readonly clock: Clock
+  readonly counts: IndexCounts
+  /** Keys of the documents that are stored as refused. */
+  readonly refused: Set<string>
+  readonly shown: ShownSources
+}
+
+/** What an index has done since it was opened. */
+export interface IndexCounts {
+  /** Documents that the search server took. */
+  documentsWritten: number
+  /** Documents that were removed one by one; not those of deleted records. */
+  documentsRemoved: number
+  /** Documents that the search server refused. */
+  documentsRefused: number
+  /** Documents that were built because a record they show has changed. */
+  dependantsUpdated: number
+  /** Blobs whose text could not be had. */
+  extractionFailures: number
+  /** Events that change no document and wake no other. */
+  eventsSkipped: number
+}
+
+/** Which documents of a record are built again. */
+export interface UpdateScope {
+  /** Whether the document of a tag, which shows this version, is not up to date. */
+  readonly isStale: (tag: FieldType, version: number) => boolean
+  /** Whether documents may be on the server of which nothing is known here. */
+  readonly removesUnknown: boolean
+}
+
+/** All documents of a record. */
+export const allDocuments: UpdateScope = { isStale: () => true, removesUnknown: true }
+
+const dependantsAtOnce = 32
+const uuidLength = 36
+
+interface Building {
+  readonly collector: DependencyCollector
+  readonly done: Promise<unknown>
+}
+
+/** Keeps the documents of records up to date. Updates of one record run one after the other. */
+export class RecordIndexer {
+  readonly #parts: RecordIndexerParts
+  /** The last update of each record that has one under way. */
+  readonly #updates = new Map<string, Promise<unknown>>()
+  readonly #building = new Set<Building>()
+  #gate: Promise<unknown> | undefined
+
+  constructor(parts: RecordIndexerParts) {
+    this.#parts = parts
+  }
+
+  /** Handles an event: the documents of its record, then those that show the record. */
+  async handle(event: StoredEvent, isComplete: boolean): Promise<void> {
+    const place: Place = { table: event.table, id: RecordId.parse(event.id) }
+    const change = new RecordEventChange(event, this.#parts, isComplete)
+    const newest = await this.update(place, change)
+    if (this.#parts.configuration.dereferences) await this.#updateDependants(place, change, newest)
+  }
+
+  /** Updates documents of a record; its newest version, undefined if it does not exist. */
+  update(place: Place, scope: UpdateScope): Promise<StoredRecord | undefined> {
+    const key = placeKey(place)
+    const before = this.#updates.get(key) ?? Promise.resolve()
+    const updated = before.then(() => this.#updateTracked(place, scope))
+    const settled = updated.catch(() => undefined)
+    this.#updates.set(key, settled)
+    void settled.then(() => {
+      if (this.#updates.get(key) === settled) this.#updates.delete(key)
+    })
+    return updated
+  }
+
+  /** Runs `work` while no update is under way. */
+  async exclusive(work: () => Promise<void>): Promise<void> {
+    while (this.#gate !== undefined) await this.#gate
+    const run = async (): Promise<void> => {
+      while (this.#building.size > 0) {
+        await Promise.all([...this.#building].map(({ done }) => done))
+      }
+      await work()
+    }
+    this.#gate = run().finally(() => (this.#gate = undefined))
+    await this.#gate
+  }
+
+  /** Builds again all documents that show records of a table that was dropped. */
+  async updateTableDependants(dependants: readonly Dependant[]): Promise<void> {
+    await this.#updateAll(dependants)
+  }
+
+  async #updateTracked(place: Place, scope: UpdateScope): Promise<StoredRecord | undefined> {
+    while (this.#gate !== undefined) await this.#gate.catch(() => undefined)
+    const collector = new DependencyCollector()
+    const updated = this.#update(place, scope, collector)
+    const building = { collector, done: updated.catch(() => undefined) }
+    this.#building.add(building)
+    try {
+      return await updated
+    } finally {
+      this.#building.delete(building)
+    }
+  }
+
+  async #update(
+    place: Place,
+    { isStale, removesUnknown }: UpdateScope,
+    noted: DependencyCollector,
+  ): Promise<StoredRecord | undefined> {
+    const { rows, source, configuration, builder, shown } = this.#parts
+    const before = await rows.entries(place)
+    const newest = await source.newest(place)
+    const tags = newest === undefined ? undefined : tagsOf(configuration, place, newest)
+    const after: Record<string, IndexEntry> = {}
+    const documents: SearchDocument[] = []
+    const removedKeys: string[] = []
+    for (const tag of tags ?? []) {
+      const old = before?.[tag.id]
+      const version = source.versionAt(newest!, tag)
+      if (version === undefined) continue
+      if (old?.version === version && !isStale(tag, version)) {
+        after[tag.id] = old
+        continue
+      }
+      const record = await source.at(place, newest!, tag)
+      if (record === undefined) continue
+      const collector = noted.child()
+      const {
+        document,
+        shown: showing,
+        failures,
+      } = await builder.build(place, tag, record, collector)
+      const hasDocument = document !== undefined
+      // Nobody may find a document before it is known what may be read of it.
+      if (hasDocument) {
+        const sources = new SourceSet({ own: configuration.filterFields })
+        await shown.note([...showing, { names: presence, sources }])
+      }
+      const dependencies = configuration.dereferences ? collector.list() : []
+      const entry = { version, hasDocument, dependencies }
+      after[tag.id] = failures.length === 0 ? entry : { ...entry, failures }
+      if (hasDocument) documents.push(document)
+      else if (old?.hasDocument === true) removedKeys.push(documentKey(place, tag.id))
+    }
+    for (const [tagId, { hasDocument }] of Object.entries(before ?? {})) {
+      if (hasDocument && !Object.hasOwn(after, tagId)) removedKeys.push(documentKey(place, tagId))
+    }
+    const { table, id } = place
+    const removedRecords = removesUnknown ? [{ table, id: id.text }] : []
+    const rejected = await this.#send(place, documents, removedKeys, removedRecords)
+    const unchanged = Object.keys(after).filter((tagId) => after[tagId] === before?.[tagId])
+    for (const tagId of unchanged) rejected.add(documentKey(place, tagId))
+    await this.#forgetRefused(place, rejected)
+    await rows.replace(place, before, emptyAsUndefined(after))
+    return newest
+  }
+
+  async #send(
+    { table, id }: Place,
+    documents: readonly SearchDocument[],
+    removedKeys: readonly string[],
+    removedRecords: readonly { readonly table: string; readonly id: string }[],
+  ): Promise<Set<string>> {
+    const { writer, rows, clock, counts, refused } = this.#parts
+    if (documents.length + removedKeys.length + removedRecords.length === 0) return new Set()
+    const rejected = await writer.send({ documents, removedKeys, removedRecords })
+    counts.documentsWritten += documents.length - rejected.length
+    counts.documentsRemoved += removedKeys.length
+    counts.documentsRefused += rejected.length
+    for (const { key, reason } of rejected) {
+      refused.add(key)
+      await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })
+    }
+    return new Set(rejected.map(({ key }) => key))
+  }
+
+  /** Forgets that documents of a record were refused, but those that still are. */
+  async #forgetRefused(place: Place, stillRefused: ReadonlySet<string>): Promise<void> {
+    const { refused, rows } = this.#parts
+    if (refused.size === 0) return
+    const prefix = documentKey(place, '')
+    for (const key of refused) {
+      if (`${key}-` !== prefix && !(key.startsWith(prefix) && isTagId(key, prefix))) continue
+      if (stillRefused.has(key)) continue
+      refused.delete(key)
+      await rows.removeRefused(key)
+    }
+  }
+
+  async #updateDependants(
+    place: Place,
+    change: RecordEventChange,
+    newest: StoredRecord | undefined,
+  ): Promise<void> {
+    const { rows, source, schema } = this.#parts
+    const { table, id } = place
+    // A document under way may have seen the record as it was, and is not among the rows yet.
+    const waiting = [...this.#building].filter(({ collector }) => collector.has(table, id.master))
+    await Promise.all(waiting.map(({ done }) => done))
+    const versionAt = (tagId: string): number | undefined => {
+      return newest === undefined ? undefined : source.versionAt(newest, schema.fieldById(tagId))
+    }
+    const found = await rows.dependants(table, id.master)
+    await this.#updateAll(
+      found.filter((each) => fitsPattern(each.pattern, id) && change.wakes(each, versionAt)),
+    )
+  }
+
+  async #updateAll(dependants: readonly Dependant[]): Promise<void> {
+    const tags = new Map<string, { readonly place: Place; readonly tags: Set<string> }>()
+    for (const { table, id, tag } of dependants) {
+      const place = { table, id: RecordId.parse(id) }
+      const key = placeKey(place)
+      const known = tags.get(key) ?? { place, tags: new Set() }
+      known.tags.add(tag)
+      tags.set(key, known)
+    }
+    const waiting = [...tags.values()]
+    const failures: unknown[] = []
+    const lane = async (): Promise<void> => {
+      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+        const { place, tags: stale } = next
+        const isStale = ({ id }: FieldType): boolean => stale.has(id)
+        try {
+          await this.update(place, { isStale, removesUnknown: false })
+          this.#parts.counts.dependantsUpdated += stale.size
+        } catch (error) {
+          failures.push(error)
+        }
+      }
+    }
+    await Promise.all(Array.from({ length: dependantsAtOnce }, lane))
+    if (failures.length > 0) throw failures[0]
+  }
+}
+
+function tagsOf(
+  configuration: PreparedConfiguration,
+  { table, id }: Place,
+  { type, fields }: StoredRecord,
+): readonly FieldType[] | undefined {
+  return configuration.tagsFor({ table, id, type: type.name, fields })
+}
+
+/** In the order of the tags' ids, so that equal entries have equal text. */
+function emptyAsUndefined(entries: Record<string, IndexEntry>): IndexEntries | undefined {
+  const sorted = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1))
+  return sorted.length === 0 ? undefined : Object.fromEntries(sorted)
+}
+
+/** Whether a key is of a document of this record: only the id of a tag follows. */
+function isTagId(key: string, prefix: string): boolean {
+  return key.length === prefix.length + uuidLength
+}
+
+/** What an event may have changed in documents. */
+class RecordEventChange implements UpdateScope {
+  readonly removesUnknown: boolean
+  readonly #isComplete: boolean
+  readonly #usesOwn: boolean
+  readonly #usesOwnVersioned: boolean
+  /** Ids of the changed fields without versions, and of the others. */
+  readonly #always = new Set<string>()
+  readonly #versioned = new Set<string>()
+  /** The oldest version that the write may have changed. */
+  readonly #firstVersion: number
+
+  constructor(
+    event: StoredEvent,
+    { configuration, schema }: Pick<RecordIndexerParts, 'configuration' | 'schema'>,
+    isComplete: boolean,
+  ) {
+    const { type, recordTypeChanged = false, versionCreated, versionUpdated } = event
+    this.removesUnknown = isComplete || type === 'record-deleted'
+    this.#isComplete = isComplete || type !== 'record-updated' || recordTypeChanged
+    const fields = event.updatedFields.map((id) => schema.fieldById(id))
+    for (const { id, scope } of fields) {
+      if (scope === 'NON_VERSIONED') this.#always.add(id)
+      else this.#versioned.add(id)
+    }
+    const used = fields.filter((field) => configuration.usesOwnField(field))
+    this.#usesOwn = used.some(({ id }) => this.#always.has(id))
+    this.#usesOwnVersioned = used.some(({ id }) => this.#versioned.has(id))
+    this.#firstVersion = versionCreated ?? versionUpdated ?? Infinity
+    if (versionCreated !== undefined) this.#versioned.add(versionOfRecord)
+  }
+
+  /** A mutable field that an old version gets is shown by later ones that have none. */
+  readonly isStale = (_: FieldType, version: number): boolean => {
+    if (this.#isComplete || this.#usesOwn) return true
+    return this.#usesOwnVersioned && version >= this.#firstVersion
+  }
+
+  /** Whether a document that shows the record is not up to date. */
+  wakes({ tag, fields }: Dependant, versionAt: (tagId: string) => number | undefined): boolean {
+    if (this.#isComplete || this.#always.has(tag)) return true
+    if (fields.some((field) => this.#always.has(field))) return true
+    if (!fields.some((field) => this.#versioned.has(field))) return false
+    const version = versionAt(tag)
+    return version === undefined || version >= this.#firstVersion
+  }
+}

@@ -1,0 +1,431 @@
+/**
+ * The indexes of the records of a repository manager: defined by name, stored, and running from the
+ * time they are opened until they are closed.
+ */
+import { checkMethods, requireCapability, shown } from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import type { RepositoryManager } from '../repository-manager.js'
+import { defaultRepository } from '../repository-rows.js'
+import type { RecordTable } from '../records/record-table.js'
+import { errorOf } from '../thrown.js'
+import type { SearchBackend } from '../search/search-backend.js'
+import { BoundNames, type StoredNames } from './definition/bound-names.js'
+import { compileConfiguration, type PreparedConfiguration } from './definition/compile.js'
+import { placesByPath } from './definition/configuration-error.js'
+import type { IndexConfiguration } from './definition/configuration.js'
+import { readXmlConfiguration } from './definition/xml-configuration.js'
+import {
+  checkBuild,
+  checkFlag,
+  checkIncremental,
+  checkIndexName,
+  indexesOptions,
+  indexInput,
+  indexUpdate,
+  type SearchIndexesOptions,
+  type SearchIndexInput,
+  type SearchIndexUpdate,
+} from './index-arguments.js'
+import {
+  IndexDefinitions,
+  indexNotFound,
+  indexState,
+  type IncrementalState,
+  type IndexDefinition,
+  type StoredConfiguration,
+} from './index-definition.js'
+import { IndexRows } from './index-rows.js'
+import { SearchIndex } from './search-index.js'
+
+interface Running {
+  readonly index: SearchIndex
+  readonly backend: SearchBackend
+}
+
+/** The indexes of one repository manager. */
+export class SearchIndexes {
+  readonly #manager: RepositoryManager
+  readonly #options: SearchIndexesOptions
+  readonly #definitions: IndexDefinitions
+  readonly #running = new Map<string, Running>()
+  /** Why an index does not run. */
+  readonly #failures = new Map<string, Error>()
+  readonly #configurations = new Map<string, IndexConfiguration>()
+  readonly #stopObserving: () => void
+  /** Changes of definitions, one after the other. */
+  #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  private constructor(manager: RepositoryManager, options: SearchIndexesOptions) {
+    const { database, tablePrefix } = manager.parts
+    this.#manager = manager
+    this.#options = options
+    this.#definitions = new IndexDefinitions(database, `${tablePrefix}.indexes`)
+    const { configurations = {} } = options
+    for (const [name, configuration] of Object.entries(configurations)) {
+      this.#configurations.set(name, configuration)
+    }
+    this.#stopObserving = manager.observeDrops({
+      tableDropped: (repository, table) => this.#tableDropped(repository, table),
+      repositoryDeleted: (repository) => this.#repositoryDeleted(repository),
+    })
+  }
+
+  /**
+   * Opens the indexes: those that are active run, and deletions and builds that were broken off go
+   * on. An index that cannot run does not hinder the others; {@link index} throws its error.
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  static async open(
+    manager: RepositoryManager,
+    options: SearchIndexesOptions,
+  ): Promise<SearchIndexes> {
+    checkMethods(manager, 'the manager of repositories', ['subscribe', 'observeDrops'])
+    const indexes = new SearchIndexes(manager, indexesOptions(options))
+    await indexes.#definitions.create()
+    for (const definition of await indexes.#definitions.list()) {
+      const isGone = !manager.listRepositories().includes(definition.repository)
+      const isDropped = definition.state === 'DELETE_REQUESTED' || isGone
+      try {
+        await (isDropped ? indexes.#drop(definition) : indexes.#start(definition))
+      } catch (error) {
+        // One search server that is away does not hinder the others.
+        indexes.#failures.set(definition.name, errorOf(error))
+      }
+    }
+    return indexes
+  }
+
+  /** Definitions by name. */
+  async list(): Promise<IndexDefinition[]> {
+    this.#checkOpen()
+    return this.#definitions.list()
+  }
+
+  /** `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  async get(name: string): Promise<IndexDefinition> {
+    this.#checkOpen()
+    checkIndexName(name)
+    return this.#definitions.get(name)
+  }
+
+  /**
+   * A running index. `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`, or the error by which the index
+   * does not run.
+   */
+  index(name: string): SearchIndex {
+    this.#checkOpen()
+    checkIndexName(name)
+    const running = this.#running.get(name)
+    if (running !== undefined) return running.index
+    throw this.#failures.get(name) ?? indexNotFound(name)
+  }
+
+  /** The indexes that run, by name. */
+  get running(): readonly SearchIndex[] {
+    const indexes = [...this.#running.values()].map(({ index }) => index)
+    return indexes.sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** Why indexes do not run, by name. */
+  get failures(): ReadonlyMap<string, Error> {
+    return this.#failures
+  }
+
+  /**
+   * Creates an index, which runs from now on. `ERR_INDEX_EXISTS`, `ERR_INDEX_CONFIGURATION`,
+   * `ERR_REPOSITORY_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   */
+  async create(given: SearchIndexInput): Promise<SearchIndex> {
+    const input = indexInput(given)
+    return this.#change(async () => {
+      const { name, repository = defaultRepository, backend = null, build = false } = input
+      const { incremental = 'SUBSCRIBE_AND_CONSUME', defaultBuild = {} } = input
+      checkIndexName(name)
+      this.#manager.repository(repository)
+      checkIncremental(incremental)
+      this.#checkCapabilities(incremental)
+      checkBuild(defaultBuild)
+      checkFlag(build)
+      const stored = this.#stored(input)
+      if (stored === undefined) throw invalidArgument('an index needs a configuration')
+      const { configuration } = stored
+      const definition: IndexDefinition = {
+        name,
+        version: 1,
+        repository,
+        state: 'ACTIVE',
+        incremental,
+        build: build ? 'BUILDING' : 'INACTIVE',
+        ...stored,
+        backend,
+        defaultBuild,
+      }
+      await this.#definitions.add(definition)
+      if (configuration.kind === 'code') this.#configurations.set(name, input.configuration!)
+      await this.#subscribeFromNow(name, incremental)
+      await this.#start(definition)
+      return this.index(name)
+    })
+  }
+
+  /**
+   * Changes an index and runs it anew. A new configuration counts for records that are written from
+   * now on; for the others request a build. `ERR_INDEX_NOT_FOUND`, `ERR_INDEX_STATE` if the
+   * definition has another `version` or a build is under way, `ERR_INDEX_CONFIGURATION`,
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async update(name: string, changes: SearchIndexUpdate): Promise<IndexDefinition> {
+    checkIndexName(name)
+    const update = indexUpdate(changes)
+    return this.#change(async () => {
+      const { version, incremental, backend, defaultBuild, build = false, buildArguments } = update
+      if (version !== undefined && !Number.isSafeInteger(version)) {
+        throw invalidArgument(`version must be a whole number, got ${shown(version)}`)
+      }
+      if (incremental !== undefined) {
+        checkIncremental(incremental)
+        this.#checkCapabilities(incremental)
+      }
+      if (defaultBuild !== undefined) checkBuild(defaultBuild)
+      checkFlag(build)
+      if (buildArguments !== undefined) {
+        if (!build) throw invalidArgument('buildArguments are for a build that is requested')
+        checkBuild(buildArguments)
+      }
+      const given = this.#stored(update)
+      const before = await this.#definitions.get(name)
+      if (build && before.build === 'BUILDING') throw indexState(`the index ${name} is being built`)
+      const changed = await this.#definitions.change(name, version, (definition) => ({
+        ...given,
+        ...(incremental === undefined ? {} : { incremental }),
+        ...(backend === undefined ? {} : { backend }),
+        ...(defaultBuild === undefined ? {} : { defaultBuild }),
+        ...(build ? { build: 'BUILDING', buildArguments } : {}),
+        state: definition.state,
+      }))
+      if (given?.configuration.kind === 'code') {
+        this.#configurations.set(name, update.configuration!)
+      }
+      await this.#stop(name)
+      await this.#subscribeFromNow(name, changed.incremental)
+      await this.#start(changed)
+      return changed
+    })
+  }
+
+  /**
+   * Deletes an index with its documents and all that is stored of it. `ERR_INDEX_NOT_FOUND`,
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async delete(name: string): Promise<void> {
+    checkIndexName(name)
+    return this.#change(async () => {
+      const asked = await this.#definitions.change(name, undefined, () => {
+        return { state: 'DELETE_REQUESTED' }
+      })
+      await this.#drop(asked)
+    })
+  }
+
+  /** Lets go; builds are broken off, and go on when the indexes are opened again. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    await this.#last.catch(() => undefined)
+    this.#isClosed = true
+    this.#stopObserving()
+    for (const name of [...this.#running.keys()]) await this.#stop(name)
+  }
+
+  #checkOpen(): void {
+    if (!this.#isClosed) return
+    throw new RepositoryError(RepositoryErrorCode.closed, 'the indexes are closed')
+  }
+
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    const changed = this.#last.then(() => {
+      this.#checkOpen()
+      return work()
+    })
+    this.#last = changed.catch(() => undefined)
+    return changed
+  }
+
+  /** The stored form of a configuration, which is checked; undefined if none is given. */
+  #stored({
+    configuration,
+    xml,
+  }: Pick<SearchIndexInput, 'configuration' | 'xml'>):
+    { readonly configuration: StoredConfiguration; readonly names: StoredNames } | undefined {
+    if (configuration !== undefined && xml !== undefined) {
+      throw invalidArgument('an index has its configuration as an object or as XML, not both')
+    }
+    const names = new BoundNames(this.#manager.types.schema)
+    if (xml !== undefined) {
+      this.#compile({ kind: 'xml', xml }, undefined, names)
+      return { configuration: { kind: 'xml', xml }, names: names.stored }
+    }
+    if (configuration === undefined) return undefined
+    const stored: StoredConfiguration = hasFunction(configuration)
+      ? { kind: 'code' }
+      : { kind: 'json', json: configuration }
+    this.#compile(stored, configuration, names)
+    return { configuration: stored, names: names.stored }
+  }
+
+  /** `ERR_INDEX_CONFIGURATION`. */
+  #compile(
+    stored: StoredConfiguration,
+    given: IndexConfiguration | undefined,
+    names: BoundNames,
+  ): PreparedConfiguration {
+    const { formatters } = this.#options
+    if (stored.kind === 'xml') {
+      const { configuration, places } = readXmlConfiguration(stored.xml)
+      return compileConfiguration(configuration, { names, formatters, places })
+    }
+    const configuration = stored.kind === 'json' ? stored.json : given
+    if (configuration === undefined) {
+      const message = 'the configuration of the index has functions; give it to open'
+      throw new RepositoryError(RepositoryErrorCode.indexConfiguration, message)
+    }
+    return compileConfiguration(configuration, { names, formatters, places: placesByPath })
+  }
+
+  /** Notes where an index begins to follow, unless that is noted already. */
+  async #subscribeFromNow(name: string, incremental: IncrementalState): Promise<void> {
+    const state = this.#manager.parts.stateOf(subscriptionOf(name))
+    if (incremental === 'DO_NOT_SUBSCRIBE') await state.remove()
+    else if ((await state.position()) === undefined) await state.setPosition(this.#newest())
+  }
+
+  /** `ERR_UNSUPPORTED` if the backend cannot tell an index of writes. */
+  #checkCapabilities(incremental: IncrementalState): void {
+    if (incremental === 'DO_NOT_SUBSCRIBE') return
+    const { capabilities } = this.#manager.parts.database
+    requireCapability(capabilities, 'changes', 'an index that follows writes')
+    requireCapability(capabilities, 'snapshots', 'an index that follows writes')
+  }
+
+  #newest(): number {
+    const snapshot = this.#manager.parts.database.snapshot()
+    const { sequence } = snapshot
+    snapshot.close()
+    return sequence
+  }
+
+  /** Runs an index. One that cannot run says so by {@link failures}, and {@link index} throws. */
+  async #start(definition: IndexDefinition): Promise<void> {
+    const { name } = definition
+    this.#failures.delete(name)
+    try {
+      await this.#run(definition)
+    } catch (error) {
+      await this.#stop(name).catch(() => undefined)
+      this.#failures.set(name, errorOf(error))
+      throw error
+    }
+  }
+
+  async #run(given: IndexDefinition): Promise<void> {
+    const { name, repository } = given
+    const names = new BoundNames(this.#manager.types.schema, given.names)
+    const code = this.#configurations.get(name)
+    const configuration = this.#compile(given.configuration, code, names)
+    const definition = await this.#withNames(given, names.stored)
+    const backend = await this.#opened(definition)
+    const manager = this.#manager
+    const { clock } = manager.parts
+    const { lanes = 4, retryMilliseconds = 100, commitMilliseconds = 200 } = this.#options
+    const { extract, onExtractionFailure, textMilliseconds = 1000 } = this.#options
+    const findTable = (table: string): RecordTable | undefined => {
+      return manager.findTable(repository, table)
+    }
+    const index = new SearchIndex({
+      definition,
+      configuration,
+      definitions: this.#definitions,
+      rows: this.#rowsOf(name),
+      backend,
+      schema: manager.types.schema,
+      clock,
+      findTable,
+      tables: () => manager.tablesOf(repository).flatMap((table) => findTable(table) ?? []),
+      readBlob: (blob) => manager.blobs.read(blob),
+      extract,
+      lanes,
+      retryMilliseconds,
+      commitMilliseconds,
+      textMilliseconds,
+      subscribe: (handler, options) => {
+        return manager.subscribe(subscriptionOf(name), handler, options)
+      },
+      newest: () => this.#newest(),
+      onExtractionFailure,
+    })
+    this.#running.set(name, { index, backend })
+    await index.start()
+  }
+
+  async #opened(definition: IndexDefinition): Promise<SearchBackend> {
+    const backend = await this.#options.backend(definition)
+    const methods = ['update', 'commit', 'search', 'clear', 'close'] as const
+    return checkMethods(backend, `the search server of ${definition.name}`, methods)
+  }
+
+  /** The definition with its names: a program may give other functions with other names. */
+  async #withNames(definition: IndexDefinition, names: StoredNames): Promise<IndexDefinition> {
+    if (JSON.stringify(definition.names) === JSON.stringify(names)) return definition
+    return this.#definitions.change(definition.name, undefined, () => ({ names }))
+  }
+
+  async #stop(name: string): Promise<void> {
+    const running = this.#running.get(name)
+    this.#running.delete(name)
+    if (running === undefined) return
+    await running.index.close()
+    await running.backend.close()
+  }
+
+  async #drop(definition: IndexDefinition): Promise<void> {
+    const { name } = definition
+    await this.#stop(name)
+    this.#failures.delete(name)
+    const backend = await this.#opened(definition)
+    await backend.clear()
+    await backend.close()
+    await this.#rowsOf(name).drop()
+    await this.#manager.parts.stateOf(subscriptionOf(name)).remove()
+    await this.#definitions.remove(name)
+    this.#configurations.delete(name)
+  }
+
+  #rowsOf(name: string): IndexRows {
+    const { database, tablePrefix } = this.#manager.parts
+    return new IndexRows(database, `${tablePrefix}.x.${name}`)
+  }
+
+  async #tableDropped(repository: string, table: string): Promise<void> {
+    for (const definition of await this.#definitions.list()) {
+      if (definition.repository !== repository) continue
+      await this.#running.get(definition.name)?.index.removeTable(table)
+    }
+  }
+
+  async #repositoryDeleted(repository: string): Promise<void> {
+    for (const definition of await this.#definitions.list()) {
+      if (definition.repository === repository) await this.#drop(definition)
+    }
+  }
+}
+
+/** Name of the subscription of an index. */
+function subscriptionOf(name: string): string {
+  return `Indexer_${name}`
+}
+
+function hasFunction(value: unknown): boolean {
+  if (typeof value === 'function') return true
+  if (typeof value !== 'object' || value === null) return false
+  return Object.values(value).some(hasFunction)
+}

@@ -1,0 +1,124 @@
+/**
+ * Takes JSON apart. Every function names the place in its error, an `ERR_INVALID_ARGUMENT`; a
+ * place is a text such as `record.fields`.
+ */
+import { checkText, readArguments, shown } from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import { JsonNumber, type Json, type JsonObject } from './json-text.js'
+
+/** A short text for a value of JSON. */
+export function shownJson(json: Json | undefined): string {
+  if (JsonNumber.is(json)) return json.text.slice(0, 40)
+  return Array.isArray(json) ? 'an array' : shown(json)
+}
+
+/** How deep JSON that programs give may nest; that of a text is bounded when it is parsed. */
+const depthMax = 1000
+
+/**
+ * Checks that a value is JSON at every depth: what reads its parts meets no objects of other kinds,
+ * and an end. Every public function that takes JSON calls this first; `at` is the place for
+ * messages.
+ */
+export function checkJson<J extends Json | undefined>(json: J, at: string): J {
+  readArguments(() => {
+    checkPart(json, checkText(at, 'the place of JSON'), 0)
+  })
+  return json
+}
+
+function checkPart(json: unknown, at: string, depth: number): void {
+  if (json === null || json === undefined || JsonNumber.is(json)) return
+  if (typeof json !== 'object') {
+    if (typeof json === 'string' || typeof json === 'number' || typeof json === 'boolean') return
+    throw invalidArgument(`${at} is no JSON, got ${shown(json)}`)
+  }
+  if (depth >= depthMax) throw invalidArgument(`${at} nests more than ${depthMax} deep`)
+  if (Array.isArray(json)) {
+    for (const each of json as readonly unknown[]) {
+      if (each === undefined) throw invalidArgument(`${at} lacks an element`)
+      checkPart(each, at, depth + 1)
+    }
+    return
+  }
+  const prototype = Object.getPrototypeOf(json) as unknown
+  if (prototype !== null && prototype !== Object.prototype) {
+    throw invalidArgument(`${at} is no JSON, got ${shown(json)}`)
+  }
+  for (const each of Object.values(json)) checkPart(each, at, depth + 1)
+}
+
+/** An object; with `names` only those names may occur in it. */
+export function objectOf(
+  json: Json | undefined,
+  at: string,
+  names?: readonly string[],
+): JsonObject {
+  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
+  if (!isObject || JsonNumber.is(json)) {
+    throw invalidArgument(`${at} must be an object, got ${shownJson(json)}`)
+  }
+  const object = json as JsonObject
+  if (names === undefined) return object
+  for (const name of Object.keys(object)) {
+    if (!names.includes(name)) throw invalidArgument(`${at} has no ${shown(name)}`)
+  }
+  return object
+}
+
+/** An array. */
+export function arrayOf(json: Json | undefined, at: string): readonly Json[] {
+  if (Array.isArray(json)) return json as readonly Json[]
+  throw invalidArgument(`${at} must be an array, got ${shownJson(json)}`)
+}
+
+/** A text. */
+export function textOf(json: Json | undefined, at: string): string {
+  if (typeof json === 'string') return json
+  throw invalidArgument(`${at} must be a text, got ${shownJson(json)}`)
+}
+
+/** True or false, also as text. */
+export function booleanOf(json: Json | undefined, at: string): boolean {
+  if (json === true || json === 'true' || json === 't') return true
+  if (json === false || json === 'false' || json === 'f') return false
+  throw invalidArgument(`${at} must be true or false, got ${shownJson(json)}`)
+}
+
+/** A whole number that is not negative, also as text. */
+export function countOf(json: Json | undefined, at: string): number {
+  const text = JsonNumber.is(json) ? json.text : json
+  const value = typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : text
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+  throw invalidArgument(`${at} must be a whole number, got ${shownJson(json)}`)
+}
+
+/** The result for a member that is there. Null counts as absent. */
+export function optional<T>(
+  json: Json | undefined,
+  at: string,
+  read: (json: Json, at: string) => T,
+): T | undefined {
+  return json === undefined || json === null ? undefined : read(json, at)
+}
+
+/** Bytes in base64. */
+export function base64Of(json: Json | undefined, at: string): Buffer {
+  const text = textOf(json, at)
+  if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text))
+    return Buffer.from(text, 'base64')
+  throw invalidArgument(`${at} must be base64`)
+}
+
+/** JSON without number objects: a number that a double cannot hold exactly becomes text. */
+export function plainJson(json: Json): unknown {
+  if (JsonNumber.is(json)) return json.plain()
+  if (Array.isArray(json)) return (json as readonly Json[]).map(plainJson)
+  if (typeof json !== 'object' || json === null) return json
+  return recordOf(Object.entries(json as JsonObject).map(([name, each]) => [name, plainJson(each)]))
+}
+
+/** An object with these members, each its own, also one with the name `__proto__`. */
+export function recordOf<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,250 @@
+/** Values of fields in JSON. Those without parts have the form of their value type. */
+import {
+  checkFunction,
+  checkMethods,
+  checkObject,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../../api/index.js'
+import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { Link } from '../link.js'
+import type { QualifiedName } from '../qualified-name.js'
+import type { EmbeddedRecord } from '../values/nested-types.js'
+import type { ValueSchema, ValueType } from '../values/value-type.js'
+import {
+  arrayOf,
+  checkJson,
+  objectOf,
+  plainJson,
+  recordOf,
+  shownJson,
+  textOf,
+} from './json-shapes.js'
+import { JsonNumber, type Json } from './json-text.js'
+import { NameReader, NameWriter } from './namespaces.js'
+
+/** What JSON is read with. */
+export interface JsonInput {
+  /** The types that the names refer to. */
+  readonly schema: ValueSchema
+  /** Turns names with prefixes into qualified names. */
+  readonly namespaces: NameReader
+  /** Told of every field that is set or removed; throws for one that may not be. */
+  readonly checkWrite?: ((field: QualifiedName) => void) | undefined
+  /** Told of every field in conditions and filters; throws for one that may not be read. */
+  readonly checkRead?: ((field: QualifiedName) => void) | undefined
+  /** Told of every link that is set; throws for one that may not be. */
+  readonly checkLink?: ((link: Link) => void) | undefined
+  /** Whether empty texts, lists and records count as absent. Default false. */
+  readonly ignoresEmpty?: boolean | undefined
+}
+
+/** What JSON is written with. */
+export interface JsonOutput {
+  /** The types that the values refer to. */
+  readonly schema: ValueSchema
+  /** Writes the names of fields and types. */
+  readonly names: NameWriter
+  /** Fields that are left out, also inside of records in fields. Default: none. */
+  readonly isReadable?: ((field: QualifiedName) => boolean) | undefined
+}
+
+/** What is written of a record beside its fields. */
+export interface RecordOutput extends JsonOutput {
+  /** Whether the types of the fields are written. Default false. */
+  readonly withSchema?: boolean | undefined
+}
+
+const exponentMax = 1000
+/** How deep records in fields nest at most, as in a write. */
+const depthMax = 64
+
+const inputNames = new OptionNames<JsonInput>('what JSON is read with', {
+  schema: true,
+  namespaces: true,
+  checkWrite: true,
+  checkRead: true,
+  checkLink: true,
+  ignoresEmpty: true,
+})
+const outputNames = new OptionNames<RecordOutput>('what JSON is written with', {
+  schema: true,
+  names: true,
+  isReadable: true,
+  withSchema: true,
+})
+
+/** A schema, as far as JSON needs it. `ERR_INVALID_ARGUMENT`. */
+function checkSchema(schema: ValueSchema): void {
+  checkMethods(schema, 'the schema', ['field', 'recordType'])
+}
+
+/** Checks what JSON is read with; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function checkInput(given: JsonInput): JsonInput {
+  const input = readArguments(() => inputNames.copy(given))
+  checkSchema(input.schema)
+  NameReader.check(input.namespaces)
+  for (const name of ['checkWrite', 'checkRead', 'checkLink'] as const) {
+    checkFunction(input[name], name)
+  }
+  return input
+}
+
+/** Checks what JSON is written with; a copy of it. `ERR_INVALID_ARGUMENT`. */
+export function checkOutput(given: RecordOutput): RecordOutput {
+  const output = readArguments(() => outputNames.copy(given))
+  checkSchema(output.schema)
+  NameWriter.check(output.names)
+  checkFunction(output.isReadable, 'isReadable')
+  return output
+}
+
+function checkType(type: ValueType): ValueType {
+  return checkMethods(type, 'the value type', ['write', 'read', 'toJson', 'fromJson'])
+}
+
+/**
+ * The value of a form in JSON; undefined for an empty one that counts as absent.
+ * `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`.
+ */
+export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
+  return valueOf(checkType(type), checkJson(json, at), checkInput(input), at)
+}
+
+/** As {@link valueFromJson}, of arguments that were checked. */
+export function valueOf(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
+  if (input.ignoresEmpty === true && (json === '' || json === null)) return undefined
+  if (json === null) throw invalidRecord(`${at}: null is no value`)
+  if (type.element !== undefined) {
+    const { element } = type
+    if (!Array.isArray(json)) {
+      throw invalidRecord(`${at}: a value of ${type.name} is an array, got ${shownJson(json)}`)
+    }
+    const values = arrayOf(json, at)
+      .map((each, index) => valueOf(element, each, input, `${at}[${index}]`))
+      .filter((value) => value !== undefined)
+    return values.length === 0 && input.ignoresEmpty === true ? undefined : values
+  }
+  if (type.base === 'RECORD') return embeddedFromJson(type, json, input, at)
+  try {
+    const value = type.fromJson(type.base === 'DECIMAL' ? decimalOf(json) : plainJson(json))
+    if (Link.is(value)) input.checkLink?.(value)
+    return value
+  } catch (error) {
+    if (!(error instanceof RepositoryError) || error.code === RepositoryErrorCode.forbidden) {
+      throw error
+    }
+    throw new RepositoryError(error.code, `${at}: ${error.message}`)
+  }
+}
+
+function embeddedFromJson(
+  type: ValueType,
+  json: Json,
+  outer: JsonInput,
+  at: string,
+): EmbeddedRecord | undefined {
+  const names = ['type', 'fields', 'namespaces', 'schema', 'id', 'version']
+  const object = objectOf(json, at, names)
+  const namespaces = outer.namespaces.with(object['namespaces'], `${at}.namespaces`)
+  const input = { ...outer, namespaces }
+  const fields = fieldsFromJson(object['fields'] ?? {}, input, `${at}.fields`)
+  if (fields.length === 0 && input.ignoresEmpty === true) return undefined
+  const given = object['type']
+  const name = given === undefined || given === null ? undefined : typeNameOf(given, input, at)
+  const recordType = name ?? type.recordType
+  if (recordType === undefined) throw invalidRecord(`${at}: a record in a field needs a type`)
+  return { type: recordType, fields: recordOf(fields) }
+}
+
+/** Fields by qualified name; those that count as absent are left out. */
+export function fieldsFromJson(
+  json: Json,
+  input: JsonInput,
+  at: string,
+  emptied?: (name: QualifiedName) => void,
+): [QualifiedName, unknown][] {
+  const fields: [QualifiedName, unknown][] = []
+  const seen = new Set<string>()
+  for (const [given, each] of Object.entries(objectOf(json, at))) {
+    const name = input.namespaces.resolve(given, at)
+    if (seen.has(name)) throw invalidArgument(`${at} has ${name} twice`)
+    seen.add(name)
+    input.checkWrite?.(name)
+    const { type } = input.schema.field(name)
+    const value = valueOf(type, each, input, `${at}.${given}`)
+    if (value === undefined) emptied?.(name)
+    else fields.push([name, value])
+  }
+  return fields
+}
+
+/** The name of a record type, given as text or as an object with a name. */
+export function typeNameOf(json: Json, { namespaces }: JsonInput, at: string): QualifiedName {
+  if (typeof json === 'string') return namespaces.resolve(json, `${at}.type`)
+  const { name } = objectOf(json, `${at}.type`, ['name', 'version'])
+  return namespaces.resolve(textOf(name, `${at}.type.name`), `${at}.type.name`)
+}
+
+/** A decimal as text with all its digits; other JSON as it is. */
+function decimalOf(json: Json): unknown {
+  if (!JsonNumber.is(json)) return json
+  const match = /^(-?)([0-9]+)(?:\.([0-9]+))?[eE]([+-]?[0-9]+)$/.exec(json.text)
+  if (match === null) return json.text
+  const [, sign, whole, fraction = ''] = match
+  const exponent = Number(match[4])
+  if (Math.abs(exponent) > exponentMax) return json.text
+  const point = whole.length + exponent
+  const digits = `${'0'.repeat(Math.max(0, 1 - point))}${whole}${fraction}`
+  const at = Math.max(1, point)
+  const padded = digits.padEnd(at, '0')
+  const left = padded.slice(0, at).replace(/^0+(?=.)/, '')
+  return `${sign}${left}${padded.length > at ? `.${padded.slice(at)}` : ''}`
+}
+
+/** The form of a value in JSON. `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`. */
+export function valueToJson(type: ValueType, value: unknown, output: JsonOutput): unknown {
+  const checked = checkOutput(output)
+  return readArguments(() => formOf(checkType(type), value, checked, 0))
+}
+
+/** As {@link valueToJson}, of arguments that were checked, inside of so many records. */
+export function formOf(
+  type: ValueType,
+  value: unknown,
+  output: JsonOutput,
+  depth: number,
+): unknown {
+  if (type.element !== undefined) {
+    const { element } = type
+    if (!Array.isArray(value)) {
+      throw invalidRecord(`a value of ${type.name} is an array, got ${shown(value)}`)
+    }
+    return value.map((each) => formOf(element, each, output, depth))
+  }
+  if (type.base !== 'RECORD') return type.toJson(value)
+  if (depth >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
+  const { type: name, fields } = checkObject(value as EmbeddedRecord, 'a value of RECORD')
+  const recordType = name ?? type.recordType
+  return {
+    ...(recordType === undefined ? {} : { type: { name: output.names.write(recordType) } }),
+    fields: fieldsToJson(fields, output, depth + 1),
+  }
+}
+
+/** The readable fields, by written name. */
+export function fieldsToJson(
+  fields: Readonly<Record<string, unknown>>,
+  output: JsonOutput,
+  depth = 0,
+): Record<string, unknown> {
+  return recordOf(
+    Object.entries(checkObject(fields, 'fields'))
+      .filter(([name]) => output.isReadable?.(name as QualifiedName) !== false)
+      .map(([name, value]) => {
+        const field = output.schema.field(name)
+        return [output.names.write(field.name), formOf(field.type, value, output, depth)]
+      }),
+  )
+}

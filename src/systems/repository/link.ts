@@ -1,0 +1,191 @@
+/**
+ * Links from one record to another, absolute or relative to the record that holds them.
+ *
+ * Text: `[table:]MASTER.[!*,]k=v,+k,-k`. An absent master, `.`, is the record itself or its
+ * variant. Unless `!*` says so, the variant properties of the holder are copied; then the rules
+ * set a property (`k=v`), copy it (`+k`) or remove it (`-k`).
+ */
+import { checkObject, checkText, OptionNames, shown } from '../../api/index.js'
+import { invalidArgument } from './errors.js'
+import { escaped, RecordId, splitEscaped, unescaped, type RecordIdLike } from './record-id.js'
+
+/** What a link does with one variant property. */
+export type LinkRule =
+  | {
+      /** The property gets a value. */
+      readonly kind: 'set'
+      /** The value of the property, not empty. */
+      readonly value: string
+    }
+  | {
+      /** The property is copied from the holder, also without `copyAll`. */
+      readonly kind: 'copy'
+    }
+  | {
+      /** The property of the holder is not copied. */
+      readonly kind: 'remove'
+    }
+
+/** Parts of a {@link Link}. */
+export interface LinkParts {
+  /** Absent: the table of the record that holds the link. */
+  readonly table?: string | undefined
+  /** A master; absent: the master of the record that holds the link. */
+  readonly master?: RecordIdLike | undefined
+  /** Whether variant properties of the holder are copied. Default true. */
+  readonly copyAll?: boolean | undefined
+  /** Rules by name of a variant property. Default: none. */
+  readonly rules?: Readonly<Record<string, LinkRule>> | undefined
+}
+
+const partNames = new OptionNames<LinkParts>('a link', {
+  table: true,
+  master: true,
+  copyAll: true,
+  rules: true,
+})
+
+/** A link; immutable. */
+export class Link {
+  /** Name of the record table; undefined = the table of the holder. */
+  readonly table: string | undefined
+  /** The master that the link leads to; undefined = that of the holder. */
+  readonly master: RecordId | undefined
+  /** Whether variant properties of the holder are copied. */
+  readonly copyAll: boolean
+  /** Sorted by name. */
+  readonly rules: Readonly<Record<string, LinkRule>>
+  /** The text form. */
+  readonly text: string
+
+  /** `ERR_INVALID_ARGUMENT`. */
+  constructor(parts: LinkParts = {}) {
+    const { table, master, copyAll = true, rules = {} } = partNames.check(parts)
+    const id = master === undefined ? undefined : RecordId.of(master)
+    if (id?.isVariant === true) {
+      throw invalidArgument('the master of a link has no variant properties; give rules')
+    }
+    if (table !== undefined && !(typeof table === 'string' && /^[\w-]+$/.test(table))) {
+      throw invalidArgument(`a table cannot have the name ${shown(table)}`)
+    }
+    this.table = table
+    this.master = id
+    this.copyAll = copyAll
+    if (typeof copyAll !== 'boolean') throw invalidArgument('copyAll must be true or false')
+    const names = Object.keys(checkObject(rules, 'the rules of a link')).sort()
+    this.rules = Object.freeze(
+      Object.fromEntries(names.map((name) => [name, ruleOf(name, rules[name])])),
+    )
+    this.text = this.#write()
+    Object.freeze(this)
+  }
+
+  /** A link to exactly this record: its variant properties are set, none is copied. */
+  static to(id: RecordIdLike, table?: string): Link {
+    const target = RecordId.of(id)
+    const rules = Object.entries(target.variantProperties).map(([name, value]) => {
+      return [name, { kind: 'set', value }] as const
+    })
+    return new Link({
+      table,
+      master: target.master,
+      copyAll: false,
+      rules: Object.fromEntries(rules),
+    })
+  }
+
+  /** The link of a text. `ERR_INVALID_ARGUMENT`. */
+  static parse(text: string): Link {
+    if (typeof text !== 'string') throw invalidArgument(`a link must be a text, got ${shown(text)}`)
+    const colon = text.indexOf(':')
+    const dot = text.indexOf('.')
+    // A colon behind the first dot belongs to the id.
+    const hasTable = colon >= 0 && (dot < 0 || colon < dot)
+    const table = hasTable ? text.slice(0, colon) : undefined
+    const rest = hasTable ? text.slice(colon + 1) : text
+    if (rest === '' || rest === '.') return new Link({ table })
+    if (rest.startsWith('.')) return new Link({ table, ...parseRules(rest.slice(1), text) })
+    const [kind, own, rules, ...more] = splitEscaped(rest, '.')
+    if (more.length > 0 || own === undefined) {
+      throw invalidArgument(`a link is [table:]MASTER.[!*,]k=v,+k,-k; got ${shown(text)}`)
+    }
+    const master = RecordId.parse(`${kind}.${own}`)
+    return new Link({ table, master, ...(rules === undefined ? {} : parseRules(rules, text)) })
+  }
+
+  /** Whether a value is a link that this class has made. */
+  static is(value: unknown): value is Link {
+    return typeof value === 'object' && value !== null && #write in value
+  }
+
+  /** The record that the link of `holder` leads to. `ERR_INVALID_ARGUMENT`. */
+  resolve(holder: RecordIdLike): RecordId {
+    const from = RecordId.of(holder)
+    const properties: Record<string, string> = this.copyAll ? { ...from.variantProperties } : {}
+    for (const [name, rule] of Object.entries(this.rules)) {
+      const copied = from.variantProperties[name] as string | undefined
+      if (rule.kind === 'set') properties[name] = rule.value
+      else if (rule.kind === 'remove') delete properties[name]
+      else if (copied !== undefined) properties[name] = copied
+    }
+    return (this.master ?? from.master).variant(properties)
+  }
+
+  /** Whether the text forms are equal. */
+  equals(other: Link): boolean {
+    return Link.is(other) && this.text === other.text
+  }
+
+  /** The text form. */
+  toString(): string {
+    return this.text
+  }
+
+  /** The text form. */
+  toJSON(): string {
+    return this.text
+  }
+
+  #write(): string {
+    const parts = Object.entries(this.rules).map(([name, rule]) => {
+      if (rule.kind === 'set') return `${escaped(name)}=${escaped(rule.value)}`
+      return `${rule.kind === 'copy' ? '+' : '-'}${escaped(name)}`
+    })
+    if (!this.copyAll) parts.unshift('!*')
+    const table = this.table === undefined ? '' : `${this.table}:`
+    const master = this.master?.text ?? ''
+    const rules = parts.length === 0 ? '' : `.${parts.join(',')}`
+    return `${table}${master}${rules}` || '.'
+  }
+}
+
+function ruleOf(name: string, given: LinkRule): LinkRule {
+  const rule = checkObject(given, `the rule of ${shown(name)}`)
+  if (rule.kind === 'set') {
+    return Object.freeze({
+      kind: 'set',
+      value: checkText(rule.value, `the value of ${shown(name)}`),
+    })
+  }
+  const { kind } = rule
+  if (kind === 'copy' || kind === 'remove') return Object.freeze({ kind })
+  throw invalidArgument(`the rule of ${shown(name)} is set, copy or remove, got ${shown(kind)}`)
+}
+
+function parseRules(text: string, whole: string): Pick<LinkParts, 'copyAll' | 'rules'> {
+  const rules: Record<string, LinkRule> = {}
+  let copyAll = true
+  for (const [index, part] of splitEscaped(text, ',').entries()) {
+    if (part === '!*' && index === 0) copyAll = false
+    else if (/^[+-]./.test(part)) {
+      rules[unescaped(part.slice(1), whole)] = { kind: part[0] === '+' ? 'copy' : 'remove' }
+    } else {
+      const [name, value, ...more] = splitEscaped(part, '=')
+      if (value === undefined || name === '' || more.length > 0) {
+        throw invalidArgument(`a link has rules k=v, +k and -k; got ${shown(whole)}`)
+      }
+      rules[unescaped(name, whole)] = { kind: 'set', value: unescaped(value, whole) }
+    }
+  }
+  return { copyAll, rules }
+}

@@ -1,0 +1,281 @@
+/**
+ * The link index: which records a record leads to, and which lead to it, for each version tag.
+ *
+ * It follows the events of records. For an event the links of the record as it is now are compared
+ * with those in the index, and the difference is one batch, in both directions. So an event that
+ * comes twice or late does no harm, and the index of a record is always that of one of its states.
+ */
+import {
+  checkObject,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+  type AtomicMutation,
+  type Database,
+} from '../../../api/index.js'
+import { invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { Link } from '../link.js'
+import { lastTag, versionTagNamespace } from '../qualified-name.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import type { StoredEvent } from '../records/writes/commit.js'
+import { RecordTable } from '../records/record-table.js'
+import type { StoredRecord } from '../records/record.js'
+import { isTagField } from '../records/version-tags.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { EmbeddedRecord } from '../values/nested-types.js'
+import type { ValueType } from '../values/value-type.js'
+import {
+  linkPrefix,
+  linkRows,
+  parseLinkRow,
+  tablePrefix,
+  type IndexedLink,
+  type RecordPlace,
+} from './link-rows.js'
+
+/** A link of the index. */
+export interface FoundLink {
+  /** Name of its repository. */
+  readonly repository: string
+  /** Name of its record table. */
+  readonly table: string
+  /** The record at the other end of the link. */
+  readonly id: RecordId
+  /** The field of the source that holds the link, or a record with the link. */
+  readonly field: string
+}
+
+/** Which links are looked for. */
+export interface LinkQuery {
+  /** Default `last`. */
+  readonly tag?: string | undefined
+  /** Default: all fields. */
+  readonly field?: string | undefined
+}
+
+/** What a {@link LinkIndex} is made of. */
+export interface LinkIndexParts {
+  readonly database: Database
+  /** Name of the table of the index. */
+  readonly table: string
+  readonly schema: SchemaCache
+  /** Undefined for a table that was dropped. */
+  readonly findTable: (repository: string, table: string) => RecordTable | undefined
+  readonly allTables: () => RecordTable[]
+}
+
+const queryNames = new OptionNames<LinkQuery>('a query of links', { tag: true, field: true })
+
+const family = 'l'
+/** How deep records in fields nest at most, as in a write. */
+const depthMax = 64
+const linksPerBatchMax = 1000
+
+/** The link index of a repository manager. */
+export class LinkIndex {
+  readonly #parts: LinkIndexParts
+
+  /** @internal */
+  constructor(parts: LinkIndexParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * The records that the links of a record lead to. `ERR_FIELD_TYPE_NOT_FOUND`,
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async linksOf(table: RecordTable, id: RecordIdLike, query: LinkQuery = {}): Promise<FoundLink[]> {
+    const links = await this.#find('forward', placeOf(table, RecordId.of(id)), query)
+    return links.map(({ target, field }) => this.#found(target, field))
+  }
+
+  /** The records whose links lead to a record, which need not exist. As {@link linksOf}. */
+  async referrers(
+    table: RecordTable,
+    id: RecordIdLike,
+    query: LinkQuery = {},
+  ): Promise<FoundLink[]> {
+    const links = await this.#find('backward', placeOf(table, RecordId.of(id)), query)
+    return links.map(({ source, field }) => this.#found(source, field))
+  }
+
+  /**
+   * Brings the links of a record to its present state. For a subscription.
+   * `ERR_INVALID_ARGUMENT`.
+   */
+  async follow(event: StoredEvent): Promise<void> {
+    const { repository, table, id } = readArguments(() => ({ ...checkObject(event, 'an event') }))
+    checkText(repository, 'the repository of an event')
+    checkText(table, 'the table of an event')
+    const recordTable = this.#parts.findTable(repository, table)
+    const source = { table: `${repository}/${table}`, id: RecordId.parse(id) }
+    await this.#replace(
+      source,
+      recordTable === undefined ? [] : await this.#extract(recordTable, id),
+    )
+  }
+
+  /** Removes the links of all records of a table that is dropped. @internal */
+  async removeTable(name: string): Promise<void> {
+    checkText(name, 'the name of a record table')
+    const { database, table } = this.#parts
+    for await (const { row } of database.table(table).scan({ prefix: tablePrefix(name) })) {
+      const mutations = linkRows(parseLinkRow(row!)).map((gone): AtomicMutation => {
+        const families = [{ family, timestamp: 1 }]
+        return { table, row: gone, mutations: [{ delete: { families } }] }
+      })
+      await database.atomic({ mutations })
+    }
+  }
+
+  /**
+   * Removes all rows and makes them again from the records. Not while a subscription follows the
+   * events.
+   */
+  async rebuild(): Promise<void> {
+    const { database, table, allTables } = this.#parts
+    for await (const { row } of database.table(table).scan()) {
+      await database.table(table).delete({ row: row!, families: [{ family, timestamp: 1 }] })
+    }
+    for (const recordTable of allTables()) {
+      for await (const { id } of recordTable.scan({ fields: 'none' })) {
+        const source = placeOf(recordTable, id)
+        await this.#replace(source, await this.#extract(recordTable, id))
+      }
+    }
+  }
+
+  /** Every row of the index, in hexadecimal. For checks. */
+  async rows(): Promise<string[]> {
+    const rows = await this.#parts.database.table(this.#parts.table).scan().all()
+    return rows.map(({ row }) => row!.toString('hex'))
+  }
+
+  async #find(
+    direction: 'forward' | 'backward',
+    place: RecordPlace,
+    query: LinkQuery,
+  ): Promise<IndexedLink[]> {
+    const { tag = lastTag, field } = readArguments(() => queryNames.copy(query))
+    checkText(tag, 'the tag of a query of links')
+    const { schema, database, table } = this.#parts
+    const tagName = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
+    const fieldNumber = field === undefined ? undefined : schema.field(field).ordinal
+    const prefix = linkPrefix(direction, place, schema.field(tagName).ordinal, fieldNumber)
+    const rows = await database.table(table).scan({ prefix }).all()
+    return rows.map(({ row }) => parseLinkRow(row!))
+  }
+
+  #found({ table, id }: RecordPlace, field: number): FoundLink {
+    const slash = table.indexOf('/')
+    return {
+      repository: table.slice(0, slash),
+      table: table.slice(slash + 1),
+      id,
+      field: this.#parts.schema.fieldAt(field)?.name ?? '',
+    }
+  }
+
+  /** Writes the difference between the links of a record and those in the index. */
+  async #replace(source: RecordPlace, links: readonly IndexedLink[]): Promise<void> {
+    const { database, table } = this.#parts
+    const wanted = new Map<string, IndexedLink>()
+    for (const link of links) wanted.set(linkRows(link)[0].toString('latin1'), link)
+    const prefix = linkPrefix('forward', source)
+    const mutations: AtomicMutation[] = []
+    for await (const { row } of database.table(table).scan({ prefix })) {
+      if (wanted.delete(row!.toString('latin1'))) continue
+      for (const gone of linkRows(parseLinkRow(row!))) {
+        const families = [{ family, timestamp: 1 }]
+        mutations.push({ table, row: gone, mutations: [{ delete: { families } }] })
+      }
+    }
+    for (const link of wanted.values()) {
+      for (const row of linkRows(link)) {
+        const put = { cells: { [`${family}:x`]: '' }, timestamp: 1 }
+        mutations.push({ table, row, mutations: [{ put }] })
+      }
+    }
+    // Both rows of a link are neighbours, so a part of the mutations holds whole links.
+    for (let at = 0; at < mutations.length; at += 2 * linksPerBatchMax) {
+      await database.atomic({ mutations: mutations.slice(at, at + 2 * linksPerBatchMax) })
+    }
+  }
+
+  /** The links of a record as it is now, for each of its version tags; none if it is gone. */
+  async #extract(table: RecordTable, id: RecordIdLike): Promise<IndexedLink[]> {
+    let newest: StoredRecord
+    try {
+      newest = await table.read(id)
+    } catch (error) {
+      const isGone =
+        error instanceof RepositoryError && error.code === RepositoryErrorCode.recordNotFound
+      if (isGone) return []
+      throw error
+    }
+    const { schema } = this.#parts
+    const tags = Object.keys(newest.fields).filter((name) => {
+      return isTagField(schema.field(name))
+    })
+    const links = this.#linksIn(table, newest, lastTag)
+    for (const tag of tags) {
+      const tagged = await table.readTagged(id, tag)
+      if (tagged !== undefined) links.push(...this.#linksIn(table, tagged, tag))
+    }
+    return links
+  }
+
+  #linksIn(table: RecordTable, record: StoredRecord, tagName: string): IndexedLink[] {
+    const { schema } = this.#parts
+    const source = placeOf(table, record.id)
+    const tag = schema.field(tagName).ordinal
+    const links: IndexedLink[] = []
+    for (const [name, value] of Object.entries(record.fields)) {
+      const { type, ordinal: field } = schema.field(name)
+      eachLink(type, value, schema, (link) => {
+        const target = {
+          table: `${table.repository}/${link.table ?? table.name}`,
+          id: link.resolve(record.id),
+        }
+        links.push({ source, target, tag, field })
+      })
+    }
+    return links
+  }
+}
+
+function placeOf(given: RecordTable, id: RecordId): RecordPlace {
+  const table = RecordTable.check(given)
+  return { table: `${table.repository}/${table.name}`, id }
+}
+
+/**
+ * Calls with every link of a value, also of those inside records. `ERR_INVALID_RECORD` for a value
+ * that is not of the type.
+ */
+export function eachLink(
+  type: ValueType,
+  value: unknown,
+  schema: SchemaCache,
+  callback: (link: Link) => void,
+  depth = 0,
+): void {
+  if (type.element !== undefined) {
+    if (!Array.isArray(value)) throw unfit(type, value)
+    for (const each of value) eachLink(type.element, each, schema, callback, depth)
+  } else if (type.base === 'LINK') {
+    if (!Link.is(value)) throw unfit(type, value)
+    callback(value)
+  } else if (type.base === 'RECORD') {
+    if (depth >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
+    const { fields } = checkObject(value as EmbeddedRecord, 'a record in a field')
+    for (const [name, inner] of Object.entries(checkObject(fields, 'its fields'))) {
+      eachLink(schema.field(name).type, inner, schema, callback, depth + 1)
+    }
+  }
+}
+
+function unfit({ name }: ValueType, value: unknown): RepositoryError {
+  return invalidRecord(`a value of ${name} cannot be ${shown(value)}`)
+}

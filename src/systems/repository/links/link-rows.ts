@@ -1,0 +1,82 @@
+/**
+ * Rows of the link index: every link twice, by its source and by its target, for each version tag
+ * (src/systems/repository/FORMAT.md).
+ */
+import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
+import { RecordId } from '../record-id.js'
+
+/** A record of any table. */
+export interface RecordPlace {
+  /** Repository `/` table. */
+  readonly table: string
+  readonly id: RecordId
+}
+
+/** A link as it is in a version of a record. */
+export interface IndexedLink {
+  readonly source: RecordPlace
+  readonly target: RecordPlace
+  /** Numbers of the field types of the version tag and of the field. */
+  readonly tag: number
+  readonly field: number
+}
+
+const forward = 0x66
+const backward = 0x62
+
+function placeBytes({ table, id }: RecordPlace): Buffer {
+  return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
+}
+
+function numberBytes(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
+}
+
+/** The beginning of the rows of a record; with a tag, and a field, of those of it. */
+export function linkPrefix(
+  direction: 'forward' | 'backward',
+  place: RecordPlace,
+  tag?: number,
+  field?: number,
+): Buffer {
+  const parts = [Buffer.of(direction === 'forward' ? forward : backward), placeBytes(place)]
+  if (tag !== undefined) parts.push(numberBytes(tag))
+  if (field !== undefined) parts.push(numberBytes(field))
+  return Buffer.concat(parts)
+}
+
+/** The beginning of the rows of the links of all records of a table. */
+export function tablePrefix(table: string): Buffer {
+  return Buffer.concat([Buffer.of(forward), terminated(Buffer.from(table))])
+}
+
+/** The row by the source, and the row by the target. */
+export function linkRows({ source, target, tag, field }: IndexedLink): [Buffer, Buffer] {
+  return [
+    Buffer.concat([linkPrefix('forward', source, tag, field), placeBytes(target)]),
+    Buffer.concat([linkPrefix('backward', target, tag, field), placeBytes(source)]),
+  ]
+}
+
+/** The link of a row, of either direction. */
+export function parseLinkRow(row: Buffer): IndexedLink {
+  const [near, at] = readPlace(row, 1)
+  const [far] = readPlace(row, at + 8)
+  const isForward = row[0] === forward
+  return {
+    source: isForward ? near : far,
+    target: isForward ? far : near,
+    tag: row.readUInt32BE(at),
+    field: row.readUInt32BE(at + 4),
+  }
+}
+
+function readPlace(row: Buffer, start: number): [RecordPlace, number] {
+  const middle = endOfPart(row, start)
+  const end = endOfPart(row, middle)
+  const table = unterminated(row.subarray(start, middle - 2)).toString('utf8')
+  const id = RecordId.fromBytes(unterminated(row.subarray(middle, end - 2)))
+  return [{ table, id }, end]
+}

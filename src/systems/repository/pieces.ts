@@ -1,0 +1,51 @@
+/** Content that callers hand over in pieces. */
+import { checkBytes, readArguments, shown } from '../../api/index.js'
+import { invalidArgument } from './errors.js'
+
+/**
+ * The pieces of an iterable of a caller, which is begun once; `read` checks each piece.
+ * `ERR_INVALID_ARGUMENT` for a value without pieces; `what` says in the message what is expected.
+ * An error of the iterable stays as it is: a stream that breaks off says why.
+ */
+export function checkPieces<T>(
+  source: unknown,
+  what: string,
+  read: (piece: unknown) => T,
+): AsyncIterable<T> {
+  return readArguments(() => {
+    const ofLater = stepsOf(source, Symbol.asyncIterator)
+    if (ofLater !== undefined) return later(ofLater as AsyncIterator<unknown>, read)
+    const ofNow = stepsOf(source, Symbol.iterator)
+    if (ofNow !== undefined) return now(ofNow as Iterator<unknown>, read)
+    throw invalidArgument(`${what}, got ${shown(source)}`)
+  })
+}
+
+async function* later<T>(
+  steps: AsyncIterator<unknown>,
+  read: (piece: unknown) => T,
+): AsyncGenerator<T, void> {
+  for await (const piece of { [Symbol.asyncIterator]: () => steps }) yield read(piece)
+}
+
+/** Without an `await` of the pieces, which would run code of those that are not checked yet. */
+async function* now<T>(
+  steps: Iterator<unknown>,
+  read: (piece: unknown) => T,
+): AsyncGenerator<T, void> {
+  for (const piece of { [Symbol.iterator]: () => steps }) yield read(piece)
+}
+
+function stepsOf(source: unknown, kind: symbol): object | undefined {
+  if (typeof source !== 'object' || source === null) return undefined
+  const begin = (source as Record<symbol, unknown>)[kind]
+  const steps: unknown = typeof begin === 'function' ? begin.call(source) : undefined
+  if (typeof steps !== 'object' || steps === null) return undefined
+  return typeof (steps as Iterator<unknown>).next === 'function' ? steps : undefined
+}
+
+/** Bytes as a `Buffer` over the same memory. `ERR_INVALID_ARGUMENT`. */
+export function checkBuffer(bytes: unknown, what: string): Buffer {
+  const { buffer, byteOffset, byteLength } = checkBytes(bytes as Uint8Array, what)
+  return Buffer.from(buffer, byteOffset, byteLength)
+}

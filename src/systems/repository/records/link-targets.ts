@@ -1,0 +1,92 @@
+/** Rules about the targets of links: they exist, and maybe are of a type. */
+import { invalidRecord } from '../errors.js'
+import type { Link } from '../link.js'
+import type { FieldType } from '../schema/field-type.js'
+import { leafOf } from '../schema/rule-checks.js'
+import type { CommitCheck, CommitPart, PartWrites, TableChange } from './writes/commit.js'
+import { concurrentUpdate } from './writes/commit.js'
+import { decodeField } from './writes/prepared-input.js'
+import { decodeHead, headColumn, type FieldCell } from './record-state.js'
+import { forEachLeaf } from './validation.js'
+
+interface Target {
+  readonly field: FieldType
+  readonly link: Link
+  readonly isTyped: boolean
+}
+
+/** The links that a change sets and whose targets matter. */
+function targetsOf({ context, change }: TableChange): Target[] {
+  const { schema } = context
+  const { after, before } = change
+  if (after.isDeleted) return []
+  const type = schema.recordTypeAt(after.type.ordinal)
+  if (type === undefined) return []
+  const targets: Target[] = []
+  for (const { field: id, linkTarget } of schema.ruledFields(type).linked) {
+    const field = schema.fieldById(id)
+    const cellOf = (state: typeof before): FieldCell | undefined => {
+      return state?.fields.get(field.ordinal) ?? state?.latest?.fields.get(field.ordinal)
+    }
+    const cell = cellOf(after)
+    if (cell === undefined || cellOf(before)?.value.equals(cell.value) === true) continue
+    forEachLeaf(field.type, decodeField(field, cell.value, schema), (link) => {
+      targets.push({ field, link: link as Link, isTyped: linkTarget === 'typed' })
+    })
+  }
+  return targets
+}
+
+/** The part of commits that checks the targets of links, in the state that the batch meets. */
+export class LinkTargets implements CommitPart {
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
+    const targets = changes.flatMap((changed) => {
+      return targetsOf(changed).map((target) => ({ changed, target }))
+    })
+    return targets.length === 0 ? undefined : this.#prepare(changes, targets)
+  }
+
+  async #prepare(
+    changes: readonly TableChange[],
+    targets: readonly { readonly changed: TableChange; readonly target: Target }[],
+  ): Promise<PartWrites | undefined> {
+    const checks: CommitCheck[] = []
+    for (const { changed, target } of targets) {
+      const check = await this.#checkTarget(changed, target, changes)
+      if (check !== undefined) checks.push(check)
+    }
+    return checks.length === 0 ? undefined : { checks, mutations: [] }
+  }
+
+  async #checkTarget(
+    { context, change }: TableChange,
+    { field, link, isTyped }: Target,
+    changes: readonly TableChange[],
+  ): Promise<CommitCheck | undefined> {
+    const { schema } = context
+    const id = link.resolve(change.id)
+    const name = link.table ?? context.name
+    const inBatch = changes.find((other) => {
+      return other.context.name === name && other.change.id.equals(id)
+    })
+    const table = context.tableOf(name)
+    const stored = inBatch
+      ? undefined
+      : (await table.get({ row: id.bytes, columns: [headColumn] })).value(headColumn)
+    const state = inBatch?.change.after ?? (stored === undefined ? undefined : decodeHead(stored))
+    if (state === undefined || state.isDeleted) {
+      throw invalidRecord(`${field.name} links to ${id.text}, which does not exist`)
+    }
+    const wanted = leafOf(field).recordType
+    const type = schema.recordTypeAt(state.type.ordinal)
+    if (isTyped && wanted !== undefined && type !== undefined) {
+      const base = schema.recordType(wanted)
+      if (type.id !== base.id && !schema.subtypes(base.id).has(type.id)) {
+        throw invalidRecord(`${field.name} links to ${id.text}, which is no ${wanted}`)
+      }
+    }
+    if (stored === undefined) return undefined
+    const check = { table, row: id.bytes, column: headColumn, equals: stored }
+    return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
+  }
+}

@@ -1,0 +1,174 @@
+/** Filters of record scans, as plain objects. They see the whole record, whatever is returned. */
+import { checkArray, checkObject, checkText, readArguments } from '../../../../api/index.js'
+import { invalidArgument } from '../../errors.js'
+import { RecordId, type RecordIdLike } from '../../record-id.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
+import { checkOperator, type ConditionOperator } from '../writes/conditions.js'
+import { checkVersion } from './record-reader.js'
+import type { RecordState } from '../record-state.js'
+import { orderTo } from '../values-compared.js'
+
+/** A filter of a record scan. */
+export type RecordFilter =
+  /** Ids that begin with the bytes of this one: also other users' ids that begin alike. */
+  | {
+      /** An id; its bytes are the prefix. */
+      readonly idPrefix: RecordIdLike
+    }
+  /** The variants of a master with exactly these dimensions; null = any value. */
+  | {
+      /** The master. */
+      readonly variantsOf: RecordIdLike
+      /** Variant properties by name; null = any value. Default: the master alone. */
+      readonly dimensions?: Readonly<Record<string, string | null>> | undefined
+    }
+  /** Records of a type; `version` only without `instanceOf`. */
+  | {
+      /** Name of the record type. */
+      readonly recordType: string
+      /** Version of the record type; default any. */
+      readonly version?: number | undefined
+    }
+  /** Records of a type or of one below it. */
+  | {
+      /** Name of the record type. */
+      readonly instanceOf: string
+    }
+  /** The newest value of a field; `filterIfMissing` drops records without one. Default true. */
+  | {
+      /** Name of the field. */
+      readonly field: string
+      /** Default `EQUAL`. */
+      readonly operator?: ConditionOperator | undefined
+      /** What the value of the field is compared with. */
+      readonly value: unknown
+      /** Whether records without the field are left out. Default true. */
+      readonly filterIfMissing?: boolean | undefined
+    }
+  | {
+      /** All of these hold; an empty list holds. */
+      readonly all: readonly RecordFilter[]
+    }
+  | {
+      /** One of these holds; an empty list does not hold. */
+      readonly any: readonly RecordFilter[]
+    }
+
+/** Whether a record passes. */
+export type RecordTest = (id: RecordId, state: RecordState) => boolean
+
+const orderTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
+  LESS: (order) => order < 0,
+  LESS_OR_EQUAL: (order) => order <= 0,
+  EQUAL: (order) => order === 0,
+  NOT_EQUAL: (order) => order !== 0,
+  GREATER_OR_EQUAL: (order) => order >= 0,
+  GREATER: (order) => order > 0,
+}
+
+/** A filter ready to be asked; also the rows that it needs, if they have a common beginning. */
+export interface PreparedFilter {
+  readonly test: RecordTest
+  readonly rowPrefix?: Buffer | undefined
+}
+
+/** How deep filters nest at most. */
+const depthMax = 100
+
+/** Checks that a filter is an object, and its parts too, to an end. `ERR_INVALID_ARGUMENT`. */
+export function checkFilter(filter: RecordFilter, depth = 0): RecordFilter {
+  checkObject(filter, 'a filter')
+  if (depth >= depthMax) throw invalidArgument(`filters nest ${depthMax} deep at most`)
+  const parts = 'all' in filter ? filter.all : 'any' in filter ? filter.any : []
+  for (const part of checkArray(parts, 'the parts of a filter')) checkFilter(part, depth + 1)
+  if ('variantsOf' in filter) {
+    const wanted = Object.values(checkObject(filter.dimensions ?? {}, 'the dimensions of a filter'))
+    for (const each of wanted) if (each !== null) checkText(each, 'a dimension of a filter')
+  } else if ('recordType' in filter) {
+    if (filter.version !== undefined) checkVersion(filter.version)
+  } else if ('field' in filter) {
+    if (filter.operator !== undefined) checkOperator(filter.operator)
+    if (typeof (filter.filterIfMissing ?? true) !== 'boolean') {
+      throw invalidArgument('filterIfMissing must be true or false')
+    }
+  }
+  return filter
+}
+
+/**
+ * Prepares a filter. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`,
+ * `ERR_RECORD_TYPE_NOT_FOUND`.
+ */
+export function prepareFilter(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
+  return readArguments(() => prepared(checkFilter(filter), schema))
+}
+
+function prepared(filter: RecordFilter, schema: SchemaCache): PreparedFilter {
+  if ('all' in filter) {
+    const parts = filter.all.map((each) => prepared(each, schema))
+    const rowPrefix = parts.find((part) => part.rowPrefix !== undefined)?.rowPrefix
+    return { test: (id, state) => parts.every(({ test }) => test(id, state)), rowPrefix }
+  }
+  if ('any' in filter) {
+    const parts = filter.any.map((each) => prepared(each, schema))
+    return { test: (id, state) => parts.some(({ test }) => test(id, state)) }
+  }
+  if ('idPrefix' in filter) {
+    const rowPrefix = RecordId.of(filter.idPrefix).bytes
+    const test: RecordTest = ({ bytes }) => bytes.subarray(0, rowPrefix.length).equals(rowPrefix)
+    return { test, rowPrefix }
+  }
+  if ('variantsOf' in filter) return variantFilter(filter.variantsOf, filter.dimensions ?? {})
+  if ('instanceOf' in filter) {
+    const { id } = schema.recordType(filter.instanceOf)
+    const ids = schema.subtypes(id).add(id)
+    return { test: (_, { type }) => ids.has(schema.recordTypeAt(type.ordinal)?.id ?? '') }
+  }
+  if ('recordType' in filter) {
+    const { ordinal } = schema.recordType(filter.recordType)
+    const { version } = filter
+    return {
+      test: (_, { type }) => {
+        return type.ordinal === ordinal && (version === undefined || type.version === version)
+      },
+    }
+  }
+  if ('field' in filter) return { test: fieldTest(filter, schema) }
+  throw invalidArgument(
+    `a filter has one of the known forms, got the names ${Object.keys(filter).slice(0, 10).join(', ')}`,
+  )
+}
+
+function variantFilter(
+  masterLike: RecordIdLike,
+  dimensions: Readonly<Record<string, string | null>>,
+): PreparedFilter {
+  const { master } = RecordId.of(masterLike)
+  const wanted = Object.entries(dimensions)
+  const test: RecordTest = (id) => {
+    const properties = id.variantProperties
+    return (
+      id.master.equals(master) &&
+      Object.keys(properties).length === wanted.length &&
+      wanted.every(([name, value]) => {
+        const own = Object.hasOwn(properties, name) ? properties[name] : undefined
+        return own !== undefined && (value === null || own === value)
+      })
+    )
+  }
+  return { test, rowPrefix: master.bytes }
+}
+
+function fieldTest(
+  filter: Extract<RecordFilter, { readonly field: string }>,
+  schema: SchemaCache,
+): RecordTest {
+  const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
+  const field = schema.field(name)
+  const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
+  const order = orderTo(field, value, schema, !isEquality)
+  return (_, state) => {
+    const cell = state.fields.get(field.ordinal) ?? state.latest?.fields.get(field.ordinal)
+    return cell === undefined ? !filterIfMissing : orderTests[operator](order(cell.value))
+  }
+}

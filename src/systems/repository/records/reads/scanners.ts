@@ -1,0 +1,295 @@
+/**
+ * Scans that go on call by call, for clients that cannot hold an iterator.
+ *
+ * A scanner is a row with the scan and the place it has come to, so it costs nothing between two
+ * calls and goes on after a restart. Its lease ends some time after the last call. Each call sees
+ * the records as they are then.
+ */
+import {
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+  type Clock,
+  type DurabilityOption,
+  type Table,
+} from '../../../../api/index.js'
+import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { parseJson } from '../../json/json-text.js'
+import { NameReader, NameWriter } from '../../json/namespaces.js'
+import { scanFromJson, scanToJson } from '../../json/scan-json.js'
+import { RecordId } from '../../record-id.js'
+import { isBytes } from '../../value-kinds.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
+import { concurrentUpdate } from '../writes/commit.js'
+import type { StoredRecord } from '../record.js'
+import type { RecordFilter } from './record-filters.js'
+import { checkScan, type RecordScan } from './record-scanner.js'
+import { RecordTable } from '../record-table.js'
+
+/** Who may use a scanner. */
+export interface ScannerOwner {
+  /** A name; the calls of others fail as if there were no such scanner. Default: nobody's. */
+  readonly owner?: string | undefined
+}
+
+/** What {@link Scanners} is made of. */
+export interface ScannersParts {
+  readonly table: Table
+  readonly clock: Clock
+  readonly durability: DurabilityOption
+  readonly randomBytes: (length: number) => Uint8Array
+  readonly leaseMilliseconds: number
+  readonly scannersMax: number
+  readonly schema: SchemaCache
+  readonly findTable: (repository: string, table: string) => RecordTable
+}
+
+interface ScannerState {
+  readonly repository: string
+  readonly table: string
+  readonly owner: string | null
+  readonly expires: number
+  readonly isDone: boolean
+  /** Where the next call begins: a row in hexadecimal. */
+  readonly next: string | null
+  /** Records that may still be shown. */
+  readonly left: number | null
+  /** The scan in JSON. */
+  readonly scan: string
+  /** Ids of the fields that it names: by another name a field is still the one that was meant. */
+  readonly fields: Readonly<Record<string, string>>
+}
+
+/** The family of the rows of scanners. */
+export const scannerFamily = 's'
+const column = `${scannerFamily}:s`
+const tokenBytes = 18
+const countMax = 1000
+const ownerNames = new OptionNames<ScannerOwner>('the owner of a scanner', { owner: true })
+
+/** The scanners of a repository manager. */
+export class Scanners {
+  readonly #parts: ScannersParts
+  /** When the lease of each scanner ends, by its owner and its token. */
+  readonly #leases = new Map<string | null, Map<string, number>>()
+  #loaded: Promise<void> | undefined
+
+  /** @internal */
+  constructor(parts: ScannersParts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Begins a scan; its token, an opaque text. `ERR_TOO_MANY_SCANNERS`, and the errors of
+   * `RecordTable.scan`.
+   */
+  async open(
+    table: RecordTable,
+    scan: RecordScan = {},
+    options: ScannerOwner = {},
+  ): Promise<string> {
+    const owner = ownerOf(options)
+    const wanted = checkScan(scan)
+    // Checks the arguments; nothing is read.
+    await RecordTable.check(table).scan(wanted).return()
+    const { schema, clock, randomBytes, leaseMilliseconds } = this.#parts
+    const { limit, ...rest } = wanted
+    const names = new NameWriter({ prefixes: false })
+    const state: ScannerState = {
+      repository: table.repository,
+      table: table.name,
+      owner,
+      expires: clock.now() + leaseMilliseconds,
+      isDone: false,
+      next: null,
+      left: limit ?? null,
+      scan: JSON.stringify(scanToJson(rest, { schema, names })),
+      fields: Object.fromEntries(
+        fieldsOf(rest).map((name) => [name, schema.field(name).id] as const),
+      ),
+    }
+    await this.#load()
+    const token = Buffer.from(randomBytes(tokenBytes)).toString('base64url')
+    const ended = this.#reserve(token, state)
+    try {
+      for (const each of ended) await this.#remove(Buffer.from(each))
+      await this.#put(token, undefined, state)
+    } catch (error) {
+      this.#leases.get(state.owner)?.delete(token)
+      throw error
+    }
+    return token
+  }
+
+  /**
+   * The next records, `count` at most; undefined at the end of the scan. `ERR_SCANNER_NOT_FOUND`,
+   * `ERR_CONCURRENT_RECORD_UPDATE` if another call goes on with it at the same time.
+   */
+  async next(
+    token: string,
+    count = 1,
+    options: ScannerOwner = {},
+  ): Promise<StoredRecord[] | undefined> {
+    if (!Number.isSafeInteger(count) || count < 1 || count > countMax) {
+      throw invalidArgument(`a scanner gives 1 to ${countMax} records, got ${shown(count)}`)
+    }
+    const { bytes, state } = await this.#state(token, options)
+    const { clock, leaseMilliseconds } = this.#parts
+    const records = state.isDone ? [] : await this.#read(state, count)
+    const last = records.at(-1)
+    const left = state.left === null ? null : state.left - records.length
+    await this.#put(token, bytes, {
+      ...state,
+      expires: clock.now() + leaseMilliseconds,
+      isDone: records.length < count || left === 0,
+      next: last === undefined ? state.next : `${last.id.bytes.toString('hex')}00`,
+      left,
+    })
+    return records.length === 0 ? undefined : records
+  }
+
+  /** The record table of a scanner. `ERR_SCANNER_NOT_FOUND`. */
+  async tableOf(token: string, options: ScannerOwner = {}): Promise<RecordTable> {
+    const { state } = await this.#state(token, options)
+    return this.#parts.findTable(state.repository, state.table)
+  }
+
+  /** Ends a scanner. `ERR_SCANNER_NOT_FOUND`. */
+  async close(token: string, options: ScannerOwner = {}): Promise<void> {
+    const { state } = await this.#state(token, options)
+    await this.#remove(Buffer.from(token))
+    this.#leases.get(state.owner)?.delete(token)
+  }
+
+  /** How many scanners there are. Those whose lease has ended are removed. */
+  async count(): Promise<number> {
+    const { table, clock } = this.#parts
+    let count = 0
+    for await (const row of table.scan({ columns: [column] })) {
+      const { owner, expires } = decodeState(row.value(column)!)
+      if (expires > clock.now()) {
+        count++
+        continue
+      }
+      await this.#remove(row.row!)
+      this.#leases.get(owner)?.delete(row.row!.toString('latin1'))
+    }
+    return count
+  }
+
+  /** Reads the leases once; from then on they are kept with each write. */
+  #load(): Promise<void> {
+    this.#loaded ??= (async () => {
+      for await (const row of this.#parts.table.scan({ columns: [column] })) {
+        this.#note(row.row!.toString('latin1'), decodeState(row.value(column)!))
+      }
+    })().catch((error: unknown) => {
+      this.#loaded = undefined
+      throw error
+    })
+    return this.#loaded
+  }
+
+  #note(token: string, { owner, expires }: ScannerState): void {
+    const own = this.#leases.get(owner) ?? new Map<string, number>()
+    this.#leases.set(owner, own.set(token, expires))
+  }
+
+  /** Takes a place among the scanners of an owner; the tokens of those whose lease has ended. */
+  #reserve(token: string, state: ScannerState): string[] {
+    const { clock, scannersMax } = this.#parts
+    const own = this.#leases.get(state.owner) ?? new Map<string, number>()
+    const ended = [...own].flatMap(([each, expires]) => (expires > clock.now() ? [] : [each]))
+    for (const each of ended) own.delete(each)
+    if (own.size >= scannersMax) {
+      const message = `there are ${scannersMax} scanners already`
+      throw new RepositoryError(RepositoryErrorCode.tooManyScanners, message)
+    }
+    this.#note(token, state)
+    return ended
+  }
+
+  async #read(
+    { repository, table, scan, next, left, fields }: ScannerState,
+    count: number,
+  ): Promise<StoredRecord[]> {
+    const { schema, findTable } = this.#parts
+    const changed = Object.entries(fields).find(([name, id]) => schema.findField(name)?.id !== id)
+    if (changed !== undefined) {
+      const message = `the field ${changed[0]} of the scan has another name now`
+      throw new RepositoryError(RepositoryErrorCode.scannerNotFound, message)
+    }
+    const given = scanFromJson(parseJson(scan), { schema, namespaces: new NameReader() })
+    const limit = Math.min(count, left ?? count)
+    const startId = next === null ? given.startId : Buffer.from(next, 'hex')
+    if (next !== null && given.stopId !== undefined) {
+      const stop = isBytes(given.stopId) ? given.stopId : RecordId.of(given.stopId).bytes
+      if (Buffer.compare(startId as Buffer, stop) >= 0) return []
+    }
+    const records: StoredRecord[] = []
+    const source = findTable(repository, table).scan({ ...given, startId, limit })
+    for await (const record of source) records.push(record)
+    return records
+  }
+
+  async #state(
+    token: string,
+    options: ScannerOwner,
+  ): Promise<{ readonly bytes: Buffer; readonly state: ScannerState }> {
+    const owner = ownerOf(options)
+    const isToken = typeof token === 'string' && /^[\w-]{24}$/.test(token)
+    const { table, clock } = this.#parts
+    const row = isToken ? await table.get({ row: token, columns: [column] }) : undefined
+    const bytes = row?.value(column)
+    if (bytes !== undefined) {
+      const state = decodeState(bytes)
+      if (state.expires > clock.now() && state.owner === owner) return { bytes, state }
+    }
+    throw new RepositoryError(RepositoryErrorCode.scannerNotFound, 'there is no such scanner')
+  }
+
+  async #put(token: string, before: Buffer | undefined, state: ScannerState): Promise<void> {
+    const { table, durability } = this.#parts
+    const cells = { [column]: JSON.stringify(state) }
+    const check = {
+      row: token,
+      column,
+      ...(before === undefined ? { notExists: true as const } : { equals: before }),
+    }
+    const put = { cells, timestamp: 1, durability }
+    const { success } = await table.checkAndMutate(check, { put })
+    if (!success) throw concurrentUpdate('the scanner')
+    this.#note(token, state)
+  }
+
+  async #remove(row: Buffer): Promise<void> {
+    await this.#parts.table.delete({ row, families: [{ family: scannerFamily, timestamp: 1 }] })
+  }
+}
+
+function ownerOf(options: ScannerOwner): string | null {
+  const { owner } = readArguments(() => ownerNames.copy(options))
+  return owner === undefined ? null : checkText(owner, 'the owner of a scanner')
+}
+
+/** Names of the fields in a scan. */
+function fieldsOf({ filter, fields }: RecordScan): string[] {
+  const ofFilter = (each: RecordFilter): string[] => {
+    if ('all' in each) return each.all.flatMap(ofFilter)
+    if ('any' in each) return each.any.flatMap(ofFilter)
+    return 'field' in each ? [each.field] : []
+  }
+  return [
+    ...(filter === undefined ? [] : ofFilter(filter)),
+    ...(typeof fields === 'string' || fields === undefined ? [] : fields),
+  ]
+}
+
+function decodeState(bytes: Buffer): ScannerState {
+  try {
+    return JSON.parse(bytes.toString('utf8')) as ScannerState
+  } catch {
+    throw corrupt('the state of a scanner cannot be read')
+  }
+}

@@ -1,0 +1,272 @@
+/**
+ * The stored form of a record (src/systems/repository/FORMAT.md).
+ *
+ * One cell, the head, holds all that the newest version shows, so that a read of the newest version
+ * is a read of one cell. Every older version is a cell of its own, with all its fields: a read of a
+ * version, a version range or a diff looks at those cells only, however many versions there are.
+ */
+import { ByteReader } from '../byte-reader.js'
+import { ByteWriter } from '../byte-writer.js'
+import { corrupt } from '../errors.js'
+
+const format = 2
+const deletedFlag = 1
+
+/** The family of record tables. */
+export const recordFamily = 'r'
+/** The column of the head. */
+export const headColumn = 'r:h'
+/** The column of the event of the last change. */
+export const eventColumn = 'r:e'
+
+/** Whether a cell is in {@link eventColumn}. */
+export function isEventColumn(family: string, qualifier: Buffer): boolean {
+  return family === recordFamily && qualifier.length === 1 && qualifier[0] === 0x65
+}
+
+/** A version of a record type in a stored record. */
+export interface TypeReference {
+  /** Number of the record type. */
+  readonly ordinal: number
+  readonly version: number
+}
+
+/** A field of a stored record. */
+export interface FieldCell {
+  /** The encoded value. */
+  readonly value: Buffer
+  /** The encoded metadata; undefined without any. */
+  readonly metadata: Buffer | undefined
+}
+
+/** Fields by the number of the field type. */
+export type FieldCells = Map<number, FieldCell>
+
+/** All that one version says of versioned and mutable fields. */
+export interface VersionState {
+  /**
+   * When the version was made, in milliseconds. It never changes, and it never goes back from one
+   * version to the next, even if the clock does.
+   */
+  readonly created: number
+  /** When the version was written last: by an autosave or a mutable update, or when it was made. */
+  readonly modified: number
+  readonly versionedType: TypeReference | undefined
+  readonly mutableType: TypeReference | undefined
+  /**
+   * Numbers of the mutable fields that were removed, in this version or in one that it was made
+   * from. A field that is neither here nor in `fields` was never there.
+   */
+  readonly removed: ReadonlySet<number>
+  readonly fields: FieldCells
+}
+
+/** What the head says. */
+export interface RecordState {
+  /** Grows with every write of the row. */
+  readonly occ: number
+  readonly isDeleted: boolean
+  /** The newest version; 0 if the record has none. */
+  readonly version: number
+  /** The oldest version that can be read. */
+  readonly first: number
+  /** The greatest number that a version of this id ever had. */
+  readonly last: number
+  /** The newest version if the last save was an autosave, which the next one overwrites; else 0. */
+  readonly autosave: number
+  /** Milliseconds; `modified` never goes back, even if the clock does. */
+  readonly created: number
+  readonly modified: number
+  readonly type: TypeReference
+  readonly fields: FieldCells
+  /** Undefined if the record has no version. */
+  readonly latest: VersionState | undefined
+}
+
+/** The column of a version that is no longer the newest. */
+export function versionColumn(version: number): { family: string; qualifier: Buffer } {
+  const qualifier = Buffer.alloc(8)
+  qualifier.write('v', 'latin1')
+  qualifier.writeUIntBE(version, 2, 6)
+  return { family: recordFamily, qualifier }
+}
+
+/** The version of a column; undefined for another column. */
+export function versionOfColumn(qualifier: Buffer): number | undefined {
+  return qualifier.length === 8 && qualifier[0] === 0x76 ? qualifier.readUIntBE(2, 6) : undefined
+}
+
+function writeType(writer: ByteWriter, type: TypeReference | undefined): void {
+  writer.varint(type?.ordinal ?? 0)
+  writer.varint(type?.version ?? 0)
+}
+
+function readType(reader: ByteReader): TypeReference | undefined {
+  const ordinal = reader.varint()
+  const version = reader.varint()
+  return ordinal === 0 ? undefined : { ordinal, version }
+}
+
+/** The fields in the order of their numbers; stored ones are in it already. */
+function inOrder(fields: FieldCells): Iterable<[number, FieldCell]> {
+  let last = 0
+  for (const ordinal of fields.keys()) {
+    if (ordinal < last) return [...fields].sort(([a], [b]) => a - b)
+    last = ordinal
+  }
+  return fields
+}
+
+function writeFields(writer: ByteWriter, fields: FieldCells): void {
+  writer.varint(fields.size)
+  // One order for equal states, whatever order the fields were given in.
+  for (const [ordinal, { value, metadata }] of inOrder(fields)) {
+    writer.varint(ordinal)
+    writer.bytes(value)
+    writer.varint(metadata?.length ?? 0)
+    if (metadata !== undefined) writer.raw(metadata)
+  }
+}
+
+function readCells(reader: ByteReader): FieldCells {
+  const fields: FieldCells = new Map()
+  for (let left = reader.count(); left > 0; left--) {
+    const ordinal = reader.varint()
+    const value = reader.bytes()
+    const length = reader.varint()
+    fields.set(ordinal, { value, metadata: length === 0 ? undefined : reader.raw(length) })
+  }
+  return fields
+}
+
+function writeVersion(writer: ByteWriter, version: VersionState): void {
+  writer.varint(version.created)
+  writer.varint(version.modified)
+  writeType(writer, version.versionedType)
+  writeType(writer, version.mutableType)
+  writer.varint(version.removed.size)
+  for (const ordinal of [...version.removed].sort((a, b) => a - b)) writer.varint(ordinal)
+  writeFields(writer, version.fields)
+}
+
+/** What stands before the fields of a version. */
+export type VersionHeader = Omit<VersionState, 'fields'>
+
+/** Reads what stands before the fields of a version. */
+export function readVersionHeader(reader: ByteReader): VersionHeader {
+  return {
+    created: reader.varint(),
+    modified: reader.varint(),
+    versionedType: readType(reader),
+    mutableType: readType(reader),
+    removed: readNumbers(reader),
+  }
+}
+
+const noNumbers: ReadonlySet<number> = new Set()
+
+function readNumbers(reader: ByteReader): ReadonlySet<number> {
+  let left = reader.count()
+  if (left === 0) return noNumbers
+  const numbers = new Set<number>()
+  for (; left > 0; left--) numbers.add(reader.varint())
+  return numbers
+}
+
+/** What stands before the fields of a head. */
+export type HeadHeader = Omit<RecordState, 'fields' | 'latest'>
+
+/** Reads what stands before the fields of a head. `ERR_CORRUPTION`. */
+export function readHeadHeader(reader: ByteReader): HeadHeader {
+  if (reader.byte() !== format) throw reader.failure('the format is not known')
+  const flags = reader.byte()
+  if ((flags & ~deletedFlag) !== 0) throw reader.failure(`there are no flags ${flags}`)
+  return {
+    isDeleted: (flags & deletedFlag) !== 0,
+    occ: reader.varint(),
+    version: reader.varint(),
+    first: reader.varint(),
+    last: reader.varint(),
+    autosave: reader.varint(),
+    created: reader.varint(),
+    modified: reader.varint(),
+    type: { ordinal: reader.varint(), version: reader.varint() },
+  }
+}
+
+/** Whether a head is that of a deleted record. `ERR_CORRUPTION`. */
+export function isDeletedHead(bytes: Buffer): boolean {
+  if (bytes.length < 2 || bytes[0] !== format) throw corrupt('a record has no head that is known')
+  return (bytes[1] & deletedFlag) !== 0
+}
+
+/** The bytes of a head. */
+export function encodeHead(state: RecordState): Buffer {
+  const writer = new ByteWriter(512)
+  writer.byte(format)
+  writer.byte(state.isDeleted ? deletedFlag : 0)
+  writer.varint(state.occ)
+  writer.varint(state.version)
+  writer.varint(state.first)
+  writer.varint(state.last)
+  writer.varint(state.autosave)
+  writer.varint(state.created)
+  writer.varint(state.modified)
+  writeType(writer, state.type)
+  writeFields(writer, state.fields)
+  if (state.latest !== undefined) writeVersion(writer, state.latest)
+  return writer.finish()
+}
+
+/** The state of a head. `ERR_CORRUPTION`. */
+export function decodeHead(bytes: Buffer): RecordState {
+  const reader = new ByteReader(bytes, 'a record')
+  // Part by part: a spread of an object costs more than all of its parts.
+  const { isDeleted, occ, version, first, last, autosave, created, modified, type } =
+    readHeadHeader(reader)
+  const fields = readCells(reader)
+  const latest = version > 0 ? readVersion(reader) : undefined
+  reader.finish()
+  return {
+    isDeleted,
+    occ,
+    version,
+    first,
+    last,
+    autosave,
+    created,
+    modified,
+    type,
+    fields,
+    latest,
+  }
+}
+
+function readVersion(reader: ByteReader): VersionState {
+  // Part by part: a spread of an object costs more than all of its parts.
+  const { created, modified, versionedType, mutableType, removed } = readVersionHeader(reader)
+  return { created, modified, versionedType, mutableType, removed, fields: readCells(reader) }
+}
+
+/** The bytes of a version that is no longer the newest. */
+export function encodeVersion(version: VersionState): Buffer {
+  const writer = new ByteWriter(512)
+  writer.byte(format)
+  writeVersion(writer, version)
+  return writer.finish()
+}
+
+/** A reader at the header of a stored version. `ERR_CORRUPTION`. */
+export function versionReader(bytes: Buffer): ByteReader {
+  const reader = new ByteReader(bytes, 'a version of a record')
+  if (reader.byte() !== format) throw reader.failure('the format is not known')
+  return reader
+}
+
+/** The state of a stored version. `ERR_CORRUPTION`. */
+export function decodeVersion(bytes: Buffer): VersionState {
+  const reader = versionReader(bytes)
+  const version = readVersion(reader)
+  reader.finish()
+  return version
+}

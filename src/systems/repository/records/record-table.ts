@@ -1,0 +1,352 @@
+/** A record table: everything that programs do with records. */
+import {
+  checkArray,
+  checkObject,
+  checkSignal,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../../api/index.js'
+import { blobAt } from '../blobs/blob-place.js'
+import type { ByteRange } from '../blobs/blob-store.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
+import { RecordIndexes } from '../fields/record-indexes.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
+import { checkDefinition, type FieldsOf, type RecordTypeDefinition } from '../schema/define.js'
+import type { Blob } from '../values/blob-value.js'
+import { writeBatch, type BatchResult, type BatchTable, type BatchWrite } from './writes/batch.js'
+import { publishEvent } from './writes/commit.js'
+import {
+  RecordHistory,
+  type FieldDifference,
+  type PruneOptions,
+  type RevisionOptions,
+} from './reads/record-history.js'
+import {
+  checkVersion,
+  RecordReader,
+  type ReadOptions,
+  type VersionSelection,
+} from './reads/record-reader.js'
+import { scanRecords, type RecordScan } from './reads/record-scanner.js'
+import { RecordWriter } from './writes/record-writer.js'
+import type { CreateOptions, DeleteOptions, UpdateOptions } from './writes/write-options.js'
+import type { RecordInput, StoredRecord, WriteResult } from './record.js'
+import { copyAttributes } from './writes/submission.js'
+import { headColumn } from './record-state.js'
+import type { TableContext } from './table-context.js'
+import { versionNotFoundAt } from './reads/record-view.js'
+import { TypedRecords } from './typed-records.js'
+
+/** Where a blob is in a field, and which of its bytes are wanted. */
+export interface BlobPlace {
+  /** One for each list or path around the blob. */
+  readonly indexes?: readonly number[] | undefined
+  /** Version of the record. Default: the newest. */
+  readonly version?: number | undefined
+  /** Default: all bytes. */
+  readonly range?: ByteRange | undefined
+}
+
+/** Options of {@link RecordTable.purgeDeleted}. */
+export interface PurgeOptions {
+  /** Ends the call with `ERR_ABORTED`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+const atNames = new OptionNames<Pick<ReadOptions, 'fields'>>('a read of a record', { fields: true })
+const purgeNames = new OptionNames<PurgeOptions>('a purge', { signal: true })
+
+const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
+  indexes: true,
+  version: true,
+  range: true,
+})
+
+/** A blob, and its bytes. */
+export interface BlobContent {
+  /** Media type, size and name of the blob. */
+  readonly blob: Blob
+  /** The bytes that were asked for, in pieces; the generator reads as the consumer asks. */
+  readonly bytes: AsyncGenerator<Buffer, void>
+}
+
+/**
+ * A record table.
+ *
+ * A write changes the record, its event, its unique values and the states of its blobs together or
+ * not at all. Errors of writes beside those named: `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`,
+ * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_RECORD_TOO_LARGE`,
+ * `ERR_NOT_UNIQUE`, and `ERR_CONCURRENT_RECORD_UPDATE` if somebody else has written the record
+ * meanwhile.
+ */
+export class RecordTable {
+  /** Ordered indexes on fields. */
+  readonly indexes: RecordIndexes
+  readonly #context: TableContext
+  readonly #reader: RecordReader
+  readonly #writer: RecordWriter
+  readonly #history: RecordHistory
+
+  /** @internal Made by `Repository.table`. */
+  constructor(context: TableContext) {
+    this.#context = context
+    this.indexes = new RecordIndexes(context)
+    this.#reader = new RecordReader(context)
+    this.#writer = new RecordWriter(context, this.#reader)
+    this.#history = new RecordHistory(context, this.#reader)
+  }
+
+  /** Checks that a value is a record table. `ERR_INVALID_ARGUMENT`. @internal */
+  static check(value: unknown): RecordTable {
+    if (typeof value === 'object' && value !== null && #context in value) return value
+    throw invalidArgument(`a record table is wanted, got ${shown(value)}`)
+  }
+
+  /** Name of the record table in its repository. */
+  get name(): string {
+    return this.#context.name
+  }
+
+  /** Name of the repository. */
+  get repository(): string {
+    return this.#context.repository
+  }
+
+  /** @internal */
+  get context(): TableContext {
+    return this.#context
+  }
+
+  /** Creates a record. `ERR_RECORD_EXISTS`. A deleted id may be used again; versions go on. */
+  create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
+    return this.#writer.create(input, options)
+  }
+
+  /**
+   * Changes the fields that are given. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`. Status
+   * `UP_TO_DATE` if nothing changes, `CONFLICT` if a condition does not hold.
+   */
+  update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
+    return this.#writer.update(input, options)
+  }
+
+  /** Creates the record or changes it, whichever it takes. Safe to be repeated. */
+  createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
+    return this.#writer.createOrUpdate(input, options)
+  }
+
+  /** Deletes a record with all its versions. `ERR_RECORD_NOT_FOUND`. */
+  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
+    return this.#writer.delete(RecordId.of(id), options)
+  }
+
+  /**
+   * Several writes of different records, all or none; a result by position. If one of them is a
+   * `CONFLICT`, nothing is written, and those that would have changed a record are `NOT_WRITTEN`.
+   * `Repository.batch` writes to several tables.
+   */
+  async batch(writes: readonly BatchWrite[]): Promise<BatchResult[]> {
+    const list = readArguments(() => checkArray(writes, 'the writes of a batch'))
+    return writeBatch(list.map((write) => ({ table: this.writing, write })))
+  }
+
+  /** What batches need of this table. @internal */
+  get writing(): BatchTable {
+    return { context: this.#context, attempts: this.#writer.attempts }
+  }
+
+  /**
+   * Reads a record. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`,
+   * `ERR_FIELD_TYPE_NOT_FOUND`.
+   */
+  read(id: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {
+    return this.#reader.read(id, options)
+  }
+
+  /**
+   * As {@link read}, before it returns; blocks if the record has to be read from the disk. Also
+   * `ERR_UNSUPPORTED` if the backend lacks the capability `sync`.
+   */
+  readSync(id: RecordIdLike, options?: ReadOptions): StoredRecord {
+    return this.#reader.readSync(id, options)
+  }
+
+  /** Reads several records in the order of the ids; those that do not exist are left out. */
+  readList(
+    ids: readonly RecordIdLike[],
+    options?: Pick<ReadOptions, 'fields'>,
+  ): Promise<StoredRecord[]> {
+    return this.#reader.readList(ids, options)
+  }
+
+  /** Reads several versions, ascending; those that do not exist are left out. */
+  readVersions(
+    id: RecordIdLike,
+    versions: VersionSelection,
+    options?: Pick<ReadOptions, 'fields'>,
+  ): Promise<StoredRecord[]> {
+    return this.#reader.readVersions(id, versions, options)
+  }
+
+  /** Reads the version that a tag points to; undefined if the tag or that version is absent. */
+  readTagged(
+    id: RecordIdLike,
+    tag: string,
+    options?: Pick<ReadOptions, 'fields'>,
+  ): Promise<StoredRecord | undefined> {
+    return this.#reader.readTagged(id, tag, options)
+  }
+
+  /**
+   * Reads the version that was the newest at a time in milliseconds. Fields without versions show
+   * today's values. `ERR_VERSION_NOT_FOUND` if there was none yet.
+   */
+  async readAt(
+    id: RecordIdLike,
+    time: number,
+    options: Pick<ReadOptions, 'fields'> = {},
+  ): Promise<StoredRecord> {
+    const { fields } = readArguments(() => atNames.copy(options))
+    const version = await this.#reader.versionAt(id, time)
+    if (version === undefined) throw versionNotFoundAt(RecordId.of(id), time)
+    return this.#reader.read(id, { fields, version })
+  }
+
+  /** The description of the blob at a place of a field. Errors as {@link readBlob}. */
+  async blob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<Blob> {
+    const { indexes = [], version } = readArguments(() => placeNames.copy(place))
+    const path = checkArray(indexes, 'the indexes of a blob')
+    if (typeof field !== 'string') throw invalidArgument('a blob is in a field, given by its name')
+    const fieldType = this.#context.schema.field(field)
+    const record = await this.#reader.read(id, { fields: [field], version })
+    return blobAt(record, fieldType, path)
+  }
+
+  /**
+   * The blob at a place of a field, and its bytes in pieces. `ERR_RECORD_NOT_FOUND`,
+   * `ERR_VERSION_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_FIELD_NOT_FOUND`, `ERR_BLOB` for a
+   * field without blobs, `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   */
+  async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
+    const { range } = readArguments(() => ({ ...checkObject(place, 'the place of a blob') }))
+    const blob = await this.blob(id, field, place)
+    return { blob, bytes: this.#context.blobs.read(blob, range) }
+  }
+
+  /** The ids of the master and the variants that exist, in order. */
+  variants(id: RecordIdLike): Promise<RecordId[]> {
+    return this.#reader.variants(id)
+  }
+
+  /**
+   * Tells subscribers of a record as it is, by an event of the type `record-index`; the sequence of
+   * the event, or undefined if there is no such record.
+   */
+  async publish(
+    id: RecordIdLike,
+    attributes?: Readonly<Record<string, string>>,
+  ): Promise<number | undefined> {
+    const texts = readArguments(() => copyAttributes(attributes))
+    return publishEvent(this.#context, RecordId.of(id), texts)
+  }
+
+  /** Whether there is a record, not deleted. */
+  async exists(id: RecordIdLike): Promise<boolean> {
+    const { state } = await this.#reader.head(RecordId.of(id))
+    return state !== undefined && !state.isDeleted
+  }
+
+  /** Records in the order of their ids. */
+  scan(scan?: RecordScan): AsyncGenerator<StoredRecord, void> {
+    return scanRecords(this.#context, scan)
+  }
+
+  /**
+   * Records by the values of their fields, in the order of an index, page by page.
+   * `ERR_FIELD_INDEX_NOT_FOUND` if no index fits, `ERR_FIELD_TYPE_NOT_FOUND`,
+   * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
+   * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` if the backend has no snapshots.
+   */
+  query(query: FieldQuery): Promise<RecordPage> {
+    return queryRecords(this.#context, query)
+  }
+
+  /** Versioned and mutable fields that differ between two versions, also by metadata alone. */
+  diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
+    return this.#history.diff(id, from, to)
+  }
+
+  /**
+   * Makes a version with the versioned and mutable fields of an old one, and their metadata. It is
+   * an {@link update}, with its hooks, rules and errors, so a version that no longer keeps to the
+   * rules is refused.
+   */
+  async restore(
+    id: RecordIdLike,
+    version: number,
+    options?: RevisionOptions,
+  ): Promise<WriteResult> {
+    const { input, revision } = await this.#history.restoring(id, version, options)
+    return this.#writer.update(input, { revision })
+  }
+
+  /** Drops old versions, which cannot be read any more. */
+  async pruneVersions(id: RecordIdLike, options?: PruneOptions): Promise<WriteResult> {
+    return this.#writer.commit(await this.#history.preparePrune(id, options))
+  }
+
+  /** Brings a deleted record back within the time of `undeleteMilliseconds`. */
+  async undelete(id: RecordIdLike): Promise<WriteResult> {
+    return this.#writer.commit(await this.#history.prepareUndelete(id))
+  }
+
+  /**
+   * Removes what deleted records have kept for too long; how many there were. `ERR_ABORTED` by the
+   * signal.
+   */
+  async purgeDeleted(options: PurgeOptions = {}): Promise<number> {
+    this.#context.checkOpen()
+    const signal = readArguments(() => checkSignal(purgeNames.check(options).signal))
+    let count = 0
+    const columns = [headColumn]
+    for await (const row of this.#context.table.scan({ columns, ...(signal && { signal }) })) {
+      const purge = await this.#history.preparePurge(RecordId.fromBytes(row.row!))
+      if (purge === undefined) continue
+      try {
+        await this.#writer.commit(purge)
+        count++
+      } catch (error) {
+        // Somebody has brought it back.
+        const isChanged = error instanceof RepositoryError
+        if (!isChanged || error.code !== RepositoryErrorCode.concurrentRecordUpdate) throw error
+      }
+    }
+    return count
+  }
+
+  /** Lets a version tag point to a version; default the newest one. */
+  async tag(
+    id: RecordIdLike,
+    tag: string,
+    version?: number,
+    options?: RevisionOptions,
+  ): Promise<WriteResult> {
+    checkText(tag, 'a version tag')
+    if (version !== undefined) checkVersion(version)
+    const target = version ?? (await this.read(id)).version ?? 0
+    return this.update({ id, fields: { [tag]: BigInt(target) } }, options)
+  }
+
+  /** Removes a version tag. */
+  async untag(id: RecordIdLike, tag: string, options?: RevisionOptions): Promise<WriteResult> {
+    return this.update({ id, fieldsToDelete: [tag] }, options)
+  }
+
+  /** The records of a definition, with the types of its fields. */
+  typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
+    return new TypedRecords(this, checkDefinition(definition) as D)
+  }
+}

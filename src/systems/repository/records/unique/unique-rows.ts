@@ -1,0 +1,93 @@
+/** Rows of unique values: which a record has, and who owns one. */
+import type { AtomicMutation } from '../../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import type { RecordId } from '../../record-id.js'
+import type { FieldType } from '../../schema/field-type.js'
+import { fieldPrefix, rowKinds } from '../ordered-row.js'
+import { decodeField } from '../writes/prepared-input.js'
+import { decodeHead, headColumn, type RecordState } from '../record-state.js'
+import type { TableContext } from '../table-context.js'
+
+/** The column with the id of the owner. */
+export const ownerColumn = 'i:r'
+
+/** A unique value of a record. */
+export interface UniqueValue {
+  readonly field: FieldType
+  readonly row: Buffer
+}
+
+/** Makes an `ERR_NOT_UNIQUE`. */
+export function notUnique(field: FieldType, id: string, owner?: string): RepositoryError {
+  const other = owner === undefined ? 'another record' : owner
+  const message = `${other} has the value that ${id} would have in ${field.name}`
+  return new RepositoryError(RepositoryErrorCode.notUnique, message)
+}
+
+/**
+ * The unique values of a state, by the rules of the newest version of its type, and those that are
+ * being added to it. `older`: also by the version that the state notes.
+ */
+export function uniqueValues(
+  context: TableContext,
+  state: RecordState | undefined,
+  older = false,
+): UniqueValue[] {
+  if (state === undefined || state.isDeleted) return []
+  const { schema, uniqueClaims } = context
+  const { ordinal, version } = state.type
+  const ids = new Set(uniqueClaims.added(ordinal))
+  for (const at of older ? [undefined, version] : [undefined]) {
+    const type = schema.recordTypeAt(ordinal, at)
+    if (type === undefined) continue
+    for (const { field } of schema.ruledFields(type).unique) ids.add(field)
+  }
+  const found: UniqueValue[] = []
+  for (const id of ids) {
+    const field = schema.fieldById(id)
+    const row = uniqueRow(context, state, field)
+    if (row !== undefined) found.push({ field, row })
+  }
+  return found
+}
+
+/** The row of the value of a field; undefined if the state has none. */
+export function uniqueRow(
+  context: TableContext,
+  state: RecordState,
+  field: FieldType,
+): Buffer | undefined {
+  const { ordinal, type } = field
+  const cell = state.fields.get(ordinal) ?? state.latest?.fields.get(ordinal)
+  if (cell === undefined) return undefined
+  const ordered = type.orderedBytes!(decodeField(field, cell.value, context.schema) as never)
+  return Buffer.concat([fieldPrefix(rowKinds.unique, context.key, ordinal), ordered])
+}
+
+/**
+ * What the record that owns a row says of it. A claim is stale if its record does not have the
+ * value any more, or not as a unique one: a crash while values were claimed, or a rule that was
+ * taken back, leaves such rows.
+ */
+export async function ownerOf(
+  context: TableContext,
+  row: Buffer,
+  owner: Buffer,
+): Promise<{ readonly isStale: boolean; readonly head: Buffer | undefined }> {
+  const stored = await context.table.get({ row: owner, columns: [headColumn] })
+  const head = stored.value(headColumn)
+  const values = head === undefined ? [] : uniqueValues(context, decodeHead(head))
+  return { isStale: !values.some((value) => value.row.equals(row)), head }
+}
+
+/** Gives a row to a record. */
+export function claimOf(context: TableContext, row: Buffer, id: RecordId): AtomicMutation {
+  const mutations = [{ put: { cells: { [ownerColumn]: id.bytes }, timestamp: 1 } }]
+  return { table: context.indexTable, row, mutations }
+}
+
+/** Frees a row. */
+export function freeOf(context: TableContext, row: Buffer): AtomicMutation {
+  const columns = [{ family: 'i', qualifier: 'r', timestamp: 1 }]
+  return { table: context.indexTable, row, mutations: [{ delete: { columns } }] }
+}

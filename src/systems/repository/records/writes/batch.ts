@@ -1,0 +1,132 @@
+/** Batches: writes of several records, of one or several tables, all or none. */
+import { checkObject, readArguments } from '../../../../api/index.js'
+import { invalidArgument } from '../../errors.js'
+import type { RecordIdLike } from '../../record-id.js'
+import { commit, type TableChange } from './commit.js'
+import type { RecordAttempts } from './record-attempts.js'
+import type { RecordInput, StoredRecord, WriteStatus } from '../record.js'
+import type { TableContext } from '../table-context.js'
+import type {
+  Attempt,
+  CreateOptions,
+  DeleteOptions,
+  PreparedWrite,
+  UpdateOptions,
+} from './write-options.js'
+
+/** One write of a batch. */
+export type BatchWrite =
+  | {
+      /** A record that must not exist. */
+      readonly create: RecordInput
+      /** Options as of the single call. */
+      readonly options?: CreateOptions | undefined
+    }
+  | {
+      /** A record that must exist, with the fields to change. */
+      readonly update: RecordInput
+      /** Options as of the single call, without `retries`. */
+      readonly options?: Omit<UpdateOptions, 'retries'> | undefined
+    }
+  | {
+      /** Id of a record that must exist. */
+      readonly delete: RecordIdLike
+      /** Options as of the single call, without `retries`. */
+      readonly options?: Omit<DeleteOptions, 'retries'> | undefined
+    }
+
+/** What a batch did with one of its writes. */
+export interface BatchResult {
+  /**
+   * As of a single write. `NOT_WRITTEN`: the write would have changed the record, but another one
+   * of the batch is a `CONFLICT`, so nothing was written.
+   */
+  readonly status: WriteStatus | 'NOT_WRITTEN'
+  /**
+   * The submitted fields as they are now; of a conflict, and with `NOT_WRITTEN`, as they are
+   * stored. Undefined for a create that was not written: there is no such record.
+   */
+  readonly record: StoredRecord | undefined
+  /** Sequence of the batch in the change feed; undefined if nothing was written. */
+  readonly sequence: number | undefined
+}
+
+/** A table, as a batch writes to it. */
+export interface BatchTable {
+  readonly context: TableContext
+  readonly attempts: RecordAttempts
+}
+
+/** A write of a batch, and its table. */
+export interface TableWrite {
+  readonly table: BatchTable
+  readonly write: BatchWrite
+}
+
+interface Entry {
+  readonly context: TableContext
+  readonly attempt: Attempt
+}
+
+class BatchOutcome implements BatchResult {
+  readonly status: WriteStatus | 'NOT_WRITTEN'
+  readonly sequence: number | undefined
+  readonly #show: () => StoredRecord | undefined
+  #record: StoredRecord | undefined
+
+  constructor(
+    { status, change, show, showStored }: PreparedWrite,
+    sequence: number | undefined,
+    hasConflict: boolean,
+  ) {
+    const isLeft = hasConflict && change !== undefined
+    this.status = isLeft ? 'NOT_WRITTEN' : status
+    this.sequence = sequence
+    this.#show = isLeft ? showStored : show
+  }
+
+  get record(): StoredRecord | undefined {
+    this.#record ??= this.#show()
+    return this.#record
+  }
+}
+
+/** Writes all or none. The writes count as of the call. */
+export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchResult[]> {
+  const seen = new Set<string>()
+  const entries = writes.map(({ table, write }): Entry => {
+    const attempt = readArguments(() => attemptOf(table.attempts, write))
+    const { context } = table
+    const place = `${context.keyText} ${attempt.id.text}`
+    if (seen.has(place)) throw invalidArgument(`the batch writes ${attempt.id.text} twice`)
+    seen.add(place)
+    return { context, attempt }
+  })
+  const prepared: PreparedWrite[] = []
+  const changes: TableChange[] = []
+  for (const { context, attempt } of entries) {
+    const write = await attempt.run()
+    prepared.push(write)
+    if (write.change !== undefined) changes.push({ context, change: write.change })
+  }
+  const hasConflict = prepared.some(({ status }) => status === 'CONFLICT')
+  const sequence = hasConflict || changes.length === 0 ? undefined : await commit(changes)
+  return prepared.map((write) => new BatchOutcome(write, sequence, hasConflict))
+}
+
+const kinds = ['create', 'update', 'delete']
+
+function attemptOf(attempts: RecordAttempts, write: BatchWrite): Attempt {
+  const names = Object.keys(checkObject(write, 'a write of a batch')).filter((name) => {
+    return name !== 'options'
+  })
+  if (names.length === 1 && kinds.includes(names[0])) {
+    if (write.options !== undefined && 'retries' in checkObject(write.options, 'options')) {
+      throw invalidArgument('a write of a batch has no retries: repeat the batch')
+    }
+    if ('create' in write) return attempts.creating(write.create, write.options)
+    if ('update' in write) return attempts.updating(write.update, write.options)
+    if ('delete' in write) return attempts.deleting(write.delete, write.options)
+  }
+  throw invalidArgument('a write of a batch is one of create, update and delete, and options')
+}

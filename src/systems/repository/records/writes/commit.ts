@@ -1,0 +1,232 @@
+/**
+ * Writes changes of records: rows, events, unique values, index rows and states of blobs, in one
+ * atomic batch. All of it is there after a crash, or nothing.
+ */
+import {
+  CellarError,
+  ErrorCode,
+  shown,
+  type AtomicCheck,
+  type AtomicMutation,
+  type ColumnTarget,
+  type PutCell,
+} from '../../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { isVersionTag } from '../../qualified-name.js'
+import type { RecordId } from '../../record-id.js'
+import type { RecordChange } from './record-change.js'
+import {
+  decodeHead,
+  encodeHead,
+  encodeVersion,
+  eventColumn,
+  headColumn,
+  versionColumn,
+  type RecordState,
+} from '../record-state.js'
+import type { TableContext } from '../table-context.js'
+
+/** A check, and the error of the write if it does not hold. */
+export interface CommitCheck {
+  readonly check: AtomicCheck
+  readonly failure: () => Error
+}
+
+/** What a part of the repository adds to a commit. */
+export interface PartWrites {
+  readonly checks: readonly CommitCheck[]
+  readonly mutations: readonly AtomicMutation[]
+  /** What follows the batch; its failure is not one of the write. */
+  readonly committed?: (() => Promise<void>) | undefined
+}
+
+/** Changes of records of one table. */
+export interface TableChange {
+  readonly context: TableContext
+  readonly change: RecordChange
+}
+
+/** A part of the repository that writes together with records. It reads, and changes nothing. */
+export interface CommitPart {
+  /** Undefined if there is nothing to write; at once if nothing has to be read either. */
+  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined
+}
+
+/** Makes an `ERR_CONCURRENT_RECORD_UPDATE`. */
+export function concurrentUpdate(what: string): RepositoryError {
+  const message = `${what} was changed by somebody else meanwhile`
+  return new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+}
+
+/** The event of a change, as it is stored and as subscribers get it. */
+export interface StoredEvent {
+  /** `record-index`: nothing has changed, and subscribers are asked to look again. */
+  readonly type: 'record-created' | 'record-updated' | 'record-deleted' | 'record-index'
+  /** Name of the repository. */
+  readonly repository: string
+  /** Name of the record table. */
+  readonly table: string
+  /** Text of the record's id. */
+  readonly id: string
+  /** The version that the write made; absent if it made none. */
+  readonly versionCreated?: number | undefined
+  /** The version whose mutable fields the write changed; absent if it changed none. */
+  readonly versionUpdated?: number | undefined
+  /** True if the write changed a type of the record. */
+  readonly recordTypeChanged?: boolean | undefined
+  /** Ids of the fields that were added, changed or removed. */
+  readonly updatedFields: readonly string[]
+  /** Names of the version tags among them. */
+  readonly versionTags?: readonly string[] | undefined
+  /** Free-form texts that the writer gave the event. */
+  readonly attributes?: Readonly<Record<string, string>> | undefined
+}
+
+/** The JSON of a {@link StoredEvent}, part by part: most of it is the same in all of a table. */
+function eventText({ context, change }: TableChange): string {
+  const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
+  const tags: string[] = []
+  let ids = ''
+  for (const { id, name } of fields) {
+    ids += ids === '' ? `"${id}"` : `,"${id}"`
+    if (isVersionTag(name)) tags.push(name)
+  }
+  const id = JSON.stringify(change.id.text)
+  let text = `{"type":"record-${kind}",${context.eventPlace},"id":${id}`
+  if (versionCreated !== undefined) text += `,"versionCreated":${versionCreated}`
+  if (versionUpdated !== undefined) text += `,"versionUpdated":${versionUpdated}`
+  if (isTypeChanged === true) text += ',"recordTypeChanged":true'
+  text += `,"updatedFields":[${ids}]`
+  if (tags.length > 0) text += `,"versionTags":${JSON.stringify(tags)}`
+  if (attributes !== undefined) text += `,"attributes":${JSON.stringify(attributes)}`
+  return `${text}}`
+}
+
+/** The part of {@link eventText} that names a table. */
+export function eventPlace(repository: string, table: string): string {
+  return `"repository":${JSON.stringify(repository)},"table":${JSON.stringify(table)}`
+}
+
+/**
+ * Puts an event behind the state of a record that exists, and changes nothing else; the sequence of
+ * the event, or undefined if the record is not there or was deleted.
+ */
+export async function publishEvent(
+  context: TableContext,
+  id: RecordId,
+  attributes: Readonly<Record<string, string>> | undefined,
+): Promise<number | undefined> {
+  context.checkOpen()
+  const { table, database, durability, repository, name } = context
+  const type = 'record-index'
+  const event: StoredEvent = {
+    type,
+    repository,
+    table: name,
+    id: id.text,
+    updatedFields: [],
+    attributes,
+  }
+  for (;;) {
+    const stored = await table.get({ row: id.bytes, columns: [headColumn] })
+    const head = stored.value(headColumn)
+    if (head === undefined || decodeHead(head).isDeleted) return undefined
+    const row = { table, row: id.bytes }
+    const cells = { [eventColumn]: JSON.stringify(event) }
+    const { sequence } = await database.atomic({
+      checks: [{ ...row, column: headColumn, equals: head }],
+      mutations: [{ ...row, mutations: [{ put: { cells, timestamp: 1 } }] }],
+      durability,
+    })
+    if (sequence !== undefined) return sequence
+  }
+}
+
+function rowOf(changed: TableChange): AtomicMutation {
+  const { context, change } = changed
+  const { id, after, versions } = change
+  const cells: PutCell[] = [
+    { column: headColumn, value: encodeHead(after) },
+    { column: eventColumn, value: eventText(changed) },
+  ]
+  const removed: ColumnTarget[] = []
+  for (const [version, state] of versions) {
+    const column = versionColumn(version)
+    if (state === undefined) removed.push({ ...column, timestamp: 1 })
+    else cells.push({ column, value: encodeVersion(state) })
+  }
+  const put = { put: { cells, timestamp: 1 } }
+  const mutations = removed.length === 0 ? [put] : [{ delete: { columns: removed } }, put]
+  return { table: context.table, row: id.bytes, mutations }
+}
+
+/** Holds as long as nobody else has written the record. */
+export function unchangedCheck({ context, change }: TableChange): CommitCheck {
+  const { id, beforeBytes } = change
+  const check: AtomicCheck = {
+    table: context.table,
+    row: id.bytes,
+    column: headColumn,
+    equals: beforeBytes ?? null,
+  }
+  return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
+}
+
+/** Commits changes, all or none; the sequence of the batch in the change feed. */
+export async function commit(changes: readonly TableChange[]): Promise<number> {
+  const { gate } = changes[0].context.fieldIndexes
+  const generation = gate.enter()
+  try {
+    return await commitInside(changes)
+  } finally {
+    gate.leave(generation)
+  }
+}
+
+async function commitInside(changes: readonly TableChange[]): Promise<number> {
+  const { context } = changes[0]
+  const checks = changes.map(unchangedCheck)
+  const mutations = changes.map(rowOf)
+  const followers: (() => Promise<void>)[] = []
+  for (const part of context.parts) {
+    const preparing = part.prepare(changes)
+    const writes = preparing === undefined ? undefined : await preparing
+    if (writes === undefined) continue
+    checks.push(...writes.checks)
+    mutations.push(...writes.mutations)
+    if (writes.committed !== undefined) followers.push(writes.committed)
+  }
+  const { database, durability } = context
+  const batch = { checks: checks.map(({ check }) => check), mutations, durability }
+  const result = await database.atomic(batch).catch((error: unknown) => {
+    throw tooLarge(changes, error)
+  })
+  if (!result.success) throw checks[result.failedCheck ?? 0].failure()
+  for (const follow of followers) await follow().catch(() => undefined)
+  return result.sequence!
+}
+
+/** An `ERR_RECORD_TOO_LARGE` for a cell that is too large; another error is itself. */
+function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
+  if (!(error instanceof CellarError) || error.code !== ErrorCode.tooLarge) return error
+  const ids = changes.slice(0, 3).map(({ change }) => change.id.text)
+  const which = changes.length > ids.length ? `${ids.join(', ')} and others` : ids.join(', ')
+  const message = `what is to be written of ${which} is too large: ${error.message}`
+  return new RepositoryError(RepositoryErrorCode.recordTooLarge, message, error)
+}
+
+/** Checks the revision of an option, which may be absent. `ERR_INVALID_ARGUMENT`. */
+export function checkRevisionOption(revision: unknown): void {
+  if (revision === undefined || Number.isSafeInteger(revision)) return
+  throw invalidArgument(`a revision is a whole number, got ${shown(revision)}`)
+}
+
+/** `ERR_CONCURRENT_RECORD_UPDATE` if a state is not of the revision that is wanted. */
+export function checkRevision(
+  id: RecordId,
+  state: RecordState,
+  revision: number | undefined,
+): void {
+  if (revision === undefined || revision === state.occ) return
+  throw concurrentUpdate(`the record ${id.text} of revision ${revision}`)
+}

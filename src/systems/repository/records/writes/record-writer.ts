@@ -1,0 +1,131 @@
+/**
+ * Writes records of one table. A write reads the record, makes the change, and commits it behind a
+ * check that the record is as it was read; who loses a race gets `ERR_CONCURRENT_RECORD_UPDATE`, or
+ * tries again in turn.
+ */
+import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { RecordId } from '../../record-id.js'
+import { commit } from './commit.js'
+import { RecordAttempts, recordExists } from './record-attempts.js'
+import type { RecordReader } from '../reads/record-reader.js'
+import type { RecordInput, StoredRecord, WriteResult, WriteStatus } from '../record.js'
+import { RowTurns } from './row-turns.js'
+import type { TableContext } from '../table-context.js'
+import type {
+  Attempt,
+  CreateOptions,
+  DeleteOptions,
+  PreparedWrite,
+  UpdateOptions,
+} from './write-options.js'
+
+/** What a caller is told of a write. Most callers never look at the record. */
+class WriteOutcome implements WriteResult {
+  readonly status: WriteStatus
+  readonly sequence: number | undefined
+  readonly #show: () => StoredRecord
+  #record: StoredRecord | undefined
+
+  constructor({ status, show }: PreparedWrite, sequence: number | undefined) {
+    this.status = status
+    this.sequence = sequence
+    this.#show = show
+  }
+
+  get record(): StoredRecord {
+    this.#record ??= this.#show()
+    return this.#record
+  }
+}
+
+const flipsMax = 3
+
+/** The writer of a record table. */
+export class RecordWriter {
+  /** Prepares the writes. */
+  readonly attempts: RecordAttempts
+  readonly #context: TableContext
+  readonly #reader: RecordReader
+  readonly #turns: RowTurns
+
+  constructor(context: TableContext, reader: RecordReader) {
+    this.#context = context
+    this.#reader = reader
+    this.attempts = new RecordAttempts(context, reader)
+    this.#turns = RowTurns.of(context.database)
+  }
+
+  async create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
+    return this.#create(this.attempts.creating(input, options))
+  }
+
+  async update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
+    return this.#retried(this.attempts.updating(input, options), options?.retries ?? 0)
+  }
+
+  async delete(id: RecordId, options?: DeleteOptions): Promise<WriteResult> {
+    return this.#retried(this.attempts.deleting(id, options), options?.retries ?? 0)
+  }
+
+  async createOrUpdate(input: RecordInput, options: UpdateOptions = {}): Promise<WriteResult> {
+    const updating = this.attempts.updating(input, options)
+    const { useLatestRecordType, retries = 0 } = options
+    const creating = this.attempts.creating(input, { useLatestRecordType })
+    for (let flip = 0; ; flip++) {
+      const { state } = await this.#reader.head(updating.id)
+      const isThere = state !== undefined && !state.isDeleted
+      try {
+        return await (isThere ? this.#retried(updating, retries) : this.#create(creating))
+      } catch (error) {
+        const code = error instanceof RepositoryError ? error.code : undefined
+        const isFlip =
+          code === RepositoryErrorCode.recordExists || code === RepositoryErrorCode.recordNotFound
+        if (!isFlip || flip >= flipsMax) throw error
+      }
+    }
+  }
+
+  /** Commits a write, if there is anything to write. */
+  async commit(write: PreparedWrite): Promise<WriteResult> {
+    const { change } = write
+    if (change === undefined) return new WriteOutcome(write, undefined)
+    return new WriteOutcome(write, await commit([{ context: this.#context, change }]))
+  }
+
+  async #create({ id, run }: Attempt): Promise<WriteResult> {
+    const prepared = await run()
+    try {
+      return await this.commit(prepared)
+    } catch (error) {
+      if (!isConcurrent(error)) throw error
+      // Whoever was faster has created it, unless the check was about something else.
+      const { state } = await this.#reader.head(id)
+      if (state !== undefined && !state.isDeleted) throw recordExists(id)
+      throw error
+    }
+  }
+
+  async #retried({ id, run }: Attempt, retries: number): Promise<WriteResult> {
+    const once = async (): Promise<WriteResult> => this.commit(await run())
+    try {
+      return await once()
+    } catch (error) {
+      if (retries === 0 || !isConcurrent(error)) throw error
+    }
+    return this.#turns.run(this.#context.table.name, id.bytes, async () => {
+      for (let left = retries; ; left--) {
+        try {
+          return await once()
+        } catch (error) {
+          if (left <= 1 || !isConcurrent(error)) throw error
+        }
+      }
+    })
+  }
+}
+
+function isConcurrent(error: unknown): boolean {
+  return (
+    error instanceof RepositoryError && error.code === RepositoryErrorCode.concurrentRecordUpdate
+  )
+}

@@ -1,0 +1,36 @@
+/**
+ * Turns of writers that have lost a race for a row: they go on one after the other, so that each of
+ * them needs one more attempt, however many there are.
+ */
+import type { Database } from '../../../../api/index.js'
+
+const shared = new WeakMap<Database, RowTurns>()
+
+/** The turns of a database, which is open in one process. */
+export class RowTurns {
+  /** Ends of the last turn of each row. */
+  readonly #last = new Map<string, Promise<void>>()
+
+  /** The turns that all managers of a database share. */
+  static of(database: Database): RowTurns {
+    const known = shared.get(database) ?? new RowTurns()
+    shared.set(database, known)
+    return known
+  }
+
+  /** Runs work on a row when those are done that came before. */
+  async run<T>(table: string, row: Buffer, work: () => Promise<T>): Promise<T> {
+    const key = `${table} ${row.toString('latin1')}`
+    const before = this.#last.get(key)
+    let end = (): void => undefined
+    const turn = new Promise<void>((resolve) => (end = resolve))
+    this.#last.set(key, turn)
+    try {
+      await before
+      return await work()
+    } finally {
+      if (this.#last.get(key) === turn) this.#last.delete(key)
+      end()
+    }
+  }
+}

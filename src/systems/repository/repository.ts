@@ -1,0 +1,93 @@
+/** One repository: record tables by name, beside other repositories with the same schema. */
+import { checkArray, checkObject, readArguments } from '../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from './errors.js'
+import { populate, type LinkPath, type PopulatedRecord } from './links/populate.js'
+import { writeBatch, type BatchResult, type BatchWrite } from './records/writes/batch.js'
+import type { RecordTable } from './records/record-table.js'
+import type { StoredRecord } from './records/record.js'
+import { checkTableName, defaultTable } from './repository-rows.js'
+import type { RepositoryManager } from './repository-manager.js'
+
+/** One write of a batch over several tables. */
+export type RepositoryWrite = BatchWrite & {
+  /** Name of the record table. Default 'record'. */
+  readonly table?: string | undefined
+}
+
+/** A repository; made by `RepositoryManager.repository`. */
+export class Repository {
+  /** Unique in the repository manager. */
+  readonly name: string
+  readonly #manager: RepositoryManager
+
+  /** @internal */
+  constructor(manager: RepositoryManager, name: string) {
+    this.#manager = manager
+    this.name = name
+  }
+
+  /** A record table; default 'record'. `ERR_RECORD_TABLE_NOT_FOUND`. */
+  table(name: string = defaultTable): RecordTable {
+    checkTableName(name)
+    const table = this.#manager.findTable(this.name, name)
+    if (table !== undefined) return table
+    const message = `the repository ${this.name} has no table ${name}`
+    throw new RepositoryError(RepositoryErrorCode.recordTableNotFound, message)
+  }
+
+  /**
+   * Records with those that their links lead to: by paths of fields, of which the first is one of
+   * the records and each other one of the records before. Every step is one read of each table.
+   * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT` for paths that are too long or lead to more
+   * than 100,000 records.
+   */
+  populate(
+    records: readonly StoredRecord[],
+    paths: readonly LinkPath[],
+  ): Promise<PopulatedRecord[]> {
+    const { schema } = this.#manager.types
+    return populate(records, paths, schema, (name) => this.#manager.findTable(this.name, name))
+  }
+
+  /**
+   * Several writes of different records, of one or several tables, all or none; a result by
+   * position. If one of them is a `CONFLICT`, nothing is written, and those that would have changed
+   * a record are `NOT_WRITTEN`. Errors of the single writes, `ERR_RECORD_TABLE_NOT_FOUND`.
+   */
+  async batch(writes: readonly RepositoryWrite[]): Promise<BatchResult[]> {
+    const parts = readArguments(() => {
+      return checkArray(writes, 'the writes of a batch').map((each) => {
+        const { table, ...write } = checkObject(each, 'a write of a batch')
+        return { table: this.table(table).writing, write }
+      })
+    })
+    return writeBatch(parts)
+  }
+
+  /** Names of the record tables, sorted. */
+  listTables(): string[] {
+    return this.#manager.tablesOf(this.name)
+  }
+
+  /**
+   * Whether there is a record table of this name. `ERR_INVALID_ARGUMENT` for a name that no table
+   * can have.
+   */
+  tableExists(name: string): boolean {
+    checkTableName(name)
+    return this.#manager.findTable(this.name, name) !== undefined
+  }
+
+  /** Creates a record table. `ERR_RECORD_TABLE_EXISTS`, `ERR_INVALID_ARGUMENT`. */
+  createTable(name: string): Promise<RecordTable> {
+    return this.#manager.createTable(this.name, name)
+  }
+
+  /**
+   * Drops a record table with its records, their unique values and their blobs. The table `record`
+   * stays. `ERR_RECORD_TABLE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   */
+  dropTable(name: string): Promise<void> {
+    return this.#manager.dropTable(this.name, name)
+  }
+}

@@ -1,0 +1,184 @@
+/**
+ * Brings a schema to definitions in code, by a plan that can be looked at first.
+ *
+ * Value types and scopes never change, and fields and types are never removed: a definition that
+ * asks for that is a conflict, and with a conflict nothing is applied.
+ */
+import { checkArray, OptionNames } from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { checkDefinition, type RecordTypeDefinition } from './define.js'
+import type { FieldTypeInput } from './field-type.js'
+import type { FieldEntryInput, RecordTypeInput } from './record-type.js'
+import { entryOf } from './rule-checks.js'
+import type { SchemaCache } from './schema-cache.js'
+import { TypeManager } from './type-manager.js'
+
+/** One step of a plan. */
+export type SchemaStep =
+  | {
+      /** Which call of the type manager carries the step out. */
+      readonly action: 'create-field-type'
+      /** Qualified name of the type. */
+      readonly name: string
+      /** What the call is given. */
+      readonly input: FieldTypeInput
+    }
+  | {
+      /** Which call of the type manager carries the step out. */
+      readonly action: 'create-record-type'
+      /** Qualified name of the type. */
+      readonly name: string
+      /** What the call is given. */
+      readonly input: RecordTypeInput
+    }
+  | {
+      /** Which call of the type manager carries the step out. */
+      readonly action: 'update-record-type'
+      /** Qualified name of the type. */
+      readonly name: string
+      /** What the call is given. */
+      readonly input: RecordTypeInput
+      /** Names of fields that the type gets, loses, or whose rules change. */
+      readonly added: readonly string[]
+      /** Names of fields that the type loses. */
+      readonly removed: readonly string[]
+      /** Names of fields whose rules change. */
+      readonly changed: readonly string[]
+    }
+
+/** What separates a schema from definitions. */
+export interface SchemaPlan {
+  /** In the order in which they are applied; empty if nothing is to do. */
+  readonly steps: readonly SchemaStep[]
+  /** Why the plan cannot be applied; empty if it can. */
+  readonly conflicts: readonly string[]
+}
+
+/** Options of {@link applySchema}. */
+export interface SchemaOptions {
+  /** Whether the plan is only returned. Default false. */
+  readonly dryRun?: boolean | undefined
+}
+
+const optionNames = new OptionNames<SchemaOptions>('the application of a schema', { dryRun: true })
+
+type Definition = RecordTypeDefinition
+
+function checkDefinitions(definitions: readonly Definition[]): Definition[] {
+  return checkArray(definitions, 'the definitions').map(checkDefinition)
+}
+
+/** Compares a schema with definitions. Nothing is written. `ERR_INVALID_ARGUMENT`. */
+export function planSchema(manager: TypeManager, definitions: readonly Definition[]): SchemaPlan {
+  return planOf(TypeManager.check(manager).schema, checkDefinitions(definitions))
+}
+
+function planOf(schema: SchemaCache, definitions: readonly Definition[]): SchemaPlan {
+  const steps: SchemaStep[] = []
+  const conflicts: string[] = []
+  const created = new Map<string, FieldTypeInput>()
+  for (const definition of definitions) {
+    for (const [property, { type: valueType, scope }] of Object.entries(definition.fields)) {
+      const name = definition.fieldNames[property]
+      const input: FieldTypeInput = { name, valueType, scope: scope ?? 'NON_VERSIONED' }
+      const known = schema.findField(name) ?? created.get(name)
+      if (known === undefined) {
+        created.set(name, input)
+        steps.push({ action: 'create-field-type', name, input })
+      } else if (known.valueType !== valueType || known.scope !== input.scope) {
+        const is = `${known.scope} ${known.valueType}`
+        conflicts.push(`${name} is ${is} and cannot become ${input.scope} ${valueType}`)
+      }
+    }
+  }
+  const names = new Set(definitions.map(({ name }) => name))
+  for (const definition of bySupertypes(definitions)) {
+    for (const supertype of definition.supertypes) {
+      if (names.has(supertype) || schema.findRecordType(supertype) !== undefined) continue
+      conflicts.push(`${definition.name} has the supertype ${supertype}, which does not exist`)
+    }
+    const step = recordStep(schema, definition)
+    if (step !== undefined) steps.push(step)
+  }
+  return { steps, conflicts }
+}
+
+/** Supertypes before their subtypes. */
+function bySupertypes(definitions: readonly Definition[]): Definition[] {
+  const byName = new Map(definitions.map((definition) => [definition.name, definition]))
+  const ordered = new Set<Definition>()
+  const visit = (definition: Definition, path: ReadonlySet<Definition>): void => {
+    if (ordered.has(definition) || path.has(definition)) return
+    const below = new Set([...path, definition])
+    for (const name of definition.supertypes) {
+      const supertype = byName.get(name)
+      if (supertype !== undefined) visit(supertype, below)
+    }
+    ordered.add(definition)
+  }
+  for (const definition of definitions) visit(definition, new Set())
+  return [...ordered]
+}
+
+function inputOf({ name, fields, fieldNames, supertypes, strict }: Definition): RecordTypeInput {
+  const entries = Object.entries(fields).map(([property, field]): FieldEntryInput => {
+    const rules = Object.entries(field).filter(([name]) => name !== 'type' && name !== 'scope')
+    return { ...Object.fromEntries(rules), name: fieldNames[property] }
+  })
+  return { name, fields: entries, supertypes: supertypes.map((each) => ({ name: each })), strict }
+}
+
+function recordStep(schema: SchemaCache, definition: Definition): SchemaStep | undefined {
+  const { name } = definition
+  const input = inputOf(definition)
+  const known = schema.findRecordType(name)
+  if (known === undefined) return { action: 'create-record-type', name, input }
+  const before = new Map(known.fields.map((entry) => [schema.fieldById(entry.field).name, entry]))
+  const added: string[] = []
+  const changed: string[] = []
+  for (const entry of input.fields!) {
+    const field = schema.findField(entry.name!)
+    const old = field === undefined ? undefined : before.get(field.name)
+    if (field === undefined || old === undefined) added.push(entry.name!)
+    else if (stable(entryOf(entry, field)) !== stable(old)) changed.push(entry.name!)
+  }
+  const wanted = new Set<string>(input.fields!.map((entry) => entry.name!))
+  const removed = [...before.keys()].filter((field) => !wanted.has(field))
+  const above = known.supertypes.map(({ id }) => schema.recordTypeById(id).name).sort()
+  const isSame =
+    added.length + changed.length + removed.length === 0 &&
+    known.isStrict === definition.strict &&
+    above.join() === [...definition.supertypes].sort().join()
+  return isSame ? undefined : { action: 'update-record-type', name, input, added, removed, changed }
+}
+
+function stable(value: object): string {
+  return JSON.stringify(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+/**
+ * Applies a plan of these definitions; with `dryRun` it is only returned. `ERR_TYPE` names the
+ * conflicts if there are any, and nothing is applied. `ERR_INVALID_ARGUMENT`, and the errors of the
+ * calls of the type manager.
+ */
+export async function applySchema(
+  manager: TypeManager,
+  definitions: readonly Definition[],
+  options: SchemaOptions = {},
+): Promise<SchemaPlan> {
+  const { dryRun = false } = optionNames.check(options)
+  if (typeof dryRun !== 'boolean') throw invalidArgument('dryRun must be true or false')
+  const wanted = checkDefinitions(definitions)
+  await TypeManager.check(manager).refresh()
+  const plan = planOf(manager.schema, wanted)
+  if (dryRun) return plan
+  if (plan.conflicts.length > 0) {
+    const message = `the schema cannot be applied: ${plan.conflicts.join('; ')}`
+    throw new RepositoryError(RepositoryErrorCode.type, message)
+  }
+  for (const step of plan.steps) {
+    if (step.action === 'create-field-type') await manager.createOrUpdateFieldType(step.input)
+    else await manager.createOrUpdateRecordType(step.input)
+  }
+  return plan
+}

@@ -1,0 +1,201 @@
+/**
+ * The schema in memory: every field type and every version of every record type, by name, id and
+ * number. Look-ups never read a table. Objects in it are frozen, and changes replace them.
+ */
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { shown } from '../../../api/index.js'
+import type { ValueSchema } from '../values/value-type.js'
+import type { FieldType } from './field-type.js'
+import type { FieldEntry, RecordType } from './record-type.js'
+
+/** Makes an `ERR_FIELD_TYPE_NOT_FOUND`. */
+export function fieldTypeNotFound(name: unknown): RepositoryError {
+  const message = `there is no field type ${shown(name)}`
+  return new RepositoryError(RepositoryErrorCode.fieldTypeNotFound, message)
+}
+
+/** Makes an `ERR_RECORD_TYPE_NOT_FOUND`. */
+export function recordTypeNotFound(name: unknown, version?: number): RepositoryError {
+  const which = version === undefined ? '' : ` of version ${shown(version)}`
+  const message = `there is no record type ${shown(name)}${which}`
+  return new RepositoryError(RepositoryErrorCode.recordTypeNotFound, message)
+}
+
+/** Fields of a type by the rules that they have. */
+export interface RuledFields {
+  readonly unique: readonly FieldEntry[]
+  readonly linked: readonly FieldEntry[]
+  readonly mandatory: readonly FieldEntry[]
+}
+
+function versionIn(versions: RecordType[] | undefined, version: unknown): RecordType | undefined {
+  return typeof version === 'number' ? versions?.[version - 1] : undefined
+}
+
+/** The types of a schema. */
+export class SchemaCache implements ValueSchema {
+  readonly #fieldsById = new Map<string, FieldType>()
+  readonly #fieldsByName = new Map<string, FieldType>()
+  readonly #fieldsByOrdinal: (FieldType | undefined)[] = []
+  readonly #typesByName = new Map<string, string>()
+  /** All versions by id; the newest is the last. */
+  readonly #types = new Map<string, RecordType[]>()
+  /** All versions, as in the map by id. */
+  readonly #typesByOrdinal: (readonly RecordType[] | undefined)[] = []
+  readonly #ruled = new WeakMap<RecordType, RuledFields>()
+  readonly #effective = new WeakMap<RecordType, ReadonlyMap<string, FieldEntry>>()
+
+  field(name: string): FieldType {
+    const found = this.#fieldsByName.get(name)
+    if (found === undefined) throw fieldTypeNotFound(name)
+    return found
+  }
+
+  findField(name: string): FieldType | undefined {
+    return this.#fieldsByName.get(name)
+  }
+
+  fieldById(id: string): FieldType {
+    const found = this.#fieldsById.get(id)
+    if (found === undefined) throw fieldTypeNotFound(id)
+    return found
+  }
+
+  fieldAt(ordinal: number): FieldType | undefined {
+    return this.#fieldsByOrdinal[ordinal]
+  }
+
+  /** The greatest ordinal of a field type; those of later ones are greater. */
+  get ordinalMax(): number {
+    return this.#fieldsByOrdinal.length - 1
+  }
+
+  fields(): FieldType[] {
+    return [...this.#fieldsByName.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  findRecordType(name: string): RecordType | undefined {
+    return this.#types.get(this.#typesByName.get(name) ?? '')?.at(-1)
+  }
+
+  recordType(name: string, version?: number): RecordType {
+    const id = this.#typesByName.get(name)
+    if (id === undefined) throw recordTypeNotFound(name, version)
+    return this.recordTypeById(id, version)
+  }
+
+  recordTypeById(id: string, version?: number): RecordType {
+    const versions = this.#types.get(id)
+    const found = version === undefined ? versions?.at(-1) : versionIn(versions, version)
+    if (found === undefined) throw recordTypeNotFound(id, version)
+    return found
+  }
+
+  recordTypeAt(ordinal: number, version?: number): RecordType | undefined {
+    const versions = this.#typesByOrdinal[ordinal]
+    return version === undefined ? versions?.[versions.length - 1] : versions?.[version - 1]
+  }
+
+  /** The newest version of every record type, by name. */
+  recordTypes(): RecordType[] {
+    return [...this.#types.values()]
+      .map((versions) => versions[versions.length - 1])
+      .sort((a, b) => (a.name < b.name ? -1 : 1))
+  }
+
+  /** All versions of a record type, oldest first. */
+  versionsOf(id: string): readonly RecordType[] {
+    return this.#types.get(id) ?? []
+  }
+
+  /**
+   * The fields of a type and its supertypes. Of a field that occurs more than once, it is mandatory
+   * if one of them says so, and the rules nearest to the type count.
+   */
+  effectiveFields(type: RecordType): ReadonlyMap<string, FieldEntry> {
+    let found = this.#effective.get(type)
+    if (found === undefined) {
+      found = this.#collect(type)
+      this.#effective.set(type, found)
+    }
+    return found
+  }
+
+  /** The fields of a type and its supertypes that have rules which other records matter for. */
+  ruledFields(type: RecordType): RuledFields {
+    let found = this.#ruled.get(type)
+    if (found === undefined) {
+      const entries = [...this.effectiveFields(type).values()]
+      found = {
+        unique: entries.filter(({ unique }) => unique === true),
+        linked: entries.filter(({ linkTarget }) => linkTarget !== undefined),
+        mandatory: entries.filter(({ mandatory }) => mandatory),
+      }
+      this.#ruled.set(type, found)
+    }
+    return found
+  }
+
+  #collect(type: RecordType): ReadonlyMap<string, FieldEntry> {
+    const entries = new Map<string, FieldEntry>()
+    const seen = new Set<RecordType>()
+    const visit = (at: RecordType): void => {
+      if (seen.has(at)) return
+      seen.add(at)
+      for (const entry of at.fields) {
+        const nearer = entries.get(entry.field)
+        if (nearer === undefined) entries.set(entry.field, entry)
+        else if (entry.mandatory && !nearer.mandatory) {
+          entries.set(entry.field, { ...nearer, mandatory: true })
+        }
+      }
+      for (const { id, version } of at.supertypes) {
+        const supertype = this.#types.get(id)?.[version - 1]
+        if (supertype !== undefined) visit(supertype)
+      }
+    }
+    visit(type)
+    return entries
+  }
+
+  /** Ids of the types whose newest version has this type among its supertypes, at any version. */
+  directSubtypes(id: string): string[] {
+    return this.recordTypes()
+      .filter(({ supertypes }) => supertypes.some((supertype) => supertype.id === id))
+      .map((type) => type.id)
+  }
+
+  /** Ids of all types below this one; it is never among them. */
+  subtypes(id: string): Set<string> {
+    const found = new Set<string>()
+    const waiting = [id]
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      for (const subtype of this.directSubtypes(next)) {
+        if (subtype === id || found.has(subtype)) continue
+        found.add(subtype)
+        waiting.push(subtype)
+      }
+    }
+    return found
+  }
+
+  putField(field: FieldType): void {
+    const before = this.#fieldsById.get(field.id)
+    if (before !== undefined) this.#fieldsByName.delete(before.name)
+    const frozen = Object.freeze(field)
+    this.#fieldsById.set(field.id, frozen)
+    this.#fieldsByName.set(field.name, frozen)
+    this.#fieldsByOrdinal[field.ordinal] = frozen
+  }
+
+  /** Takes all versions of a record type, which have one name. */
+  putRecordType(versions: readonly RecordType[]): void {
+    const newest = versions[versions.length - 1]
+    const before = this.#types.get(newest.id)?.at(-1)
+    if (before !== undefined) this.#typesByName.delete(before.name)
+    const frozen = versions.map((version) => Object.freeze(version))
+    this.#types.set(newest.id, frozen)
+    this.#typesByName.set(newest.name, newest.id)
+    this.#typesByOrdinal[newest.ordinal] = frozen
+  }
+}

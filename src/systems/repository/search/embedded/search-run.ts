@@ -1,0 +1,263 @@
+/**
+ * One search over the segments of a commit: loads what the plan names, then finds and scores
+ * documents without waiting.
+ *
+ * Scores are those of BM25 with Lucene's constants. Removed documents count for the frequency of
+ * words until their segment is merged, as in Lucene.
+ */
+import type { Bits } from './segments/bits.js'
+import { allDocs, difference, gallop, intersection, union } from './doc-sets.js'
+import { phraseCounts, type CountedDocs } from './phrases.js'
+import type { BooleanNode, PhraseNode, PlanNode, TermNode } from './plan.js'
+import { docsInRange } from './ranges.js'
+import type { SegmentReader } from './segments/segment-reader.js'
+import { sharesOf } from './shares.js'
+
+/** A segment as a commit has it. */
+export interface SegmentView {
+  readonly reader: SegmentReader
+  /** Undefined: none. */
+  readonly removed: Bits | undefined
+}
+
+/** What a leaf of the plan has in one segment. */
+interface Leaf {
+  readonly docs: Int32Array
+  /** What the words of each document are worth; undefined: they are not scored. */
+  readonly shares: Float64Array | undefined
+}
+
+const none = new Int32Array(0)
+
+/** Memory of scores, which one call after the other uses. */
+let scratch = new Float64Array(1024)
+
+/** A search whose parts are in memory. */
+export class SearchRun {
+  readonly #views: readonly SegmentView[]
+  readonly #plan: PlanNode
+  readonly #filters: readonly PlanNode[]
+  /** By segment. */
+  readonly #leaves = new Map<PlanNode, Leaf[]>()
+  /** What a leaf is worth in all segments. */
+  readonly #factors = new Map<PlanNode, number>()
+  readonly #matches: Map<PlanNode, Int32Array>[]
+
+  private constructor(views: readonly SegmentView[], plan: PlanNode, filters: readonly PlanNode[]) {
+    this.#views = views
+    this.#plan = plan
+    this.#filters = filters
+    this.#matches = views.map(() => new Map<PlanNode, Int32Array>())
+  }
+
+  /** Loads what the plan and the filters need; what scores need only if there will be any. */
+  static async load(
+    views: readonly SegmentView[],
+    plan: PlanNode,
+    filters: readonly PlanNode[],
+    isScored: boolean,
+  ): Promise<SearchRun> {
+    const run = new SearchRun(views, plan, filters)
+    await run.#load(plan, isScored)
+    for (const filter of filters) await run.#load(filter, false)
+    return run
+  }
+
+  /** Documents of a segment that match and were not removed. */
+  match(segment: number): Int32Array {
+    let docs = this.#match(this.#plan, segment)
+    for (const filter of this.#filters) docs = intersection(docs, this.#match(filter, segment))
+    const { removed } = this.#views[segment]
+    return removed === undefined ? docs : docs.filter((doc) => !removed.has(doc))
+  }
+
+  /** Scores of documents that match, ascending; until the next call of any run. */
+  score(segment: number, docs: Int32Array): Float64Array {
+    if (scratch.length < docs.length) scratch = new Float64Array(2 * docs.length)
+    const scores = scratch.subarray(0, docs.length).fill(0)
+    this.#addScores(this.#plan, segment, docs, scores)
+    return scores
+  }
+
+  async #load(node: PlanNode, isScored: boolean): Promise<void> {
+    switch (node.type) {
+      case 'none':
+      case 'all':
+        return
+      case 'boolean':
+        for (const child of [...node.must, ...node.should]) await this.#load(child, isScored)
+        for (const child of node.mustNot) await this.#load(child, false)
+        return
+      case 'range': {
+        const leaves: Leaf[] = []
+        for (const { reader } of this.#views) {
+          const docs = await docsInRange(reader, node)
+          leaves.push({ docs, shares: undefined })
+        }
+        this.#leaves.set(node, leaves)
+        return
+      }
+      case 'term':
+      case 'phrase':
+        await this.#loadTerms(node, isScored)
+    }
+  }
+
+  async #loadTerms(node: TermNode | PhraseNode, isScored: boolean): Promise<void> {
+    const { field } = node
+    const terms = node.type === 'term' ? [node.term] : node.terms
+    const frequencies = new Map<string, number>()
+    const found: CountedDocs[] = []
+    let fieldDocs = 0
+    let fieldWords = 0
+    for (const { reader } of this.#views) {
+      const described = reader.field(field)
+      fieldDocs += described?.docs ?? 0
+      fieldWords += described?.words ?? 0
+      let isWhole = true
+      for (const term of new Set(terms)) {
+        const postings = await reader.postings(field, term)
+        isWhole &&= postings !== undefined
+        frequencies.set(term, (frequencies.get(term) ?? 0) + (postings?.docs.length ?? 0))
+      }
+      if (!isWhole) found.push({ docs: none, counts: undefined })
+      else if (node.type === 'phrase') found.push(await phraseCounts(reader, node))
+      else found.push((await reader.postings(field, node.term))!)
+    }
+    const averageLength = fieldDocs === 0 ? 1 : fieldWords / fieldDocs
+    const leaves: Leaf[] = []
+    for (const [segment, counted] of found.entries()) {
+      const { reader } = this.#views[segment]
+      const isNeeded = isScored && counted.docs.length > 0
+      const shares = isNeeded ? await sharesOf(counted, reader, field, averageLength) : undefined
+      leaves.push({ docs: counted.docs, shares })
+    }
+    this.#leaves.set(node, leaves)
+    let factor = 0
+    for (const term of terms) {
+      const frequency = frequencies.get(term)!
+      factor += Math.log(1 + (fieldDocs - frequency + 0.5) / (frequency + 0.5))
+    }
+    this.#factors.set(node, factor * node.boost)
+  }
+
+  /** Documents of a node, removed ones too. */
+  #match(node: PlanNode, segment: number): Int32Array {
+    switch (node.type) {
+      case 'none':
+        return none
+      case 'all':
+        return allDocs(this.#views[segment].reader.docs)
+      case 'boolean': {
+        const known = this.#matches[segment].get(node)
+        if (known !== undefined) return known
+        const docs = this.#matchBoolean(node, segment)
+        this.#matches[segment].set(node, docs)
+        return docs
+      }
+      case 'term':
+      case 'phrase':
+      case 'range':
+        return this.#leaves.get(node)![segment].docs
+    }
+  }
+
+  #matchBoolean({ must, should, mustNot }: BooleanNode, segment: number): Int32Array {
+    const of = (nodes: readonly PlanNode[]): Int32Array[] => {
+      return nodes.map((node) => this.#match(node, segment))
+    }
+    let docs: Int32Array
+    if (must.length === 0) docs = union(of(should), this.#views[segment].reader.docs)
+    else {
+      const lists = of(must).sort((left, right) => left.length - right.length)
+      docs = lists[0]
+      for (const list of lists.slice(1)) docs = intersection(docs, list)
+    }
+    for (const list of of(mustNot)) docs = difference(docs, list)
+    return docs
+  }
+
+  /** Adds to the score of each document; documents that the node lacks get nothing. */
+  #addScores(node: PlanNode, segment: number, docs: Int32Array, scores: Float64Array): void {
+    switch (node.type) {
+      case 'none':
+        return
+      case 'all':
+        for (let i = 0; i < docs.length; i++) scores[i] += node.boost
+        return
+      case 'boolean':
+        this.#addBooleanScores(node, segment, docs, scores)
+        return
+      case 'range': {
+        const { docs: found } = this.#leaves.get(node)![segment]
+        eachCommon(docs, found, (i) => {
+          scores[i] += node.boost
+        })
+        return
+      }
+      case 'term':
+      case 'phrase':
+        this.#addTermScores(node, segment, docs, scores)
+    }
+  }
+
+  #addTermScores(
+    node: TermNode | PhraseNode,
+    segment: number,
+    docs: Int32Array,
+    scores: Float64Array,
+  ): void {
+    const { docs: found, shares } = this.#leaves.get(node)![segment]
+    if (shares === undefined) return
+    const factor = this.#factors.get(node)!
+    // The loops run over all documents found: no calls in them.
+    if (docs === found) {
+      for (let i = 0; i < docs.length; i++) scores[i] += factor * shares[i]
+      return
+    }
+    const isSparse = docs.length * 8 < found.length
+    for (let i = 0, at = 0; i < docs.length && at < found.length; i++) {
+      const doc = docs[i]
+      if (isSparse) at = gallop(found, at, doc)
+      else while (at < found.length && found[at] < doc) at++
+      if (found[at] === doc) scores[i] += factor * shares[at]
+    }
+  }
+
+  #addBooleanScores(
+    node: BooleanNode,
+    segment: number,
+    docs: Int32Array,
+    scores: Float64Array,
+  ): void {
+    for (const child of [...node.must, ...node.should]) {
+      if (child.type !== 'boolean') {
+        this.#addScores(child, segment, docs, scores)
+        continue
+      }
+      // Parts of a nested combination count only where the whole of it matches.
+      const matching = intersection(docs, this.#match(child, segment))
+      const some = new Float64Array(matching.length)
+      this.#addScores(child, segment, matching, some)
+      eachCommon(docs, matching, (i, at) => {
+        scores[i] += some[at]
+      })
+    }
+  }
+}
+
+/** Calls `each` with the places of every number that both lists have. */
+function eachCommon(
+  docs: Int32Array,
+  found: Int32Array,
+  each: (place: number, foundPlace: number) => void,
+): void {
+  const isSparse = docs.length * 8 < found.length
+  let at = 0
+  for (let i = 0; i < docs.length && at < found.length; i++) {
+    const doc = docs[i]
+    if (isSparse) at = gallop(found, at, doc)
+    else while (at < found.length && found[at] < doc) at++
+    if (found[at] === doc) each(i, at)
+  }
+}

@@ -1,0 +1,265 @@
+/**
+ * Apache Solr as search backend, over its HTTP interface: `/update` and `/select` of one core.
+ *
+ * The core needs a string field for keys as unique key, and the reserved fields. An answer 400 to
+ * documents means that Solr will never take one of them: they are then sent one by one. Any other
+ * failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
+ */
+import { checkObject, checkText, OptionNames, readArguments, shown } from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { parseQuery, type QueryNode } from './query-syntax.js'
+import { checkedChanges, checkedQuery } from './search-arguments.js'
+import {
+  reservedFields,
+  type RejectedDocument,
+  type SearchBackend,
+  type SearchChanges,
+  type SearchDocument,
+  type SearchHit,
+  type SearchQuery,
+  type SearchResult,
+  type SearchSort,
+} from './search-backend.js'
+
+/** Options of {@link SolrSearch}. */
+export interface SolrSearchOptions {
+  /** Address of the core: `http://localhost:8983/solr/records`. */
+  readonly url: string
+  /** The unique key of the core. Default `lily.key`. */
+  readonly keyField?: string
+  /** Headers of all requests, for instance `authorization`. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Milliseconds until a request fails. Default 30,000. */
+  readonly timeoutMilliseconds?: number
+}
+
+const names = new OptionNames<SolrSearchOptions>('a Solr search', {
+  url: true,
+  keyField: true,
+  headers: true,
+  timeoutMilliseconds: true,
+})
+
+/** What Solr answers to a search, as far as it counts. */
+interface SolrAnswer {
+  readonly response?: {
+    readonly numFound: number
+    readonly docs: readonly Readonly<Record<string, unknown>>[]
+  }
+}
+
+const plainName = /^[\p{L}\p{N}_.-]+$/u
+
+/** A copy of the options with headers that can be sent. */
+function readOptions(options: SolrSearchOptions): SolrSearchOptions & {
+  readonly headers: Readonly<Record<string, string>>
+} {
+  const given = names.copy(options)
+  const headers = { ...checkObject(given.headers ?? {}, 'headers') }
+  for (const [name, value] of Object.entries(headers)) checkText(value, `the header ${name}`)
+  // Refuses names and values that no header has.
+  new Headers(headers)
+  return { ...given, headers }
+}
+
+/** The longest time of a timer. */
+const timeoutMillisecondsMax = 2 ** 31 - 1
+
+/** A core of Solr. */
+export class SolrSearch implements SearchBackend {
+  readonly #url: string
+  readonly #keyField: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #timeout: number
+  #isClosed = false
+
+  /** Sends nothing. `ERR_INVALID_ARGUMENT`. */
+  constructor(options: SolrSearchOptions) {
+    const {
+      url,
+      keyField = reservedFields.key,
+      headers,
+      timeoutMilliseconds = 30_000,
+    } = readArguments(() => readOptions(options))
+    if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:/.test(url)) {
+      throw invalidArgument(`url must be the address of a core, got ${shown(url)}`)
+    }
+    if (!plainName.test(checkText(keyField, 'keyField')))
+      throw invalidArgument(`keyField cannot be ${shown(keyField)}`)
+    const isTime = Number.isSafeInteger(timeoutMilliseconds) && timeoutMilliseconds >= 1
+    if (!isTime || timeoutMilliseconds > timeoutMillisecondsMax) {
+      throw invalidArgument(
+        `timeoutMilliseconds must be 1 to ${timeoutMillisecondsMax}, got ${shown(timeoutMilliseconds)}`,
+      )
+    }
+    this.#url = url.replace(/\/+$/, '')
+    this.#keyField = keyField
+    this.#headers = headers
+    this.#timeout = timeoutMilliseconds
+  }
+
+  async update(changes: SearchChanges): Promise<RejectedDocument[]> {
+    const { documents, removedKeys, removedRecords } = checkedChanges(changes)
+    const removals = removedKeys.map((key) => command('delete', { id: key }))
+    for (const { table, id } of removedRecords) {
+      const query = `+${reservedFields.table}:${quoted(table)} +${reservedFields.id}:${quoted(id)}`
+      removals.push(command('delete', { query }))
+    }
+    const additions = documents.map((document) => this.#addition(document))
+    if (removals.length + additions.length === 0) return []
+    const refusal = await this.#update([...removals, ...additions])
+    if (refusal === undefined) return []
+    if (removals.length > 0) {
+      const failure = await this.#update(removals)
+      if (failure !== undefined) throw serverError(`Solr refuses removals: ${failure}`)
+    }
+    const rejected: RejectedDocument[] = []
+    for (const [index, addition] of additions.entries()) {
+      const reason = await this.#update([addition])
+      if (reason !== undefined) rejected.push({ key: documents[index].key, reason })
+    }
+    return rejected
+  }
+
+  async commit(): Promise<void> {
+    await this.#mustUpdate([command('commit', {})])
+  }
+
+  async clear(): Promise<void> {
+    await this.#mustUpdate([command('delete', { query: '*:*' }), command('commit', {})])
+  }
+
+  /** As {@link SearchBackend.search}. The values of fields are as Solr has stored them. */
+  async search(query: SearchQuery): Promise<SearchResult> {
+    const checked = checkedQuery(query)
+    const { defaultField, sort, offset, limit } = checked
+    for (const text of [checked.query, ...checked.filters]) {
+      // Also keeps out Solr's other query languages, such as {!func}.
+      checkFields(parseQuery(text, defaultField))
+    }
+    const form = new URLSearchParams({
+      q: checked.query,
+      'q.op': 'OR',
+      defType: 'lucene',
+      fl: '*,score',
+      wt: 'json',
+      start: String(offset),
+      rows: String(limit),
+      sort: this.#sort(sort),
+    })
+    if (defaultField !== undefined) form.set('df', defaultField)
+    for (const filter of checked.filters) form.append('fq', filter)
+    const { status, text } = await this.#send('select', form)
+    if (status === 400) throw invalidArgument(`Solr refuses the query: ${messageOf(text)}`)
+    const { response } = this.#parsed(status, text) as SolrAnswer
+    if (response === undefined) throw serverError('Solr answers without a response')
+    return { total: response.numFound, hits: response.docs.map((found) => this.#hit(found)) }
+  }
+
+  /** Later calls fail. The core of the server stays as it is. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
+
+  #addition({ key, fields }: SearchDocument): string {
+    const doc: Record<string, unknown> = { ...fields, [this.#keyField]: key }
+    for (const [name, values] of Object.entries(doc)) {
+      if (Array.isArray(values) && values.length === 1) doc[name] = values[0] as string
+    }
+    return command('add', { doc })
+  }
+
+  #sort(sort: readonly SearchSort[]): string {
+    const orders = sort.length > 0 ? sort : [{ field: 'score', descending: true }]
+    const texts = orders.map(({ field, descending }) => {
+      if (!plainName.test(field)) throw invalidArgument(`${shown(field)} cannot sort`)
+      return `${field} ${descending === true ? 'desc' : 'asc'}`
+    })
+    return [...texts, `${this.#keyField} asc`].join(', ')
+  }
+
+  #hit(found: Readonly<Record<string, unknown>>): SearchHit {
+    const fields: Record<string, string[]> = {}
+    for (const [name, value] of Object.entries(found)) {
+      if (name === 'score' || name === this.#keyField || /^_.*_$/.test(name)) continue
+      fields[name] = (Array.isArray(value) ? value : [value]).map(String)
+    }
+    return { key: String(found[this.#keyField]), score: Number(found['score']), fields }
+  }
+
+  /** Sends commands; the message if Solr answers 400. */
+  async #update(commands: readonly string[]): Promise<string | undefined> {
+    const { status, text } = await this.#send('update?wt=json', `{${commands.join(',')}}`)
+    if (status === 400) return messageOf(text)
+    this.#parsed(status, text)
+    return undefined
+  }
+
+  async #mustUpdate(commands: readonly string[]): Promise<void> {
+    const refusal = await this.#update(commands)
+    if (refusal !== undefined) throw serverError(`Solr refuses: ${refusal}`)
+  }
+
+  async #send(
+    path: string,
+    body: string | URLSearchParams,
+  ): Promise<{ status: number; text: string }> {
+    if (this.#isClosed) {
+      throw new RepositoryError(RepositoryErrorCode.closed, 'the search backend is closed')
+    }
+    const headers: Record<string, string> = { ...this.#headers }
+    if (typeof body === 'string') headers['content-type'] = 'application/json'
+    try {
+      const response = await fetch(`${this.#url}/${path}`, {
+        method: 'POST',
+        body,
+        headers,
+        signal: AbortSignal.timeout(this.#timeout),
+      })
+      return { status: response.status, text: await response.text() }
+    } catch (error) {
+      throw serverError(`Solr does not answer at ${this.#url}`, error)
+    }
+  }
+
+  #parsed(status: number, text: string): unknown {
+    if (status !== 200) throw serverError(`Solr answers ${status}: ${messageOf(text)}`)
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      throw serverError('Solr answers no JSON', error)
+    }
+  }
+}
+
+/** A command of `/update`. The object may name a command several times, so it is made as text. */
+function command(name: string, body: unknown): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(body)}`
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** Refuses Solr's fields `_query_` and `_val_`, which lead to its other query languages. */
+function checkFields(node: QueryNode): void {
+  if (node.type === 'boolean') for (const clause of node.clauses) checkFields(clause.node)
+  else if (node.type !== 'all' && /^_.*_$/.test(node.field)) {
+    throw invalidArgument(`the index has no field ${node.field}`)
+  }
+}
+
+/** The message of an error of Solr, or the beginning of its text. */
+function messageOf(text: string): string {
+  try {
+    const message = (JSON.parse(text) as { error?: { msg?: unknown } }).error?.msg
+    if (typeof message === 'string') return message
+  } catch {
+    // A proxy in between may answer with a page.
+  }
+  return text.slice(0, 200)
+}
+
+function serverError(message: string, cause?: unknown): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.searchServer, message, cause)
+}

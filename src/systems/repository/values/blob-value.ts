@@ -1,0 +1,110 @@
+/** The value of a `BLOB` field: what a blob is and where its bytes are, without the bytes. */
+import { shown } from '../../../api/index.js'
+import { invalidRecord } from '../errors.js'
+import { blobKey, inlineStore } from '../blobs/blob-store.js'
+import { isText } from '../text.js'
+import { isBytes } from '../value-kinds.js'
+import { checkEncoding } from './simple-types.js'
+import type { ValueType, ValueTypeFactory } from './value-type.js'
+
+/** A blob; made by an upload, then put into a field. */
+export interface Blob {
+  /** Where the bytes are; nothing for callers to read. */
+  readonly key: Buffer
+  /** Such as `text/plain; charset=utf-8`. */
+  readonly mediaType: string
+  /** Bytes. */
+  readonly size: number
+  /** Name of the file, if there is one. */
+  readonly name?: string | undefined
+}
+
+const encoding = 1
+const keyBytesMax = 1 << 20
+
+/** A media type, which is sent as a header: nothing of it may be a line of its own. */
+const mediaTypeForm = /^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/
+
+/** Whether a text is a media type. */
+export function isMediaType(text: unknown): text is string {
+  return typeof text === 'string' && mediaTypeForm.test(text)
+}
+
+/**
+ * Reads the members of a blob once; undefined if they are none. The size of a blob outside of the
+ * record is checked with its state.
+ */
+export function readBlob(value: unknown): Blob | undefined {
+  const { key, mediaType, size, name } = (value ?? {}) as Partial<Record<keyof Blob, unknown>>
+  const fits =
+    isBytes(key) &&
+    key.length <= keyBytesMax &&
+    isMediaType(mediaType) &&
+    Number.isSafeInteger(size) &&
+    (size as number) >= 0 &&
+    (name === undefined || isText(name)) &&
+    fitsKey(key, size as number)
+  if (!fits) return undefined
+  const described = { mediaType, size: size as number, ...(name === undefined ? {} : { name }) }
+  return { key: Buffer.from(key.buffer, key.byteOffset, key.byteLength), ...described }
+}
+
+/** `ERR_INVALID_RECORD`. */
+function accept(value: unknown): Blob {
+  const blob = readBlob(value)
+  if (blob !== undefined) return blob
+  throw invalidRecord(
+    `a value of BLOB has key, mediaType, size and maybe name; got ${shown(value)}`,
+  )
+}
+
+/** How the keys of inline blobs end; before it are the bytes of the blob. */
+const inlineEnd = blobKey(inlineStore, Buffer.alloc(0))
+
+/** Whether an inline blob has as many bytes as it says. */
+function fitsKey(key: Uint8Array, size: number): boolean {
+  const isInline = inlineEnd.equals(key.subarray(-inlineEnd.length))
+  return !isInline || key.length - inlineEnd.length === size
+}
+
+const blobType: ValueType = {
+  name: 'BLOB',
+  base: 'BLOB',
+  write: (writer, value) => {
+    const { key, mediaType, size, name } = accept(value)
+    writer.byte(encoding)
+    writer.bytes(key)
+    writer.text(mediaType)
+    writer.varint(size)
+    writer.byte(name === undefined ? 0 : 1)
+    if (name !== undefined) writer.text(name)
+  },
+  read: (reader): Blob => {
+    checkEncoding(reader, encoding)
+    const key = Buffer.from(reader.bytes())
+    const mediaType = reader.text()
+    const size = reader.varint()
+    const hasName = reader.byte() === 1
+    return { key, mediaType, size, ...(hasName ? { name: reader.text() } : {}) }
+  },
+  toJson: (value) => {
+    const { key, mediaType, size, name } = accept(value)
+    return {
+      value: Buffer.from(key).toString('base64url'),
+      mediaType,
+      size,
+      ...(name === undefined ? {} : { name }),
+    }
+  },
+  fromJson: (json) => {
+    const { value, mediaType, size, name } = (json ?? {}) as Record<string, unknown>
+    if (typeof value !== 'string' || !/^[\w-]*$/.test(value)) {
+      throw invalidRecord('the value of a blob in JSON is base64url')
+    }
+    const given = name === undefined || name === null ? {} : { name }
+    return accept({ key: Buffer.from(value, 'base64url'), mediaType, size, ...given })
+  },
+}
+
+/** The value type `BLOB`. */
+export const blobTypes: ValueTypeFactory = () => blobType

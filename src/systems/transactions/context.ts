@@ -1,0 +1,348 @@
+/**
+ * Runs one transaction after the other over participants (Tephra: TransactionContext).
+ *
+ * `start`: the manager's start, then `startTx` of each. `finish`: the changes of all are checked
+ * for conflicts, each persists (`commitTx`), the manager commits with the writes of all in one
+ * frame, then `postTxCommit` of each. A LONG transaction sends no changes: it never conflicts.
+ *
+ * Failure behaviour: what fails before the commit is complete rolls back *all* participants, also
+ * behind one that fails to. If all succeed the transaction is aborted, else it becomes invalid. The
+ * first error is thrown; those that follow are in its `suppressed`. A participant has failed, too,
+ * if its answer is of another kind: only `true` says that it persisted or rolled back. An error of
+ * `postTxCommit` is thrown, but the transaction stays committed. After
+ * `ERR_TRANSACTION_OUTCOME_UNKNOWN` nothing is rolled back. If a participant refuses to start,
+ * those that started before it are rolled back, so that they are free for the next transaction.
+ */
+import { types } from 'node:util'
+import { CellarError, checkArray, readArguments, type AtomicMutation } from '../../api/index.js'
+import { requireFunction } from './checks.js'
+import { invalidArgument, stateError, TransactionError, TransactionErrorCode } from './errors.js'
+import { keysOf, type CommitOptions } from './manager/manager-calls.js'
+import {
+  checkManager,
+  checkParticipant,
+  type Transactions,
+  type TransactionParticipant,
+} from './participant.js'
+import { checkType, contextStartNames, type ContextStartOptions } from './start-options.js'
+import type { Transaction } from './transaction.js'
+
+/**
+ * See the file header. For one program flow: a call while another one is under way is refused with
+ * `ERR_TRANSACTION_STATE`.
+ */
+export class TransactionContext {
+  readonly #client: Transactions
+  readonly #participants: TransactionParticipant[]
+  #current: Transaction | undefined
+  /** What is under way, for the message of a refusal. */
+  #busy: string | undefined
+
+  /** Runs transactions of `client`; `participants` are told in the order given. */
+  constructor(client: Transactions, participants: Iterable<TransactionParticipant> = []) {
+    this.#client = checkManager(client)
+    this.#participants = readArguments(() => [...participants]).map(checkParticipant)
+  }
+
+  /** The running transaction; undefined if there is none. */
+  get current(): Transaction | undefined {
+    return this.#current
+  }
+
+  /** Adds a participant; within a transaction it takes part at once. False if it is there. */
+  async add(participant: TransactionParticipant): Promise<boolean> {
+    checkParticipant(participant)
+    return this.#alone('add', async () => {
+      if (this.#participants.includes(participant)) return false
+      if (this.#current !== undefined) await this.#startLate(participant, this.#current)
+      this.#participants.push(participant)
+      return true
+    })
+  }
+
+  /**
+   * As {@link add} within a transaction, for one whose `startTx` answers at once.
+   * `ERR_INVALID_ARGUMENT` for another one.
+   */
+  addNow(participant: TransactionParticipant & { startTx(transaction: Transaction): void }): void {
+    const transaction = this.#required('add')
+    checkParticipant(participant)
+    const answer: unknown = startNow(participant, transaction)
+    if (types.isPromise(answer)) {
+      answer.catch(() => undefined)
+      throw invalidArgument(`${nameOf(participant)} does not start at once: add it by 'add'`)
+    }
+    this.#participants.push(participant)
+  }
+
+  /** Removes a participant. `ERR_TRANSACTION_STATE` within a transaction. */
+  remove(participant: TransactionParticipant): boolean {
+    if (this.#current !== undefined || this.#busy !== undefined) {
+      throw stateError('participants are removed between transactions only')
+    }
+    const at = this.#participants.indexOf(participant)
+    if (at >= 0) this.#participants.splice(at, 1)
+    return at >= 0
+  }
+
+  /** Starts a transaction. `ERR_TRANSACTION_STATE` if one runs, `ERR_TRANSACTION_FAILED`. */
+  async start(options: ContextStartOptions = {}): Promise<Transaction> {
+    const { type, visibilityLevel, ...start } = contextStartNames.copy(options)
+    checkType(type, visibilityLevel)
+    return this.#alone('start', async () => {
+      if (this.#current !== undefined) throw stateError('a transaction runs already')
+      const started = await (type === 'LONG'
+        ? this.#client.startLong(start)
+        : this.#client.startShort(start))
+      const transaction =
+        visibilityLevel === undefined ? started : started.withVisibility(visibilityLevel)
+      await this.#startAll(transaction)
+      this.#current = transaction
+      return transaction
+    })
+  }
+
+  /** Starts a LONG transaction: without conflicts, and invalid if it is given up. */
+  async startLong(options: Omit<ContextStartOptions, 'type'> = {}): Promise<Transaction> {
+    return this.start({ ...contextStartNames.copy(options), type: 'LONG' })
+  }
+
+  /**
+   * Commits. `ERR_TRANSACTION_CONFLICT`, `ERR_TRANSACTION_FAILED`, and the errors of the manager;
+   * see the file header.
+   */
+  async finish(): Promise<void> {
+    const transaction = this.#required('finish')
+    await this.#alone('finish', async () => {
+      try {
+        const changes = [...this.#changes()]
+        await this.#client.canCommit(transaction, transaction.type === 'LONG' ? [] : changes)
+        const isRemote = this.#client.isRemote === true
+        for (const participant of this.#participants) await persist(participant, isRemote)
+        await this.#client.commit(transaction, isRemote ? {} : this.#commitOptions())
+      } catch (error) {
+        if (isUnknown(error)) await this.#leave(error)
+        await this.#rollBack(transaction, error)
+      }
+      this.#current = undefined
+      await this.#tellCommitted()
+    })
+  }
+
+  /**
+   * Rolls back and ends the transaction. With `cause` it always throws: the cause. Else it throws
+   * `ERR_TRANSACTION_FAILED` if a participant could not roll back.
+   */
+  async abort(cause?: unknown): Promise<void> {
+    const transaction = this.#required('abort')
+    await this.#alone('abort', () => this.#rollBack(transaction, cause))
+  }
+
+  /**
+   * Gives all participants a new write pointer. `ERR_TRANSACTION_UNSUPPORTED` if one of them cannot
+   * take part; the transaction then goes on as it is. Other failures abort it.
+   */
+  async checkpoint(): Promise<Transaction> {
+    const transaction = this.#required('checkpoint')
+    const refuses = this.#participants.find((participant) => participant.updateTx === undefined)
+    if (refuses !== undefined) {
+      const message = `${nameOf(refuses)} takes no checkpoints`
+      throw new TransactionError(TransactionErrorCode.unsupported, message)
+    }
+    return this.#alone('checkpoint', async () => {
+      try {
+        const next = await this.#client.checkpoint(transaction)
+        this.#current = next
+        for (const participant of this.#participants) await update(participant, next)
+        return next
+      } catch (error) {
+        await this.#rollBack(this.#current!, error)
+        throw error
+      }
+    })
+  }
+
+  /** Runs a call with nothing else under way. */
+  async #alone<T>(what: string, work: () => Promise<T>): Promise<T> {
+    this.#checkIdle(what)
+    this.#busy = what
+    try {
+      return await work()
+    } finally {
+      this.#busy = undefined
+    }
+  }
+
+  #checkIdle(what: string): void {
+    if (this.#busy === undefined) return
+    throw stateError(`'${what}' while '${this.#busy}' of the same context is under way`)
+  }
+
+  #required(what: string): Transaction {
+    this.#checkIdle(what)
+    if (this.#current === undefined) throw stateError('no transaction runs')
+    return this.#current
+  }
+
+  async #startAll(transaction: Transaction): Promise<void> {
+    const started: TransactionParticipant[] = []
+    for (const participant of this.#participants) {
+      try {
+        await participant.startTx(transaction)
+        started.push(participant)
+      } catch (cause) {
+        const error = failed(participant, 'could not start', cause)
+        for (const each of started) await attach(error, async () => each.rollbackTx())
+        await attach(error, () => this.#client.abort(transaction))
+        throw error
+      }
+    }
+  }
+
+  async #startLate(participant: TransactionParticipant, transaction: Transaction): Promise<void> {
+    try {
+      await participant.startTx(transaction)
+    } catch (cause) {
+      await this.#rollBack(transaction, failed(participant, 'could not start', cause))
+    }
+  }
+
+  async #rollBack(transaction: Transaction, cause: unknown): Promise<void> {
+    let error = cause
+    let isClean = true
+    const note = (failure: unknown): void => {
+      isClean = false
+      if (error === undefined) error = failure
+      else if (error instanceof TransactionError) error.suppressed.push(failure)
+    }
+    for (const participant of this.#participants) {
+      try {
+        const isDone: unknown = await participant.rollbackTx()
+        if (isDone === true) continue
+        note(failed(participant, 'could not roll back'))
+      } catch (failure) {
+        note(failed(participant, 'could not roll back', failure))
+      }
+    }
+    this.#current = undefined
+    try {
+      if (isClean) await this.#client.abort(transaction)
+      else await this.#client.invalidate(transaction.transactionId)
+    } catch (failure) {
+      note(failure)
+    }
+    if (error !== undefined) throw error as Error
+  }
+
+  /** Frees the participants, and throws. */
+  async #leave(error: TransactionError): Promise<never> {
+    this.#current = undefined
+    await attach(error, () => this.#tellCommitted())
+    throw error
+  }
+
+  async #tellCommitted(): Promise<void> {
+    let first: TransactionError | undefined
+    for (const participant of this.#participants) {
+      try {
+        await participant.postTxCommit?.()
+      } catch (cause) {
+        if (first !== undefined) first.suppressed.push(cause)
+        else first = failed(participant, 'failed when committed', cause)
+      }
+    }
+    if (first !== undefined) throw first
+  }
+
+  *#changes(): Iterable<Uint8Array | string> {
+    for (const participant of this.#participants) {
+      yield* ask(participant, 'says no changes', () => keysOf(participant.getTxChanges()))
+    }
+  }
+
+  #commitOptions(): CommitOptions {
+    const writes: AtomicMutation[] = []
+    let carry: CommitOptions['carry'] | undefined
+    for (const participant of this.#participants) {
+      const given = ask(participant, 'says no writes', () => {
+        return checkArray(participant.commitWrites?.() ?? [], 'the writes of a commit')
+      })
+      for (const write of given) writes.push(write)
+      const own = ask(participant, 'says no carrier', () => {
+        const found = participant.commitCarrier?.()
+        return found === undefined ? undefined : requireFunction(found, 'the carrier of a commit')
+      })
+      if (own === undefined) continue
+      if (carry !== undefined) throw stateError('two participants want to write the commit')
+      carry = own
+    }
+    return carry === undefined ? { writes } : { writes, carry }
+  }
+}
+
+function isUnknown(error: unknown): error is TransactionError {
+  return error instanceof TransactionError && error.code === TransactionErrorCode.outcomeUnknown
+}
+
+async function persist(participant: TransactionParticipant, isRemote: boolean): Promise<void> {
+  let isDone: unknown
+  try {
+    isDone = await participant.commitTx(isRemote)
+  } catch (cause) {
+    throw failed(participant, 'could not persist', cause)
+  }
+  if (isDone !== true) throw failed(participant, 'could not persist')
+}
+
+async function update(participant: TransactionParticipant, next: Transaction): Promise<void> {
+  try {
+    await participant.updateTx?.(next)
+  } catch (cause) {
+    throw failed(participant, 'could not take the checkpoint', cause)
+  }
+}
+
+function startNow(participant: TransactionParticipant, transaction: Transaction): unknown {
+  try {
+    return participant.startTx(transaction)
+  } catch (error) {
+    throw types.isProxy(error) || !(error instanceof CellarError)
+      ? failed(participant, 'could not start', error)
+      : error
+  }
+}
+
+/** What a participant answers. `ERR_TRANSACTION_FAILED` if that fails, or is of another kind. */
+function ask<T>(participant: TransactionParticipant, what: string, call: () => T): T {
+  try {
+    return call()
+  } catch (cause) {
+    throw failed(participant, what, cause)
+  }
+}
+
+async function attach(error: TransactionError, work: () => Promise<unknown>): Promise<void> {
+  try {
+    await work()
+  } catch (failure) {
+    error.suppressed.push(failure)
+  }
+}
+
+function failed(
+  participant: TransactionParticipant,
+  what: string,
+  cause?: unknown,
+): TransactionError {
+  const message = `${nameOf(participant)} ${what}`
+  return new TransactionError(TransactionErrorCode.failed, message, { cause })
+}
+
+/** The name of a participant for messages. Never throws: what follows is a rollback. */
+function nameOf(participant: TransactionParticipant): string {
+  try {
+    return `'${participant.name}'`
+  } catch {
+    return 'a participant without a name'
+  }
+}

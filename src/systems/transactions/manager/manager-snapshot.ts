@@ -1,0 +1,96 @@
+/** The state of a transaction manager at one moment, for the prunings and for inspection. */
+import type { ChangeSets } from './change-sets.js'
+import type { PointerList } from './pointer-list.js'
+import type { RunningSet } from './running-set.js'
+import type { VisibilitySnapshot } from '../transaction-snapshot.js'
+import type { TransactionType } from '../transaction.js'
+
+/** A running transaction in a snapshot. */
+export interface SnapshotTransaction {
+  /** Identity of the transaction: its first write pointer. */
+  readonly id: bigint
+  /** SHORT or LONG. */
+  readonly type: TransactionType
+  /** Milliseconds since the epoch. */
+  readonly expiration: number
+  /**
+   * Every pointer up to the bound was final at the start: visible to all later transactions, or
+   * invalid.
+   */
+  readonly visibilityUpperBound: bigint
+  /** Later write pointers of the transaction, ascending. */
+  readonly checkpoints: readonly bigint[]
+  /** Name that the client gave itself at the start; undefined without one. */
+  readonly client: string | undefined
+}
+
+/** State of a manager. The lists are shared with the manager and never change. */
+export interface ManagerSnapshot extends VisibilitySnapshot {
+  /** Milliseconds since the epoch. */
+  readonly time: number
+  /** The largest id or checkpoint that was handed out. */
+  readonly writePointer: bigint
+  readonly invalid: BigInt64Array
+  readonly inProgress: PointerList
+  /** The running transactions, in the order of their ids. */
+  readonly running: readonly SnapshotTransaction[]
+  /** Change sets of `canCommit`, keys as latin1 text, by transaction. */
+  readonly committing: ReadonlyMap<bigint, readonly string[]>
+  /** Change sets of commits, keys as latin1 text, by commit pointer. */
+  readonly committed: ReadonlyMap<bigint, readonly string[]>
+}
+
+/** Numbers of a manager. */
+export interface ManagerStatistics {
+  /** Transactions that run at this moment. */
+  readonly inProgress: number
+  /** Pointers on the invalid list. */
+  readonly invalid: number
+  /** Transactions between `canCommit` and the end. */
+  readonly committing: number
+  /** Change sets of finished transactions that are kept for the detection of conflicts. */
+  readonly committedSets: number
+  /** Counters since the open. */
+  readonly started: number
+  /** Transactions that were committed. */
+  readonly committed: number
+  /** Transactions that were aborted by their clients. */
+  readonly aborted: number
+  /** Transactions that became invalid: by a client, or because their time was over. */
+  readonly invalidated: number
+  /** Checks of `canCommit` and `commit` that found a conflict. */
+  readonly conflicts: number
+}
+
+/** Takes the snapshot. */
+export function takeSnapshot(state: {
+  readonly time: number
+  readonly readPointer: bigint
+  readonly writePointer: bigint
+  readonly invalid: PointerList
+  readonly running: RunningSet
+  readonly changes: ChangeSets
+}): ManagerSnapshot {
+  const { time, readPointer, writePointer, invalid } = state
+  const running = [...state.running.values()]
+  const committing = new Map<bigint, readonly string[]>()
+  for (const { id, committing: changes } of running) {
+    if (changes !== undefined) committing.set(id, changes)
+  }
+  return {
+    time,
+    readPointer,
+    writePointer,
+    invalid: invalid.toArray(),
+    inProgress: state.running.pointers,
+    visibilityUpperBound: running.reduce(
+      (least, { visibilityUpperBound: own }) => (own < least ? own : least),
+      readPointer,
+    ),
+    running: running.map(({ id, type, expiration, visibilityUpperBound, checkpoints, client }) => {
+      return { id, type, expiration, visibilityUpperBound, checkpoints, client }
+    }),
+    committing,
+    committed: state.changes.byPointer(),
+  }
+}

@@ -1,0 +1,407 @@
+/**
+ * The transaction manager (Tephra: TransactionManager): hands out transactions with snapshot
+ * isolation, detects conflicts, and knows which pointers are invalid.
+ *
+ * Every change of state is a mutation of one table (state-rows.ts), so it shares the log with the
+ * data. A commit is one frame of that log: the writes of the client, the removal of the running
+ * transaction, the change set and the pointers; see {@link TransactionManager.commit}.
+ *
+ * Order, which recovery leans on: the record of a start or a checkpoint is in the log before its
+ * first write can be, so no write is found without it. The memory of the manager changes in one
+ * turn, without an `await` between check and change. Only a commit waits for its frame: meanwhile
+ * it is still in progress for everybody, its keys are claimed, and nothing else can end it.
+ *
+ * What a crash can lose are records of aborts, of invalidations and of `canCommit`. The transaction
+ * is then found running, and its timeout makes it invalid.
+ *
+ * Failure behaviour: if state cannot be written, all further calls fail with
+ * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
+ */
+import type { AtomicMutation, Database } from '../../../api/index.js'
+import { checkPointer } from '../checks.js'
+import { conflictError, type ChangeSet } from './change-sets.js'
+import { notInProgress, TransactionError, TransactionErrorCode } from '../errors.js'
+import {
+  changeSetOf,
+  clientOf,
+  copyCommit,
+  timeoutOf,
+  type CommitOptions,
+  type PrunedPointers,
+  type TransactionState,
+  type StartOptions,
+} from './manager-calls.js'
+import {
+  checkMilliseconds,
+  managerSettings,
+  type ManagerSettings,
+  type TransactionManagerOptions,
+} from '../options.js'
+import { ManagerState } from './manager-state.js'
+import { PointerList } from './pointer-list.js'
+import type { RunningTransaction } from './running-set.js'
+import { StateLog } from './state-log.js'
+import { takeSnapshot, type ManagerSnapshot, type ManagerStatistics } from './manager-snapshot.js'
+import {
+  checkTransaction,
+  idsPerMillisecond,
+  startOf,
+  Transaction,
+  type TransactionType,
+} from '../transaction.js'
+
+/** See the file header. */
+export class TransactionManager {
+  /** The database of the table of state, and of tables that take part. */
+  readonly database: Database
+  readonly #settings: ManagerSettings
+  readonly #log: StateLog
+  readonly #state: ManagerState
+  readonly #counts = { started: 0, committed: 0, aborted: 0, invalidated: 0, conflicts: 0 }
+  #timer: ReturnType<typeof setInterval> | undefined
+
+  private constructor(database: Database, settings: ManagerSettings, log: StateLog) {
+    this.database = database
+    this.#settings = settings
+    this.#log = log
+    this.#state = new ManagerState(settings, log)
+  }
+
+  /**
+   * Opens the manager of a database, which must outlive it. `ERR_TRANSACTION_STATE` if a manager is
+   * open for this table of state: two would hand out the same ids. `ERR_INVALID_ARGUMENT`,
+   * `ERR_UNSUPPORTED` without atomic batches over tables.
+   */
+  static async open(
+    database: Database,
+    options: TransactionManagerOptions = {},
+  ): Promise<TransactionManager> {
+    const settings = managerSettings(options)
+    const log = await StateLog.open(database, settings)
+    const manager = new TransactionManager(database, settings, log)
+    try {
+      await manager.#state.recover()
+    } catch (error) {
+      await log.close()
+      throw error
+    }
+    if (settings.sweepMilliseconds > 0) {
+      manager.#timer = setInterval(() => manager.#sweep(), settings.sweepMilliseconds)
+      manager.#timer.unref()
+    }
+    return manager
+  }
+
+  /** The largest id or checkpoint that was handed out: no transaction writes with a larger one. */
+  get writePointer(): bigint {
+    return this.#state.writePointer
+  }
+
+  /** How long a transaction may write, in milliseconds. */
+  get lifetimeMilliseconds(): number {
+    return this.#settings.lifetimeMilliseconds
+  }
+
+  /** Starts a transaction that detects conflicts. `ERR_INVALID_ARGUMENT` for its timeout. */
+  async startShort(options: StartOptions = {}): Promise<Transaction> {
+    return this.#start('SHORT', timeoutOf(options, this.#settings), options.client)
+  }
+
+  /** Starts a transaction without conflicts that cannot be rolled back. */
+  async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
+    return this.#start('LONG', this.#settings.longTimeoutMilliseconds, clientOf(options))
+  }
+
+  /**
+   * Checks whether a transaction with these changes could commit now, and remembers them for
+   * `commit`; a second call takes the place of the first. Keys are bytes, or latin1 text.
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS`, `ERR_TRANSACTION_CONFLICT`, `ERR_TRANSACTION_TOO_LARGE`.
+   */
+  async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
+    this.#log.checkOpen()
+    const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
+    const set = changeSetOf(running.id, changes, this.#settings)
+    this.#refuseConflict(running, set)
+    running.committing = set
+    if (set.length > 0) await this.#log.append([this.#log.rows.committing(running.id, set)])
+  }
+
+  /**
+   * Commits: the changes of `canCommit` are checked again, then one frame is written; afterwards
+   * later transactions see the writes. Without `canCommit` there are no changes.
+   *
+   * After `ERR_TRANSACTION_CONFLICT`, and after a frame that was refused, nothing is applied and
+   * the transaction still runs. After `ERR_TRANSACTION_OUTCOME_UNKNOWN` the next open says whether
+   * the frame reached the log. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
+   */
+  async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
+    const { writes, carry } = copyCommit(options)
+    this.#log.checkOpen()
+    const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
+    const changes = running.committing ?? []
+    try {
+      this.#refuseConflict(running, changes)
+    } catch (error) {
+      running.committing = undefined
+      throw error
+    }
+    const last = running.checkpoints.at(-1) ?? running.id
+    const { rows } = this.#log
+    const mutations: AtomicMutation[] = [...writes, rows.ended(running.id)]
+    const storedPointer = this.#state.writePointer + 1n
+    if (changes.length > 0) {
+      const { id, client } = running
+      mutations.push(rows.committed({ pointer: storedPointer, id, changes, client }))
+    }
+    mutations.push(rows.pointers(this.#log.readAtLeast(last), this.#state.writePointer))
+    running.isFinishing = true
+    this.#state.changes.claim(changes, running.client)
+    try {
+      await this.#log.commit(mutations, carry)
+    } catch (cause) {
+      if (!this.#log.hasFailed) throw cause
+      const message = `the commit of transaction ${running.id} may be in the log or not`
+      throw new TransactionError(TransactionErrorCode.outcomeUnknown, message, { cause })
+    } finally {
+      running.isFinishing = false
+      this.#state.changes.release(changes)
+    }
+    this.#state.running.remove(running)
+    this.#state.raiseReadPointer(last)
+    const client = this.#settings.clientRetention === 'COMMITTED' ? running.client : undefined
+    // Whoever started while the frame was written did not see it, so its pointer lies behind them.
+    const pointer = this.#state.writePointer + 1n
+    this.#state.changes.add({ pointer, storedPointer, id: running.id, changes, client })
+    this.#state.forgetChanges()
+    this.#counts.committed++
+  }
+
+  /**
+   * Ends a transaction whose writes were undone by its client. A LONG one becomes invalid. Of a
+   * transaction that timed out, the id leaves the invalid list. Unknown or finished: no effect.
+   */
+  async abort(transaction: Transaction): Promise<void> {
+    this.#log.checkOpen()
+    const { transactionId: id } = checkTransaction(transaction)
+    const running = this.#state.running.get(id)
+    if (running?.isFinishing === true) return
+    if (running !== undefined ? running.type === 'LONG' : transaction.type === 'LONG') {
+      await this.invalidate(id)
+      return
+    }
+    const pointers = [id, ...(running?.checkpoints ?? transaction.checkpointWritePointers)]
+    const { rows } = this.#log
+    if (running !== undefined) {
+      this.#state.running.remove(running)
+      this.#counts.aborted++
+      this.#state.raiseReadPointer(pointers.at(-1)!)
+      await this.#log.append([rows.ended(id), this.#state.pointersRow()])
+      return
+    }
+    if (!this.#state.invalid.has(id)) return
+    for (const pointer of pointers) this.#state.invalid = this.#state.invalid.without(pointer)
+    await this.#log.append(pointers.map((pointer) => rows.valid(pointer)))
+  }
+
+  /** Gives a transaction up whose writes may still be there. False if it was not in progress. */
+  async invalidate(transactionId: bigint): Promise<boolean> {
+    this.#log.checkOpen()
+    const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
+    if (running === undefined || running.isFinishing) return false
+    this.#counts.invalidated++
+    await this.#log.append(this.#state.makeInvalid(running))
+    return true
+  }
+
+  /**
+   * Gives the transaction a new write pointer; its reads stay as they are.
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS`.
+   */
+  async checkpoint(transaction: Transaction): Promise<Transaction> {
+    this.#log.checkOpen()
+    const running = this.#find(checkTransaction(transaction).transactionId, 'make a checkpoint of')
+    const pointer = this.#state.nextId()
+    this.#state.running.addCheckpoint(running, pointer)
+    await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
+    return transaction.withCheckpoint(pointer)
+  }
+
+  /** Takes pointers off the invalid list; true if one of them was on it. */
+  async truncateInvalid(pointers: Iterable<bigint>): Promise<boolean> {
+    this.#log.checkOpen()
+    const given = PointerList.of(pointers)
+    const gone = await this.#state.truncate((pointer) => given.has(pointer))
+    return gone.length > 0
+  }
+
+  /**
+   * Takes transactions that started before a time (milliseconds) off the invalid list.
+   * `ERR_INVALID_TRUNCATE_TIME` if a running one had started before it.
+   */
+  async truncateInvalidBefore(milliseconds: number): Promise<boolean> {
+    this.#log.checkOpen()
+    checkMilliseconds(milliseconds, 'the time', 0)
+    const bound = BigInt(milliseconds) * idsPerMillisecond
+    const first = this.#state.running.pointers.first
+    if (first !== undefined && first < bound) {
+      const message = `transaction ${first} runs since before ${milliseconds}`
+      throw new TransactionError(TransactionErrorCode.invalidTruncateTime, message)
+    }
+    const gone = await this.#state.truncate((pointer) => pointer < bound)
+    return gone.length > 0
+  }
+
+  /** Takes all pointers up to a bound, inclusive, off the invalid list. */
+  async pruneInvalid(bound: bigint): Promise<PrunedPointers> {
+    this.#log.checkOpen()
+    checkPointer(bound, 'the bound')
+    const gone = await this.#state.truncate((pointer) => pointer <= bound)
+    return { pruned: gone.length, largest: gone.at(-1) }
+  }
+
+  /** Makes transactions invalid whose time is over, LONG ones too; how many. */
+  async cleanUp(): Promise<number> {
+    this.#log.checkOpen()
+    const now = this.#settings.clock.now()
+    const mutations: AtomicMutation[] = []
+    let count = 0
+    for (const running of this.#state.running.values()) {
+      if (running.isFinishing || running.expiration > now) continue
+      mutations.push(...this.#state.makeInvalid(running))
+      this.#counts.invalidated++
+      count++
+    }
+    if (count > 0) await this.#log.append(mutations)
+    return count
+  }
+
+  /** Forgets all transactions; ids still ascend. For tests and for an empty store. */
+  async resetState(): Promise<void> {
+    this.#log.checkOpen()
+    await this.#state.reset()
+  }
+
+  /** The state at this moment, for the prunings and for inspection. */
+  snapshot(): ManagerSnapshot {
+    return takeSnapshot({
+      time: this.#settings.clock.now(),
+      readPointer: this.#state.readPointer,
+      writePointer: this.#state.writePointer,
+      invalid: this.#state.invalid,
+      running: this.#state.running,
+      changes: this.#state.changes,
+    })
+  }
+
+  /**
+   * Resolves when all changes of state so far are as durable as commits are: before a client in
+   * another process, which outlives this one, learns of its transaction.
+   */
+  async persist(): Promise<void> {
+    this.#log.checkOpen()
+    await this.#log.commit([this.#state.pointersRow()])
+  }
+
+  /** Whether calls can succeed: neither closed, nor has a write of state failed. */
+  get isOpen(): boolean {
+    return this.#log.isOpen
+  }
+
+  /** What became of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
+  stateOf(transactionId: bigint): TransactionState {
+    this.#log.checkOpen()
+    const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
+    if (running !== undefined) return running.isFinishing ? 'committing' : 'running'
+    if (this.#state.invalid.has(transactionId)) return 'invalid'
+    return transactionId <= this.#state.writePointer ? 'ended' : 'unknown'
+  }
+
+  /** Whether a transaction runs. */
+  isInProgress(transactionId: bigint): boolean {
+    return this.#state.running.get(checkPointer(transactionId, 'the id')) !== undefined
+  }
+
+  /** Numbers for monitoring; counters since the open. */
+  statistics(): ManagerStatistics {
+    let committing = 0
+    for (const { committing: changes } of this.#state.running.values()) if (changes) committing++
+    return {
+      inProgress: this.#state.running.size,
+      invalid: this.#state.invalid.size,
+      committing,
+      committedSets: this.#state.changes.size,
+      ...this.#counts,
+    }
+  }
+
+  /**
+   * `ERR_TRANSACTION_TOO_OLD` for a pointer whose transaction may no longer write,
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS` for one that was not handed out.
+   */
+  checkLifetime(pointer: bigint): void {
+    checkPointer(pointer, 'the pointer')
+    if (pointer > this.#state.writePointer) throw notInProgress(pointer, 'write with')
+    if (this.#settings.clock.now() - startOf(pointer) <= this.#settings.lifetimeMilliseconds) return
+    const message = `transaction ${pointer} is older than ${this.#settings.lifetimeMilliseconds} ms`
+    throw new TransactionError(TransactionErrorCode.tooOld, message)
+  }
+
+  /** Ends the sweeps and waits for what is being written. The database stays open. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer)
+    await this.#log.close()
+  }
+
+  async #start(
+    type: TransactionType,
+    timeoutMilliseconds: number,
+    client: string | undefined,
+  ): Promise<Transaction> {
+    this.#log.checkOpen()
+    const inProgress = this.#state.running.pointers
+    const firstShortInProgress = this.#state.running.firstShort
+    const readPointer = this.#state.readPointer
+    const id = this.#state.nextId()
+    const transaction = new Transaction({
+      readPointer,
+      transactionId: id,
+      invalids: this.#state.invalid,
+      inProgress,
+      firstShortInProgress,
+      type,
+    })
+    const running: RunningTransaction = {
+      id,
+      type,
+      expiration: this.#settings.clock.now() + timeoutMilliseconds,
+      visibilityUpperBound: transaction.visibilityUpperBound,
+      checkpoints: [],
+      committing: undefined,
+      client: this.#settings.clientRetention === 'OFF' ? undefined : client,
+      underWay: this.#state.running.finishing(),
+      isFinishing: false,
+    }
+    this.#state.running.add(running)
+    this.#counts.started++
+    await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
+    return transaction
+  }
+
+  #find(id: bigint, what: string): RunningTransaction {
+    const running = this.#state.running.get(id)
+    if (running === undefined || running.isFinishing) throw notInProgress(id, what)
+    return running
+  }
+
+  #refuseConflict({ id }: RunningTransaction, changes: ChangeSet): void {
+    const conflict = this.#state.changes.conflict(id, changes)
+    if (conflict === undefined) return
+    this.#counts.conflicts++
+    throw conflictError(id, conflict)
+  }
+
+  #sweep(): void {
+    if (!this.#log.isOpen) return
+    this.cleanUp().catch(() => undefined)
+  }
+}

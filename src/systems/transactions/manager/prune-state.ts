@@ -1,0 +1,259 @@
+/**
+ * Remembers up to which write pointer the data of invalid transactions is rewritten, store by store
+ * (a family of a table, because jobs work on one), so that the transaction system knows which of
+ * them it may forget (Tephra: the state that InvalidListPruningDebug shows and
+ * HBaseTransactionPruningPlugin uses).
+ *
+ * The reasoning. A major compaction at time T with a snapshot of the transactions rewrites all data
+ * in files up to the snapshot's prune upper bound. Left are memtables, and flushes that ran then.
+ * A transaction that was older than its largest lifetime at T - grace has written nothing since,
+ * and every flush since knew it as invalid. So once a flush that started after T - grace / 2 is
+ * done, nothing of it is in memory, and it may be forgotten; the other half of the grace is for
+ * flushes that waited for their turn or took long. The bound of a store is therefore
+ *
+ *   min(prune upper bound at T, inactive bound at T - grace)   of its last *confirmed* rewrite.
+ *
+ * A flush that may have left pointers positive (no snapshot, an unknown topic, cells that an open
+ * snapshot protects) takes back the rewrites that were not confirmed yet.
+ *
+ * Invariants: the bound of a store never falls. What is lost (the state is written behind the
+ * job's back) only makes bounds lower. REQUIRES that the table's pruning is registered whenever its
+ * database is open, and that no files with pointers of older transactions are bulk loaded.
+ *
+ * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
+ */
+import {
+  checkFunction,
+  checkMethods,
+  checkObject,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../../api/index.js'
+import type { StoreJob, Table } from '../../../api/index.js'
+import { checkPointer } from '../checks.js'
+import { invalidArgument } from '../errors.js'
+import { checkMilliseconds } from '../options.js'
+import { inactiveBound } from '../transaction-snapshot.js'
+
+/** A family of a table. */
+export type StoreName = Pick<StoreJob, 'table' | 'family'>
+
+/** What is remembered of one store. */
+export interface PruneRecord {
+  /** The last major compaction that knew the transactions: its time, and its bound. */
+  readonly rewritten:
+    | {
+        /** When the compaction started, in milliseconds since the Unix epoch. */
+        readonly time: number
+        /** Pointers up to this bound were negated or dropped in all files. */
+        readonly bound: bigint
+      }
+    | undefined
+  /** When the last flush started that left nothing behind, or found nothing in memory. */
+  readonly flushedTime: number | undefined
+  /** Transactions up to it may be forgotten as far as this store goes; -1 = none. */
+  readonly bound: bigint
+}
+
+/** Options of {@link PruneState}. */
+export interface PruneStateOptions {
+  /**
+   * A table with the family `d`, to survive a restart; absent: in memory only. One row for each
+   * pruned table, named like it, with a column for each family.
+   */
+  readonly table?: Table | undefined
+  /**
+   * Milliseconds after which a transaction writes nothing more, whatever becomes of it. Default 25
+   * hours.
+   */
+  readonly lifetimeMilliseconds?: number | undefined
+  /** See the file header; milliseconds, default 24 hours. */
+  readonly graceMilliseconds?: number | undefined
+  /** Told when the table cannot be written. */
+  readonly onError?: (error: unknown) => void
+}
+
+const names = new OptionNames<PruneStateOptions>('a prune state', {
+  table: true,
+  lifetimeMilliseconds: true,
+  graceMilliseconds: true,
+  onError: true,
+})
+
+const hourMilliseconds = 3_600_000
+const stateFamily = 'd'
+const emptyRecord: PruneRecord = { rewritten: undefined, flushedTime: undefined, bound: -1n }
+/** What an empty store is rewritten up to. */
+const pointerMax = 2n ** 63n - 1n
+
+/** The bounds of all pruned stores; see the file header. */
+export class PruneState {
+  readonly #table: Table | undefined
+  readonly #lifetimeMilliseconds: number
+  readonly #graceMilliseconds: number
+  readonly #onError: (error: unknown) => void
+  /** By the name of the store, `table/family`: neither name holds a slash. */
+  readonly #records = new Map<string, PruneRecord>()
+  readonly #epochs = new Map<string, number>()
+  #writes: Promise<void> = Promise.resolve()
+
+  private constructor(options: PruneStateOptions) {
+    names.check(options)
+    if (options.table !== undefined) checkMethods(options.table, 'table', ['scan', 'put'])
+    this.#table = options.table
+    this.#lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
+    this.#graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')
+    this.#onError = checkFunction(options.onError, 'onError') ?? (() => undefined)
+  }
+
+  /**
+   * Reads what the table of state holds. `ERR_INVALID_ARGUMENT` for times that are no milliseconds;
+   * rejects if the table cannot be read. Columns that cannot be understood count as absent.
+   */
+  static async open(options: PruneStateOptions = {}): Promise<PruneState> {
+    const state = new PruneState(options)
+    if (options.table === undefined) return state
+    for await (const result of options.table.scan({ columns: [stateFamily] })) {
+      const table = result.row!.toString('utf8')
+      for (const { qualifier, value } of result.cells()) {
+        const record = decodeRecord(value)
+        const store = { table, family: qualifier.toString('utf8') }
+        if (record !== undefined) state.#records.set(keyOf(store), record)
+      }
+    }
+    return state
+  }
+
+  /** What is remembered of a store. */
+  read(store: StoreName): PruneRecord {
+    return this.#records.get(keyOf(store)) ?? emptyRecord
+  }
+
+  /**
+   * The largest pointer up to which invalid transactions may be forgotten, given all stores that
+   * exist and hold data of transactions; -1 if a store does not know yet. Stores that were dropped
+   * must not be named, and a store not named is not asked; `storesOf` names those of a table.
+   */
+  bound(stores: Iterable<StoreName>): bigint {
+    let bound = pointerMax
+    for (const store of readArguments(() => [...stores])) {
+      const own = this.read(store).bound
+      if (own < bound) bound = own
+    }
+    return bound === pointerMax ? -1n : bound
+  }
+
+  /**
+   * To be called when a store was just created, or is known to be empty: nothing older than `time`
+   * (milliseconds) can be in it, so it need not be compacted first.
+   */
+  noteEmpty(store: StoreName, time: number): void {
+    checkMilliseconds(time, 'the time', 0)
+    this.#update(store, { rewritten: { time, bound: pointerMax }, flushedTime: time })
+  }
+
+  /** A flush that started at `time` left no pointer of an invalid transaction positive. */
+  noteFlush(store: StoreName, time: number): void {
+    checkMilliseconds(time, 'the time', 0)
+    this.#update(store, { ...this.read(store), flushedTime: time })
+  }
+
+  /** A flush may have left such a pointer: rewrites that are not confirmed do not count. */
+  noteUncleanFlush(store: StoreName): void {
+    this.#epochs.set(keyOf(store), this.epoch(store) + 1)
+    this.#update(store, { ...this.read(store), rewritten: undefined })
+  }
+
+  /** Changes with {@link noteUncleanFlush}; to be taken when a compaction starts. */
+  epoch(store: StoreName): number {
+    return this.#epochs.get(keyOf(store)) ?? 0
+  }
+
+  /**
+   * A major compaction that started at `time` and `epoch` has rewritten everything in files up to
+   * `bound`.
+   */
+  noteRewrite(store: StoreName, time: number, bound: bigint, epoch: number): void {
+    checkMilliseconds(time, 'the time', 0)
+    checkPointer(bound, 'the bound')
+    if (epoch !== this.epoch(store)) return
+    this.#update(store, { ...this.read(store), rewritten: { time, bound } })
+  }
+
+  /** Resolves when everything noted so far is in the table of state, or was given up. */
+  async settled(): Promise<void> {
+    await this.#writes
+  }
+
+  #update(store: StoreName, changed: Omit<PruneRecord, 'bound'>): void {
+    const { rewritten, flushedTime } = changed
+    let { bound } = this.read(store)
+    if (
+      rewritten !== undefined &&
+      flushedTime !== undefined &&
+      flushedTime >= rewritten.time - this.#graceMilliseconds / 2
+    ) {
+      const inactive = inactiveBound(
+        rewritten.time,
+        this.#lifetimeMilliseconds + this.#graceMilliseconds,
+      )
+      const confirmed = rewritten.bound < inactive ? rewritten.bound : inactive
+      if (confirmed > bound) bound = confirmed
+    }
+    const record: PruneRecord = { rewritten, flushedTime, bound }
+    this.#records.set(keyOf(store), record)
+    if (this.#table === undefined) return
+    const cells = { [`${stateFamily}:${store.family}`]: encodeRecord(record) }
+    const write = this.#table.put({ row: store.table, cells })
+    this.#writes = Promise.all([this.#writes, write]).then(
+      () => undefined,
+      (error: unknown) => this.#onError(error),
+    )
+  }
+}
+
+/** The stores of a table: its families as they are now. */
+export function storesOf(table: Table): StoreName[] {
+  checkMethods(table, 'a table', ['describe'])
+  return Object.keys(table.describe().families).map((family) => ({ table: table.name, family }))
+}
+
+function keyOf(store: StoreName): string {
+  const { table, family } = checkObject(store, 'a store')
+  if (typeof table !== 'string' || typeof family !== 'string') {
+    throw invalidArgument('a store has the names of its table and its family')
+  }
+  return `${table}/${family}`
+}
+
+function duration(value: number | undefined, defaultHours: number, name: string): number {
+  if (value === undefined) return defaultHours * hourMilliseconds
+  if (Number.isSafeInteger(value) && value >= 0) return value
+  throw invalidArgument(`${name} must be whole milliseconds, 0 or more, got ${shown(value)}`)
+}
+
+function encodeRecord({ rewritten, flushedTime, bound }: PruneRecord): string {
+  const { time, bound: rewrittenBound } = rewritten ?? {}
+  return JSON.stringify({
+    rewrittenTime: time,
+    rewrittenBound: rewrittenBound?.toString(),
+    flushedTime,
+    bound: bound.toString(),
+  })
+}
+
+function decodeRecord(value: Uint8Array | undefined): PruneRecord | undefined {
+  try {
+    const parsed = JSON.parse(Buffer.from(value ?? []).toString('utf8')) as Record<string, unknown>
+    const { rewrittenTime: time, rewrittenBound, flushedTime, bound } = parsed
+    const isRewritten = typeof time === 'number' && typeof rewrittenBound === 'string'
+    return {
+      rewritten: isRewritten ? { time, bound: BigInt(rewrittenBound) } : undefined,
+      flushedTime: typeof flushedTime === 'number' ? flushedTime : undefined,
+      bound: BigInt(bound as string),
+    }
+  } catch {
+    return undefined
+  }
+}

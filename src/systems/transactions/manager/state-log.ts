@@ -1,0 +1,181 @@
+/**
+ * Where the manager writes its state: atomic batches to the table of state, in the order of the
+ * calls. A batch that fails for another reason than its content closes the log for good, because
+ * memory and disk may then differ.
+ */
+import {
+  checkDatabase,
+  openTable,
+  requireCapability,
+  type AtomicMutation,
+  type Database,
+} from '../../../api/index.js'
+import { stateError, TransactionError, TransactionErrorCode } from '../errors.js'
+import type { ManagerSettings } from '../options.js'
+import { CommitNotCarried, isRefusal } from '../refusal.js'
+import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
+
+/** Rows that one batch changes at most when many rows change. */
+const batchRowsMax = 4096
+
+/** Tables of state that are open, by database. */
+const claimed = new WeakMap<Database, Set<string>>()
+
+/** Keeps others from opening a table of state until the result is called. */
+function claim(database: Database, table: string): () => void {
+  const tables = claimed.get(database) ?? new Set<string>()
+  claimed.set(database, tables)
+  if (tables.has(table)) {
+    throw stateError(`a transaction manager is open for the table '${table}' of this database`)
+  }
+  tables.add(table)
+  return () => void tables.delete(table)
+}
+
+export class StateLog {
+  readonly rows: StateRows
+  /** The newest read pointer, kept by the manager. */
+  readPointer = 0n
+  readonly #database: Database
+  readonly #settings: ManagerSettings
+  readonly #release: () => void
+  /** Rows of forgotten change sets, for the frame of the next commit. */
+  #late: AtomicMutation[] = []
+  /** The largest pointer of commits under way: their frames lie before all that follow. */
+  #readPromised = 0n
+  #pending = new Set<Promise<unknown>>()
+  #failure: unknown
+  #isClosed = false
+
+  private constructor(database: Database, settings: ManagerSettings, release: () => void) {
+    this.#database = database
+    this.#release = release
+    this.#settings = settings
+    this.rows = new StateRows(settings.table)
+  }
+
+  /** Opens or makes the table of state. `ERR_TRANSACTION_STATE` if it is open. */
+  static async open(database: Database, settings: ManagerSettings): Promise<StateLog> {
+    checkDatabase(database, 'a transaction manager')
+    requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
+    const release = claim(database, settings.table)
+    try {
+      await openTable(database, settings.table, { families: { [stateFamily]: {} } })
+      return new StateLog(database, settings, release)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  get isOpen(): boolean {
+    return !this.#isClosed && this.#failure === undefined
+  }
+
+  /** Whether a write failed of which nobody knows whether it is in the log. */
+  get hasFailed(): boolean {
+    return this.#failure !== undefined
+  }
+
+  /** `ERR_TRANSACTIONS_UNAVAILABLE` if the log is closed or has failed. */
+  checkOpen(): void {
+    if (this.isOpen) return
+    const message = this.#isClosed
+      ? 'the transaction manager is closed'
+      : 'the state of transactions could not be written'
+    const options = this.#failure === undefined ? {} : { cause: this.#failure }
+    throw new TransactionError(TransactionErrorCode.unavailable, message, options)
+  }
+
+  read(): Promise<StoredState> {
+    return readState(this.#database.table(this.#settings.table))
+  }
+
+  /** The read pointer behind all commits whose frames are written or on their way. */
+  readAtLeast(pointer: bigint): bigint {
+    if (pointer > this.#readPromised) this.#readPromised = pointer
+    return this.#readPromised > this.readPointer ? this.#readPromised : this.readPointer
+  }
+
+  /** Writes without waiting for the disk: the frames of later commits lie behind it. */
+  async append(mutations: readonly AtomicMutation[]): Promise<void> {
+    await this.#write(() => this.#database.atomic({ mutations, durability: 'ASYNC_WAL' }))
+  }
+
+  /** As `append`, in batches of bounded size. */
+  async appendMany(
+    pointers: readonly bigint[],
+    mutation: (pointer: bigint) => AtomicMutation,
+  ): Promise<void> {
+    for (let at = 0; at < pointers.length; at += batchRowsMax) {
+      await this.append(pointers.slice(at, at + batchRowsMax).map(mutation))
+    }
+  }
+
+  /** Writes the frame of a commit, by `carry` if it is given. */
+  async commit(
+    mutations: readonly AtomicMutation[],
+    carry?: (mutations: readonly AtomicMutation[]) => Promise<void>,
+  ): Promise<void> {
+    const late = this.#late
+    this.#late = []
+    const frame = late.length === 0 ? mutations : [...mutations, ...late]
+    const { durability } = this.#settings
+    try {
+      await this.#write(() =>
+        carry === undefined
+          ? this.#database.atomic({ mutations: frame, durability })
+          : carry(frame),
+      )
+    } catch (error) {
+      this.#late.push(...late)
+      throw error
+    }
+  }
+
+  /** Adds a mutation to the frame of the next commit. */
+  later(mutation: AtomicMutation): void {
+    this.#late.push(mutation)
+  }
+
+  /** Removes all rows, and writes the one given. */
+  async clear(pointers: AtomicMutation): Promise<void> {
+    const { running, committed, invalid } = await this.read()
+    const gone = [
+      ...running.map(({ id }) => this.rows.ended(id)),
+      ...committed.map(({ pointer, id }) => this.rows.forgotten(pointer, id)),
+      ...invalid.map((pointer) => this.rows.valid(pointer)),
+    ]
+    await this.append([...gone, pointers])
+  }
+
+  /** Writes what no commit has taken along, and waits for what is being written. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await Promise.allSettled(this.#pending)
+    const late = this.#failure === undefined ? this.#late : []
+    this.#late = []
+    try {
+      for (let at = 0; at < late.length; at += batchRowsMax) {
+        await this.append(late.slice(at, at + batchRowsMax))
+      }
+    } finally {
+      this.#release()
+    }
+  }
+
+  async #write(apply: () => Promise<unknown>): Promise<void> {
+    const written = apply()
+    this.#pending.add(written)
+    try {
+      await written
+    } catch (error) {
+      if (error instanceof CommitNotCarried) throw error.cause as Error
+      if (!isRefusal(error)) this.#failure ??= error
+      throw error
+    } finally {
+      this.#pending.delete(written)
+    }
+  }
+}

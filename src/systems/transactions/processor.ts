@@ -1,0 +1,159 @@
+/**
+ * The coprocessor of transactional tables (Tephra: TransactionProcessor): gives each flush and
+ * compaction the transactions as they are when it starts, and keeps the books of what was dropped,
+ * so that the list of invalid transactions can be pruned. The hook that decides is
+ * prune-job/processor-hook.ts.
+ *
+ * Failure behaviour: a source that throws never fails a job; nothing is dropped then, and `onError`
+ * is told.
+ */
+import { checkArray, checkFunction, checkMethods, checkText, OptionNames } from '../../api/index.js'
+import type {
+  Coprocessor,
+  Observer,
+  ObserverContext,
+  StoreJob,
+  StoreJobOutcome,
+  Table,
+} from '../../api/index.js'
+import { requireFunction } from './checks.js'
+import { packPointers } from './manager/pack-pointers.js'
+import type { ProcessorContext, ProcessorReport } from './prune-job/processor-hook.js'
+import type { PruneState } from './manager/prune-state.js'
+import { pruneUpperBound, type VisibilitySnapshot } from './transaction-snapshot.js'
+import { transactionalTtl } from './tables/transactional-family.js'
+import { startOf } from './transaction.js'
+
+/** Options of {@link transactionProcessor}. */
+export interface TransactionProcessorOptions {
+  /** Names of the tables; they need not exist yet. */
+  readonly tables: readonly string[]
+  /** The transactions as they are now; undefined if not known, and then nothing is dropped. */
+  readonly transactions: () => VisibilitySnapshot | undefined
+  /** Where it is remembered which invalid transactions may be forgotten. */
+  readonly state?: PruneState | undefined
+  /** Told what a finished job did. */
+  readonly onProcessed?:
+    | ((job: StoreJob, dropped: { invalid: number; expired: number; covered: number }) => void)
+    | undefined
+  /** Told when a source throws. */
+  readonly onError?: (error: unknown) => void
+}
+
+const names = new OptionNames<TransactionProcessorOptions>('a transaction processor', {
+  tables: true,
+  transactions: true,
+  state: true,
+  onProcessed: true,
+  onError: true,
+})
+
+/**
+ * Makes the coprocessor of transactional tables; to be registered whenever the database is open.
+ */
+export function transactionProcessor(options: TransactionProcessorOptions): Coprocessor {
+  const { tables: given, ...sources } = names.copy(options)
+  const tables = checkArray(given, 'tables').map((table) => {
+    checkText(table, 'the name of a table')
+    return table
+  })
+  requireFunction(sources.transactions, 'transactions')
+  checkFunction(sources.onProcessed, 'onProcessed')
+  checkFunction(sources.onError, 'onError')
+  if (sources.state !== undefined) checkMethods(sources.state, 'state', ['epoch', 'noteFlush'])
+  const module = new URL('./prune-job/processor-hook.js', import.meta.url).href
+  return {
+    name: `transactions of ${tables.join(', ')}`,
+    tables,
+    observer: new ProcessorObserver(sources),
+    cellHook: { module },
+  }
+}
+
+class ProcessorObserver implements Observer {
+  readonly #options: Omit<TransactionProcessorOptions, 'tables'>
+  readonly #tables = new Map<string, Table>()
+
+  constructor(options: Omit<TransactionProcessorOptions, 'tables'>) {
+    this.#options = options
+  }
+
+  postOpen({ table }: ObserverContext): void {
+    this.#tables.set(table.name, table)
+  }
+
+  jobContext(job: StoreJob): ProcessorContext | undefined {
+    try {
+      const snapshot = this.#options.transactions()
+      if (snapshot === undefined) return undefined
+      const { visibilityUpperBound: visible } = snapshot
+      const table = this.#tables.get(job.table)
+      const ttl = table === undefined ? 0 : (transactionalTtl(table)[job.family] ?? 0)
+      return {
+        invalid: packPointers(snapshot.invalid),
+        visibleHigh: Number((visible >> 32n) & 0xffff_ffffn),
+        visibleLow: Number(visible & 0xffff_ffffn),
+        oldestMilliseconds: ttl > 0 ? Math.min(job.now, oldestStart(snapshot)) - ttl : 0,
+        pruneBound: pruneUpperBound(snapshot),
+        epoch: this.#options.state?.epoch(job) ?? 0,
+      }
+    } catch (error) {
+      this.#options.onError?.(error)
+      return undefined
+    }
+  }
+
+  postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
+    const reports = this.#tell(job, outcome)
+    const { state } = this.#options
+    if (state === undefined) return
+    if (outcome.storeIsEmpty) state.noteEmpty(job, job.now)
+    else if (outcome.entriesRead === 0 || boundOf(reports, outcome) !== undefined) {
+      state.noteFlush(job, job.now)
+    } else state.noteUncleanFlush(job)
+  }
+
+  postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
+    const reports = this.#tell(job, outcome)
+    const { state } = this.#options
+    if (state === undefined) return
+    const bound = boundOf(reports, outcome)
+    if (outcome.storeIsEmpty) state.noteEmpty(job, job.now)
+    else if (job.wholeStore && bound !== undefined) {
+      state.noteRewrite(job, job.now, bound, reports[0].epoch)
+    }
+  }
+
+  #tell(job: StoreJob, outcome: StoreJobOutcome): readonly ProcessorReport[] {
+    const reports = outcome.reports as readonly ProcessorReport[]
+    const total = { invalid: 0, expired: 0, covered: 0 }
+    for (const report of reports) {
+      total.invalid += report.invalid
+      total.expired += report.expired
+      total.covered += report.covered
+    }
+    if (reports.length > 0) this.#options.onProcessed?.(job, total)
+    return reports
+  }
+}
+
+/** When the oldest running transaction started, whose reads count the TTL from then on. */
+function oldestStart({ inProgress }: VisibilitySnapshot): number {
+  let oldest = Infinity
+  for (const pointer of inProgress) oldest = Math.min(oldest, startOf(pointer))
+  return oldest
+}
+
+/** Up to which pointer a job left nothing; undefined if that is not known. */
+function boundOf(
+  reports: readonly ProcessorReport[],
+  outcome: StoreJobOutcome,
+): bigint | undefined {
+  if (outcome.hookNotAsked > 0 || reports.length === 0) return undefined
+  let lowest: bigint | undefined = undefined
+  for (const { pruneBound } of reports) {
+    if (pruneBound === undefined) return undefined
+    if (lowest === undefined || pruneBound < lowest) lowest = pruneBound
+  }
+  return lowest
+}

@@ -1,0 +1,170 @@
+/**
+ * The cell hook of transactional tables (Tephra: the data janitor of TransactionProcessor): runs in
+ * flushes and compactions, and drops what no transaction will ever see.
+ *
+ * - Cells of invalid transactions, and cells older than the TTL of the family, go.
+ * - Above the *visibility upper bound* all other cells stay: their transactions may still run.
+ * - At or below it every transaction sees the same. Of each column the newest cell stays and older
+ *   ones go, as does what a deletion of the family covers: all cells with smaller pointers. A
+ *   deletion itself (an empty value) stays until a major compaction, because what it covers may lie
+ *   in a file that this job does not see. It also stays if it is newer than an open snapshot of
+ *   the database: it may cover a cell that the snapshot protects, about which no hook is asked.
+ *
+ * The empty column of a family holds the deletions of the family. A value there hides no deletion.
+ *
+ * Judging by one file only is safe: an older version that another file still has is covered by the
+ * version that stays. No object is made per cell. Without a context everything is kept.
+ */
+import type { CellView } from '../../../storage/cell/cell-view.js'
+import {
+  CellDecision,
+  type CellHook,
+  type CellHookSetup,
+  type StoreJob,
+} from '../../../storage/coprocessor/cell-hook.js'
+import { PointerSet, type PackedPointers } from './packed-pointers.js'
+
+/** What a job knows of the transactions. Structured-cloneable. */
+export interface ProcessorContext {
+  readonly invalid: PackedPointers
+  /** In halves. */
+  readonly visibleHigh: number
+  readonly visibleLow: number
+  /** Milliseconds since the epoch of the oldest cell that lives; 0 = all live. */
+  readonly oldestMilliseconds: number
+  /** As in messaging's pruning: comes back with the report. */
+  readonly pruneBound: bigint
+  readonly epoch: number
+}
+
+/** What the hook tells its observer behind the last cell. */
+export interface ProcessorReport {
+  readonly pruneBound: bigint | undefined
+  readonly epoch: number
+  /** Cells dropped: of invalid transactions, expired, and covered by newer ones. */
+  readonly invalid: number
+  readonly expired: number
+  readonly covered: number
+}
+
+/** Timestamps below it are plain milliseconds, from before the table became transactional. */
+const plainMillisecondsMax = 10_000_000_000_000
+const idsPerMillisecond = 1_000_000
+
+class ProcessorHook implements CellHook {
+  readonly #context: ProcessorContext
+  /** Deletions up to this sequence may go. */
+  readonly #deletionsUpTo: number
+  readonly #invalid: PointerSet | undefined
+  #qualifier = new Uint8Array(64)
+  #qualifierBytes = -1
+  #columnDone = false
+  #deleteHigh = -1
+  #deleteLow = 0
+  #invalidCount = 0
+  #expired = 0
+  #covered = 0
+
+  constructor(context: ProcessorContext, { kind, readPointOldest }: StoreJob) {
+    this.#context = context
+    this.#deletionsUpTo = kind === 'major' ? readPointOldest : -1
+    this.#invalid = context.invalid.count > 0 ? new PointerSet(context.invalid) : undefined
+  }
+
+  startRow(): void {
+    this.#qualifierBytes = -1
+    this.#deleteHigh = -1
+  }
+
+  decide(cell: CellView): CellDecision {
+    const { timestampHigh: high, timestampLow: low } = cell
+    if (!this.#isSameColumn(cell)) this.#columnDone = false
+    if (this.#invalid?.has(high, low) === true) {
+      this.#invalidCount++
+      return CellDecision.drop
+    }
+    if (this.#isExpired(cell)) {
+      this.#expired++
+      return CellDecision.drop
+    }
+    const { visibleHigh, visibleLow } = this.#context
+    if (high > visibleHigh || (high === visibleHigh && low > visibleLow)) return CellDecision.keep
+    const isDeletion = cell.contentBytes === 0
+    if (isDeletion && cell.qualifierStart === cell.qualifierEnd) return this.#familyDeletion(cell)
+    if (this.#columnDone || this.#isDeleted(high, low)) {
+      this.#covered++
+      this.#columnDone = true
+      return CellDecision.drop
+    }
+    this.#columnDone = true
+    return isDeletion ? this.#deletion(cell) : CellDecision.keep
+  }
+
+  finish(): ProcessorReport {
+    const { pruneBound, epoch } = this.#context
+    const [invalid, expired, covered] = [this.#invalidCount, this.#expired, this.#covered]
+    return { pruneBound, epoch, invalid, expired, covered }
+  }
+
+  /** The newest deletion of the family covers older ones too. */
+  #familyDeletion(cell: CellView): CellDecision {
+    if (this.#deleteHigh >= 0) {
+      this.#covered++
+      return CellDecision.drop
+    }
+    this.#deleteHigh = cell.timestampHigh
+    this.#deleteLow = cell.timestampLow
+    this.#columnDone = true
+    return this.#deletion(cell)
+  }
+
+  #deletion(cell: CellView): CellDecision {
+    if (cell.sequence > this.#deletionsUpTo) return CellDecision.keep
+    this.#covered++
+    return CellDecision.drop
+  }
+
+  #isExpired(cell: CellView): boolean {
+    const { oldestMilliseconds } = this.#context
+    if (oldestMilliseconds <= 0) return false
+    const { timestamp } = cell
+    const milliseconds =
+      timestamp < plainMillisecondsMax ? timestamp : timestamp / idsPerMillisecond
+    return milliseconds < oldestMilliseconds
+  }
+
+  /** Whether a deletion of the family covers the cell. */
+  #isDeleted(high: number, low: number): boolean {
+    return high < this.#deleteHigh || (high === this.#deleteHigh && low < this.#deleteLow)
+  }
+
+  #isSameColumn({ buffer, qualifierStart, qualifierEnd }: CellView): boolean {
+    const bytes = qualifierEnd - qualifierStart
+    let isSame = bytes === this.#qualifierBytes
+    for (let i = 0; isSame && i < bytes; i++) {
+      isSame = buffer[qualifierStart + i] === this.#qualifier[i]
+    }
+    if (isSame) return true
+    if (this.#qualifier.length < bytes) this.#qualifier = new Uint8Array(2 * bytes)
+    for (let i = 0; i < bytes; i++) this.#qualifier[i] = buffer[qualifierStart + i]
+    this.#qualifierBytes = bytes
+    return false
+  }
+}
+
+/** Keeps everything: nothing is known of the transactions. */
+class IdleHook implements CellHook {
+  decide(): CellDecision {
+    return CellDecision.keep
+  }
+
+  finish(): ProcessorReport {
+    return { pruneBound: undefined, epoch: 0, invalid: 0, expired: 0, covered: 0 }
+  }
+}
+
+/** Makes the hook of one job, or of one part of it. */
+export function createCellHook({ job, context }: CellHookSetup): CellHook {
+  if (context === undefined) return new IdleHook()
+  return new ProcessorHook(context as ProcessorContext, job)
+}

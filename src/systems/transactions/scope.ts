@@ -1,0 +1,65 @@
+/** One transaction as the work of `runTransaction` holds it: tables and participants of its own. */
+import type { Database } from '../../api/index.js'
+import type { TransactionContext } from './context.js'
+import { invalidArgument, stateError } from './errors.js'
+import type { Transactions, TransactionParticipant } from './participant.js'
+import type { Transaction } from './transaction.js'
+import {
+  tableNames,
+  TransactionalTable,
+  type TransactionalTableOptions,
+} from './tables/transactional-table.js'
+
+/** Made by `runTransaction`; over when the work is done. */
+export class TransactionScope {
+  readonly #context: TransactionContext
+  readonly #client: Transactions
+  readonly #database: Database | undefined
+  readonly #tables = new Map<string, TransactionalTable>()
+
+  /** `database` holds the tables. */
+  constructor(context: TransactionContext, client: Transactions, database: Database | undefined) {
+    this.#context = context
+    this.#client = client
+    this.#database = database
+  }
+
+  /** The transaction as it is now. `ERR_TRANSACTION_STATE` when it is over. */
+  get transaction(): Transaction {
+    if (this.#context.current !== undefined) return this.#context.current
+    throw stateError('the transaction of this scope is over')
+  }
+
+  /**
+   * A table within this transaction: the same object for the same name, so that the options count
+   * at the first call. `checkLifetime` is the manager's unless given. `ERR_TABLE_NOT_FOUND`,
+   * `ERR_INVALID_ARGUMENT`, `ERR_TRANSACTION_STATE`.
+   */
+  table(name: string, options: TransactionalTableOptions = {}): TransactionalTable {
+    const known = this.#tables.get(name)
+    if (known !== undefined) return known
+    const client = this.#client
+    if (this.#database === undefined) {
+      throw invalidArgument('the option `database` of runTransaction says where tables are')
+    }
+    const table = new TransactionalTable(this.#database, name, {
+      checkLifetime: (pointer) => client.checkLifetime?.(pointer),
+      ...tableNames.copy(options),
+    })
+    this.#context.addNow(table)
+    this.#tables.set(name, table)
+    return table
+  }
+
+  /** Lets a participant take part from now on, for instance a `MessagePublisher`; returns it. */
+  async add<P extends TransactionParticipant>(participant: P): Promise<P> {
+    void this.transaction
+    await this.#context.add(participant)
+    return participant
+  }
+
+  /** As {@link TransactionContext.checkpoint}. */
+  checkpoint(): Promise<Transaction> {
+    return this.#context.checkpoint()
+  }
+}

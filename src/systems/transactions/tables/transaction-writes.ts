@@ -1,0 +1,168 @@
+/**
+ * The writes of one transaction to one table: a buffer that becomes part of the frame of the
+ * commit, what of them reached the table before, and the keys for the detection of conflicts.
+ *
+ * All writes carry the write pointer of the transaction as their timestamp, so of the writes to one
+ * column the last one stays. The deletion of a family stands in the family's empty column and
+ * covers smaller pointers only. So it comes with deletions of the columns that the transaction
+ * wrote before it, and a later write of the same transaction is seen.
+ *
+ * Failure behaviour: writes that could not be moved to the table stay in the buffer. So a commit
+ * has all of them, or fails.
+ */
+import type { AtomicMutation, Database } from '../../../api/index.js'
+import { conflictKey } from '../manager/conflict-key.js'
+import type { Column, WrittenCell } from './table-writes.js'
+
+/** What makes two transactions conflict: a row, a column, or nothing. */
+export type ConflictLevel = 'ROW' | 'COLUMN' | 'NONE'
+
+/** Bytes that a cell costs beside its row and value, about. */
+const cellBytes = 32
+const empty = Buffer.alloc(0)
+
+/** One write to one row. */
+interface Write {
+  readonly row: Buffer
+  readonly cells: readonly WrittenCell[]
+  readonly pointer: bigint
+}
+
+/** See the file header. */
+export class TransactionWrites {
+  readonly changes = new Set<string>()
+  readonly #database: Database
+  readonly #table: string
+  readonly #level: ConflictLevel
+  /** Not in the table, in the order of the calls. */
+  #buffer: Write[] = []
+  #bufferBytes = 0
+  /** In the table, or maybe there. */
+  #flushed: Write[] = []
+  /** Columns by row, both as latin1 text, that were written since the newest checkpoint. */
+  #columns = new Map<string, Map<string, Column>>()
+  #columnsPointer = 0n
+  #moving: Promise<unknown> = Promise.resolve()
+
+  constructor(database: Database, table: string, level: ConflictLevel) {
+    this.#database = database
+    this.#table = table
+    this.#level = level
+  }
+
+  get bufferBytes(): number {
+    return this.#bufferBytes
+  }
+
+  /** Writes cells. REQUIRES bytes that nobody changes. */
+  add(row: Buffer, cells: readonly WrittenCell[], pointer: bigint): void {
+    this.#buffer.push({ row, cells, pointer })
+    this.#bufferBytes += row.length
+    const columns = this.#columnsOf(row, pointer)
+    if (this.#level === 'ROW') this.changes.add(conflictKey(this.#table, row))
+    for (const cell of cells) {
+      this.#bufferBytes += cell.value.length + cellBytes
+      columns.set(textOf(cell), cell)
+      if (this.#level === 'COLUMN') this.changes.add(conflictKey(this.#table, row, cell))
+    }
+  }
+
+  /** Deletes columns. */
+  addDeletions(row: Buffer, columns: readonly Column[], pointer: bigint): void {
+    const cells = columns.map(({ family, qualifier }) => ({ family, qualifier, value: empty }))
+    if (cells.length > 0) this.add(row, cells, pointer)
+  }
+
+  /** Deletes families with all their columns, whichever they are. */
+  addFamilyDeletions(row: Buffer, families: readonly string[], pointer: bigint): void {
+    const own = this.columns(row, families, pointer).filter(({ qualifier }) => qualifier.length > 0)
+    const whole = families.map((family) => ({ family, qualifier: empty }))
+    this.addDeletions(row, [...own, ...whole], pointer)
+  }
+
+  /** The columns of a row that were written with this write pointer. */
+  columns(row: Buffer, families: readonly string[], pointer: bigint): Column[] {
+    const columns = [...this.#columnsOf(row, pointer).values()]
+    return columns.filter(({ family }) => families.includes(family))
+  }
+
+  /** The buffer as mutations of a batch. */
+  mutations(): AtomicMutation[] {
+    return this.#buffer.map((write) => this.#mutationOf(write))
+  }
+
+  /** Moves the buffer to the table. The commit's frame lies behind it in the log. */
+  async flush(): Promise<void> {
+    const moved = this.#moving.then(() => this.#move('ASYNC_WAL'))
+    this.#moving = moved.catch(() => undefined)
+    await moved
+  }
+
+  /** Moves the buffer to the table, and waits until all that is there is durable. */
+  async persist(): Promise<void> {
+    await this.#moving
+    // What was moved is in the log before what follows, so one durable write is enough.
+    if (this.#buffer.length === 0) this.#buffer = this.#flushed.splice(-1)
+    await this.#move(undefined)
+  }
+
+  /** Resolves when nothing is on its way to the table. */
+  async settled(): Promise<void> {
+    await this.#moving
+  }
+
+  /** Deletes what reached the table. */
+  async undo(): Promise<void> {
+    await this.#moving
+    const mutations = this.#flushed.map(({ row, cells, pointer: timestamp }) => {
+      const columnVersions = cells.map(({ family, qualifier }) => ({
+        family,
+        qualifier,
+        timestamp,
+      }))
+      return { table: this.#table, row, mutations: [{ delete: { columnVersions } }] }
+    })
+    if (mutations.length > 0) await this.#database.atomic({ mutations })
+  }
+
+  /** One move at a time, so that writes reach the table in the order of the calls. */
+  async #move(durability: 'ASYNC_WAL' | undefined): Promise<void> {
+    const writes = this.#buffer
+    const bytes = this.#bufferBytes
+    if (writes.length === 0) return
+    const mutations = this.mutations()
+    this.#flushed.push(...writes)
+    this.#buffer = []
+    this.#bufferBytes = 0
+    try {
+      await this.#database.atomic({ mutations, durability })
+    } catch (error) {
+      this.#buffer = [...writes, ...this.#buffer]
+      this.#bufferBytes += bytes
+      throw error
+    }
+  }
+
+  #mutationOf({ row, cells, pointer }: Write): AtomicMutation {
+    const written = cells.map(({ family, qualifier, value }) => {
+      return { column: { family, qualifier }, value }
+    })
+    const mutations = [{ put: { cells: written, timestamp: pointer } }]
+    return { table: this.#table, row, mutations }
+  }
+
+  #columnsOf(row: Buffer, pointer: bigint): Map<string, Column> {
+    if (pointer !== this.#columnsPointer) {
+      this.#columns = new Map()
+      this.#columnsPointer = pointer
+    }
+    const text = row.toString('latin1')
+    let columns = this.#columns.get(text)
+    if (columns === undefined) this.#columns.set(text, (columns = new Map<string, Column>()))
+    return columns
+  }
+}
+
+function textOf({ family, qualifier }: Column): string {
+  return `${family}:${qualifier.toString('latin1')}`
+}

@@ -1,0 +1,281 @@
+/**
+ * A table whose reads see the snapshot of one transaction, and whose writes carry its write pointer
+ * as their timestamp (Tephra: TransactionAwareHTable). A participant of `TransactionContext`.
+ *
+ * Writes are kept in memory and become part of the frame of the commit. They reach the table
+ * earlier in two cases: a read of the same transaction, which must see them, or more than
+ * `bufferBytesMax` of them. Such writes are deleted again by a rollback.
+ *
+ * An empty value counts as the deletion of its column, as in Tephra: a deletion is a put of an
+ * empty value, so that it can be undone. All families must be transactional
+ * (`transactionalFamily`).
+ *
+ * A deletion of a row or a family conflicts as follows. With 'ROW' it has the key of the row. With
+ * 'COLUMN' it deletes the columns that the transaction sees, each with its key; columns that
+ * another transaction adds meanwhile stay. With 'NONE' it conflicts with nothing.
+ */
+import {
+  checkArray,
+  checkDatabase,
+  checkFunction,
+  OptionNames,
+  shown,
+  type AtomicMutation,
+  type Database,
+  type ReadOptions,
+  type Result,
+  type ResultScanner,
+  type Scan,
+  type Table,
+} from '../../../api/index.js'
+import { invalidArgument, stateError } from '../errors.js'
+import type { TransactionParticipant } from '../participant.js'
+import {
+  copyGet,
+  copyScan,
+  readingOf,
+  type TransactionalGet,
+  type TransactionalScan,
+} from './table-reads.js'
+import {
+  copyDelete,
+  copyPut,
+  type CopiedDelete,
+  type TransactionalDelete,
+  type TransactionalPut,
+} from './table-writes.js'
+import { transactionalFamilies, transactionalTtl } from './transactional-family.js'
+import { TransactionWrites, type ConflictLevel } from './transaction-writes.js'
+import { checkTransaction, type Transaction } from '../transaction.js'
+
+/** Options of a {@link TransactionalTable}. */
+export interface TransactionalTableOptions {
+  /** One table should be used with one level by all. Default 'ROW'. */
+  readonly conflictLevel?: ConflictLevel | undefined
+  /** Bytes of writes above which they go to the table before the commit. Default 1 MiB. */
+  readonly bufferBytesMax?: number | undefined
+  /** Refuses writes of transactions that are too old, as `TransactionManager.checkLifetime`. */
+  readonly checkLifetime?: ((pointer: bigint) => void) | undefined
+}
+
+/** Names of the options of a transactional table. */
+export const tableNames = new OptionNames<TransactionalTableOptions>('a transactional table', {
+  conflictLevel: true,
+  bufferBytesMax: true,
+  checkLifetime: true,
+})
+
+/** The part of the table in one transaction. */
+interface Running {
+  readonly transaction: Transaction
+  readonly families: ReadonlySet<string>
+  readonly ttl: Readonly<Record<string, number>>
+  readonly writes: TransactionWrites
+  /** The change set was given away, so nothing may be written any more. */
+  isSealed: boolean
+}
+
+/** See the file header. In one transaction at a time: `startTx` refuses a second one. */
+export class TransactionalTable implements TransactionParticipant {
+  readonly name: string
+  readonly #database: Database
+  readonly #table: Table
+  readonly #conflictLevel: ConflictLevel
+  readonly #bufferBytesMax: number
+  readonly #checkLifetime: ((pointer: bigint) => void) | undefined
+  #running: Running | undefined
+
+  /**
+   * `ERR_TABLE_NOT_FOUND`; `ERR_INVALID_ARGUMENT` for options, and for a family that does not keep
+   * all versions.
+   */
+  constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
+    checkDatabase(database, 'a transactional table')
+    const {
+      conflictLevel = 'ROW',
+      bufferBytesMax = 1 << 20,
+      checkLifetime,
+    } = tableNames.check(options)
+    if (!['ROW', 'COLUMN', 'NONE'].includes(conflictLevel)) {
+      throw invalidArgument(
+        `conflictLevel must be ROW, COLUMN or NONE, got ${shown(conflictLevel)}`,
+      )
+    }
+    if (typeof bufferBytesMax !== 'number' || !(bufferBytesMax >= 0)) {
+      throw invalidArgument('bufferBytesMax must be a number of bytes, 0 or more')
+    }
+    this.name = tableName
+    this.#database = database
+    this.#table = database.table(tableName)
+    this.#conflictLevel = conflictLevel
+    this.#bufferBytesMax = bufferBytesMax
+    this.#checkLifetime = checkFunction(checkLifetime, 'checkLifetime')
+    transactionalFamilies(this.#table)
+  }
+
+  /** Reads one row. `ERR_TRANSACTION_STATE` outside of a transaction, here and below. */
+  async get(get: TransactionalGet): Promise<Result> {
+    const running = this.#required()
+    const copy = copyGet(get)
+    await this.#flush(running)
+    return this.#table.get(this.#reading(running, copy))
+  }
+
+  /** Reads rows; results in the order of the gets. */
+  async getList(gets: readonly TransactionalGet[]): Promise<Result[]> {
+    const running = this.#required()
+    const copies = checkArray(gets, 'gets').map(copyGet)
+    await this.#flush(running)
+    return this.#table.getList(copies.map((copy) => this.#reading(running, copy)))
+  }
+
+  /** Whether the transaction sees a cell of the row. */
+  async exists(get: TransactionalGet): Promise<boolean> {
+    const result = await this.get(get)
+    return result.exists ?? result.size > 0
+  }
+
+  /** Reads rows in order. */
+  async scan(scan: TransactionalScan = {}): Promise<ResultScanner> {
+    const running = this.#required()
+    const copy = copyScan(scan)
+    await this.#flush(running)
+    return this.#table.scan(this.#reading(running, copy) as Scan)
+  }
+
+  /** Writes cells of one row. `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  async put(put: TransactionalPut): Promise<void> {
+    await this.putList([put])
+  }
+
+  /** Writes cells of several rows. If one of the puts is refused, none is made. */
+  async putList(puts: readonly TransactionalPut[]): Promise<void> {
+    const running = this.#writing()
+    const copies = checkArray(puts, 'puts').map((put) => copyPut(put, running.families))
+    const pointer = running.transaction.writePointer
+    for (const { row, cells } of copies) running.writes.add(row, cells, pointer)
+    await this.#limit(running)
+  }
+
+  /** Deletes columns, families or a row. `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  async delete(deletion: TransactionalDelete): Promise<void> {
+    const running = this.#writing()
+    const copy = copyDelete(deletion, running.families)
+    const { row, columns, families: named } = copy
+    const isOfRow = columns.length === 0 && named.length === 0
+    const families = isOfRow ? [...running.families] : named
+    const { writes } = running
+    if (families.length > 0 && this.#conflictLevel === 'COLUMN') {
+      await this.#deleteSeen(running, { row, columns, families })
+    } else {
+      const pointer = running.transaction.writePointer
+      writes.addDeletions(row, columns, pointer)
+      if (families.length > 0) writes.addFamilyDeletions(row, families, pointer)
+    }
+    await this.#limit(running)
+  }
+
+  /** `ERR_TRANSACTION_STATE` while the table is in another transaction. */
+  startTx(transaction: Transaction): void {
+    checkTransaction(transaction)
+    if (this.#running !== undefined) {
+      throw stateError(
+        `the table object '${this.name}' is in transaction ` +
+          `${this.#running.transaction.transactionId}: take another one for each transaction`,
+      )
+    }
+    this.#running = {
+      transaction,
+      families: transactionalFamilies(this.#table),
+      ttl: transactionalTtl(this.#table),
+      writes: new TransactionWrites(this.#database, this.name, this.#conflictLevel),
+      isSealed: false,
+    }
+  }
+
+  /** What was written so far goes to the table, with the old write pointer. */
+  async updateTx(transaction: Transaction): Promise<void> {
+    const running = this.#required()
+    checkTransaction(transaction)
+    await running.writes.flush()
+    this.#running = { ...running, transaction }
+  }
+
+  getTxChanges(): Iterable<string> {
+    const running = this.#required()
+    running.isSealed = true
+    return running.writes.changes
+  }
+
+  async commitTx(isRemote = false): Promise<boolean> {
+    const { writes } = this.#required()
+    await (isRemote ? writes.persist() : writes.settled())
+    return true
+  }
+
+  commitWrites(): readonly AtomicMutation[] {
+    return this.#required().writes.mutations()
+  }
+
+  postTxCommit(): void {
+    this.#running = undefined
+  }
+
+  async rollbackTx(): Promise<boolean> {
+    const running = this.#running
+    this.#running = undefined
+    await running?.writes.undo()
+    return true
+  }
+
+  #required(): Running {
+    if (this.#running !== undefined) return this.#running
+    throw stateError(`the table '${this.name}' is used outside of a transaction`)
+  }
+
+  #writing(): Running {
+    const running = this.#required()
+    if (running.isSealed) throw stateError(`the transaction of '${this.name}' is ending`)
+    this.#checkLifetime?.(running.transaction.transactionId)
+    return running
+  }
+
+  /** The transaction of a call behind an `await`: it may have a new write pointer, or be over. */
+  #now({ writes }: Running): Transaction {
+    const running = this.#required()
+    if (running.writes === writes) return running.transaction
+    throw stateError(`the transaction of this call to '${this.name}' is over`)
+  }
+
+  #reading<T extends Pick<TransactionalGet, 'columns' | 'filter' | 'visibilityLevel'>>(
+    running: Running,
+    { visibilityLevel, ...read }: T,
+  ): Omit<T, 'visibilityLevel'> & ReadOptions {
+    const reading = readingOf({ ...read, visibilityLevel }, this.#now(running), running.ttl)
+    return { ...read, ...reading }
+  }
+
+  /** Deletes the columns of families that the transaction sees, and those that it has written. */
+  async #deleteSeen(running: Running, { row, columns, families }: CopiedDelete): Promise<void> {
+    const whole = families.map((family) => ({ family }))
+    const get = { row, columns: whole, visibilityLevel: 'SNAPSHOT' } as const
+    const seen = await this.#table.get(this.#reading(running, get))
+    const { writePointer } = this.#now(running)
+    this.#writing()
+    const { writes } = running
+    const own = writes.columns(row, families, writePointer)
+    // A value in the empty column was not written by a transaction.
+    const named = seen.cells().filter(({ qualifier }) => qualifier.length > 0)
+    writes.addDeletions(row, [...columns, ...named, ...own], writePointer)
+  }
+
+  async #limit({ writes }: Running): Promise<void> {
+    if (writes.bufferBytes > this.#bufferBytesMax) await writes.flush()
+  }
+
+  /** Takes the writes so far to the table, so that a read sees them. */
+  async #flush({ transaction, writes }: Running): Promise<void> {
+    if (writes.bufferBytes > 0) this.#checkLifetime?.(transaction.transactionId)
+    await writes.flush()
+  }
+}

@@ -1,0 +1,78 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
+import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { writeSeparator } from '../../../../src/storage/sstable/blocks/block-index.js'
+import {
+  build,
+  bytesOf,
+  fileSystemWith,
+  open,
+  plainEntries,
+  readAll,
+  statistics,
+  verifyAll,
+} from './helpers.js'
+
+t.before(() => loadChecksums())
+
+const entries = [
+  { key: Buffer.from('NL:Delft'), value: Buffer.from('52.01') },
+  { key: Buffer.from('NL:Leiden'), value: Buffer.alloc(0) },
+]
+
+/** The bytes of the worked example in FORMAT.md. */
+function documentedBytes(): Buffer {
+  const text = readFileSync('src/storage/sstable/FORMAT.md', 'utf8')
+  const rows = [...text.matchAll(/^ *\d+ ((?:[0-9a-f]{2} )+)/gm)]
+  return Buffer.from(rows.map((row) => row[1].replaceAll(' ', '')).join(''), 'hex')
+}
+
+void t.test('the writer makes the documented example, byte for byte', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  build(fileSystem, entries, { fileNumber: 7, codec: 'none', blockBytes: 64 })
+  t.equal(bytesOf(fileSystem).toString('hex'), documentedBytes().toString('hex'))
+})
+
+void t.test('the reader understands the documented example', async (t) => {
+  const reader = open(fileSystemWith(documentedBytes()), { fileNumber: 7 })
+  t.same(readAll(reader), entries)
+  t.equal(verifyAll(reader), 1)
+  t.match(reader.properties, { ...statistics, entryCount: 2, keyBytes: 17, valueBytes: 5 })
+  t.same(reader.properties.lastKey, entries[1].key)
+})
+
+void t.test('separators stand between two keys and are short where that is possible', async (t) => {
+  const cases = [
+    ['apple', 'banana', 'b'],
+    ['apple', 'apricot', 'apr'],
+    ['abc', 'abcd', 'abc'],
+    ['', 'a', ''],
+    ['a', 'b', 'a'],
+    ['abcdef', 'abd', 'abcdef'],
+  ]
+  for (const [last, next, expected] of cases) {
+    const target = Buffer.alloc(16)
+    const source = Buffer.from(`<${next}>`)
+    const length = writeSeparator(target, 3, Buffer.from(last), source, 1, 1 + next.length)
+    t.equal(target.toString('latin1', 3, 3 + length), expected, `${last} | ${next}`)
+  }
+})
+
+void t.test('equal input makes equal files', async (t) => {
+  const files = [0, 1].map(() => {
+    const fileSystem = new MemoryFileSystem()
+    build(fileSystem, entries)
+    return bytesOf(fileSystem)
+  })
+  t.same(files[0], files[1])
+})
+
+void t.test('finish writes everything before it syncs, and syncs once', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const kinds: string[] = []
+  fileSystem.beforeOperation = ({ kind }) => void kinds.push(kind)
+  build(fileSystem, plainEntries(20_000, 100), { codec: 'none' })
+  t.same([...new Set(kinds)], ['create', 'write', 'sync'])
+  t.equal(kinds.indexOf('sync'), kinds.length - 1)
+})

@@ -1,0 +1,39 @@
+import t from 'tap'
+import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
+import { CodecId, type Codec } from '../../../../src/storage/codec/codec.js'
+import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SectionWriter } from '../../../../src/storage/sstable/blocks/section-writer.js'
+import { trailerBytes } from '../../../../src/storage/sstable/format.js'
+
+t.before(loadChecksums)
+
+void t.test('sections that do not become shorter are tried less and less often', (t) => {
+  const tried: number[] = []
+  let shorter = false
+  let section = 0
+  const codec: Codec = {
+    id: CodecId.lz4,
+    name: 'lz4',
+    compress(source, start) {
+      tried.push(section)
+      return shorter ? source.subarray(start, start + 1) : undefined
+    },
+    decompress: () => undefined,
+  }
+  const file = new MemoryFileSystem().openSync('/file', 'create')
+  const writer = new SectionWriter(file, 1)
+  const payload = Buffer.alloc(100)
+  const add = (): number => writer.addCompressed(payload, 0, payload.length, codec)
+  for (; section < 32; section++) t.equal(add(), payload.length + trailerBytes)
+  t.same(tried, [0, 1, 3, 7, 15, 23, 31])
+  shorter = true
+  tried.length = 0
+  for (; section < 45; section++) add()
+  t.same(tried, [39, 40, 41, 42, 43, 44], 'the next try counts for the sections behind')
+  shorter = false
+  tried.length = 0
+  for (; section < 50; section++) add()
+  t.same(tried, [45, 46, 48], 'as at the beginning')
+  file.closeSync()
+  t.end()
+})

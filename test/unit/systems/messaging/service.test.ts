@@ -1,0 +1,136 @@
+/** The service beyond its numbered cases: waiting, retries, limits, order under concurrency. */
+import t from 'tap'
+import { ManualClock } from '../../../../src/base/clock.js'
+import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
+import {
+  decodeMessageId,
+  MessagingService,
+  type Message,
+  type MessagingOptions,
+} from '../../../../src/systems/messaging/index.js'
+
+const topic = { namespace: 'n', topic: 't' }
+
+async function open(options: MessagingOptions = {}, fileSystem = new MemoryFileSystem()) {
+  const clock = new ManualClock(1_489_707_864_000)
+  const database = await Database.open('/d', { fileSystem, clock, executor: 'inline' })
+  const service = await MessagingService.open(database, { clock, ...options })
+  const close = async (): Promise<void> => {
+    await service.close()
+    await database.close()
+  }
+  return { service, database, clock, close, fileSystem }
+}
+
+const texts = (messages: readonly Message[]): string[] =>
+  messages.map(({ payload }) => payload.toString())
+
+void t.test('a reader waits for the next message, and no longer than it said', async (t) => {
+  const { service, close } = await open()
+  await service.createTopic(topic)
+  const waiting = service.poll(topic, { waitMilliseconds: 60_000 })
+  t.equal(service.statistics().waiting === 1 || service.statistics().waiting === 0, true)
+  await service.publish(topic, { messages: ['first'] })
+  t.strictSame(texts(await waiting), ['first'])
+  const [first] = await service.poll(topic)
+  const behind = { from: first.id, inclusive: false }
+  t.strictSame(await service.poll(topic, { ...behind, waitMilliseconds: 1 }), [])
+  const stop = new AbortController()
+  const aborted = service.poll(topic, { ...behind, waitMilliseconds: 60_000, signal: stop.signal })
+  stop.abort()
+  t.strictSame(await aborted, [])
+  const deleted = service.poll(topic, { ...behind, waitMilliseconds: 60_000 })
+  await new Promise(setImmediate)
+  t.equal(service.statistics().waiting, 1)
+  await service.deleteTopic(topic)
+  await t.rejects(deleted, { code: 'ERR_TOPIC_NOT_FOUND' })
+  await close()
+})
+
+void t.test('a producer that sends a request again gets its first outcome', async (t) => {
+  const { service, close, fileSystem } = await open()
+  await service.createTopic(topic)
+  const request = { messages: ['a', 'b'], producer: { id: 'p', sequence: 7 } }
+  const both = await Promise.all([service.publish(topic, request), service.publish(topic, request)])
+  t.strictSame(both[0], both[1])
+  t.strictSame(texts(await service.poll(topic)), ['a', 'b'])
+  await close()
+  const again = await open({}, fileSystem)
+  t.strictSame(await again.service.publish(topic, request), both[0], 'behind a restart')
+  t.strictSame(texts(await again.service.poll(topic)), ['a', 'b'])
+  await t.rejects(
+    again.service.publish(topic, { messages: ['c'], producer: { id: 'p', sequence: 6 } }),
+    { code: 'ERR_PRODUCER_SEQUENCE' },
+  )
+  await again.service.publish(topic, { messages: ['c'], producer: { id: 'p', sequence: 9 } })
+  await again.service.publish(topic, { messages: ['d'], producer: { id: 'other', sequence: 0 } })
+  t.strictSame(texts(await again.service.poll(topic)), ['a', 'b', 'c', 'd'])
+  await again.close()
+})
+
+void t.test('limits refuse a request and change nothing', async (t) => {
+  const limits = { messageBytesMax: 10, requestMessagesMax: 3, requestBytesMax: 200, topicsMax: 1 }
+  const { service, close } = await open(limits)
+  await service.createTopic(topic)
+  for (const messages of [['x'.repeat(11)], ['1', '2', '3', '4']]) {
+    await t.rejects(service.publish(topic, { messages }), { code: 'ERR_REQUEST_TOO_LARGE' })
+  }
+  await t.rejects(service.createTopic({ ...topic, topic: 'u' }), { code: 'ERR_REQUEST_TOO_LARGE' })
+  const bad = { code: 'ERR_INVALID_ARGUMENT' }
+  await t.rejects(service.publish(topic, { messages: ['x'], transactionWritePointer: 0n }), bad)
+  await t.rejects(service.poll(topic, { limit: 0 }), bad)
+  await t.rejects(service.poll(topic, { time: -1 }), bad)
+  await t.rejects(service.poll(topic, { time: 1, from: '00' }), bad)
+  await t.rejects(service.store(topic, { messages: ['x'] }), bad)
+  await t.rejects(service.poll(topic, { from: 'zz' }), bad)
+  await t.rejects(MessagingService.open({} as Database, { cacheBytes: 1 } as MessagingOptions), bad)
+  t.strictSame(await service.poll(topic), [])
+  await close()
+  await t.rejects(service.poll(topic), { code: 'ERR_MESSAGING_UNAVAILABLE' })
+})
+
+void t.test('requests that come together share a frame, and keep their order', async (t) => {
+  const { service, database, close } = await open({ durability: 'FSYNC_WAL' })
+  await service.createTopic(topic)
+  let frames = 0
+  const atomic = database.atomic.bind(database)
+  database.atomic = (batch) => {
+    frames++
+    return atomic(batch)
+  }
+  const publishes = Array.from({ length: 64 }, (_, i) =>
+    service.publish(topic, { messages: [`${i} a`, `${i} b`] }),
+  )
+  await Promise.all(publishes)
+  t.equal(frames, 1)
+  const found = await service.poll(topic)
+  t.strictSame(texts(found), Array.from({ length: 64 }, (_, i) => [`${i} a`, `${i} b`]).flat())
+  const sequences = found.map(({ id }) => decodeMessageId(id).sequenceId)
+  t.strictSame(
+    sequences,
+    sequences.map((_, i) => i),
+  )
+  await close()
+})
+
+void t.test('what is not in memory any more comes from the table', async (t) => {
+  const { service, clock, close } = await open({ cacheBytesMax: 40_000 })
+  await service.createTopic(topic)
+  const wanted = Array.from({ length: 600 }, (_, i) => `message ${i}`)
+  for (const message of wanted) {
+    clock.milliseconds += 1
+    await service.publish(topic, { messages: [message] })
+  }
+  t.ok(service.topicStatistics(topic).cacheEntries < 200)
+  const found: Message[] = []
+  for await (const message of await service.fetch(topic)) found.push(message)
+  t.strictSame(texts(found), wanted)
+  for (const at of [0, 1, 300, 599]) {
+    const from = found[at].id
+    t.strictSame(texts(await service.poll(topic, { from, limit: 2 })), wanted.slice(at, at + 2))
+  }
+  const { cacheHits, cacheMisses, messagesPublished } = service.topicStatistics(topic)
+  t.ok(cacheHits > 0 && cacheMisses > 0)
+  t.equal(messagesPublished, 600)
+  await close()
+})

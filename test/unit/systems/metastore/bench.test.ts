@@ -1,0 +1,46 @@
+/**
+ * The benchmarks of the metastore and of metadata: they run, and their stores answer the same.
+ *
+ * @runs campaign
+ */
+import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import t, { type Test } from 'tap'
+import type { Report } from '../../../../bench/harness/record.js'
+import { childEnvironment } from '../../../helpers/child-environment.js'
+
+const bench = join(import.meta.dirname, '../../../../bench/main.js')
+
+async function equalAnswers(t: Test, suite: string, names: string): Promise<void> {
+  const directory = t.testdir()
+  const out = join(directory, `${suite}.json`)
+  const engines = ['--engines', names]
+  const args = [bench, suite, '--quick', ...engines, '--directory', directory, '--out', out]
+  await promisify(execFile)(process.execPath, args, { env: childEnvironment })
+  const { results } = JSON.parse(readFileSync(out, 'utf8')) as Report
+  t.equal(results.length, 14)
+  for (const { workload, operations, opsPerSecond, checksum } of results) {
+    t.ok(operations > 0 && opsPerSecond > 0, workload)
+    const same = results.filter((other) => other.workload === workload)
+    t.strictSame(
+      same.map((other) => other.checksum),
+      [checksum, checksum],
+    )
+  }
+}
+
+void t.test('Cellar and the store in memory give equal answers', async (t) =>
+  equalAnswers(t, 'metastore', 'cellar,memory'),
+)
+
+void t.test("Pulsar's metadata on Cellar and in a Map give equal answers", async (t) =>
+  equalAnswers(t, 'metadata', 'cellar,map'),
+)
+
+void t.test('unknown stores end with code 2', async (t) => {
+  const args = [bench, 'metastore', '--engines', 'nothing']
+  const failed = promisify(execFile)(process.execPath, args, { env: childEnvironment })
+  await t.rejects(failed, { name: 'Error', message: /there are cellar, lmdb/ })
+})

@@ -1,0 +1,59 @@
+/** Caches of a handle: coherent, with the stat for their serde, and closed with the handle. */
+import t from 'tap'
+import {
+  LockManager,
+  metadataStoreOf,
+  MetadataTableView,
+  textSerde,
+  type MetadataSerde,
+} from '../../../../../src/systems/metastore/pulsar/index.js'
+import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
+import { eventually } from '../../../../suites/metadata/case.js'
+
+/** Values that know the version of their record. */
+const versioned: MetadataSerde<{ readonly text: string; readonly version: number }> = {
+  serialize: (_path, { text }) => Buffer.from(text),
+  deserialize: (_path, bytes, { version }) => ({ text: bytes.toString(), version }),
+}
+
+void t.test('a cache of a handle hears its changes, and is closed with it', async (t) => {
+  const database = await openMemoryDatabase()
+  const store = await metadataStoreOf(database)
+  const other = await metadataStoreOf(database)
+  const cache = store.getMetadataCache(versioned)
+  await cache.put('/a', { text: 'first', version: 0 })
+  t.same(await cache.get('/a'), { text: 'first', version: 0 })
+  const { version } = await other.put('/a', 'second')
+  const read = async (): Promise<string> => JSON.stringify(await cache.get('/a'))
+  const wanted = JSON.stringify({ text: 'second', version })
+  t.equal(await eventually(read, wanted), wanted, 'the serde gets the stat')
+  await cache.readModifyUpdate('/a', (before) => {
+    t.equal(before.version, version, 'of the copy, too')
+    return { text: 'third', version: 0 }
+  })
+  t.equal((await cache.get('/a'))!.version, version + 1)
+  t.throws(() => store.getMetadataCache(textSerde, { refresh: 1 } as object), {
+    code: 'ERR_METADATA_INVALID_ARGUMENT',
+  })
+  const view = new MetadataTableView(store, textSerde, { prefix: '/view' })
+  await view.start()
+  await store.close()
+  await t.rejects(cache.get('/a'), { code: 'ERR_METADATA_ALREADY_CLOSED' })
+  t.throws(() => view.get('x'), { code: 'ERR_METADATA_ALREADY_CLOSED' })
+  await other.close()
+  await database.close()
+})
+
+void t.test('owners are recognised by a serde that needs the stat', async (t) => {
+  const database = await openMemoryDatabase()
+  const one = await metadataStoreOf(database)
+  const other = await metadataStoreOf(database)
+  const ownerOf = ({ text }: { readonly text: string }): string => text
+  const value = { text: 'me', version: 0 }
+  const lock = await new LockManager(one, versioned, { ownerOf }).acquireLock('/right', value)
+  one.faults.kill()
+  const taken = await new LockManager(other, versioned, { ownerOf }).acquireLock('/right', value)
+  t.ok(taken.token > lock.token)
+  await other.close()
+  await database.close()
+})

@@ -1,0 +1,162 @@
+/** Cursors over tables: what they see while everything below changes, and when they let go. */
+import t from 'tap'
+import {
+  CellarMetaStore,
+  MetastoreError,
+  Value,
+  Version,
+  type MetastoreCursor,
+  type MetastoreItem,
+  type MetastoreScannableTable,
+} from '../../../../src/systems/metastore/index.js'
+import { CellarView, OpenViews } from '../../../../src/systems/metastore/bookkeeper/tables/cellar-view.js'
+import { RowDecoder } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
+import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
+import { TableCursor, type CursorOwner } from '../../../../src/systems/metastore/bookkeeper/tables/table-cursor.js'
+import type { KeyRange } from '../../../../src/systems/metastore/index.js'
+import { TestDatabase } from '../../../helpers/test-database.js'
+import { randomFrom, seed } from '../../storage/version/fixtures.js'
+
+const whole: KeyRange = {
+  firstKey: null,
+  firstInclusive: true,
+  lastKey: null,
+  lastInclusive: true,
+  order: 'ASC',
+}
+
+function textOf({ key, value }: MetastoreItem): string {
+  return `${key} ${value.value.toString()} ${value.version.toString()}`
+}
+
+async function opened(): Promise<{ home: TestDatabase; table: MetastoreScannableTable }> {
+  const home = await TestDatabase.open({ options: { compactionEnabled: true } })
+  const store = new CellarMetaStore()
+  await store.init({ database: home.database }, store.getVersion())
+  return { home, table: await store.createScannableTable('rows') }
+}
+
+void t.test(
+  `cursors return the state at their opening, whatever happens (seed ${seed})`,
+  async (t) => {
+    const { home, table } = await opened()
+    const random = randomFrom(seed)
+    const rows = new Map<string, { name: string; version: Version }>()
+    const keys = Array.from({ length: 400 }, (_, i) => `key${String(i).padStart(3, '0')}`)
+    const change = async (): Promise<void> => {
+      const key = keys[Math.floor(random() * keys.length)]
+      const row = rows.get(key)
+      if (row !== undefined && random() < 0.2) {
+        rows.delete(key)
+        await table.remove(key, row.version)
+        return
+      }
+      const name = `${key}${random()}`.padEnd(100, '.')
+      const version = await table.put(key, new Value({ name }), row?.version ?? Version.NEW)
+      rows.set(key, { name, version })
+    }
+    const wanted = (): string[] =>
+      [...rows]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([key, { name, version }]) => `${key} [('name'=${name})] ${version.toString()}`)
+    for (let i = 0; i < 600; i++) await change()
+    const walks: { cursor: MetastoreCursor; wanted: string[]; found: string[] }[] = []
+    for (let step = 0; step < 60; step++) {
+      if (step % 6 === 0) {
+        const order = step % 12 === 0 ? 'ASC' : 'DESC'
+        const state = order === 'ASC' ? wanted() : wanted().reverse()
+        const cursor = await table.openRange({ ...whole, order })
+        walks.push({ cursor, wanted: state, found: [] })
+      }
+      for (let i = 0; i < 40; i++) await change()
+      for (const { cursor, found } of walks) {
+        if (!cursor.hasMoreEntries()) continue
+        const count = 1 + Math.floor(random() * 60)
+        const items =
+          random() < 0.2 ? cursor.readEntries(count) : await cursor.asyncReadEntries(count)
+        found.push(...items.map(textOf))
+      }
+      if (step % 10 === 3) await home.flush()
+      if (step % 20 === 7) await home.compact(step === 47)
+    }
+    for (const { cursor, wanted, found } of walks) {
+      for await (const item of cursor) found.push(textOf(item))
+      t.strictSame(found, wanted, `${wanted.length} rows`)
+    }
+    t.equal(walks.length, 10, 'cursors')
+    await home.close()
+  },
+)
+
+/** A view of ten rows under a clock that is set by hand. */
+async function handView(idleMilliseconds: number) {
+  const home = await TestDatabase.open()
+  const table = await home.database.createTable('rows', { families: rowFamilies })
+  for (let i = 0; i < 10; i++) {
+    const version = Buffer.alloc(8)
+    version.writeBigInt64BE(BigInt(i))
+    await table.put({ row: `row${i}`, cells: { 'r:': version } })
+  }
+  const clock = { now: 0 }
+  const views = new OpenViews(() => clock.now)
+  const snapshot = home.database.snapshot()
+  const view = new CellarView(
+    { table, decoder: new RowDecoder() },
+    snapshot,
+    whole,
+    null,
+    views,
+    idleMilliseconds,
+  )
+  const owner: CursorOwner = { views: new Set(), cursorIdleMilliseconds: idleMilliseconds }
+  return { home, table, clock, views, cursor: await TableCursor.open(view, owner), owner }
+}
+
+void t.test('a cursor that rests lets its scan go and finds its place again', async (t) => {
+  const { home, table, clock, views, cursor } = await handView(60_000)
+  t.equal((await cursor.asyncReadEntries(3)).length, 3)
+  clock.now = 30_000
+  views.sweep()
+  await table.delete({ row: 'row5' })
+  await home.flush()
+  await home.compact(true)
+  const rest = await cursor.asyncReadEntries(100)
+  t.strictSame(
+    rest.map(({ key }) => key),
+    [3, 4, 5, 6, 7, 8, 9].map((i) => `row${i}`),
+  )
+  t.equal(views.size, 0, 'the end lets the view go')
+  await home.close()
+})
+
+void t.test('a cursor that nobody uses loses its view, and says so', async (t) => {
+  const { home, clock, views, cursor, owner } = await handView(60_000)
+  clock.now = 59_999
+  views.sweep()
+  t.equal(views.size, 1)
+  clock.now = 60_000
+  views.sweep()
+  t.equal(views.size, 0)
+  t.equal(cursor.hasMoreEntries(), true, 'it does not look like the end')
+  await t.rejects(cursor.asyncReadEntries(1), { code: 'ERR_METASTORE_OPERATION_FAILURE' })
+  t.throws(() => cursor.readEntries(1), { code: 'ERR_METASTORE_OPERATION_FAILURE' })
+  cursor.close()
+  t.equal(cursor.hasMoreEntries(), false)
+  t.equal(owner.views.size, 0)
+  await home.close()
+})
+
+void t.test('a read that fails is never taken for the end', async (t) => {
+  const { home, table } = await opened()
+  for (let i = 0; i < 50; i++) await table.put(`row${i}`, new Value(), Version.NEW)
+  const cursor = await table.openCursor()
+  await cursor.asyncReadEntries(5)
+  await home.database.close()
+  for (let i = 0; i < 2; i++) {
+    t.equal(cursor.hasMoreEntries(), true)
+    const failure = await cursor.asyncReadEntries(100).catch((error: unknown) => error)
+    t.ok(failure instanceof MetastoreError)
+    t.equal((failure as MetastoreError).code, 'ERR_METASTORE_SERVICE_DOWN')
+  }
+  await t.rejects(table.openCursor(), { code: 'ERR_METASTORE_SERVICE_DOWN' })
+})

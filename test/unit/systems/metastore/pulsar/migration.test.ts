@@ -1,0 +1,145 @@
+/** Moves that fail half-way: started again, given up, and never undone behind their end. */
+import t from 'tap'
+import { coordinatorRecord, migrationPath } from '../../../../../src/systems/metastore/pulsar/clusters/migration.js'
+import {
+  DualMetadataStore,
+  MetadataErrorCode,
+  metadataStoreOf,
+  MigrationCoordinator,
+  type CachingStore,
+  type CellarMetadataStore,
+} from '../../../../../src/entries/metastore-pulsar.js'
+import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
+import { withMembers } from '../../../../helpers/planted.js'
+
+async function turns(count = 20): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+const { illegalState, invalidArgument } = MetadataErrorCode
+
+/** Two databases, handles on the first, and one that follows the move. */
+async function scene() {
+  const before = await openMemoryDatabase()
+  const after = await openMemoryDatabase()
+  const source = await metadataStoreOf(before)
+  const openTarget = (): Promise<CellarMetadataStore> => metadataStoreOf(after)
+  const dual = await DualMetadataStore.open(await metadataStoreOf(before), openTarget)
+  return {
+    source,
+    dual,
+    openTarget,
+    openSource: () => metadataStoreOf(before),
+    close: async () => {
+      await dual.close()
+      await source.close()
+      await before.close()
+      await after.close()
+    },
+  }
+}
+
+void t.test('a second attempt brings back nothing that was deleted meanwhile', async (t) => {
+  const { source, dual, openTarget, close } = await scene()
+  for (let i = 0; i < 5; i++) await dual.put(`/a/${i}/below`, 'first')
+  let copies = 0
+  const failing = new MigrationCoordinator(source, 'target', {
+    openTarget: async () => {
+      const target = await openTarget()
+      return withMembers(target as CachingStore & CellarMetadataStore, {
+        importRecords: (records) => {
+          if (++copies > 3) return Promise.reject(new Error('no room'))
+          return target.importRecords(records)
+        },
+      })
+    },
+  })
+  await t.rejects(failing.startMigration(), /no room/)
+  await turns()
+  t.equal(dual.phase, 'FAILED')
+  await dual.deleteRecursive('/a')
+  await dual.put('/a/9', 'second')
+  await new MigrationCoordinator(source, 'target', { openTarget }).startMigration()
+  await turns()
+  t.equal(dual.phase, 'COMPLETED')
+  t.same(await dual.getChildren('/a'), ['9'])
+  t.same(await dual.getChildren('/'), ['a'], 'and nothing of the move itself')
+  await close()
+})
+
+void t.test('a move whose coordinator dies is given up, and cannot end later', async (t) => {
+  for (const how of ['kill', 'expireSession'] as const) {
+    const { dual, openSource, openTarget, close } = await scene()
+    await dual.put('/a', 'first')
+    const dying = await openSource()
+    let goOn = (): void => undefined
+    const late = new MigrationCoordinator(dying, 'target', {
+      openTarget: async () => {
+        await new Promise<void>((resolve) => (goOn = resolve))
+        return openTarget()
+      },
+    })
+    const ending = t.rejects(late.startMigration(), `${how}: the late coordinator is told`)
+    while (dual.phase !== 'COPYING') await turns(1)
+    await t.rejects(dual.put('/a', 'x'), { code: illegalState })
+    const other = await openSource()
+    const second = new MigrationCoordinator(other, 'target', { openTarget })
+    await t.rejects(second.startMigration(), { code: illegalState }, 'one at a time')
+    await t.rejects(second.reset(), { code: illegalState }, 'the coordinator lives')
+    if (how === 'kill') {
+      await dying.close()
+    } else dying.faults.expireSession()
+    await turns(40)
+    t.equal(dual.phase, 'FAILED', `${how}: given up`)
+    await dual.put('/a', 'second')
+    goOn()
+    await ending
+    await turns()
+    t.equal(dual.phase, 'FAILED', 'still')
+    await second.startMigration().catch(async (error: unknown) => {
+      t.fail(String(error))
+    })
+    await turns()
+    t.equal(dual.phase, 'COMPLETED', 'started again')
+    t.equal((await dual.get('/a'))?.value.toString(), 'second')
+    t.notOk(await other.exists(coordinatorRecord), 'nobody is at work')
+    await t.rejects(second.reset(), { code: illegalState }, 'over')
+    await other.close()
+    if (how !== 'kill') await dying.close()
+    await close()
+  }
+})
+
+void t.test('a state that nobody carries on is reset', async (t) => {
+  const { source, dual, openTarget, close } = await scene()
+  await source.put(migrationPath, JSON.stringify({ phase: 'COPYING', targetUrl: 'target' }))
+  await turns()
+  await t.rejects(dual.put('/a', ''), { code: illegalState })
+  const coordinator = new MigrationCoordinator(source, 'target', { openTarget })
+  await coordinator.reset()
+  await coordinator.reset()
+  await turns()
+  t.ok(await dual.put('/a', ''), 'writes are allowed again')
+  t.throws(() => new MigrationCoordinator(source, 'x', { openTarget, preparationMs: 1 } as never), {
+    code: invalidArgument,
+  })
+  await close()
+})
+
+void t.test('a target with records of its own is refused and left alone', async (t) => {
+  const { source, dual, openTarget, close } = await scene()
+  await dual.put('/a', '')
+  const target = await openTarget()
+  await target.put('/precious', 'data')
+  const coordinator = new MigrationCoordinator(source, 'target', { openTarget })
+  await t.rejects(coordinator.startMigration(), { code: illegalState })
+  await turns()
+  t.equal(dual.phase, 'FAILED')
+  t.same(await target.getChildren('/'), ['precious'])
+  await target.delete('/precious')
+  await coordinator.startMigration()
+  await turns()
+  t.same(await target.getChildren('/'), ['a'])
+  await target.close()
+  await close()
+})

@@ -1,0 +1,253 @@
+import t from 'tap'
+import {
+  MemoryFileSystem,
+  type Change,
+  type ChangeOptions,
+  type Database,
+} from '../../../../src/entries/index.js'
+import { randomFrom, seed } from '../../storage/version/fixtures.js'
+import { TestDatabase } from '../../../helpers/test-database.js'
+import { fill, makeTable } from './support.js'
+
+/** The next `count` changes of a feed, which is then ended. */
+async function take(
+  database: Database,
+  count: number,
+  options: ChangeOptions = {},
+): Promise<Change[]> {
+  const found: Change[] = []
+  if (count === 0) return found
+  for await (const change of database.changes(options)) {
+    found.push(change)
+    if (found.length >= count) break
+  }
+  return found
+}
+
+const rowsOf = (found: readonly Change[]): string[] =>
+  found.map((change) => change.cells[0].row.toString())
+
+void t.test('a feed shows whole mutations in order, old and new', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await makeTable(database)
+  await table.put({ row: 'a', cells: { 'a:x': '1', 'b:y': '2' }, ttlMilliseconds: 5000 })
+  await table.delete({ row: 'a', timestamp: 7 })
+  await table.mutateRow({
+    row: 'm',
+    mutations: [
+      { put: { cells: { 'a:x': '3' } } },
+      { increment: { columns: [{ column: 'b:n', amount: 5 }] } },
+    ],
+  })
+  const feed = database.changes({ fromSequence: 1 })
+  const next = async (): Promise<Change> => (await feed.next()).value as Change
+  const put = await next()
+  t.match(put, { sequence: 1, timestamp: 1_000_000 })
+  t.strictSame(
+    put.cells.map(({ table: name, family, ttlMilliseconds, type, value }) => {
+      return [name, family, ttlMilliseconds, type, value.toString()]
+    }),
+    [
+      ['t', 'a', 5000, 'Put', '1'],
+      ['t', 'b', 5000, 'Put', '2'],
+    ],
+  )
+  const deletion = await next()
+  t.strictSame(
+    deletion.cells.map(({ type, timestamp }) => [type, timestamp]),
+    [
+      ['DeleteFamily', 7],
+      ['DeleteFamily', 7],
+    ],
+  )
+  t.equal(deletion.timestamp, undefined)
+  const mixed = await next()
+  t.strictSame(
+    mixed.cells.map(({ family, value }) => [family, value.toString('hex')]),
+    [
+      ['a', '33'],
+      ['b', '0000000000000005'],
+    ],
+  )
+  const waiting = next()
+  await table.put({ row: 'later', cells: { 'a:x': '4' } })
+  t.match(rowsOf([await waiting]), ['later'])
+  await feed.return()
+  await test.close()
+})
+
+void t.test('without a sequence a feed begins now; tables can be chosen', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await makeTable(database)
+  const other = await makeTable(database, 'other')
+  await fill(table, 3, 'old')
+  const feeding = take(database, 2, { table: 'default:other' })
+  const all = take(database, 3)
+  await new Promise((resolve) => setImmediate(resolve))
+  await table.put({ row: 'x', cells: { 'a:x': '1' } })
+  await other.put({ row: 'y', cells: { 'a:x': '1' } })
+  await other.put({ row: 'z', cells: { 'a:x': '1' } })
+  t.strictSame(rowsOf(await feeding), ['y', 'z'])
+  t.strictSame(rowsOf(await all), ['x', 'y', 'z'])
+  await test.close()
+})
+
+void t.test(`resuming by sequence gives each change exactly once (seed ${seed})`, async (t) => {
+  const random = randomFrom(seed)
+  const test = await TestDatabase.open({
+    options: { logBytesMax: 64 * 1024, logRetentionBytes: 1 << 30 },
+  })
+  let table = await makeTable(test.database)
+  const written: string[] = []
+  const read: string[] = []
+  let next = 1
+  for (let round = 0; round < 40; round++) {
+    const count = Math.floor(random() * 60)
+    for (let i = 0; i < count; i++) {
+      const row = `${round}-${i}`
+      const value = Buffer.alloc(Math.floor(random() * 2000), 'v')
+      await table.put({ row, cells: { 'a:x': value } })
+      written.push(row)
+    }
+    const draw = random()
+    if (draw < 0.25) {
+      await test.reopen()
+      table = test.database.table('t')
+    } else if (draw < 0.5) await test.flush()
+    else if (draw < 0.6) test.database.admin.rollWALWriter()
+    const wanted = Math.floor(random() * (written.length - read.length + 1))
+    const durability = random() < 0.5 ? 'SYNC_WAL' : 'FSYNC_WAL'
+    for (const change of await take(test.database, wanted, { fromSequence: next, durability })) {
+      read.push(change.cells[0].row.toString())
+      next = change.sequence + 1
+    }
+    t.strictSame(read, written.slice(0, read.length), `round ${round}`)
+  }
+  t.ok(test.database.statistics().flushes > 3)
+  const rest = await take(test.database, written.length - read.length, { fromSequence: next })
+  t.strictSame([...read, ...rowsOf(rest)], written)
+  await test.close()
+})
+
+void t.test('what is gone is told before anything is shown', async (t) => {
+  const test = await TestDatabase.open({ options: { logBytesMax: 64 * 1024 } })
+  const table = await makeTable(test.database)
+  for (let i = 0; i < 100; i++) {
+    await table.put({ row: `${i}`, cells: { 'a:x': Buffer.alloc(3000) } })
+  }
+  await test.flush()
+  await table.put({ row: 'a', cells: { 'a:x': '1' } })
+  await test.flush()
+  const gone = take(test.database, 1, { fromSequence: 1 })
+  await t.rejects(gone, { code: 'ERR_CHANGES_GONE', message: /logRetentionBytes/ })
+  const last = test.database.statistics().lastSequence
+  await table.put({ row: 'next', cells: { 'a:x': '1' } })
+  const found = await take(test.database, 1, { fromSequence: last + 1 })
+  t.strictSame(rowsOf(found), ['next'])
+  await test.close()
+})
+
+void t.test('a running feed keeps the log that it has not read', async (t) => {
+  const test = await TestDatabase.open({ options: { logBytesMax: 64 * 1024 } })
+  const { database } = test
+  const table = await makeTable(database)
+  await table.put({ row: 'first', cells: { 'a:x': '1' } })
+  const feed = database.changes({ fromSequence: 1 })
+  t.match((await feed.next()).value?.cells[0].row.toString(), 'first')
+  for (let i = 0; i < 200; i++) {
+    await table.put({ row: `${i}`, cells: { 'a:x': Buffer.alloc(3000) } })
+  }
+  await test.flush()
+  const logs = (): number =>
+    test.fileSystem.listSync(test.directory).filter((name) => name.endsWith('.log')).length
+  t.ok(logs() > 3, `${logs()} segments are kept`)
+  for (let i = 0; i < 200; i++) {
+    t.match((await feed.next()).value?.cells[0].row.toString(), `${i}`)
+  }
+  await feed.return()
+  t.ok(logs() <= 2, `${logs()} segments are left`)
+  await test.close()
+})
+
+void t.test('retention is bounded, also across a reopen', async (t) => {
+  const options = { logBytesMax: 64 * 1024, logRetentionBytes: 200 * 1024 }
+  const test = await TestDatabase.open({ options })
+  let table = await makeTable(test.database)
+  for (let i = 0; i < 300; i++) {
+    await table.put({ row: `${i}`, cells: { 'a:x': Buffer.alloc(3000) } })
+    if (i % 50 === 49) await test.flush()
+  }
+  const bytes = (): number => {
+    let sum = 0
+    for (const name of test.fileSystem.listSync(test.directory)) {
+      if (!name.endsWith('.log')) continue
+      sum += test.fileSystem.statSync(test.fileSystem.join(test.directory, name))!.size
+    }
+    return sum
+  }
+  t.ok(bytes() > 100 * 1024 && bytes() < 400 * 1024, `${bytes()} bytes of log`)
+  await test.reopen()
+  table = test.database.table('t')
+  t.ok(bytes() > 100 * 1024, `${bytes()} bytes after a reopen`)
+  const found = await take(test.database, 20, { fromSequence: 281 })
+  t.strictSame(rowsOf(found).slice(0, 2), ['280', '281'])
+  await t.rejects(take(test.database, 1, { fromSequence: 1 }), { code: 'ERR_CHANGES_GONE' })
+  await table.put({ row: 'end', cells: { 'a:x': '1' } })
+  await test.close()
+})
+
+void t.test('a feed ends by its signal, by the close, and with mistakes', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  await makeTable(database)
+  const controller = new AbortController()
+  const waiting = take(database, 1, { signal: controller.signal })
+  setImmediate(() => controller.abort())
+  await t.rejects(waiting, { code: 'ERR_ABORTED' })
+  const wrong = { code: 'ERR_INVALID_ARGUMENT' }
+  await t.rejects(take(database, 1, { fromSequence: -1 }), wrong)
+  await t.rejects(take(database, 1, { fromSequence: 1.5 }), wrong)
+  await t.rejects(take(database, 1, { durability: 'X' as never }), wrong)
+  await t.rejects(take(database, 1, { table: 'none' }), { code: 'ERR_TABLE_NOT_FOUND' })
+  const closed = take(database, 1)
+  await new Promise((resolve) => setImmediate(resolve))
+  const ended = t.rejects(closed, { code: 'ERR_CLOSED' })
+  await test.close()
+  await ended
+  t.throws(() => database.changes(), { code: 'ERR_CLOSED' })
+})
+
+void t.test('dropped tables leave no trace, and SKIP_WAL none either', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await makeTable(database)
+  const gone = await makeTable(database, 'gone')
+  await gone.put({ row: 'g', cells: { 'a:x': '1' } })
+  await table.put({ row: 'skipped', cells: { 'a:x': '1' }, durability: 'SKIP_WAL' })
+  await table.put({ row: 'kept', cells: { 'a:x': '1' } })
+  await database.dropTable('gone')
+  t.strictSame(rowsOf(await take(database, 1, { fromSequence: 1 })), ['kept'])
+  await test.close()
+})
+
+void t.test(`what a feed has shown survives every power cut (seed ${seed})`, async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const test = await TestDatabase.open({ fileSystem })
+  const table = await makeTable(test.database)
+  const feed = test.database.changes({ fromSequence: 1 })
+  const shown: string[] = []
+  for (let i = 0; i < 30; i++) {
+    table.putSync({ row: `${i}`, cells: { 'a:x': `${i}` }, durability: 'ASYNC_WAL' })
+    const { value } = await feed.next()
+    shown.push(value!.cells[0].row.toString())
+    const image = fileSystem.crash('dropUnsynced', randomFrom(seed + i))
+    const found = await TestDatabase.open({ fileSystem: image })
+    const rows = await take(found.database, shown.length, { fromSequence: 1 })
+    t.strictSame(rowsOf(rows), shown)
+    await found.close()
+  }
+  await feed.return()
+  await test.close()
+})
