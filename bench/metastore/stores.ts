@@ -2,7 +2,7 @@
 import { writeChained, type ChainedBatch, type LevelOperation } from '../engines/level-store.js'
 import { join } from 'node:path'
 import { Database } from '../../src/entries/index.js'
-import { CellarMetaStore, MemoryMetaStore, type MetaStore } from '../../src/systems/metastore/index.js'
+import { CellarMetaStore, type MetaStore } from '../../src/systems/metastore/index.js'
 import { loadPeer, peerVersion } from '../engines/peers.js'
 import { KeyValueMetaStore, type KeyValue, type Pages } from './key-value-metastore.js'
 
@@ -159,12 +159,6 @@ async function openCellar(settings: StoreSettings): Promise<MetaStore> {
   return store
 }
 
-async function openMemory(): Promise<MetaStore> {
-  const store = new MemoryMetaStore()
-  await store.init({}, store.getVersion())
-  return store
-}
-
 /** In the order of the runs. */
 export const storeEntries: readonly StoreEntry[] = [
   { name: 'cellar', isPeer: false, version: () => ownVersion, open: openCellar },
@@ -175,5 +169,4 @@ export const storeEntries: readonly StoreEntry[] = [
     version: () => peerVersion('classic-level'),
     open: openLevel,
   },
-  { name: 'memory', isPeer: false, version: () => ownVersion, open: openMemory },
 ]

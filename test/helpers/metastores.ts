@@ -3,13 +3,13 @@ import t from 'tap'
 import type { Test } from 'tap'
 import {
   CellarMetaStore,
-  MemoryMetaStore,
-  MemoryMetastoreData,
+  type CellarMetastoreConfiguration,
   type FieldSelection,
   type GetOptions,
   type KeyRange,
   type MetaStore,
   type MetastoreCursor,
+  type MetastoreDatabase,
   type MetastoreGuardedTable,
   type MetastoreItem,
   type MetastoreScannableTable,
@@ -20,6 +20,7 @@ import {
   type Version,
   type Versioned,
 } from '../../src/systems/metastore/index.js'
+import { ModelDatabase } from '../model/reference/model-database.js'
 import { TestDatabase } from './test-database.js'
 
 /** Several store objects over the same data. */
@@ -30,19 +31,17 @@ export interface StoreGroup {
   close(): Promise<void>
 }
 
-async function openMemory(): Promise<StoreGroup> {
-  const data = new MemoryMetastoreData()
-  const another = async (): Promise<MetaStore> => {
-    const store = new MemoryMetaStore()
-    await store.init({ data }, store.getVersion())
-    return store
-  }
-  const store = await another()
-  return { store, another, close: () => store.close() }
+/** A store over the model of a database: nothing of the engine. */
+export async function modelStore(
+  configuration: Omit<CellarMetastoreConfiguration, 'database' | 'openDatabase'> = {},
+): Promise<CellarMetaStore> {
+  const store = new CellarMetaStore()
+  const database = await ModelDatabase.open()
+  await store.init({ database, ...configuration }, store.getVersion())
+  return store
 }
 
-async function openCellar(): Promise<StoreGroup> {
-  const { database } = await TestDatabase.open()
+async function groupOver(database: MetastoreDatabase): Promise<StoreGroup> {
   const another = async (): Promise<MetaStore> => {
     const store = new CellarMetaStore()
     await store.init({ database }, store.getVersion())
@@ -58,8 +57,8 @@ async function openCellar(): Promise<StoreGroup> {
 
 /** By name. */
 export const backends: Readonly<Record<string, () => Promise<StoreGroup>>> = {
-  memory: openMemory,
-  Cellar: openCellar,
+  model: async () => groupOver(await ModelDatabase.open()),
+  Cellar: async () => groupOver((await TestDatabase.open()).database),
 }
 
 const numbers = new Set<string>()

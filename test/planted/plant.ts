@@ -21,10 +21,8 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import ts from 'typescript'
+import { projectRoot } from '../helpers/project-root.js'
 import type { PlantedFault } from './planted-fault.js'
-
-/** The directory that holds package.json. */
-const projectRoot = join(import.meta.dirname, '..', '..', '..')
 
 /** How a test file ended. */
 export interface TestOutcome {

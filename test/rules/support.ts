@@ -1,15 +1,11 @@
-/**
- * What the rule tests share: where the project lies, its source files, and running a tool of it.
- *
- * The tests run compiled, from build/test/rules.
- */
+/** What the rule tests share: the source files of the project, and running a tool of it. */
 import { spawn } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
+import { projectRoot } from '../helpers/project-root.js'
 
-/** The directory that holds package.json. */
-export const projectRoot = join(import.meta.dirname, '..', '..', '..')
+export { projectRoot }
 
 /** A source file of the project. */
 export interface SourceFile {

@@ -24,8 +24,6 @@ export type {
 export { CellarMetaStore } from './bookkeeper/tables/cellar-metastore.js'
 export type { CellarMetastoreConfiguration } from './bookkeeper/tables/cellar-metastore.js'
 export { cleanTable } from './bookkeeper/tables/clean-table.js'
-export { MemoryMetaStore, MemoryMetastoreData } from './bookkeeper/tables/memory-metastore.js'
-export type { MemoryMetastoreConfiguration } from './bookkeeper/tables/memory-metastore.js'
 export type {
   MetastoreDatabase,
   MetastoreDurability,

@@ -9,10 +9,9 @@
  */
 import { seededRandom } from '../../../src/base/random.js'
 import {
+  CellarMetaStore,
   LeaseHubRegistry,
   LongVersion,
-  MemoryMetaStore,
-  MemoryMetastoreData,
   SubscriptionDataManager,
   TopicManager,
   TopicOwnershipManager,
@@ -24,6 +23,7 @@ import {
   type TopicOwnership,
 } from '../../../src/systems/metastore/index.js'
 import { ManualTimer } from '../../helpers/manual-timer.js'
+import { ModelDatabase } from '../../model/reference/model-database.js'
 import { Halts, SlowStore, type Halt } from '../../helpers/slow-metastore.js'
 
 /** What a hub is made of; a planted fault replaces parts. */
@@ -60,7 +60,7 @@ interface AppliedWrite {
 export class HubHistory {
   readonly #random: () => number
   readonly #plant: (parts: HubParts) => Partial<HubParts>
-  readonly #data = new MemoryMetastoreData()
+  readonly #database = ModelDatabase.open()
   readonly #timer = new ManualTimer(1000)
   readonly #halts = new Halts()
   readonly #addresses: readonly string[]
@@ -180,9 +180,9 @@ export class HubHistory {
 
   async #start(address: string): Promise<void> {
     const timer = this.#timer
-    const memory = new MemoryMetaStore()
-    await memory.init({ data: this.#data }, memory.getVersion())
-    const store = new SlowStore(memory, this.#halts)
+    const quick = new CellarMetaStore()
+    await quick.init({ database: await this.#database }, quick.getVersion())
+    const store = new SlowStore(quick, this.#halts)
     const options = { leaseMilliseconds, now: timer.now, after: timer.after, random: this.#random }
     const hubs = await LeaseHubRegistry.open(store, options)
     const registration = await hubs.register(address)

@@ -3,11 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import type { MetastoreBackend } from '../../suites/metastore/suite.js'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
-import {
-  CellarMetaStore,
-  MemoryMetaStore,
-  MemoryMetastoreData,
-} from '../../../src/systems/metastore/index.js'
+import { CellarMetaStore } from '../../../src/systems/metastore/index.js'
+import { ModelDatabase } from '../../model/reference/model-database.js'
 import { lengthOf } from '../../helpers/length.js'
 
 setFlagsFromString('--expose-gc')
@@ -17,21 +14,21 @@ let spaces = 0
 
 const unorderedTable = 'declared-unordered'
 
-/** The one in memory. */
-export const memoryBackend: MetastoreBackend = {
-  name: 'memory',
+/** The one over the model of a database, which has nothing of the engine. */
+export const modelBackend: MetastoreBackend = {
+  name: 'model',
   capabilities: { unorderedTable, guards: true },
   collectGarbage,
   droppedCursors: lengthOf('CELLAR_DROPPED_CURSORS', 2_000, 20_000),
   create: async () => {
-    const data = new MemoryMetastoreData()
+    const database = await ModelDatabase.open()
     return {
       open: async () => {
-        const store = new MemoryMetaStore()
-        await store.init({ data, unorderedTables: [unorderedTable] }, store.getVersion())
+        const store = new CellarMetaStore()
+        await store.init({ database, unorderedTables: [unorderedTable] }, store.getVersion())
         return store
       },
-      dispose: async () => undefined,
+      dispose: () => database.close(),
     }
   },
 }

@@ -1,15 +1,14 @@
 /**
  * The suite finds what it is for: the defects of BookKeeper's in-memory store, and some more, are
- * planted one at a time into the store in memory, and the cases that fail are those that should.
+ * planted one at a time into a store in memory, and the cases that fail are those that should.
  *
  * @runs alone, campaign
  */
 import t from 'tap'
 import { runMetastoreSuite, type SuiteTest } from '../../suites/metastore/suite.js'
 import {
+  CellarMetaStore,
   LongVersion,
-  MemoryMetaStore,
-  MemoryMetastoreData,
   MetastoreError,
   MetastoreErrorCode,
   Value,
@@ -18,12 +17,13 @@ import {
   type MetastoreCursor,
   type MetastoreScannableTable,
 } from '../../../src/systems/metastore/index.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { withMembers } from '../../helpers/planted.js'
 
 /** Methods of a table to replace; `table` is the one in memory. */
 type Defect = (table: MetastoreScannableTable) => Partial<MetastoreScannableTable>
 
-class PlantedStore extends MemoryMetaStore implements MetaStore {
+class PlantedStore extends CellarMetaStore implements MetaStore {
   readonly #defect: Defect
 
   constructor(defect: Defect) {
@@ -62,14 +62,14 @@ async function failures(defect: Defect): Promise<string[]> {
     caseMilliseconds: 1000,
     droppedCursors: 1_000,
     create: async () => {
-      const data = new MemoryMetastoreData()
+      const database = await openMemoryDatabase()
       return {
         open: async () => {
           const store = new PlantedStore(defect)
-          await store.init({ data }, store.getVersion())
+          await store.init({ database }, store.getVersion())
           return store
         },
-        dispose: async () => undefined,
+        dispose: () => database.close(),
       }
     },
   })

@@ -13,6 +13,7 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
 import { runSearchSuite } from '../../suites/repository/suite.js'
+import { projectRoot } from '../../helpers/project-root.js'
 import { SolrSearch } from '../../../src/systems/repository/index.js'
 
 const url = process.env['CELLAR_SOLR_URL']
@@ -24,7 +25,7 @@ t.setTimeout(1_800_000)
 
 /** Starts Solr on a copy of the folder beside this file; the address of its core. */
 async function startSolr(folder: string): Promise<{ url: string; stop(): Promise<void> }> {
-  const source = join(import.meta.dirname, '../../../../test/conformance/repository/solr')
+  const source = join(projectRoot, 'test/conformance/repository/solr')
   const home = mkdtempSync(join(tmpdir(), 'cellar-solr-'))
   cpSync(join(source, 'home'), home, { recursive: true })
   const program = join(source, 'SolrServer.java')

@@ -8,7 +8,6 @@ import {
   createLedgerManagerFactory,
   LedgerIdGenerator,
   LedgerManager,
-  MemoryMetaStore,
   TopicManager,
 } from '../../../src/systems/metastore/index.js'
 import {
@@ -31,6 +30,7 @@ import {
   TransactionPruningService,
   TransactionVisibilityFilter,
 } from '../../../src/systems/transactions/index.js'
+import { modelStore } from '../../helpers/metastores.js'
 import { checkTypos, type CallWith } from '../../helpers/typos.js'
 
 type Calls = Record<string, CallWith>
@@ -81,8 +81,7 @@ void t.test('messaging and its server', async (t) => {
 })
 
 void t.test('ledgers and hubs', async (t) => {
-  const store = new MemoryMetaStore()
-  await store.init({}, store.getVersion())
+  const store = await modelStore()
   t.teardown(() => store.close())
   const calls: Calls = {
     ledgers: (more) => LedgerManager.open(store, more),

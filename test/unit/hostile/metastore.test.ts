@@ -2,6 +2,7 @@
 import t from 'tap'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import * as metastore from '../../../src/systems/metastore/index.js'
+import { modelStore } from '../../helpers/metastores.js'
 import { checkEntry, isCellarError, isOfCalledClass } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 
@@ -37,25 +38,16 @@ async function openStores(): Promise<LiveObjects> {
   const database = await openMemoryDatabase()
   const store = new metastore.CellarMetaStore()
   await store.init({ database, onListenerError: ignore }, 1)
-  const memory = new metastore.MemoryMetaStore()
-  await memory.init({ onListenerError: ignore }, 1)
   const table = await store.createScannableTable('t')
-  const memoryTable = await memory.createScannableTable('t')
-  for (const each of [table, memoryTable]) {
-    await each.put('a', new metastore.Value({ f: 'v' }), Version.NEW)
-    await each.put('b', new metastore.Value({ f: 'v' }), Version.NEW)
-  }
+  await table.put('a', new metastore.Value({ f: 'v' }), Version.NEW)
+  await table.put('b', new metastore.Value({ f: 'v' }), Version.NEW)
   const callbacks = new metastore.CallbackScannableTable(table, ignore)
   const objects = {
     store,
-    'store in memory': memory,
-    'data in memory': new metastore.MemoryMetastoreData(),
     table,
-    'table in memory': memoryTable,
     cursor: await table.openCursor(),
-    'cursor in memory': await memoryTable.openCursor(),
     callbacks,
-    'callbacks of a table': new metastore.CallbackTable(memoryTable, ignore),
+    'callbacks of a table': new metastore.CallbackTable(table, ignore),
     'callbacks of a cursor': await cursorOf(callbacks),
     value: new metastore.Value({ f: 'v' }),
     version: new metastore.LongVersion(5),
@@ -66,8 +58,7 @@ async function openStores(): Promise<LiveObjects> {
 }
 
 async function openLedgers(): Promise<LiveObjects> {
-  const store = new metastore.MemoryMetaStore()
-  await store.init({}, 1)
+  const store = await modelStore()
   const factory = await metastore.createLedgerManagerFactory({ store })
   const manager = await factory.newLedgerManager()
   await manager.createLedger(1n, ledger)
@@ -84,8 +75,7 @@ async function openLedgers(): Promise<LiveObjects> {
 }
 
 async function openHubs(): Promise<LiveObjects> {
-  const store = new metastore.MemoryMetaStore()
-  await store.init({}, 1)
+  const store = await modelStore()
   const factory = await metastore.createMetadataManagerFactory({ store, region: 'r' })
   const owners = await factory.newTopicOwnershipManager()
   const subscriptions = await factory.newSubscriptionDataManager()

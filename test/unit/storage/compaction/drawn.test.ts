@@ -5,9 +5,10 @@
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { projectRoot } from '../../../helpers/project-root.js'
 import { runCase } from './drawing.js'
 
-const directory = join(import.meta.dirname, '..', '..', '..', '..', '..', 'test', 'data', 'compaction')
+const directory = join(projectRoot, 'test', 'data', 'compaction')
 
 /** Runs a block of lines; comments and the empty block stay as they are. */
 function rerun(block: string): string {

@@ -1,11 +1,13 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
 import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { fileHeaderBytes, frameHeaderBytes } from '../../../../src/storage/record/format.js'
 import { scanRecordsSync, type RecordScan } from '../../../../src/storage/record/record-scan.js'
 import { RecordWriter } from '../../../../src/storage/record/record-writer.js'
+import { projectRoot } from '../../../helpers/project-root.js'
 
 const path = '/file'
 const databaseId = Buffer.alloc(16, 'identity')
@@ -349,10 +351,7 @@ void t.test('the search behind damage ends on a file made to exhaust it', async 
 
 void t.test('the worked example of FORMAT.md is what is written, byte for byte', async (t) => {
   await settled()
-  const document = readFileSync(
-    new URL('../../../../../src/storage/record/FORMAT.md', import.meta.url),
-    'utf8',
-  )
+  const document = readFileSync(join(projectRoot, 'src/storage/record/FORMAT.md'), 'utf8')
   const lines = [...document.matchAll(/^00[0-9a-f]{2} {2}((?:[0-9a-f]{2} ?){1,16})/gm)]
   const example = Buffer.from(lines.map((line) => line[1].replaceAll(' ', '')).join(''), 'hex')
   const fs = new MemoryFileSystem()

@@ -1,9 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
 import { VersionSet } from '../../../../src/storage/version/version-set.js'
 import { directory, manifestName, newFileSystem } from './fixtures.js'
+import { projectRoot } from '../../../helpers/project-root.js'
 
 void t.test('the worked example of FORMAT.md is what the code writes', async (t) => {
   await loadChecksums()
@@ -12,8 +14,8 @@ void t.test('the worked example of FORMAT.md is what the code writes', async (t)
   const tableId = set.allocateId()
   const families = [{ storeId: set.allocateId(), name: 'geo', options: { versions: 3 } }]
   set.publishSync({ tablesCreated: [{ tableId, name: 'cities', families, options: {} }] })
-  const url = new URL('../../../../../src/storage/version/FORMAT.md', import.meta.url)
-  const documentation = readFileSync(url, 'utf8')
+  const path = join(projectRoot, 'src/storage/version/FORMAT.md')
+  const documentation = readFileSync(path, 'utf8')
   const rows: string[] = []
   const expected = { kind: 'manifest', fileNumber: 1 } as const
   const path = `${directory}/${manifestName(fileSystem)}`

@@ -6,9 +6,9 @@
 import t from 'tap'
 import {
   CellarMetaStore,
-  MemoryMetaStore,
   type MetastoreTable,
 } from '../../../../src/systems/metastore/index.js'
+import { modelStore } from '../../../helpers/metastores.js'
 import { withMembers } from '../../../helpers/planted.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
@@ -84,8 +84,7 @@ function stale(table: MetastoreTable): MetastoreTable {
 }
 
 async function refused(plant: (table: MetastoreTable) => MetastoreTable): Promise<number> {
-  const store = new MemoryMetaStore()
-  await store.init({}, store.getVersion())
+  const store = await modelStore()
   const table = plant(await store.createTable('planted'))
   const random = randomFrom(seed)
   let count = 0

@@ -9,7 +9,6 @@ import {
   LedgerManager,
   LeaseHubRegistry,
   MemoryHubRegistry,
-  MemoryMetaStore,
   Value,
   Version,
 } from '../../../../src/systems/metastore/index.js'
@@ -23,6 +22,8 @@ import {
   type CacheSink,
 } from '../../../../src/entries/metastore-pulsar.js'
 import { ManualTimer } from '../../../helpers/manual-timer.js'
+import { modelStore } from '../../../helpers/metastores.js'
+import { ModelDatabase } from '../../../model/reference/model-database.js'
 
 async function turns(count = 20): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
@@ -149,22 +150,11 @@ for (const [how, fail] of Object.entries(failures)) {
 
   void t.test(`a watcher or callback of BookKeeper that ${how} is contained`, async (t) => {
     const seen = await outcomes(async () => {
-      for (const open of [
-        (onListenerError: (error: unknown) => void) => {
-          const store = new MemoryMetaStore()
-          return { store, opened: store.init({ onListenerError }, store.getVersion()) }
-        },
-        (onListenerError: (error: unknown) => void) => {
-          const store = new CellarMetaStore()
-          const openDatabase = () => openMemoryDatabase()
-          const configuration = { onListenerError, openDatabase }
-          return { store, opened: store.init(configuration, store.getVersion()) }
-        },
-      ]) {
+      for (const openDatabase of [openMemoryDatabase, () => ModelDatabase.open()]) {
         const errors: unknown[] = []
         const onListenerError = (error: unknown): void => void errors.push(error)
-        const { store, opened } = open(onListenerError)
-        await opened
+        const store = new CellarMetaStore()
+        await store.init({ onListenerError, openDatabase }, store.getVersion())
         const table = await store.createScannableTable('t')
         let heard = 0
         const version = await table.put('k', new Value(), Version.NEW)
@@ -194,8 +184,7 @@ for (const [how, fail] of Object.entries(failures)) {
     const onWarning = (): void => undefined
     process.on('warning', onWarning)
     const seen = await outcomes(async () => {
-      const store = new MemoryMetaStore()
-      await store.init({}, store.getVersion())
+      const store = await modelStore()
       const timer = new ManualTimer()
       const hubs = await LeaseHubRegistry.open(store, {
         leaseMilliseconds: 100,
@@ -236,8 +225,7 @@ for (const [how, fail] of Object.entries(failures)) {
 }
 
 void t.test('a hub loses its lease in time although the wall clock is set back', async (t) => {
-  const store = new MemoryMetaStore()
-  await store.init({}, store.getVersion())
+  const store = await modelStore()
   const timer = new ManualTimer(1e12)
   let offset = 0
   const options = {

@@ -1,6 +1,7 @@
 /**
  * One table of the metastore over a table of Cellar: the same object for all handles on it.
  *
+ * Promises settle in the order of the calls, and a read sees the writes that were called before it.
  * A put or remove is one `checkAndMutate` on the column that holds the version (see
  * conditional-writes.ts); a read is one `get`, a cursor one scan of a snapshot.
  */
@@ -12,7 +13,6 @@ import { noKey } from '../errors.js'
 import { rowOfKey } from '../keys.js'
 import { OperationOrder } from './operation-order.js'
 import { columnsOf, RowDecoder } from './row-format.js'
-import type { RowStore } from './row-store.js'
 import { TableCursor, type CursorOwner } from './table-cursor.js'
 import type { KeyRange, MetastoreCursor, RowGuard } from '../types.js'
 import type { FieldChange, FieldSelection, Value } from '../value.js'
@@ -28,7 +28,7 @@ export interface SharedParts {
 }
 
 /** The rows of one table; see the file header. */
-export class CellarRows implements RowStore {
+export class CellarRows {
   readonly watchers = new Watchers()
   readonly #table: ViewedTable
   readonly #shared: SharedParts
@@ -43,6 +43,7 @@ export class CellarRows implements RowStore {
     this.#writes = new ConditionalWrites(table, shared.versions, this.#order, this.watchers)
   }
 
+  /** `settled` runs when the promise settles, before its reactions. `NoKey`. */
   get(
     key: string,
     fields: FieldSelection,
@@ -64,10 +65,12 @@ export class CellarRows implements RowStore {
     return this.#writes.remove(key, version, guard)
   }
 
+  /** A cursor over the rows at the turn of this call. */
   openRange(range: KeyRange, fields: FieldSelection, owner: CursorOwner): Promise<MetastoreCursor> {
     return this.#order.onAll(() => this.#openRange(range, fields, owner))
   }
 
+  /** Rejects in the order of the calls: the arguments of a call were wrong. */
   fail<T>(error: unknown): Promise<T> {
     return this.#order.fail(error)
   }

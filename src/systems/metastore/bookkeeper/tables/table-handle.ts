@@ -15,7 +15,7 @@ import {
 } from '../arguments.js'
 import { codeOf, illegalOp, MetastoreErrorCode } from '../errors.js'
 import { checkKey } from '../keys.js'
-import type { RowStore } from './row-store.js'
+import type { CellarRows } from './cellar-rows.js'
 import type { CursorOwner, CursorView } from './table-cursor.js'
 import type {
   GetOptions,
@@ -54,11 +54,11 @@ export class TableHandle
   /** Views of its open cursors. */
   readonly views = new Set<CursorView>()
   readonly #name: string
-  readonly #rows: RowStore
+  readonly #rows: CellarRows
   readonly #onClose: () => void
   #open = true
 
-  constructor(name: string, rows: RowStore, settings: HandleSettings) {
+  constructor(name: string, rows: CellarRows, settings: HandleSettings) {
     this.#name = name
     this.#rows = rows
     this.onListenerError = settings.onListenerError
