@@ -1,6 +1,6 @@
 /**
- * `npm run bench -- metastore`: the MetaStore over Cellar, over LMDB and LevelDB, and in memory,
- * each in a process of its own; see workloads.ts. `--records` is the number of topics.
+ * `npm run bench -- metastore`: the MetaStore over Cellar, over LMDB and over LevelDB, each in
+ * a process of its own; see workloads.ts. `--records` is the number of topics.
  */
 import { join } from 'node:path'
 import type { Suite, SuiteContext, SuiteOutcome } from '../harness/suite.js'
@@ -29,7 +29,7 @@ function run(context: SuiteContext): Promise<SuiteOutcome> {
       suite: suiteName,
       subjects: storeEntries,
       records: sizes.topics * 3,
-      durabilityOf: ({ name }) => (name === 'memory' ? 'none' : durability),
+      durabilityOf: () => durability,
       measure({ name }, directory) {
         const settings = { directory, isSync: durability === 'sync', cacheBytes }
         return measureInChild<StoreTask>(script, { store: name, settings, sizes })
@@ -42,6 +42,6 @@ function run(context: SuiteContext): Promise<SuiteOutcome> {
 /** The suite. */
 export const suite: Suite = {
   name: suiteName,
-  summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB, LevelDB and in memory",
+  summary: "Hedwig's and the ledger manager's calls, over Cellar, LMDB and LevelDB",
   run,
 }

@@ -1,4 +1,4 @@
-/** The stores that are measured: Cellar's, one in memory, and those over the peers. */
+/** The stores that are measured: Cellar's, and those over the peers. */
 import { writeChained, type ChainedBatch, type LevelOperation } from '../engines/level-store.js'
 import { join } from 'node:path'
 import { Database } from '../../src/entries/index.js'
