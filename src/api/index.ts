@@ -23,6 +23,22 @@ export {
 } from '../base/arguments.js'
 export { systemClock, type Clock } from '../base/clock.js'
 export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
+export {
+  boolean,
+  callback,
+  checked,
+  choice,
+  declareOptions,
+  implementation,
+  integer,
+  limit,
+  list,
+  number,
+  text,
+  type Option,
+  type OptionsOf,
+  type SettingsOf,
+} from '../base/options.js'
 export { requirePackage } from '../base/load-package.js'
 export { bucketMicroseconds } from '../base/latency-histogram.js'
 export type { CellView } from '../storage/cell/cell-view.js'
@@ -49,6 +65,7 @@ export {
   type Capability,
 } from './capabilities.js'
 export type * from './changes.js'
+export { durabilityOption } from './checks/durability.js'
 export type * from './coprocessor.js'
 export type * from './database.js'
 export type * from './mutations.js'

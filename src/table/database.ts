@@ -13,6 +13,7 @@ import {
   readArguments,
 } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
+import { boolean, checked, declareOptions, type OptionsOf } from '../base/options.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
 import { backUp, type BackupOptions, type BackupSummary } from '../storage/engine/transfer/backup.js'
@@ -21,10 +22,9 @@ import type { Engine } from '../storage/engine/engine.js'
 import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
 import {
   checkDirectory,
-  checkFileSystem,
-  checkRate,
-  databaseOptionNames,
-  type DatabaseOptions,
+  databaseOptions,
+  fileSystemOption,
+  rateOption,
 } from '../storage/engine/options.js'
 import { TimedOperation } from '../storage/engine/write/operation-times.js'
 import type { Recovery } from '../storage/engine/open/recovery.js'
@@ -71,16 +71,19 @@ const embeddedCapabilities: Capabilities = Object.freeze({
   upkeep: true,
 })
 
-/** What {@link Database.open} takes. */
-export interface OpenOptions extends DatabaseOptions {
+const openOptions = declareOptions('Database.open', {
+  ...databaseOptions,
   /** Live coprocessors, as by `registerCoprocessor`; they are there before any table is used. */
-  readonly coprocessors?: readonly Coprocessor[] | undefined
+  coprocessors: checked<readonly Coprocessor[]>(checkCoprocessorList, []),
   /**
    * False opens tables without the coprocessors of their schemas, to repair a schema whose module
    * is lost (HBase: hbase.coprocessor.user.enabled). Default true.
    */
-  readonly schemaCoprocessorsEnabled?: boolean | undefined
-}
+  schemaCoprocessorsEnabled: boolean(true),
+})
+
+/** What {@link Database.open} takes. */
+export interface OpenOptions extends OptionsOf<typeof openOptions> {}
 
 /** Options of {@link Database.compact}. */
 export interface CompactOptions {
@@ -133,25 +136,15 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * `ERR_INVALID_ARGUMENT`; `ERR_IO`; `ERR_NO_SPACE`.
    */
   static async open(directory: string, options: OpenOptions = {}): Promise<Database> {
-    const { coprocessors, schemaEnabled, ...engineOptions } = readArguments(() => {
+    const { coprocessors, schemaCoprocessorsEnabled, ...engineOptions } = readArguments(() => {
       checkDirectory(directory)
-      const given = openNames.copy(options)
-      checkFileSystem(given.fileSystem)
-      return {
-        ...given,
-        coprocessors: checkCoprocessorList(given.coprocessors ?? []),
-        schemaEnabled: checkBoolean(
-          given.schemaCoprocessorsEnabled,
-          'option schemaCoprocessorsEnabled',
-          true,
-        ),
-      }
+      return openOptions.read(options)
     })
     const emitter = new EventEmitter()
     const registry: CoprocessorRegistry = new CoprocessorRegistry(
       (name) => database.table(name),
       (error) => emitter.emit('warning', error),
-      schemaEnabled,
+      schemaCoprocessorsEnabled,
     )
     const engine = await openEngine(directory, engineOptions, eventsOf(emitter), registry)
     const database = new Database(engine, emitter, registry)
@@ -419,7 +412,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   limitCompaction(bytesPerSecondMax: number): void {
     this.#engine.checkOpen()
-    this.#engine.background.compactor.limit(checkRate(bytesPerSecondMax))
+    const rate = rateOption.read(bytesPerSecondMax ?? NaN, 'compactionBytesPerSecondMax')
+    this.#engine.background.compactor.limit(rate)
   }
 
   /** How far compactions lag, and the effect on writers. */
@@ -486,7 +480,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
       checkDirectory(backupDirectory)
       checkDirectory(directory)
       const given = checkWatch(restoreNames.copy(options))
-      checkFileSystem(given.fileSystem)
+      fileSystemOption.read(given.fileSystem, 'fileSystem')
       return given
     })
     await restoreBackup(backupDirectory, directory, given)
@@ -538,11 +532,6 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 }
 
-const openNames = new OptionNames<OpenOptions>('Database.open', {
-  ...databaseOptionNames,
-  coprocessors: true,
-  schemaCoprocessorsEnabled: true,
-})
 const backupNames = new OptionNames<BackupOptions>('a backup', { onProgress: true, signal: true })
 const restoreNames = new OptionNames<RestoreOptions>('a restore', {
   onProgress: true,

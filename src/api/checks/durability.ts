@@ -1,6 +1,7 @@
 /** The durability of mutations: reads the option, and compares two levels. */
 import { shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
+import { choice, type Option } from '../../base/options.js'
 import type { DurabilityOption } from '../mutations.js'
 
 /** How durable a mutation is before it is acknowledged. */
@@ -11,6 +12,21 @@ const strengths: Readonly<Record<Durability, number>> = {
   ASYNC_WAL: 1,
   SYNC_WAL: 2,
   FSYNC_WAL: 3,
+}
+
+const durabilities: readonly DurabilityOption[] = [
+  'USE_DEFAULT',
+  'SKIP_WAL',
+  'ASYNC_WAL',
+  'SYNC_WAL',
+  'FSYNC_WAL',
+]
+
+/** The option `durability` of a system; `missing` is its default. */
+export function durabilityOption(
+  missing: DurabilityOption,
+): Option<DurabilityOption, DurabilityOption> {
+  return choice(durabilities, missing)
 }
 
 /** The stronger of two levels of durability. */

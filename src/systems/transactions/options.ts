@@ -1,96 +1,64 @@
 /** Options of the transaction manager, with their defaults. */
 import {
-  checkChoice,
-  checkMethods,
-  checkText,
-  OptionNames,
+  choice,
+  declareOptions,
+  durabilityOption,
+  implementation,
+  integer,
+  number,
   shown,
   systemClock,
+  text,
   type Clock,
-  type DurabilityOption,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
 
-/** How long the names of clients are remembered, for messages about conflicts. */
-export type ClientRetention = 'OFF' | 'ACTIVE' | 'COMMITTED'
+const clientRetentions = ['OFF', 'ACTIVE', 'COMMITTED'] as const
 
-/** Options of `TransactionManager.open`. */
-export interface TransactionManagerOptions {
+/** How long the names of clients are remembered, for messages about conflicts. */
+export type ClientRetention = (typeof clientRetentions)[number]
+
+const hour = 3_600_000
+
+const managerOptions = declareOptions('a transaction manager', {
   /** Name of the table of state; made if it does not exist. Default 'tx.state'. */
-  readonly table?: string | undefined
+  table: text('tx.state'),
   /** Default: the machine's clock. */
-  readonly clock?: Clock | undefined
+  clock: implementation<Clock>(['now'], systemClock),
   /** Of commits. All other changes of state are in the log before them. Default 'SYNC_WAL'. */
-  readonly durability?: DurabilityOption | undefined
+  durability: durabilityOption('SYNC_WAL'),
   /** Timeout of short transactions in milliseconds. Default 30 s. */
-  readonly timeoutMilliseconds?: number | undefined
+  timeoutMilliseconds: integer({ min: 1, default: 30_000 }),
   /** The longest timeout that may be asked for. Default: no limit. */
-  readonly timeoutMillisecondsMax?: number | undefined
+  timeoutMillisecondsMax: number({ min: 0, default: Infinity }),
   /** Timeout of long transactions. Default one day. */
-  readonly longTimeoutMilliseconds?: number | undefined
+  longTimeoutMilliseconds: integer({ min: 1, default: 24 * hour }),
   /** How often expired transactions are looked for; 0 = only by `cleanUp`. Default 10 s. */
-  readonly sweepMilliseconds?: number | undefined
+  sweepMilliseconds: integer({ min: 0, default: 10_000 }),
   /**
    * Milliseconds after which a transaction writes nothing more, whatever its timeout. Default 25
    * hours.
    */
-  readonly lifetimeMilliseconds?: number | undefined
+  lifetimeMilliseconds: integer({ min: 1, default: 25 * hour }),
   /** Most keys in the change set of a transaction. Default: no limit. */
-  readonly changesMax?: number | undefined
+  changesMax: number({ min: 0, default: Infinity }),
   /** Most bytes of keys in the change set of a transaction. Default: no limit. */
-  readonly changeBytesMax?: number | undefined
+  changeBytesMax: number({ min: 0, default: Infinity }),
   /** Default 'COMMITTED'. */
-  readonly clientRetention?: ClientRetention | undefined
-}
-
-/** The options with their defaults. */
-export type ManagerSettings = Required<TransactionManagerOptions>
-
-const names = new OptionNames<TransactionManagerOptions>('a transaction manager', {
-  table: true,
-  clock: true,
-  durability: true,
-  timeoutMilliseconds: true,
-  timeoutMillisecondsMax: true,
-  longTimeoutMilliseconds: true,
-  sweepMilliseconds: true,
-  lifetimeMilliseconds: true,
-  changesMax: true,
-  changeBytesMax: true,
-  clientRetention: true,
+  clientRetention: choice(clientRetentions, 'COMMITTED'),
 })
 
-const hour = 3_600_000
+/** Options of `TransactionManager.open`. */
+export interface TransactionManagerOptions extends OptionsOf<typeof managerOptions> {}
+
+/** The options with their defaults. */
+export type ManagerSettings = SettingsOf<typeof managerOptions>
 
 /** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
 export function managerSettings(options: TransactionManagerOptions): ManagerSettings {
-  names.check(options)
-  const settings: ManagerSettings = {
-    table: options.table ?? 'tx.state',
-    clock: options.clock ?? systemClock,
-    durability: options.durability ?? 'SYNC_WAL',
-    timeoutMilliseconds: options.timeoutMilliseconds ?? 30_000,
-    timeoutMillisecondsMax: options.timeoutMillisecondsMax ?? Infinity,
-    longTimeoutMilliseconds: options.longTimeoutMilliseconds ?? 24 * hour,
-    sweepMilliseconds: options.sweepMilliseconds ?? 10_000,
-    lifetimeMilliseconds: options.lifetimeMilliseconds ?? 25 * hour,
-    changesMax: options.changesMax ?? Infinity,
-    changeBytesMax: options.changeBytesMax ?? Infinity,
-    clientRetention: options.clientRetention ?? 'COMMITTED',
-  }
-  checkText(settings.table, 'table')
-  checkMethods(settings.clock, 'clock', ['now'])
-  checkChoice(settings.clientRetention, 'clientRetention', ['OFF', 'ACTIVE', 'COMMITTED'])
-  for (const name of ['timeoutMillisecondsMax', 'changesMax', 'changeBytesMax'] as const) {
-    const limit: unknown = settings[name]
-    if (typeof limit === 'number' && limit >= 0) continue
-    throw invalidArgument(`${name} must be a number, 0 or more, got ${shown(limit)}`)
-  }
-  checkMilliseconds(settings.timeoutMilliseconds, 'timeoutMilliseconds', 1)
-  checkMilliseconds(settings.longTimeoutMilliseconds, 'longTimeoutMilliseconds', 1)
-  checkMilliseconds(settings.sweepMilliseconds, 'sweepMilliseconds', 0)
-  checkMilliseconds(settings.lifetimeMilliseconds, 'lifetimeMilliseconds', 1)
-  return settings
+  return managerOptions.read(options)
 }
 
 /** Checks a whole number of milliseconds. `ERR_INVALID_ARGUMENT`. */

@@ -55,7 +55,7 @@ import { formatOfFamily, type FamilySettings } from '../../storage/store/family-
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 import { cellNames, checkTtl, valueNames, type TimedValue } from '../../api/checks/puts.js'
-import { checkDirectory, checkFileSystem } from '../../storage/engine/options.js'
+import { checkDirectory, fileSystemOption } from '../../storage/engine/options.js'
 import { RowKey } from '../arguments/row-key.js'
 import { parseFamilyOptions } from '../admin/schema.js'
 import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../../api/index.js'
@@ -135,7 +135,7 @@ function checkSettings(options: BulkWriterOptions): BulkSettings {
     fileBytesMax,
     timestamp,
     cellBytesMax: checkInteger(given.cellBytesMax, 'cellBytesMax', 0) ?? cellBytesMaxDefault,
-    fileSystem: checkFileSystem(given.fileSystem) ?? new NodeFileSystem(),
+    fileSystem: fileSystemOption.read(given.fileSystem, 'fileSystem') ?? new NodeFileSystem(),
     nativeFree: given.nativeFree,
   }
 }

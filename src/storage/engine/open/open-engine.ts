@@ -41,7 +41,7 @@ import { makeDurableDirectory } from './make-directory.js'
 import { MemoryBudget } from '../background/memory-budget.js'
 import { serverTimestampOf, visitEntries } from '../write/mutation-buffer.js'
 import { TimedOperation } from '../write/operation-times.js'
-import { resolveOptions, type DatabaseOptions, type ResolvedOptions } from '../options.js'
+import { resolveOptions, type DatabaseSettings, type ResolvedOptions } from '../options.js'
 import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
 import type { EngineEvents } from '../reports.js'
 import { ServerClock } from '../write/server-clock.js'
@@ -54,12 +54,12 @@ const jobThreadsMax = 3
 /** Opens the engine of `directory`. Errors: see `Database.open`. */
 export async function openEngine(
   directory: string,
-  databaseOptions: DatabaseOptions,
+  settings: DatabaseSettings,
   events: EngineEvents,
   coprocessors: JobCoprocessors,
 ): Promise<Engine> {
-  const options = readArguments(() => resolveOptions(databaseOptions))
-  const given = databaseOptions.fileSystem ?? new NodeFileSystem()
+  const options = resolveOptions(settings)
+  const given = settings.fileSystem ?? new NodeFileSystem()
   await loadChecksums()
   const fileSystem = options.readOnly ? await freezeDirectory(given, directory) : given
   prepareDirectory(fileSystem, directory, options.createIfMissing)

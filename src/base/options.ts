@@ -1,0 +1,217 @@
+/**
+ * Options, declared once: names, types, defaults and checks of an object of options come from one
+ * declaration, in which an option is a line.
+ *
+ * ```ts
+ * const poolOptions = declareOptions('a pool', {
+ *   // Threads. Default 2.
+ *   threads: integer({ min: 1, default: 2 }),
+ *   onError: optional(aFunction<(error: Error) => void>()),
+ * })
+ * export interface PoolOptions extends OptionsOf<typeof poolOptions> {}
+ * const { threads } = poolOptions.read(given)
+ * ```
+ *
+ * The docstrings of the declaration are those of the interface. A given value that is wrong ends in
+ * `ERR_INVALID_ARGUMENT`, with the name of the option in the message.
+ */
+import {
+  checkArray,
+  checkChoice,
+  checkMethods,
+  checkText,
+  OptionNames,
+  readArguments,
+  shown,
+} from './arguments.js'
+import { invalidArgument } from './errors.js'
+
+/** One option: `Given` is the type that callers write, `Read` the type that the code gets. */
+export interface Option<Given, Read> {
+  /**
+   * Returns the value to use. `value` is of any type, and undefined if the option is absent;
+   * `name` is that of the option in messages. Throws `ERR_INVALID_ARGUMENT`.
+   */
+  read(value: unknown, name: string): Read
+  /** Only a type: what callers write. */
+  readonly given?: Given
+}
+
+/** Options by name. */
+export type Declared = Readonly<Record<string, Option<unknown, unknown>>>
+
+type GivenOf<O> = O extends Option<infer Given, unknown> ? Given : never
+type ReadOf<O> = O extends Option<unknown, infer Read> ? Read : never
+
+/** The object that callers write. An option that is undefined counts as absent. */
+export type GivenOptions<D extends Declared> = { readonly [K in keyof D]?: GivenOf<D[K]> | undefined }
+
+/** The object that the code gets: each option with its value or its default. */
+export type Settings<D extends Declared> = { readonly [K in keyof D]: ReadOf<D[K]> }
+
+/** The object that callers write, by the type of a declaration. */
+export type OptionsOf<O> = O extends Options<infer D> ? GivenOptions<D> : never
+
+/** The object that the code gets, by the type of a declaration. */
+export type SettingsOf<O> = O extends Options<infer D> ? Settings<D> : never
+
+/** The declared options of one object; made by {@link declareOptions}. */
+export class Options<D extends Declared> {
+  private readonly declared: D
+  private readonly names: OptionNames<GivenOptions<D>>
+
+  /** `what` names the object in messages: 'a get'. */
+  constructor(what: string, declared: D) {
+    this.declared = declared
+    const names = Object.fromEntries(Object.keys(declared).map((name) => [name, true]))
+    this.names = new OptionNames(what, names as Record<keyof D, true>)
+  }
+
+  /**
+   * Checks the options and fills in the defaults. The result is a copy, which the caller cannot
+   * change. Throws `ERR_INVALID_ARGUMENT`, also for an unknown name.
+   */
+  read(options: GivenOptions<D>): Settings<D> {
+    return readArguments(() => {
+      const given = this.names.copy(options) as Readonly<Record<string, unknown>>
+      const settings: Record<string, unknown> = {}
+      for (const name of Object.keys(this.declared)) {
+        settings[name] = this.declared[name].read(given[name], name)
+      }
+      return settings as Settings<D>
+    })
+  }
+}
+
+/** Declares the options of one object. `what` names the object in messages: 'a get'. */
+export function declareOptions<D extends Declared>(what: string, declared: D): Options<D> {
+  return new Options(what, declared)
+}
+
+/** Bounds of a number, both inclusive, and the value if the option is absent. */
+interface NumberRule<Default> {
+  readonly min: number
+  readonly max?: number
+  readonly default: Default
+}
+
+function numberOption<Default>(
+  kind: string,
+  { min, max = Infinity, default: missing }: NumberRule<Default>,
+  accepts: (value: number) => boolean,
+): Option<number, number | Default> {
+  const bounds = max === Infinity ? `${kind} >= ${min}` : `${kind} from ${min} to ${max}`
+  return {
+    read(value, name) {
+      if (value === undefined) return missing
+      const isRight = typeof value === 'number' && accepts(value) && value >= min && value <= max
+      if (isRight) return value
+      throw invalidArgument(`option ${name} must be ${bounds}, got ${shown(value)}`)
+    },
+  }
+}
+
+/** An integer. */
+export function integer<Default = number>(rule: NumberRule<Default>): Option<number, number | Default> {
+  return numberOption('an integer', rule, Number.isInteger)
+}
+
+/** An integer, or Infinity for no limit. */
+export function limit<Default = number>(rule: NumberRule<Default>): Option<number, number | Default> {
+  return numberOption('an integer or Infinity', rule, (value) => {
+    return Number.isInteger(value) || value === Infinity
+  })
+}
+
+/** A number that may have a fraction, or be infinite. */
+export function number<Default = number>(rule: NumberRule<Default>): Option<number, number | Default> {
+  return numberOption('a number', rule, (value) => !Number.isNaN(value))
+}
+
+/** `true` or `false`. A default that is a function is called at each read. */
+export function boolean(missing: boolean | (() => boolean)): Option<boolean, boolean> {
+  return {
+    read(value, name) {
+      if (value === undefined) return typeof missing === 'function' ? missing() : missing
+      if (typeof value === 'boolean') return value
+      throw invalidArgument(`option ${name} must be true or false, got ${shown(value)}`)
+    },
+  }
+}
+
+/** A string that UTF-8 can hold. */
+export function text<Default = string>(missing: Default): Option<string, string | Default> {
+  return {
+    read: (value, name) => (value === undefined ? missing : checkText(value, `option ${name}`)),
+  }
+}
+
+/** One of several strings. */
+export function choice<const T extends string, Default = T>(
+  choices: readonly T[],
+  missing: Default,
+): Option<T, T | Default> {
+  return {
+    read: (value, name) => {
+      return value === undefined ? missing : checkChoice(value, `option ${name}`, choices)
+    },
+  }
+}
+
+/** An object with some methods; an implementation of `T`. */
+export function implementation<T extends object>(
+  methods: readonly (keyof T & string)[],
+): Option<T, T | undefined>
+export function implementation<T extends object>(
+  methods: readonly (keyof T & string)[],
+  missing: T,
+): Option<T, T>
+export function implementation<T extends object>(
+  methods: readonly (keyof T & string)[],
+  missing?: T,
+): Option<T, T | undefined> {
+  return {
+    read: (value, name) => {
+      return value === undefined ? missing : checkMethods(value as T, `option ${name}`, methods)
+    },
+  }
+}
+
+/** A function of type `F`. */
+export function callback<F>(): Option<F, F | undefined>
+export function callback<F>(missing: F): Option<F, F>
+export function callback<F>(missing?: F): Option<F, F | undefined> {
+  return {
+    read(value, name) {
+      if (value === undefined) return missing
+      if (typeof value === 'function') return value as F
+      throw invalidArgument(`option ${name} must be a function, got ${shown(value)}`)
+    },
+  }
+}
+
+/** An array; `element` reads each of its elements. The result is a copy. */
+export function list<Given, Read>(
+  element: Option<Given, Read>,
+  missing: readonly Read[] = [],
+): Option<readonly Given[], readonly Read[]> {
+  return {
+    read(value, name) {
+      if (value === undefined) return missing
+      const elements = checkArray(value as readonly unknown[], `option ${name}`)
+      return elements.map((each, i) => element.read(each, `${name}[${i}]`))
+    },
+  }
+}
+
+/** A value that `check` reads; `check` is not called for an absent option. */
+export function checked<Given, Read = Given, Default = undefined>(
+  check: (value: Given, what: string) => Read,
+  missing?: Default,
+): Option<Given, Read | Default> {
+  return {
+    read: (value, name) => {
+      return value === undefined ? (missing as Default) : check(value as Given, `option ${name}`)
+    },
+  }
+}
