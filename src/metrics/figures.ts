@@ -1,8 +1,8 @@
-/** The figures that monitors get: names, meanings, and where they stand in the statistics. */
+/** Names, descriptions and sources of the metrics that monitors read. */
 
 import { bucketMicroseconds } from '../api/index.js'
 
-/** Durations of one kind of operations, as `Database.statistics` has them. */
+/** Durations of one kind of operation, as in `Database.statistics`. */
 export interface MonitoredLatency {
   /** Number of operations. */
   readonly count: number
@@ -10,19 +10,22 @@ export interface MonitoredLatency {
   readonly timedCount: number
   /** Sum of the measured durations. */
   readonly sumMicroseconds: number
-  /** How many of them took at most each of the bounds, from 10 µs to 10 s. */
+  /** Number of measured operations at or below each bound, from 10 µs to 10 s. */
   readonly buckets: readonly number[]
-  /** Half of the operations took at most so long. */
+  /** Median of the measured durations. */
   readonly p50Microseconds: number
-  /** 99 % of the operations took at most so long. */
+  /** 99th percentile. */
   readonly p99Microseconds: number
-  /** 99.9 % of the operations took at most so long. */
+  /** 99.9th percentile. */
   readonly p999Microseconds: number
-  /** The longest. */
+  /** The longest duration. */
   readonly maxMicroseconds: number
 }
 
-/** What monitors read of `Database.statistics`. Sizes are bytes; counters count since the open. */
+/**
+ * The part of `Database.statistics` that monitors read. Sizes are bytes; counters count since the
+ * open.
+ */
 export interface MonitoredStatistics {
   /** Counts and durations by kind of operation. */
   readonly latencies: Readonly<Record<string, MonitoredLatency>>
@@ -34,7 +37,7 @@ export interface MonitoredStatistics {
   readonly valueFileBytes: number
   /** Bytes of the log. */
   readonly logBytes: number
-  /** Bytes of memtables that are not in a table yet. */
+  /** Bytes of memtables that are not flushed yet. */
   readonly memtableBytes: number
   /** The block cache. */
   readonly blockCache: {
@@ -45,65 +48,65 @@ export interface MonitoredStatistics {
     /** Blocks that had to be read. */
     readonly misses: number
   }
-  /** Indexes and filters in memory. */
+  /** Bytes of indexes and filters in memory. */
   readonly pinnedBytes: number
   /** Bytes of blocks read from files. */
   readonly blockBytesRead: number
-  /** Questions to Bloom filters. */
+  /** Lookups in Bloom filters. */
   readonly filterChecks: number
-  /** Questions that a Bloom filter answered with no. */
+  /** Lookups that a Bloom filter answered with no. */
   readonly filterNegatives: number
   /** Flushes since the open. */
   readonly flushes: number
   /** Bytes written by flushes. */
   readonly flushedBytes: number
-  /** Merges since the open. */
+  /** Compactions since the open. */
   readonly compactions: number
   /** Bytes read by compactions. */
   readonly compactionBytesRead: number
   /** Bytes written by compactions. */
   readonly compactedBytes: number
-  /** Compactions that run, wait or were asked for. */
+  /** Compactions that are running, queued or requested. */
   readonly compactionQueue: number
-  /** How often writers were held back because compactions lagged. */
+  /** Number of write stalls because compactions lagged. */
   readonly compactionStalls: number
-  /** How often a writer waited for memory. */
+  /** Number of write stalls because memory was short. */
   readonly stalls: number
-  /** Mutating calls that wait. */
+  /** Mutating calls that are waiting. */
   readonly waitingCalls: number
-  /** Encoded keys and values of all mutations. */
+  /** Bytes of encoded keys and values of all mutations. */
   readonly userBytes: number
   /** Bytes written for each byte of mutations. */
   readonly writeAmplification: number
-  /** Most sorted runs of a family. */
+  /** Largest number of sorted runs in a family. */
   readonly readAmplification: number
-  /** Bytes of all SSTables by those of the largest runs. */
+  /** Bytes of all SSTables divided by the bytes of the largest runs. */
   readonly spaceAmplification: number
-  /** Snapshots that are not closed. */
+  /** Number of open snapshots. */
   readonly openSnapshots: number
 }
 
 /** A database that can be monitored: `Database` of `cellardb`. */
 export interface MonitoredDatabase {
-  /** Becomes the label of the figures. */
+  /** The directory, which becomes the label of the metrics. */
   readonly directory: string
   /** Reads all counters. */
   statistics(): MonitoredStatistics
 }
 
-/** Values of a figure, each with its labels. */
+/** Receives the values of a metric, each with its labels. */
 export type Told = (value: number, labels?: Readonly<Record<string, string>>) => void
 
-/** One figure. */
+/** One metric. */
 export interface Figure {
   /** In snake case, with the unit, without prefix. */
   readonly name: string
   readonly help: string
   /** A counter only grows, until the database is opened again. */
   readonly kind: 'counter' | 'gauge'
-  /** UCUM's name of the unit, for OpenTelemetry. */
+  /** Unit in the code of UCUM, for OpenTelemetry. */
   readonly unit: string
-  /** Labels that the values have. */
+  /** Names of the labels of the values. */
   readonly labels: readonly string[]
   readonly read: (statistics: MonitoredStatistics, tell: Told) => void
 }
@@ -120,7 +123,9 @@ function figure(
   return { name, help, kind, unit, labels: [], read: (given, tell) => tell(read(given)) }
 }
 
-/** Durations of one kind of operations, as Prometheus has histograms. Bounds are in seconds. */
+/**
+ * A histogram metric of one kind of operation, in the form of Prometheus. Bounds are in seconds.
+ */
 export interface HistogramFigure {
   readonly name: string
   readonly help: string
@@ -134,7 +139,7 @@ export interface HistogramFigure {
   ) => void
 }
 
-/** Durations for Prometheus. */
+/** Durations as a histogram, for Prometheus. */
 export const durations: HistogramFigure = {
   name: 'operation_duration_seconds',
   help: 'Durations of timed operations, by kind: about one in 64 is timed.',
@@ -154,7 +159,7 @@ const quantiles = [
   ['1', 'maxMicroseconds'],
 ] as const
 
-/** Durations for OpenTelemetry, whose histograms cannot be observed but only recorded. */
+/** Durations as quantiles, for OpenTelemetry: its histograms can be recorded but not observed. */
 export const durationQuantiles: Figure = {
   name: 'operation_duration_seconds',
   help: 'Durations of timed operations since the open, by kind; quantile 1 is the longest.',
@@ -168,7 +173,7 @@ export const durationQuantiles: Figure = {
   },
 }
 
-/** All figures but durations, in the order of the pages. */
+/** All metrics except durations, in the order of the pages. */
 export const figures: readonly Figure[] = [
   {
     name: 'operations_total',

@@ -1,4 +1,4 @@
-/** Figures of databases for monitors. The public entry `cellardb/metrics`. */
+/** Metrics of databases for monitors. The public entry `cellardb/metrics`. */
 export {
   figuresText,
   prometheusPage,

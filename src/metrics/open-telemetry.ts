@@ -1,4 +1,4 @@
-/** Figures for OpenTelemetry, by the package `@opentelemetry/api`. */
+/** Metrics for OpenTelemetry, through the package `@opentelemetry/api`. */
 import type { BatchObservableResult, MeterProvider, Observable } from '@opentelemetry/api'
 import { checkMethods, OptionNames, readArguments, requirePackage } from '../api/index.js'
 import { durationQuantiles, figures, type MonitoredDatabase } from './figures.js'
@@ -7,7 +7,7 @@ type OpenTelemetry = typeof import('@opentelemetry/api')
 
 /** Options of {@link observeByOpenTelemetry}. */
 export interface OpenTelemetryOptions {
-  /** Default: the global one, which the program's SDK has set. */
+  /** Default: the global provider, which the SDK of the program sets. */
   readonly meterProvider?: MeterProvider | undefined
 }
 
@@ -16,10 +16,10 @@ const optionNames = new OptionNames<OpenTelemetryOptions>('observeByOpenTelemetr
 })
 
 /**
- * Observes a database by the meter 'cellardb': a counter or gauge for each figure, with the
- * attribute `db.namespace`, its directory. Figures are read when the SDK collects.
+ * Observes a database with the meter 'cellardb': one counter or gauge for each metric, with the
+ * directory as the attribute `db.namespace`. Values are read when the SDK collects.
  *
- * Returns a function that ends it. `ERR_MISSING_PACKAGE` without `@opentelemetry/api`.
+ * Returns a function that ends the observation. `ERR_MISSING_PACKAGE` without `@opentelemetry/api`.
  */
 export function observeByOpenTelemetry(
   database: MonitoredDatabase,

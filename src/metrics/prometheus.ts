@@ -1,4 +1,4 @@
-/** A page for Prometheus, by the package `prom-client`. */
+/** A page for Prometheus, through the package `prom-client`. */
 import type { Metric, Registry } from 'prom-client'
 import {
   checkArray,
@@ -19,9 +19,9 @@ type PromClient = typeof import('prom-client')
 
 /** Options of {@link registerPrometheus}. */
 export interface PrometheusOptions {
-  /** Where the metrics are registered. Default: a registry of their own. */
+  /** The registry of the metrics. Default: a new registry. */
   readonly registry?: Registry | undefined
-  /** Begins the names. Default 'cellardb_'. */
+  /** Prefix of the metric names. Default 'cellardb_'. */
   readonly prefix?: string | undefined
 }
 
@@ -31,10 +31,10 @@ const optionNames = new OptionNames<PrometheusOptions>('registerPrometheus', {
 })
 
 /**
- * Registers the figures of databases, each with the label `database`: its directory. They are read
- * whenever the page is asked for (`registry.metrics()`), nothing is collected in between.
+ * Registers the metrics of databases, each with the label `database`: its directory. Every
+ * `registry.metrics()` reads the values; nothing is collected in between.
  *
- * A database that is closed by then is left out. `ERR_MISSING_PACKAGE` without `prom-client`.
+ * A closed database is left out. `ERR_MISSING_PACKAGE` without `prom-client`.
  */
 export function registerPrometheus(
   databases: readonly MonitoredDatabase[],
@@ -50,7 +50,7 @@ export function registerPrometheus(
   return target
 }
 
-/** The page of one moment, in the text format of Prometheus. */
+/** The current metrics in the text format of Prometheus. */
 export function prometheusPage(...databases: readonly MonitoredDatabase[]): Promise<string> {
   return registerPrometheus(databases).metrics()
 }
@@ -87,7 +87,7 @@ function register(
     })
     return
   }
-  // The database counts; this counter is set to that count.
+  // The database keeps the count; each collection sets this counter to that count.
   const counter = new client.Counter({
     ...common,
     collect() {
@@ -97,7 +97,7 @@ function register(
   })
 }
 
-/** The database has counted: the histogram shows its buckets, and takes no observations. */
+/** The histogram shows the buckets of the database and takes no observations. */
 function registerDurations(
   registry: Registry,
   prefix: string,
@@ -126,7 +126,7 @@ function registerDurations(
 
 type Sample = readonly [suffix: string, labels: Record<string, string>, value: number]
 
-/** Buckets, sums and counts of all kinds of operations of all databases. */
+/** Buckets, sums and counts of each kind of operation of each database. */
 function* samplesOf(databases: readonly MonitoredDatabase[]): Generator<Sample, void> {
   for (const database of databases) {
     const statistics = statisticsOf(database)
@@ -144,7 +144,7 @@ function* samplesOf(databases: readonly MonitoredDatabase[]): Generator<Sample, 
   }
 }
 
-/** The databases as of the call. */
+/** Checks and copies the databases, so later changes of the array have no effect. */
 function checkedDatabases(databases: readonly MonitoredDatabase[]): MonitoredDatabase[] {
   return checkArray(databases, 'the databases of a monitor').map((database) => {
     return checkMethods(database, 'the database of a monitor', ['statistics'])
@@ -152,8 +152,8 @@ function checkedDatabases(databases: readonly MonitoredDatabase[]): MonitoredDat
 }
 
 /**
- * The figures of databases in the text format of Prometheus, without `prom-client`: for servers
- * that have a page of their own. Names begin with `cellardb_`.
+ * The metrics in the text format of Prometheus without `prom-client`, for servers with their own
+ * page. Names begin with `cellardb_`.
  */
 export function figuresText(databases: readonly MonitoredDatabase[]): string {
   const observed = checkedDatabases(databases)
@@ -185,7 +185,7 @@ function line(name: string, labels: Readonly<Record<string, string>>, value: num
   return `${name}{${texts.join(',')}} ${value}`
 }
 
-/** Undefined of a database that is closed. */
+/** Undefined for a closed database. */
 function statisticsOf(database: MonitoredDatabase): MonitoredStatistics | undefined {
   try {
     return database.statistics()
