@@ -1,13 +1,13 @@
-/** Turns the operations of a batch into mutations of rows. */
+/** Converts the operations of a batch to mutations of rows. */
 import type { MultiRowMutations, Mutation } from '../api/index.js'
 import { rowOfKey, type LevelKey } from './keys.js'
 
 type Row = MultiRowMutations['rows'][number]
 
 /**
- * The rows of a batch, from its operations in order. Of operations on the same key only the last
- * counts: all cells of an atomic mutation may share one timestamp, and a delete marker then hides a
- * put whatever their order.
+ * The rows of a batch, from its operations in order. Only the last operation on a key counts. All
+ * cells of an atomic mutation may share one timestamp, and a delete marker then hides a put
+ * regardless of their order.
  */
 export class BatchRows {
   readonly #column: string
@@ -16,7 +16,7 @@ export class BatchRows {
   #hasPut = false
   #hasDeletion = false
 
-  /** `deletion` is what a deletion does to a row. */
+  /** `deletion` holds the mutations that delete a row. */
   constructor(column: string, deletion: readonly Mutation[]) {
     this.#column = column
     this.#deletion = deletion
@@ -44,7 +44,7 @@ function lastOfEach(rows: readonly Row[]): readonly Row[] {
   return last.size === rows.length ? rows : [...last.values()]
 }
 
-/** Equal for equal rows, whether they are text or bytes. */
+/** Equal for equal rows, whether text or bytes. */
 function nameOf(row: LevelKey): string {
   const bytes = typeof row === 'string' ? Buffer.from(row) : row
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')

@@ -1,8 +1,8 @@
-/** The errors that abstract-level gives a code of its own; all others are `CellarError`s. */
+/** Errors that have a code of abstract-level; all other errors are `CellarError`s. */
 
 /** The codes of a {@link LevelError}, as abstract-level and classic-level name them. */
 export const LevelErrorCode = {
-  /** The database directory is open already, here or in another process. */
+  /** The database directory is already open, in this or another process. */
   locked: 'LEVEL_LOCKED',
   /** The `signal` of an iterator fired. */
   aborted: 'LEVEL_ABORTED',
@@ -22,7 +22,7 @@ export class LevelError extends Error {
   /** The stable code. */
   readonly code: LevelErrorCode
 
-  /** Made by the calls of a Level. */
+  /** Created by the methods of a Level. */
   constructor(code: LevelErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = code === LevelErrorCode.aborted ? 'AbortError' : 'LevelError'

@@ -1,4 +1,7 @@
-/** abstract-level over tables. `src/entries/level.ts` is the public entry, which also opens directories. */
+/**
+ * abstract-level over tables. `src/entries/level.ts` is the public entry; it also opens
+ * directories.
+ */
 export { TableLevel, type LevelWriteOptions } from './table-level.js'
 export type { TableLevelOptions } from './options.js'
 export type { DatabaseOpener, LevelDatabase } from './source.js'

@@ -1,8 +1,8 @@
 /**
  * The iterators of a Level: entries, keys or values of the rows of one {@link RowPages}.
  *
- * abstract-level has a base class for each of the three. The methods that it calls are the same for
- * all, and stand once, in {@link ItemMethods}.
+ * abstract-level has a base class for each of the three. They share the methods of
+ * {@link ItemMethods}.
  */
 import {
   AbstractIterator,
@@ -16,7 +16,7 @@ import type { Result } from '../api/index.js'
 import { inFormat, keyOfRow, type LevelKey } from './keys.js'
 import type { RowPages } from './row-pages.js'
 
-/** Options as abstract-level hands them to a private method: encodings are formats. */
+/** Options of a private method of abstract-level: encodings are already formats. */
 interface Formats {
   readonly keyEncoding?: unknown
   readonly valueEncoding?: unknown
@@ -28,12 +28,12 @@ function keyOf(result: Result, isText: boolean): LevelKey {
   return inFormat(keyOfRow(result.row!), isText)
 }
 
-/** The items of an iterator: what `take` makes of its rows. */
+/** The items of an iterator: `take` maps a row to an item. */
 class Items<T> {
   readonly #pages: RowPages
   readonly #take: (row: Result) => T | undefined
 
-  /** `take` returns undefined for a row that has other columns only. */
+  /** `take` returns undefined for a row that has only other columns. */
   constructor(pages: RowPages, take: (row: Result) => T | undefined) {
     this.#pages = pages
     this.#take = take
@@ -49,7 +49,7 @@ class Items<T> {
     }
   }
 
-  /** The next up to `size` items; none at the end. */
+  /** The next up to `size` items; an empty array at the end. */
   async nextMany(size: number): Promise<T[]> {
     for (;;) {
       const rows = await this.#pages.takeMany(size)
@@ -71,10 +71,13 @@ class Items<T> {
   }
 }
 
-/** Where an iterator keeps its items. */
+/** The property of an iterator that holds its items. */
 const itemsKey = Symbol('items')
 
-/** The methods that abstract-level calls; never made, see the end of this file. */
+/**
+ * The methods that abstract-level calls. No instance exists: the end of this file copies the
+ * methods.
+ */
 class ItemMethods<T> {
   declare readonly [itemsKey]: Items<T>
 

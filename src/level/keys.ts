@@ -1,9 +1,9 @@
 /**
- * How keys of Level become rows of a table.
+ * Mapping between keys of a Level and rows of a table.
  *
  * A key is its row, byte for byte, so a table is readable through both interfaces. Rows cannot be
- * empty, but keys can: a key that is empty or begins with a zero byte gets one zero byte in front.
- * The order of the rows is the order of the keys.
+ * empty, but keys can: a key that is empty or begins with a zero byte is prefixed with one zero
+ * byte. The order of the rows is the order of the keys.
  */
 
 /** A key in one of the formats that the database takes from abstract-level. */
@@ -30,7 +30,7 @@ export function keyOfRow(row: Buffer): Buffer {
   return row[0] === 0 ? row.subarray(1) : row
 }
 
-/** Stored bytes in the format that a read asks for. */
+/** Stored bytes in the format of the read. */
 export function inFormat(bytes: Buffer, isText: boolean): string | Buffer {
   return isText ? bytes.toString('utf8') : bytes
 }

@@ -1,4 +1,4 @@
-/** What a Level takes, checked. */
+/** Options of a Level, and their checks. */
 import type { AbstractDatabaseOptions, AbstractOpenOptions } from 'abstract-level'
 import { CellarError, ErrorCode, OptionNames, readArguments } from '../api/index.js'
 import type { DurabilityOption, FamilyOptions } from '../api/index.js'
@@ -17,8 +17,8 @@ export interface TableLevelOptions<K, V> extends AbstractDatabaseOptions<K, V> {
   /** Options of the column family, for a table that the open creates. */
   readonly family?: FamilyOptions | undefined
   /**
-   * Durability of writes, for a table that the open creates. Default 'SYNC_WAL': what is
-   * acknowledged survives the end of the process. The option `sync` of a write asks for more.
+   * Durability of writes, for a table that the open creates. Default 'SYNC_WAL': acknowledged
+   * writes survive the end of the process. The option `sync` of a write is stronger.
    */
   readonly durability?: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
 }
@@ -38,7 +38,7 @@ const levelNames = new OptionNames<TableLevelOptions<unknown, unknown> & Abstrac
   },
 )
 
-/** Where a Level finds its table, and the options for abstract-level. */
+/** The source of a Level's table, and the options for abstract-level. */
 export interface LevelSetup<K, V> {
   readonly source: LevelSource
   readonly choice: TableChoice
@@ -50,7 +50,7 @@ export function readSetup<K, V>(
   where: LevelDatabase | DatabaseOpener,
   options: TableLevelOptions<K, V>,
 ): LevelSetup<K, V> {
-  // abstract-level hands names that it does not know on to hooks.
+  // abstract-level passes unknown option names on to hooks.
   const {
     table = 'level',
     column = 'v:',

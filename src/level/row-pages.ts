@@ -1,16 +1,16 @@
 /**
  * The rows of one iterator or `clear`, read page by page at one snapshot.
  *
- * The scan is opened by the first read and again after each `seek`, always at the same snapshot, so
- * an iterator that is only made and closed costs no scan. Pages grow: a caller who wants one entry
- * after a `seek` does not pay for a thousand.
+ * The first read opens the scan, as does the first read after each `seek`, always at the same
+ * snapshot. An iterator that is closed without a read costs no scan. Pages grow, so reading one
+ * entry after a `seek` does not cost a page of a thousand.
  */
 import { CellarError, ErrorCode } from '../api/index.js'
 import type { Result, ResultScanner, Scan, Snapshot, Table } from '../api/index.js'
 import { LevelError, LevelErrorCode } from './errors.js'
 import { rowOfKey, type LevelKey } from './keys.js'
 
-/** The range options of abstract-level, with encoded keys. Their limit is the caller's to count. */
+/** The range options of abstract-level, with encoded keys. The caller counts the limit. */
 export interface KeyRange {
   readonly gt?: LevelKey
   readonly gte?: LevelKey
@@ -19,31 +19,34 @@ export interface KeyRange {
   readonly reverse: boolean
 }
 
-/** Rows of the first page that `next` reads ahead, and of the largest. */
+/** Rows of the first and of the largest page that `next` reads ahead. */
 const pageRowsMin = 8
 const pageRowsMax = 1024
 const pageGrowth = 8
 
 const none: readonly Result[] = []
 
-/** A key where a scan begins or ends. */
+/** A bound of a scan. */
 interface Bound {
   readonly row: LevelKey | undefined
   readonly inclusive: boolean
 }
 
 /**
- * What reads ask for. A column with an empty qualifier has the family for itself, and a whole
- * family is read faster than one column of it.
+ * The column that reads request. A column with an empty qualifier has the family to itself, and
+ * reading a whole family is faster than reading one of its columns.
  */
 export function readColumn(column: string): string {
   return column.endsWith(':') ? column.slice(0, -1) : column
 }
 
-/** What a scan reads beside its range. */
+/** Options of the scans beside their range. */
 export interface RowPagesOptions {
   readonly column: string
-  /** The view that all scans read; undefined = each the newest state, for lack of snapshots. */
+  /**
+   * The view of all scans; undefined if the backend has no snapshots: each scan reads the newest
+   * state.
+   */
   readonly snapshot: Snapshot | undefined
   /** Whether {@link RowPages.close} closes the snapshot. */
   readonly ownsSnapshot: boolean
@@ -55,14 +58,14 @@ export class RowPages {
   readonly #options: RowPagesOptions
   readonly #range: KeyRange
   #scanner: ResultScanner | undefined = undefined
-  /** Where the scan begins since the last `seek`. */
+  /** The start of the scan since the last `seek`. */
   #start: Bound
   readonly #stop: Bound
   #page = none
   #position = 0
   #pageRows = pageRowsMin
   #hasEnded = false
-  /** A `seek` went past the range, where there is nothing. */
+  /** A `seek` went past the range: no row remains. */
   #isOutside = false
 
   constructor(table: Table, range: KeyRange, options: RowPagesOptions) {
@@ -74,7 +77,7 @@ export class RowPages {
     this.#stop = boundOf(range, reverse)
   }
 
-  /** The next row if it was read ahead. */
+  /** The next row if it is already read. */
   takeReady(): Result | undefined {
     return this.#position < this.#page.length ? this.#page[this.#position++] : undefined
   }
@@ -89,7 +92,7 @@ export class RowPages {
     return this.takeReady()
   }
 
-  /** The next up to `count` rows; none at the end. */
+  /** The next up to `count` rows; an empty array at the end. */
   async takeMany(count: number): Promise<readonly Result[]> {
     const from = this.#position
     const to = Math.min(from + count, this.#page.length)
@@ -107,12 +110,12 @@ export class RowPages {
       this.#hasEnded = true
       throw asAbortError(error)
     }
-    // Fewer rows may also mean that an error follows.
+    // A short page may also mean that an error follows, so only an empty page ends the rows.
     if (page.length === 0) this.#hasEnded = true
     return page
   }
 
-  /** Names without a value are left out: the engine counts names before it looks them up. */
+  /** Options without a value are left out: the engine counts the names before it reads them. */
   #scan(): Scan {
     const { column, snapshot, signal } = this.#options
     const { reverse } = this.#range
@@ -130,7 +133,7 @@ export class RowPages {
     }
   }
 
-  /** Continues at a key. A key outside the range ends the iterator, until the next `seek`. */
+  /** Continues at a key. A key outside the range ends the iterator until the next `seek`. */
   seek(target: LevelKey): void {
     this.#endScan()
     const row = rowOfKey(target)
@@ -157,7 +160,9 @@ export class RowPages {
   }
 }
 
-/** The lower or the upper end of a range; an inclusive one counts before an exclusive one. */
+/**
+ * The lower or upper bound of a range; an inclusive bound takes precedence over an exclusive one.
+ */
 function boundOf({ gt, gte, lt, lte }: KeyRange, isLower: boolean): Bound {
   const inclusive = isLower ? gte : lte
   if (inclusive !== undefined) return { row: rowOfKey(inclusive), inclusive: true }
@@ -166,7 +171,7 @@ function boundOf({ gt, gte, lt, lte }: KeyRange, isLower: boolean): Bound {
   return { row, inclusive: false }
 }
 
-/** Whether a row lies outside a bound; `direction` is 1 for the upper one and -1 for the lower. */
+/** Whether a row is outside a bound; `direction` is 1 for the upper and -1 for the lower bound. */
 function isBeyond(row: LevelKey, bound: Bound, direction: number): boolean {
   if (bound.row === undefined) return false
   const order = direction * compare(row, bound.row)
@@ -181,7 +186,7 @@ function bytesOf(key: LevelKey): Uint8Array {
   return typeof key === 'string' ? Buffer.from(key) : key
 }
 
-/** abstract-level has a code of its own for reads that a signal ends. */
+/** abstract-level has its own error code for reads that a signal aborts. */
 function asAbortError(error: unknown): unknown {
   if (!(error instanceof CellarError) || error.code !== ErrorCode.aborted) return error
   return new LevelError(LevelErrorCode.aborted, 'the read was aborted', { cause: error })

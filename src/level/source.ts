@@ -1,6 +1,6 @@
 /**
- * Where a Level finds its table: in a database that the caller has opened, or in one that an opener
- * opens and the Level closes.
+ * The source of a Level's table: a database that the caller has opened, or one that an opener opens
+ * and the Level closes.
  */
 import { CellarError, ErrorCode } from '../api/index.js'
 import type {
@@ -14,7 +14,7 @@ import type {
 import { LevelError, LevelErrorCode } from './errors.js'
 
 /**
- * What a Level needs of a database: any backend of `cellardb`. `compactRange` also needs the method
+ * The database of a Level: any backend of `cellardb`. `compactRange` also needs the method
  * `compact`, which the embedded engine has.
  */
 export interface LevelDatabase extends Database {
@@ -27,15 +27,15 @@ export interface LevelDatabase extends Database {
 
 /** Opens the database of a Level when the Level is opened. */
 export interface DatabaseOpener {
-  /** What `location` of the Level says. */
+  /** The value of the Level's property `location`. */
   readonly location: string
-  /** Those of the database: abstract-level asks for them before the open. */
+  /** Capabilities of the database: abstract-level reads them before the open. */
   readonly capabilities: Capabilities
-  /** Fails if the database is not there and may not be created. */
+  /** Fails if the database does not exist and may not be created. */
   open(createIfMissing: boolean): Promise<LevelDatabase>
 }
 
-/** The table of a Level, and how it is made. */
+/** The table of a Level, and the options of its creation. */
 export interface TableChoice {
   readonly name: string
   readonly column: string
@@ -43,23 +43,23 @@ export interface TableChoice {
   readonly durability: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
 }
 
-/** What an open asks of a table that exists already, or does not. */
+/** Whether an open may create the table, and whether the table may exist. */
 export interface OpenRequest {
   readonly createIfMissing: boolean
   readonly errorIfExists: boolean
 }
 
-/** A table that is ready, and what goes with it. */
+/** An open table with its database. */
 export interface OpenSource {
   readonly database: LevelDatabase
   readonly table: Table
-  /** Ends what the open began; a database of the caller stays open. */
+  /** Closes the resources of the open; a database of the caller stays open. */
   close(): Promise<void>
 }
 
-/** Where a Level finds its table. */
+/** Opens the table of a Level. */
 export interface LevelSource {
-  /** Known before the open: abstract-level asks for them at once. */
+  /** Known before the open, because abstract-level reads them in its constructor. */
   readonly capabilities: Capabilities
   readonly canCompact: boolean
   /** The directory, if the Level opens one. */
@@ -67,7 +67,7 @@ export interface LevelSource {
   open(choice: TableChoice, request: OpenRequest): Promise<OpenSource>
 }
 
-/** A database that the caller has opened and will close. */
+/** A database that the caller has opened and closes. */
 export class GivenDatabase implements LevelSource {
   readonly location = undefined
   readonly #database: LevelDatabase
@@ -122,7 +122,7 @@ export class OpenedDatabase implements LevelSource {
   }
 }
 
-/** abstract-level has a code of its own for a directory that is open already. */
+/** abstract-level has its own error code for a directory that is already open. */
 function asLevelError(error: unknown): unknown {
   if (!(error instanceof CellarError) || error.code !== ErrorCode.locked) return error
   return new LevelError(LevelErrorCode.locked, error.message, { cause: error })
@@ -150,7 +150,7 @@ async function openTable(
       return await database.createTable(name, { families, durability })
     } catch (error) {
       const isThere = error instanceof CellarError && error.code === ErrorCode.tableExists
-      // Another Level over the same database was faster.
+      // Another Level over the same database created the table first.
       if (!isThere || errorIfExists) throw error
     }
   }

@@ -1,9 +1,9 @@
 /**
  * An abstract-level database over one table.
  *
- * abstract-level checks, encodes and defers; its private methods (`_get`, `_put`, ...) arrive here
- * with keys and values as text or bytes. Reads fix their view of the database in the turn of the
- * call, as abstract-level demands, and writes are applied in that turn too.
+ * abstract-level checks, encodes and defers. Its private methods (`_get`, `_put`, ...) receive keys
+ * and values as text or bytes. Reads fix their view of the database in the event-loop turn of the
+ * call, as abstract-level demands. Writes are applied in that turn too.
  */
 import {
   AbstractLevel,
@@ -38,23 +38,23 @@ import type {
 /** Options of writes, beside those of abstract-level. */
 export interface LevelWriteOptions {
   /**
-   * Acknowledge when the log is on the device, so that the write survives a loss of power. Default
-   * false: as durable as the table says.
+   * Acknowledges when the log is on the device, so the write survives a power loss. Default false:
+   * the durability of the table.
    */
   readonly sync?: boolean | undefined
 }
 
-/** Options as abstract-level hands them to a private method: encodings are formats. */
+/** Options of a private method of abstract-level: encodings are already formats. */
 interface PrivateOptions {
   readonly keyEncoding?: string
   readonly valueEncoding?: string
-  /** As abstract-level, null is no snapshot. */
+  /** As in abstract-level, null means no snapshot. */
   readonly snapshot?: CellarSnapshot | null
   readonly signal?: AbortSignal
   readonly sync?: boolean
 }
 
-/** An operation of a batch as the caller gives it, unchecked. */
+/** An unchecked operation of a batch, as the caller passes it. */
 interface PublicOperation {
   readonly type?: unknown
   readonly key?: never
@@ -64,7 +64,7 @@ interface PublicOperation {
   readonly valueEncoding?: unknown
 }
 
-/** An operation of a batch as abstract-level hands it over: encoded. */
+/** An encoded operation of a batch, as abstract-level passes it. */
 type PrivateOperation =
   | { readonly type: 'put'; readonly key: LevelKey; readonly value: LevelKey }
   | { readonly type: 'del'; readonly key: LevelKey }
@@ -78,7 +78,7 @@ const textFormat = 'utf8'
  * An abstract-level database over one table of any backend.
  *
  * Keys are at most 32,767 bytes, values at most `cellBytesMax`. Bytes that a read returns may share
- * memory with other reads: they stay as they are, and the caller does not change them.
+ * memory with other reads: they never change, and the caller must not change them.
  */
 export class TableLevel<K = string, V = string> extends AbstractLevel<
   string | Buffer | Uint8Array,
@@ -88,7 +88,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   readonly #source: LevelSource
   readonly #choice: TableChoice
   readonly #columns: readonly [string]
-  /** What reads ask for. */
+  /** The columns of every read. */
   readonly #read: readonly [string]
   readonly #deletion: readonly Mutation[]
   #opened: OpenSource | undefined = undefined
@@ -96,18 +96,18 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   #database!: LevelDatabase
 
   /**
-   * A Level over an open database, which stays the caller's to close, or over one that an opener
-   * opens and the Level closes.
+   * A Level over an open database, which the caller closes, or over one that an opener opens and
+   * the Level closes.
    *
    * `ERR_INVALID_ARGUMENT`; `ERR_UNSUPPORTED` for a backend without atomic mutations of several
-   * rows. The open fails with `LEVEL_DATABASE_NOT_OPEN`, whose cause says why: `LEVEL_LOCKED` for a
-   * directory that is open already, else the error of the database.
+   * rows. A failed open has the code `LEVEL_DATABASE_NOT_OPEN`. Its cause is `LEVEL_LOCKED` for a
+   * directory that is already open, else the error of the database.
    */
   constructor(where: LevelDatabase | DatabaseOpener, options: TableLevelOptions<K, V> = {}) {
     const { source, choice, forward } = readSetup(where, options)
     const { capabilities } = source
     requireCapability(capabilities, 'atomicAcrossRows', 'a Level')
-    // The published type of manifests does not know getSync.
+    // The published type of manifests lacks `getSync`.
     const manifest = {
       encodings: { buffer: true, utf8: true, view: true },
       has: true,
@@ -143,14 +143,14 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     return super.put(key, value, options!)
   }
 
-  /** Deletes a key, whether it is there or not. */
+  /** Deletes a key, which need not exist. */
   override del(key: K): Promise<void>
   override del<K1 = K>(key: K1, options: AbstractDelOptions<K1> & LevelWriteOptions): Promise<void>
   override del(key: K, options?: AbstractDelOptions<K>): Promise<void> {
     return super.del(key, options!)
   }
 
-  /** Applies puts and deletions, all or none; without operations a batch to be filled. */
+  /** Applies puts and deletions atomically; without operations, returns a chained batch. */
   override batch(operations: AbstractBatchOperation<this, K, V>[]): Promise<void>
   override batch<K1 = K, V1 = V>(
     operations: AbstractBatchOperation<this, K1, V1>[],
@@ -169,16 +169,16 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /**
-   * The rows of a batch with nothing out of the ordinary: no hooks, no listeners, no sublevels, no
-   * encodings of its own, valid keys and values. abstract-level copies every operation, which costs
-   * more than all that the engine does with it. Undefined leaves the batch to abstract-level.
+   * The rows of a plain batch: without hooks, listeners, sublevels and encodings of its own, and
+   * with valid keys and values. abstract-level copies every operation, which costs more than all
+   * work of the engine. Undefined leaves the batch to abstract-level.
    */
   #rowsOfPlainBatch(
     operations: readonly unknown[] | undefined,
     options: object | undefined,
   ): BatchRows | undefined {
     if (this.status !== 'open') return
-    // The published type does not know that hooks say whether there are any.
+    // The published type lacks `noop`: whether there are no hooks.
     const prewrite = this.hooks.prewrite as { readonly noop?: boolean }
     if (prewrite.noop !== true || this.listenerCount('write') > 0) return
     const keys = this.keyEncoding()
@@ -198,14 +198,14 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
         else rows.put(encoded, values.encode(value))
       }
     } catch {
-      // abstract-level finds the mistake again and names it.
+      // abstract-level finds the same error and reports it.
       return undefined
     }
     return rows
   }
 
   /**
-   * Merges the files that hold keys from `start` to before `end`, and flushes the table first.
+   * Flushes the table, then merges the files that hold keys from `start` up to but excluding `end`.
    * `LEVEL_NOT_SUPPORTED` if the backend has no compaction.
    */
   async compactRange<K1 = K>(
@@ -221,7 +221,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     }
     const { startRow, stopRow } = readArguments(() => {
       const { keyEncoding } = checkObject(options, 'the options of compactRange')
-      // Without a name this is the encoding of the database, which the published type leaves out.
+      // Without a name this is the encoding of the database; the published type lacks this case.
       const encoding = this.keyEncoding(keyEncoding as Transcoder.PartialEncoding<K1>)
       return { startRow: rowOfKey(encoding.encode(start)), stopRow: rowOfKey(encoding.encode(end)) }
     })
@@ -376,8 +376,8 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /**
-   * The view that a read without a snapshot of its own takes in the turn of the call: a read that
-   * waits for the disk must not see what is written meanwhile.
+   * The view of a read without its own snapshot, taken in the event-loop turn of the call. A read
+   * that waits for the disk must not see later writes.
    */
   #view({ snapshot }: PrivateOptions): Snapshot | undefined {
     if (snapshot instanceof CellarSnapshot) return snapshot.view
