@@ -39,12 +39,12 @@ const ownNames = new OptionNames<{ readonly database: unknown }>('a Level', { da
  * An abstract-level database in a directory, or over one table of an open database.
  *
  * Keys are at most 32,767 bytes, values at most `cellBytesMax`. Bytes that a read returns may share
- * memory with other reads: they stay as they are, and the caller does not change them.
+ * memory with other reads: they never change, and the caller must not change them.
  */
 export class CellarLevel<K = string, V = string> extends TableLevel<K, V> {
   /**
-   * A Level in a directory, whose database is opened and closed with the Level, or over an open
-   * database, which stays the caller's to close. Errors: as {@link TableLevel}.
+   * A Level in a directory, whose database opens and closes with the Level, or over an open
+   * database, which the caller closes. Errors: as {@link TableLevel}.
    */
   constructor(where: string | LevelDatabase, options: CellarLevelOptions<K, V> = {}) {
     const { database, ...rest } = readArguments(() => {
@@ -67,7 +67,7 @@ function sourceOf(
 
 class Directory implements DatabaseOpener {
   readonly location: string
-  /** Those of the embedded engine, which is not loaded yet. */
+  /** The capabilities of the embedded engine, which is not loaded yet. */
   readonly capabilities: Capabilities = {
     sync: true,
     snapshots: true,

@@ -1,5 +1,6 @@
 /**
- * Databases in memory: the engine over a file system in memory. The public entry `cellardb/memory`.
+ * In-memory databases: the engine over an in-memory file system. The public entry
+ * `cellardb/memory`.
  */
 import { checkObject, readArguments } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
@@ -8,12 +9,12 @@ import { Database, type OpenOptions } from './index.js'
 
 const notInMemory = ['fileSystem', 'createIfMissing', 'readOnly', 'recovery', 'executor'] as const
 
-/** Options of {@link openMemoryDatabase}: those of a database that concern no directory. */
+/** Options of {@link openMemoryDatabase}: the options of a database except those of a directory. */
 export type MemoryDatabaseOptions = Omit<OpenOptions, (typeof notInMemory)[number]>
 
 /**
- * Opens an empty database in memory: the engine of `Database.open`, with all its operations and
- * semantics, over files that are memory of this process. Flushes and compactions run on the event
+ * Opens an empty in-memory database: the engine of `Database.open`, with all its operations and
+ * semantics, over files in the memory of this process. Flushes and compactions run on the event
  * loop, in short slices. The contents are lost when the database is closed.
  *
  * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_COPROCESSOR` if a coprocessor cannot be loaded.

@@ -1,4 +1,4 @@
-/** The search indexes as the command line has them: with blob texts, as they are configured. */
+/** Opens the search indexes of the command line: with blob texts, as configured. */
 import type { Database } from './index.js'
 import {
   EmbeddedSearch,
@@ -8,7 +8,7 @@ import {
 } from '../systems/repository/index.js'
 import type { CellarConfiguration } from '../server/configuration.js'
 
-/** Open indexes, and what ends them with the threads that read documents. */
+/** Open indexes; `close` also ends the threads that extract text. */
 export interface OpenSearch {
   readonly indexes: SearchIndexes
   readonly close: () => Promise<void>
@@ -16,7 +16,7 @@ export interface OpenSearch {
 
 /**
  * Opens the indexes of a repository: in tables of the database unless another search server is
- * configured. Documents are read in worker threads, with their limits.
+ * configured. Worker threads extract the text of documents, within the limits.
  */
 export async function openSearch(
   manager: RepositoryManager,
