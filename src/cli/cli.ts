@@ -1,5 +1,7 @@
 #!/usr/bin/env node
-/** The command `cellar`: its server, and tools for single systems; options by `commander`. */
+/**
+ * The command `cellar`: its server, and tools for single systems. `commander` parses the options.
+ */
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { requirePackage } from '../api/index.js'
@@ -43,13 +45,13 @@ function program(): Command {
   return cellar
 }
 
-/** The version of the package, whose file lies two folders above this module. */
+/** The version in the `package.json` of this package. */
 function version(): string {
   const file = new URL('../../../package.json', import.meta.url)
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }
 
-/** What needs none of the packages that are not installed by themselves. */
+/** The help without `commander`: optional packages may be missing. */
 const help = `Usage: cellar <command> [options]
 
   serve        messaging and the content repository over HTTP

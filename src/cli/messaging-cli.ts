@@ -1,6 +1,6 @@
 /**
- * `cellar messaging`: looks into the messaging of a directory as it is at this moment, also while a
- * server has it open, or into that of a server elsewhere. Looking writes nothing.
+ * `cellar messaging`: shows the messaging of a directory, even while a server has it open, or of a
+ * remote server. It writes nothing.
  */
 import { readFile } from 'node:fs/promises'
 import { Database } from '../entries/index.js'
@@ -22,16 +22,16 @@ export interface MessagingWords {
   readonly tokenFile?: string
 }
 
-/** The variable of the environment with the token of a server. */
+/** The environment variable with the token of a server. */
 export const tokenVariable = 'CELLAR_TOKEN'
 
-/** The token of a file, or of the environment: no other user of the machine sees either. */
+/** The token from a file or from the environment: other users of the machine can read neither. */
 export async function tokenOf({ tokenFile }: { tokenFile?: string }): Promise<string | undefined> {
   if (tokenFile !== undefined) return (await readFile(tokenFile, 'utf8')).trim()
   return process.env[tokenVariable]
 }
 
-/** Writes the lines of a view. */
+/** Writes the lines of a view to the standard output. */
 export async function showMessaging(
   view: DebugView,
   topic: string | undefined,

@@ -27,7 +27,7 @@ import {
 import { openSearch } from '../entries/repository-search.js'
 import { ConfigurationFile, type CellarConfiguration } from '../server/configuration.js'
 
-/** Options that all verbs have. */
+/** Options of all verbs. */
 interface Common {
   readonly directory: string
   readonly repository: string
@@ -42,11 +42,11 @@ type Verb<T> = (
   configuration: CellarConfiguration,
 ) => Promise<void>
 
-/** Where verbs write to. */
+/** Output of the verbs. */
 export interface CommandOutput {
-  /** Takes what was asked for. */
+  /** Takes results. */
   readonly write: (text: string) => void
-  /** Takes what went wrong without ending the verb: the process fails at its end. */
+  /** Takes errors that do not end the verb; the process then exits with a failure. */
   readonly complain: (text: string) => void
 }
 
@@ -112,7 +112,7 @@ export function addRepositoryCommands(
   addIndexList(verbs)
 }
 
-/** What verbs are added with. */
+/** Shared parts of all verbs. */
 interface Verbs {
   readonly verb: (usage: string, description: string) => Command
   /** Writes a line. */
@@ -411,7 +411,7 @@ function addIndexes({ verb, say }: Verbs): void {
     })
 }
 
-/** Lists the indexes, also those that do not run. */
+/** Lists the indexes, including those that do not run. */
 function addIndexList({ verb, say }: Verbs): void {
   verb('list-indexes', 'names and states of the indexes').action((options: Common) => {
     return indexed(options, async (indexes) => {

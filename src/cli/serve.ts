@@ -36,7 +36,7 @@ export interface ServeOptions {
   readonly standby?: boolean
 }
 
-/** What is served, and what ends it. */
+/** The open systems, and the function that closes them. */
 interface Served extends Leadership {
   /** Undefined while another process leads. */
   readonly transactions: () => TransactionManager | undefined
@@ -47,12 +47,14 @@ interface Served extends Leadership {
   readonly close: () => Promise<void>
 }
 
-/** Writes to the console what went wrong without ending the server. */
+/** Reports an error that does not end the server. */
 type Complain = (error: unknown) => void
 
 const pruneTable = 'tx.prune'
 
-/** Opens the database with its transactions, its messaging, and the pruning of both. */
+/**
+ * Opens the database with its transactions, messaging and repository, and starts their maintenance.
+ */
 async function lead(
   { directory, durability }: ServeOptions,
   file: ConfigurationFile,
@@ -151,7 +153,7 @@ async function principalsOf({ access }: ServeOptions): Promise<readonly Principa
   throw new Error(`${access} has no array of principals`)
 }
 
-/** Serves until SIGINT or SIGTERM; requests under way are answered before it ends. */
+/** Serves until SIGINT or SIGTERM; requests in progress are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
   const { directory, host, port, standby, allowHost } = options
   const say = (text: string): void => void process.stdout.write(`cellar ${text}\n`)
@@ -172,7 +174,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const { chunkBytes, hosts = [], ...limits } = file.server
   const names = [...hosts, ...allowHost]
   const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
-  // Before anything is made in the directory.
+  // Invalid options must fail before the directory is created.
   serverSettings(serverOptions)
   const served = await (standby === true
     ? follow(options, file, say, warn)
