@@ -1,7 +1,7 @@
 /**
  * The configuration file of the command line: a module, because blob stores, search servers, hooks
  * and formatters are objects and functions. Its default export is a {@link CellarConfiguration}, or
- * a function that makes one for the database that was opened.
+ * a function that makes one for the opened database.
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -18,37 +18,39 @@ import { invalidArgument } from './http/http-errors.js'
 import type { MessagingRoutesOptions } from './messaging/messaging-routes.js'
 import type { ServerOptions } from './server-options.js'
 
-/** What `cellar serve` sets itself. */
+/** The options that `cellar serve` sets itself. */
 type OwnMessagingOption =
   'tablePrefix' | 'clock' | 'durability' | 'transactions' | 'pruneState' | 'register'
 
-/** Limits of the server, the export `server` of the file; they are there before the database is. */
+/**
+ * Limits of the server, the export `server` of the file; they are known before the database opens.
+ */
 export type ServerConfiguration = Omit<ServerOptions, 'host' | 'port' | 'token' | 'principals'> &
   MessagingRoutesOptions
 
-/** What `cellar serve` and `cellar repository` take from the file of `--config`. */
+/** The options of `cellar serve` and `cellar repository` from the file of `--configuration`. */
 export interface CellarConfiguration {
   /** Limits and times of messaging, such as `ttlSecondsDefault` and `lifetimeMilliseconds`. */
   readonly messaging?: Omit<MessagingOptions, OwnMessagingOption> | undefined
   /** Limits and times of transactions. */
   readonly transactions?: Omit<TransactionManagerOptions, 'clock' | 'table'> | undefined
   /**
-   * Options of the repository, such as blob stores, hooks and times of retention. Deleted records
-   * can be brought back for a day unless `undeleteMilliseconds` says otherwise.
+   * Options of the repository, such as blob stores, hooks and retention times. Deleted records can
+   * be restored for a day unless `undeleteMilliseconds` is given.
    */
   readonly repository?: RepositoryOptions | undefined
-  /** Options of the indexes; without `backend` they are in tables of the database. */
+  /** Options of the indexes; without `backend` the indexes are in tables of the database. */
   readonly indexes?: Partial<SearchIndexesOptions> | undefined
-  /** Limits of the extraction of texts, and modules for other formats. */
+  /** Limits of text extraction, and modules for other formats. */
   readonly extraction?: TextExtractionOptions | undefined
-  /** When `cellar serve` removes what nobody needs any more. */
+  /** Schedule of the maintenance in `cellar serve`, which removes unreferenced data. */
   readonly maintenance?: MaintenanceOptions | undefined
 }
 
-/** Deleted records can be brought back for a day. */
+/** Default time in which deleted records can be restored. */
 const dayMilliseconds = 86_400_000
 
-/** A configuration, or what makes one. */
+/** A configuration, or a function that makes one. */
 export type ConfigurationExport =
   CellarConfiguration | ((database: Database) => CellarConfiguration | Promise<CellarConfiguration>)
 
@@ -61,11 +63,11 @@ const names = new OptionNames<CellarConfiguration>('the configuration', {
   maintenance: true,
 })
 
-/** A configuration that may have to be made for a database. */
+/** A configuration that may depend on the database. */
 export class ConfigurationFile {
   readonly #file: string | undefined
   readonly #made: ConfigurationExport
-  /** The export `server`. Its values are checked by the server. */
+  /** The export `server`; the server checks the values. */
   readonly server: ServerConfiguration
 
   private constructor(
@@ -78,7 +80,7 @@ export class ConfigurationFile {
     this.server = server
   }
 
-  /** Reads the file; without one nothing is configured. `ERR_INVALID_ARGUMENT`. */
+  /** Reads the file; without a file the configuration is empty. `ERR_INVALID_ARGUMENT`. */
   static async read(file: string | undefined): Promise<ConfigurationFile> {
     if (file === undefined) return new ConfigurationFile(file, {})
     let loaded: { default?: unknown; server?: ServerConfiguration }
@@ -92,7 +94,10 @@ export class ConfigurationFile {
     return new ConfigurationFile(file, made as ConfigurationExport, server)
   }
 
-  /** The configuration for a database, with what is the default here. `ERR_INVALID_ARGUMENT`. */
+  /**
+   * The configuration for a database, with the defaults of the command line.
+   * `ERR_INVALID_ARGUMENT`.
+   */
   async for(database: Database): Promise<CellarConfiguration> {
     const made = this.#made
     const given =

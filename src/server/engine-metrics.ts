@@ -1,12 +1,12 @@
-/** The figures of the engine on the page of the server: a system without routes. */
+/** The metrics of the engine on the metrics page of the server: a system without routes. */
 import { requireFunction } from '../systems/transactions/checks.js'
 import { figuresText, type MonitoredDatabase } from '../metrics/index.js'
 import type { ServerSystem } from './server-system.js'
 import { finderOf } from './source.js'
 
 /**
- * Shows the figures of a database; undefined while another process leads. `ERR_INVALID_ARGUMENT`
- * for what is no function.
+ * Shows the metrics of a database; undefined while another process leads. `ERR_INVALID_ARGUMENT`
+ * unless the argument is a function.
  */
 export function engineMetrics(database: () => MonitoredDatabase | undefined): ServerSystem {
   const find = finderOf(requireFunction(database, 'database'), 'the database', ['statistics'])

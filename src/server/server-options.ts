@@ -1,4 +1,4 @@
-/** Options of the server, their defaults, and how they are checked. */
+/** Options of the server, their defaults and their checks. */
 import { isIPv4 } from 'node:net'
 import { checkArray, OptionNames, readArguments, shown } from '../api/index.js'
 import { checkToken, copyPrincipal, type Principal } from './http/access.js'
@@ -6,44 +6,40 @@ import { invalidArgument } from './http/http-errors.js'
 
 /** Options of {@link CellarServer}. */
 export interface ServerOptions {
-  /**
-   * Default '127.0.0.1'. An address that other machines reach demands a token or principals.
-   */
+  /** Default '127.0.0.1'. An address that other machines reach requires a token or principals. */
   readonly host?: string | undefined
-  /** Default 11015; 0 = one that is free. */
+  /** Default 11015; 0 = a free port. */
   readonly port?: number | undefined
   /**
-   * Names by which the server is reached, beside addresses and `localhost`: what the header `Host`
-   * may say, and `Origin` behind a proxy. Default: none.
+   * Names of the server beside addresses and `localhost`: the allowed values of the header `Host`,
+   * and of `Origin` at a proxy. Default: none.
    */
   readonly hosts?: readonly string[] | undefined
   /**
-   * Demanded as `Authorization: Bearer TOKEN` of everything but `/health` and public pages; whoever
-   * has it is an administrator. At least 8 characters. Default: none, and without `principals`
-   * every program of this machine is one.
+   * The token of the administrator, at least 8 characters. Every request needs `Authorization:
+   * Bearer TOKEN`, except for `/health` and public pages. Default: none; without `principals`,
+   * every program of this machine is then an administrator.
    */
   readonly token?: string | undefined
-  /** Who else may use the server, each with a token and with permissions. Default: nobody. */
+  /** Further users of the server, each with a token and permissions. Default: none. */
   readonly principals?: readonly Principal[] | undefined
-  /** Bytes of a body as it is sent. Default 10 MiB. */
+  /** Bytes of a body as sent. Default 10 MiB. */
   readonly requestBytesMax?: number | undefined
   /** Bytes of a body after decompression. Default 64 MiB. */
   readonly decompressedBytesMax?: number | undefined
   /**
-   * Bytes that all bodies and answers may take together; a byte of a body counts as three, for the
-   * text and the values that are made of it. Beyond, requests are refused with `ERR_SERVER_BUSY`,
-   * and answers wait. Default 256 MiB.
+   * Bytes of all bodies and answers together. A byte of a body counts as three, for the text and
+   * the values made of it. Above the limit, requests are refused with `ERR_SERVER_BUSY` and answers
+   * wait. Default 256 MiB.
    */
   readonly memoryBytesMax?: number | undefined
-  /** Open connections; beyond, further ones are closed at once. Default 2,000. */
+  /** Open connections; further connections are closed at once. Default 2,000. */
   readonly connectionsMax?: number | undefined
-  /**
-   * Milliseconds that a head may take, and a body beside a second for each 16 KB. Default 20 s.
-   */
+  /** Milliseconds for a head; a body has a further second for each 16 KB. Default 20 s. */
   readonly bodyMilliseconds?: number | undefined
-  /** Milliseconds after which a consumer that reads nothing is cut off. Default 60 s. */
+  /** Milliseconds after which a consumer that reads nothing is disconnected. Default 60 s. */
   readonly stallMilliseconds?: number | undefined
-  /** Milliseconds that requests under way have when the server closes. Default 10 s. */
+  /** Milliseconds for the requests in progress when the server closes. Default 10 s. */
   readonly closeMilliseconds?: number | undefined
 }
 

@@ -1,17 +1,17 @@
-/** What a system gives to the server, and gets from it. */
+/** The interface between the server and a system. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { checkArray, checkFunction, checkMethods, checkObject, checkText } from '../api/index.js'
 import type { Principal } from './http/access.js'
 import type { RequestMemory } from './http/request-memory.js'
 
-/** What the server shares with its systems. */
+/** The parts of the server that its systems share. */
 export interface ServerContext {
-  /** Who may use the server beside the administrator with the server's token. */
+  /** The users of the server beside the administrator with the server's token. */
   readonly principals: readonly Principal[]
-  /** For answers that are streams: what waits for a reader counts here. */
+  /** For streamed answers: bytes that wait for a reader count here. */
   readonly memory: RequestMemory
-  /** The parser of bodies, for content types that a system decides about by itself. */
+  /** The parser of bodies, for content types that only the system knows. */
   readonly bodies: (
     request: FastifyRequest,
     payload: IncomingMessage,
@@ -19,11 +19,11 @@ export interface ServerContext {
   ) => void
 }
 
-/** Whether a system does its work. */
+/** The health of a system. */
 export interface SystemHealth {
   /**
-   * 'ok'; 'degraded': it serves, but a part of it has failed; 'standby': another process leads, and
-   * every call is refused; 'failed': no call succeeds.
+   * 'ok'; 'degraded': the system serves, but a part of it has failed; 'standby': another process
+   * leads, and every call is refused; 'failed': no call succeeds.
    */
   readonly status: 'ok' | 'degraded' | 'standby' | 'failed'
 }
@@ -32,9 +32,9 @@ export interface SystemHealth {
 export interface ServerSystem {
   /** Name of the system in metrics and in messages. */
   readonly name: string
-  /** Adds routes; a promise is waited for. */
+  /** Adds routes; the server awaits a promise. */
   register(app: FastifyInstance, context: ServerContext): unknown
-  /** Content types that its bodies may have, beside `application/json`. Default: none. */
+  /** Content types of its bodies, beside `application/json`. Default: none. */
   readonly mediaTypes?: readonly string[] | undefined
   /** Its part of the OpenAPI description, by path. */
   readonly paths: Readonly<Record<string, unknown>>
@@ -42,23 +42,23 @@ export interface ServerSystem {
   readonly schemas?: Readonly<Record<string, unknown>> | undefined
   /** Lines in the text format of Prometheus. */
   metrics?(): string | Promise<string>
-  /** Shown at `/health` to everybody. Default: ok. */
+  /** Shown at `/health` without a token. Default: ok. */
   health?(): SystemHealth
   /**
-   * Routes that begin with it are open to every principal, and the system checks what each may do.
+   * Routes with this prefix are open to every principal, and the system checks permissions.
    * Default: only administrators may use the routes of the system.
    */
   readonly sharedPrefix?: string | undefined
-  /** Addresses that need no token: pages that ask for one. */
+  /** Addresses that need no token: pages that ask for a token. */
   readonly publicPaths?: readonly string[] | undefined
-  /** Lets go of readers that wait, before the server closes. */
+  /** Releases waiting readers before the server closes. */
   close?(): void
 }
 
 const texts = ['mediaTypes', 'publicPaths'] as const
 const methods = ['metrics', 'health', 'close'] as const
 
-/** Checks a system that a caller gives. `ERR_INVALID_ARGUMENT`. */
+/** Checks a system of a caller. `ERR_INVALID_ARGUMENT`. */
 export function checkSystem(system: ServerSystem): ServerSystem {
   checkMethods(system, 'a system', ['register'])
   const name = checkText(system.name, 'the name of a system')
@@ -75,7 +75,7 @@ export function checkSystem(system: ServerSystem): ServerSystem {
 /** From the best to the worst. */
 const statuses = ['ok', 'degraded', 'standby', 'failed'] as const
 
-/** What `/health` shows: the worst status, and that of each system. */
+/** The answer of `/health`: the worst status, and the status of each system. */
 export function healthOf(systems: readonly ServerSystem[]): {
   readonly isServing: boolean
   readonly shown: object

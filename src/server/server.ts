@@ -1,11 +1,10 @@
 /**
  * The HTTP server that the systems over tables share: health, metrics, the OpenAPI description, and
- * the routes of each system. By the package `fastify`.
+ * the routes of each system. Runs on the package `fastify`.
  *
- * What guards a system guards all of them, and stands here: who is let in (access.ts), from which
- * pages (origin-guard.ts), which bodies and how much memory (request-bodies.ts, request-memory.ts),
- * how slowly (request-clocks.ts), and how the server ends (closing.ts). A body needs a content type
- * that its system takes. The databases stay the caller's.
+ * The guards apply to all systems: authentication (access.ts), origin (origin-guard.ts), bodies and
+ * memory (request-bodies.ts, request-memory.ts), time limits (request-clocks.ts) and shutdown
+ * (closing.ts). A body needs a content type of its system. The caller closes the databases.
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
@@ -24,11 +23,11 @@ import { checkSystem, healthOf, type ServerSystem } from './server-system.js'
 const json = 'application/json'
 const emptyBody = Buffer.alloc(0)
 
-/** Characters of one part of an address: ids of records are long, and longer in an address. */
+/** Characters of one part of an address: record ids are long, and escapes make them longer. */
 const parameterLengthMax = 100_000
-/** How often connections are looked at whose head does not come, in milliseconds. */
+/** Interval of the check for connections without a complete head, in milliseconds. */
 const headCheckMilliseconds = 1000
-/** Answers below it are not counted: they are gone with the next turn. */
+/** Smaller answers are not counted: their memory is free in the next turn. */
 const countedAnswerBytes = 32 << 10
 
 /** A running server. */
@@ -42,9 +41,9 @@ export class CellarServer {
   }
 
   /**
-   * Starts; resolves when it listens. `ERR_INVALID_ARGUMENT`, also for a server that other machines
-   * reach without a token. `ERR_MISSING_PACKAGE` without `fastify`. `ERR_SERVER_START` if the
-   * server cannot listen there, or the routes of the systems cannot be added.
+   * Starts the server; resolves when it listens. `ERR_INVALID_ARGUMENT`, also without a token if
+   * other machines reach the server. `ERR_MISSING_PACKAGE` without `fastify`. `ERR_SERVER_START` if
+   * the server cannot listen at the address, or the routes of the systems cannot be added.
    */
   static async start(
     given: readonly ServerSystem[],
@@ -71,7 +70,7 @@ export class CellarServer {
     })
     app.get('/openapi.json', async () => openApi(systems))
     for (const system of systems) {
-      // Each in a scope of its own: what it says about content types is for its routes.
+      // A scope for each system limits its content types to its own routes.
       void app.register(async (scope) => {
         for (const type of [json, ...(system.mediaTypes ?? [])]) {
           scope.addContentTypeParser(type, parser)
@@ -88,15 +87,15 @@ export class CellarServer {
     return new CellarServer(app, closing)
   }
 
-  /** Where it listens, such as `http://127.0.0.1:11015`. */
+  /** The base address, such as `http://127.0.0.1:11015`. */
   get url(): string {
     const { address, port, family } = this.#app.server.address() as AddressInfo
     return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
   /**
-   * Takes no more requests, lets readers go that wait, and answers what is under way. Connections
-   * that are still open after `closeMilliseconds` are ended.
+   * Accepts no more requests, releases waiting readers, and answers the requests in progress.
+   * Connections that are still open after `closeMilliseconds` are closed.
    */
   async close(): Promise<void> {
     await this.#closing.end()
@@ -133,7 +132,7 @@ function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyI
   return app
 }
 
-/** Who and what is let in; the same for the routes of all systems. */
+/** Adds the guards, which are the same for the routes of all systems. */
 function addGuards(
   app: FastifyInstance,
   settings: ServerSettings,
@@ -156,7 +155,7 @@ function addGuards(
   })
 }
 
-/** Answers that wait for their readers count, too; a stream counts by its own system. */
+/** Counts answers that wait for their readers; a system counts its own streams. */
 function addAnswers(app: FastifyInstance, memory: RequestMemory): void {
   app.addHook('onSend', (_request, reply, payload, done) => {
     const isCounted = typeof payload === 'string' || Buffer.isBuffer(payload)

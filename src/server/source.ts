@@ -1,13 +1,13 @@
-/** Where the systems of a server find what they serve. */
+/** The source of the object that a system serves. */
 import { checkMethods } from '../api/index.js'
 import { withStatus } from './http/http-errors.js'
 
-/** An object, or what finds the object; undefined while another process leads. */
+/** An object, or a function that returns the object; undefined while another process leads. */
 export type Source<T extends object> = T | (() => T | undefined)
 
 /**
- * What finds the object of a source. `ERR_INVALID_ARGUMENT` for an object without these methods;
- * requests answer with the status 500 while a function finds such an object.
+ * The function that finds the object of a source. `ERR_INVALID_ARGUMENT` for an object without
+ * these methods; if a function returns such an object, requests are answered with the status 500.
  */
 export function finderOf<T extends object>(
   source: Source<T>,

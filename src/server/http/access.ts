@@ -1,6 +1,6 @@
 /**
- * Who may use the server, and what with. A principal has a token; its rules say which fields of
- * which record tables it may read and write. What no rule allows is forbidden.
+ * Authentication and authorization. A principal has a token; its rules grant reads and writes of
+ * fields of record tables. Everything without a rule is forbidden.
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
@@ -10,52 +10,55 @@ import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/i
 import { invalidArgument } from './http-errors.js'
 
 /**
- * Fields: all or none, or field types by qualified name or by id; `{namespace}*` means all of a
- * namespace. A name means the field type that had it when the server met the name first, or that
- * was created with it later: another name of a field type changes no rule. `except` with a name
- * that no field type had forbids all.
+ * Fields: all or none, or field types by qualified name or by id; `{namespace}*` means all fields
+ * of a namespace. A name means the field type that had the name when the server met it first, or
+ * that was created with the name later. Renaming a field type therefore changes no rule. `except`
+ * with a name that no field type ever had forbids all fields.
  */
 export type FieldPermission =
   | boolean
   | {
       /** Default: all fields. */
       readonly fields?: readonly string[] | undefined
-      /** Fields that are left out. */
+      /** Excluded fields. */
       readonly except?: readonly string[] | undefined
     }
 
-/** What a principal may do with records. */
+/** The permissions of a principal for records. */
 export interface AccessRule {
   /** Default: all repositories. */
   readonly repository?: string | undefined
   /** Default: all record tables. */
   readonly table?: string | undefined
-  /** Fields that are shown; others are left out. Default false: not even that a record exists. */
+  /**
+   * Fields that are shown; other fields are left out. Default false: not even the existence of a
+   * record is visible.
+   */
   readonly read?: FieldPermission | undefined
-  /** Fields that may be set and removed; needs `read`. Default false. */
+  /** Fields that may be set and removed; requires `read`. Default false. */
   readonly write?: FieldPermission | undefined
   /**
-   * Whether records may be deleted and brought back; needs `read`. Default: if all fields may be
-   * written.
+   * Whether records may be deleted and restored; requires `read`. Default: whether all fields may
+   * be written.
    */
   readonly delete?: boolean | undefined
 }
 
-/** Somebody with a token. */
+/** A user with a token. */
 export interface Principal {
-  /** Unique; scanners belong to it. */
+  /** Unique. Scanners belong to the principal of this name. */
   readonly name: string
   /** Sent as `Authorization: Bearer TOKEN`. Unique. */
   readonly token: string
-  /** Whether everything is allowed, also other systems of the server. Default false. */
+  /** Whether all operations of all systems are allowed. Default false. */
   readonly administrator?: boolean | undefined
-  /** Whether field types and record types may be made and changed. Default false. */
+  /** Whether field types and record types may be created and changed. Default false. */
   readonly changeSchema?: boolean | undefined
-  /** Whether repositories and record tables may be made and dropped. Default false. */
+  /** Whether repositories and record tables may be created and dropped. Default false. */
   readonly changeTables?: boolean | undefined
   /**
-   * Names of the indexes that may be searched, by fields of documents that show nothing but what
-   * may be read. Default: none.
+   * Names of the indexes that may be searched, by document fields derived from readable fields
+   * only. Default: none.
    */
   readonly search?: readonly string[] | undefined
   /** Default: none. */
@@ -83,7 +86,7 @@ const listNames = new OptionNames<FieldList>('a list of fields', { fields: true,
 
 const everybody: Principal = { name: '', token: '', administrator: true }
 
-/** What the gate asks of a system. */
+/** The part of a system that the gate needs. */
 interface GuardedSystem {
   readonly sharedPrefix?: string | undefined
   readonly publicPaths?: readonly string[] | undefined
@@ -91,14 +94,14 @@ interface GuardedSystem {
 
 const admitted = new WeakMap<object, Principal>()
 
-/** The principal of a request that was admitted. */
+/** The principal of an admitted request. */
 export function principalOf({ raw }: FastifyRequest): Principal {
   return admitted.get(raw) ?? { name: '', token: '' }
 }
 
 /**
- * Lets requests in that have a token, to the routes that are open to its principal. The options are
- * those of the server, which were checked.
+ * Admits requests with a valid token to the routes that are open to its principal. The options are
+ * those of the server, already checked.
  */
 export class Gate {
   readonly #principals: readonly (readonly [digest: Buffer, principal: Principal])[]
@@ -123,7 +126,10 @@ export class Gate {
     this.#sharedPrefixes = systems.flatMap(({ sharedPrefix }) => sharedPrefix ?? [])
   }
 
-  /** Why a request is not let in; undefined if it is. `ERR_UNAUTHORIZED`, `ERR_FORBIDDEN`. */
+  /**
+   * The reason why a request is refused; undefined for an admitted one. `ERR_UNAUTHORIZED`,
+   * `ERR_FORBIDDEN`.
+   */
   refusal(request: FastifyRequest): Error | undefined {
     const route = request.routeOptions.url
     if (this.#publicPaths.has(route ?? '')) return undefined
@@ -154,7 +160,7 @@ export function forbidden(what: string): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.forbidden, `no permission: ${what}`)
 }
 
-/** `ERR_INVALID_ARGUMENT` for a token that somebody may guess, or that no header can carry. */
+/** `ERR_INVALID_ARGUMENT` for a token that is too short or that no header can carry. */
 export function checkToken(token: unknown, what: string): void {
   if (typeof token === 'string' && token.length >= 8 && /^[\x21-\x7e]+$/.test(token)) return
   throw invalidArgument(`${what} must have 8 characters at least, and no spaces`)

@@ -1,6 +1,6 @@
 /**
- * The end of a server: further requests are refused, those under way are answered, and connections
- * end as soon as they are idle. After a deadline the rest is cut off.
+ * The shutdown of a server: new requests are refused, requests in progress are answered, and idle
+ * connections close. After a deadline all remaining connections close.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { ServerError, ServerErrorCode } from './http-errors.js'
@@ -12,26 +12,26 @@ export class Closing {
   readonly #milliseconds: number
   #ended: Promise<void> | undefined
 
-  /** `systems` are told to let readers go that wait; `milliseconds` is the deadline. */
+  /** `systems` are asked to release their waiting readers; `milliseconds` is the deadline. */
   constructor(app: FastifyInstance, systems: readonly { close?(): void }[], milliseconds: number) {
     this.#app = app
     this.#systems = systems
     this.#milliseconds = milliseconds
   }
 
-  /** Why no further request is taken; undefined as long as they are. */
+  /** The reason why a request is refused; undefined while the server is open. */
   refusal(reply: FastifyReply): Error | undefined {
     if (this.#ended === undefined) return undefined
     void reply.header('connection', 'close')
     return new ServerError(ServerErrorCode.closing, 'the server ends')
   }
 
-  /** A request was answered: its connection may end now. */
+  /** Called after each answer: its connection may close now. */
   answered(): void {
     if (this.#ended !== undefined) setImmediate(() => this.#app.server.closeIdleConnections())
   }
 
-  /** Ends the server, also if the `close` of a system throws; then that error is thrown. */
+  /** Closes the server. An error from the `close` of a system is thrown at the end. */
   async end(): Promise<void> {
     this.#ended ??= this.#end()
     await this.#ended

@@ -1,9 +1,9 @@
-/** Where a client sends its requests, and what it sends with each of them. */
+/** The address and the headers of a client's requests. */
 import { checkFunction, checkMethods, shown } from '../../api/index.js'
 import { invalidArgument } from './http-errors.js'
 import { keepAliveFetch, type Fetch, type FetchAnswer } from './keep-alive-fetch.js'
 
-/** The options that the clients share. */
+/** Options that the clients share. */
 interface ConnectionOptions {
   readonly url: string
   readonly token?: string | undefined
@@ -12,22 +12,22 @@ interface ConnectionOptions {
 
 /** Checked options of a client. */
 export interface Connection {
-  /** The address without a slash at its end. */
+  /** The address without a trailing slash. */
   readonly url: string
-  /** For every request. */
+  /** Sent with every request. */
   readonly headers: Readonly<Record<string, string>>
-  /** Rejects also if the function of the caller answers what is no `Response`. */
+  /** Rejects as well if the function of the caller returns no `Response`. */
   readonly fetch: Fetch
 }
 
-/** `ERR_INVALID_ARGUMENT` for an address, a token or a function that is none. */
+/** `ERR_INVALID_ARGUMENT` for an invalid address, token or function. */
 export function connectionOf({ url, token, fetch }: ConnectionOptions): Connection {
   if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw invalidArgument(
       `url must be an address such as http://127.0.0.1:11015, got ${shown(url)}`,
     )
   }
-  // A header carries nothing else.
+  // Other characters are not allowed in a header.
   if (token !== undefined && (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))) {
     throw invalidArgument('token must be a text of printable ASCII without spaces')
   }
@@ -47,9 +47,7 @@ function checkedFetch(given: Fetch | undefined): Fetch {
   }
 }
 
-/**
- * The JSON object of an answer. Throws for another body; the clients say what that means.
- */
+/** The JSON object of an answer. Throws for another body; each client maps the error. */
 export function answerObject(body: Buffer): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(body.toString('utf8'))
   if (typeof value === 'object' && value !== null) return value as Record<string, unknown>

@@ -1,4 +1,4 @@
-/** How errors become answers: a status, and a body that says the stable code. */
+/** Maps errors to answers: a status, and a body with the stable code. */
 import type { FastifyReply } from 'fastify'
 import { CellarError, ErrorCode, shown } from '../../api/index.js'
 import { MessagingErrorCode } from '../../systems/messaging/index.js'
@@ -9,40 +9,40 @@ import { TransactionError, TransactionErrorCode } from '../../systems/transactio
 export const ServerErrorCode = {
   /** The header `Host` names another server. */
   wrongHost: 'ERR_WRONG_HOST',
-  /** The body is of a type that the address does not take, or says none. */
+  /** The content type of the body is missing, or the address does not accept it. */
   mediaType: 'ERR_MEDIA_TYPE',
-  /** The body did not come in time. */
+  /** The body did not arrive in time. */
   timeout: 'ERR_REQUEST_TIMEOUT',
-  /** Other requests take the memory of the server; the request may be tried again. */
+  /** Other requests use the memory of the server; the request may be retried. */
   busy: 'ERR_SERVER_BUSY',
-  /** The server cannot listen, or cannot take the routes of a system; told by `cause`. */
+  /** The server cannot listen, or cannot add the routes of a system; `cause` has the reason. */
   start: 'ERR_SERVER_START',
-  /** The server ends; the request changed nothing, and may be sent to another one. */
+  /** The server is closing; the request changed nothing, and may be sent to another server. */
   closing: 'ERR_SERVER_CLOSING',
 } as const
 
 /** One of the codes of {@link ServerErrorCode}. */
 export type ServerErrorCode = (typeof ServerErrorCode)[keyof typeof ServerErrorCode]
 
-/** An error of the server itself, whatever system a request is for. */
+/** An error of the server itself, for the request of any system. */
 export class ServerError extends CellarError {
   /** Always `'ServerError'`. */
   override readonly name = 'ServerError'
   /** The stable code. */
   declare readonly code: ServerErrorCode
 
-  /** For systems of the server. `cause` is the error behind this one. */
+  /** For systems of the server. `cause` is the underlying error. */
   constructor(code: ServerErrorCode, message: string, cause?: unknown) {
     super(code, message, { cause })
   }
 
-  /** Of this class only: a `CellarError` is not one of the server. */
+  /** True for this class only: a `CellarError` is not an error of the server. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof CellarError && value.name === 'ServerError'
   }
 }
 
-/** What an error's answer says. */
+/** Status and body of an error's answer. */
 export interface ErrorAnswer {
   readonly status: number
   readonly code: string
@@ -81,7 +81,7 @@ const statuses: Readonly<Record<string, number>> = {
   [RepositoryErrorCode.recordTooLarge]: 413,
   [RepositoryErrorCode.notUnique]: 409,
   [RepositoryErrorCode.concurrentRecordUpdate]: 409,
-  // A body that names a type; of an address that names one it is 404.
+  // For a body that names a type; for an address that names one the status is 404.
   [RepositoryErrorCode.fieldTypeNotFound]: 422,
   [RepositoryErrorCode.recordTypeNotFound]: 422,
   [RepositoryErrorCode.fieldTypeExists]: 409,
@@ -106,16 +106,16 @@ const statuses: Readonly<Record<string, number>> = {
   [RepositoryErrorCode.closed]: 503,
 }
 
-/** Statuses of single errors, where that of their code does not fit. */
+/** Statuses of single errors, which override the status of the code. */
 const ownStatuses = new WeakMap<object, number>()
 
-/** The same error, answered with this status. */
+/** The same error with this status as its answer. */
 export function withStatus(status: number, error: unknown): unknown {
   if (typeof error === 'object' && error !== null) ownStatuses.set(error, status)
   return error
 }
 
-/** The answer to an error. Errors that this package does not know are told by their root cause. */
+/** The answer to an error. An unknown error is described by its root cause. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof CellarError) {
     const status = ownStatuses.get(error) ?? statuses[error.code] ?? 500
@@ -126,14 +126,14 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   return { status, code: typeof code === 'string' ? code : 'ERR_SERVER', message: rootOf(error) }
 }
 
-/** Answers with an error. */
+/** Sends the answer to an error. */
 export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
   const { status, code, message } = errorAnswer(error)
   const body = { code, message, ...conflictOf(error) }
   return reply.code(status).type('application/json').send(JSON.stringify(body))
 }
 
-/** What a conflict of transactions was about; nothing for other errors. */
+/** The details of a transaction conflict; empty for other errors. */
 function conflictOf(error: unknown): object {
   if (!(error instanceof TransactionError) || error.conflict === undefined) return {}
   const { transactionId, ...conflict } = error.conflict

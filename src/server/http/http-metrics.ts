@@ -1,4 +1,4 @@
-/** Figures of the server itself, for Prometheus: its requests, its memory, and its process. */
+/** Metrics of the server itself for Prometheus: requests, memory and process. */
 import { performance } from 'node:perf_hooks'
 import type { FastifyInstance } from 'fastify'
 import type { RequestMemory } from './request-memory.js'
@@ -21,7 +21,7 @@ export class HttpMetrics {
   #connections = 0
   #connectionsRefused = 0
 
-  /** Counts the requests of a server from now on. */
+  /** Counts the requests of a server from this call on. */
   constructor(app: FastifyInstance, memory: RequestMemory) {
     this.#memory = memory
     app.server.on('connection', (socket) => {
@@ -101,7 +101,7 @@ export class HttpMetrics {
   }
 }
 
-/** Figures of the process, under the names that Prometheus's clients give them. */
+/** Metrics of the process, under the names of Prometheus's client libraries. */
 function processText(): string {
   const { rss, heapUsed, external, arrayBuffers } = process.memoryUsage()
   const { user, system } = process.cpuUsage()

@@ -1,14 +1,14 @@
 /**
- * `fetch` as far as the messaging client needs it, over `node:http` with connections that stay
- * open. A request costs a fifth of the processor time of the global `fetch`, which makes several
- * streams for each.
+ * The part of `fetch` that the clients need, over `node:http` with persistent connections. A
+ * request costs a fifth of the processor time of the global `fetch`, which makes several streams
+ * for each request.
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { pipeline, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
-/** A request; see the `fetch` of the global scope. */
+/** A request, as for the global `fetch`. */
 export interface FetchRequest {
   readonly method: string
   readonly headers: Record<string, string>
@@ -16,21 +16,21 @@ export interface FetchRequest {
   readonly signal?: AbortSignal
 }
 
-/** The parts of a `Response` that are used. */
+/** The parts of a `Response` that the clients use. */
 export interface FetchAnswer {
   readonly ok: boolean
   readonly status: number
   readonly statusText: string
-  /** The body in pieces; breaking off the iteration ends the connection. */
+  /** The body in pieces; breaking off the iteration closes the connection. */
   readonly body: AsyncIterable<Uint8Array> | null
   text(): Promise<string>
   arrayBuffer(): Promise<ArrayBufferLike>
 }
 
-/** The global `fetch` is one. */
+/** The type of the global `fetch`, as far as the clients need it. */
 export type Fetch = (url: string, request: FetchRequest) => Promise<FetchAnswer>
 
-/** Makes a `fetch` with connections of its own. Idle connections do not keep a process alive. */
+/** Makes a `fetch` with its own connections. Idle connections do not keep a process alive. */
 export function keepAliveFetch(): Fetch {
   const http = new HttpAgent({ keepAlive: true })
   const https = new HttpsAgent({ keepAlive: true })
@@ -42,7 +42,7 @@ export function keepAliveFetch(): Fetch {
         : httpRequest(url, { ...options, agent: http })
       request.on('error', reject)
       request.on('response', (response) => resolve(new HttpAnswer(response)))
-      // With the length known, the body goes out with the head, in one piece.
+      // A known length lets Node send the head and the body in one piece.
       request.end(body)
     })
 }
@@ -55,7 +55,7 @@ class HttpAnswer implements FetchAnswer {
   constructor(response: IncomingMessage) {
     this.status = response.statusCode!
     this.statusText = response.statusMessage!
-    // Whoever reads the body is told; an answer that nobody reads any more may break off.
+    // The reader of the body gets its errors. Without a reader the answer may break off.
     response.on('error', () => undefined)
     const isGzip = response.headers['content-encoding'] === 'gzip'
     this.body = isGzip ? pipeline(response, createGunzip(), () => undefined) : response

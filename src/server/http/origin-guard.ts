@@ -1,13 +1,13 @@
 /**
- * Keeps web pages of other servers out, which a browser would let write: a page can send a request
- * anywhere, and by a name that it points at this machine it can even read the answer.
+ * Rejects cross-site requests of web pages. A browser lets a page send a request to any address. A
+ * page whose own name resolves to this machine could even read the answer.
  *
- * - `Host` must be an address, `localhost`, or a name that the server was told. So a page that is
- *   loaded by a name of its own never reaches the server under that name (DNS rebinding).
- * - `Origin`, which browsers add to whatever a page sends, must be this server.
- * - `Sec-Fetch-Site` must not say that another site asks, but for links that somebody follows.
+ * - `Host` must be an address, `localhost`, or a configured name of the server. A page that was
+ *   loaded under its own name therefore never reaches the server (DNS rebinding).
+ * - `Origin`, which browsers add to the requests of a page, must be this server.
+ * - `Sec-Fetch-Site` must not name another site, except when a user follows a link.
  *
- * Programs that are no browsers send neither `Origin` nor `Sec-Fetch-Site`.
+ * Other programs than browsers send neither `Origin` nor `Sec-Fetch-Site`.
  */
 import { isIP } from 'node:net'
 import type { IncomingMessage } from 'node:http'
@@ -20,7 +20,7 @@ const originPattern = /^https?:\/\/([^/]+)$/
 /** See the file header. */
 export class OriginGuard {
   readonly #hosts: ReadonlySet<string>
-  /** The value of `Host` that was good the last time; most clients use the same. */
+  /** The last accepted value of `Host`; most clients always send the same value. */
   #known: string | undefined
 
   /** `hosts`: names of the server beside addresses and `localhost`. */
@@ -28,7 +28,7 @@ export class OriginGuard {
     this.#hosts = new Set(hosts.map((host) => host.toLowerCase()))
   }
 
-  /** Why a request is not let in; undefined if it is. */
+  /** The reason why a request is refused; undefined for an admitted one. */
   refusal({ headers, method }: IncomingMessage): Error | undefined {
     const host = headers.host?.toLowerCase() ?? ''
     if (host !== this.#known) {
@@ -54,7 +54,9 @@ export class OriginGuard {
     return isIP(name.replace(/^\[|\]$/g, '')) !== 0
   }
 
-  /** A page of this server, under the name of the request, or one that a proxy shows it by. */
+  /**
+   * Whether the origin is this server, under the name in the request or under its name at a proxy.
+   */
   #isOwnOrigin(origin: string, host: string): boolean {
     const from = originPattern.exec(origin)?.[1]
     if (from === undefined) return false

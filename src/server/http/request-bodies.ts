@@ -1,11 +1,11 @@
 /**
- * Receives the bodies of requests: bounded as they are sent and after decompression, and all of
- * them together by the memory budget. A gzip body is decompressed piece by piece, so a small body
- * that would become large is refused as soon as it is too large.
+ * Receives the bodies of requests. Limits apply to the size as sent and after decompression, and
+ * the memory budget to all bodies together. A gzip body is decompressed piece by piece, so a
+ * decompression bomb is refused as soon as it exceeds the limit.
  *
  * A body counts until its request is answered, and three times: as its bytes, as the text and the
- * values that are made of them, and as the copy that is stored. Of a body that is refused the rest
- * is read and thrown away, so that the client sees the answer; `RequestClocks` ends that.
+ * values made of them, and as the stored copy. The rest of a refused body is read and discarded, so
+ * that the client receives the answer; `RequestClocks` bounds the time.
  */
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
@@ -14,22 +14,22 @@ import { MessagingError, MessagingErrorCode } from '../../systems/messaging/inde
 import { invalidArgument, ServerError, ServerErrorCode } from './http-errors.js'
 import type { RequestMemory, MemoryLease } from './request-memory.js'
 
-/** Bounds of bodies. */
+/** Limits of bodies. */
 export interface BodyLimits {
-  /** Bytes as they are sent. */
+  /** Bytes as sent. */
   readonly requestBytesMax: number
   /** Bytes after decompression. */
   readonly decompressedBytesMax: number
 }
 
-/** What a byte of a body takes, with all that is made of the body. */
+/** Memory for a byte of a body, including the values made of the body. */
 const bytesPerByte = 3
 
 type Done = (error: Error | null, body?: Buffer) => void
 
 const leases = new WeakMap<IncomingMessage, MemoryLease>()
 
-/** Gives the memory of a request's body back. */
+/** Returns the memory of a request's body to the budget. */
 export function releaseBody(request: IncomingMessage): void {
   leases.get(request)?.release()
 }
@@ -39,13 +39,13 @@ export class RequestBodies {
   readonly #limits: BodyLimits
   readonly #memory: RequestMemory
 
-  /** Bodies within these limits, in the memory that the budget still has. */
+  /** Bodies within these limits and the free memory of the budget. */
   constructor(limits: BodyLimits, memory: RequestMemory) {
     this.#limits = limits
     this.#memory = memory
   }
 
-  /** A parser of fastify: the body as one Buffer, without its encoding. */
+  /** A parser for fastify: the body as one Buffer, decompressed. */
   readonly parser = (request: FastifyRequest, payload: IncomingMessage, done: Done): void => {
     const { requestBytesMax, decompressedBytesMax } = this.#limits
     const { 'content-encoding': encoding = 'identity', 'content-length': length } = request.headers
@@ -85,7 +85,7 @@ class Body {
   #bytes = 0
   #isOver = false
 
-  /** A body that is larger than the whole memory, `bytesMax`, may have all of it. */
+  /** A body larger than the whole memory, `bytesMax`, may use all of the memory. */
   constructor(
     payload: IncomingMessage,
     { lease, bytesMax }: { lease: MemoryLease; bytesMax: number },
@@ -122,7 +122,7 @@ class Body {
     this.#payload.pipe(gunzip)
   }
 
-  /** Adds bytes to those that were kept; `besides` are held for the body, too. */
+  /** Appends bytes; `besides` are held for the body as well. */
   #add(piece: Buffer, besides: number, what: string, bytesMax: number): void {
     if (this.#isOver) return
     this.#bytes += piece.length
@@ -154,7 +154,7 @@ function tooLarge(what: string, bytesMax: number): MessagingError {
   return new MessagingError(MessagingErrorCode.tooLarge, `${what} has at most ${bytesMax} bytes`)
 }
 
-/** Makes the error of a request or an answer for which there is no memory. */
+/** Makes the error of a request or an answer without memory. */
 export function noMemory(): ServerError {
   const message = 'other requests take the memory of the server; try again later'
   return new ServerError(ServerErrorCode.busy, message)

@@ -1,35 +1,35 @@
 /**
- * Ends requests that make no progress: bodies that drip, and answers that nobody reads.
+ * Ends requests that make no progress: slow bodies, and answers without a reader.
  *
- * A body has some seconds of grace, and further ones for the bytes that have come; so a large body
- * may take long, and a small one may not. An answer is cut off when its reader has taken nothing of
- * it for a while. A request that waits, such as a poll for its first message, is left alone.
+ * A body has some seconds of grace, and further time for the bytes received; so a large body may
+ * take long, and a small one may not. An answer is cut off after its reader has read nothing for a
+ * while. A request that waits, such as a poll for its first message, has no limit here.
  */
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { sendError, ServerError, ServerErrorCode } from './http-errors.js'
 
-/** How patient the server is. */
+/** Time limits of the server. */
 export interface Patience {
-  /** Milliseconds that a body may take beside those for its bytes. */
+  /** Milliseconds for a body beside the time for its bytes. */
   readonly bodyMilliseconds: number
-  /** Milliseconds after which a consumer that reads nothing is cut off. */
+  /** Milliseconds after which a consumer that reads nothing is disconnected. */
   readonly stallMilliseconds: number
 }
 
-/** The least bytes in a millisecond that a long body has to come with. */
+/** The lowest rate of a long body. */
 const bodyBytesPerMillisecond = 16
 
 /** See the file header. */
 export class RequestClocks {
   readonly #patience: Patience
 
-  /** Clocks of all requests of a server. */
+  /** Clocks for all requests of a server. */
   constructor(patience: Patience) {
     this.#patience = patience
   }
 
-  /** Watches a request from its head on. */
+  /** Watches a request after its head. */
   start(request: FastifyRequest, reply: FastifyReply): void {
     this.#watchReader(request, reply)
     const { 'content-length': length, 'transfer-encoding': transfer } = request.headers
@@ -71,7 +71,7 @@ export class RequestClocks {
   }
 }
 
-/** Answers that the body did not come, if there is no answer yet, and ends the connection. */
+/** Reports the timeout, if there is no answer yet, and closes the connection. */
 function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   const end = (): void => void request.raw.destroy()
   if (reply.sent) {

@@ -1,32 +1,35 @@
 /**
- * The memory that all requests share: bodies that are being received, and answers that wait for
- * their readers. What does not fit is refused or waits, so any number of clients takes no more.
+ * The memory that all requests share: bodies being received, and answers that wait for their
+ * readers. A request that does not fit is refused or waits, so the memory is bounded for any number
+ * of clients.
  *
- * Those that wait get no more than half, so that consumers who do not read keep nobody from
- * writing.
+ * Waiting requests get at most half, so that consumers that do not read cannot block writers.
  */
 import { checkMethods, shown } from '../../api/index.js'
 import { invalidArgument } from './http-errors.js'
 
-/** Part of a budget, until it is released. */
+/** A part of the budget, until its release. */
 export class MemoryLease {
   readonly #change: (bytes: number) => void
   readonly #fits: (bytes: number) => boolean
   #bytes: number
 
-  /** Made by a budget. */
+  /** Created by a budget. */
   constructor(bytes: number, change: (bytes: number) => void, fits: (bytes: number) => boolean) {
     this.#bytes = bytes
     this.#change = change
     this.#fits = fits
   }
 
-  /** Bytes that are held. */
+  /** Bytes held. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Takes so many bytes in all; false, and no change, if they are not there. Less always fits. */
+  /**
+   * Sets the bytes held in all; false, and no change, if the budget lacks them. A smaller size
+   * always fits.
+   */
   resize(bytes: number): boolean {
     checkCount(bytes)
     const more = bytes - this.#bytes
@@ -36,13 +39,13 @@ export class MemoryLease {
     return true
   }
 
-  /** Gives everything back. A second call does nothing. */
+  /** Returns all bytes. A second call has no effect. */
   release(): void {
     this.resize(0)
   }
 }
 
-/** `ERR_INVALID_ARGUMENT` for what is no number of bytes. */
+/** `ERR_INVALID_ARGUMENT` unless the argument is a number of bytes. */
 function checkCount(bytes: number): void {
   if (typeof bytes === 'number' && bytes >= 0 && bytes < Infinity) return
   throw invalidArgument(`bytes must be a number, 0 or more, got ${shown(bytes)}`)
@@ -55,32 +58,32 @@ interface Waiting {
 
 /** See the file header. */
 export class RequestMemory {
-  /** The most bytes that may be taken. */
+  /** The most bytes of all leases. */
   readonly bytesMax: number
   #bytesUsed = 0
-  /** Of them, those that were waited for. */
+  /** The part of the used bytes that was granted by `wait`. */
   #bytesWaitedFor = 0
   readonly #waiting = new Set<Waiting>()
 
-  /** A budget of which nothing is taken. */
+  /** A budget with all bytes free. */
   constructor(bytesMax: number) {
     this.bytesMax = bytesMax
   }
 
-  /** Bytes that are taken. */
+  /** Bytes of all leases. */
   get bytesUsed(): number {
     return this.#bytesUsed
   }
 
-  /** Takes bytes at once; undefined if they are not there. */
+  /** Takes bytes at once; undefined if they are not free. */
   take(bytes: number): MemoryLease | undefined {
     checkCount(bytes)
     return this.#fits(bytes) ? this.#lease(bytes, false) : undefined
   }
 
   /**
-   * Takes bytes as soon as half of the budget has them, in the order of the calls; undefined if the
-   * signal fires before. More than that half counts as the half.
+   * Takes bytes as soon as half of the budget has them free, in the order of the calls; undefined
+   * if the signal fires first. A larger request counts as the half.
    */
   async wait(bytes: number, signal: AbortSignal): Promise<MemoryLease | undefined> {
     checkCount(bytes)
@@ -122,7 +125,7 @@ export class RequestMemory {
     return new MemoryLease(bytes, change, (more) => this.#fits(more))
   }
 
-  /** Lets those in that wait and fit, the first one first. */
+  /** Grants the waiting requests that fit, in their order. */
   #grant(): void {
     for (const waiting of this.#waiting) {
       if (!this.#isNext(waiting.bytes)) return

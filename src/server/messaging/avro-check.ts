@@ -1,11 +1,11 @@
 /**
- * Walks bodies in Avro before they are decoded. `avsc` trusts what it decodes: a count of two
- * billion makes it loop so often. The walk is bounded by the bytes of the body, and costs no
- * memory.
+ * Checks the structure of Avro bodies before they are decoded. `avsc` does not validate counts: a
+ * count of two billion makes it loop two billion times. The check is bounded by the bytes of the
+ * body, and allocates nothing.
  */
 import { invalidArgument } from '../http/http-errors.js'
 
-/** What a value is made of; text counts as bytes. A map has texts as keys. */
+/** The structure of a value; text counts as bytes. The keys of a map are texts. */
 export type Shape =
   | 'bytes'
   | 'long'
@@ -16,13 +16,13 @@ export type Shape =
   | { map: Shape }
   | { union: Shape[] }
 
-/** Bytes of the longest number of 64 bits. */
+/** Bytes of the longest 64-bit number. */
 const varintBytesMax = 10
 
-/** Walks a body; `ERR_INVALID_ARGUMENT` if it is not made of these fields, and nothing behind. */
+/** Checks a body; `ERR_INVALID_ARGUMENT` unless it consists of exactly these fields. */
 export function checkBody(body: Buffer, shape: readonly Shape[]): void {
   let at = 0
-  // Beyond 2^53 a number is inexact, and still too large for whatever it counts.
+  // Above 2^53 a number is inexact, but still too large for any count or length.
   const varint = (): number => {
     let value = 0
     let factor = 1
@@ -61,7 +61,7 @@ export function checkBody(body: Buffer, shape: readonly Shape[]): void {
         count = -count
         varint()
       }
-      // Every item takes a byte at least.
+      // Every item takes at least a byte.
       if (count > body.length - at) throw malformed('it ends too early')
       for (let i = 0; i < count; i++) for (const member of members) walk(member)
     }
@@ -70,7 +70,7 @@ export function checkBody(body: Buffer, shape: readonly Shape[]): void {
   if (at !== body.length) throw malformed('there are bytes behind its end')
 }
 
-/** `ERR_INVALID_ARGUMENT`. */
+/** Makes an `ERR_INVALID_ARGUMENT`. */
 export function malformed(what: string): Error {
   return invalidArgument(`malformed Avro: ${what}`)
 }

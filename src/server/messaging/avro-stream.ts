@@ -1,21 +1,21 @@
 /**
  * Decodes the blocks of a poll response as they arrive. Messages are views of the pieces, so the
- * pieces must not be used again by whoever gives them.
+ * caller must not reuse the pieces.
  */
 import { MessagingError, MessagingErrorCode, type Message } from '../../systems/messaging/index.js'
 
-/** Decodes an array of messages, in any pieces. */
+/** Decodes an array of messages from pieces of any size. */
 export class BlockDecoder {
   #rest: Buffer = Buffer.alloc(0)
   #left = 0
   #isDone = false
 
-  /** Whether the end of the array was seen. */
+  /** Whether the end of the array was read. */
   get isDone(): boolean {
     return this.#isDone
   }
 
-  /** Adds bytes; the messages that are complete now. */
+  /** Adds bytes; returns the messages that are complete now. */
   add(chunk: Uint8Array): Message[] {
     const bytes =
       this.#rest.length === 0

@@ -1,4 +1,4 @@
-/** The Avro binary form of the messaging requests and responses, by the package `avsc`. */
+/** The Avro binary form of the messaging requests and responses, through the package `avsc`. */
 import { checkBody, malformed, type Shape } from './avro-check.js'
 import {
   messageIdBytes,
@@ -11,7 +11,7 @@ import {
 import { requirePackage } from '../../api/index.js'
 import type avsc from 'avsc'
 
-/** A request to read, as the schema has it. */
+/** The fields of a request to read, as in the schema. */
 export interface ConsumeFields {
   readonly startFrom: Buffer | bigint | null
   readonly inclusive: boolean
@@ -81,7 +81,7 @@ export class AvroForms {
 
   constructor() {
     const { Type, types } = requirePackage<typeof avsc>('avsc', 'the Avro form of messaging')
-    // Write pointers are beyond 2^53, so all longs are bigints.
+    // Write pointers exceed 2^53, so all longs are bigints.
     const long = types.LongType.__with({
       fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
       toBuffer: (value: bigint) => {
@@ -111,7 +111,7 @@ export class AvroForms {
     return decode(this.#properties, body, propertiesShape) as TopicProperties
   }
 
-  /** Names of topics. */
+  /** Encodes names of topics. */
   encodeNames(names: readonly string[]): Buffer {
     return this.#names.toBuffer([...names])
   }
@@ -125,7 +125,7 @@ export class AvroForms {
       transactionWritePointer: optional(transactionWritePointer, 'long'),
       messages: messages.map((message) => {
         if (typeof message === 'string') return Buffer.from(message, 'utf8')
-        // A view is enough: the bytes are copied into the body before anybody can change them.
+        // A view suffices: the bytes are copied into the body in the same turn.
         return Buffer.from(message.buffer, message.byteOffset, message.byteLength)
       }),
     })
@@ -206,7 +206,7 @@ export class AvroForms {
 /** One block of the array of a response: its count, then its messages. */
 export function encodeBlock(messages: readonly Message[]): Buffer {
   let bytes = 10
-  // Not by the id itself, which is encoded each time it is asked for.
+  // The size is not computed from the id, because each access to an id encodes it.
   for (const { payload } of messages) bytes += messageIdBytes + payload.length + 20
   const block = Buffer.allocUnsafe(bytes)
   let at = writeVarint(block, 0, messages.length)

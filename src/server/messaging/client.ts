@@ -1,6 +1,6 @@
 /**
- * Messaging over HTTP: the interface of the service, by `fetch`. In JSON, or in Avro if the package
- * `avsc` is there.
+ * Messaging over HTTP: the interface of the service, through `fetch`. The encoding is JSON, or Avro
+ * with the package `avsc`.
  */
 import {
   CellarError,
@@ -41,15 +41,15 @@ import type { Fetch, FetchAnswer } from '../http/keep-alive-fetch.js'
 
 /** Options of a {@link MessagingClient}. */
 export interface MessagingClientOptions {
-  /** Where the server listens, such as `http://127.0.0.1:11015`. */
+  /** The base address of the server, such as `http://127.0.0.1:11015`. */
   readonly url: string
   /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
   readonly token?: string | undefined
   /** Default 'json'. */
   readonly encoding?: 'json' | 'avro' | undefined
-  /** Whether answers may be gzip: for slow networks. Default false. */
+  /** Whether answers may be compressed with gzip, for slow networks. Default false. */
   readonly gzip?: boolean | undefined
-  /** How requests are made; the global `fetch` is one. Default: `node:http`, kept alive. */
+  /** The function for requests, such as the global `fetch`. Default: `node:http`, kept alive. */
   readonly fetch?: Fetch | undefined
 }
 
@@ -61,23 +61,23 @@ const names = new OptionNames<MessagingClientOptions>('a messaging client', {
   fetch: true,
 })
 const pollLimitDefault = 1000
-/** The largest limit of the Avro form, and the longest wait of an address. */
+/** The largest limit in Avro, and the longest wait in an address. */
 const limitMax = 2 ** 31 - 1
 const waitMillisecondsMax = 999_999_999
 
-/** See the file header. The iterators of this client do not tell `isHeld`. */
+/** See the file header. The iterators of this client do not report `isHeld`. */
 export class MessagingClient implements Messaging {
   readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
   readonly #avro: AvroForms | undefined
   readonly #fetch: Fetch
 
-  /** Connects with the first call. `ERR_INVALID_ARGUMENT`. */
+  /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: MessagingClientOptions) {
     const { gzip, encoding, ...rest } = readArguments(() => names.copy(options))
     const { url, headers, fetch } = connectionOf(rest)
     this.#base = `${url}/v3/namespaces`
-    // The global `fetch` asks for gzip by itself.
+    // The global `fetch` requests gzip by default.
     const accepted = checkBoolean(gzip, 'gzip', false) ? 'gzip' : 'identity'
     this.#headers = { ...headers, 'accept-encoding': accepted }
     const form = checkChoice(encoding ?? 'json', 'encoding', ['json', 'avro'])
@@ -186,12 +186,12 @@ export class MessagingClient implements Messaging {
     const wait = Math.min(Math.ceil(waitMilliseconds), waitMillisecondsMax)
     const query = wait > 0 ? `?wait=${wait}` : ''
     const path = `${pathOf(id)}/poll${query}`
-    // `close` ends the connection also while a read waits for the next bytes.
+    // `close` must end the connection even while a read waits for the next bytes.
     const end = new AbortController()
     const ends = signal === undefined ? end.signal : AbortSignal.any([signal, end.signal])
     const { body } = await this.#post(path, this.#encodePoll(options), {}, ends)
     const decoder = this.#avro === undefined ? new JsonDecoder() : new BlockDecoder()
-    // The server keeps to the limit, so the answer ends there and its connection is used again.
+    // The server enforces the limit, so the answer ends there and the connection can be reused.
     return messageIterator(new ResponseSource(body, decoder, end), Infinity, signal)
   }
 
@@ -205,7 +205,7 @@ export class MessagingClient implements Messaging {
     }
   }
 
-  /** Asks for something; in Avro if the address has that form and this client prefers it. */
+  /** Sends a GET; in Avro if the address has an Avro form and this client prefers Avro. */
   async #get<T>(path: string, read: (body: Buffer) => T, hasAvro = false): Promise<T> {
     const accept = hasAvro && this.#avro !== undefined ? 'avro/binary' : 'application/json'
     return readAnswer(await this.#call('GET', path, undefined, { accept }), read)
@@ -283,7 +283,7 @@ interface Decoder {
   add(chunk: Uint8Array): Message[]
 }
 
-/** Reads an answer as far as messages are asked for. */
+/** Reads an answer as far as the caller requests messages. */
 class ResponseSource implements MessageSource {
   readonly isHeld = false
   readonly #chunks: AsyncIterator<Uint8Array>
@@ -379,8 +379,8 @@ async function errorOf(answer: FetchAnswer): Promise<Error> {
 }
 
 /**
- * What an answer says. `ERR_MESSAGING_UNAVAILABLE` if the answer breaks off, `ERR_MESSAGING_SERVER`
- * if its body is another than the one that is read.
+ * The content of an answer. `ERR_MESSAGING_UNAVAILABLE` if the answer breaks off,
+ * `ERR_MESSAGING_SERVER` if its body has another form.
  */
 async function readAnswer<T>(answer: FetchAnswer, read: (body: Buffer) => T): Promise<T> {
   let bytes: ArrayBufferLike

@@ -13,7 +13,7 @@ import { decodeTransaction, transactionFromJson, type Transaction } from '../../
 import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
 import { invalidArgument } from '../http/http-errors.js'
 
-/** What a poll asks for, from either form. */
+/** A poll, from either form. */
 export interface PollRequest {
   readonly from?: Uint8Array | undefined
   readonly time?: number | undefined
@@ -184,7 +184,7 @@ function isLong(value: unknown): value is { long: unknown } {
   return typeof value === 'object' && value !== null && 'long' in value
 }
 
-/** The value of `{ "bytes": value }`, `{ "long": value }` and `{ "int": value }`. */
+/** Unwraps the value of `{ "bytes": value }`, `{ "long": value }` and `{ "int": value }`. */
 function unwrap(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   const names = Object.keys(value)

@@ -1,6 +1,6 @@
 /**
- * Shows what the messaging tables of a database hold: topics with their generations, rows decoded,
- * and the transactions with the bound below which the invalid list may be pruned.
+ * Shows the content of the messaging tables of a database: topics with their generations, rows
+ * decoded, and the transactions with the bound below which the invalid list may be pruned.
  */
 import { CellarError, ErrorCode, type Database, type Result } from '../../api/index.js'
 import {
@@ -15,7 +15,7 @@ import { parseTopicPrefix } from '../../systems/messaging/topics/topic.js'
 import { startOf, TransactionManager } from '../../systems/transactions/index.js'
 import { pruneUpperBound } from '../../systems/transactions/transaction-snapshot.js'
 
-/** What can be shown. */
+/** The views. */
 export const views = ['topics', 'messages', 'payloads', 'positions', 'transactions'] as const
 
 /** One of {@link views}. */
@@ -43,7 +43,7 @@ export async function* debugMessaging(
 ): AsyncGenerator<string, void> {
   const prefix = topic === undefined ? undefined : `${topic}:`
   const table = tableOf[view]
-  // Looking makes nothing: there is no such thing in this database.
+  // A view creates no table: without the table the database has no such rows.
   if (table !== undefined && !(await database.admin.tableExists(table))) return
   if (view === 'topics') yield* topics(database, limit)
   else if (view === 'positions') yield* positions(database, prefix, limit)
@@ -93,7 +93,7 @@ export function positionLine(
   return `${nameOf(topic)}  ${consumer}  ${timeOf(publishTimestamp)} ${sequenceId}${lag}`
 }
 
-/** The line of a message that a server gave. */
+/** The line of a message from a server. */
 export function messageLine(topic: TopicId, { id, payload }: Message): string {
   const { publishTimestamp, sequenceId } = decodeMessageId(id)
   const place = `${timeOf(publishTimestamp)} ${sequenceId}`

@@ -20,8 +20,8 @@ const counters: readonly (readonly [keyof TopicStatistics, string])[] = [
 ]
 
 /**
- * The lines; none if the messaging is no service of this process, or another process leads. The lag
- * of a consumer is how much earlier its position was published than the newest message.
+ * The lines; empty if the messaging is not a service of this process, or another process leads. The
+ * lag of a consumer is the time between the message at its position and the newest message.
  */
 export async function messagingMetrics(messaging: Messaging): Promise<string> {
   const service = messaging instanceof StandbyMessaging ? messaging.leading : messaging

@@ -1,9 +1,9 @@
 /**
  * The REST interface of messaging (CDAP: TMS), under `/v1` and `/v3`, in Avro and JSON.
  *
- * A poll is answered as a stream of chunks: an Avro block, or a part of a JSON array, for each. The
- * next chunk is made when the connection takes it, so a consumer that reads slowly costs one chunk,
- * and one that goes away ends the fetch.
+ * A poll is answered as a stream of chunks: each is an Avro block, or a part of a JSON array. The
+ * next chunk is made when the connection accepts it. A slow consumer therefore costs one chunk, and
+ * the fetch ends when a consumer disconnects.
  */
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
@@ -51,9 +51,9 @@ const optionNames = new OptionNames<MessagingRoutesOptions>('the routes of messa
 })
 type Form = 'avro' | 'json'
 const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
-/** What a message takes in a chunk beside id and payload. */
+/** Bytes of a message in a chunk beside id and payload. */
 const messageOverheadBytes = 8
-/** Messages of a page, and the most bytes that reading one can take. */
+/** Messages of a page, and the most bytes that reading a page can take. */
 const pageMessages = 256
 const pageBytesMax = 32 << 20
 
@@ -168,7 +168,7 @@ class Routes {
     return this.#avro
   }
 
-  /** The properties of a body; JSON unless its type is Avro. An empty body has none. */
+  /** The properties in a body; JSON unless the content type is Avro. An empty body has none. */
   #propertiesOf(request: FastifyRequest): TopicProperties {
     const body = request.body as Buffer
     const isAvro = typeOf(request) === contentTypes.avro && body.length > 0
@@ -242,8 +242,8 @@ class Routes {
 }
 
 /**
- * The messages of a poll, as far as the memory of the server allows: a page is read when there is
- * room for any, and counts until the next one is asked for.
+ * The messages of a poll, within the memory of the server. Each page waits for the memory of the
+ * largest page, and its bytes count until the next page is requested.
  */
 async function* pagesOf(
   iterator: MessageIterator,
@@ -268,7 +268,7 @@ async function* pagesOf(
   }
 }
 
-/** The chunks of a poll, each made when the one before it was taken. */
+/** The chunks of a poll, each made after the connection accepted the chunk before it. */
 async function* chunks(
   pages: AsyncIterable<Message[]>,
   form: Form,
@@ -318,7 +318,7 @@ function typeOf({ headers }: FastifyRequest): string | undefined {
   return headers['content-type']?.split(';')[0].trim()
 }
 
-/** Whether an answer without a request body is to be Avro. */
+/** Whether an answer to a request without a body should be Avro. */
 function wantsAvro({ headers }: FastifyRequest): boolean {
   return headers.accept?.includes(contentTypes.avro) === true
 }
@@ -335,7 +335,10 @@ function wrongType(): Error {
   return invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)
 }
 
-/** As in CDAP a rollback needs no type: its body is the answer of the publish, byte for byte. */
+/**
+ * As in CDAP, a rollback needs no content type: its body is the answer of the publish, byte for
+ * byte.
+ */
 function isUntypedRollback({ headers, routeOptions }: FastifyRequest): boolean {
   return headers['content-type'] === undefined && routeOptions.url?.endsWith('/rollback') === true
 }
@@ -350,7 +353,7 @@ function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | u
   throw invalidArgument('cellar-producer and cellar-producer-sequence belong together')
 }
 
-/** The query `wait`: how long a poll may wait for its first message, in milliseconds. */
+/** The query `wait`: the longest wait of a poll for its first message, in milliseconds. */
 function waitOf(request: FastifyRequest): number {
   const { wait } = request.query as { wait?: unknown }
   if (wait === undefined) return 0

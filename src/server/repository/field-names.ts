@@ -1,12 +1,11 @@
 /**
- * Which field types the names in the rules of principals mean. A name is bound to the ids of field
- * types, and what it is bound to is stored: whoever gives a field type another name opens and
- * closes nothing by it, also not with a new start of the server.
+ * Binds the field names in the rules of principals to ids of field types. The bindings are stored,
+ * so renaming a field type changes no permission, not even after a restart of the server.
  */
 import type { RepositoryManager } from '../../systems/repository/index.js'
 import type { Principal } from '../http/access.js'
 
-/** What is stored: the ids by the name, and the ordinal up to which field types were looked at. */
+/** The stored bindings: the ids of each name, and the ordinal of the last field type examined. */
 interface StoredNames {
   readonly through: number
   readonly names: Readonly<Record<string, readonly string[]>>
@@ -31,7 +30,7 @@ export class FieldNames {
     this.#manager = manager
   }
 
-  /** The names of a manager, which all its servers share. */
+  /** The bindings of a manager, which all its servers share. */
   static of(manager: RepositoryManager): Promise<FieldNames> {
     let names = opened.get(manager)
     if (names === undefined) {
@@ -42,7 +41,7 @@ export class FieldNames {
     return names
   }
 
-  /** Binds the names of these principals, and those of field types that are new. */
+  /** Binds the names in the rules of these principals, and the names of new field types. */
   async bind(principals: readonly Principal[]): Promise<void> {
     this.#bindNewFields()
     for (const name of namesOf(principals)) {
@@ -79,7 +78,7 @@ export class FieldNames {
     return this
   }
 
-  /** A field type that is new belongs to the names that it has when it is met. */
+  /** A new field type is bound to the names that match when it is first seen. */
   #bindNewFields(): void {
     const { schema } = this.#manager.types
     for (; this.#through < schema.ordinalMax; this.#through++) {
@@ -107,7 +106,7 @@ export class FieldNames {
   }
 }
 
-/** Whether a name in a rule means a field type of this name. */
+/** Whether a name in a rule matches the name of a field type. */
 function means(name: string, field: string): boolean {
   return name === field || (name.endsWith('}*') && field.startsWith(name.slice(0, -1)))
 }

@@ -38,7 +38,7 @@ export async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyR
   }
 }
 
-/** A blob in JSON, as it is put into a field. */
+/** A blob in the JSON form of a field value. */
 function blobJson({ key, mediaType, size, name }: Blob): object {
   return { value: key.toString('base64url'), mediaType, size, name }
 }
@@ -51,7 +51,7 @@ function digestOf(header: string | string[] | undefined): Buffer | undefined {
   return Buffer.from(match[1], 'base64')
 }
 
-/** The bytes; fails behind the last of them if they do not have the checksum. */
+/** Passes the bytes on; fails after the last byte if the checksum differs. */
 async function* checked(
   source: AsyncIterable<Buffer> | Iterable<Buffer>,
   checksum: Buffer | undefined,
@@ -84,7 +84,7 @@ export async function downloadBlob(call: Call): Promise<FastifyReply> {
     .header('accept-ranges', 'bytes')
     .header('cache-control', 'private, no-cache')
     .header('repr-digest', `sha-256=:${checksum.toString('base64')}:`)
-    // A blob is whatever somebody has uploaded: it is never a page of this server.
+    // A blob is untrusted content: the browser must not render it as a page of this server.
     .header('x-content-type-options', 'nosniff')
     .header('content-security-policy', "default-src 'none'; sandbox")
     .header('content-disposition', dispositionOf(blob))
@@ -96,7 +96,7 @@ export async function downloadBlob(call: Call): Promise<FastifyReply> {
   }
   const { start, end } = range ?? { start: 0, end: blob.size }
   const { bytes } = await table.readBlob(call.id, field, { ...place, range: { start, end } })
-  // Whatever is wrong with the blob shows before the first byte has a status.
+  // Errors of the blob must appear before the status is sent.
   const first = await bytes.next()
   void reply.type(blob.mediaType).header('content-length', end - start)
   if (range !== undefined) {
@@ -133,7 +133,7 @@ function dispositionOf({ name }: Blob): string {
   return `attachment; filename*=UTF-8''${encoded}`
 }
 
-/** The range that is asked for: all bytes if undefined, none if it is outside. */
+/** The requested range: undefined for all bytes, empty if it is outside the blob. */
 function rangeOf(
   { request }: Call,
   size: number,
@@ -142,7 +142,7 @@ function rangeOf(
   const { range, 'if-range': condition } = request.headers
   if (range === undefined || (condition !== undefined && condition !== tag)) return undefined
   const match = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/.exec(range)
-  // Other units and several ranges may be answered by everything.
+  // Other units and several ranges may be answered with all bytes.
   if (match === null || (match[1] === '' && match[2] === '')) return undefined
   const [, from, to] = match
   const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)

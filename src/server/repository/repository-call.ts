@@ -1,4 +1,4 @@
-/** One request to the repository: its table, its permissions, its names, and its preconditions. */
+/** One request to the repository: its table, permissions, names and preconditions. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
   NameWriter,
@@ -25,7 +25,7 @@ import { invalidArgument, withStatus } from '../http/http-errors.js'
 import type { Source } from '../source.js'
 import { TableAccess } from './table-access.js'
 
-/** Where the manager comes from; undefined while another process leads. */
+/** The source of the manager; undefined while another process leads. */
 export type RepositorySource = Source<RepositoryManager>
 
 /** The manager. `ERR_REPOSITORY_CLOSED` while there is none. */
@@ -35,19 +35,19 @@ export function managerOf(find: () => RepositoryManager | undefined): Repository
   throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the repository')
 }
 
-/** What `If-Match` and `If-None-Match` demand. */
+/** The preconditions of `If-Match` and `If-None-Match`. */
 export interface Preconditions {
-  /** Revisions of which the record must have one; `any`: it must exist. */
+  /** Revisions that match the record; `any`: the record must exist. */
   readonly match: readonly number[] | 'any' | undefined
   readonly noneMatch: readonly number[] | 'any' | undefined
 }
 
 type Fields = Record<string, unknown>
 
-/** What a request is answered with. */
+/** The parts of the server that a request needs. */
 export interface CallParts {
   readonly manager: RepositoryManager
-  /** What the names in the rules of principals mean; undefined if all are administrators. */
+  /** The bindings of the names in the rules; undefined if all principals are administrators. */
   readonly fieldNames: FieldNames | undefined
 }
 
@@ -58,7 +58,7 @@ export class Call {
   readonly reply: FastifyReply
   readonly principal: Principal
   readonly access: TableAccess
-  /** What the names in the rules of principals mean. */
+  /** The bindings of the names in the rules of principals. */
   readonly fieldNames: FieldNames | undefined
   readonly #query: Fields
   readonly #parameters: Record<string, string | undefined>
@@ -74,7 +74,7 @@ export class Call {
     this.access = this.accessTo(this.tableName)
   }
 
-  /** What the principal may do with a table of the repository in the address. */
+  /** The permissions of the principal for a table of the repository in the address. */
   accessTo(table: string, repository = this.repository): TableAccess {
     return new TableAccess(this.principal, { names: this.fieldNames, repository, table })
   }
@@ -84,14 +84,14 @@ export class Call {
     return this.#parameters[name] ?? ''
   }
 
-  /** A parameter behind the question mark; undefined without. `ERR_INVALID_ARGUMENT` if twice. */
+  /** A query parameter; undefined if absent. `ERR_INVALID_ARGUMENT` if it occurs twice. */
   query(name: string): string | undefined {
     const value = this.#query[name]
     if (value === undefined || typeof value === 'string') return value
     throw invalidArgument(`${name} occurs twice`)
   }
 
-  /** A whole number behind the question mark. `ERR_INVALID_ARGUMENT`. */
+  /** A query parameter that is a whole number. `ERR_INVALID_ARGUMENT`. */
   count(name: string, byDefault: number): number {
     const text = this.query(name)
     if (text === undefined) return byDefault
@@ -99,7 +99,7 @@ export class Call {
     throw invalidArgument(`${name} must be a whole number`)
   }
 
-  /** True or false behind the question mark. `ERR_INVALID_ARGUMENT`. */
+  /** A query parameter that is true or false. `ERR_INVALID_ARGUMENT`. */
   flag(name: string, byDefault: boolean): boolean {
     const text = this.query(name)
     if (text === undefined) return byDefault
@@ -137,7 +137,7 @@ export class Call {
     return RecordId.parse(this.parameter('id'))
   }
 
-  /** Prefixes that the address declares: `ns.prefix=namespace`. */
+  /** Prefixes declared in the address: `ns.prefix=namespace`. */
   get namespaces(): NameReader {
     const declared = Object.keys(this.#query).filter((name) => name.startsWith('ns.'))
     return new NameReader(declared.map((name) => [name.slice('ns.'.length), this.query(name)!]))
@@ -148,7 +148,7 @@ export class Call {
     return this.namespaces.resolve(this.parameter(parameter), `the ${parameter} in the address`)
   }
 
-  /** With what JSON of this request is read. */
+  /** The context for reading the JSON of this request. */
   get input(): JsonInput {
     const { access } = this
     return {
@@ -159,21 +159,21 @@ export class Call {
       },
       checkRead: (field) => {
         if (!access.canRead(field)) throw forbiddenField(field, 'read')
-        // Equal values have equal fields inside, also those that are hidden.
+        // Equal values have equal nested fields, including hidden fields.
         const type = this.manager.types.schema.findField(field)?.type
         if (type !== undefined && holdsRecords(type) && !access.readsAll) {
           throw forbiddenField(field, 'compared')
         }
       },
       checkLink: ({ table = this.tableName }) => {
-        // A rule about targets would tell which records there are.
+        // A rule about link targets would reveal which records exist.
         if (this.accessTo(table).readsRecords) return
         throw forbidden(`records of the table ${table} cannot be linked to`)
       },
     }
   }
 
-  /** With what JSON of one answer is written. */
+  /** The context for writing the JSON of one answer. */
   get output(): RecordOutput {
     return {
       schema: this.manager.types.schema,
@@ -188,7 +188,7 @@ export class Call {
     return new NameWriter({ prefixes: this.flag('nsprefixes', true) })
   }
 
-  /** Fields that are wanted, from `fields=a$b,{c}d`; undefined = all. */
+  /** The requested fields, from `fields=a$b,{c}d`; undefined = all. */
   get fields(): string[] | undefined {
     const text = this.query('fields')
     if (text === undefined || text === '') return undefined
@@ -204,7 +204,7 @@ export class Call {
     return parseJson(this.request.body as Buffer)
   }
 
-  /** The body of an action, `{ "action": …, … }`, which must be one of these. */
+  /** The body of an action, `{ "action": …, … }`, which must be one of these actions. */
   action(actions: Readonly<Record<string, readonly string[]>>): {
     readonly action: string
     readonly body: JsonObject
@@ -218,13 +218,13 @@ export class Call {
     return { action, body }
   }
 
-  /** Answers with a record and its revision as entity tag. */
+  /** Answers with a record, and with its revision as entity tag. */
   sendRecord(record: StoredRecord, status = 200): FastifyReply {
     this.tag(record)
     return this.reply.code(status).send(recordToJson(record, this.output))
   }
 
-  /** Says the revision of a record as entity tag. */
+  /** Sets the revision of a record as entity tag. */
   tag({ revision }: StoredRecord): void {
     void this.reply.header('etag', `"${revision}"`).header('cache-control', 'private, no-cache')
   }
@@ -232,7 +232,7 @@ export class Call {
   get preconditions(): Preconditions {
     const { 'if-match': match, 'if-none-match': noneMatch } = this.request.headers
     return {
-      // A weak tag says nothing about the bytes that a change starts from.
+      // A weak tag does not identify the content that a change starts from.
       match: revisionsOf(match, 'If-Match', (isWeak) => !isWeak),
       noneMatch: revisionsOf(noneMatch, 'If-None-Match', () => true),
     }
@@ -242,8 +242,8 @@ export class Call {
 const entityTag = /\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)/y
 
 /**
- * Revisions of entity tags that may be compared; tags that are none of ours match nothing.
- * `ERR_INVALID_ARGUMENT` for a header that is no list of tags.
+ * Revisions of comparable entity tags; tags of other origins match nothing. `ERR_INVALID_ARGUMENT`
+ * for a header that is not a list of tags.
  */
 function revisionsOf(
   header: string | undefined,
@@ -279,7 +279,7 @@ const addressed: readonly string[] = [
   RepositoryErrorCode.recordTypeNotFound,
 ]
 
-/** Runs a look-up of a type that the address names: an unknown one has this status. */
+/** Looks up a type that the address names: an unknown type has this status. */
 export function withAddress<T>(lookUp: () => T, status = 404): T {
   try {
     return lookUp()

@@ -32,7 +32,7 @@ import { invalidArgument } from '../http/http-errors.js'
 import type { Call } from './repository-call.js'
 import type { Source } from '../source.js'
 
-/** Where the indexes come from; undefined while another process leads. */
+/** The source of the indexes; undefined while another process leads. */
 export type IndexesSource = Source<SearchIndexes> | undefined
 
 /** Finds the indexes; undefined if the server has none. */
@@ -77,8 +77,8 @@ export class IndexHandlers {
   }
 
   /**
-   * GET of one index: its definition, how far it follows, and its build. Who is no administrator
-   * learns neither its fields nor counts.
+   * GET of one index: its definition, its lag and its build. Only administrators see its fields and
+   * counts.
    */
   async read(call: Call): Promise<unknown> {
     const name = searchable(call)
@@ -95,8 +95,8 @@ export class IndexHandlers {
   }
 
   /**
-   * GET of what is not in the index: documents that the search server refused, blobs without text,
-   * and events that failed too often.
+   * GET of missing content: documents that the search server refused, blobs without text, and
+   * events that failed too often.
    */
   async failures(call: Call): Promise<unknown> {
     checkChanges(call)
@@ -114,7 +114,7 @@ export class IndexHandlers {
     return { refused: refused.slice(0, limit), texts, deadLetters }
   }
 
-  /** POST: tries all of these again, and says how many of each succeeded. */
+  /** POST: retries all failures, and returns the number of successes of each kind. */
   async retryFailures(call: Call): Promise<unknown> {
     checkChanges(call)
     return retryAll(indexesOf(this.#find).index(call.parameter('name')))
@@ -152,7 +152,7 @@ export class IndexHandlers {
 
   /**
    * GET of a search: the records of the documents found. `wait=true` waits until the newest write
-   * is seen.
+   * is indexed.
    */
   async search(call: Call): Promise<unknown> {
     const name = searchable(call)
@@ -180,7 +180,7 @@ export class IndexHandlers {
     search.limited(asked)
     const places = hits.map((hit) => hitPlace(repository, hit))
     const records = await Promise.all(places.map((place) => indexedRecord(call, place)))
-    // A score counts the words of all documents, also of those that are hidden.
+    // A score depends on the words of all documents, including hidden ones.
     const shownScore = ({ score }: SearchHit): number | undefined => {
       return search.hidesDocuments ? undefined : score
     }
@@ -193,13 +193,13 @@ export class IndexHandlers {
   }
 }
 
-/** What a document is of. */
+/** The record and version that a document was made of. */
 interface HitPlace {
   readonly repository: string
   readonly id: string
   readonly table: string
   readonly versionTag: string | undefined
-  /** The version that was indexed; 0 = a record without versions. */
+  /** The indexed version; 0 = a record without versions. */
   readonly version: number
 }
 
@@ -214,7 +214,7 @@ function hitPlace(repository: string, { fields }: SearchHit): HitPlace {
   }
 }
 
-/** The record of a document in the version that was indexed; undefined if that is gone. */
+/** The record of a document in the indexed version; undefined if that version no longer exists. */
 async function indexedRecord(
   call: Call,
   { repository, table: name, id, version }: HitPlace,
@@ -242,7 +242,7 @@ const goneCodes: readonly string[] = [
   RepositoryErrorCode.versionNotFound,
 ]
 
-/** A record as it is to who sees none of its versions. */
+/** A record as shown to a principal that may read none of its versions. */
 function withoutVersions(record: StoredRecord, schema: Call['output']['schema']): StoredRecord {
   if (record.version === undefined) return record
   const plain = <T>(values: Readonly<Record<string, T>>): Record<string, T> => {
@@ -255,7 +255,7 @@ function withoutVersions(record: StoredRecord, schema: Call['output']['schema'])
   return { ...record, ...none, fields: plain(fields), metadata: plain(metadata) }
 }
 
-/** `title_s,-year_i`: fields, with a minus for falling order. */
+/** `title_s,-year_i`: fields, with a minus for descending order. */
 function sortOf(text: string | undefined): SearchSort[] | undefined {
   return text?.split(',').map((field) => {
     return field.startsWith('-') ? { field: field.slice(1), descending: true } : { field }

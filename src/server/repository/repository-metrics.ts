@@ -8,10 +8,10 @@ import type { FindIndexes } from './repository-indexes.js'
 import type { SystemHealth } from '../server-system.js'
 import type { Source } from '../source.js'
 
-/** Where the maintenance comes from; undefined while another process leads. */
+/** The source of the maintenance; undefined while another process leads. */
 export type MaintenanceSource = Source<RepositoryMaintenance> | undefined
 
-/** What finds the parts of a repository; undefined for those that the server does not have. */
+/** Functions that find the parts of a repository; undefined for parts that the server lacks. */
 export interface RepositoryFinders {
   readonly manager: () => RepositoryManager | undefined
   readonly indexes: FindIndexes
@@ -20,7 +20,7 @@ export interface RepositoryFinders {
 
 type Sample = readonly [labels: string, value: number | boolean]
 
-/** Counts requests by method and status, and reads the rest when it is asked for. */
+/** Counts requests by method and status; reads all other values on each request of the page. */
 export class RepositoryCounters {
   readonly #find: RepositoryFinders
   readonly #counts = new Map<string, number>()
@@ -46,7 +46,7 @@ export class RepositoryCounters {
     return `${lines.join('\n')}\n`
   }
 
-  /** Degraded if an index does not run or follow, or the last maintenance failed. */
+  /** Degraded if an index does not run or lags, or the last maintenance failed. */
   health(): SystemHealth {
     if (this.#find.manager() === undefined) return { status: 'standby' }
     const indexes = this.#find.indexes?.()

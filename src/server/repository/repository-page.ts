@@ -1,6 +1,6 @@
 /**
  * The page of the repository: lists, shows, edits and searches records. HTML, a style and a script,
- * without anything from elsewhere. Values of records are set as text, never as HTML.
+ * without external resources. Values of records are set as text, never as HTML.
  */
 import type { FastifyInstance } from 'fastify'
 
@@ -339,14 +339,14 @@ const pages: readonly (readonly [path: string, type: string, content: string])[]
   ['/repository/ui.js', 'text/javascript; charset=utf-8', pageScript],
 ]
 
-/** Addresses of the page, which needs no token: it asks for one. */
+/** Addresses of the page, which needs no token: the page asks for one. */
 export const pagePaths: readonly string[] = pages.map(([path]) => path)
 
 const policy =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; " +
   "form-action 'none'; frame-ancestors 'none'; base-uri 'none'"
 
-/** Adds the page. */
+/** Adds the routes of the page. */
 export function registerPage(app: FastifyInstance): void {
   for (const [path, type, content] of pages) {
     app.get(path, async (_request, reply) => {

@@ -115,7 +115,7 @@ const written = {
 const blobAnswers = { ...read, 206: 'a range', 416: 'no such range' }
 const changed = { 200: 'done', 400: 'a bad name', 403: 'no permission', 404: 'not found' }
 
-/** A parameter behind the question mark. */
+/** A query parameter. */
 interface QueryParameter {
   readonly name: string
   readonly schema: Json
@@ -130,7 +130,7 @@ function query(name: string, schema: Json, description: string): QueryParameter 
   return { name, schema, description }
 }
 
-/** Those of every answer with names. */
+/** Query parameters of every answer with names. */
 const naming: readonly QueryParameter[] = [
   query('nsprefixes', { type: 'boolean', default: true }, 'whether names have prefixes'),
   query('ns', { ...object, additionalProperties: text }, 'namespace by prefix: ns.p=namespace'),
@@ -149,7 +149,7 @@ const places: readonly QueryParameter[] = [
   query('indexes', text, 'places in the lists of the field, with commas'),
 ]
 
-/** What an operation has beside its summary and its answers. */
+/** The parts of an operation beside its summary and its answers. */
 interface OperationParts {
   readonly body?: Json
   readonly query?: readonly QueryParameter[]
@@ -384,7 +384,7 @@ const globalPaths: Readonly<Record<string, Json>> = {
   },
 }
 
-/** Forms of the paths, with what tells their operations apart. */
+/** The forms of the paths, each with the suffix of its operation ids. */
 const recordForms = {
   '': '',
   '/table/{table}': 'InTable',

@@ -26,7 +26,7 @@ import { withAddress, type Call } from './repository-call.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
 
 const versionsMax = 1000
-/** Tags in addresses may lack their namespace. */
+/** A tag in an address may omit this namespace. */
 const versionTagPrefix = '{org.lilyproject.vtag}'
 
 /** GET of a record. */
@@ -56,7 +56,7 @@ export async function listVersions(call: Call): Promise<unknown> {
   return { results: records.map((record) => recordToJson(record, call.output)) }
 }
 
-/** GET by a version tag. */
+/** GET of a record by a version tag. */
 export async function readTagged(call: Call): Promise<FastifyReply> {
   const table = call.readable
   const given = call.parameter('tag')
@@ -80,8 +80,8 @@ export async function listVariants(call: Call): Promise<unknown> {
 }
 
 /**
- * GET of the fields that differ between two versions, in parts that may be read: of a record in a
- * field that is all but its hidden fields.
+ * GET of the readable fields that differ between two versions. A record in a field is compared
+ * without its hidden fields.
  */
 export async function diffVersions(call: Call): Promise<unknown> {
   const differences = await call.readable.diff(call.id, call.count('from', 0), call.count('to', 0))
@@ -111,7 +111,7 @@ function differsReadably(
   output: JsonOutput,
 ): boolean {
   const { type } = output.schema.field(field)
-  // Names of what is not shown must not be among the declarations of the answer.
+  // The answer must not declare prefixes of names that it does not show.
   const unnamed = { ...output, names: new NameWriter({ prefixes: false }) }
   const form = (value: unknown): unknown => {
     return value === undefined ? undefined : valueToJson(type, value, unnamed)
@@ -226,7 +226,7 @@ async function removeRecord(
   return status === 'CONFLICT' ? call.sendRecord(record, 409) : call.reply.code(204).send()
 }
 
-/** A record of a body, in which the namespaces around it count. */
+/** The record in a body, which inherits the namespaces of the enclosing object. */
 function recordOf(
   call: Call,
   json: Parameters<typeof recordFromJson>[0] | undefined,
@@ -251,13 +251,13 @@ function withId(id: RecordId, input: RecordInput): RecordInput {
   return { ...input, id }
 }
 
-/** A type that is given with a version is meant, else its newest version. */
+/** A type with a version means that version, otherwise the newest version. */
 function typeOptions({ type }: RecordInput): { readonly useLatestRecordType: boolean } {
   const isPinned = typeof type === 'object' && type.version !== undefined
   return { useLatestRecordType: !isPinned }
 }
 
-/** The version in the address; one that is no number does not exist. */
+/** The version in the address; a version that is not a number does not exist. */
 function versionOf(call: Call): number {
   const text = call.parameter('version')
   if (/^[0-9]{1,12}$/.test(text)) return Number(text)
@@ -266,8 +266,8 @@ function versionOf(call: Call): number {
 }
 
 /**
- * The revision that the write must find, by `If-Match` and `If-None-Match`; undefined if it may
- * find any. `ERR_CONCURRENT_RECORD_UPDATE`.
+ * The revision that the write expects, from `If-Match` and `If-None-Match`; undefined if any
+ * revision is allowed. `ERR_CONCURRENT_RECORD_UPDATE`.
  */
 async function matched(
   { preconditions: { match, noneMatch } }: Call,
@@ -284,7 +284,7 @@ async function matched(
   throw new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
 }
 
-/** The revision of a record; undefined if there is none and there may be none. */
+/** The revision of a record; undefined if the record does not exist and need not. */
 async function revisionOf(
   table: RecordTable,
   id: RecordId,
@@ -307,7 +307,7 @@ const failedPreconditions: readonly string[] = [
   RepositoryErrorCode.recordExists,
 ]
 
-/** Runs a write; if the request has preconditions and they fail, the status is 412. */
+/** Runs a write; failed preconditions have the status 412. */
 async function preconditioned(
   { preconditions: { match, noneMatch } }: Call,
   write: () => Promise<WriteResult>,
@@ -323,7 +323,7 @@ async function preconditioned(
   }
 }
 
-/** Answers to a read, with 304 if the reader has that revision. */
+/** Answers a read, with 304 if the reader already has the revision. */
 function sendFresh(call: Call, record: StoredRecord): FastifyReply {
   const { noneMatch } = call.preconditions
   if (noneMatch === 'any' || noneMatch?.includes(record.revision) === true) {

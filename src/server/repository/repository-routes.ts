@@ -1,7 +1,7 @@
 /**
  * The content repository over HTTP, under `/repository`, after the REST interface of Lily.
  *
- * What belongs to records exists in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
+ * The routes of records exist in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
  * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
@@ -53,11 +53,11 @@ import { finderOf } from '../source.js'
 
 /** Options of {@link repositoryRoutes}. */
 export interface RepositoryRoutesOptions {
-  /** The indexes that are searched; they stay the caller's. Default: none. */
+  /** The indexes for searches; the caller closes them. Default: none. */
   readonly indexes?: IndexesSource
-  /** What maintains the repositories, for metrics and `/health`; it stays the caller's. */
+  /** The maintenance of the repositories, for metrics and `/health`; the caller closes it. */
   readonly maintenance?: MaintenanceSource
-  /** Bytes of a blob that is uploaded. Default 10 GiB. */
+  /** Most bytes of an uploaded blob. Default 10 GiB. */
   readonly blobBytesMax?: number | undefined
 }
 
@@ -136,8 +136,8 @@ function indexRoutes(handlers: IndexHandlers): (readonly [Method, string, Handle
 }
 
 /**
- * The routes of the repositories of a manager, which stays the caller's. The source is asked with
- * every request; while it has no manager the status is 503. `ERR_INVALID_ARGUMENT`.
+ * The routes of the repositories of a manager, which the caller closes. Every request calls the
+ * source; while it has no manager the status is 503. `ERR_INVALID_ARGUMENT`.
  */
 export function repositoryRoutes(
   source: RepositorySource,
@@ -168,7 +168,7 @@ export function repositoryRoutes(
         await fieldNames?.bind(principals)
         return { manager, fieldNames }
       }
-      // The names of the rules mean what they mean now, not when somebody comes first.
+      // Names in the rules are bound at the start of the server, not at the first request.
       app.addHook('onReady', async () => {
         await partsOf().catch(ifClosed)
       })
@@ -207,7 +207,7 @@ export function repositoryRoutes(
   }
 }
 
-/** Answers other methods of an address with 405, and `OPTIONS` with those that there are. */
+/** Answers other methods of an address with 405, and `OPTIONS` with the allowed methods. */
 function refuseOthers(app: FastifyInstance, url: string, known: readonly Method[]): void {
   const allowed: string[] = known.flatMap((method) => {
     return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
@@ -228,13 +228,13 @@ function refuseOthers(app: FastifyInstance, url: string, known: readonly Method[
   })
 }
 
-/** Another process may lead as yet. */
+/** Ignores the error of a closed repository: another process may still lead. */
 function ifClosed(error: unknown): void {
   if (error instanceof RepositoryError && error.code === RepositoryErrorCode.closed) return
   throw error
 }
 
-/** Uploads are streams: their bodies are not collected. */
+/** Uploads are streams, so their bodies are not buffered. */
 function registerUploads(
   scope: FastifyInstance,
   upload: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,

@@ -1,4 +1,4 @@
-/** Routes of scanners: scans that go on request by request. */
+/** Routes of scanners: scans that continue over several requests. */
 import type { FastifyReply } from 'fastify'
 import {
   recordToJson,
@@ -36,7 +36,7 @@ function ownerOf({ principal }: Call): { readonly owner: string } {
   return { owner: principal.name }
 }
 
-/** The token in the address, if the scanner is one of the table in the address. */
+/** The token in the address, if its scanner belongs to the table in the address. */
 async function ownToken(call: Call): Promise<string> {
   const table = call.readable
   const token = call.parameter('scanner')

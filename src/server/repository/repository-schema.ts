@@ -15,7 +15,7 @@ import { forbidden } from '../http/access.js'
 import { invalidArgument } from '../http/http-errors.js'
 import { withAddress, type Call } from './repository-call.js'
 
-/** By what the address names a type. */
+/** The key by which the address names a type. */
 export type By = 'name' | 'id'
 
 function checkChanges({ principal }: Call): void {
@@ -72,7 +72,7 @@ export async function createFieldType(call: Call, by: By): Promise<FastifyReply>
   return call.reply.send(fieldTypeToJson(type, call.names))
 }
 
-/** PUT of a field type: creates it if it is named, or renames it. */
+/** PUT of a field type: creates a type by name, or renames a type. */
 export async function putFieldType(call: Call, by: By): Promise<FastifyReply> {
   checkChanges(call)
   const { types } = call.manager
@@ -139,7 +139,7 @@ export async function createRecordType(call: Call, by: By): Promise<FastifyReply
   return call.reply.send(recordTypeToJson(type, types, call.names))
 }
 
-/** PUT of a record type: creates it if it is named, or replaces what it holds. */
+/** PUT of a record type: creates a type by name, or replaces the content of a type. */
 export async function putRecordType(call: Call, by: By): Promise<FastifyReply> {
   checkChanges(call)
   const { types } = call.manager

@@ -22,7 +22,7 @@ function nameOf(call: Call): string {
   return textOf(objectOf(body, 'the body', ['name'])['name'], 'name')
 }
 
-/** Whether a principal may know of a table: it reads its records, or makes and drops tables. */
+/** Whether a table is visible to a principal: it reads its records, or may make and drop tables. */
 function mayKnow(call: Call, repository: string, table: string): boolean {
   const { readsRecords } = call.accessTo(table, repository)
   return readsRecords || call.principal.changeTables === true
@@ -32,7 +32,7 @@ function mayKnow(call: Call, repository: string, table: string): boolean {
 export async function listTables(call: Call): Promise<unknown> {
   const { manager, repository } = call
   if (!knownRepositories(call).includes(repository)) {
-    // Whether there is none, or none that the principal may know of.
+    // A hidden repository and a missing one have the same answer.
     const message = `there is no repository ${repository}`
     throw new RepositoryError(RepositoryErrorCode.repositoryNotFound, message)
   }

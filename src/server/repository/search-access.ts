@@ -1,7 +1,7 @@
 /**
- * What a principal may search in an index: documents of the tables and version tags that it may
- * read, by fields whose sources it may read. All else is refused alike, whether it exists or not,
- * so that neither hits nor counts nor errors tell of what is hidden.
+ * Restricts searches of a principal in an index to documents of readable tables and version tags,
+ * and to fields with readable sources. All other names are refused alike, whether they exist or
+ * not. So hits, counts and errors reveal no hidden data.
  */
 import {
   queryFields,
@@ -14,21 +14,21 @@ import { forbidden, type Principal } from '../http/access.js'
 import type { FieldNames } from './field-names.js'
 import { TableAccess } from './table-access.js'
 
-/** Where an index is searched. */
+/** The index and the repository of a search. */
 export interface SearchPlace {
   readonly index: SearchIndex
   readonly repository: string
   /** All record tables of the repository. */
   readonly tables: readonly string[]
-  /** What the names in the rules mean. */
+  /** The bindings of the names in the rules. */
   readonly names: FieldNames | undefined
 }
 
 const plainFields: ReadonlySet<string> = new Set(Object.values(reservedFields))
-/** A search server may take more syntax than ours, such as `{!…}` of Solr. */
+/** A search server may support syntax beyond ours, such as `{!…}` of Solr. */
 const otherSyntax = '{!'
 
-/** What a principal sees of an index. */
+/** The view of a principal on an index. */
 export class SearchAccess {
   readonly #place: SearchPlace
   readonly #all: readonly TableAccess[]
@@ -46,7 +46,7 @@ export class SearchAccess {
     this.#readable = all.filter(([, { readsRecords }]) => readsRecords)
   }
 
-  /** Whether there are tables or version tags whose documents are left out. */
+  /** Whether documents of some tables or version tags are hidden. */
   get hidesDocuments(): boolean {
     if (this.#isAdministrator) return false
     const { versionTags } = this.#place.index
@@ -55,7 +55,7 @@ export class SearchAccess {
     })
   }
 
-  /** The first field of the index that may be searched: for words that name none. */
+  /** The first searchable field of the index, for words without a field name. */
   get defaultField(): string | undefined {
     return this.#place.index.plainFields.find((name) => {
       const sources = this.#sourcesOf(name)
@@ -64,9 +64,9 @@ export class SearchAccess {
   }
 
   /**
-   * The query with what limits it to documents that may be seen. `ERR_FORBIDDEN`,
-   * `ERR_INVALID_ARGUMENT`. What holds before a search must hold behind it too: a document that
-   * became visible meanwhile may show more.
+   * Adds the filter for visible documents to the query. `ERR_FORBIDDEN`, `ERR_INVALID_ARGUMENT`.
+   * The permissions must be the same after the search as before it, because a document that became
+   * visible meanwhile may show more.
    */
   limited(query: SearchQuery): SearchQuery {
     if (this.#isAdministrator) return query
@@ -86,12 +86,12 @@ export class SearchAccess {
     return { ...query, filters: [...filters, this.#visible(followsLinks)] }
   }
 
-  /** What only documents match that may be seen, by table and version tag. */
+  /** A filter that matches visible documents only, by table and version tag. */
   #visible(followsLinks: boolean): string {
     const { versionTags } = this.#place.index
     const byTags = new Map<string, string[]>()
     for (const [table, access] of this.#readable) {
-      // What a link leads to is shown at the version tag that it has there.
+      // Linked content is shown at the version tag of its own record.
       const needed = followsLinks ? this.#all : [access]
       const tags = versionTags.filter(({ name }) => needed.every((each) => each.canReadTag(name)))
       if (tags.length === 0) continue
@@ -128,7 +128,7 @@ export class SearchAccess {
     )
   }
 
-  /** Whether all these fields may be read in every table that may be. */
+  /** Whether all these fields are readable in every readable table. */
   #allRead(ids: ReadonlySet<string>): boolean {
     return [...ids].every((id) => this.#readable.every(([, access]) => access.canReadId(id)))
   }

@@ -1,13 +1,15 @@
-/** What one principal may do with one record table. */
+/** The permissions of one principal for one record table. */
 import { forbidden, type AccessRule, type FieldPermission, type Principal } from '../http/access.js'
 import type { FieldNames } from './field-names.js'
 
-/** Names of a version tag that everybody has who reads a record: that of its newest version. */
+/**
+ * Names of the version tag that every reader of a record may see: the tag of its newest version.
+ */
 const lastTag = '{org.lilyproject.vtag}last'
 
-/** Where a principal wants something. */
+/** The repository and the table of an access check. */
 export interface AccessPlace {
-  /** What the names in the rules mean; undefined: nothing, where all are administrators. */
+  /** The bindings of the names in the rules; undefined if all principals are administrators. */
   readonly names: FieldNames | undefined
   readonly repository: string
   readonly table: string
@@ -31,7 +33,7 @@ export class TableAccess {
     return this.#principal.administrator === true
   }
 
-  /** Whether the field of a name may be read; one that does not exist may not. */
+  /** Whether the field of a name may be read; a field that does not exist may not. */
   canRead(field: string): boolean {
     if (this.isAdministrator) return true
     const id = this.#names?.idOf(field)
@@ -43,7 +45,7 @@ export class TableAccess {
     return this.isAdministrator || this.#rules.some(({ read }) => this.#allows(read, id))
   }
 
-  /** Whether it may be known where a version tag points to. */
+  /** Whether the version of a version tag may be shown. */
   canReadTag(tag: string): boolean {
     return tag === lastTag || this.canRead(tag)
   }
@@ -55,7 +57,7 @@ export class TableAccess {
     return this.#rules.some(({ read, write }) => this.#allows(write, id) && this.#allows(read, id))
   }
 
-  /** Whether some field may be read. */
+  /** Whether at least one field may be read. */
   get readsRecords(): boolean {
     return this.isAdministrator || this.#rules.some(({ read }) => this.#isSome(read))
   }
@@ -96,7 +98,7 @@ export class TableAccess {
     throw forbidden('the records of this table cannot be deleted')
   }
 
-  /** Whether a permission is one: what leaves out an unknown field leaves out all. */
+  /** Whether a permission allows at least one field: `except` with an unknown field allows none. */
   #isSome(permission: FieldPermission | undefined): boolean {
     if (typeof permission !== 'object') return permission === true
     return (permission.except ?? []).every((name) => {

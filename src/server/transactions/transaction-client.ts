@@ -1,12 +1,12 @@
 /**
- * The transaction manager of another process, over HTTP: what `runTransaction` and
- * `TransactionContext` need of one. Participants persist their writes before the commit is asked
- * for, because the manager takes none along.
+ * The transaction manager of another process over HTTP: the calls that `runTransaction` and
+ * `TransactionContext` need. Participants persist their writes before the commit, because a remote
+ * manager does not write them with the commit.
  *
- * Failure behaviour: a commit whose answer is lost is looked after. The server says whether the
- * transaction still runs; then the commit is sent again. If it does not within
- * `outcomeMilliseconds`, the commit fails with `ERR_TRANSACTION_OUTCOME_UNKNOWN`, and nothing is
- * rolled back: either it is committed, or its timeout makes it invalid.
+ * Failure behaviour: if the answer to a commit is lost, the client asks the server for the state of
+ * the transaction. While the transaction runs, the commit is sent again. Without a definite answer
+ * within `outcomeMilliseconds`, the commit fails with `ERR_TRANSACTION_OUTCOME_UNKNOWN`. Nothing is
+ * rolled back then: the transaction is committed, or its timeout makes it invalid.
  */
 import {
   CellarError,
@@ -40,17 +40,17 @@ import { changesJson, parseConflict, parseSnapshot, type StartBody } from './tra
 
 /** Options of a {@link TransactionClient}. */
 export interface TransactionClientOptions {
-  /** Where the server listens, such as `http://127.0.0.1:11015`. */
+  /** The base address of the server, such as `http://127.0.0.1:11015`. */
   readonly url: string
   /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
   readonly token?: string | undefined
-  /** Where `TransactionScope.table` finds tables. Default: nowhere. */
+  /** The database for `TransactionScope.table`. Default: none. */
   readonly database?: Database | undefined
-  /** Milliseconds that an answer may take. Default 30,000. */
+  /** Timeout of an answer, in milliseconds. Default 30,000. */
   readonly requestMilliseconds?: number | undefined
-  /** Milliseconds to find out what became of a commit whose answer was lost. Default 30,000. */
+  /** Milliseconds to determine the outcome of a commit whose answer was lost. Default 30,000. */
   readonly outcomeMilliseconds?: number | undefined
-  /** How requests are made; the global `fetch` is one. Default: `node:http`, kept alive. */
+  /** The function for requests, such as the global `fetch`. Default: `node:http`, kept alive. */
   readonly fetch?: Fetch | undefined
 }
 
@@ -77,10 +77,10 @@ export class TransactionClient implements Transactions {
   readonly #outcomeMilliseconds: number
   readonly #fetch: Fetch
   #lifetimeMilliseconds = Infinity
-  /** The server's clock at the last start, less the monotonic one of this process. */
+  /** The server's clock at the last start, minus the monotonic clock of this process. */
   #clockOffset = 0
 
-  /** Connects with the first call. `ERR_INVALID_ARGUMENT`. */
+  /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TransactionClientOptions) {
     const { database, requestMilliseconds, outcomeMilliseconds, ...rest } = readArguments(() =>
       names.copy(options),
@@ -107,7 +107,10 @@ export class TransactionClient implements Transactions {
     await this.#call('POST', `/${transactionId}/can-commit`, ignored, changesJson(changes))
   }
 
-  /** As the manager's, without writes; see the file header. `ERR_TRANSACTION_OUTCOME_UNKNOWN`. */
+  /**
+   * As the manager's `commit`, without writes; see the file header.
+   * `ERR_TRANSACTION_OUTCOME_UNKNOWN`.
+   */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
     const { writes, carry } = copyCommit(options)
     if (writes.length > 0 || carry !== undefined) {
@@ -163,7 +166,7 @@ export class TransactionClient implements Transactions {
     return transaction.withCheckpoint(pointer)
   }
 
-  /** What became of a transaction. */
+  /** The state of a transaction. */
   async state(transactionId: bigint): Promise<TransactionState> {
     return this.#call('GET', `/${checkPointer(transactionId, 'the id')}`, (body) => {
       const { state } = answerObject(body)
@@ -173,14 +176,14 @@ export class TransactionClient implements Transactions {
   }
 
   /**
-   * Running and invalid transactions, for `transactionProcessor` over tables of this process. An
-   * old snapshot only drops less.
+   * Running and invalid transactions, for `transactionProcessor` over tables of this process. With
+   * an old snapshot jobs only drop less.
    */
   async snapshot(): Promise<VisibilitySnapshot> {
     return this.#call('GET', '/snapshot', (body) => parseSnapshot(answerObject(body)))
   }
 
-  /** As the manager's, by the clock of the server at the last start. */
+  /** As the manager's `checkLifetime`, by the clock of the server at the last start. */
   checkLifetime(pointer: bigint): void {
     const age = performance.now() + this.#clockOffset - startOf(pointer)
     if (age <= this.#lifetimeMilliseconds) return
@@ -200,7 +203,7 @@ export class TransactionClient implements Transactions {
     return transaction
   }
 
-  /** A request that changes nothing more if it comes twice; so it is sent again after a hang-up. */
+  /** Sends an idempotent request, and again after a broken connection. */
   async #call<T>(
     method: string,
     path: string,
@@ -210,7 +213,7 @@ export class TransactionClient implements Transactions {
     return this.#send(method, path, read, json, true)
   }
 
-  /** What the answer to a request says. `ERR_TRANSACTIONS_UNAVAILABLE` if that cannot be read. */
+  /** The content of an answer. `ERR_TRANSACTIONS_UNAVAILABLE` if the answer cannot be read. */
   async #send<T>(
     method: string,
     path: string,
@@ -238,7 +241,7 @@ export class TransactionClient implements Transactions {
   }
 }
 
-/** Whether the server has said that nothing was committed. */
+/** Whether the server confirmed that nothing was committed. */
 function isDefinite(error: unknown): boolean {
   if (!(error instanceof TransactionError)) return hasCode(error, ErrorCode.invalidArgument)
   return error.code !== TransactionErrorCode.unavailable
@@ -249,7 +252,7 @@ function hasCode(error: unknown, code: string): boolean {
 }
 
 function ignored(): void {
-  // The status of the answer says all.
+  // The status of the answer suffices.
 }
 
 function errorOf(status: number, body: Buffer): CellarError {
@@ -257,7 +260,7 @@ function errorOf(status: number, body: Buffer): CellarError {
   try {
     answer = answerObject(body)
   } catch {
-    // A proxy may answer with something else.
+    // A proxy may answer with another body.
   }
   const text = (name: string): string => {
     const value = answer[name]

@@ -18,7 +18,7 @@ export interface StartBody {
   readonly client?: string
 }
 
-/** The body of a request, an object of known names; an empty body is an empty object. */
+/** The body of a request, an object with known names; an empty body is an empty object. */
 function bodyOf<T extends object>(body: unknown, names: OptionNames<T>): T {
   const text = (body as Buffer).toString('utf8')
   let json: unknown
@@ -76,7 +76,7 @@ export function changesJson(changes: Iterable<Uint8Array | string>): { changes: 
   return { changes: texts }
 }
 
-/** Reads the body of an abort: what a manager needs to know of one that timed out. */
+/** Reads the body of an abort: the fields that a manager needs for a transaction that timed out. */
 export function parseAbort(body: unknown): {
   readonly type: TransactionType
   readonly checkpointWritePointers: readonly bigint[]
@@ -90,7 +90,7 @@ export function parseAbort(body: unknown): {
   return { type, checkpointWritePointers: pointers }
 }
 
-/** Refuses a body that says anything. */
+/** Refuses a body that is not empty. */
 export function checkNoBody(body: unknown): void {
   bodyOf(body, nothing)
 }
@@ -116,7 +116,7 @@ export function snapshotJson(snapshot: ManagerSnapshot): object {
   }
 }
 
-/** Reads a snapshot, as far as jobs need it. */
+/** Reads the parts of a snapshot that jobs need. */
 export function parseSnapshot(json: unknown): VisibilitySnapshot {
   const snapshot = json as Record<string, unknown>
   const list = (name: string): BigInt64Array => {
@@ -131,7 +131,7 @@ export function parseSnapshot(json: unknown): VisibilitySnapshot {
   }
 }
 
-/** The conflict that an answer tells; undefined if the answer has none. */
+/** The conflict in an answer; undefined if the answer has none. */
 export function parseConflict(json: unknown): ConflictDetail | undefined {
   if (typeof json !== 'object' || json === null) return undefined
   const { transactionId, key, otherClient } = json as Record<string, unknown>

@@ -1,10 +1,9 @@
 /**
- * The transaction manager over HTTP, under `/v1/transactions`: for processes that cannot have the
- * manager in their own. Each route is one call of the manager.
+ * The transaction manager over HTTP, under `/v1/transactions`, for processes that cannot run their
+ * own manager. Each route is one call of the manager.
  *
- * A start and a checkpoint are as durable as commits before they are answered. Their client
- * outlives this process, and what it writes with a pointer that nobody remembers would be seen as
- * committed.
+ * Before the answer, a start and a checkpoint are made as durable as commits. The client outlives
+ * this process. If its pointer were lost, its writes would appear as committed.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
@@ -111,7 +110,7 @@ function idOf(request: FastifyRequest): bigint {
   return pointerOf((request.params as { id: string }).id, 'the id of a transaction')
 }
 
-/** As much of a transaction as the manager looks at. */
+/** The fields of a transaction that the manager reads. */
 function named(request: FastifyRequest): Transaction {
   return new Transaction({ readPointer: 0n, transactionId: idOf(request) })
 }
