@@ -1,6 +1,7 @@
 /**
- * Gives out times and sequences that ascend strictly, whatever the clock does: a clock that stands
- * or steps back goes on with the last millisecond, and a full millisecond goes on with the next.
+ * Assigns strictly ascending times and sequences for any behaviour of the clock. If the clock
+ * stands still or steps back, the last millisecond continues; a full millisecond continues in the
+ * next.
  */
 import type { Place } from './store/stored-batch.js'
 
@@ -15,11 +16,11 @@ export interface PlaceRange {
 }
 
 export class AscendingClock {
-  /** The place that was given out last. */
+  /** Time of the last assigned place. */
   timestamp: number
   sequence: number
 
-  /** All places up to `timestamp` count as given out. */
+  /** All places up to `timestamp` count as assigned. */
   constructor(timestamp: number) {
     this.timestamp = timestamp
     this.sequence = sequenceMax
@@ -32,14 +33,14 @@ export class AscendingClock {
     this.sequence = -1
   }
 
-  /** The next place, which is not given out yet. */
+  /** The next place, which is not assigned yet. */
   peek(): Place {
     return this.sequence === sequenceMax
       ? { publishTimestamp: this.timestamp + 1, sequenceId: 0 }
       : { publishTimestamp: this.timestamp, sequenceId: this.sequence + 1 }
   }
 
-  /** The next places, at least one and at most `count`: those that the millisecond still has. */
+  /** Assigns the next places, at least one and at most `count`, within one millisecond. */
   take(count: number): PlaceRange {
     if (this.sequence === sequenceMax) {
       this.timestamp++

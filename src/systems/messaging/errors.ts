@@ -10,17 +10,19 @@ export const MessagingErrorCode = {
   topicNotFound: 'ERR_TOPIC_NOT_FOUND',
   /** A topic of that name exists already. */
   topicExists: 'ERR_TOPIC_EXISTS',
-  /** The transaction of the request is older than transactions may be. */
+  /** The transaction of the request exceeds the lifetime of transactions. */
   transactionTooOld: 'ERR_TRANSACTION_TOO_OLD',
   /** The request has more messages or bytes than the limits of the service allow. */
   tooLarge: 'ERR_REQUEST_TOO_LARGE',
-  /** Too much waits to be written, or too many readers wait; the request may be tried again. */
+  /** The write queue is full, or too many readers wait; the request may be retried. */
   busy: 'ERR_MESSAGING_BUSY',
-  /** The producer has published a later sequence already. */
+  /** The producer has already published a later sequence. */
   producerSequence: 'ERR_PRODUCER_SEQUENCE',
-  /** The position of a consumer is not the expected one: another process of it was faster. */
+  /**
+   * The position of a consumer is not the expected one: another process with its name has moved it.
+   */
   positionChanged: 'ERR_POSITION_CHANGED',
-  /** Entries are added to a cache while others are. */
+  /** Entries are added to a cache during another addition. */
   concurrentModification: 'ERR_CONCURRENT_MODIFICATION',
   /** An update changed the order of cached entries. */
   cacheOrder: 'ERR_CACHE_ORDER',
@@ -28,7 +30,7 @@ export const MessagingErrorCode = {
   unauthorized: 'ERR_UNAUTHORIZED',
   /** The service is closed, or its server cannot be reached. */
   unavailable: 'ERR_MESSAGING_UNAVAILABLE',
-  /** The server failed, or answered what this client does not understand. */
+  /** The server failed, or its answer is malformed. */
   server: 'ERR_MESSAGING_SERVER',
 } as const
 
@@ -42,12 +44,12 @@ export class MessagingError extends CellarError {
   /** The stable code. */
   declare readonly code: MessagingErrorCode
 
-  /** For implementations of `Messaging`. `cause` is the error behind this one. */
+  /** For implementations of `Messaging`. `cause` is the underlying error. */
   constructor(code: MessagingErrorCode, message: string, cause?: unknown) {
     super(code, message, { cause })
   }
 
-  /** Of this class only: a `CellarError` is not one of messaging. */
+  /** True for this class only: a `CellarError` is not an error of messaging. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof CellarError && value.name === 'MessagingError'
   }

@@ -1,4 +1,4 @@
-/** The messaging tables and their prunings. The public entry `cellardb/messaging`. */
+/** The messaging tables and their pruning. The public entry `cellardb/messaging`. */
 export type { TopicId, TopicRecord, TopicState } from './topics/topic.js'
 export { readTopics } from './topics/topic-table.js'
 export type { TransactionSnapshot } from '../transactions/index.js'

@@ -3,7 +3,7 @@
  *
  *   publishTimestamp(8) sequenceId(2) payloadWriteTimestamp(8) payloadSequenceId(2)
  *
- * The last ten bytes are 0 for a message whose payload lies in the message table. Topic, generation
+ * The last ten bytes are 0 for a message whose payload is in the message table. Topic, generation
  * and write pointer are not part of an id.
  */
 import { checkBytes, checkObject, shown } from '../../api/index.js'
@@ -14,21 +14,21 @@ export const messageIdBytes = 20
 
 /** The numbers of a message id. Times are milliseconds; sequences are 0 to 65535. */
 export interface MessageIdParts {
-  /** When the message was published, since the Unix epoch. */
+  /** Publish time, in milliseconds since the Unix epoch. */
   readonly publishTimestamp: number
-  /** Place among the messages of that millisecond. */
+  /** Position among the messages of that millisecond. */
   readonly sequenceId: number
   /**
-   * When the payload was stored ahead of its publish; 0 for a message that was published itself.
+   * Time at which the payload was stored before its publish; 0 for a directly published message.
    */
   readonly payloadWriteTimestamp: number
-  /** Place among the payloads of that millisecond; 0 for a message that was published itself. */
+  /** Position among the payloads of that millisecond; 0 for a directly published message. */
   readonly payloadSequenceId: number
 }
 
 /**
- * Encodes an id, into `target` at `offset` if given. `ERR_INVALID_ARGUMENT` without room, and for
- * numbers out of their range.
+ * Encodes an id, into `target` at `offset` if given. `ERR_INVALID_ARGUMENT` if the target is too
+ * short, and for numbers out of their range.
  */
 export function encodeMessageId(parts: MessageIdParts, target?: Buffer, offset = 0): Buffer {
   const { publishTimestamp, sequenceId, payloadWriteTimestamp, payloadSequenceId } = checkObject(
@@ -53,8 +53,8 @@ export function encodeMessageId(parts: MessageIdParts, target?: Buffer, offset =
 }
 
 /**
- * Decodes an id; `ERR_INVALID_ARGUMENT` unless it has 20 bytes. Times beyond 2^53 become Infinity:
- * such an id is a position behind everything.
+ * Decodes an id; `ERR_INVALID_ARGUMENT` unless it has 20 bytes. Times above 2^53 become Infinity:
+ * such an id is a position after all messages.
  */
 export function decodeMessageId(id: Uint8Array): MessageIdParts {
   if (checkBytes(id, 'a message id').length !== messageIdBytes) {
@@ -69,7 +69,7 @@ export function decodeMessageId(id: Uint8Array): MessageIdParts {
   }
 }
 
-/** The bytes of an id in hexadecimal; `ERR_INVALID_ARGUMENT` if the text is none. */
+/** The bytes of an id in hexadecimal; `ERR_INVALID_ARGUMENT` for any other text. */
 export function parseMessageId(text: string): Buffer {
   if (typeof text === 'string' && /^([0-9a-f]{2})*$/i.test(text)) return Buffer.from(text, 'hex')
   throw invalidArgument('a message id is written in hexadecimal digits')
@@ -91,7 +91,7 @@ export function writeTime(target: Buffer, offset: number, milliseconds: number):
   target.writeUInt32BE(milliseconds % 0x1_0000_0000, offset + 4)
 }
 
-/** Reads eight bytes as milliseconds; Infinity beyond 2^53. */
+/** Reads eight bytes as milliseconds; Infinity above 2^53. */
 export function readTime(source: Buffer, offset: number): number {
   const high = source.readUInt32BE(offset)
   if (high > 0x1f_ffff) return Infinity

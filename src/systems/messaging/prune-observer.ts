@@ -1,10 +1,11 @@
 /**
- * The prunings of the messaging design as a coprocessor of a message or payload table: an observer
- * that gives each job the topics and the transactions as they are when it starts, and keeps the
- * books of what was pruned; and the hook that decides (prune-job/prune-hook.ts).
+ * The pruning of the messaging design as a coprocessor of a message or payload table. An observer
+ * gives each job the topics and the transactions at its start, and records the result. The hook of
+ * prune-job/prune-hook.ts decides about each cell.
  *
- * Failure behaviour: sources that throw never fail a flush or a compaction. Without topics nothing
- * is dropped and nothing negated; without a snapshot no pointer is negated; `onError` is told.
+ * Failure behaviour: a source that throws never fails a flush or a compaction. Without topics no
+ * cell is dropped or negated; without a snapshot no pointer is negated. `onError` receives the
+ * error.
  */
 import {
   checkArray,
@@ -34,38 +35,37 @@ import type { PackedPointers } from '../transactions/prune-job/packed-pointers.j
 
 /** Options of {@link messagingPruning}. */
 export interface MessagingPruningOptions {
-  /** What the rows of the tables are. */
+  /** The kind of the rows in the tables. */
   readonly rows: PrunedRows
   /** Names of the tables; they need not exist yet. */
   readonly tables: readonly string[]
   /**
-   * The topics as they are now, deleted ones included, for instance `readTopics` of the metadata
-   * table. Asked when a job starts. An array that was returned before counts as unchanged.
+   * The current topics, including deleted ones, for instance from `readTopics` of the metadata
+   * table. Called at the start of each job. The same array as before means that nothing changed.
    */
   readonly topics: () => readonly TopicRecord[]
   /**
-   * The transactions as they are now; undefined if that is not known. Asked when a job starts. An
-   * object that was returned before counts as unchanged. Absent: never known.
+   * The current transactions; undefined if they are unknown. Called at the start of each job. The
+   * same object as before means that nothing changed. Absent: always unknown.
    */
   readonly transactions?: () => TransactionSnapshot | undefined
-  /** Where it is remembered which invalid transactions may be forgotten. For message tables. */
+  /** Records up to which pointer invalid transactions may be forgotten. For message tables. */
   readonly state?: PruneState | undefined
-  /** Told what a finished job did to the table's cells. */
+  /** Receives the counts of a finished job. */
   readonly onPruned?: ((pruned: PrunedJob) => void) | undefined
-  /** Told when a source throws. */
+  /** Receives the error of a source. */
   readonly onError?: (error: unknown) => void
 }
 
-/** What a finished job did. */
+/** The outcome of a finished job. */
 export interface PrunedJob {
   /** Name of the message or payload table. */
   readonly table: string
   /**
-   * Whether memory was flushed, or files were merged; a major compaction merges all files of a
-   * store.
+   * Whether the job flushed memory or merged files; a major compaction merges all files of a store.
    */
   readonly kind: 'flush' | 'minor' | 'major'
-  /** Cells that the job dropped, negated, or kept for want of knowledge. */
+  /** Cells that the job dropped, negated, or kept because of missing metadata. */
   readonly counts: PruneCounts
 }
 
@@ -80,7 +80,7 @@ const optionNames = new OptionNames<MessagingPruningOptions>('messaging prunings
 })
 
 /**
- * Makes the coprocessor that prunes message or payload tables; to be registered whenever the
+ * Makes the coprocessor that prunes message or payload tables. It must be registered whenever the
  * database is open.
  */
 export function messagingPruning(options: MessagingPruningOptions): Coprocessor {
@@ -156,7 +156,7 @@ class PruneObserver implements Observer {
     }
   }
 
-  /** Reads the sources; packs again only what has changed. */
+  /** Reads the sources; packs only changed ones again. */
   #refresh(): void {
     const records = this.#options.topics()
     const snapshot = this.#options.transactions?.()
@@ -165,7 +165,7 @@ class PruneObserver implements Observer {
       this.#records = records
     }
     if (snapshot === this.#snapshot) return
-    // All of it or nothing: either may throw on a malformed snapshot.
+    // Both or neither: either call may throw on a malformed snapshot.
     const invalid = snapshot && packPointers(snapshot.invalid)
     const pruneBound = snapshot && boundOf(snapshot, invalid!)
     this.#invalid = invalid
@@ -173,7 +173,7 @@ class PruneObserver implements Observer {
     this.#snapshot = snapshot
   }
 
-  /** Tells the listener what was pruned, and returns the reports of the job's parts. */
+  /** Reports the counts to the listener; returns the reports of the job's parts. */
   #tell(job: StoreJob, outcome: StoreJobOutcome): readonly PruneReport[] {
     const reports = outcome.reports as readonly PruneReport[]
     const { onPruned } = this.#options
@@ -185,7 +185,7 @@ class PruneObserver implements Observer {
   }
 }
 
-/** `pruneUpperBound`, without another walk over the list of invalid transactions. */
+/** `pruneUpperBound` without a second pass over the list of invalid transactions. */
 function boundOf(snapshot: TransactionSnapshot, packed: PackedPointers): bigint {
   const largest = largestPointer(packed)
   const { readPointer, inProgress } = snapshot
@@ -196,7 +196,7 @@ function boundOf(snapshot: TransactionSnapshot, packed: PackedPointers): bigint 
   })
 }
 
-/** Tells a listener, whose failure is no failure of the job. */
+/** Calls a listener; its failure does not fail the job. */
 function quietly(tell: () => unknown): void {
   const told = async (): Promise<unknown> => tell()
   told().catch(() => undefined)
@@ -207,8 +207,8 @@ function hasLeftNothing(report: PruneReport): boolean {
 }
 
 /**
- * Up to which pointer a job left nothing; undefined if that is not known: it had no snapshot of the
- * transactions, or there were cells that the hook was not asked about.
+ * The largest pointer up to which the job left no invalid data. Undefined if the job had no
+ * snapshot of the transactions, or if some cells bypassed the hook.
  */
 function rewrittenBound(
   reports: readonly PruneReport[],

@@ -2,11 +2,12 @@
  * The messaging service in one process (CDAP: CoreMessagingService): topics, publishing, fetching
  * and rollback over the tables of FORMAT.md.
  *
- * All requests are written by one `MessageWriter`, so a frame of the log holds what came while the
- * frame before it was written. A message is readable when it is written as durably as the option
- * `durability` says, never before, and ids ascend across restarts and whatever the clock does.
+ * One `MessageWriter` writes all requests. A frame of the log therefore holds all requests that
+ * arrived during the write of the frame before it. A message becomes readable after its write is as
+ * durable as the option `durability` demands. Ids ascend across restarts and for any behaviour of
+ * the clock.
  *
- * One service may be open for the tables of a database.
+ * Only one service may be open for the tables of a database.
  */
 import {
   checkArray,
@@ -45,7 +46,7 @@ import type {
   TopicProperties,
 } from './types.js'
 
-/** Counters of a topic since the service was opened, and what the topic holds now. */
+/** Counters of a topic since the service was opened, and its current size in memory. */
 export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {
   /** Fetches that wait for a message. */
   readonly waiting: number
@@ -59,17 +60,17 @@ export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {
 export interface TopicCounters {
   /** Namespace and name of the topic. */
   readonly id: TopicId
-  /** Counters since the service was opened; they go on counting. */
+  /** Live counters since the service was opened. */
   readonly counts: Readonly<TopicStatistics>
 }
 
-/** Numbers of a service. */
+/** Metrics of a service. */
 export interface MessagingStatistics {
   /** Topics that exist. */
   readonly topics: number
   /** Fetches that wait for a message. */
   readonly waiting: number
-  /** Bytes that wait to be written. */
+  /** Bytes in the write queue. */
   readonly queueBytes: number
   /** Bytes that the caches of all topics hold. */
   readonly cacheBytes: number
@@ -116,7 +117,7 @@ export class MessagingService implements Messaging {
     this.#fetching = new Fetching(database, settings, tables, find)
   }
 
-  /** Opens the service of a database, which must outlive it; makes its tables if need be. */
+  /** Opens the service of a database, which must outlive the service; creates missing tables. */
   static async open(database: Database, options: MessagingOptions = {}): Promise<MessagingService> {
     const settings = messagingSettings(options)
     checkDatabase(database, 'messaging')
@@ -201,12 +202,12 @@ export class MessagingService implements Messaging {
     return this.#positions.list(this.#topics.find(id))
   }
 
-  /** What stores a position in the frame of a commit. */
+  /** The mutation that stores a position in the frame of a commit. */
   positionMutation(id: TopicId, consumer: string, position: Uint8Array): AtomicMutation {
     return this.#positions.mutation(this.#topics.find(id), consumer, position)
   }
 
-  /** What two transactions conflict about that move one position. */
+  /** The conflict key of a position: two transactions that move the same position conflict. */
   positionKey(id: TopicId, consumer: string): Uint8Array {
     const row = this.#positions.row(this.#topics.find(id), consumer)
     return Buffer.concat([Buffer.from(`${this.#tables.consumer}:`), row])
@@ -218,7 +219,7 @@ export class MessagingService implements Messaging {
     return this.#topics.list()
   }
 
-  /** All topics with their generations; those that were deleted have negative ones. */
+  /** All topics with their generations; deleted topics have negative ones. */
   async scanTopics(): Promise<Pick<TopicRecord, 'id' | 'generation'>[]> {
     this.#checkOpen()
     return [...this.#topics.all()].map(({ id, generation }) => ({ id, generation }))
@@ -242,8 +243,9 @@ export class MessagingService implements Messaging {
   }
 
   /**
-   * Rolls back everything that a transaction published to a topic, also if the answer to the
-   * publish was lost: without a known range, all messages since its start are looked at.
+   * Rolls back everything that a transaction published to a topic, even if the answer to the
+   * publish was lost. Without a known range, all messages since the transaction's start are
+   * examined.
    */
   async rollbackTransaction(id: TopicId, pointer: bigint): Promise<void> {
     this.#checkOpen()
@@ -267,9 +269,9 @@ export class MessagingService implements Messaging {
   }
 
   /**
-   * Publishes messages of a transaction in the same frame as its commit: `mutations` are those of
-   * the commit. Resolves when all of it is written. `CommitNotCarried`, with the error as its
-   * cause, if nothing was handed to the database: a topic does not exist, say.
+   * Publishes messages of a transaction in the same frame as its commit: `mutations` are the
+   * mutations of the commit. Resolves when the frame is written. `CommitNotCarried`, with the error
+   * as its cause, if the database received nothing, for instance because a topic does not exist.
    */
   async publishAtCommit(
     pointer: bigint,
@@ -296,7 +298,7 @@ export class MessagingService implements Messaging {
       .map(({ id, statistics }) => ({ id, counts: statistics }))
   }
 
-  /** Numbers of the service. */
+  /** Metrics of the service. */
   statistics(): MessagingStatistics {
     let topics = 0
     let waiting = 0
@@ -311,8 +313,7 @@ export class MessagingService implements Messaging {
   }
 
   /**
-   * Waits for what is being written, lets all readers go, and removes the prunings. The database
-   * stays open.
+   * Waits for pending writes, ends all readers, and removes the pruning. The database stays open.
    */
   async close(): Promise<void> {
     this.#isClosed = true
@@ -323,7 +324,7 @@ export class MessagingService implements Messaging {
     for (const registration of registrations) registration.remove()
     const { pruneState } = this.#settings
     if (registrations.length === 0 || pruneState === undefined) return
-    // From now on flushes mark no messages of invalid transactions.
+    // From here on flushes no longer mark messages of invalid transactions.
     const stores = storesOf(this.#database.table(this.#tables.message))
     for (const store of stores) pruneState.noteUncleanFlush(store)
   }

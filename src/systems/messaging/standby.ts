@@ -1,10 +1,10 @@
 /**
- * Messaging with instances that wait to take over (CDAP: LeaderElectionMessagingService).
+ * Messaging with standby instances (CDAP: LeaderElectionMessagingService).
  *
  * One instance has the database open and leads; the lock of the directory is the election. The
- * others follow: they try to open it again and again, and until they succeed every call fails with
- * `ERR_MESSAGING_UNAVAILABLE`. An instance that leads again opens everything anew, so nothing that
- * it remembers is older than the database.
+ * other instances follow: they retry the open, and until it succeeds every call fails with
+ * `ERR_MESSAGING_UNAVAILABLE`. An instance that leads again opens the database and the service
+ * again, so none of its state is older than the database.
  */
 import { CellarError, checkFunction, checkMethods, ErrorCode, OptionNames } from '../../api/index.js'
 import { requireFunction } from '../transactions/checks.js'
@@ -22,9 +22,9 @@ import type {
   TopicProperties,
 } from './types.js'
 
-/** What an instance has open while it leads. */
+/** The resources of a leading instance. */
 export interface Leadership {
-  /** The service of the instance that leads. */
+  /** The service of the leading instance. */
   readonly messaging: Messaging
   /** Closes the service and the database. */
   close(): Promise<void>
@@ -34,11 +34,11 @@ export interface Leadership {
 export interface StandbyOptions {
   /** Opens database and service; fails with `ERR_LOCKED` while another instance leads. */
   readonly open: () => Promise<Leadership>
-  /** Milliseconds between two attempts; 0 = only by `attempt`. Default 1000. */
+  /** Milliseconds between two attempts; 0 = only on `attempt`. Default 1000. */
   readonly retryMilliseconds?: number
   /**
-   * Is told when this instance begins to lead, or fails to for another reason than the lock. What
-   * the function throws, or its promise rejects with, changes nothing.
+   * Called when this instance becomes the leader, or cannot become it for another reason than the
+   * lock. Errors and rejections of the function are ignored.
    */
   readonly changed?: (outcome: 'leads' | Error) => unknown
 }
@@ -61,7 +61,9 @@ export class StandbyMessaging implements Messaging {
     this.#options = options
   }
 
-  /** Starts an instance, and tries once to lead. `ERR_INVALID_ARGUMENT` for the options. */
+  /**
+   * Starts an instance and tries once to become the leader. `ERR_INVALID_ARGUMENT` for the options.
+   */
   static async start(options: StandbyOptions): Promise<StandbyMessaging> {
     const copy = standbyNames.copy(options)
     const { retryMilliseconds = 1000 } = copy
@@ -80,12 +82,15 @@ export class StandbyMessaging implements Messaging {
     return this.#leadership !== undefined
   }
 
-  /** What this instance leads; undefined while it follows. */
+  /** The messaging of this instance while it leads; undefined while it follows. */
   get leading(): Messaging | undefined {
     return this.#leadership?.messaging
   }
 
-  /** Tries to lead now; whether this instance leads. Fails for another reason than the lock. */
+  /**
+   * Tries to become the leader now; returns whether this instance leads. Rejects on another error
+   * than the lock.
+   */
   async attempt(): Promise<boolean> {
     if (this.#leadership !== undefined) return true
     if (this.#isStopped) return false
@@ -93,7 +98,7 @@ export class StandbyMessaging implements Messaging {
     return this.#attempt
   }
 
-  /** Gives the leadership up; this instance follows, and tries again later. */
+  /** Gives up the leadership; this instance follows, and tries again later. */
   async resign(): Promise<void> {
     await this.#attempt?.catch(() => undefined)
     const leadership = this.#leadership
@@ -102,7 +107,7 @@ export class StandbyMessaging implements Messaging {
     this.#later()
   }
 
-  /** Gives the leadership up for good. */
+  /** Gives up the leadership permanently. */
   async stop(): Promise<void> {
     this.#isStopped = true
     clearTimeout(this.#timer)
@@ -136,7 +141,7 @@ export class StandbyMessaging implements Messaging {
     const { retryMilliseconds = 1000 } = this.#options
     if (retryMilliseconds === 0 || this.isLeader || this.#isStopped) return
     clearTimeout(this.#timer)
-    // Stays referenced: an instance that waits keeps its process alive.
+    // Not unreferenced: a waiting instance keeps its process alive.
     this.#timer = setTimeout(() => {
       this.attempt().catch(() => undefined)
     }, retryMilliseconds)

@@ -1,27 +1,30 @@
 /**
- * Messaging as programs use it: the same interface in one process (`MessagingService`) and over
- * HTTP (`MessagingClient`).
+ * The messaging interface for programs: the same in one process (`MessagingService`) and over HTTP
+ * (`MessagingClient`).
  */
 import type { BytesLike } from '../../api/index.js'
 import type { Transaction } from '../transactions/index.js'
 import type { TopicId } from './topics/topic.js'
 
-/** Who publishes, so that a request that is sent again is not published again. */
+/** The identity of a publisher, which prevents that a retried request is published twice. */
 export interface Producer {
   /** Any text of at most 256 bytes, for instance a random one for each program. */
   readonly id: string
   /**
-   * Ascends with each request of the producer to the topic; a retry has the same, and gets the
-   * first outcome of the sequence. At most five requests of a producer may be under way together.
+   * Ascends with each request of the producer to the topic. A retry has the same sequence and gets
+   * the first outcome. At most five requests of a producer may be in progress together.
    */
   readonly sequence: number
 }
 
 /** Messages to publish, or payloads to store. */
 export interface PublishRequest {
-  /** Strings are UTF-8. None is allowed for a transactional publish: it stands for payloads. */
+  /**
+   * Strings are UTF-8. An empty list is allowed for a transactional publish: it publishes the
+   * stored payloads.
+   */
   readonly messages: readonly BytesLike[]
-  /** The write pointer of a transaction; absent: the messages are readable at once. */
+  /** The write pointer of a transaction; absent: the messages are immediately readable. */
   readonly transactionWritePointer?: bigint | undefined
   /** Makes the publish idempotent. */
   readonly producer?: Producer | undefined
@@ -39,48 +42,52 @@ export interface MessageRange {
   readonly endSequenceId: number
 }
 
-/** Outcome of a publish that is transactional or has a producer; what `rollback` takes. */
+/**
+ * Outcome of a transactional publish or of a publish with a producer; the argument of `rollback`.
+ */
 export interface PublishResponse {
   /** Write pointer of the transaction; undefined for a publish without one. */
   readonly transactionWritePointer: bigint | undefined
-  /** The rows of the publish. */
+  /** The range of rows of the publish. */
   readonly rollbackRange: MessageRange
 }
 
-/** A message. Its bytes are the consumer's own. */
+/** A message. Its bytes belong to the consumer. */
 export interface Message {
-  /** 20 bytes; in text, hexadecimal. Encoded anew each time it is asked for. */
+  /** 20 bytes; hexadecimal as text. Each access encodes it again. */
   readonly id: Buffer
-  /** The bytes that were published. */
+  /** The published bytes. */
   readonly payload: Buffer
 }
 
-/** Where a fetch starts, and what it returns. */
+/** The start of a fetch, and the limits of its result. */
 export interface FetchOptions {
   /** Start at a message, given by its 20 bytes or in hexadecimal. Not together with `time`. */
   readonly from?: Uint8Array | string | undefined
   /** Start at a publish time in milliseconds. */
   readonly time?: number | undefined
-  /** Whether a message at the start is part of it. Default true. */
+  /** Whether a message at the start is returned. Default true. */
   readonly inclusive?: boolean | undefined
-  /** Show what this transaction sees. Absent: everything, also what was rolled back. */
+  /**
+   * Show the messages that this transaction sees. Absent: all messages, including rolled back ones.
+   */
   readonly transaction?: Transaction | undefined
-  /** Most messages, above 0. Default: no limit but that of the server. */
+  /** Most messages, above 0. Default: only the limit of the server. */
   readonly limit?: number | undefined
-  /** How long to wait if there is no message, in milliseconds. Default 0. */
+  /** Longest wait if there is no message, in milliseconds. Default 0. */
   readonly waitMilliseconds?: number | undefined
   /** Ends the wait and the stream. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Messages in their order. Ends by itself; `close` ends it early. */
+/** Messages in their order. Ends with the last one; `close` ends it early. */
 export type MessageIterator = AsyncIterableIterator<Message> & {
   /**
-   * The next messages, at most `count` and at least one; none at the end. `ERR_INVALID_ARGUMENT`
-   * unless `count` is a whole number above 0.
+   * The next messages, at most `count` and at least one; an empty array at the end.
+   * `ERR_INVALID_ARGUMENT` unless `count` is a whole number above 0.
    */
   nextBatch(count: number): Promise<Message[]>
-  /** Whether it ended at a transaction that was still running for the reader's transaction. */
+  /** Whether it ended at a transaction that was in progress for the reader's transaction. */
   readonly isHeld: boolean
   /** Ends the iterator early. A second call does nothing. */
   close(): void
@@ -90,15 +97,15 @@ export type MessageIterator = AsyncIterableIterator<Message> & {
 export interface ConsumerPosition {
   /** Name of the consumer. */
   readonly consumer: string
-  /** Id of the last message that is done. */
+  /** Id of the last processed message. */
   readonly id: Buffer
-  /** How much earlier that message was published than the newest one, in milliseconds. */
+  /** Time between the publish of that message and of the newest one, in milliseconds. */
   readonly lagMilliseconds: number
 }
 
 /** Options of `Messaging.setPosition`. */
 export interface SetPositionOptions {
-  /** The position must be this one, or null: none. Default: whatever it is. */
+  /** The expected current position, or null for none. Default: no expectation. */
   readonly expected?: Uint8Array | string | null | undefined
 }
 
@@ -111,7 +118,7 @@ export interface Messaging {
   createTopic(id: TopicId, properties?: TopicProperties): Promise<void>
   /** Replaces all properties but the generation. `ERR_TOPIC_NOT_FOUND`, here and below. */
   updateTopic(id: TopicId, properties: TopicProperties): Promise<void>
-  /** Deletes a topic; its messages are gone at once. */
+  /** Deletes a topic; its messages are hidden at once. */
   deleteTopic(id: TopicId): Promise<void>
   /** The properties, with `ttl` and `generation`. */
   getTopic(id: TopicId): Promise<TopicProperties>
@@ -120,34 +127,37 @@ export interface Messaging {
   /** Names of the topics of a namespace, in the order of `namespace:topic:`. */
   listTopics(namespace: string): Promise<string[]>
   /**
-   * Publishes messages, one behind the other in the order given. Undefined if the request has
-   * neither a transaction nor a producer. `ERR_TRANSACTION_TOO_OLD`, `ERR_REQUEST_TOO_LARGE`,
-   * `ERR_MESSAGING_BUSY`, `ERR_PRODUCER_SEQUENCE`.
+   * Publishes messages in the given order. Undefined if the request has neither a transaction nor a
+   * producer. `ERR_TRANSACTION_TOO_OLD`, `ERR_REQUEST_TOO_LARGE`, `ERR_MESSAGING_BUSY`,
+   * `ERR_PRODUCER_SEQUENCE`.
    */
   publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined>
-  /** Stores payloads of a transaction, which an empty publish of it makes readable. */
+  /** Stores payloads of a transaction; an empty publish of the transaction makes them readable. */
   store(id: TopicId, request: PublishRequest): Promise<void>
-  /** Marks the messages of a publish as rolled back: no transaction sees them. */
+  /** Marks the messages of a publish as rolled back, hidden from all transactions. */
   rollback(id: TopicId, response: PublishResponse): Promise<void>
   /** Reads messages; the iterator must be closed, or read to its end. */
   fetch(id: TopicId, options?: FetchOptions): Promise<MessageIterator>
-  /** Reads at most `limit` messages (default 1000) at once, waiting for the first if asked to. */
+  /** Reads at most `limit` messages (default 1000); waits for the first one if requested. */
   poll(id: TopicId, options?: FetchOptions): Promise<Message[]>
   /**
-   * The id behind which the messages are that are published from now on: `from`, not inclusive, of
-   * a consumer that wants only new ones.
+   * The id after the last published message: with `inclusive` false, the `from` of a consumer that
+   * wants only new messages.
    */
   end(id: TopicId): Promise<Buffer>
-  /** The last message that a consumer has done; undefined if it has never stored one. */
+  /** The last message that a consumer has processed; undefined if it never stored one. */
   getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined>
-  /** Stores the last message that a consumer has done. `ERR_POSITION_CHANGED` unless `expected`. */
+  /**
+   * Stores the last processed message of a consumer. `ERR_POSITION_CHANGED` unless `expected`
+   * matches.
+   */
   setPosition(
     id: TopicId,
     consumer: string,
     position: Uint8Array | string,
     options?: SetPositionOptions,
   ): Promise<void>
-  /** Forgets a consumer. */
+  /** Removes a consumer with its position. */
   deletePosition(id: TopicId, consumer: string): Promise<void>
   /** The positions of all consumers of a topic, by name. */
   listPositions(id: TopicId): Promise<ConsumerPosition[]>

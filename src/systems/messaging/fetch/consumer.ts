@@ -1,8 +1,8 @@
 /**
- * A consumer with a position: reads the messages behind the last one that it has processed, and
- * stores how far it is. In a transaction the position is part of the frame of the commit, so the
- * results of the messages and the position are stored together or not at all; and of two processes
- * with the consumer's name the second to commit fails with a conflict.
+ * A consumer with a position: reads the messages after the last processed one, and stores its
+ * progress. In a transaction the position is part of the frame of the commit, so the results and
+ * the position are stored together or not at all. If two processes use the same consumer name, the
+ * second commit fails with a conflict.
  */
 import { checkMethods, OptionNames, type AtomicMutation } from '../../../api/index.js'
 import type { Transaction, TransactionParticipant } from '../../transactions/index.js'
@@ -18,20 +18,20 @@ const pollNames = new OptionNames<Pick<FetchOptions, 'limit' | 'waitMilliseconds
   { limit: true, waitMilliseconds: true },
 )
 
-/** See the file header. One transaction at a time. */
+/** See the file header. In one transaction at a time. */
 export class MessageConsumer implements TransactionParticipant {
   readonly name = 'message consumer'
   readonly #messaging: MessagingService
   readonly #topic: TopicId
   readonly #consumer: string
   #transaction: Transaction | undefined
-  /** The position that is stored, and the one behind the messages that were read. */
+  /** The stored position, and the position after the messages read. */
   #stored: Buffer | undefined
   #read: Buffer | undefined
   #isKnown = false
 
   /**
-   * Reads `topic` by `messaging` as the consumer of this name; both stay the caller's.
+   * Reads `topic` through `messaging` as the consumer of this name; the caller closes both.
    * `ERR_INVALID_ARGUMENT`.
    */
   constructor(messaging: MessagingService, topic: TopicId, consumer: string) {
@@ -42,7 +42,7 @@ export class MessageConsumer implements TransactionParticipant {
     this.#consumer = consumer
   }
 
-  /** The next messages, within a transaction those that it sees. */
+  /** The next messages, within a transaction those visible to it. */
   async poll(options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'> = {}): Promise<Message[]> {
     const { limit, waitMilliseconds } = pollNames.check(options)
     if (!this.#isKnown) {
@@ -61,8 +61,8 @@ export class MessageConsumer implements TransactionParticipant {
   }
 
   /**
-   * Outside of transactions: all messages that were read are done. `ERR_POSITION_CHANGED` if
-   * another process of the consumer was faster.
+   * Outside of transactions: marks all messages read as processed. `ERR_POSITION_CHANGED` if
+   * another process with the consumer's name moved the position.
    */
   async commit(): Promise<void> {
     const read = this.#read
@@ -72,7 +72,7 @@ export class MessageConsumer implements TransactionParticipant {
     this.#stored = read
   }
 
-  /** Reads the messages again that were read and are not done. */
+  /** Returns to the stored position, so unprocessed messages are read again. */
   reset(): void {
     this.#isKnown = false
     this.#stored = undefined
@@ -83,7 +83,7 @@ export class MessageConsumer implements TransactionParticipant {
   startTx(transaction: Transaction): void {
     checkFree(this.name, this.#transaction)
     this.#transaction = checkTransaction(transaction)
-    // What another process has committed meanwhile counts.
+    // Another process may have committed a later position.
     this.reset()
   }
 

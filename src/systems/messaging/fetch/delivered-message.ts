@@ -1,6 +1,6 @@
 /**
- * A message as a reader delivers it. Most consumers keep the id of the last message only, so an id
- * is encoded when it is asked for.
+ * A message as delivered to a reader. Most consumers keep only the id of the last message, so an id
+ * is encoded on access.
  */
 import { encodeMessageId, type MessageIdParts } from '../message-id.js'
 import type { Message } from '../types.js'
@@ -8,7 +8,7 @@ import type { Message } from '../types.js'
 /** See the file header. */
 export class DeliveredMessage implements Message {
   readonly payload: Buffer
-  /** The id of the first message of the row; those behind it have the next sequences. */
+  /** The id of the first message of the row; the following messages have the next sequences. */
   readonly #first: MessageIdParts
   readonly #isPayload: boolean
   readonly #index: number

@@ -1,4 +1,4 @@
-/** Fetches in the form of CDAP's `prepareFetch`: the last start that was set counts. */
+/** Fetches in the form of CDAP's `prepareFetch`: the last start replaces earlier ones. */
 import { checkBytesLike, checkMethods, shown } from '../../../api/index.js'
 import type { Transaction } from '../../transactions/index.js'
 import { checkTransaction } from '../../transactions/transaction.js'
@@ -13,13 +13,13 @@ export class FetchBuilder {
   #start: Pick<FetchOptions, 'from' | 'inclusive' | 'time'> = {}
   #options: FetchOptions = {}
 
-  /** Made by `prepareFetch`. */
+  /** Created by `prepareFetch`. */
   constructor(messaging: Messaging, id: TopicId) {
     this.#messaging = checkMethods(messaging, 'messaging', ['fetch'])
     this.#id = checkTopicId(id)
   }
 
-  /** Starts at a message, or behind it. `ERR_INVALID_ARGUMENT` if the id is none. */
+  /** Starts at or after a message. `ERR_INVALID_ARGUMENT` for a malformed id. */
   setStartMessage(from: Uint8Array | string, inclusive: boolean): this {
     checkBytesLike(from, 'the id of a message')
     this.#start = { from: typeof from === 'string' ? from : Buffer.from(from), inclusive }
@@ -34,7 +34,7 @@ export class FetchBuilder {
     return this
   }
 
-  /** Shows what the transaction sees. */
+  /** Shows the messages that the transaction sees. */
   setTransaction(transaction: Transaction): this {
     this.#options = { ...this.#options, transaction: checkTransaction(transaction) }
     return this
@@ -55,7 +55,7 @@ export class FetchBuilder {
 }
 
 /**
- * Prepares a fetch from the oldest live message on, inclusive, without transaction and limit.
+ * Prepares a fetch from the oldest live message, inclusive, without transaction and limit.
  * `ERR_INVALID_ARGUMENT` for the topic.
  */
 export function prepareFetch(messaging: Messaging, id: TopicId): FetchBuilder {

@@ -1,4 +1,4 @@
-/** Fetching: readers over topics, and waiting for the next message. */
+/** Fetches: readers over topics, and waits for the next message. */
 import type { Database } from '../../../api/index.js'
 import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
@@ -63,7 +63,7 @@ export class Fetching {
     return messages
   }
 
-  /** Ends all waits, when their topics wake them. */
+  /** Ends each wait when its topic wakes it. */
   close(): void {
     this.#isClosed = true
   }
@@ -83,7 +83,7 @@ export class Fetching {
     return (await readAll(this.#reader(topic, options), 1)).length > 0
   }
 
-  /** Waits until `look` finds something, the time is over, or the signal fires. */
+  /** Waits until `look` finds a message, the time has passed, or the signal fires. */
   async #wait(
     topic: TopicState,
     milliseconds: number,

@@ -6,12 +6,12 @@ import type { Message, MessageIterator } from '../types.js'
 /** A source of messages in their order. */
 export interface MessageSource {
   /**
-   * Whether the source ended at a transaction that was still running for the reader's transaction.
+   * Whether the source ended at a transaction that was in progress for the reader's transaction.
    */
   readonly isHeld: boolean
-  /** Whether no further step can bring a message. */
+  /** Whether no further step can return a message. */
   readonly isDone: boolean
-  /** At most `count` messages; none does not mean the end. */
+  /** At most `count` messages; an empty result does not mean the end. */
   step(count: number): Promise<Message[]>
   /** Called once, when the iterator ends or is closed. */
   close?(): void
@@ -19,7 +19,7 @@ export interface MessageSource {
 
 const readAhead = 256
 
-/** Makes the iterator; `limit` counts messages that it returns. */
+/** Makes the iterator; `limit` counts the messages returned. */
 export function messageIterator(
   source: MessageSource,
   limit: number,

@@ -1,6 +1,6 @@
 /**
- * How far consumers have processed topics: for each topic and consumer the id of the last message
- * that is done. They end with the generation of their topic.
+ * Positions of consumers: for each topic and consumer the id of the last processed message. A
+ * position ends with the generation of its topic.
  *
  *   row    = namespace:topic: generation(4) consumer
  *   column = d:i = id of a message (20)
@@ -37,10 +37,10 @@ export class Positions {
     this.#durability = durability
   }
 
-  /** The id in front of which nothing is new, for a consumer that begins at the end. */
+  /** The id after the last published message, for a consumer that starts at the end. */
   static end(topic: TopicState): Buffer {
     const { publishTimestamp, sequenceId } = topic.readable
-    // Nothing was ever published: the first of all places.
+    // No message was ever published: the first of all places.
     const place = publishTimestamp < 0 ? { publishTimestamp: 0, sequenceId: 0 } : topic.readable
     return encodeMessageId({
       ...place,
@@ -56,7 +56,7 @@ export class Positions {
     return result.value(column)
   }
 
-  /** `ERR_POSITION_CHANGED` if an expected position is given, and it is another one. */
+  /** `ERR_POSITION_CHANGED` if an expected position is given and differs from the stored one. */
   async set(
     topic: TopicState,
     consumer: string,
@@ -141,7 +141,7 @@ function checkedId(id: Uint8Array | string): Buffer {
   return encodeMessageId(decodeMessageId(typeof id === 'string' ? parseMessageId(id) : id))
 }
 
-/** How much earlier the position was published than the newest message. */
+/** Time between the publish of the position's message and of the newest message. */
 function lagOf(topic: TopicState, id: Buffer): number {
   const { readable } = topic
   const place = decodeMessageId(id)

@@ -1,8 +1,8 @@
 /**
- * The cell hook of rows that belong to somebody: producers and consumers. They go with the
- * generation of their topic; those of producers also when their last message has expired, whose
- * time stands in the value (systems/messaging/FORMAT.md), not in the row. What is not understood, and the
- * rows of unknown topics, stay.
+ * The cell hook of the rows of producers and consumers. A row is dropped with the generation of its
+ * topic. A producer's row is also dropped after its last message has expired; that time is in the
+ * value (systems/messaging/FORMAT.md), not in the row. Malformed rows and rows of unknown topics
+ * are kept.
  */
 import type { CellView } from '../../../storage/cell/cell-view.js'
 import { unescapeInto } from '../../../storage/cell/cell-key.js'
@@ -13,7 +13,7 @@ import { judgeRow, RowFate } from './prune-rules.js'
 import { producerOutcomeBytes, producerTimeOffset } from './row-layout.js'
 
 const generationBytes = 4
-/** More than generation and id of any producer; escapes are undone. */
+/** An upper bound of generation and producer id, unescaped. */
 const tailBytesMax = 512
 
 /** See the file header. */
@@ -29,7 +29,7 @@ export class OwnerHook implements CellHook {
   #unknownTopic = 0
   #foreignRow = 0
 
-  /** Without `now` nothing expires. */
+  /** Without `now` no row expires. */
   constructor(context: PruneContext, now: number | undefined) {
     this.#context = context
     this.#index = new TopicIndex(context.topics)

@@ -1,10 +1,9 @@
 /**
- * What a pruning job knows of the live system, as plain data that a worker thread can be given:
- * the topics, and the invalid transactions if there is a snapshot of them.
+ * The context of a pruning job, as plain data for a worker thread: the topics, and the invalid
+ * transactions if a snapshot of them exists.
  *
- * Both are sorted and packed into typed arrays (pack.ts), so that handing them to a thread is one
- * copy and looking something up makes no object. A context is made afresh for each job and never
- * changed.
+ * Both are sorted and packed into typed arrays (pack.ts), so a transfer is one copy and a lookup
+ * allocates nothing. A context is made for each job and never changed.
  */
 import { compareBytes } from '../../../base/bytes.js'
 import type { PackedPointers } from '../../transactions/prune-job/packed-pointers.js'
@@ -12,7 +11,7 @@ import type { PackedPointers } from '../../transactions/prune-job/packed-pointer
 /** Topics by the bytes of their prefix, ascending and unique. */
 export interface PackedTopics {
   readonly count: number
-  /** The prefixes, one behind the other. */
+  /** The concatenated prefixes. */
   readonly prefixes: Uint8Array
   /** Topic `i` has `prefixes[starts[i], starts[i + 1])`; `count + 1` numbers. */
   readonly starts: Uint32Array
@@ -25,15 +24,15 @@ export interface PackedTopics {
 /** The context of one pruning job. Structured-cloneable. */
 export interface PruneContext {
   readonly topics: PackedTopics
-  /** Undefined: no transaction snapshot is known, so no pointer is negated. */
+  /** Undefined: no snapshot of the transactions is known, so no pointer is negated. */
   readonly invalid: PackedPointers | undefined
   /** `pruneUpperBound` of the same snapshot. */
   readonly pruneBound: bigint | undefined
-  /** Number that comes back with the report; see `PruneState.epoch`. */
+  /** Returned with the report; see `PruneState.epoch`. */
   readonly epoch: number
 }
 
-/** The context of a job that knows nothing, and so keeps everything. */
+/** The context of a job without metadata, which keeps every cell. */
 export function emptyPruneContext(): PruneContext {
   const topics: PackedTopics = {
     count: 0,
@@ -45,7 +44,7 @@ export function emptyPruneContext(): PruneContext {
   return { topics, invalid: undefined, pruneBound: undefined, epoch: 0 }
 }
 
-/** What {@link TopicIndex.find} answers if there is no position. */
+/** Results of {@link TopicIndex.find} without a position. */
 export const NoTopic = {
   /** The row begins with a topic that is not in the index. */
   unknown: -1,
@@ -55,12 +54,12 @@ export const NoTopic = {
 
 const colon = 0x3a
 
-/** Finds the topics of rows, remembering the last one. */
+/** Finds the topics of rows; remembers the last one. */
 export class TopicIndex {
-  /** End of `namespace:topic:` in the buffer that was looked into; set by {@link find}. */
+  /** End of `namespace:topic:` in the searched buffer; set by {@link find}. */
   prefixEnd = 0
   readonly #topics: PackedTopics
-  /** Prefix found last, copied, and its position; it ends with its second colon. */
+  /** The prefix found last, copied, with its second colon at the end; and its position. */
   #lastPrefix: Uint8Array = new Uint8Array(64)
   #lastLength = 0
   #lastFound: number = NoTopic.unknown
@@ -70,15 +69,15 @@ export class TopicIndex {
   }
 
   /**
-   * The position of the topic that the row `source[start, end)` belongs to, or one of
-   * {@link NoTopic}. The answer is never that of another topic, whatever was asked before. A topic
-   * has no byte 00, so rows may be escaped or not.
+   * The position of the topic of the row `source[start, end)`, or one of {@link NoTopic}. The
+   * result is correct for any sequence of calls: it is never the topic of another row. A topic has
+   * no byte 00, so rows may be escaped or not.
    */
   find(source: Uint8Array, start: number, end: number): number {
     const lastPrefix = this.#lastPrefix
     const lastLength = this.#lastLength
     if (lastLength > 0 && lastLength <= end - start) {
-      // From the end: topics of one table usually share their beginning.
+      // From the end: the topics of one table usually share their first bytes.
       let at = lastLength - 1
       while (at >= 0 && source[start + at] === lastPrefix[at]) at--
       if (at < 0) {

@@ -1,17 +1,18 @@
 /**
- * The cell hook of the messaging prunings: runs inside the flushes and compactions of a message,
- * payload or producer table and applies the cleanup matrix of systems/messaging/FORMAT.md. Its options are
- * `{ rows: 'message' }`, 'payload' or 'producer' (owner-hook.ts). Its context comes from
- * prune-observer.ts, and without one it keeps everything.
+ * The cell hook of messaging pruning. It runs inside the flushes and compactions of a message,
+ * payload or producer table, and applies the cleanup matrix of systems/messaging/FORMAT.md. Its
+ * options are `{ rows: 'message' }`, 'payload', 'producer' or 'consumer' (owner-hook.ts). Its
+ * context comes from prune-observer.ts; without a context it keeps every cell.
  *
  * Invariants
+ *
  * - A cell is dropped only if its row has the form of the table's rows and its topic is known.
- * - What is said of a topic never depends on the topic before it.
- * - All cells of a row are judged alike, by the row alone, with one exception. A pointer that is
- *   negative and has only expired stays until a major compaction: its older, positive version may
- *   lie in a file that this job does not see, and would come back as committed if the topic were
- *   given a longer TTL. An ended generation never returns, so there it goes at once.
- * - No object and no string is made per cell.
+ * - The decision about a topic never depends on the topic before it.
+ * - All cells of a row get the same decision, from the row alone, with one exception. A negative
+ *   pointer that has only expired stays until a major compaction. Its older, positive version may
+ *   be in a file that this job does not read. That version would reappear as committed if the topic
+ *   got a longer TTL. An ended generation never returns, so its pointers are dropped at once.
+ * - No object and no string is allocated per cell.
  */
 import type { CellView } from '../../../storage/cell/cell-view.js'
 import {
@@ -34,32 +35,32 @@ import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
 import { messageTailBytes, payloadTailBytes, pointerQualifier } from './row-layout.js'
 import { StoredRow } from './stored-row.js'
 
-/** Which table's rows are pruned. */
+/** The kind of the rows to prune. */
 export type PrunedRows = 'message' | 'payload' | 'producer' | 'consumer'
 
-/** What happened to the cells of a job, by number. All others were kept as they were. */
+/** Numbers of cells by outcome of a job. All other cells were kept unchanged. */
 export interface PruneCounts {
   /** Dropped because of the topic's TTL. */
   readonly expired: number
-  /** Dropped because their generation of the topic ended. */
+  /** Dropped because their generation of the topic has ended. */
   readonly ended: number
   /** Kept with the write pointer negated, because its transaction is invalid. */
   readonly negated: number
-  /** Kept because nothing is known of the topic. */
+  /** Kept because the topic is unknown. */
   readonly unknownTopic: number
-  /** Kept because the row has not the form of the table's rows. */
+  /** Kept because the row does not have the form of the table's rows. */
   readonly foreignRow: number
 }
 
-/** What the hook tells the observer behind the last cell. */
+/** The report of the hook to the observer after the last cell. */
 export interface PruneReport {
   readonly counts: PruneCounts
-  /** As in the context that the job was given. */
+  /** As in the context of the job. */
   readonly pruneBound: bigint | undefined
   readonly epoch: number
   /**
-   * The smallest invalid pointer that stayed positive, because its row was foreign or of an unknown
-   * topic: its transaction must stay in the invalid list.
+   * The smallest invalid pointer that stayed positive because its row was foreign or of an unknown
+   * topic. Its transaction must stay in the invalid list.
    */
   readonly pointerLeft: bigint | undefined
 }
@@ -73,7 +74,7 @@ class PruneHook implements CellHook {
   readonly #context: PruneContext
   readonly #topics: PackedTopics
   readonly #index: TopicIndex
-  /** By position of the topic: the earliest time that has not expired. */
+  /** Earliest unexpired time, by position of the topic. */
   readonly #timesOldest: Float64Array
   readonly #invalid: PointerSet | undefined
   readonly #major: boolean
@@ -103,7 +104,7 @@ class PruneHook implements CellHook {
       : new StoredRow(payloadTailBytes, 12)
   }
 
-  /** Judges the row; its cells have only to be counted then. */
+  /** Decides about the row; later cells of the row are only counted. */
   startRow(cell: CellView): void {
     const { buffer, keyStart, rowEnd } = cell
     const topic = this.#index.find(buffer, keyStart, rowEnd)
@@ -150,7 +151,7 @@ class PruneHook implements CellHook {
     return { counts, pruneBound, epoch, pointerLeft }
   }
 
-  /** Keeps a cell of a row that stays. */
+  /** Decides about a cell of a kept row. */
   #keep(cell: CellView, replacement: CellReplacement): CellDecision {
     if (!this.#isInvalid(cell)) return CellDecision.keep
     negatePointer(cell.buffer, cell.contentStart, this.#negative)
@@ -159,7 +160,7 @@ class PruneHook implements CellHook {
     return CellDecision.replace
   }
 
-  /** Notes if a cell that stays as it is leaves an invalid pointer behind. */
+  /** Records the pointer of an unchanged cell if its transaction is invalid. */
   #notePointer(cell: CellView): void {
     if (!this.#isInvalid(cell)) return
     const high = readUint32(cell.buffer, cell.contentStart)

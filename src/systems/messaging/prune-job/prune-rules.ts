@@ -1,35 +1,37 @@
-/** The cleanup rules of systems/messaging/FORMAT.md as functions of numbers; prune-hook.ts applies them. */
+/**
+ * The cleanup rules of systems/messaging/FORMAT.md as functions of numbers; used by prune-hook.ts.
+ */
 
 /**
- * Whether rows of `dataGeneration` belong to a generation that ended: it is below the current one,
- * or the topic is deleted and it was the last one. A generation above the current one is never
- * older: whoever asks knows stale metadata.
+ * Whether rows of `dataGeneration` belong to an ended generation: below the current one, or the
+ * last one of a deleted topic. A generation above the current one has not ended: the metadata of
+ * the caller is stale.
  */
 export function isOlderGeneration(dataGeneration: number, currentGeneration: number): boolean {
   if (currentGeneration < 0) return dataGeneration <= -currentGeneration
   return dataGeneration < currentGeneration
 }
 
-/** What becomes of a row. */
+/** The outcomes of the decision about a row. */
 export const RowFate = {
   keep: 0,
-  /** Its topic's TTL has passed. */
+  /** The TTL of its topic has passed. */
   expired: 1,
-  /** The generation that it was written in has ended. */
+  /** The generation of the row has ended. */
   ended: 2,
-  /** Nothing is known of its topic: it stays as it is. */
+  /** Its topic is unknown: the row is kept unchanged. */
   unknownTopic: 3,
-  /** It has not the form of the table's rows: it stays as it is. */
+  /** It does not have the form of the table's rows: the row is kept unchanged. */
   foreign: 4,
 } as const
 /** One of the codes of {@link RowFate}. */
 export type RowFate = (typeof RowFate)[keyof typeof RowFate]
 
 /**
- * Judges a row of a known topic by generation and time. `timeOldest` is the earliest time that has
- * not expired, now minus the TTL; a row of exactly that time is kept. Times are milliseconds. The
- * TTL is for the current generation of a topic that exists; all other generations have ended, or
- * are newer than the metadata.
+ * The decision about a row of a known topic, by generation and time. `timeOldest` is the earliest
+ * unexpired time: now minus the TTL; a row of exactly that time is kept. Times are milliseconds.
+ * The TTL applies to the current generation of an existing topic only. Any other generation has
+ * ended, or is newer than the metadata.
  */
 export function judgeRow(
   currentGeneration: number,
@@ -42,7 +44,7 @@ export function judgeRow(
 }
 
 /**
- * Writes the negative of the eight bytes at `start`, two's complement, into `target`. The most
+ * Writes the negative (two's complement) of the eight bytes at `start` into `target`. The most
  * negative number is its own negative.
  */
 export function negatePointer(source: Uint8Array, start: number, target: Uint8Array): void {

@@ -1,10 +1,10 @@
 /** Sizes and columns of stored rows (systems/messaging/FORMAT.md). On disk: never change. */
 
-/** The one column family of the messaging tables. */
+/** The single column family of the messaging tables. */
 export const messagingFamily = 'd'
 /** Column of the write pointer of a message: eight bytes, absent if not transactional. */
 export const pointerQualifier = 't'
-/** Column of a message's payload: absent if the payloads are in the payload table. */
+/** Column of a message's payload; absent if the payloads are in the payload table. */
 export const payloadQualifier = 'p'
 /** Column of a payload in the payload table. */
 export const storedPayloadQualifier = 'c'
@@ -13,11 +13,11 @@ export const batchQualifier = 'b'
 /** Column of the properties in the metadata table. */
 export const metadataQualifier = 'm'
 
-/** Bytes behind the topic in a message row: generation(4) publishTimestamp(8) sequenceId(2). */
+/** Bytes after the topic in a message row: generation(4) publishTimestamp(8) sequenceId(2). */
 export const messageTailBytes = 4 + 8 + 2
-/** Bytes behind the topic in a payload row: the same, with writePointer(8) behind generation. */
+/** Bytes after the topic in a payload row: the same, with writePointer(8) after generation. */
 export const payloadTailBytes = 4 + 8 + 8 + 2
-/** Bytes of one outcome in the row of a producer, and where the time of its last message stands. */
+/** Bytes of one outcome in the row of a producer, and the offset of its last message's time. */
 export const producerOutcomeBytes = 36
 /** See {@link producerOutcomeBytes}. */
 export const producerTimeOffset = 18

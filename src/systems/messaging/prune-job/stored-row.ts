@@ -1,8 +1,8 @@
 /**
- * Takes the numbers behind the topic of stored rows apart, without making objects.
+ * Parses the numbers after the topic in stored rows, without allocation.
  *
- * Rows are as keys hold them, with each byte 00 escaped (storage/cell/FORMAT.md). The numbers are unescaped
- * into a few bytes of this object; one object serves a whole job.
+ * Rows are in the form of keys, with each byte 00 escaped (storage/cell/FORMAT.md). The numbers are
+ * unescaped into a buffer of this object; one object serves a whole job.
  */
 import { unescapeInto } from '../../../storage/cell/cell-key.js'
 
@@ -18,8 +18,8 @@ export class StoredRow {
   readonly #timeOffset: number
 
   /**
-   * Rows have `tailBytes` bytes behind the topic: generation(4), a write pointer(8) unless
-   * `timeOffset` is 4, and time(8) at `timeOffset` of them.
+   * Rows have `tailBytes` bytes after the topic: generation(4), writePointer(8) unless `timeOffset`
+   * is 4, and time(8) at `timeOffset`.
    */
   constructor(tailBytes: number, timeOffset: number) {
     this.#tail = new Uint8Array(tailBytes)
@@ -27,9 +27,9 @@ export class StoredRow {
   }
 
   /**
-   * Parses what is behind the topic, escaped: `source[start, end)`. False, with the fields
-   * undefined, if it has not the form of such a row: another length, or a number that no writer
-   * gives (`encodeMessageRow`, `encodePayloadRow`).
+   * Parses the escaped bytes after the topic: `source[start, end)`. False, with undefined fields,
+   * if the length or a number is impossible for such a row (`encodeMessageRow`,
+   * `encodePayloadRow`).
    */
   parse(source: Buffer, start: number, end: number): boolean {
     const tail = this.#tail

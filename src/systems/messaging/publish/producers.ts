@@ -1,14 +1,14 @@
 /**
- * What the producers of a topic have published last, so that a request that is sent again is
- * answered with its first outcome. The row of a producer is written in the frame of its messages.
+ * The last outcomes of the producers of a topic. A retried request is answered with its first
+ * outcome. The row of a producer is written in the frame of its messages.
  *
  *   row    = namespace:topic: generation(4) producer id
  *   column = d:q = the last outcomes, oldest first, each: sequence(8) startTimestamp(8)
  *            startSequenceId(2) endTimestamp(8) endSequenceId(2) writePointer(8; 0 = none)
  *
- * Only what was written is an outcome: a request that was refused may be sent again, and is then
- * tried again. A request is not written as long as an earlier one of its producer is neither
- * written nor part of the same frame; so messages never overtake those that were refused.
+ * Only a written request has an outcome: a refused request may be retried and is then tried again.
+ * A request is not written while an earlier request of its producer is neither written nor part of
+ * the same frame. Messages therefore never overtake refused ones.
  */
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
@@ -18,9 +18,9 @@ import type { TopicState } from '../topics/topic-state.js'
 import type { Producer, PublishResponse } from '../types.js'
 
 const column = 'd:q'
-/** Outcomes of a producer that are kept: so many requests may be under way together. */
+/** Retained outcomes of a producer, which is also the limit of its requests in progress. */
 const outcomesKept = 5
-/** Producers of a topic in memory; others are read from the table. */
+/** Most producers of a topic in memory; other producers are read from the table. */
 const producersMax = 10_000
 
 interface Outcome {
@@ -28,11 +28,11 @@ interface Outcome {
   readonly response: PublishResponse
 }
 
-/** A request that has no outcome yet. */
+/** A request without an outcome. */
 interface Pending {
   readonly sequence: number
   answer: Promise<PublishResponse>
-  /** The batch in which it has its places. */
+  /** The batch that assigned its places. */
   batch: object | undefined
 }
 
@@ -42,7 +42,7 @@ class ProducerState {
   readonly #generation: number
   #outcomes: readonly Outcome[]
   readonly #pending = new Map<number, Pending>()
-  /** The outcomes behind the batch that is being made, and the batch. */
+  /** The outcomes after the current batch, and that batch. */
   #next: { readonly batch: object; readonly outcomes: readonly Outcome[] } | undefined
 
   constructor(topic: TopicState, outcomes: readonly Outcome[]) {
@@ -55,13 +55,17 @@ class ProducerState {
     return this.#pending.size === 0
   }
 
-  /** Forgets outcomes if the last message was published before a time: its row may be gone, too. */
+  /**
+   * Forgets the outcomes if the last message was published before a time: the row may be pruned.
+   */
   forgetBefore(oldest: number): void {
     const last = this.#outcomes.at(-1)?.response.rollbackRange.endTimestamp
     if (last !== undefined && last < oldest) this.#outcomes = []
   }
 
-  /** The outcome of a sequence that is known or under way. `ERR_PRODUCER_SEQUENCE` if too old. */
+  /**
+   * The outcome of a known or pending sequence. `ERR_PRODUCER_SEQUENCE` if the sequence is too old.
+   */
   find({ id, sequence }: Producer): Promise<PublishResponse> | undefined {
     const pending = this.#pending.get(sequence)
     if (pending !== undefined) return pending.answer
@@ -73,13 +77,13 @@ class ProducerState {
     throw new MessagingError(MessagingErrorCode.producerSequence, message)
   }
 
-  /** Publishes a sequence that is new; `write` gets the request of the row that goes with it. */
+  /** Publishes a new sequence; `write` receives the producer's row for its request. */
   publish(
     sequence: number,
     write: (row: ProducerRow) => Promise<PublishResponse>,
   ): Promise<PublishResponse> {
     const pending: Pending = { sequence, answer: undefined as never, batch: undefined }
-    // Entered first: what `write` refuses at once was under way, too.
+    // Entered first, because `write` may refuse the request in the same turn.
     this.#pending.set(sequence, pending)
     pending.answer = write({
       check: (batch) => this.#check(pending, batch),
@@ -113,7 +117,7 @@ class ProducerState {
   }
 }
 
-/** The row of a producer, as its request gets its places. */
+/** The row of a producer, which gets its value when the request gets its places. */
 export interface ProducerRow {
   /** `ERR_MESSAGING_BUSY` if an earlier request of the producer has no places. */
   check(batch: object): void
@@ -123,7 +127,7 @@ export interface ProducerRow {
   written(response: PublishResponse): void
 }
 
-/** A producer in memory; `known` is absent until it is read. */
+/** A producer in memory; `known` is undefined until the read completes. */
 interface Held {
   readonly read: Promise<ProducerState>
   known: ProducerState | undefined
@@ -133,19 +137,19 @@ interface Held {
 export class Producers {
   readonly #held = new Map<string, Held>()
 
-  /** Producers in memory. */
+  /** Number of producers in memory. */
   get size(): number {
     return this.#held.size
   }
 
-  /** Forgets all: the generation of the topic has ended. */
+  /** Removes all producers: the generation of the topic has ended. */
   clear(): void {
     this.#held.clear()
   }
 
   /**
-   * Hands a producer to `use`, from the table if it is not in memory. `use` enters its request in
-   * the same turn. `ERR_TOPIC_NOT_FOUND` if the generation of the topic ends meanwhile.
+   * Passes a producer to `use`, after a read from the table if necessary. `use` must enter its
+   * request in the same turn. `ERR_TOPIC_NOT_FOUND` if the generation of the topic ends meanwhile.
    */
   async with<T>(
     id: string,
@@ -158,8 +162,8 @@ export class Producers {
       const held = this.#held.get(id) ?? this.#read(id, source)
       const producer = await held.read
       if (topic.generation !== generation) throw topicNotFound(topic.name)
-      // Another request has taken it out of memory: two states of one producer would not know of
-      // each other's requests.
+      // Another request has evicted the producer: two states of one producer would miss each
+      // other's requests.
       if (this.#held.get(id) !== held) continue
       producer.forgetBefore(oldest)
       return await use(producer)
@@ -172,7 +176,7 @@ export class Producers {
     })
     const held: Held = { read, known: undefined }
     this.#held.set(id, held)
-    // A read that failed says nothing about the producer.
+    // A failed read says nothing about the producer, so the next request reads again.
     read.catch(() => {
       if (this.#held.get(id) === held) this.#held.delete(id)
     })
@@ -180,19 +184,19 @@ export class Producers {
     return held
   }
 
-  /** Takes producers without requests out of memory, those that came first. */
+  /** Evicts the oldest producers without requests. */
   #forgetIdle(): void {
     const ids = [...this.#held.keys()].slice(0, producersMax / 2)
     for (const id of ids) if (this.#held.get(id)?.known?.isIdle === true) this.#held.delete(id)
   }
 }
 
-/** Where producers are read from. */
+/** The source of producers. */
 export interface ProducerSource {
   readonly database: Database
   readonly table: string
   readonly topic: TopicState
-  /** A producer whose last message was published before it is forgotten, as its messages are. */
+  /** Producers whose last message is older are forgotten, as their messages are. */
   readonly oldest: number
 }
 

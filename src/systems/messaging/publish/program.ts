@@ -1,9 +1,10 @@
 /**
- * Messaging inside of programs, aware of transactions (CDAP: MessagingContext).
+ * Transactional messaging for programs (CDAP: MessagingContext).
  *
- * A `MessagePublisher` is a participant of a `TransactionContext`. Within a transaction it keeps
- * messages in memory, by topic; with a service of the same process they become part of the frame of
- * the commit, with a remote one they are published just before it. Outside it publishes at once.
+ * A `MessagePublisher` is a participant of a `TransactionContext`. Within a transaction it buffers
+ * messages by topic. With a service of the same process the messages become part of the frame of
+ * the commit; with a remote service they are published just before the commit. Outside of a
+ * transaction it publishes at once.
  *
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
@@ -31,14 +32,14 @@ export class MessagePublisher implements TransactionParticipant {
   #buffered = new Map<string, { id: TopicId; messages: BytesLike[] }>()
   #published: { id: TopicId; response: PublishResponse | undefined }[] = []
 
-  /** Publishes by `messaging`, which stays the caller's to close. */
+  /** Publishes through `messaging`, which the caller closes. */
   constructor(messaging: Messaging) {
     this.#messaging = checkMethods(messaging, 'the messaging of a publisher', ['publish'])
   }
 
   /**
    * Publishes messages to a topic. `ERR_INVALID_ARGUMENT` for the namespace `system`,
-   * `ERR_TOPIC_NOT_FOUND`; within a transaction the latter fails the commit.
+   * `ERR_TOPIC_NOT_FOUND`; within a transaction a missing topic fails the commit.
    */
   async publish(namespace: string, topic: string, ...messages: BytesLike[]): Promise<void> {
     if (namespace === reservedNamespace) {
@@ -93,7 +94,7 @@ export class MessagePublisher implements TransactionParticipant {
     this.#clear()
   }
 
-  /** False if the answer to a publish was lost: nobody knows what to roll back. */
+  /** False if the answer to a publish was lost: the range to roll back is unknown. */
   async rollbackTx(): Promise<boolean> {
     const published = this.#published
     this.#clear()
@@ -122,18 +123,18 @@ export class MessagePublisher implements TransactionParticipant {
   }
 }
 
-/** Fetches messages, within a transaction those that it sees (CDAP: MessageFetcher). */
+/** Fetches messages, within a transaction those visible to it (CDAP: MessageFetcher). */
 export class MessageFetcher implements TransactionParticipant {
   readonly name = 'message fetcher'
   readonly #messaging: Messaging
   #transaction: Transaction | undefined
 
-  /** Reads by `messaging`, which stays the caller's to close. */
+  /** Reads through `messaging`, which the caller closes. */
   constructor(messaging: Messaging) {
     this.#messaging = checkMethods(messaging, 'the messaging of a fetcher', ['fetch'])
   }
 
-  /** From a publish time on, in milliseconds. */
+  /** Fetches from a publish time, in milliseconds. */
   async fetchFrom(
     namespace: string,
     topic: string,
@@ -143,7 +144,7 @@ export class MessageFetcher implements TransactionParticipant {
     return this.#fetch({ namespace, topic }, { limit, time })
   }
 
-  /** Behind a message, given by its id in hexadecimal; null: from the beginning. */
+  /** Fetches after a message, given by its id in hexadecimal; null: from the first message. */
   async fetch(
     namespace: string,
     topic: string,
@@ -203,7 +204,7 @@ export class MessagingAdmin {
   readonly #messaging: Messaging
   readonly #namespace: string
 
-  /** Works by `messaging`, which stays the caller's to close, on the topics of `namespace`. */
+  /** Works through `messaging`, which the caller closes, on the topics of `namespace`. */
   constructor(messaging: Messaging, namespace: string) {
     this.#messaging = checkMethods(messaging, 'the messaging of an admin', ['createTopic'])
     this.#namespace = checkTopicId({ namespace, topic: 'any' }).namespace
@@ -224,7 +225,7 @@ export class MessagingAdmin {
     await this.#messaging.updateTopic({ namespace: this.#namespace, topic }, properties)
   }
 
-  /** Deletes a topic; its messages are gone at once. `ERR_TOPIC_NOT_FOUND`. */
+  /** Deletes a topic; its messages are hidden at once. `ERR_TOPIC_NOT_FOUND`. */
   async deleteTopic(topic: string): Promise<void> {
     await this.#messaging.deleteTopic({ namespace: this.#namespace, topic })
   }

@@ -1,4 +1,4 @@
-/** Publishing and storing: requests get their places in batches of the writer. */
+/** Publishing and storing: batches of the writer assign places to requests. */
 import { checkArray, checkObject, type AtomicMutation, type Database } from '../../../api/index.js'
 import { CommitNotCarried } from '../../transactions/index.js'
 import { invalidArgument, topicNotFound } from '../errors.js'
@@ -19,7 +19,7 @@ import type { Producer, PublishRequest, PublishResponse } from '../types.js'
 
 /** Messages for one topic of a commit. */
 export interface CommitPublish {
-  /** Topic that gets the messages. */
+  /** The topic of the messages. */
   readonly id: TopicId
   /** The messages in their order; strings are UTF-8. */
   readonly messages: PublishRequest['messages']
@@ -97,7 +97,7 @@ export class Publishing {
     publishes: readonly CommitPublish[],
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
-    // Whether the frame is on its way to the database: only then its outcome can be unknown.
+    // Whether the database received the frame: only then can its outcome be unknown.
     let isHanded = false
     try {
       const { parts, bytes } = this.#partsOfCommit(pointer, publishes)
@@ -117,7 +117,7 @@ export class Publishing {
     }
   }
 
-  /** Checks what a commit publishes. */
+  /** Checks the publishes of a commit. */
   #partsOfCommit(
     pointer: bigint,
     publishes: readonly CommitPublish[],
@@ -161,7 +161,7 @@ export class Publishing {
     return response!
   }
 
-  /** Publishes unless the producer has published the same sequence already. */
+  /** Publishes unless the producer has already published the same sequence. */
   async #publishOnce(
     topic: TopicState,
     request: CheckedRequest,
@@ -180,7 +180,7 @@ export class Publishing {
     })
   }
 
-  /** Gives a request its places. */
+  /** Assigns the places of a request. */
   #part(
     batch: WriteBatch,
     topic: TopicState,

@@ -1,4 +1,4 @@
-/** Checks the requests of publishers and consumers. */
+/** Checks of the requests of publishers and consumers. */
 import {
   checkArray,
   checkBoolean,
@@ -26,9 +26,9 @@ import type {
   PublishResponse,
 } from '../types.js'
 
-/** A request to publish or store that was checked, copied and packed. */
+/** A checked, copied and packed request to publish or store. */
 export interface CheckedRequest {
-  /** In portions, each for a row. */
+  /** In portions, one for each row. */
   readonly payloads: readonly PackedPayloads[]
   readonly count: number
   readonly bytes: number
@@ -45,7 +45,7 @@ const producerNames = new OptionNames<Producer>('a producer', { id: true, sequen
 
 const pointerLimit = 2n ** 63n
 const producerIdBytesMax = 256
-/** What a message takes beside its payload, about. */
+/** Approximate bytes of a message beside its payload. */
 const overheadBytes = 64
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_REQUEST_TOO_LARGE`. */
@@ -62,10 +62,10 @@ function readRequest(request: PublishRequest, limits: MessagingSettings): Checke
   return { payloads, count: messages.length, bytes, pointer, producer }
 }
 
-/** The fields of a request, of which the messages are not checked yet. */
+/** The fields of a request; the messages are not checked yet. */
 function readFields(request: PublishRequest): PublishRequest {
   const { messages, transactionWritePointer, producer: given } = requestNames.check(request)
-  // As of this call: a caller may use its object for the next request.
+  // Copied, because the caller may reuse its object for the next request.
   const producer = given && { ...given }
   if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
   if (transactionWritePointer !== undefined) checkPointer(transactionWritePointer)
@@ -74,8 +74,8 @@ function readFields(request: PublishRequest): PublishRequest {
 }
 
 /**
- * A request as it is now, for a service elsewhere, which has the limits. The bytes of messages are
- * those of the caller. `ERR_INVALID_ARGUMENT`.
+ * A copy of a request for a remote service, which applies the limits. The bytes of messages are not
+ * copied. `ERR_INVALID_ARGUMENT`.
  */
 export function checkedPublish(request: PublishRequest): PublishRequest {
   return readArguments(() => {
@@ -88,7 +88,7 @@ export function checkedPublish(request: PublishRequest): PublishRequest {
   })
 }
 
-/** The answer of a publish as it is now, for a rollback. `ERR_INVALID_ARGUMENT`. */
+/** A copy of the answer of a publish, for a rollback. `ERR_INVALID_ARGUMENT`. */
 export function checkedResponse(response: PublishResponse): {
   readonly transactionWritePointer: bigint
   readonly rollbackRange: MessageRange
@@ -111,13 +111,13 @@ function pack(
 ): { payloads: PackedPayloads[]; bytes: number } {
   const payloads: PackedPayloads[] = []
   let bytes = overheadBytes * messages.length
-  // Behind an error there may be something left.
+  // An earlier error may have left payloads in the packer.
   packer.clear()
   for (const message of messages) {
     if (typeof message !== 'string') checkBytesLike(message, 'a message')
-    // Each character takes a byte at least.
+    // Each character takes at least a byte.
     if (message.length > messageBytesMax) throw tooLargeMessage(message.length, messageBytesMax)
-    // About: a string may take more bytes than characters.
+    // An estimate: a string may take more bytes than characters.
     if (packer.count > 0 && packer.length + message.length > rowBytesMax) {
       payloads.push(packer.take())
     }
@@ -130,7 +130,7 @@ function pack(
   return { payloads, bytes }
 }
 
-/** `ERR_INVALID_ARGUMENT` for what is no write pointer. */
+/** `ERR_INVALID_ARGUMENT` unless the value is a write pointer. */
 export function checkPointer(pointer: unknown): asserts pointer is bigint {
   if (typeof pointer === 'bigint' && pointer !== 0n && pointer < pointerLimit) {
     if (pointer > -pointerLimit) return
@@ -141,7 +141,7 @@ export function checkPointer(pointer: unknown): asserts pointer is bigint {
 /** Sequence ids take two bytes. */
 const sequenceIdMax = 0xffff
 
-/** A copy of a range. `ERR_INVALID_ARGUMENT` for what no publish can have answered. */
+/** A copy of a range. `ERR_INVALID_ARGUMENT` for a range that no publish can return. */
 export function checkedRange(range: MessageRange): MessageRange {
   const { startTimestamp, startSequenceId, endTimestamp, endSequenceId } = range
   for (const time of [startTimestamp, endTimestamp]) {
@@ -155,12 +155,12 @@ export function checkedRange(range: MessageRange): MessageRange {
   return { startTimestamp, startSequenceId, endTimestamp, endSequenceId }
 }
 
-/** How far another machine's clock may be ahead, where no manager says which pointers there are. */
+/** Tolerance for the clock of another machine, used without a transaction manager. */
 const clockAheadMilliseconds = 60_000
 
 /**
- * `ERR_INVALID_ARGUMENT` for a write pointer that no transaction has: at its messages all readers
- * with transactions would hold, for as long as the messages live.
+ * `ERR_INVALID_ARGUMENT` for a write pointer without a transaction: its messages would hold all
+ * readers with transactions until the messages expire.
  */
 export function checkHandedOut(pointer: bigint, settings: MessagingSettings): void {
   const { transactions, clock } = settings
@@ -192,8 +192,8 @@ const fetchNames = new OptionNames<FetchOptions>('a fetch', {
 })
 
 /**
- * The options of a fetch as they are now. `ERR_INVALID_ARGUMENT` as far as that does not depend on
- * the topic.
+ * A copy of the options of a fetch. `ERR_INVALID_ARGUMENT`, except for checks that depend on the
+ * topic.
  */
 export function checkedFetch(options: FetchOptions): FetchOptions {
   return readArguments(() => readFetch(fetchNames.copy(options)))
@@ -224,7 +224,7 @@ function checkWait(milliseconds: number): void {
   throw invalidArgument(`waitMilliseconds must be 0 or more, got ${shown(milliseconds)}`)
 }
 
-/** Where a fetch starts, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
+/** The start of a fetch, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
 export function startOfFetch(options: FetchOptions, oldest: number): ReaderStart {
   const { from, time, inclusive = true } = options
   const atOldest = {

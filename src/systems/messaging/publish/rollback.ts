@@ -1,9 +1,9 @@
 /**
- * Marks messages of a transaction as rolled back: their write pointers become negative.
+ * Marks messages of a transaction as rolled back by negating their write pointers.
  *
- * A row holds messages of one publish, so it is marked as a whole. Only if a range ends inside of a
- * row, as no answer to a publish does, the row is cut: the parts get rows of their own, in one
- * batch. So every message keeps its place.
+ * A row holds messages of one publish, so it is marked as a whole. A range that ends inside a row,
+ * which no answer to a publish has, splits the row: each part becomes its own row, in one batch.
+ * Every message keeps its place.
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
 import { storedBatch } from '../store/message-rows.js'
@@ -20,8 +20,8 @@ import type { MessageRange } from '../types.js'
 const scannedRows = 64
 
 /**
- * Marks the messages of a range that belong to the transaction; all others stay as they are. The
- * number of messages that were marked.
+ * Marks the messages of a range that belong to the transaction; other messages are unchanged.
+ * Returns the number of marked messages.
  */
 export async function rollBackRows(
   written: { database: Database; table: string; durability: DurabilityOption },
@@ -36,7 +36,7 @@ export async function rollBackRows(
   if (comparePlaces(start, end) > 0) return 0
   let marked = 0
   let isCut = false
-  // The last row of the range may end behind it.
+  // The last row of the range may end after the range, because the last message names the row.
   const scanner = database.table(table).scan({
     startRow: topic.rows.messageRow(start),
     stopRow: topic.rows.messageRow(topic.readable),
@@ -62,7 +62,7 @@ export async function rollBackRows(
         if (isBehind) break
       }
       if (mutations.length > 0) await database.atomic({ mutations, durability })
-      // Fewer rows may also mean that an error follows.
+      // A short page may also mean that an error follows, so only an empty page ends the scan.
       isBehind ||= results.length === 0
     }
   } finally {
@@ -73,7 +73,7 @@ export async function rollBackRows(
   return marked
 }
 
-/** The row with its messages from `start` to `end` marked: in one part, or in up to three. */
+/** The row with its messages from `start` to `end` marked: one to three rows, or none. */
 function cut(row: StoredBatch, start: Place, end: Place): StoredBatch[] {
   const { publishTimestamp, sequenceId: last, payloads } = row
   const pointer = row.pointer!

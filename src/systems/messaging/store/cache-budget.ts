@@ -1,10 +1,10 @@
-/** Divides the memory for newest messages among the topics of a service. */
+/** Divides the memory for the newest messages among the topics of a service. */
 import type { TopicState } from '../topics/topic-state.js'
 
 /** See the file header. */
 export class CacheBudget {
   readonly #bytesMax: number
-  /** Weight of each topic with messages in memory; the one written longest ago comes first. */
+  /** Weight of each topic with messages in memory, least recently written first. */
   readonly #weights = new Map<TopicState, number>()
   #bytes = 0
 
@@ -12,12 +12,12 @@ export class CacheBudget {
     this.#bytesMax = bytesMax
   }
 
-  /** Bytes of all topics, about. */
+  /** Approximate bytes of all topics. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Takes the weight of a topic that was written just now; others may have to go for it. */
+  /** Updates the weight of a topic after a write; may evict the messages of other topics. */
   written(topic: TopicState): void {
     this.#bytes += topic.cache.weight - (this.#weights.get(topic) ?? 0)
     this.#weights.delete(topic)

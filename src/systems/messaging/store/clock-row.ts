@@ -1,6 +1,6 @@
 /**
- * The row of the clock in the metadata table: the largest time that was given out, in publishes and
- * stores of all topics. Behind a restart all times are later.
+ * The row of the clock in the metadata table: the largest assigned time, over publishes and stores
+ * of all topics. All times after a restart are larger.
  */
 import { eachRow, type AtomicMutation, type Database } from '../../../api/index.js'
 import { decodeMessageRow, decodePayloadRow } from './rows.js'
@@ -11,8 +11,8 @@ const clockColumn = 'd:k'
 const scannedRows = 1024
 
 /**
- * Reads the largest time that was given out; -1 if there is none. Tables that were filled by other
- * means than a service, such as rows of CDAP, have no clock: then all of their rows are looked at.
+ * Reads the largest assigned time; -1 if there is none. Tables that no service has written, such as
+ * imported rows of CDAP, have no clock: then all of their rows are read.
  */
 export async function readClock(database: Database, tables: MessagingTables): Promise<number> {
   const { metadata, message, payload } = tables
@@ -26,7 +26,7 @@ export async function readClock(database: Database, tables: MessagingTables): Pr
   return Math.max(...times)
 }
 
-/** Writes the largest time that was given out. */
+/** The mutation that stores the largest assigned time. */
 export function clockMutation(table: string, timestampMax: number): AtomicMutation {
   const value = Buffer.allocUnsafe(8)
   value.writeBigInt64BE(BigInt(timestampMax))

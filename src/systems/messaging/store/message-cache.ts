@@ -1,18 +1,18 @@
 /**
  * The newest entries of a topic in memory, in order (CDAP: MessageCache).
  *
- * Three weights bound it. Entries that would exceed `hardLimit` push the oldest out at once, down
- * to `minRetain`. Above `reduceTrigger` a flag is set, and the next scan that closes reduces to
- * `minRetain`; so a reader who is a little behind still finds what it reads.
+ * Three weights bound the cache. An addition above `hardLimit` evicts the oldest entries at once,
+ * down to `minRetain`. Above `reduceTrigger` a flag is set, and the next scan to close reduces the
+ * cache to `minRetain`, so a slightly late reader still finds its entries.
  *
- * Invariant: entries ascend strictly. An addition or an update that would break it clears the cache
- * and fails, so that a cache never lies.
+ * Invariant: entries ascend strictly. An addition or an update that would violate the order clears
+ * the cache and fails, so a cache never returns wrong entries.
  */
 import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
 
 /** Limits of a cache, in the unit of its weights: minRetain <= reduceTrigger <= hardLimit. */
 export interface CacheLimits {
-  /** A reduction keeps at least this weight, if there is so much. */
+  /** A reduction keeps at least this weight, if the cache has it. */
   readonly minRetain: number
   /** Above this weight the end of a scan reduces the cache. */
   readonly reduceTrigger: number
@@ -20,15 +20,15 @@ export interface CacheLimits {
   readonly hardLimit: number
 }
 
-/** How a cache orders and weighs its entries. */
+/** Order and weight of the entries of a cache. */
 export interface CacheEntries<E> {
-  /** Order of two entries: below 0, 0 or above 0. Must stay the same as long as the cache lives. */
+  /** Order of two entries: below 0, 0 or above 0. Must not change during the life of the cache. */
   compare(a: E, b: E): number
   /** Weight of an entry, 0 or more, in the unit of the limits. */
   weigh(entry: E): number
 }
 
-/** What a scan answers about an entry. */
+/** The decision of a scan about an entry. */
 export type CacheFilter<E> = (entry: E) => 'accept' | 'skip' | 'hold'
 
 /** Entries copied from a cache. */
@@ -37,19 +37,19 @@ export interface CacheScan<E> {
   readonly first: E | undefined
   /** The accepted entries, in order. */
   readonly entries: readonly E[]
-  /** Ends the scan, and reduces the cache if that is due. */
+  /** Ends the scan; reduces the cache if necessary. */
   close(): void
 }
 
 /** Counters of a cache, under the names of CDAP's metrics. */
 export interface CacheCounts {
-  /** Entries that were added. */
+  /** Added entries. */
   added: number
-  /** Entries that went, for whatever reason. */
+  /** Removed entries, for any reason. */
   removed: number
   /** Calls of `addAll`. */
   addRequests: number
-  /** Entries whose addition went beyond `hardLimit` and pushed older ones out. */
+  /** Entries whose addition exceeded `hardLimit` and evicted older ones. */
   addReduceWeight: number
   /** Calls of `scan`. */
   scanRequests: number
@@ -70,7 +70,7 @@ export class MessageCache<E> {
   }
   readonly #of: CacheEntries<E>
   #limits: CacheLimits
-  /** The live entries begin at `#head`. */
+  /** The live entries start at `#head`. */
   #entries: E[] = []
   #head = 0
   #weight = 0
@@ -100,12 +100,12 @@ export class MessageCache<E> {
     return this.#entries[this.#head]
   }
 
-  /** Takes other limits; what is too much goes with the next addition or scan. */
+  /** Sets new limits; the next addition or scan removes the excess. */
   resize(limits: CacheLimits): void {
     this.#limits = checkLimits(limits)
   }
 
-  /** Forgets everything. */
+  /** Removes all entries. */
   clear(): void {
     this.counts.removed += this.size
     this.#entries = []
@@ -114,8 +114,8 @@ export class MessageCache<E> {
   }
 
   /**
-   * Adds entries that are larger than all cached ones, and ascend. `ERR_INVALID_ARGUMENT` if not,
-   * and the cache is empty then; `ERR_CONCURRENT_MODIFICATION` while others are being added.
+   * Adds ascending entries, which must be larger than all cached ones. `ERR_INVALID_ARGUMENT`
+   * otherwise, with an empty cache; `ERR_CONCURRENT_MODIFICATION` during another addition.
    */
   addAll(entries: Iterable<E>): void {
     this.counts.addRequests++
@@ -131,7 +131,7 @@ export class MessageCache<E> {
     }
   }
 
-  /** Copies up to `limit` entries from `start` on. */
+  /** Copies up to `limit` entries from `start`. */
   scan(start: E, inclusive: boolean, limit: number, filter?: CacheFilter<E>): CacheScan<E> {
     this.counts.scanRequests++
     const found: E[] = []
@@ -146,9 +146,8 @@ export class MessageCache<E> {
   }
 
   /**
-   * Replaces the entries from `from` to `to`, both inclusive, by what `update` makes of them.
-   * `ERR_CACHE_ORDER` if that changes the order; the cache is empty then, and also if `update`
-   * throws.
+   * Replaces the entries from `from` to `to`, both inclusive, by the results of `update`.
+   * `ERR_CACHE_ORDER` if the order changes; the cache is empty then, and also if `update` throws.
    */
   updateEntries(from: E, to: E, update: (entry: E) => E): void {
     try {
@@ -204,7 +203,7 @@ export class MessageCache<E> {
     }
   }
 
-  /** Position of the first entry at or behind `start`. */
+  /** Position of the first entry at or after `start`. */
   #position(start: E, inclusive: boolean): number {
     let low = this.#head
     let high = this.#entries.length

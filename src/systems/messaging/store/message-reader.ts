@@ -1,17 +1,17 @@
 /**
- * Reads the messages of a topic from a start on, step by step. Between two steps nothing is held:
- * no scan is open, so a consumer that stops reading costs nothing but this object.
+ * Reads the messages of a topic from a start, step by step. No resource is held between two steps:
+ * no scan is open, so an idle consumer costs only this object.
  *
- * A step reads from the newest messages in memory if they begin at or before its place, else from
+ * A step reads from the cache if the cache starts at or before the reader's place, otherwise from
  * the table. It ends at the last message that was readable when the fetch began.
  *
- * With a transaction each row is judged in order: rolled back and invalid ones are passed over, and
- * at the first one whose transaction may still commit the reader *holds*: it ends, so that no later
+ * With a transaction, each row is filtered in order. Rolled back and invalid rows are skipped. At
+ * the first row whose transaction may still commit, the reader *holds*: it ends, so that no later
  * message is seen before an earlier one.
  *
- * A row holds any number of messages; those before the place of the reader are left out. A row
- * without payload stands for the payloads of its pointer. The place inside of them belongs to that
- * row alone, and only delivered messages count towards a limit.
+ * A row holds any number of messages; messages before the reader's place are skipped. A row without
+ * payload refers to the stored payloads of its pointer. The offset in those payloads belongs to
+ * that row alone, and only delivered messages count towards a limit.
  */
 import type { Database, Result, ResultScanner } from '../../../api/index.js'
 import type { Transaction } from '../../transactions/index.js'
@@ -23,25 +23,25 @@ import { comparePlaces, firstSequence, type Place, type StoredBatch } from './st
 import type { TopicState } from '../topics/topic-state.js'
 import type { Message } from '../types.js'
 
-/** Where a reader starts. */
+/** The start of a reader. */
 export interface ReaderStart extends MessageIdParts {
   readonly inclusive: boolean
 }
 
-/** What a reader needs of its service. */
+/** The parts of the service that a reader needs. */
 export interface ReaderSettings {
   readonly database: Database
   readonly tables: { readonly message: string; readonly payload: string }
-  /** Messages that were published before it are read from the table for transactions. */
+  /** For transactions, messages published earlier are read from the table. */
   readonly cachedSince: number
 }
 
 const rowsPerStepMax = 512
 const bytesPerStepMax = 1 << 20
-/** Rows may be large, and those of one read are in memory together. */
+/** Rows may be large, and the rows of one read are in memory together. */
 const rowsPerRead = 4
 
-/** How far inside of the payloads of the row at the reader's place. */
+/** The place in the stored payloads of the row at the reader's place. */
 interface PayloadPlace extends Place {
   readonly inclusive: boolean
 }
@@ -74,7 +74,7 @@ export class MessageReader {
     this.#place = { publishTimestamp, sequenceId }
     this.#inclusive = start.inclusive
     if (payloadWriteTimestamp === 0 && payloadSequenceId === 0) return
-    // A place inside of payloads: their row is looked at again.
+    // A place among stored payloads: their row is read again.
     this.#inclusive = true
     this.#payload = {
       publishTimestamp: payloadWriteTimestamp,
@@ -83,7 +83,7 @@ export class MessageReader {
     }
   }
 
-  /** At most `count` further messages, maybe none; `isDone` says whether there may be more. */
+  /** At most `count` further messages, possibly none; `isDone` says whether the end is reached. */
   async step(count: number): Promise<Message[]> {
     const { topic, end } = this
     const order = comparePlaces(this.#place, end)
@@ -93,7 +93,7 @@ export class MessageReader {
     }
     const cached = this.#fromCache(count)
     const rows = cached ?? (await this.#fromTable(count))
-    // The cache keeps its bytes; those of a scan are nobody else's.
+    // The cache keeps its bytes; bytes of a scan belong to this reader alone.
     const isShared = cached !== undefined
     const messages: Message[] = []
     for (const row of rows) {
@@ -112,7 +112,7 @@ export class MessageReader {
       this.#pass(row)
       if (messages.length >= count) break
     }
-    // Rows that were read and not passed are read again by the next step.
+    // The next step reads the rest of these rows again.
     if (rows.length > 0 && comparePlaces(this.#place, rows[rows.length - 1]) < 0 && !this.isHeld) {
       this.isDone = false
     }
@@ -120,7 +120,7 @@ export class MessageReader {
     return messages
   }
 
-  /** What becomes of a row. */
+  /** The visibility of a row for the transaction. */
   #judge({ pointer }: StoredBatch): 'accept' | 'skip' | 'hold' {
     const transaction = this.#transaction
     if (transaction === undefined || pointer === undefined) return 'accept'
@@ -129,14 +129,14 @@ export class MessageReader {
     return transaction.invalids.has(pointer) ? 'skip' : 'hold'
   }
 
-  /** The reader is done with a row. */
+  /** Moves the reader's place after a row. */
   #pass({ publishTimestamp, sequenceId }: Place): void {
     this.#place = { publishTimestamp, sequenceId }
     this.#inclusive = false
     this.#payload = undefined
   }
 
-  /** Rows from memory; undefined if they do not reach back far enough. */
+  /** Rows from the cache; undefined if the cache starts after the reader's place. */
   #fromCache(count: number): StoredBatch[] | undefined {
     const { cache, statistics } = this.topic
     const { first } = cache
@@ -190,7 +190,7 @@ export class MessageReader {
     return rows
   }
 
-  /** Messages of a row that lie behind the reader's place; at most, if it is none of the first. */
+  /** Messages of a row after the reader's place; an upper bound, because the row may be skipped. */
   #countAhead(row: StoredBatch): number {
     if (row.payloads === undefined) return 0
     return row.payloads.count - this.#messagesBefore(row)
@@ -203,7 +203,7 @@ export class MessageReader {
     return Math.max(0, sequenceId + (this.#inclusive ? 0 : 1) - firstSequence(row))
   }
 
-  /** Adds messages of a row; false if the count was reached and there are more of them. */
+  /** Adds messages of a row; false if the count was reached before the end of the row. */
   #addMessages(
     row: StoredBatch,
     payloads: PackedPayloads,
@@ -230,7 +230,7 @@ export class MessageReader {
     return false
   }
 
-  /** Adds payloads of a row; false if the count was reached and there may be more of them. */
+  /** Adds stored payloads of a row; false if the count was reached and more may remain. */
   async #addPayloads(row: StoredBatch, count: number, messages: Message[]): Promise<boolean> {
     const pointer = abs(row.pointer!)
     const { rows: keys } = this.topic
@@ -273,7 +273,7 @@ export class MessageReader {
     return false
   }
 
-  /** Reads a scan to its end, or until there is enough; whether it was to its end. */
+  /** Reads a scan to its end, or until there is enough; returns whether the end was reached. */
   async #collect(
     scanner: ResultScanner,
     add: (result: Result) => { bytes: number; isEnough: boolean },
@@ -287,7 +287,7 @@ export class MessageReader {
           read += bytes
           if (isEnough) return false
         }
-        // Fewer rows may also mean that an error follows.
+        // A short page may also mean that an error follows, so only an empty page is the end.
         if (results.length === 0) return true
         if (read >= bytesPerStepMax) return false
       }
@@ -301,7 +301,7 @@ function abs(pointer: bigint): bigint {
   return pointer < 0n ? -pointer : pointer
 }
 
-/** The first row behind all that begin with a prefix, which is not all FF. */
+/** The first row after all rows with a prefix. REQUIRES that the prefix is not all FF. */
 function behindPrefix(prefix: Buffer): Buffer {
   let end = prefix.length
   while (prefix[end - 1] === 0xff) end--

@@ -1,8 +1,8 @@
 /**
- * The mutations that write messages, and what scans of the message table give back.
+ * Encodes messages as mutations, and decodes the results of scans of the message table.
  *
- * All cells have the timestamp 1. Of cells with equal timestamps the last written counts, so a
- * rollback takes effect also if the clock of the machine has stepped back since the publish.
+ * All cells have the timestamp 1. Among equal timestamps the last written cell wins, so a rollback
+ * takes effect even if the system clock has stepped back since the publish.
  */
 import type { AtomicMutation, Result } from '../../../api/index.js'
 import { writeTime, readTime } from '../message-id.js'
@@ -25,7 +25,7 @@ const payloadColumn = `${messagingFamily}:${payloadQualifier}`
 const storedColumn = `${messagingFamily}:${storedPayloadQualifier}`
 const batchColumn = `${messagingFamily}:${batchQualifier}`
 
-/** Makes the rows of one generation of a topic. */
+/** The rows of one generation of a topic. */
 export class TopicRows {
   readonly #messageTable: string
   readonly #payloadTable: string
@@ -68,7 +68,7 @@ export class TopicRows {
     return { table: this.#messageTable, row, mutations: [{ put: { cells, timestamp } }] }
   }
 
-  /** What the rows of the payloads of a transaction begin with. */
+  /** The common prefix of the payload rows of a transaction. */
   payloadPrefix(pointer: bigint): Buffer {
     return Buffer.concat([this.#prefix, encodePointer(pointer)])
   }
@@ -84,7 +84,7 @@ export class TopicRows {
     return row
   }
 
-  /** Writes payloads; `place` is the write time and the sequence of the last. */
+  /** Writes payloads; `place` has the write time and the sequence of the last one. */
   payloads(pointer: bigint, place: Place, payloads: PackedPayloads): AtomicMutation {
     const cells = { [payloads.isPacked ? batchColumn : storedColumn]: payloads.value }
     const row = this.payloadRow(pointer, place)
@@ -104,7 +104,7 @@ export function storedBatch(result: Result): StoredBatch {
   }
 }
 
-/** The payloads of a row of the payload table; the place is that of the last. */
+/** The payloads of a row of the payload table, with the place of the last one. */
 export function storedPayloads(result: Result): Place & { readonly payloads: PackedPayloads } {
   const row = result.row!
   return {

@@ -1,13 +1,13 @@
 /**
- * Writes the requests of all topics, one batch at a time: while a batch is on its way, requests
- * collect, and the next batch takes all of them. A batch is one frame of the log, and one sync.
+ * Writes the requests of all topics, one batch at a time. While a batch is being written, requests
+ * queue, and the next batch takes all of them. A batch is one frame of the log, and one sync.
  *
- * Order: a request gets its times and sequences when its batch is made, in the same turn for all of
- * a batch and without an `await`; and no batch starts before the one before it is done. So messages
- * of a topic become readable in the order of their ids.
+ * Order: requests get their times and sequences when their batch is made, in one turn without an
+ * `await`. No batch starts before the previous one is done. Messages of a topic therefore become
+ * readable in the order of their ids.
  *
- * The row of the clock, part of every batch, holds the largest time given out: behind a restart all
- * times are later, whatever the clock of the machine says.
+ * Every batch contains the row of the clock with the largest assigned time. All times after a
+ * restart are larger, for any behaviour of the system clock.
  *
  * Failure behaviour: a batch that cannot be written fails all its requests with the same cause. A
  * batch that is refused because of its content fails only the requests that cause the refusal.
@@ -19,23 +19,23 @@ import { MessagingError, MessagingErrorCode } from '../errors.js'
 import { TopicAppend } from '../topics/topic-append.js'
 import type { TopicState } from '../topics/topic-state.js'
 
-/** What a request adds to its batch beside messages. */
+/** The part of a request in its batch, beside messages. */
 export interface WritePart {
   readonly mutations: readonly AtomicMutation[]
-  /** The largest time that the request was given; -1 = none. */
+  /** The largest time assigned to the request; -1 = none. */
   readonly timestampMax: number
-  /** The batch is written for good, and its messages are readable. */
+  /** Called after the batch is written: its messages are readable. */
   written(): void
 }
 
 /** A batch that is being made. */
 export interface WriteBatch {
-  /** What the batch appends to a topic. */
+  /** The messages that the batch appends to a topic. */
   appendTo(topic: TopicState): TopicAppend
 }
 
 /**
- * Gives a request its places. Is called when the batch is made, must not wait, and must throw
+ * Assigns the places of a request. Called when the batch is made; must not wait, and must throw
  * before it adds anything.
  */
 export type Assign = (batch: WriteBatch) => WritePart
@@ -74,19 +74,19 @@ export class MessageWriter {
     this.#appended = appended
   }
 
-  /** Bytes that wait to be written. */
+  /** Bytes in the queue. */
   get queueBytes(): number {
     return this.#queueBytes
   }
 
-  /** The largest time that was given out. */
+  /** The largest assigned time. */
   get timestampMax(): number {
     return this.#timestampMax
   }
 
   /**
-   * Adds a request of about so many bytes; resolves when it is written. `ERR_MESSAGING_BUSY` if too
-   * much waits.
+   * Adds a request of approximately `bytes` bytes; resolves when it is written.
+   * `ERR_MESSAGING_BUSY` if the queue is full.
    */
   async write(bytes: number, assign: Assign): Promise<void> {
     if (this.#queueBytes > this.#queueBytesMax) {
@@ -100,20 +100,20 @@ export class MessageWriter {
     })
   }
 
-  /** Resolves when nothing waits. */
+  /** Resolves when the queue is empty. */
   async settled(): Promise<void> {
     await this.#draining
   }
 
   async #drain(): Promise<void> {
-    // Requests of this turn share the first batch.
+    // All requests of this turn share the first batch.
     await Promise.resolve()
     while (this.#queue.length > 0) {
       const batch = this.#takeBatch()
       try {
         await this.#writeBatch(batch)
       } catch (error) {
-        // A fault of this code: whoever was not answered yet is told, and the queue goes on.
+        // A fault of this code must not stop the queue: the remaining requests of the batch fail.
         for (const { reject } of batch) reject(error)
       } finally {
         for (const { bytes } of batch) this.#queueBytes -= bytes
@@ -173,8 +173,8 @@ export class MessageWriter {
   }
 
   /**
-   * A batch was not written. If it was refused because of its content, each of its requests is
-   * tried alone, so that the writes of one transaction do not fail the messages of others.
+   * Handles a failed batch. If its content was refused, each request is written alone, so that the
+   * writes of one transaction do not fail the messages of others.
    */
   async #writeAlone(
     accepted: readonly { readonly waiting: Waiting }[],

@@ -1,8 +1,8 @@
-/** Packs what the system knows into the form in which jobs are told: prune-job/prune-context.ts. */
+/** Packs topics for jobs: prune-job/prune-context.ts. */
 import type { PackedTopics } from '../prune-job/prune-context.js'
 import { topicPrefix, type TopicRecord } from '../topics/topic.js'
 
-/** Packs topics, in any order; of two records of one topic the last counts. */
+/** Packs topics in any order; the last of several records of one topic counts. */
 export function packTopics(records: Iterable<TopicRecord>): PackedTopics {
   const byName = new Map<string, { prefix: Buffer; record: TopicRecord }>()
   for (const record of records) {

@@ -1,7 +1,7 @@
 /**
- * Payloads that lie in one row, as the row holds them (FORMAT.md): one payload by itself, or any
- * number of them packed into one value. So a request of a hundred messages is one cell, and no
- * object is made for a message before somebody reads it.
+ * The payloads of one row in their stored form (FORMAT.md): a single payload, or any number of
+ * payloads packed into one value. A request of a hundred messages is therefore one cell, and no
+ * object is made for a message before a reader needs it.
  *
  *   packed value = count(4) { end offset(4) }*count { payload }*count
  *
@@ -11,16 +11,16 @@ import { CellarError, ErrorCode, type BytesLike } from '../../../api/index.js'
 
 const countBytes = 4
 const endBytes = 4
-/** Most payloads of one value: a row has messages of one millisecond. */
+/** Most payloads of one value: the messages of a row share one millisecond. */
 const payloadsMax = 65_536
 
 /** See the file header. Immutable; `value` must not be changed. */
 export class PackedPayloads {
   /** Number of payloads, at least 1. */
   readonly count: number
-  /** Whether `value` is in the packed form; if not, it is the one payload. */
+  /** Whether `value` is in the packed form; otherwise it is the single payload. */
   readonly isPacked: boolean
-  /** All payloads and their lengths, as the payload table stores them. */
+  /** All payloads and their lengths, in the form of the payload table. */
   readonly value: Buffer
 
   private constructor(count: number, isPacked: boolean, value: Buffer) {
@@ -29,12 +29,12 @@ export class PackedPayloads {
     this.value = value
   }
 
-  /** One payload by itself. */
+  /** A single payload. */
   static single(payload: Buffer): PackedPayloads {
     return new PackedPayloads(1, false, payload)
   }
 
-  /** A packed value as it was stored. `ERR_CORRUPTION` if it has another form. */
+  /** A stored packed value. `ERR_CORRUPTION` if it is malformed. */
   static stored(value: Buffer): PackedPayloads {
     const count = value.length < countBytes ? 0 : value.readUInt32BE(0)
     const start = countBytes + endBytes * count
@@ -54,24 +54,24 @@ export class PackedPayloads {
     return new PackedPayloads(count, true, value)
   }
 
-  /** Bytes of the payloads themselves. */
+  /** Bytes of the payloads without their lengths. */
   get bytes(): number {
     return this.value.length - this.#start
   }
 
-  /** Copies of the payloads from `from` up to `to`, without the last. */
+  /** Copies of the payloads from `from` up to but excluding `to`. */
   copies(from: number, to: number): Buffer[] {
     const first = this.#offset(from)
     const bytes = Buffer.from(this.value.subarray(first, this.#offset(to)))
     return this.#parts(bytes, first, from, to)
   }
 
-  /** The payloads from `from` up to `to`, without the last, as parts of `value`. */
+  /** The payloads from `from` up to but excluding `to`, as views of `value`. */
   views(from: number, to: number): Buffer[] {
     return this.#parts(this.value, 0, from, to)
   }
 
-  /** The payloads from `from` up to `to`, without the last: copied, always packed. */
+  /** The payloads from `from` up to but excluding `to`: copied, always packed. */
   slice(from: number, to: number): PackedPayloads {
     const first = this.#offset(from)
     const bytes = this.#offset(to) - first
@@ -82,7 +82,7 @@ export class PackedPayloads {
     return new PackedPayloads(to - from, true, value)
   }
 
-  /** All payloads of several, in their order. */
+  /** Concatenates payloads in their order. */
   static join(parts: readonly PackedPayloads[]): PackedPayloads {
     if (parts.length === 1) return parts[0]
     let count = 0
@@ -103,7 +103,7 @@ export class PackedPayloads {
     return new PackedPayloads(count, true, value)
   }
 
-  /** Payloads as parts of bytes that hold `value` from `shift` on. */
+  /** Views of payloads in bytes that hold `value` from `shift` on. */
   #parts(bytes: Buffer, shift: number, from: number, to: number): Buffer[] {
     const payloads: Buffer[] = []
     for (let i = from, start = this.#offset(from) - shift; i < to; i++) {
@@ -114,12 +114,12 @@ export class PackedPayloads {
     return payloads
   }
 
-  /** Where the payloads begin. */
+  /** Offset of the first payload. */
   get #start(): number {
     return this.isPacked ? countBytes + endBytes * this.count : 0
   }
 
-  /** Where a payload begins; of `count`: where the last one ends. */
+  /** Start offset of a payload; of `count`: the end of the last one. */
   #offset(index: number): number {
     return index === 0 ? this.#start : this.#end(index - 1)
   }
@@ -131,8 +131,8 @@ export class PackedPayloads {
 }
 
 /**
- * Packs payloads one behind the other. The bytes are copied, so the caller may change its own
- * afterwards. One packer serves all requests, because packing does not wait.
+ * Packs payloads. The bytes are copied, so the caller may change its own afterwards. One packer
+ * serves all requests, because packing does not wait.
  */
 export class PayloadPacker {
   #bytes = Buffer.allocUnsafe(1 << 16)
@@ -140,17 +140,17 @@ export class PayloadPacker {
   #length = 0
   #count = 0
 
-  /** Payloads that were added since the last `take`. */
+  /** Number of payloads since the last `take`. */
   get count(): number {
     return this.#count
   }
 
-  /** Bytes of them. */
+  /** Bytes of those payloads. */
   get length(): number {
     return this.#length
   }
 
-  /** Adds a payload, strings in UTF-8; the bytes that it takes. */
+  /** Adds a payload, strings in UTF-8; returns its number of bytes. */
   add(payload: BytesLike): number {
     const before = this.#length
     if (typeof payload === 'string') {
@@ -170,7 +170,7 @@ export class PayloadPacker {
     return this.#length - before
   }
 
-  /** The payloads that were added; the packer is empty again. REQUIRES at least one. */
+  /** Returns the added payloads and empties the packer. REQUIRES at least one. */
   take(): PackedPayloads {
     const count = this.#count
     const length = this.#length
@@ -185,7 +185,7 @@ export class PayloadPacker {
     return PackedPayloads.packed(count, value)
   }
 
-  /** Forgets what was added. */
+  /** Discards the added payloads. */
   clear(): void {
     this.#count = 0
     this.#length = 0

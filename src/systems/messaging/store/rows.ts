@@ -4,9 +4,9 @@
  *   message row = namespace:topic: generation(4) publishTimestamp(8) sequenceId(2)
  *   payload row = namespace:topic: generation(4) writePointer(8) writeTimestamp(8) sequenceId(2)
  *
- * Numbers are big-endian and not negative, so the order of rows is the order of the numbers. The
- * functions here serve writers and readers of single rows; flushes and compactions look at stored
- * rows through `StoredRow`, which makes no objects.
+ * Numbers are big-endian and not negative, so the order of rows is the order of the numbers. These
+ * functions serve writers and readers of single rows; flushes and compactions parse stored rows
+ * with `StoredRow`, which allocates nothing.
  */
 import { invalidArgument } from '../errors.js'
 import { messageTailBytes, payloadTailBytes } from '../prune-job/row-layout.js'
@@ -24,9 +24,9 @@ export interface MessageRow {
   readonly sequenceId: number
 }
 
-/** Coordinates of a payload that waits for its message. */
+/** Coordinates of a stored payload. */
 export interface PayloadRow {
-  /** Topic that the payload was stored for. */
+  /** The topic of the payload. */
   readonly id: TopicId
   /** 1 to 2^31-1. */
   readonly generation: number
@@ -81,8 +81,8 @@ export function decodePayloadRow(row: Uint8Array): PayloadRow | undefined {
 }
 
 /**
- * Encodes a write pointer as the column `t` holds it: eight bytes, two's complement. Positive: of
- * that transaction. Negative: the message was rolled back, or its transaction is invalid.
+ * Encodes a write pointer for the column `t`: eight bytes, two's complement. Positive: the
+ * transaction of the message. Negative: the message was rolled back, or its transaction is invalid.
  */
 export function encodePointer(pointer: bigint): Buffer {
   if (typeof pointer !== 'bigint' || pointer === 0n || BigInt.asIntN(64, pointer) !== pointer) {
@@ -93,7 +93,7 @@ export function encodePointer(pointer: bigint): Buffer {
   return value
 }
 
-/** Decodes the column `t`; undefined if it is not eight bytes long or 0. */
+/** Decodes the column `t`; undefined if it is 0 or does not have eight bytes. */
 export function decodePointer(value: Uint8Array): bigint | undefined {
   if (value.length !== 8) return undefined
   const pointer = Buffer.from(value.buffer, value.byteOffset, 8).readBigInt64BE()

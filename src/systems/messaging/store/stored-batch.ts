@@ -1,11 +1,11 @@
 /**
- * Messages that lie in one row of the message table: of one millisecond, with consecutive
- * sequences, and of one transaction or none. The row is named by the *last* of them. So a scan that
- * starts at any place finds the row that holds this place first.
+ * The messages of one row of the message table: of one millisecond, with consecutive sequences, and
+ * of one transaction or none. The *last* message names the row. A scan from any place therefore
+ * finds first the row that holds this place.
  */
 import type { PackedPayloads } from './packed-payloads.js'
 
-/** A place in a topic. */
+/** A place in a topic: the time and the sequence of a message. */
 export interface Place {
   /** Milliseconds since the epoch. */
   readonly publishTimestamp: number
@@ -13,11 +13,11 @@ export interface Place {
   readonly sequenceId: number
 }
 
-/** A row of the message table; `sequenceId` is that of the last message. */
+/** A row of the message table; `sequenceId` is the sequence of the last message. */
 export interface StoredBatch extends Place {
   /** Write pointer; negative if rolled back; undefined if not transactional. */
   readonly pointer: bigint | undefined
-  /** Undefined: the row is one message that stands for the payloads of its pointer. */
+  /** Undefined: the row is one message that refers to the stored payloads of its pointer. */
   readonly payloads: PackedPayloads | undefined
 }
 
@@ -36,7 +36,7 @@ export function placeOf({ publishTimestamp, sequenceId }: Place): Place {
   return { publishTimestamp, sequenceId }
 }
 
-/** Bytes of memory that a row takes in the cache, about. */
+/** Approximate bytes of a row in the cache. */
 export function weightOf({ payloads }: StoredBatch): number {
   return (payloads?.value.length ?? 0) + 160
 }

@@ -1,6 +1,6 @@
 /**
- * What one batch of the writer appends to one topic. Requests without transaction that follow each
- * other share rows: their messages have consecutive places.
+ * The messages that one batch of the writer appends to one topic. Consecutive requests without a
+ * transaction share rows: their messages have consecutive places.
  */
 import type { AtomicMutation } from '../../../api/index.js'
 import { PackedPayloads } from '../store/packed-payloads.js'
@@ -8,7 +8,7 @@ import type { StoredBatch } from '../store/stored-batch.js'
 import type { TopicState } from './topic-state.js'
 import type { MessageRange } from '../types.js'
 
-/** Bytes of payloads in one row; a larger message is a row of its own. */
+/** Most bytes of payloads in one row; a larger message has a row of its own. */
 export const rowBytesMax = 32 << 10
 
 /** A row to which messages can be added. */
@@ -23,7 +23,7 @@ interface OpenRow {
 /** See the file header. */
 export class TopicAppend {
   readonly topic: TopicState
-  /** The generation to which is appended. */
+  /** The generation of the appended messages. */
   readonly generation: number
   readonly #rows: (OpenRow | StoredBatch)[] = []
   #open: OpenRow | undefined
@@ -35,8 +35,8 @@ export class TopicAppend {
   }
 
   /**
-   * Gives a request its places, from the time `now` on. Without payloads it is one row that stands
-   * for the payloads of its pointer.
+   * Assigns the places of a request, from the time `now` on. A request without payloads is one row
+   * that refers to the stored payloads of its pointer.
    */
   add(payloads: readonly PackedPayloads[], pointer: bigint | undefined, now: number): MessageRange {
     const clock = this.topic.publishClock
@@ -57,7 +57,7 @@ export class TopicAppend {
     }
   }
 
-  /** The rows, when all requests were added. */
+  /** The rows, after all requests were added. */
   rows(): readonly StoredBatch[] {
     this.#sealed ??= this.#rows.map((row) => {
       if (!('parts' in row)) return row
@@ -83,7 +83,7 @@ export class TopicAppend {
     }
   }
 
-  /** Adds messages to the open row if they belong there, or opens the next. */
+  /** Adds messages to the open row if they belong to it, otherwise opens the next row. */
   #place(
     publishTimestamp: number,
     firstSequence: number,

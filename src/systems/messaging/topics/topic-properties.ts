@@ -1,4 +1,4 @@
-/** Checks the properties of topics. */
+/** Checks of the properties of topics. */
 import { checkObject, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { generationMax } from './topic.js'
@@ -8,8 +8,8 @@ const ttlSecondsMax = 0x7fff_ffff
 const propertiesBytesMax = 64 * 1024
 
 /**
- * The properties that a topic gets: defaults overlaid by the caller's, without the generation,
- * which only the store sets. `ERR_INVALID_ARGUMENT`.
+ * The effective properties of a topic: defaults overlaid by the caller's properties, without the
+ * generation, which only the store sets. `ERR_INVALID_ARGUMENT`.
  */
 export function effectiveProperties(
   properties: unknown,
@@ -30,7 +30,7 @@ export function effectiveProperties(
   return effective
 }
 
-/** Properties as they are now, by name. `ERR_INVALID_ARGUMENT` for what is no string. */
+/** A copy of properties, by name. `ERR_INVALID_ARGUMENT` unless all values are strings. */
 export function checkedProperties(properties: unknown): [name: string, value: string][] {
   checkObject(properties, 'properties', "{ ttl: '60' }")
   const given = readArguments(() => Object.entries(properties as Record<string, unknown>))

@@ -1,9 +1,8 @@
 /**
  * The topics of a service, and their rows in the metadata table.
  *
- * A change is a compare-and-set of the whole serialized properties, and changes of one topic wait
- * for each other, so that a program that writes the same table by other means is noticed instead of
- * overwritten.
+ * A change is a compare-and-set of the whole serialized properties, and changes of one topic are
+ * serialized. A change by another program is therefore detected instead of overwritten.
  */
 import type { Database, Table } from '../../../api/index.js'
 import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
@@ -69,7 +68,7 @@ export class TopicRegistry {
     }
   }
 
-  /** Topics as the prunings need them, deleted ones included; the same array until a change. */
+  /** Records of all topics for pruning, including deleted ones; the same array until a change. */
   records(): readonly TopicRecord[] {
     this.#records ??= [...this.#topics.values()].map(({ id, generation, ttlMilliseconds }) => {
       return { id, generation, ttlMilliseconds }
@@ -77,12 +76,12 @@ export class TopicRegistry {
     return this.#records
   }
 
-  /** All topics, those that were deleted included. */
+  /** All topics, including deleted ones. */
   all(): IterableIterator<TopicState> {
     return this.#topics.values()
   }
 
-  /** A topic that exists. `ERR_INVALID_ARGUMENT` for its name, `ERR_TOPIC_NOT_FOUND`. */
+  /** An existing topic. `ERR_INVALID_ARGUMENT` for its name, `ERR_TOPIC_NOT_FOUND`. */
   find(id: TopicId): TopicState {
     const { namespace, topic: name } = checkTopicId(id)
     const topic = this.#topics.get(`${namespace}:${name}`)
@@ -99,7 +98,7 @@ export class TopicRegistry {
       .map(({ id }) => id)
   }
 
-  /** Creates a topic. `ERR_TOPIC_EXISTS`, `ERR_REQUEST_TOO_LARGE` if there are too many. */
+  /** Creates a topic. `ERR_TOPIC_EXISTS`, `ERR_REQUEST_TOO_LARGE` at the limit of topics. */
   async create(id: TopicId, properties: TopicProperties): Promise<void> {
     checkTopicId(id)
     const effective = effectiveProperties(properties, this.#settings.ttlSecondsDefault)
@@ -140,7 +139,7 @@ export class TopicRegistry {
     state: { properties: TopicProperties; generation: number; ttlMilliseconds: number },
   ): TopicState {
     const { message, payload } = this.#tables
-    // A topic takes at most a fourth of the memory for newest messages.
+    // A topic takes at most a fourth of the memory for the newest messages.
     const cacheBytesMax = Math.floor(this.#settings.cacheBytesMax / 4)
     const tables = { message, payload }
     const topic = new TopicState(id, tables, state, this.#lastTimestamp(), cacheBytesMax)
@@ -172,7 +171,7 @@ export class TopicRegistry {
     this.#records = undefined
   }
 
-  /** Changes of one topic, one behind the other. */
+  /** Serializes the changes of one topic. */
   async #change(
     id: TopicId,
     work: (topic: TopicState | undefined) => Promise<void>,

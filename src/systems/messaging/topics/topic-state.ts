@@ -1,6 +1,6 @@
 /**
- * What the service holds of one topic: its properties, the clocks that order it, its newest
- * messages, and who waits for more.
+ * The state of one topic in a service: its properties, its clocks, its newest messages, and its
+ * waiting readers.
  */
 import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
@@ -12,7 +12,7 @@ import type { MessageRange, TopicProperties } from '../types.js'
 
 /** Counters of a topic since the service was opened. */
 export interface TopicStatistics {
-  /** Requests to publish, and those that were written or failed. */
+  /** Requests to publish. */
   publishRequested: number
   /** Requests whose messages were written. */
   publishSucceeded: number
@@ -26,13 +26,13 @@ export interface TopicStatistics {
   payloadsStored: number
   /** Messages that were rolled back. */
   rolledBack: number
-  /** Fetches, and those that ended at a running transaction. */
+  /** Fetches. */
   fetches: number
-  /** Fetches that ended at a transaction which was still running for the reader. */
+  /** Fetches that ended at a transaction that was in progress for the reader. */
   fetchesHeld: number
-  /** Messages that were handed to readers. */
+  /** Messages delivered to readers. */
   messagesFetched: number
-  /** Steps of fetches that the cache answered. */
+  /** Steps of fetches served by the cache. */
   cacheHits: number
   /** Steps of fetches that read the table. */
   cacheMisses: number
@@ -40,9 +40,9 @@ export interface TopicStatistics {
   lastPublishTime: number
 }
 
-/** Ranges of transactions that are remembered for a rollback by pointer, per topic. */
+/** Most ranges of transactions per topic that are retained for a rollback by pointer. */
 const rangesMax = 10_000
-/** Places behind everything that is written. */
+/** The place before all messages, for a topic without messages. */
 const nowhere: Place = { publishTimestamp: -1, sequenceId: 0xffff }
 
 /** See the file header. */
@@ -51,7 +51,7 @@ export class TopicState {
   readonly name: string
   readonly prefix: Buffer
   properties: TopicProperties
-  /** Negative: deleted, and this was its last. */
+  /** Negative: the topic is deleted, and this was its last generation. */
   generation: number
   ttlMilliseconds: number
   rows: TopicRows
@@ -70,10 +70,10 @@ export class TopicState {
     cacheMisses: 0,
     lastPublishTime: 0,
   }
-  /** Made by the first publish. */
+  /** Created by the first publish. */
   readonly publishClock: AscendingClock
   readonly storeClock: AscendingClock
-  /** Up to here messages are written for good; readers go no further. */
+  /** The last durable message; readers stop here. */
   readable: Place
   /** The newest rows. */
   readonly cache: MessageCache<StoredBatch>
@@ -114,7 +114,7 @@ export class TopicState {
     return this.generation > 0
   }
 
-  /** Takes what was written to the metadata table. */
+  /** Applies a change of the metadata table. */
   change(state: {
     properties: TopicProperties
     generation: number
@@ -131,7 +131,7 @@ export class TopicState {
     this.wake()
   }
 
-  /** Rows are written for good: readers may have them. */
+  /** Called after rows are durable: makes them readable. */
   written(rows: readonly StoredBatch[]): void {
     const last = rows.at(-1)
     if (last === undefined) return
@@ -139,12 +139,12 @@ export class TopicState {
     try {
       this.cache.addAll(rows)
     } catch {
-      // The cache is empty then, and readers find the rows in the table.
+      // The cache is empty after an error, and readers find the rows in the table.
     }
     this.wake()
   }
 
-  /** Remembers what a transaction published, so that it can be rolled back by its pointer. */
+  /** Records the range of a transaction's publish, for a rollback by pointer. */
   remember(pointer: bigint, range: MessageRange): void {
     const ranges = this.#ranges.get(pointer)
     if (ranges !== undefined) ranges.push(range)
@@ -152,19 +152,19 @@ export class TopicState {
     if (this.#ranges.size > rangesMax) this.#ranges.delete(this.#ranges.keys().next().value!)
   }
 
-  /** What a transaction is known to have published; undefined if nothing is known. */
+  /** Removes and returns the known ranges of a transaction; undefined if none are known. */
   takeRanges(pointer: bigint): readonly MessageRange[] | undefined {
     const ranges = this.#ranges.get(pointer)
     this.#ranges.delete(pointer)
     return ranges
   }
 
-  /** Number of readers that wait. */
+  /** Number of waiting readers. */
   get waiting(): number {
     return this.#waiters.size
   }
 
-  /** Lets all that wait look again. */
+  /** Wakes all waiting readers. */
   wake(): void {
     if (this.#waiters.size === 0) return
     const waiters = [...this.#waiters]
@@ -172,7 +172,7 @@ export class TopicState {
     for (const wake of waiters) wake()
   }
 
-  /** Resolves when there may be something new, or after so long, or when the signal fires. */
+  /** Resolves after a change, after `milliseconds`, or when the signal fires. */
   async changed(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
     if (signal?.aborted === true) return
     await new Promise<void>((resolve) => {

@@ -1,7 +1,7 @@
 /**
- * Reads the topics of a metadata table (FORMAT.md), at once: a job must know them as they are when
- * it starts, and does not wait. Nothing is remembered, because tables also change by truncation,
- * bulk load and restored snapshots, which no observer of mutations sees.
+ * Reads the topics of a metadata table (FORMAT.md) synchronously: a job needs the topics at its
+ * start, and cannot wait. Nothing is cached, because tables also change by truncation, bulk load
+ * and restored snapshots, which no observer of mutations sees.
  */
 import { checkMethods, type SyncTable } from '../../../api/index.js'
 import { messagingFamily, metadataQualifier } from '../prune-job/row-layout.js'
@@ -10,8 +10,8 @@ import { parseTopicPrefix, parseTopicState, type TopicRecord } from './topic.js'
 const metadataColumn = `${messagingFamily}:${metadataQualifier}`
 
 /**
- * The topics of a metadata table as they are now, deleted ones included. Rows that are no topics,
- * and topics whose metadata cannot be understood, are left out: they count as unknown.
+ * The current topics of a metadata table, including deleted ones. Rows of other forms and topics
+ * with malformed metadata are left out: they count as unknown.
  */
 export function readTopics(metadata: SyncTable): TopicRecord[] {
   checkMethods(metadata, 'the metadata table', ['scanSync'])

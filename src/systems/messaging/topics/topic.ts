@@ -1,8 +1,8 @@
 /**
- * Topics: their names, the bytes that their rows begin with, and their metadata (FORMAT.md).
+ * Topics: their names, the prefixes of their rows, and their metadata (FORMAT.md).
  *
- * A topic is named by a namespace and a name inside it. All its rows, in whatever table, begin with
- * `namespace:name:`; names cannot hold a colon, so the prefixes of two topics never overlap.
+ * A topic is named by a namespace and a name inside it. All its rows in all tables begin with
+ * `namespace:name:`. Names cannot contain a colon, so the prefixes of two topics never overlap.
  */
 import { checkObject, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
@@ -15,15 +15,17 @@ export interface TopicId {
   readonly topic: string
 }
 
-/** What the prunings must know of a topic. */
+/** The state of a topic that pruning needs. */
 export interface TopicState {
-  /** Not 0. Positive: the topic lives in this generation. Negative: deleted, its last was -n. */
+  /**
+   * Not 0. Positive: the generation of the existing topic. Negative: deleted, the last one was -n.
+   */
   readonly generation: number
-  /** How long a message lives, in milliseconds; Infinity = forever. */
+  /** Lifetime of a message, in milliseconds; Infinity = forever. */
   readonly ttlMilliseconds: number
 }
 
-/** A topic and what is known of it, as the metadata table holds it. */
+/** A topic and its state in the metadata table. */
 export interface TopicRecord extends TopicState {
   /** Namespace and name of the topic. */
   readonly id: TopicId
@@ -54,13 +56,13 @@ export function checkNamespace(namespace: string): void {
   throw invalidArgument(`namespace must match [A-Za-z0-9_]+, got ${shown(namespace)}`)
 }
 
-/** `namespace:topic:`, the row of the topic's metadata and the start of its other rows. */
+/** `namespace:topic:`, the row of the topic's metadata and the prefix of its other rows. */
 export function topicPrefix(id: TopicId): Buffer {
   checkTopicId(id)
   return Buffer.from(`${id.namespace}:${id.topic}:`, 'latin1')
 }
 
-/** The topic whose metadata row this is, or undefined if it is the row of none. */
+/** The topic of a metadata row; undefined for another row. */
 export function parseTopicPrefix(row: Uint8Array): TopicId | undefined {
   const [namespace, topic, rest, ...more] = Buffer.from(row).toString('latin1').split(':')
   if (rest !== '' || more.length > 0) return undefined
@@ -68,7 +70,7 @@ export function parseTopicPrefix(row: Uint8Array): TopicId | undefined {
   return { namespace, topic }
 }
 
-/** The two reserved properties of a topic; others are kept as they are. */
+/** The two reserved properties of a topic; other properties are kept unchanged. */
 const ttlProperty = 'ttl'
 const generationProperty = 'generation'
 
@@ -81,9 +83,9 @@ export function encodeTopicProperties(properties: Readonly<Record<string, string
 }
 
 /**
- * Reads what the prunings need from a metadata value. Undefined if it is not a JSON object, has no
- * valid generation, or has a ttl that is no whole number of seconds above 0: such a topic counts as
- * unknown, and nothing of it is pruned. A topic without ttl keeps its messages for ever.
+ * Reads the state that pruning needs from a metadata value. Undefined unless the value is a JSON
+ * object with a valid generation, and with either no ttl or a whole number of seconds above 0. Such
+ * a topic counts as unknown and is never pruned. A topic without ttl keeps its messages forever.
  */
 export function parseTopicState(value: Uint8Array): TopicState | undefined {
   let properties: unknown
