@@ -1,14 +1,14 @@
-/** Checks of pointers and functions that callers give. All throw `ERR_INVALID_ARGUMENT`. */
+/** Checks of pointers and functions from callers. All throw `ERR_INVALID_ARGUMENT`. */
 import { checkFunction, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
 
-/** Checks a write pointer or the id of a transaction: a bigint that 64 bits hold. */
+/** Checks a write pointer or the id of a transaction: a 64-bit bigint. */
 export function checkPointer(value: bigint, what: string): bigint {
   if (typeof value === 'bigint' && BigInt.asIntN(64, value) === value) return value
   throw invalidArgument(`${what} must be a bigint of 64 bits, got ${shown(value)}`)
 }
 
-/** Checks pointers in any order, and copies them; those that come twice count once. */
+/** Checks pointers in any order, and copies them without duplicates. */
 export function checkPointers(values: Iterable<bigint>, what: string): Set<bigint> {
   if (typeof values === 'string') throw noPointers(values, what)
   return readArguments(() => {
@@ -19,7 +19,7 @@ export function checkPointers(values: Iterable<bigint>, what: string): Set<bigin
   })
 }
 
-/** Checks a function that must be there. */
+/** Checks a required function. */
 export function requireFunction<T>(value: T, what: string): T {
   if (value === undefined) throw invalidArgument(`${what} must be a function, got undefined`)
   return checkFunction(value, what)

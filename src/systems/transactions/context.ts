@@ -1,17 +1,20 @@
 /**
  * Runs one transaction after the other over participants (Tephra: TransactionContext).
  *
- * `start`: the manager's start, then `startTx` of each. `finish`: the changes of all are checked
- * for conflicts, each persists (`commitTx`), the manager commits with the writes of all in one
- * frame, then `postTxCommit` of each. A LONG transaction sends no changes: it never conflicts.
+ * `start`: the manager's start, then `startTx` of each participant. `finish`: the manager checks
+ * the changes of all participants for conflicts, each persists (`commitTx`), the manager commits
+ * with all writes in one frame, then `postTxCommit` of each. A LONG transaction sends no changes:
+ * it never conflicts.
  *
- * Failure behaviour: what fails before the commit is complete rolls back *all* participants, also
- * behind one that fails to. If all succeed the transaction is aborted, else it becomes invalid. The
- * first error is thrown; those that follow are in its `suppressed`. A participant has failed, too,
- * if its answer is of another kind: only `true` says that it persisted or rolled back. An error of
- * `postTxCommit` is thrown, but the transaction stays committed. After
- * `ERR_TRANSACTION_OUTCOME_UNKNOWN` nothing is rolled back. If a participant refuses to start,
- * those that started before it are rolled back, so that they are free for the next transaction.
+ * Failure behaviour: a failure before the commit is complete rolls back *all* participants, even if
+ * one of the rollbacks fails. If all rollbacks succeed the transaction is aborted, otherwise it
+ * becomes invalid. The first error is thrown, with later errors in its `suppressed`. A participant
+ * must answer `true` for a successful persist or rollback; any other answer is a failure.
+ *
+ * An error of `postTxCommit` is thrown, but the transaction stays committed. After
+ * `ERR_TRANSACTION_OUTCOME_UNKNOWN` nothing is rolled back. If a participant refuses to start, the
+ * participants that started before it are rolled back, so that they are free for the next
+ * transaction.
  */
 import { types } from 'node:util'
 import { CellarError, checkArray, readArguments, type AtomicMutation } from '../../api/index.js'
@@ -28,17 +31,17 @@ import { checkType, contextStartNames, type ContextStartOptions } from './start-
 import type { Transaction } from './transaction.js'
 
 /**
- * See the file header. For one program flow: a call while another one is under way is refused with
+ * See the file header. For one sequence of calls: a call during another one is refused with
  * `ERR_TRANSACTION_STATE`.
  */
 export class TransactionContext {
   readonly #client: Transactions
   readonly #participants: TransactionParticipant[]
   #current: Transaction | undefined
-  /** What is under way, for the message of a refusal. */
+  /** The call in progress, for the message of a refusal. */
   #busy: string | undefined
 
-  /** Runs transactions of `client`; `participants` are told in the order given. */
+  /** Runs transactions of `client`; `participants` are called in the given order. */
   constructor(client: Transactions, participants: Iterable<TransactionParticipant> = []) {
     this.#client = checkManager(client)
     this.#participants = readArguments(() => [...participants]).map(checkParticipant)
@@ -49,7 +52,7 @@ export class TransactionContext {
     return this.#current
   }
 
-  /** Adds a participant; within a transaction it takes part at once. False if it is there. */
+  /** Adds a participant; within a transaction it joins at once. False if it was added before. */
   async add(participant: TransactionParticipant): Promise<boolean> {
     checkParticipant(participant)
     return this.#alone('add', async () => {
@@ -61,7 +64,7 @@ export class TransactionContext {
   }
 
   /**
-   * As {@link add} within a transaction, for one whose `startTx` answers at once.
+   * As {@link add} within a transaction, for a participant with a synchronous `startTx`.
    * `ERR_INVALID_ARGUMENT` for another one.
    */
   addNow(participant: TransactionParticipant & { startTx(transaction: Transaction): void }): void {
@@ -85,7 +88,7 @@ export class TransactionContext {
     return at >= 0
   }
 
-  /** Starts a transaction. `ERR_TRANSACTION_STATE` if one runs, `ERR_TRANSACTION_FAILED`. */
+  /** Starts a transaction. `ERR_TRANSACTION_STATE` during another one, `ERR_TRANSACTION_FAILED`. */
   async start(options: ContextStartOptions = {}): Promise<Transaction> {
     const { type, visibilityLevel, ...start } = contextStartNames.copy(options)
     checkType(type, visibilityLevel)
@@ -102,7 +105,7 @@ export class TransactionContext {
     })
   }
 
-  /** Starts a LONG transaction: without conflicts, and invalid if it is given up. */
+  /** Starts a LONG transaction: it never conflicts, and becomes invalid when aborted. */
   async startLong(options: Omit<ContextStartOptions, 'type'> = {}): Promise<Transaction> {
     return this.start({ ...contextStartNames.copy(options), type: 'LONG' })
   }
@@ -130,8 +133,8 @@ export class TransactionContext {
   }
 
   /**
-   * Rolls back and ends the transaction. With `cause` it always throws: the cause. Else it throws
-   * `ERR_TRANSACTION_FAILED` if a participant could not roll back.
+   * Rolls back and ends the transaction. With `cause` it always throws the cause. Without it,
+   * `ERR_TRANSACTION_FAILED` is thrown if a participant could not roll back.
    */
   async abort(cause?: unknown): Promise<void> {
     const transaction = this.#required('abort')
@@ -139,8 +142,8 @@ export class TransactionContext {
   }
 
   /**
-   * Gives all participants a new write pointer. `ERR_TRANSACTION_UNSUPPORTED` if one of them cannot
-   * take part; the transaction then goes on as it is. Other failures abort it.
+   * Gives all participants a new write pointer. `ERR_TRANSACTION_UNSUPPORTED` if a participant does
+   * not support checkpoints; the transaction is then unchanged. Other failures abort it.
    */
   async checkpoint(): Promise<Transaction> {
     const transaction = this.#required('checkpoint')
@@ -162,7 +165,7 @@ export class TransactionContext {
     })
   }
 
-  /** Runs a call with nothing else under way. */
+  /** Runs a call exclusively. */
   async #alone<T>(what: string, work: () => Promise<T>): Promise<T> {
     this.#checkIdle(what)
     this.#busy = what
@@ -234,7 +237,7 @@ export class TransactionContext {
     if (error !== undefined) throw error as Error
   }
 
-  /** Frees the participants, and throws. */
+  /** Releases the participants, and throws. */
   async #leave(error: TransactionError): Promise<never> {
     this.#current = undefined
     await attach(error, () => this.#tellCommitted())
@@ -312,7 +315,7 @@ function startNow(participant: TransactionParticipant, transaction: Transaction)
   }
 }
 
-/** What a participant answers. `ERR_TRANSACTION_FAILED` if that fails, or is of another kind. */
+/** The answer of a participant. `ERR_TRANSACTION_FAILED` if the call throws. */
 function ask<T>(participant: TransactionParticipant, what: string, call: () => T): T {
   try {
     return call()
@@ -338,7 +341,7 @@ function failed(
   return new TransactionError(TransactionErrorCode.failed, message, { cause })
 }
 
-/** The name of a participant for messages. Never throws: what follows is a rollback. */
+/** The name of a participant for messages. Never throws, because a rollback follows. */
 function nameOf(participant: TransactionParticipant): string {
   try {
     return `'${participant.name}'`

@@ -5,26 +5,28 @@ import { CellarError, ErrorCode } from '../../api/index.js'
 export const TransactionErrorCode = {
   /** The transaction is not in progress: unknown, finished or timed out. */
   notInProgress: 'ERR_TRANSACTION_NOT_IN_PROGRESS',
-  /** A transaction that committed meanwhile changed the same row or column. */
+  /** A transaction that committed in the meantime changed the same row or column. */
   conflict: 'ERR_TRANSACTION_CONFLICT',
   /** The change set has too many changes or bytes. */
   tooLarge: 'ERR_TRANSACTION_TOO_LARGE',
   /** `truncateInvalidBefore` names a time at which a running transaction had started. */
   invalidTruncateTime: 'ERR_INVALID_TRUNCATE_TIME',
-  /** The transaction is older than the largest lifetime, so its writes are refused. */
+  /** The transaction exceeds the maximum lifetime, so its writes are refused. */
   tooOld: 'ERR_TRANSACTION_TOO_OLD',
   /** A participant failed; its error is the cause. */
   failed: 'ERR_TRANSACTION_FAILED',
-  /** The call does not fit the state of the context: no transaction, or one already. */
+  /** The call does not fit the state of the context: there is no transaction, or already one. */
   state: 'ERR_TRANSACTION_STATE',
-  /** A checkpoint of a participant that cannot take part in one. */
+  /** A checkpoint with a participant that does not support checkpoints. */
   unsupported: 'ERR_TRANSACTION_UNSUPPORTED',
   /**
-   * Nobody says whether a commit was written. It is committed, or its timeout makes it invalid;
-   * nothing was rolled back.
+   * The outcome of a commit is unknown. It is committed, or its timeout makes it invalid; nothing
+   * was rolled back.
    */
   outcomeUnknown: 'ERR_TRANSACTION_OUTCOME_UNKNOWN',
-  /** Nothing of the commit was handed to the database; the cause says why. Only from carriers. */
+  /**
+   * The database received nothing of the commit; `cause` has the reason. Thrown by carriers only.
+   */
   notCarried: 'ERR_COMMIT_NOT_CARRIED',
   /** The manager is closed, could not write its state, or cannot be reached. */
   unavailable: 'ERR_TRANSACTIONS_UNAVAILABLE',
@@ -33,13 +35,13 @@ export const TransactionErrorCode = {
 /** One of the codes of {@link TransactionErrorCode}. */
 export type TransactionErrorCode = (typeof TransactionErrorCode)[keyof typeof TransactionErrorCode]
 
-/** What a conflict was about. */
+/** The details of a conflict. */
 export interface ConflictDetail {
-  /** The transaction that was refused. */
+  /** The refused transaction. */
   readonly transactionId: bigint
-  /** The key that both changed, as text: UTF-8 if it is, else hexadecimal. */
+  /** The key that both changed, as text: UTF-8 if valid, otherwise hexadecimal. */
   readonly key: string
-  /** The client that committed first, if the manager retains client ids that long. */
+  /** The client that committed first, if the manager still retains its name. */
   readonly otherClient: string | undefined
 }
 
@@ -51,7 +53,7 @@ export class TransactionError extends CellarError {
   declare readonly code: TransactionErrorCode
   /** For `ERR_TRANSACTION_CONFLICT`. */
   readonly conflict: ConflictDetail | undefined
-  /** Errors that followed the first one, for instance of rollbacks. */
+  /** Errors after the first one, for instance of rollbacks. */
   readonly suppressed: unknown[] = []
 
   /** For clients of other backends. `conflict` goes with `ERR_TRANSACTION_CONFLICT`. */
@@ -64,18 +66,18 @@ export class TransactionError extends CellarError {
     this.conflict = options.conflict
   }
 
-  /** Of this class only: a `CellarError` is not one of transactions. */
+  /** True for this class only: a `CellarError` is not an error of transactions. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof CellarError && value.name === 'TransactionError'
   }
 }
 
-/** Makes the error of a call that does not fit the state of its object. */
+/** Makes the error of a call that the state of its object does not allow. */
 export function stateError(message: string): TransactionError {
   return new TransactionError(TransactionErrorCode.state, message)
 }
 
-/** Makes the error of a call for a transaction that does not run. */
+/** Makes the error of a call for a transaction that is not in progress. */
 export function notInProgress(id: bigint, what: string): TransactionError {
   const message = `cannot ${what} transaction ${id}: it is not in progress`
   return new TransactionError(TransactionErrorCode.notInProgress, message)

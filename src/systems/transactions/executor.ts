@@ -1,4 +1,4 @@
-/** Runs work in transactions, and again if it conflicts (Tephra: TransactionExecutor). */
+/** Runs work in transactions, with retries after conflicts (Tephra: TransactionExecutor). */
 import { OptionNames, readArguments, shown, type Database } from '../../api/index.js'
 import { TransactionContext } from './context.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
@@ -10,11 +10,11 @@ import type { Transaction } from './transaction.js'
 
 /** Options of {@link runTransaction}. */
 export interface ExecutorOptions extends ContextStartOptions {
-  /** How often work that conflicted is run again. Default 20. */
+  /** Most retries after conflicts. Default 20. */
   readonly retriesMax?: number | undefined
-  /** Milliseconds before it is run again. Default 100. */
+  /** Milliseconds before a retry. Default 100. */
   readonly retryMilliseconds?: number | undefined
-  /** Where the tables of a scope are. Default: the database of the manager. */
+  /** The database of the tables of a scope. Default: the database of the manager. */
   readonly database?: Database | undefined
 }
 
@@ -28,22 +28,22 @@ const names = new OptionNames<ExecutorOptions>('a run of a transaction', {
   database: true,
 })
 
-/** Work that takes its tables from its own transaction. */
+/** Work on the tables of its own transaction. */
 type ScopedWork<T> = (scope: TransactionScope) => T | Promise<T>
-/** Work on participants that are given. */
+/** Work on given participants. */
 type WorkOnParticipants<T> = (transaction: Transaction) => T | Promise<T>
 
 /**
- * Runs `work` within a transaction and commits. The scope gives tables of this one transaction, so
- * any number of runs may be under way at once. An error of `work` aborts and is thrown. A conflict
- * aborts and runs the work again; other failures do not.
+ * Runs `work` within a transaction and commits. The scope has the tables of this transaction only,
+ * so any number of runs may be in progress at once. An error of `work` aborts and is thrown. A
+ * conflict aborts and runs the work again; other failures do not.
  */
 export function runTransaction<T>(
   client: Transactions,
   work: ScopedWork<T>,
   options?: ExecutorOptions,
 ): Promise<T>
-/** The same over participants, which take part in no other transaction meanwhile. */
+/** The same over participants, which join no other transaction meanwhile. */
 export function runTransaction<T>(
   client: Transactions,
   participants: Iterable<TransactionParticipant>,

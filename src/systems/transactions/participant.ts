@@ -1,57 +1,56 @@
-/** What takes part in transactions (Tephra: TransactionAware). */
+/** Participants of transactions (Tephra: TransactionAware), and the interface of the manager. */
 import { checkMethods, type AtomicMutation, type Database } from '../../api/index.js'
 import type { CommitOptions, StartOptions } from './manager/manager-calls.js'
 import type { Transaction } from './transaction.js'
 
-/** A value, at once or later. */
+/** A value or a promise of it. */
 type MaybeLater<T> = T | Promise<T>
 
 /** A participant of transactions; see `TransactionContext` for the order of the calls. */
 export interface TransactionParticipant {
-  /** For messages. */
+  /** Used in messages. */
   readonly name: string
-  /** A transaction begins. */
+  /** Called when a transaction begins. */
   startTx(transaction: Transaction): MaybeLater<void>
-  /** The transaction has a new write pointer. Absent: checkpoints are refused. */
+  /** Called after a checkpoint, with the new write pointer. Absent: checkpoints are refused. */
   updateTx?(transaction: Transaction): MaybeLater<void>
-  /** Keys that the transaction changed, for the detection of conflicts. */
+  /** Keys that the transaction changed, for conflict detection. */
   getTxChanges(): Iterable<Uint8Array | string>
   /**
-   * Persists what is not yet; false or an error fails the commit. With `isRemote` all must be
-   * durable then, because the manager is in another process and takes no writes along.
+   * Persists the remaining writes; false or an error fails the commit. With `isRemote` all writes
+   * must be durable afterwards, because a manager in another process does not write them with the
+   * commit.
    */
   commitTx(isRemote?: boolean): MaybeLater<boolean>
-  /** Writes that become part of the frame of the commit; asked behind `commitTx`. */
+  /** Writes that become part of the frame of the commit; called after `commitTx`. */
   commitWrites?(): readonly AtomicMutation[]
   /**
-   * Writes the frame of the commit together with writes of its own. At most one participant of a
-   * transaction may have it; undefined if it has nothing to add this time.
+   * Writes the frame of the commit together with its own writes. At most one participant of a
+   * transaction may have a carrier; undefined if it has nothing to add this time.
    */
   commitCarrier?(): CommitOptions['carry'] | undefined
-  /**
-   * The transaction is committed, or nobody knows whether it is: what was written stays as it is.
-   */
+  /** Called after the commit, and also when its outcome is unknown: the writes must stay. */
   postTxCommit?(): MaybeLater<void>
-  /** Undoes all that the transaction wrote; false or an error makes the transaction invalid. */
+  /** Undoes all writes of the transaction; false or an error makes the transaction invalid. */
   rollbackTx(): MaybeLater<boolean>
 }
 
-/** Checks a participant that a caller gives. `ERR_INVALID_ARGUMENT`. */
+/** Checks a participant from a caller. `ERR_INVALID_ARGUMENT`. */
 export function checkParticipant<P extends TransactionParticipant>(participant: P): P {
   const methods = ['startTx', 'getTxChanges', 'commitTx', 'rollbackTx'] as const
   return checkMethods(participant, 'a participant', methods)
 }
 
-/** Checks the manager that a caller gives. `ERR_INVALID_ARGUMENT`. */
+/** Checks a manager from a caller. `ERR_INVALID_ARGUMENT`. */
 export function checkManager(client: Transactions): Transactions {
   return checkMethods(client, 'the manager of transactions', ['startShort', 'commit'])
 }
 
 /** The calls of a transaction manager that clients need. */
 export interface Transactions {
-  /** Whether the manager is in another process, so that commits take no writes along. */
+  /** Whether the manager is in another process, which does not write with the commit. */
   readonly isRemote?: boolean | undefined
-  /** Where `TransactionScope.table` finds tables; absent if the manager is in another process. */
+  /** The database of `TransactionScope.table`; absent if the manager is in another process. */
   readonly database?: Database | undefined
   /** As `TransactionManager.startShort`. */
   startShort(options?: StartOptions): Promise<Transaction>

@@ -1,11 +1,11 @@
 /**
- * The coprocessor of transactional tables (Tephra: TransactionProcessor): gives each flush and
- * compaction the transactions as they are when it starts, and keeps the books of what was dropped,
- * so that the list of invalid transactions can be pruned. The hook that decides is
- * prune-job/processor-hook.ts.
+ * The coprocessor of transactional tables (Tephra: TransactionProcessor). It gives each flush and
+ * compaction a snapshot of the transactions, and records the dropped data, so that the list of
+ * invalid transactions can be pruned. The hook of prune-job/processor-hook.ts decides about each
+ * cell.
  *
- * Failure behaviour: a source that throws never fails a job; nothing is dropped then, and `onError`
- * is told.
+ * Failure behaviour: a source that throws never fails a job. Nothing is dropped then, and `onError`
+ * receives the error.
  */
 import { checkArray, checkFunction, checkMethods, checkText, OptionNames } from '../../api/index.js'
 import type {
@@ -28,15 +28,15 @@ import { startOf } from './transaction.js'
 export interface TransactionProcessorOptions {
   /** Names of the tables; they need not exist yet. */
   readonly tables: readonly string[]
-  /** The transactions as they are now; undefined if not known, and then nothing is dropped. */
+  /** The current transactions; undefined if unknown, and then nothing is dropped. */
   readonly transactions: () => VisibilitySnapshot | undefined
-  /** Where it is remembered which invalid transactions may be forgotten. */
+  /** Records up to which pointer invalid transactions may be forgotten. */
   readonly state?: PruneState | undefined
-  /** Told what a finished job did. */
+  /** Receives the counts of a finished job. */
   readonly onProcessed?:
     | ((job: StoreJob, dropped: { invalid: number; expired: number; covered: number }) => void)
     | undefined
-  /** Told when a source throws. */
+  /** Receives the error of a source. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -49,7 +49,8 @@ const names = new OptionNames<TransactionProcessorOptions>('a transaction proces
 })
 
 /**
- * Makes the coprocessor of transactional tables; to be registered whenever the database is open.
+ * Makes the coprocessor of transactional tables. It must be registered whenever the database is
+ * open.
  */
 export function transactionProcessor(options: TransactionProcessorOptions): Coprocessor {
   const { tables: given, ...sources } = names.copy(options)
@@ -137,14 +138,14 @@ class ProcessorObserver implements Observer {
   }
 }
 
-/** When the oldest running transaction started, whose reads count the TTL from then on. */
+/** Start of the oldest running transaction, the reference time of the TTL for its reads. */
 function oldestStart({ inProgress }: VisibilitySnapshot): number {
   let oldest = Infinity
   for (const pointer of inProgress) oldest = Math.min(oldest, startOf(pointer))
   return oldest
 }
 
-/** Up to which pointer a job left nothing; undefined if that is not known. */
+/** The largest pointer up to which the job left no invalid data; undefined if unknown. */
 function boundOf(
   reports: readonly ProcessorReport[],
   outcome: StoreJobOutcome,

@@ -1,4 +1,4 @@
-/** Which failures of a write leave the database as it was, so that the next one may succeed. */
+/** Classifies failures of a write: after a refusal the database is unchanged and writable. */
 import { CellarError, ErrorCode } from '../../api/index.js'
 import { TransactionError, TransactionErrorCode } from './errors.js'
 
@@ -22,18 +22,18 @@ export function isRefusal(error: unknown): boolean {
 }
 
 /**
- * What the carrier of a commit throws when nothing was handed to the database: for instance a topic
- * of its messages does not exist. Whoever commits gets the cause. After any other error of a
- * carrier nobody knows whether the frame was written.
+ * The error of a commit's carrier when the database received nothing, for instance because a topic
+ * does not exist. The caller of the commit gets the cause. After any other error of a carrier the
+ * outcome of the frame is unknown.
  */
 export class CommitNotCarried extends TransactionError {
-  /** For carriers. `cause` is the error behind this one. */
+  /** For carriers. `cause` is the underlying error. */
   constructor(cause: unknown) {
     const message = 'nothing of the commit was handed to the database'
     super(TransactionErrorCode.notCarried, message, { cause })
   }
 
-  /** Whether an error is one of a carrier: by its code. */
+  /** Whether an error comes from a carrier, by its code. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof TransactionError && value.code === TransactionErrorCode.notCarried
   }

@@ -1,4 +1,6 @@
-/** One transaction as the work of `runTransaction` holds it: tables and participants of its own. */
+/**
+ * One transaction as passed to the work of `runTransaction`, with its own tables and participants.
+ */
 import type { Database } from '../../api/index.js'
 import type { TransactionContext } from './context.js'
 import { invalidArgument, stateError } from './errors.js'
@@ -10,7 +12,7 @@ import {
   type TransactionalTableOptions,
 } from './tables/transactional-table.js'
 
-/** Made by `runTransaction`; over when the work is done. */
+/** Created by `runTransaction`; ends with the work. */
 export class TransactionScope {
   readonly #context: TransactionContext
   readonly #client: Transactions
@@ -24,15 +26,15 @@ export class TransactionScope {
     this.#database = database
   }
 
-  /** The transaction as it is now. `ERR_TRANSACTION_STATE` when it is over. */
+  /** The current transaction. `ERR_TRANSACTION_STATE` after its end. */
   get transaction(): Transaction {
     if (this.#context.current !== undefined) return this.#context.current
     throw stateError('the transaction of this scope is over')
   }
 
   /**
-   * A table within this transaction: the same object for the same name, so that the options count
-   * at the first call. `checkLifetime` is the manager's unless given. `ERR_TABLE_NOT_FOUND`,
+   * A table within this transaction: the same object for the same name, with the options of the
+   * first call. The default of `checkLifetime` is the manager's. `ERR_TABLE_NOT_FOUND`,
    * `ERR_INVALID_ARGUMENT`, `ERR_TRANSACTION_STATE`.
    */
   table(name: string, options: TransactionalTableOptions = {}): TransactionalTable {
@@ -51,7 +53,7 @@ export class TransactionScope {
     return table
   }
 
-  /** Lets a participant take part from now on, for instance a `MessagePublisher`; returns it. */
+  /** Adds a participant to the transaction, for instance a `MessagePublisher`; returns it. */
   async add<P extends TransactionParticipant>(participant: P): Promise<P> {
     void this.transaction
     await this.#context.add(participant)

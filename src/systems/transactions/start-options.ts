@@ -1,4 +1,4 @@
-/** How transactions of a context start. */
+/** Options for the start of a context's transactions. */
 import { OptionNames, shown } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
 import type { StartOptions } from './manager/manager-calls.js'
@@ -8,10 +8,10 @@ import { visibilityLevels, type TransactionType, type VisibilityLevel } from './
 export interface ContextStartOptions extends StartOptions {
   /**
    * 'SHORT' (default) detects conflicts and times out. 'LONG' never conflicts, takes no
-   * `timeoutMilliseconds`, and becomes invalid if it is given up.
+   * `timeoutMilliseconds`, and becomes invalid when aborted.
    */
   readonly type?: TransactionType | undefined
-  /** Which own writes the transaction sees; a read may choose otherwise. Default 'SNAPSHOT'. */
+  /** Visibility of own writes; a read may override it. Default 'SNAPSHOT'. */
   readonly visibilityLevel?: VisibilityLevel | undefined
 }
 

@@ -1,39 +1,39 @@
 /**
- * What the prunings see of the transaction system: a snapshot of its state, and the bound up to
- * which invalid transactions may be forgotten once their data is rewritten.
+ * The transaction state that pruning needs: a snapshot, and the bound up to which invalid
+ * transactions may be forgotten after their data is rewritten.
  *
- * Write pointers are about 1.8e18, beyond exact doubles: bigints here, pairs of 32-bit halves in
- * the jobs.
+ * Write pointers are about 1.8e18, above the range of exact doubles: bigints here, pairs of 32-bit
+ * halves in the jobs.
  */
 import { idsPerMillisecond } from './transaction.js'
 
-/** The state of the transaction system at one moment (Tephra: TransactionSnapshot). */
+/** The state of the transaction system at one time (Tephra: TransactionSnapshot). */
 export interface TransactionSnapshot {
-  /** No pointer above it is visible to new transactions. */
+  /** New transactions see no pointer above this one. */
   readonly readPointer: bigint
   /**
-   * Transactions that may have left data behind that nobody undid; in any order. An ascending
-   * `BigInt64Array` or `BigUint64Array` is taken fastest.
+   * Transactions whose data may still be stored without a rollback; in any order. An ascending
+   * `BigInt64Array` or `BigUint64Array` is the fastest form.
    */
   readonly invalid: Iterable<bigint>
-  /** Transactions that run, with their checkpoints; in any order. */
+  /** Running transactions with their checkpoints; in any order. */
   readonly inProgress: Iterable<bigint>
 }
 
-/** A snapshot that also says what all transactions agree on. */
+/** A snapshot with the bound below which all transactions see the same data. */
 export interface VisibilitySnapshot extends TransactionSnapshot {
   /**
-   * Every pointer up to it is final for all running transactions and all to come: visible to each
-   * of them, or invalid. A running transaction goes on reading the state of its start, so this is
-   * the smallest bound that was recorded at the start of one; without any, the read pointer.
+   * Every pointer up to the bound is final for all running and future transactions: visible to each
+   * of them, or invalid. A running transaction reads the state of its start, so the bound is the
+   * smallest one recorded at the start of a running transaction; without any, the read pointer.
    */
   readonly visibilityUpperBound: bigint
 }
 
 /**
- * The largest pointer such that no data of an invalid transaction up to it is left in a store that
- * was rewritten with this snapshot: below every running transaction, and no higher than the newest
- * invalid one (Tephra: TxUtils.getPruneUpperBound).
+ * The largest prune bound: after a rewrite with this snapshot, a store has no data of invalid
+ * transactions up to the bound. It is below every running transaction, and no higher than the
+ * newest invalid one (Tephra: TxUtils.getPruneUpperBound).
  */
 export function pruneUpperBound(snapshot: TransactionSnapshot): bigint {
   const invalidMax = extreme(snapshot.invalid, (a, b) => a > b)
@@ -45,8 +45,8 @@ export function pruneUpperBound(snapshot: TransactionSnapshot): bigint {
 }
 
 /**
- * The largest pointer whose transaction can have written nothing since `milliseconds`, because
- * writes of older transactions than `lifetimeMilliseconds` are refused.
+ * The largest pointer whose transaction cannot have written since `milliseconds`, because writes of
+ * transactions older than `lifetimeMilliseconds` are refused.
  */
 export function inactiveBound(milliseconds: number, lifetimeMilliseconds: number): bigint {
   return BigInt(milliseconds - lifetimeMilliseconds) * idsPerMillisecond - 1n

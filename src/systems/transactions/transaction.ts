@@ -1,6 +1,7 @@
 /**
- * A transaction as its client holds it (Tephra: Transaction): which versions it reads, and the
- * version that it writes. Ids and pointers are about 1.8e18, beyond exact doubles, hence bigints.
+ * A transaction as its client holds it (Tephra: Transaction): the versions that it reads, and the
+ * version that it writes. Ids and pointers are about 1.8e18, above the range of exact doubles,
+ * hence bigints.
  */
 import { checkArray, checkChoice, OptionNames, readArguments, shown } from '../../api/index.js'
 import { checkPointer } from './checks.js'
@@ -9,16 +10,16 @@ import { PointerList } from './manager/pointer-list.js'
 
 /** The largest pointer. */
 export const pointerMax = 2n ** 63n - 1n
-/** Ids handed out for each millisecond: an id divided by it is the start of the transaction. */
+/** Ids per millisecond: an id divided by this number is the start time of the transaction. */
 export const idsPerMillisecond = 1_000_000n
 
-/** SHORT: conflicts are detected, and it times out. LONG: no conflicts, cannot be rolled back. */
+/** SHORT: conflicts are detected, and it times out. LONG: no conflict detection, no rollback. */
 export type TransactionType = 'SHORT' | 'LONG'
 
 /**
- * Which of its own writes a transaction sees: of each column the newest ('SNAPSHOT'), the newest of
- * those before its last checkpoint ('SNAPSHOT_EXCLUDE_CURRENT'), or each of them, deletions too,
- * and what it would see without them ('SNAPSHOT_ALL').
+ * Visibility of a transaction's own writes. 'SNAPSHOT': the newest of each column.
+ * 'SNAPSHOT_EXCLUDE_CURRENT': the newest before its last checkpoint. 'SNAPSHOT_ALL': all of them,
+ * including deletions, and the version visible without them.
  */
 export type VisibilityLevel = 'SNAPSHOT' | 'SNAPSHOT_EXCLUDE_CURRENT' | 'SNAPSHOT_ALL'
 
@@ -29,7 +30,7 @@ export const visibilityLevels: readonly VisibilityLevel[] = [
   'SNAPSHOT_ALL',
 ]
 
-/** What a {@link Transaction} is made of; the lists may be in any order. */
+/** The fields of a {@link Transaction}; the lists may be in any order. */
 export interface TransactionFields {
   /** The largest pointer that may be visible. */
   readonly readPointer: bigint
@@ -37,7 +38,7 @@ export interface TransactionFields {
   readonly transactionId: bigint
   /** Default: `transactionId`. */
   readonly writePointer?: bigint
-  /** Transactions whose writes must not be seen. Default: none. */
+  /** Transactions whose writes are hidden. Default: none. */
   readonly invalids?: Iterable<bigint>
   /** Transactions that ran at the start, with their checkpoints. Default: none. */
   readonly inProgress?: Iterable<bigint>
@@ -71,7 +72,7 @@ export class Transaction {
   readonly transactionId: bigint
   /** Version of its writes: the id, or the newest checkpoint. */
   readonly writePointer: bigint
-  /** Transactions that may have left data behind that nobody undid. */
+  /** Transactions whose data may still be stored without a rollback. */
   readonly invalids: PointerList
   /** Transactions that ran at the start, with their checkpoints. */
   readonly inProgress: PointerList
@@ -85,8 +86,9 @@ export class Transaction {
   readonly visibilityLevel: VisibilityLevel
 
   /**
-   * For clients that received the parts; `TransactionManager` starts transactions.
-   * `ERR_INVALID_ARGUMENT` for pointers that are no bigints of 64 bits, an unknown type or level.
+   * For clients that received the fields; `TransactionManager` starts transactions.
+   * `ERR_INVALID_ARGUMENT` for pointers that are not 64-bit bigints, and for an unknown type or
+   * level.
    */
   constructor(fields: TransactionFields) {
     const { readPointer, transactionId, writePointer = transactionId } = fieldNames.check(fields)
@@ -104,19 +106,19 @@ export class Transaction {
     this.visibilityLevel = checkChoice(visibilityLevel, 'visibilityLevel', visibilityLevels)
   }
 
-  /** A transaction that sees everything, and the newest version of it. */
+  /** A transaction that sees the newest version of all data. */
   static readonly allVisibleLatest = new Transaction({
     readPointer: pointerMax,
     transactionId: pointerMax,
   })
 
-  /** Whether the pointer is one of this transaction's own: its id or a checkpoint. */
+  /** Whether the pointer is the id or a checkpoint of this transaction. */
   isOwn(pointer: bigint): boolean {
     if (pointer === this.transactionId || pointer === this.writePointer) return true
     return this.checkpointWritePointers.includes(pointer)
   }
 
-  /** Whether the transaction sees what was written with a pointer. */
+  /** Whether the transaction sees the writes of a pointer. */
   isVisible(pointer: bigint): boolean {
     if (typeof pointer !== 'bigint') throw noPointer(pointer)
     if (this.isOwn(pointer)) {
@@ -127,7 +129,7 @@ export class Transaction {
     )
   }
 
-  /** Every pointer up to it is final: visible to all later transactions, or invalid. */
+  /** Every pointer up to the bound is final: visible to all later transactions, or invalid. */
   get visibilityUpperBound(): bigint {
     const first = this.inProgress.first
     if (first !== undefined) return first - 1n
@@ -135,7 +137,7 @@ export class Transaction {
     return before < this.readPointer ? before : this.readPointer
   }
 
-  /** When it started, in milliseconds since the epoch. */
+  /** Start time, in milliseconds since the epoch. */
   get startMilliseconds(): number {
     return startOf(this.transactionId)
   }
@@ -145,13 +147,13 @@ export class Transaction {
     return new Transaction({ ...this.fields(), visibilityLevel })
   }
 
-  /** The same reads, with a new write pointer behind those so far. */
+  /** The same reads, with a new write pointer after the existing ones. */
   withCheckpoint(writePointer: bigint): Transaction {
     const checkpointWritePointers = [...this.checkpointWritePointers, writePointer]
     return new Transaction({ ...this.fields(), writePointer, checkpointWritePointers })
   }
 
-  /** All fields, for copies. */
+  /** A copy of all fields. */
   fields(): TransactionFields {
     const { readPointer, transactionId, writePointer, invalids, inProgress } = this
     const { firstShortInProgress, type, checkpointWritePointers, visibilityLevel } = this
@@ -169,13 +171,13 @@ export class Transaction {
   }
 }
 
-/** When the transaction of an id or pointer started, in milliseconds since the epoch. */
+/** Start time of the transaction of an id or pointer, in milliseconds since the epoch. */
 export function startOf(pointer: bigint): number {
   if (typeof pointer !== 'bigint') throw noPointer(pointer)
   return Number(pointer / idsPerMillisecond)
 }
 
-/** Checks the transaction that a caller gives. `ERR_INVALID_ARGUMENT`. */
+/** Checks a transaction from a caller. `ERR_INVALID_ARGUMENT`. */
 export function checkTransaction(value: Transaction): Transaction {
   if (readArguments(() => value instanceof Transaction)) return value
   throw invalidArgument(`the transaction must be a Transaction, got ${shown(value)}`)

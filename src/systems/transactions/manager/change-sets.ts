@@ -1,12 +1,12 @@
 /**
- * The change sets of committed transactions, for the detection of conflicts.
+ * The change sets of committed transactions, for conflict detection.
  *
- * A transaction conflicts if a set that was committed behind its start has one of its keys. For
- * each key the newest commit pointer is kept, so a check costs one look-up for each key of the
- * transaction, however many sets there are.
+ * A transaction conflicts if a set that was committed after its start has one of its keys. The
+ * newest commit pointer of each key is kept. A check therefore costs one lookup for each key of the
+ * transaction, for any number of sets.
  *
- * Keys are opaque bytes, kept as latin1 text. A *claim* is the set of a commit under way: its frame
- * is not in the log yet, and it must already keep others out.
+ * Keys are opaque bytes, kept as latin1 text. A *claim* is the set of a commit in progress: its
+ * frame is not in the log yet, but it must already exclude other commits.
  */
 import { TransactionError, TransactionErrorCode } from '../errors.js'
 import type { StoredState } from './state-rows.js'
@@ -16,14 +16,14 @@ export type ChangeSet = readonly string[]
 
 interface Committed {
   readonly pointer: bigint
-  /** The pointer in the table of state, if the set was there before the open. */
+  /** The pointer in the state table, if the set was stored before the open. */
   readonly storedPointer?: bigint
   readonly id: bigint
   readonly changes: ChangeSet
   readonly client: string | undefined
 }
 
-/** What a transaction conflicts with. */
+/** The key and the client of a conflict. */
 export interface Conflict {
   readonly key: string
   readonly client: string | undefined
@@ -38,7 +38,7 @@ export class ChangeSets {
   #sets: Committed[] = []
   #first = 0
 
-  /** Number of distinct commit pointers that are retained. */
+  /** Number of distinct retained commit pointers. */
   get size(): number {
     let size = 0
     let last: bigint | undefined = undefined
@@ -49,7 +49,7 @@ export class ChangeSets {
     return size
   }
 
-  /** Whatever keeps a transaction with these changes from committing; undefined if nothing. */
+  /** The conflict that prevents a commit of these changes; undefined if there is none. */
   conflict(id: bigint, changes: ChangeSet): Conflict | undefined {
     for (const key of changes) {
       const newest = this.#newest.get(key)
@@ -59,7 +59,7 @@ export class ChangeSets {
     return undefined
   }
 
-  /** Keeps other transactions from committing these keys until `release`. */
+  /** Prevents other transactions from committing these keys until `release`. */
   claim(changes: ChangeSet, client: string | undefined): void {
     for (const key of changes) this.#claims.set(key, client)
   }
@@ -76,7 +76,7 @@ export class ChangeSets {
     for (const key of committed.changes) this.#newest.set(key, committed)
   }
 
-  /** Forgets sets with pointers below `bound`, and tells each. */
+  /** Removes sets with pointers below `bound`, and calls `forgotten` for each. */
   discardBelow(bound: bigint, forgotten: (pointer: bigint, id: bigint) => void): void {
     while (this.#first < this.#sets.length && this.#sets[this.#first].pointer < bound) {
       const committed = this.#sets[this.#first++]
@@ -91,14 +91,14 @@ export class ChangeSets {
     }
   }
 
-  /** Forgets everything but claims. */
+  /** Removes everything except claims. */
   clear(): void {
     this.#newest.clear()
     this.#sets = []
     this.#first = 0
   }
 
-  /** The keys by commit pointer, those of transactions that share one together. */
+  /** The keys by commit pointer; transactions that share a pointer are merged. */
   byPointer(): Map<bigint, string[]> {
     const sets = new Map<bigint, string[]>()
     for (const { pointer, changes } of this.#sets.slice(this.#first)) {
@@ -110,14 +110,14 @@ export class ChangeSets {
   }
 }
 
-/** Takes the change sets of a state that was read. REQUIRES an empty `changes`. */
+/** Restores the stored change sets. REQUIRES an empty `changes`. */
 export function restoreCommits(
   stored: Pick<StoredState, 'running' | 'committed'>,
   changes: ChangeSets,
 ): void {
   const committed = stored.committed.map((commit) => {
-    // A transaction that started while this commit was written did not see it, and must conflict
-    // with it, so the pointer of the commit has to lie behind the start.
+    // A transaction that started during the write of this commit did not see it and must conflict
+    // with it, so the commit pointer must be larger than the start.
     let { pointer } = commit
     for (const { id, underWay } of stored.running) {
       if (id >= pointer && underWay.includes(commit.id)) pointer = id + 1n

@@ -1,4 +1,4 @@
-/** What the calls of the transaction manager take and give, and how it is checked. */
+/** Arguments and results of the transaction manager's calls, and their checks. */
 import {
   checkArray,
   checkBytesLike,
@@ -14,7 +14,7 @@ import { checkMilliseconds, type ManagerSettings } from '../options.js'
 
 /** Options of one start. */
 export interface StartOptions {
-  /** Default: the manager's. */
+  /** Default: the timeout of the manager. */
   readonly timeoutMilliseconds?: number | undefined
   /** Name of the client, for messages about conflicts. */
   readonly client?: string | undefined
@@ -29,15 +29,15 @@ const longNames = new OptionNames<Pick<StartOptions, 'client'>>('a long start', 
   client: true,
 })
 
-/** What is committed together with the transaction. */
+/** Additional parts of a commit. */
 export interface CommitOptions {
   /** Writes of the client that become part of the frame of the commit. */
   readonly writes?: readonly AtomicMutation[] | undefined
   /**
-   * Applies the mutations of the commit, all or none, in one frame with others; resolves when they
-   * are durable. Throws `CommitNotCarried` if nothing was handed to the database; after another
-   * error, unless the database refused the batch, the manager is unavailable until it is opened
-   * again. Default: `Database.atomic`.
+   * Applies the mutations of the commit atomically, in one frame with others; resolves when they
+   * are durable. Throws `CommitNotCarried` if the database received nothing. After another error,
+   * unless the database refused the batch, the manager is unavailable until it is opened again.
+   * Default: `Database.atomic`.
    */
   readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
 }
@@ -45,14 +45,14 @@ export interface CommitOptions {
 const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
 
 /**
- * What became of a transaction: it runs; its commit is being written; it is invalid; it was
- * committed, or aborted by its client, or has left the invalid list; or its id was not handed out.
+ * The state of a transaction. 'committing': its commit is being written. 'ended': committed,
+ * aborted by its client, or removed from the invalid list. 'unknown': the id was never assigned.
  */
 export type TransactionState = 'running' | 'committing' | 'invalid' | 'ended' | 'unknown'
 
-/** What was taken off the invalid list. */
+/** The result of a pruning of the invalid list. */
 export interface PrunedPointers {
-  /** Number of pointers. */
+  /** Number of pruned pointers. */
   readonly pruned: number
   /** The largest of them; undefined if there is none. */
   readonly largest: bigint | undefined
@@ -119,7 +119,7 @@ export function changeSetOf(
   throw new TransactionError(TransactionErrorCode.tooLarge, message)
 }
 
-/** The keys of a change set as they are now. `ERR_INVALID_ARGUMENT`. */
+/** A copy of the keys of a change set. `ERR_INVALID_ARGUMENT`. */
 export function keysOf(changes: Iterable<Uint8Array | string>): (Uint8Array | string)[] {
   if (typeof changes === 'string') {
     throw invalidArgument('changes must be keys that can be iterated, got a string')

@@ -1,4 +1,4 @@
-/** The state of a transaction manager at one moment, for the prunings and for inspection. */
+/** The state of a transaction manager at one time, for pruning and inspection. */
 import type { ChangeSets } from './change-sets.js'
 import type { PointerList } from './pointer-list.js'
 import type { RunningSet } from './running-set.js'
@@ -28,7 +28,7 @@ export interface SnapshotTransaction {
 export interface ManagerSnapshot extends VisibilitySnapshot {
   /** Milliseconds since the epoch. */
   readonly time: number
-  /** The largest id or checkpoint that was handed out. */
+  /** The largest assigned id or checkpoint. */
   readonly writePointer: bigint
   readonly invalid: BigInt64Array
   readonly inProgress: PointerList
@@ -40,23 +40,23 @@ export interface ManagerSnapshot extends VisibilitySnapshot {
   readonly committed: ReadonlyMap<bigint, readonly string[]>
 }
 
-/** Numbers of a manager. */
+/** Metrics of a manager. */
 export interface ManagerStatistics {
-  /** Transactions that run at this moment. */
+  /** Number of running transactions. */
   readonly inProgress: number
   /** Pointers on the invalid list. */
   readonly invalid: number
   /** Transactions between `canCommit` and the end. */
   readonly committing: number
-  /** Change sets of finished transactions that are kept for the detection of conflicts. */
+  /** Change sets of finished transactions, retained for conflict detection. */
   readonly committedSets: number
   /** Counters since the open. */
   readonly started: number
-  /** Transactions that were committed. */
+  /** Committed transactions. */
   readonly committed: number
-  /** Transactions that were aborted by their clients. */
+  /** Transactions aborted by their clients. */
   readonly aborted: number
-  /** Transactions that became invalid: by a client, or because their time was over. */
+  /** Transactions that became invalid: by a client, or by their timeout. */
   readonly invalidated: number
   /** Checks of `canCommit` and `commit` that found a conflict. */
   readonly conflicts: number

@@ -1,7 +1,7 @@
 /**
- * What the manager remembers: running transactions, change sets of finished ones, invalid pointers,
- * and the pointers themselves. It changes in one turn; the callers write the mutations that store a
- * change, in the order of the changes.
+ * The state of the manager: running transactions, change sets of finished ones, invalid pointers,
+ * and the pointers themselves. Each change happens in one event-loop turn. The callers write the
+ * mutations that store the changes, in the same order.
  */
 import type { AtomicMutation } from '../../../api/index.js'
 import { ChangeSets, restoreCommits } from './change-sets.js'
@@ -26,23 +26,23 @@ export class ManagerState {
     this.#log = log
   }
 
-  /** What later transactions see. */
+  /** The largest pointer that new transactions see. */
   get readPointer(): bigint {
     return this.#readPointer
   }
 
-  /** The largest id or checkpoint that was handed out. */
+  /** The largest assigned id or checkpoint. */
   get writePointer(): bigint {
     return this.#writePointer
   }
 
-  /** Later transactions see everything up to a pointer that is neither running nor invalid. */
+  /** Later transactions see every pointer up to this one that is neither running nor invalid. */
   raiseReadPointer(pointer: bigint): void {
     if (pointer > this.#readPointer) this.#readPointer = pointer
     this.#log.readPointer = this.#readPointer
   }
 
-  /** Hands out an id: at least the time, and above all others. */
+  /** Assigns an id: at least the time, and larger than all others. */
   nextId(): bigint {
     const now = BigInt(this.#settings.clock.now()) * idsPerMillisecond
     const next = this.#writePointer + 1n
@@ -55,7 +55,9 @@ export class ManagerState {
     return this.#log.rows.pointers(this.#log.readAtLeast(this.#readPointer), this.#writePointer)
   }
 
-  /** Moves a running transaction to the invalid list; the mutations that store it. */
+  /**
+   * Moves a running transaction to the invalid list; returns the mutations that store the change.
+   */
   makeInvalid(running: RunningTransaction): AtomicMutation[] {
     const pointers = [running.id, ...running.checkpoints]
     this.running.remove(running)
@@ -66,7 +68,7 @@ export class ManagerState {
     return [rows.ended(running.id), ...stored, this.pointersRow()]
   }
 
-  /** Takes pointers off the invalid list, there and in the log; those that were on it. */
+  /** Removes pointers from the invalid list, in memory and in the log; returns the removed ones. */
   async truncate(goes: (pointer: bigint) => boolean): Promise<readonly bigint[]> {
     const before = this.invalid
     this.invalid = withoutMembers(before, goes)
@@ -76,7 +78,7 @@ export class ManagerState {
     return gone
   }
 
-  /** Forgets all transactions; ids still ascend. */
+  /** Removes all transactions; ids still ascend. */
   async reset(): Promise<void> {
     this.running.clear()
     this.changes.clear()
@@ -85,14 +87,14 @@ export class ManagerState {
     await this.#log.clear(this.pointersRow())
   }
 
-  /** Forgets change sets with which no running transaction can conflict. */
+  /** Removes change sets that conflict with no running transaction. */
   forgetChanges(): void {
     this.changes.discardBelow(this.running.firstShort, (pointer, id) => {
       this.#log.later(this.#log.rows.forgotten(pointer, id))
     })
   }
 
-  /** Takes what the log has. */
+  /** Restores the state from the log. */
   async recover(): Promise<void> {
     const stored = await this.#log.read()
     if (stored.pointers === undefined) {

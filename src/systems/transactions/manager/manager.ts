@@ -1,21 +1,22 @@
 /**
- * The transaction manager (Tephra: TransactionManager): hands out transactions with snapshot
- * isolation, detects conflicts, and knows which pointers are invalid.
+ * The transaction manager (Tephra: TransactionManager): starts transactions with snapshot
+ * isolation, detects conflicts, and tracks invalid pointers.
  *
- * Every change of state is a mutation of one table (state-rows.ts), so it shares the log with the
- * data. A commit is one frame of that log: the writes of the client, the removal of the running
+ * Every change of state is a mutation of one table (state-rows.ts), so state and data share the
+ * log. A commit is one frame of that log: the writes of the client, the removal of the running
  * transaction, the change set and the pointers; see {@link TransactionManager.commit}.
  *
- * Order, which recovery leans on: the record of a start or a checkpoint is in the log before its
- * first write can be, so no write is found without it. The memory of the manager changes in one
- * turn, without an `await` between check and change. Only a commit waits for its frame: meanwhile
- * it is still in progress for everybody, its keys are claimed, and nothing else can end it.
+ * Order, which recovery relies on: the record of a start or a checkpoint precedes its first write
+ * in the log, so no write is found without its record. The memory of the manager changes in one
+ * event-loop turn, without an `await` between check and change. Only a commit waits for its frame.
+ * During the wait the transaction is still in progress, its keys are claimed, and no other call can
+ * end it.
  *
- * What a crash can lose are records of aborts, of invalidations and of `canCommit`. The transaction
- * is then found running, and its timeout makes it invalid.
+ * A crash can lose the records of aborts, of invalidations and of `canCommit`. The transaction is
+ * then found running, and its timeout makes it invalid.
  *
  * Failure behaviour: if state cannot be written, all further calls fail with
- * `ERR_TRANSACTIONS_UNAVAILABLE`; what reached the log counts at the next open.
+ * `ERR_TRANSACTIONS_UNAVAILABLE`; the next open recovers the state that reached the log.
  */
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { checkPointer } from '../checks.js'
@@ -52,7 +53,7 @@ import {
 
 /** See the file header. */
 export class TransactionManager {
-  /** The database of the table of state, and of tables that take part. */
+  /** The database of the state table, and of the transactional tables. */
   readonly database: Database
   readonly #settings: ManagerSettings
   readonly #log: StateLog
@@ -68,9 +69,9 @@ export class TransactionManager {
   }
 
   /**
-   * Opens the manager of a database, which must outlive it. `ERR_TRANSACTION_STATE` if a manager is
-   * open for this table of state: two would hand out the same ids. `ERR_INVALID_ARGUMENT`,
-   * `ERR_UNSUPPORTED` without atomic batches over tables.
+   * Opens the manager of a database, which must outlive the manager. `ERR_TRANSACTION_STATE` if a
+   * manager is open for this state table: two managers would assign the same ids.
+   * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` without atomic batches over tables.
    */
   static async open(
     database: Database,
@@ -92,12 +93,12 @@ export class TransactionManager {
     return manager
   }
 
-  /** The largest id or checkpoint that was handed out: no transaction writes with a larger one. */
+  /** The largest assigned id or checkpoint: no transaction writes with a larger one. */
   get writePointer(): bigint {
     return this.#state.writePointer
   }
 
-  /** How long a transaction may write, in milliseconds. */
+  /** The maximum lifetime of a writing transaction, in milliseconds. */
   get lifetimeMilliseconds(): number {
     return this.#settings.lifetimeMilliseconds
   }
@@ -107,14 +108,14 @@ export class TransactionManager {
     return this.#start('SHORT', timeoutOf(options, this.#settings), options.client)
   }
 
-  /** Starts a transaction without conflicts that cannot be rolled back. */
+  /** Starts a transaction without conflict detection and without rollback. */
   async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
     return this.#start('LONG', this.#settings.longTimeoutMilliseconds, clientOf(options))
   }
 
   /**
-   * Checks whether a transaction with these changes could commit now, and remembers them for
-   * `commit`; a second call takes the place of the first. Keys are bytes, or latin1 text.
+   * Checks whether a transaction with these changes could commit now, and keeps the changes for
+   * `commit`; a second call replaces the first. Keys are bytes, or latin1 text.
    * `ERR_TRANSACTION_NOT_IN_PROGRESS`, `ERR_TRANSACTION_CONFLICT`, `ERR_TRANSACTION_TOO_LARGE`.
    */
   async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
@@ -127,12 +128,12 @@ export class TransactionManager {
   }
 
   /**
-   * Commits: the changes of `canCommit` are checked again, then one frame is written; afterwards
-   * later transactions see the writes. Without `canCommit` there are no changes.
+   * Commits: the changes of `canCommit` are checked again, then one frame is written. Transactions
+   * that start afterwards see the writes. Without `canCommit` there are no changes.
    *
-   * After `ERR_TRANSACTION_CONFLICT`, and after a frame that was refused, nothing is applied and
-   * the transaction still runs. After `ERR_TRANSACTION_OUTCOME_UNKNOWN` the next open says whether
-   * the frame reached the log. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
+   * After `ERR_TRANSACTION_CONFLICT`, and after a refused frame, nothing is applied and the
+   * transaction is still running. After `ERR_TRANSACTION_OUTCOME_UNKNOWN` the next open determines
+   * whether the frame reached the log. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
    */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
     const { writes, carry } = copyCommit(options)
@@ -169,7 +170,8 @@ export class TransactionManager {
     this.#state.running.remove(running)
     this.#state.raiseReadPointer(last)
     const client = this.#settings.clientRetention === 'COMMITTED' ? running.client : undefined
-    // Whoever started while the frame was written did not see it, so its pointer lies behind them.
+    // Transactions that started during the write of the frame did not see it, so the commit pointer
+    // must be larger than their ids.
     const pointer = this.#state.writePointer + 1n
     this.#state.changes.add({ pointer, storedPointer, id: running.id, changes, client })
     this.#state.forgetChanges()
@@ -177,8 +179,9 @@ export class TransactionManager {
   }
 
   /**
-   * Ends a transaction whose writes were undone by its client. A LONG one becomes invalid. Of a
-   * transaction that timed out, the id leaves the invalid list. Unknown or finished: no effect.
+   * Ends a transaction whose writes the client has undone. A LONG one becomes invalid. The id of a
+   * transaction that timed out is removed from the invalid list. No effect on an unknown or
+   * finished one.
    */
   async abort(transaction: Transaction): Promise<void> {
     this.#log.checkOpen()
@@ -203,7 +206,9 @@ export class TransactionManager {
     await this.#log.append(pointers.map((pointer) => rows.valid(pointer)))
   }
 
-  /** Gives a transaction up whose writes may still be there. False if it was not in progress. */
+  /**
+   * Makes a transaction invalid: its writes may still be stored. False if it was not in progress.
+   */
   async invalidate(transactionId: bigint): Promise<boolean> {
     this.#log.checkOpen()
     const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
@@ -214,7 +219,7 @@ export class TransactionManager {
   }
 
   /**
-   * Gives the transaction a new write pointer; its reads stay as they are.
+   * Assigns a new write pointer to the transaction; its reads are unchanged.
    * `ERR_TRANSACTION_NOT_IN_PROGRESS`.
    */
   async checkpoint(transaction: Transaction): Promise<Transaction> {
@@ -226,7 +231,7 @@ export class TransactionManager {
     return transaction.withCheckpoint(pointer)
   }
 
-  /** Takes pointers off the invalid list; true if one of them was on it. */
+  /** Removes pointers from the invalid list; true if at least one of them was on the list. */
   async truncateInvalid(pointers: Iterable<bigint>): Promise<boolean> {
     this.#log.checkOpen()
     const given = PointerList.of(pointers)
@@ -235,8 +240,8 @@ export class TransactionManager {
   }
 
   /**
-   * Takes transactions that started before a time (milliseconds) off the invalid list.
-   * `ERR_INVALID_TRUNCATE_TIME` if a running one had started before it.
+   * Removes transactions that started before a time (milliseconds) from the invalid list.
+   * `ERR_INVALID_TRUNCATE_TIME` if a running transaction started before that time.
    */
   async truncateInvalidBefore(milliseconds: number): Promise<boolean> {
     this.#log.checkOpen()
@@ -251,7 +256,7 @@ export class TransactionManager {
     return gone.length > 0
   }
 
-  /** Takes all pointers up to a bound, inclusive, off the invalid list. */
+  /** Removes all pointers up to a bound, inclusive, from the invalid list. */
   async pruneInvalid(bound: bigint): Promise<PrunedPointers> {
     this.#log.checkOpen()
     checkPointer(bound, 'the bound')
@@ -259,7 +264,7 @@ export class TransactionManager {
     return { pruned: gone.length, largest: gone.at(-1) }
   }
 
-  /** Makes transactions invalid whose time is over, LONG ones too; how many. */
+  /** Makes expired transactions invalid, including LONG ones; returns their number. */
   async cleanUp(): Promise<number> {
     this.#log.checkOpen()
     const now = this.#settings.clock.now()
@@ -275,13 +280,13 @@ export class TransactionManager {
     return count
   }
 
-  /** Forgets all transactions; ids still ascend. For tests and for an empty store. */
+  /** Removes all transactions; ids still ascend. For tests and for an empty store. */
   async resetState(): Promise<void> {
     this.#log.checkOpen()
     await this.#state.reset()
   }
 
-  /** The state at this moment, for the prunings and for inspection. */
+  /** The current state, for pruning and inspection. */
   snapshot(): ManagerSnapshot {
     return takeSnapshot({
       time: this.#settings.clock.now(),
@@ -294,20 +299,20 @@ export class TransactionManager {
   }
 
   /**
-   * Resolves when all changes of state so far are as durable as commits are: before a client in
-   * another process, which outlives this one, learns of its transaction.
+   * Resolves when all earlier changes of state are as durable as commits. A client in another
+   * process outlives this process, so its transaction must be durable before the answer.
    */
   async persist(): Promise<void> {
     this.#log.checkOpen()
     await this.#log.commit([this.#state.pointersRow()])
   }
 
-  /** Whether calls can succeed: neither closed, nor has a write of state failed. */
+  /** Whether calls can succeed: the manager is not closed, and no write of state has failed. */
   get isOpen(): boolean {
     return this.#log.isOpen
   }
 
-  /** What became of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
+  /** The state of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
   stateOf(transactionId: bigint): TransactionState {
     this.#log.checkOpen()
     const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
@@ -316,12 +321,12 @@ export class TransactionManager {
     return transactionId <= this.#state.writePointer ? 'ended' : 'unknown'
   }
 
-  /** Whether a transaction runs. */
+  /** Whether a transaction is in progress. */
   isInProgress(transactionId: bigint): boolean {
     return this.#state.running.get(checkPointer(transactionId, 'the id')) !== undefined
   }
 
-  /** Numbers for monitoring; counters since the open. */
+  /** Metrics; counters since the open. */
   statistics(): ManagerStatistics {
     let committing = 0
     for (const { committing: changes } of this.#state.running.values()) if (changes) committing++
@@ -336,7 +341,7 @@ export class TransactionManager {
 
   /**
    * `ERR_TRANSACTION_TOO_OLD` for a pointer whose transaction may no longer write,
-   * `ERR_TRANSACTION_NOT_IN_PROGRESS` for one that was not handed out.
+   * `ERR_TRANSACTION_NOT_IN_PROGRESS` for a pointer that was never assigned.
    */
   checkLifetime(pointer: bigint): void {
     checkPointer(pointer, 'the pointer')
@@ -346,7 +351,7 @@ export class TransactionManager {
     throw new TransactionError(TransactionErrorCode.tooOld, message)
   }
 
-  /** Ends the sweeps and waits for what is being written. The database stays open. */
+  /** Ends the sweeps and waits for pending writes. The database stays open. */
   async close(): Promise<void> {
     clearInterval(this.#timer)
     await this.#log.close()

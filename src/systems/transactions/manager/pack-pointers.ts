@@ -1,7 +1,7 @@
-/** Packs write pointers into the form in which jobs are told: prune-job/packed-pointers.ts. */
+/** Packs write pointers for jobs: prune-job/packed-pointers.ts. */
 import type { PackedPointers } from '../prune-job/packed-pointers.js'
 
-/** Packs write pointers, in any order; those that are not positive are left out. */
+/** Packs write pointers in any order; pointers that are not positive are left out. */
 export function packPointers(pointers: Iterable<bigint>): PackedPointers {
   if (pointers instanceof BigUint64Array || pointers instanceof BigInt64Array) {
     const packed = splitHalves(pointers)
@@ -16,7 +16,7 @@ export function largestPointer({ count, high, low }: PackedPointers): bigint | u
   return count === 0 ? undefined : (BigInt(high[count - 1]) << 32n) | BigInt(low[count - 1])
 }
 
-/** Without a bigint for each: there may be a million, and the event loop waits. */
+/** Allocates no bigint per pointer: a million of them would block the event loop. */
 function splitHalves(pointers: BigUint64Array | BigInt64Array): PackedPointers {
   const count = pointers.length
   const words = new Uint32Array(pointers.buffer, pointers.byteOffset, 2 * count)
@@ -30,7 +30,7 @@ function splitHalves(pointers: BigUint64Array | BigInt64Array): PackedPointers {
   return { count, high, low }
 }
 
-/** Whether pointers ascend, none comes twice, and all are positive as signed numbers. */
+/** Whether pointers ascend strictly, and all are positive as signed numbers. */
 function isAscending({ count, high, low }: PackedPointers): boolean {
   for (let i = 0; i < count; i++) {
     if (high[i] > 0x7fff_ffff) return false

@@ -1,10 +1,10 @@
 /**
- * A sorted list of write pointers that is never changed: changes make a new list that shares the
- * memory of the old one. Transactions hold such lists, so that the start of a transaction costs the
- * same whether the list of invalid transactions is empty or has a million members.
+ * An immutable sorted list of write pointers: a change makes a new list that shares the memory of
+ * the old one. Transactions hold such lists, so the start of a transaction costs the same for an
+ * empty list of invalid transactions and for a million members.
  *
- * A list is a large base, plus few pointers that were added and few that were removed since. A
- * change copies only those few; when they have become many, a new base is made.
+ * A list is a large base, with few pointers added and few removed since. A change copies only those
+ * few; when they become many, a new base is made.
  *
  * Invariants: `base` and `added` ascend without repetition and have no member in common; `removed`
  * ascends and is part of `base`.
@@ -14,7 +14,7 @@ import { readArguments } from '../../../api/index.js'
 import { checkPointer, checkPointers } from '../checks.js'
 
 const none = new BigInt64Array(0)
-/** Pointers beside the base, per kind, above which a new base is made: at least so many. */
+/** Least number of added or removed pointers at which a new base is made. */
 const deltaMin = 64
 let emptyList: PointerList | undefined
 
@@ -38,7 +38,7 @@ export class PointerList implements Iterable<bigint> {
     return emptyList
   }
 
-  /** A list of pointers in any order; those that come twice count once. `ERR_INVALID_ARGUMENT`. */
+  /** A list of pointers in any order, without duplicates. `ERR_INVALID_ARGUMENT`. */
   static of(pointers: Iterable<bigint>): PointerList {
     if (readArguments(() => pointers instanceof PointerList)) return pointers as PointerList
     const members = types.isBigInt64Array(pointers)
@@ -73,7 +73,7 @@ export class PointerList implements Iterable<bigint> {
     return inAdded === undefined || inBase < inAdded ? inBase : inAdded
   }
 
-  /** The list with the pointer; the same list if it is a member. */
+  /** The list with the pointer; the same list if the pointer is a member. */
   with(pointer: bigint): PointerList {
     if (this.has(checkPointer(pointer, 'the pointer'))) return this
     if (this.#removed.length > 0 && contains(this.#removed, pointer)) {
@@ -82,7 +82,7 @@ export class PointerList implements Iterable<bigint> {
     return this.#changed(inserted(this.#added, pointer), this.#removed)
   }
 
-  /** The list without the pointer; the same list if it is no member. */
+  /** The list without the pointer; the same list if the pointer is not a member. */
   without(pointer: bigint): PointerList {
     if (!this.has(pointer)) return this
     if (contains(this.#added, pointer)) {
@@ -133,7 +133,7 @@ export class PointerList implements Iterable<bigint> {
   }
 }
 
-/** A list without the members for which `goes` answers true. */
+/** A list without the members for which `goes` returns true. */
 export function withoutMembers(list: PointerList, goes: (pointer: bigint) => boolean): PointerList {
   const kept = list.toArray().filter((pointer) => !goes(pointer))
   return kept.length === list.size ? list : PointerList.of(kept)

@@ -1,26 +1,27 @@
 /**
- * Remembers up to which write pointer the data of invalid transactions is rewritten, store by store
- * (a family of a table, because jobs work on one), so that the transaction system knows which of
- * them it may forget (Tephra: the state that InvalidListPruningDebug shows and
- * HBaseTransactionPruningPlugin uses).
+ * Records up to which write pointer the data of invalid transactions is rewritten. The unit is a
+ * store: a family of a table, because a job works on one store. The records show which invalid
+ * transactions may be forgotten (Tephra: the state of InvalidListPruningDebug and
+ * HBaseTransactionPruningPlugin).
  *
  * The reasoning. A major compaction at time T with a snapshot of the transactions rewrites all data
- * in files up to the snapshot's prune upper bound. Left are memtables, and flushes that ran then.
- * A transaction that was older than its largest lifetime at T - grace has written nothing since,
- * and every flush since knew it as invalid. So once a flush that started after T - grace / 2 is
- * done, nothing of it is in memory, and it may be forgotten; the other half of the grace is for
- * flushes that waited for their turn or took long. The bound of a store is therefore
+ * in files up to the snapshot's prune upper bound. Only memtables and concurrent flushes remain. A
+ * transaction that exceeded its maximum lifetime at T - grace has written nothing since, and every
+ * later flush had it on the invalid list. After a flush that started later than T - grace / 2,
+ * memory has no data of the transaction, and it may be forgotten. The other half of the grace is
+ * for flushes that were queued or slow. The bound of a store is therefore
  *
  *   min(prune upper bound at T, inactive bound at T - grace)   of its last *confirmed* rewrite.
  *
- * A flush that may have left pointers positive (no snapshot, an unknown topic, cells that an open
- * snapshot protects) takes back the rewrites that were not confirmed yet.
+ * A flush may leave pointers positive: without a snapshot, with an unknown topic, or with cells
+ * that an open snapshot protects. Such a flush revokes the unconfirmed rewrites.
  *
- * Invariants: the bound of a store never falls. What is lost (the state is written behind the
- * job's back) only makes bounds lower. REQUIRES that the table's pruning is registered whenever its
- * database is open, and that no files with pointers of older transactions are bulk loaded.
+ * Invariants: the bound of a store never falls. Lost state only lowers bounds: it is written
+ * asynchronously to the job. REQUIRES that the pruning of the table is registered whenever its
+ * database is open, and that no bulk load brings pointers of older transactions.
  *
- * Failure behaviour: a table of state that cannot be written never fails a job: `onError` is told.
+ * Failure behaviour: a state table that cannot be written never fails a job: `onError` receives the
+ * error.
  */
 import {
   checkFunction,
@@ -39,9 +40,9 @@ import { inactiveBound } from '../transaction-snapshot.js'
 /** A family of a table. */
 export type StoreName = Pick<StoreJob, 'table' | 'family'>
 
-/** What is remembered of one store. */
+/** The record of one store. */
 export interface PruneRecord {
-  /** The last major compaction that knew the transactions: its time, and its bound. */
+  /** Time and bound of the last major compaction with a snapshot of the transactions. */
   readonly rewritten:
     | {
         /** When the compaction started, in milliseconds since the Unix epoch. */
@@ -50,27 +51,24 @@ export interface PruneRecord {
         readonly bound: bigint
       }
     | undefined
-  /** When the last flush started that left nothing behind, or found nothing in memory. */
+  /** Start of the last flush that left no positive invalid pointer, or found no data in memory. */
   readonly flushedTime: number | undefined
-  /** Transactions up to it may be forgotten as far as this store goes; -1 = none. */
+  /** Invalid transactions up to the bound may be forgotten for this store; -1 = none. */
   readonly bound: bigint
 }
 
 /** Options of {@link PruneState}. */
 export interface PruneStateOptions {
   /**
-   * A table with the family `d`, to survive a restart; absent: in memory only. One row for each
-   * pruned table, named like it, with a column for each family.
+   * A table with the family `d`, which survives a restart; absent: in memory only. The row of a
+   * pruned table has its name, and a column for each family.
    */
   readonly table?: Table | undefined
-  /**
-   * Milliseconds after which a transaction writes nothing more, whatever becomes of it. Default 25
-   * hours.
-   */
+  /** Milliseconds after which a transaction can no longer write, in any state. Default 25 hours. */
   readonly lifetimeMilliseconds?: number | undefined
   /** See the file header; milliseconds, default 24 hours. */
   readonly graceMilliseconds?: number | undefined
-  /** Told when the table cannot be written. */
+  /** Receives the error of a write to the table. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -84,7 +82,7 @@ const names = new OptionNames<PruneStateOptions>('a prune state', {
 const hourMilliseconds = 3_600_000
 const stateFamily = 'd'
 const emptyRecord: PruneRecord = { rewritten: undefined, flushedTime: undefined, bound: -1n }
-/** What an empty store is rewritten up to. */
+/** The bound of an empty store. */
 const pointerMax = 2n ** 63n - 1n
 
 /** The bounds of all pruned stores; see the file header. */
@@ -93,7 +91,7 @@ export class PruneState {
   readonly #lifetimeMilliseconds: number
   readonly #graceMilliseconds: number
   readonly #onError: (error: unknown) => void
-  /** By the name of the store, `table/family`: neither name holds a slash. */
+  /** By the name of the store, `table/family`: neither name contains a slash. */
   readonly #records = new Map<string, PruneRecord>()
   readonly #epochs = new Map<string, number>()
   #writes: Promise<void> = Promise.resolve()
@@ -108,8 +106,8 @@ export class PruneState {
   }
 
   /**
-   * Reads what the table of state holds. `ERR_INVALID_ARGUMENT` for times that are no milliseconds;
-   * rejects if the table cannot be read. Columns that cannot be understood count as absent.
+   * Reads the state table. `ERR_INVALID_ARGUMENT` for times that are not milliseconds; rejects if
+   * the table cannot be read. Malformed columns count as absent.
    */
   static async open(options: PruneStateOptions = {}): Promise<PruneState> {
     const state = new PruneState(options)
@@ -125,15 +123,15 @@ export class PruneState {
     return state
   }
 
-  /** What is remembered of a store. */
+  /** The record of a store. */
   read(store: StoreName): PruneRecord {
     return this.#records.get(keyOf(store)) ?? emptyRecord
   }
 
   /**
-   * The largest pointer up to which invalid transactions may be forgotten, given all stores that
-   * exist and hold data of transactions; -1 if a store does not know yet. Stores that were dropped
-   * must not be named, and a store not named is not asked; `storesOf` names those of a table.
+   * The largest pointer up to which invalid transactions may be forgotten; -1 if a store has no
+   * bound yet. The caller must name all existing stores with transactional data, and no dropped
+   * ones; `storesOf` returns the stores of a table.
    */
   bound(stores: Iterable<StoreName>): bigint {
     let bound = pointerMax
@@ -145,8 +143,8 @@ export class PruneState {
   }
 
   /**
-   * To be called when a store was just created, or is known to be empty: nothing older than `time`
-   * (milliseconds) can be in it, so it need not be compacted first.
+   * Must be called when a store is created or known to be empty. No data in the store is older than
+   * `time` (milliseconds), so the store needs no compaction first.
    */
   noteEmpty(store: StoreName, time: number): void {
     checkMilliseconds(time, 'the time', 0)
@@ -159,20 +157,19 @@ export class PruneState {
     this.#update(store, { ...this.read(store), flushedTime: time })
   }
 
-  /** A flush may have left such a pointer: rewrites that are not confirmed do not count. */
+  /** A flush may have left such a pointer: unconfirmed rewrites are revoked. */
   noteUncleanFlush(store: StoreName): void {
     this.#epochs.set(keyOf(store), this.epoch(store) + 1)
     this.#update(store, { ...this.read(store), rewritten: undefined })
   }
 
-  /** Changes with {@link noteUncleanFlush}; to be taken when a compaction starts. */
+  /** Changes with {@link noteUncleanFlush}; the caller reads it at the start of a compaction. */
   epoch(store: StoreName): number {
     return this.#epochs.get(keyOf(store)) ?? 0
   }
 
   /**
-   * A major compaction that started at `time` and `epoch` has rewritten everything in files up to
-   * `bound`.
+   * A major compaction that started at `time` and `epoch` has rewritten all files up to `bound`.
    */
   noteRewrite(store: StoreName, time: number, bound: bigint, epoch: number): void {
     checkMilliseconds(time, 'the time', 0)
@@ -181,7 +178,7 @@ export class PruneState {
     this.#update(store, { ...this.read(store), rewritten: { time, bound } })
   }
 
-  /** Resolves when everything noted so far is in the table of state, or was given up. */
+  /** Resolves when all notes so far are in the state table, or their write has failed. */
   async settled(): Promise<void> {
     await this.#writes
   }
@@ -213,7 +210,7 @@ export class PruneState {
   }
 }
 
-/** The stores of a table: its families as they are now. */
+/** The stores of a table: its current families. */
 export function storesOf(table: Table): StoreName[] {
   checkMethods(table, 'a table', ['describe'])
   return Object.keys(table.describe().families).map((family) => ({ table: table.name, family }))

@@ -1,6 +1,7 @@
 /**
- * Prunes the list of invalid transactions (Tephra: TransactionPruningService): asks each store up
- * to which pointer it holds nothing of them, takes the smallest answer, and truncates the list.
+ * Prunes the list of invalid transactions (Tephra: TransactionPruningService). Each store reports
+ * up to which pointer it has no invalid data; the list is truncated at the smallest of these
+ * bounds.
  */
 import {
   checkArray,
@@ -18,28 +19,28 @@ import { checkMilliseconds } from '../options.js'
 import { storesOf, type PruneState } from './prune-state.js'
 import { inactiveBound } from '../transaction-snapshot.js'
 
-/** A store that holds data of transactions. */
+/** A store with data of transactions. */
 export interface PruningPlugin {
   /**
-   * Up to which pointer the store holds nothing of invalid transactions; -1 if it does not know.
-   * `inactive` is the largest pointer whose transaction can write nothing any more.
+   * The pointer up to which the store has no invalid data; -1 if unknown. `inactive` is the largest
+   * pointer whose transaction can no longer write.
    */
   fetchPruneUpperBound(time: number, inactive: bigint): bigint | Promise<bigint>
-  /** The list was pruned up to this pointer. */
+  /** Called after the list was pruned up to this pointer. */
   pruneComplete?(time: number, largestPruned: bigint): void | Promise<void>
 }
 
 /** Options of {@link TransactionPruningService}. */
 export interface PruningServiceOptions {
-  /** The manager whose invalid list gets shorter. */
+  /** The manager of the invalid list. */
   readonly manager: Pick<TransactionManager, 'pruneInvalid' | 'lifetimeMilliseconds'>
-  /** Each says up to which pointer its tables are free of invalid writes; the lowest counts. */
+  /** Each reports up to which pointer its tables have no invalid data; the lowest bound counts. */
   readonly plugins: readonly PruningPlugin[]
-  /** Default: the machine's clock. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined
-  /** Added to the lifetime of transactions. Default 0: plugins have a grace of their own. */
+  /** Added to the lifetime of transactions. Default 0, because plugins have their own grace. */
   readonly bufferMilliseconds?: number | undefined
-  /** Told when a run fails. */
+  /** Receives the error of a failed run. */
   readonly onError?: (error: unknown) => void
 }
 
@@ -51,12 +52,12 @@ const names = new OptionNames<PruningServiceOptions>('a pruning service', {
   onError: true,
 })
 
-/** Milliseconds; a timer of Node takes no more. */
+/** Milliseconds; the limit of a Node timer. */
 const intervalMax = 2 ** 31 - 1
 
 /**
- * The plugin of tables whose prunings keep their books in a `PruneState`; `tables` are all that
- * hold data of transactions. Each of their families is asked.
+ * The plugin of tables that record their pruning in a `PruneState`; `tables` must be all tables
+ * with data of transactions. Each of their families is a store.
  */
 export function pruneStatePlugin(
   state: Pick<PruneState, 'bound'>,
@@ -80,7 +81,7 @@ export class TransactionPruningService {
   #timer: ReturnType<typeof setInterval> | undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  /** Does nothing before a run is asked for. `ERR_INVALID_ARGUMENT` for the options. */
+  /** Starts no run. `ERR_INVALID_ARGUMENT` for the options. */
   constructor(options: PruningServiceOptions) {
     const { plugins, clock = systemClock, ...rest } = names.copy(options)
     checkMethods(rest.manager, 'manager', ['pruneInvalid'])
@@ -92,7 +93,7 @@ export class TransactionPruningService {
     this.#options = { ...rest, plugins: copies }
   }
 
-  /** Runs every so many milliseconds (Tephra: 6 hours) until `stop`. `ERR_INVALID_ARGUMENT`. */
+  /** Runs every `milliseconds` (Tephra: 6 hours) until `stop`. `ERR_INVALID_ARGUMENT`. */
   start(milliseconds = 6 * 3_600_000): void {
     checkMilliseconds(milliseconds, 'the interval', 1)
     if (milliseconds > intervalMax) throw invalidArgument(`the interval is at most ${intervalMax}`)
@@ -103,15 +104,15 @@ export class TransactionPruningService {
     this.#timer.unref()
   }
 
-  /** Ends the runs and waits for the one under way. */
+  /** Ends the runs and waits for the current one. */
   async stop(): Promise<void> {
     clearInterval(this.#timer)
     await this.#running
   }
 
   /**
-   * Prunes once; the number of pointers that left the list. Nothing is pruned if a plugin fails,
-   * which rejects, or does not know.
+   * Prunes once; returns the number of pruned pointers. A failing plugin rejects, and nothing is
+   * pruned; nor is anything pruned if a plugin reports -1.
    */
   async run(): Promise<number> {
     const { manager, plugins, bufferMilliseconds = 0 } = this.#options

@@ -1,4 +1,4 @@
-/** The transactions that run, in the order of their ids, and the list of their pointers. */
+/** The running transactions in the order of their ids, and the list of their pointers. */
 import type { ChangeSet } from './change-sets.js'
 import { PointerList } from './pointer-list.js'
 import { pointerMax, type TransactionType } from '../transaction.js'
@@ -11,12 +11,12 @@ export interface RunningTransaction {
   readonly expiration: number
   readonly visibilityUpperBound: bigint
   checkpoints: readonly bigint[]
-  /** Of `canCommit`; undefined before it. */
+  /** The change set of `canCommit`; undefined before the call. */
   committing: ChangeSet | undefined
   readonly client: string | undefined
-  /** Transactions whose frames of commit were being written when it started. */
+  /** Transactions whose commit frames were being written when it started. */
   readonly underWay: readonly bigint[]
-  /** The frame of the commit is being written: the transaction neither ends nor expires. */
+  /** The commit frame is being written: the transaction neither ends nor expires. */
   isFinishing: boolean
 }
 
@@ -44,7 +44,7 @@ export class RunningSet {
     return this.#byId.get(id)
   }
 
-  /** REQUIRES an id above all that were added. */
+  /** REQUIRES an id larger than all earlier ones. */
   add(transaction: RunningTransaction): void {
     this.#byId.set(transaction.id, transaction)
     this.#pointers = this.#pointers.with(transaction.id)
@@ -67,7 +67,7 @@ export class RunningSet {
     this.#pointers = PointerList.empty
   }
 
-  /** Ids of those whose frames of commit are being written. */
+  /** Ids of the transactions whose commit frames are being written. */
   finishing(): bigint[] {
     const ids: bigint[] = []
     for (const { id, isFinishing } of this.#byId.values()) if (isFinishing) ids.push(id)

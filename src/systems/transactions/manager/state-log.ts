@@ -1,7 +1,7 @@
 /**
- * Where the manager writes its state: atomic batches to the table of state, in the order of the
- * calls. A batch that fails for another reason than its content closes the log for good, because
- * memory and disk may then differ.
+ * Writes the manager's state: atomic batches to the state table, in the order of the calls. A batch
+ * that fails for another reason than its content closes the log permanently, because memory and
+ * disk may then differ.
  */
 import {
   checkDatabase,
@@ -15,13 +15,13 @@ import type { ManagerSettings } from '../options.js'
 import { CommitNotCarried, isRefusal } from '../refusal.js'
 import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 
-/** Rows that one batch changes at most when many rows change. */
+/** Most rows of one batch when many rows change. */
 const batchRowsMax = 4096
 
-/** Tables of state that are open, by database. */
+/** Open state tables, by database. */
 const claimed = new WeakMap<Database, Set<string>>()
 
-/** Keeps others from opening a table of state until the result is called. */
+/** Claims a state table exclusively; the returned function releases it. */
 function claim(database: Database, table: string): () => void {
   const tables = claimed.get(database) ?? new Set<string>()
   claimed.set(database, tables)
@@ -34,14 +34,14 @@ function claim(database: Database, table: string): () => void {
 
 export class StateLog {
   readonly rows: StateRows
-  /** The newest read pointer, kept by the manager. */
+  /** The newest read pointer, maintained by the manager. */
   readPointer = 0n
   readonly #database: Database
   readonly #settings: ManagerSettings
   readonly #release: () => void
-  /** Rows of forgotten change sets, for the frame of the next commit. */
+  /** Deletions of removed change sets, for the frame of the next commit. */
   #late: AtomicMutation[] = []
-  /** The largest pointer of commits under way: their frames lie before all that follow. */
+  /** The largest pointer of commits in progress: their frames precede all later ones. */
   #readPromised = 0n
   #pending = new Set<Promise<unknown>>()
   #failure: unknown
@@ -54,7 +54,7 @@ export class StateLog {
     this.rows = new StateRows(settings.table)
   }
 
-  /** Opens or makes the table of state. `ERR_TRANSACTION_STATE` if it is open. */
+  /** Opens or creates the state table. `ERR_TRANSACTION_STATE` if it is already open. */
   static async open(database: Database, settings: ManagerSettings): Promise<StateLog> {
     checkDatabase(database, 'a transaction manager')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a transaction manager')
@@ -72,7 +72,7 @@ export class StateLog {
     return !this.#isClosed && this.#failure === undefined
   }
 
-  /** Whether a write failed of which nobody knows whether it is in the log. */
+  /** Whether a write failed with an unknown outcome. */
   get hasFailed(): boolean {
     return this.#failure !== undefined
   }
@@ -91,13 +91,13 @@ export class StateLog {
     return readState(this.#database.table(this.#settings.table))
   }
 
-  /** The read pointer behind all commits whose frames are written or on their way. */
+  /** The read pointer after all commits whose frames are written or in progress. */
   readAtLeast(pointer: bigint): bigint {
     if (pointer > this.#readPromised) this.#readPromised = pointer
     return this.#readPromised > this.readPointer ? this.#readPromised : this.readPointer
   }
 
-  /** Writes without waiting for the disk: the frames of later commits lie behind it. */
+  /** Writes without waiting for the disk: the frames of later commits follow in the log. */
   async append(mutations: readonly AtomicMutation[]): Promise<void> {
     await this.#write(() => this.#database.atomic({ mutations, durability: 'ASYNC_WAL' }))
   }
@@ -112,7 +112,7 @@ export class StateLog {
     }
   }
 
-  /** Writes the frame of a commit, by `carry` if it is given. */
+  /** Writes the frame of a commit, through `carry` if given. */
   async commit(
     mutations: readonly AtomicMutation[],
     carry?: (mutations: readonly AtomicMutation[]) => Promise<void>,
@@ -138,7 +138,7 @@ export class StateLog {
     this.#late.push(mutation)
   }
 
-  /** Removes all rows, and writes the one given. */
+  /** Removes all rows, and writes the given one. */
   async clear(pointers: AtomicMutation): Promise<void> {
     const { running, committed, invalid } = await this.read()
     const gone = [
@@ -149,7 +149,7 @@ export class StateLog {
     await this.append([...gone, pointers])
   }
 
-  /** Writes what no commit has taken along, and waits for what is being written. */
+  /** Writes the mutations of `later` that no commit has included, and waits for pending writes. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true

@@ -1,7 +1,7 @@
 /**
- * The state of the transaction manager as rows of one table with the family `s`, so that a change
- * of state and the writes of clients share a log and a frame. The rows are the snapshot, and the
- * database's log is the log of changes: nothing is replayed but what the database replays.
+ * The state of the transaction manager as rows of one table with the family `s`, so that changes of
+ * state and writes of clients share a log and a frame. The rows are the snapshot, and the
+ * database's log is the log of changes, so recovery of the database recovers the state.
  *
  *   m                        s:v = readPointer(8) lastWritePointer(8)
  *   p id(8)                  s:v = type(1) expiration(8) visibilityUpperBound(8) checkpoints(8)*
@@ -13,15 +13,15 @@
  *
  *   change set = { length(4) bytes }*
  *
- * Numbers are big-endian. All cells have the timestamp 1: of equal timestamps the last written
- * counts, and a row that was deleted is never written again, because ids are never used twice.
- * So a clock that steps back cannot bring old state back.
+ * Numbers are big-endian. All cells have the timestamp 1: among equal timestamps the last written
+ * cell wins. A deleted row is never written again, because ids are never used twice. A clock that
+ * steps back therefore restores no old state.
  */
 import { eachRow, type AtomicMutation, type Table } from '../../../api/index.js'
 import type { ChangeSet } from './change-sets.js'
 import type { TransactionType } from '../transaction.js'
 
-/** A running transaction as it is stored. */
+/** The stored form of a running transaction. */
 export interface StoredTransaction {
   readonly id: bigint
   readonly type: TransactionType
@@ -29,14 +29,14 @@ export interface StoredTransaction {
   readonly expiration: number
   readonly visibilityUpperBound: bigint
   readonly checkpoints: readonly bigint[]
-  /** Of `canCommit`; undefined if it was not called. */
+  /** The change set of `canCommit`; undefined if it was not called. */
   readonly committing: ChangeSet | undefined
   readonly client: string | undefined
-  /** Transactions whose frames of commit were being written when it started. */
+  /** Transactions whose commit frames were being written when it started. */
   readonly underWay: readonly bigint[]
 }
 
-/** A committed change set as it is stored. */
+/** The stored form of a committed change set. */
 export interface StoredCommit {
   readonly pointer: bigint
   readonly id: bigint
@@ -44,7 +44,7 @@ export interface StoredCommit {
   readonly client: string | undefined
 }
 
-/** Everything that the table of state holds. */
+/** The content of the state table. */
 export interface StoredState {
   readonly pointers: { readonly read: bigint; readonly lastWrite: bigint } | undefined
   readonly running: StoredTransaction[]
@@ -52,7 +52,7 @@ export interface StoredState {
   readonly invalid: bigint[]
 }
 
-/** The one family of the table of state. */
+/** The single family of the state table. */
 export const stateFamily = 's'
 const timestamp = 1
 const pointersRow = Buffer.from('m')
@@ -64,7 +64,7 @@ const tagRunning = 0x70
 const tagCommitted = 0x63
 const tagInvalid = 0x69
 
-/** Makes the mutations that write state into one table. */
+/** Makes the mutations of the state table. */
 export class StateRows {
   readonly #table: string
 
@@ -137,7 +137,9 @@ export class StateRows {
   }
 }
 
-/** Reads all state. Rows that cannot be understood fail the open: nothing may be guessed here. */
+/**
+ * Reads all state. A malformed row fails the open: the state of transactions must not be guessed.
+ */
 export async function readState(table: Table): Promise<StoredState> {
   let pointers: StoredState['pointers'] = undefined
   const running: StoredTransaction[] = []

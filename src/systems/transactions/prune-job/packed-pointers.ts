@@ -1,6 +1,6 @@
 /**
- * Write pointers as plain data that a worker thread can be given: sorted, in 32-bit halves, so that
- * handing them over is one copy and looking one up makes no bigint.
+ * Write pointers as plain data for a worker thread: sorted, in 32-bit halves. A transfer is one
+ * copy, and a lookup allocates no bigint.
  */
 
 /** Write pointers, ascending and unique, in halves. */
@@ -13,14 +13,14 @@ export interface PackedPointers {
   readonly low: Uint32Array
 }
 
-/** Says whether a write pointer is in a list, remembering the last one. */
+/** Whether a write pointer is in a list; remembers the last answer. */
 export class PointerSet {
   readonly #pointers: PackedPointers
   #lastHigh = 0
   #lastLow = 0
   #lastFound = false
 
-  /** REQUIRES that the pointer 0 is not in the list: it is no pointer. */
+  /** REQUIRES that the list does not contain 0, which is not a pointer. */
   constructor(pointers: PackedPointers) {
     this.#pointers = pointers
   }

@@ -1,19 +1,20 @@
 /**
- * The cell hook of transactional tables (Tephra: the data janitor of TransactionProcessor): runs in
- * flushes and compactions, and drops what no transaction will ever see.
+ * The cell hook of transactional tables (Tephra: the data janitor of TransactionProcessor). It runs
+ * in flushes and compactions, and drops cells that no transaction will ever see.
  *
- * - Cells of invalid transactions, and cells older than the TTL of the family, go.
- * - Above the *visibility upper bound* all other cells stay: their transactions may still run.
- * - At or below it every transaction sees the same. Of each column the newest cell stays and older
- *   ones go, as does what a deletion of the family covers: all cells with smaller pointers. A
- *   deletion itself (an empty value) stays until a major compaction, because what it covers may lie
- *   in a file that this job does not see. It also stays if it is newer than an open snapshot of
- *   the database: it may cover a cell that the snapshot protects, about which no hook is asked.
+ * - Cells of invalid transactions, and cells older than the TTL of the family, are dropped.
+ * - Above the *visibility upper bound* all other cells are kept: their transactions may be running.
+ * - Up to the bound every transaction sees the same. Of each column the newest cell is kept. Older
+ *   ones are dropped, as are the cells that a deletion of the family covers: all cells with smaller
+ *   pointers. A deletion itself (an empty value) is kept until a major compaction, because a cell
+ *   that it covers may be in a file that this job does not read. A deletion newer than an open
+ *   snapshot of the database is also kept: the snapshot may protect a covered cell, which no hook
+ *   sees.
  *
  * The empty column of a family holds the deletions of the family. A value there hides no deletion.
  *
- * Judging by one file only is safe: an older version that another file still has is covered by the
- * version that stays. No object is made per cell. Without a context everything is kept.
+ * A decision from one file is safe: the kept version covers an older version in another file. No
+ * object is allocated per cell. Without a context every cell is kept.
  */
 import type { CellView } from '../../../storage/cell/cell-view.js'
 import {
@@ -24,36 +25,36 @@ import {
 } from '../../../storage/coprocessor/cell-hook.js'
 import { PointerSet, type PackedPointers } from './packed-pointers.js'
 
-/** What a job knows of the transactions. Structured-cloneable. */
+/** The context of a job. Structured-cloneable. */
 export interface ProcessorContext {
   readonly invalid: PackedPointers
-  /** In halves. */
+  /** The visibility upper bound, in 32-bit halves. */
   readonly visibleHigh: number
   readonly visibleLow: number
-  /** Milliseconds since the epoch of the oldest cell that lives; 0 = all live. */
+  /** Milliseconds since the epoch of the oldest live cell; 0 = all cells live. */
   readonly oldestMilliseconds: number
-  /** As in messaging's pruning: comes back with the report. */
+  /** Returned with the report, as in messaging's pruning. */
   readonly pruneBound: bigint
   readonly epoch: number
 }
 
-/** What the hook tells its observer behind the last cell. */
+/** The report of the hook to its observer after the last cell. */
 export interface ProcessorReport {
   readonly pruneBound: bigint | undefined
   readonly epoch: number
-  /** Cells dropped: of invalid transactions, expired, and covered by newer ones. */
+  /** Dropped cells: invalid, expired, and covered by newer ones. */
   readonly invalid: number
   readonly expired: number
   readonly covered: number
 }
 
-/** Timestamps below it are plain milliseconds, from before the table became transactional. */
+/** Smaller timestamps are plain milliseconds, from before the table became transactional. */
 const plainMillisecondsMax = 10_000_000_000_000
 const idsPerMillisecond = 1_000_000
 
 class ProcessorHook implements CellHook {
   readonly #context: ProcessorContext
-  /** Deletions up to this sequence may go. */
+  /** Deletions up to this sequence may be dropped. */
   readonly #deletionsUpTo: number
   readonly #invalid: PointerSet | undefined
   #qualifier = new Uint8Array(64)
@@ -106,7 +107,7 @@ class ProcessorHook implements CellHook {
     return { pruneBound, epoch, invalid, expired, covered }
   }
 
-  /** The newest deletion of the family covers older ones too. */
+  /** The newest deletion of the family also covers older ones. */
   #familyDeletion(cell: CellView): CellDecision {
     if (this.#deleteHigh >= 0) {
       this.#covered++
@@ -152,7 +153,7 @@ class ProcessorHook implements CellHook {
   }
 }
 
-/** Keeps everything: nothing is known of the transactions. */
+/** Keeps every cell: the transactions are unknown. */
 class IdleHook implements CellHook {
   decide(): CellDecision {
     return CellDecision.keep

@@ -1,6 +1,6 @@
 /**
- * The arguments of transactional reads: checked, copied so that they count as of the call, and
- * completed by what finds the versions that a transaction sees.
+ * The arguments of transactional reads: checked, copied at the call, and completed with the filter
+ * for the versions that a transaction sees.
  */
 import {
   checkArray,
@@ -19,23 +19,23 @@ import { copyBytes, copyRow, partsOf } from './table-writes.js'
 import { visibilityLevels, type Transaction, type VisibilityLevel } from '../transaction.js'
 import { TransactionVisibilityFilter } from './visibility-filter.js'
 
-/** What reads choose themselves within a transaction. */
+/** Options of reads that a transaction sets itself. */
 type Chosen = 'versions' | 'timeRange' | 'timestamp' | 'familyTimeRanges' | 'isolation' | 'snapshot'
 
-/** Which own writes a read shows. */
+/** Visibility of own writes in a read. */
 interface ReadVisibility {
-  /** Default: that of the transaction, which is 'SNAPSHOT' unless it was started otherwise. */
+  /** Default: the level of the transaction, which is 'SNAPSHOT' unless set at the start. */
   readonly visibilityLevel?: VisibilityLevel | undefined
 }
 
-/** Reads within a transaction, which chooses versions and times itself. */
+/** Reads within a transaction, which sets versions and times itself. */
 export type TransactionalGet = Omit<Get, Chosen> & ReadVisibility
 /** As {@link TransactionalGet}. */
 export type TransactionalScan = Omit<ScanOptions, Chosen | 'raw'> &
   ReadVisibility &
   (RowSpan | RowPrefix)
 
-/** Named one by one: the compiler asks for a decision on each new option of reads. */
+/** Listed explicitly, so the compiler demands a decision about each new option of reads. */
 const readNames = {
   columns: true,
   filter: true,
@@ -88,7 +88,7 @@ export function copyScan(scan: TransactionalScan): TransactionalScan {
   })
 }
 
-/** Versions, times, columns and filter of a read, in place of its own. */
+/** Versions, times, columns and filter of a read, which replace its own. */
 export function readingOf(
   {
     columns,
@@ -113,8 +113,8 @@ export function readingOf(
 }
 
 /**
- * The columns of a read and, of each family that is narrowed to columns, the empty one: the
- * deletions of the family stand there.
+ * The columns of a read, with the empty column of each family that is narrowed to columns: it holds
+ * the deletions of the family.
  */
 function withDeletions(columns: readonly ColumnName[] | undefined): {
   readonly wanted: readonly ColumnName[] | undefined
@@ -123,8 +123,7 @@ function withDeletions(columns: readonly ColumnName[] | undefined): {
   if (columns === undefined || columns.length === 0) {
     return { wanted: undefined, deletionsOnly: undefined }
   }
-  // As the table understands the list: a later mention of a family widens it, one of a column
-  // narrows it.
+  // As in the table, a later mention of a family widens the list, and a later column narrows it.
   const narrowed = new Map<string, boolean>()
   for (const column of columns) {
     const { family, qualifier } = partsOf(column)

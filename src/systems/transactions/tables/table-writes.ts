@@ -1,4 +1,4 @@
-/** The arguments of transactional writes: checked, and copied, as they count as of the call. */
+/** The arguments of transactional writes: checked, and copied at the call. */
 import {
   checkArray,
   checkBytesLike,
@@ -14,9 +14,9 @@ import {
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 
-/** Writes within a transaction, which gives the timestamps. */
+/** Writes within a transaction, which sets the timestamps. */
 export interface TransactionalPut {
-  /** Row that is written, 1 to 32,767 bytes; text is UTF-8. */
+  /** Row of the write, 1 to 32,767 bytes; text is UTF-8. */
   readonly row: BytesLike
   /**
    * Values by column, `'family:qualifier'`, or a list of columns and values. An empty value deletes
@@ -27,7 +27,7 @@ export interface TransactionalPut {
 
 /** One cell of a {@link TransactionalPut}. */
 export interface TransactionalCell {
-  /** `'family:qualifier'`, or its parts for qualifiers that are no text. */
+  /** `'family:qualifier'`, or its parts for qualifiers that are not text. */
   readonly column: ColumnName
   /** Value of the column; an empty one deletes it. */
   readonly value: BytesLike
@@ -55,24 +55,24 @@ const partNames = new OptionNames<ColumnParts>('a column', {
 })
 const rowBytesMax = 32_767
 
-/** A column; the bytes belong to it. */
+/** A column with its own copy of the bytes. */
 export interface Column {
   readonly family: string
   readonly qualifier: Buffer
 }
 
-/** A cell to write; the bytes belong to it. An empty value is a deletion. */
+/** A cell to write, with its own copy of the bytes. An empty value is a deletion. */
 export interface WrittenCell extends Column {
   readonly value: Buffer
 }
 
-/** A put whose arguments were copied. */
+/** A put with copied arguments. */
 export interface CopiedPut {
   readonly row: Buffer
   readonly cells: readonly WrittenCell[]
 }
 
-/** A deletion whose arguments were copied; without columns and families it is of the row. */
+/** A deletion with copied arguments; without columns and families it deletes the row. */
 export interface CopiedDelete {
   readonly row: Buffer
   readonly columns: readonly Column[]
@@ -142,7 +142,7 @@ export function copyRow(row: BytesLike): Buffer {
   throw invalidArgument(`row has ${copy.length} bytes; a row has 1 to ${rowBytesMax}`)
 }
 
-/** The parts of a column's name, copied; without a qualifier the whole family. */
+/** The copied parts of a column's name; without a qualifier the whole family. */
 export function partsOf(column: ColumnName): { family: string; qualifier: Buffer | undefined } {
   if (typeof column === 'string' || column instanceof Uint8Array) {
     const bytes = copyBytes(column, 'column')
@@ -157,7 +157,7 @@ export function partsOf(column: ColumnName): { family: string; qualifier: Buffer
   }
 }
 
-/** A column that may be written. The empty one holds the deletions of its family. */
+/** A writable column. The empty column is reserved for the deletions of its family. */
 function writtenColumn(name: ColumnName, families: ReadonlySet<string>): Column {
   const { family, qualifier } = partsOf(name)
   knownFamily(family, families)

@@ -1,23 +1,23 @@
 /**
- * The writes of one transaction to one table: a buffer that becomes part of the frame of the
- * commit, what of them reached the table before, and the keys for the detection of conflicts.
+ * The writes of one transaction to one table: a buffer that becomes part of the commit frame, the
+ * writes already moved to the table, and the keys for conflict detection.
  *
- * All writes carry the write pointer of the transaction as their timestamp, so of the writes to one
- * column the last one stays. The deletion of a family stands in the family's empty column and
- * covers smaller pointers only. So it comes with deletions of the columns that the transaction
- * wrote before it, and a later write of the same transaction is seen.
+ * All writes have the write pointer of the transaction as their timestamp, so the last write to a
+ * column wins. The deletion of a family is in the family's empty column and covers smaller pointers
+ * only. It is therefore combined with deletions of the columns that the transaction wrote earlier,
+ * and a later write of the same transaction is visible.
  *
- * Failure behaviour: writes that could not be moved to the table stay in the buffer. So a commit
- * has all of them, or fails.
+ * Failure behaviour: writes that could not be moved to the table stay in the buffer. A commit
+ * therefore includes all of them, or fails.
  */
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { conflictKey } from '../manager/conflict-key.js'
 import type { Column, WrittenCell } from './table-writes.js'
 
-/** What makes two transactions conflict: a row, a column, or nothing. */
+/** The unit of conflict detection: a row, a column, or none. */
 export type ConflictLevel = 'ROW' | 'COLUMN' | 'NONE'
 
-/** Bytes that a cell costs beside its row and value, about. */
+/** Approximate bytes of a cell beside its row and value. */
 const cellBytes = 32
 const empty = Buffer.alloc(0)
 
@@ -34,12 +34,12 @@ export class TransactionWrites {
   readonly #database: Database
   readonly #table: string
   readonly #level: ConflictLevel
-  /** Not in the table, in the order of the calls. */
+  /** Not yet in the table, in the order of the calls. */
   #buffer: Write[] = []
   #bufferBytes = 0
-  /** In the table, or maybe there. */
+  /** In the table, or possibly so after an error. */
   #flushed: Write[] = []
-  /** Columns by row, both as latin1 text, that were written since the newest checkpoint. */
+  /** Columns by row, both as latin1 text, written since the newest checkpoint. */
   #columns = new Map<string, Map<string, Column>>()
   #columnsPointer = 0n
   #moving: Promise<unknown> = Promise.resolve()
@@ -54,7 +54,7 @@ export class TransactionWrites {
     return this.#bufferBytes
   }
 
-  /** Writes cells. REQUIRES bytes that nobody changes. */
+  /** Writes cells. REQUIRES bytes that never change. */
   add(row: Buffer, cells: readonly WrittenCell[], pointer: bigint): void {
     this.#buffer.push({ row, cells, pointer })
     this.#bufferBytes += row.length
@@ -73,7 +73,7 @@ export class TransactionWrites {
     if (cells.length > 0) this.add(row, cells, pointer)
   }
 
-  /** Deletes families with all their columns, whichever they are. */
+  /** Deletes families with all their columns. */
   addFamilyDeletions(row: Buffer, families: readonly string[], pointer: bigint): void {
     const own = this.columns(row, families, pointer).filter(({ qualifier }) => qualifier.length > 0)
     const whole = families.map((family) => ({ family, qualifier: empty }))
@@ -91,27 +91,27 @@ export class TransactionWrites {
     return this.#buffer.map((write) => this.#mutationOf(write))
   }
 
-  /** Moves the buffer to the table. The commit's frame lies behind it in the log. */
+  /** Moves the buffer to the table. The commit frame follows in the log. */
   async flush(): Promise<void> {
     const moved = this.#moving.then(() => this.#move('ASYNC_WAL'))
     this.#moving = moved.catch(() => undefined)
     await moved
   }
 
-  /** Moves the buffer to the table, and waits until all that is there is durable. */
+  /** Moves the buffer to the table, and waits until all moved writes are durable. */
   async persist(): Promise<void> {
     await this.#moving
-    // What was moved is in the log before what follows, so one durable write is enough.
+    // Moved writes precede later ones in the log, so one durable write suffices.
     if (this.#buffer.length === 0) this.#buffer = this.#flushed.splice(-1)
     await this.#move(undefined)
   }
 
-  /** Resolves when nothing is on its way to the table. */
+  /** Resolves when no move is in progress. */
   async settled(): Promise<void> {
     await this.#moving
   }
 
-  /** Deletes what reached the table. */
+  /** Deletes the moved writes from the table. */
   async undo(): Promise<void> {
     await this.#moving
     const mutations = this.#flushed.map(({ row, cells, pointer: timestamp }) => {

@@ -1,4 +1,4 @@
-/** Families that keep what transactions need: all versions, and a TTL that counts in pointers. */
+/** Families for transactional tables: with all versions, and a TTL in terms of pointers. */
 import {
   checkObject,
   ErrorCode,
@@ -12,7 +12,7 @@ import { checkMilliseconds } from '../options.js'
 const ttlMetadata = 'transaction.ttl.milliseconds'
 const allVersions = 0x7fff_ffff
 
-/** Options of a family that keeps what transactions need; `ttlMilliseconds` 0 = forever. */
+/** Options of a transactional family; `ttlMilliseconds` 0 = forever. */
 export function transactionalFamily(
   options: FamilyOptions = {},
   ttlMilliseconds = 0,
@@ -24,7 +24,7 @@ export function transactionalFamily(
   return { ...options, versions: allVersions, metadata }
 }
 
-/** The TTL of each family that has one, in milliseconds. */
+/** The TTL of each family with a TTL, in milliseconds. */
 export function transactionalTtl(table: Table): Record<string, number> {
   const ttl: Record<string, number> = {}
   for (const [name, { metadata }] of Object.entries(table.describe().families)) {
@@ -34,7 +34,7 @@ export function transactionalTtl(table: Table): Record<string, number> {
   return ttl
 }
 
-/** The families of a table. `ERR_INVALID_ARGUMENT` if one of them loses versions. */
+/** The families of a table. `ERR_INVALID_ARGUMENT` if a family does not keep all versions. */
 export function transactionalFamilies(table: Table): ReadonlySet<string> {
   const families = Object.entries(table.describe().families)
   for (const [name, { versions }] of families) {

@@ -1,10 +1,10 @@
 /**
- * A table whose reads see the snapshot of one transaction, and whose writes carry its write pointer
+ * A table whose reads see the snapshot of one transaction, and whose writes have its write pointer
  * as their timestamp (Tephra: TransactionAwareHTable). A participant of `TransactionContext`.
  *
- * Writes are kept in memory and become part of the frame of the commit. They reach the table
- * earlier in two cases: a read of the same transaction, which must see them, or more than
- * `bufferBytesMax` of them. Such writes are deleted again by a rollback.
+ * Writes are buffered in memory and become part of the commit frame. They reach the table earlier
+ * in two cases: before a read of the same transaction, which must see them, and above
+ * `bufferBytesMax`. A rollback deletes such writes again.
  *
  * An empty value counts as the deletion of its column, as in Tephra: a deletion is a put of an
  * empty value, so that it can be undone. All families must be transactional
@@ -12,7 +12,7 @@
  *
  * A deletion of a row or a family conflicts as follows. With 'ROW' it has the key of the row. With
  * 'COLUMN' it deletes the columns that the transaction sees, each with its key; columns that
- * another transaction adds meanwhile stay. With 'NONE' it conflicts with nothing.
+ * another transaction adds meanwhile stay. With 'NONE' it never conflicts.
  */
 import {
   checkArray,
@@ -50,11 +50,15 @@ import { checkTransaction, type Transaction } from '../transaction.js'
 
 /** Options of a {@link TransactionalTable}. */
 export interface TransactionalTableOptions {
-  /** One table should be used with one level by all. Default 'ROW'. */
+  /** All users of a table should use the same level. Default 'ROW'. */
   readonly conflictLevel?: ConflictLevel | undefined
-  /** Bytes of writes above which they go to the table before the commit. Default 1 MiB. */
+  /**
+   * Bytes of buffered writes above which they move to the table before the commit. Default 1 MiB.
+   */
   readonly bufferBytesMax?: number | undefined
-  /** Refuses writes of transactions that are too old, as `TransactionManager.checkLifetime`. */
+  /**
+   * Refuses writes of transactions beyond their lifetime, as `TransactionManager.checkLifetime`.
+   */
   readonly checkLifetime?: ((pointer: bigint) => void) | undefined
 }
 
@@ -65,13 +69,13 @@ export const tableNames = new OptionNames<TransactionalTableOptions>('a transact
   checkLifetime: true,
 })
 
-/** The part of the table in one transaction. */
+/** The state of the table in one transaction. */
 interface Running {
   readonly transaction: Transaction
   readonly families: ReadonlySet<string>
   readonly ttl: Readonly<Record<string, number>>
   readonly writes: TransactionWrites
-  /** The change set was given away, so nothing may be written any more. */
+  /** The change set was returned to the manager, so no further write is allowed. */
   isSealed: boolean
 }
 
@@ -86,8 +90,8 @@ export class TransactionalTable implements TransactionParticipant {
   #running: Running | undefined
 
   /**
-   * `ERR_TABLE_NOT_FOUND`; `ERR_INVALID_ARGUMENT` for options, and for a family that does not keep
-   * all versions.
+   * `ERR_TABLE_NOT_FOUND`; `ERR_INVALID_ARGUMENT` for the options, and for a family that does not
+   * keep all versions.
    */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
     checkDatabase(database, 'a transactional table')
@@ -121,7 +125,7 @@ export class TransactionalTable implements TransactionParticipant {
     return this.#table.get(this.#reading(running, copy))
   }
 
-  /** Reads rows; results in the order of the gets. */
+  /** Reads rows; the results are in the order of the gets. */
   async getList(gets: readonly TransactionalGet[]): Promise<Result[]> {
     const running = this.#required()
     const copies = checkArray(gets, 'gets').map(copyGet)
@@ -148,7 +152,7 @@ export class TransactionalTable implements TransactionParticipant {
     await this.putList([put])
   }
 
-  /** Writes cells of several rows. If one of the puts is refused, none is made. */
+  /** Writes cells of several rows. If one put is refused, no put is applied. */
   async putList(puts: readonly TransactionalPut[]): Promise<void> {
     const running = this.#writing()
     const copies = checkArray(puts, 'puts').map((put) => copyPut(put, running.families))
@@ -193,7 +197,7 @@ export class TransactionalTable implements TransactionParticipant {
     }
   }
 
-  /** What was written so far goes to the table, with the old write pointer. */
+  /** Moves the buffered writes to the table, with the old write pointer. */
   async updateTx(transaction: Transaction): Promise<void> {
     const running = this.#required()
     checkTransaction(transaction)
@@ -240,7 +244,7 @@ export class TransactionalTable implements TransactionParticipant {
     return running
   }
 
-  /** The transaction of a call behind an `await`: it may have a new write pointer, or be over. */
+  /** The transaction of a call after an `await`: it may have a new write pointer, or have ended. */
   #now({ writes }: Running): Transaction {
     const running = this.#required()
     if (running.writes === writes) return running.transaction
@@ -255,7 +259,7 @@ export class TransactionalTable implements TransactionParticipant {
     return { ...read, ...reading }
   }
 
-  /** Deletes the columns of families that the transaction sees, and those that it has written. */
+  /** Deletes the columns of families that the transaction sees or has written. */
   async #deleteSeen(running: Running, { row, columns, families }: CopiedDelete): Promise<void> {
     const whole = families.map((family) => ({ family }))
     const get = { row, columns: whole, visibilityLevel: 'SNAPSHOT' } as const
@@ -273,7 +277,7 @@ export class TransactionalTable implements TransactionParticipant {
     if (writes.bufferBytes > this.#bufferBytesMax) await writes.flush()
   }
 
-  /** Takes the writes so far to the table, so that a read sees them. */
+  /** Moves the buffered writes to the table, so that a read sees them. */
   async #flush({ transaction, writes }: Running): Promise<void> {
     if (writes.bufferBytes > 0) this.#checkLifetime?.(transaction.transactionId)
     await writes.flush()

@@ -1,12 +1,11 @@
 /**
- * Shows of each column the newest version that a transaction sees (Tephra:
- * TransactionVisibilityFilter). The timestamps of the cells are write pointers; a table must keep
+ * Returns of each column the newest version that a transaction sees (Tephra:
+ * TransactionVisibilityFilter). The timestamps of the cells are write pointers; the table must keep
  * all versions. An empty value is the deletion of its column. An empty value in the empty column is
- * the deletion of its family: of all cells there with smaller pointers. So a read that names
- * columns must ask for the empty column of their families too (`deletionsOnly`).
+ * the deletion of its family: of all its cells with smaller pointers. A read that names columns
+ * must therefore also read the empty column of their families (`deletionsOnly`).
  *
- * A filter of the user is asked about visible cells only; of both answers the more restrictive
- * counts.
+ * A filter of the user sees visible cells only; the more restrictive of both decisions counts.
  */
 import {
   checkMethods,
@@ -19,19 +18,18 @@ import {
 } from '../../../api/index.js'
 import { checkTransaction, idsPerMillisecond, type Transaction } from '../transaction.js'
 
-/** Timestamps below it are plain milliseconds, from before a table became transactional. */
+/** Smaller timestamps are plain milliseconds, from before a table became transactional. */
 const plainTimestampMax = 10_000_000_000_000n
 
 /** Options of {@link TransactionVisibilityFilter}. */
 export interface VisibilityOptions {
-  /** Milliseconds that cells live, by family; absent or 0 = forever. */
+  /** Lifetime of cells in milliseconds, by family; absent or 0 = forever. */
   readonly ttlMilliseconds?: Readonly<Record<string, number>> | undefined
   /**
-   * Families whose empty column is read for the sake of deletions alone: a value in it is not
-   * shown. Default: none.
+   * Families whose empty column is read for deletions only: a value in it is hidden. Default: none.
    */
   readonly deletionsOnly?: ReadonlySet<string> | undefined
-  /** Asked about the cells that are visible. Default: all pass. */
+  /** Filters the visible cells. Default: all pass. */
   readonly filter?: Filter | undefined
 }
 
@@ -41,7 +39,7 @@ const names = new OptionNames<VisibilityOptions>('a visibility filter', {
   filter: true,
 })
 
-/** The write pointer of a transactional cell; that of its time for a plain one. */
+/** The write pointer of a transactional cell; for a plain cell, the pointer of its time. */
 export function pointerOfTimestamp(timestamp: bigint): bigint {
   return timestamp < plainTimestampMax ? timestamp * idsPerMillisecond : timestamp
 }
@@ -55,10 +53,12 @@ export class TransactionVisibilityFilter implements Filter {
   #family = ''
   #oldest = 0n
   #familyDelete = -1n
-  /** Whether the value of the empty column is found; deletions of the family may lie below it. */
+  /**
+   * Whether the value of the empty column is found; older versions may be deletions of the family.
+   */
   #emptyColumnDone = false
 
-  /** Shows what `transaction` may see. `ERR_INVALID_ARGUMENT` for the options. */
+  /** Shows the data visible to `transaction`. `ERR_INVALID_ARGUMENT` for the options. */
   constructor(transaction: Transaction, options: VisibilityOptions = {}) {
     const { filter, ttlMilliseconds = {}, deletionsOnly } = names.check(options)
     this.#transaction = checkTransaction(transaction)
@@ -124,7 +124,7 @@ export class TransactionVisibilityFilter implements Filter {
     return this.#filter?.readsValue?.(cell) ?? this.#filter !== undefined
   }
 
-  /** The newest value is shown; the versions below it are read up to a deletion of the family. */
+  /** Shows the newest value; reads older versions up to a deletion of the family. */
   #emptyColumn(cell: CellView, timestamp: bigint, isDeletion: boolean): FilterCode {
     if (isDeletion) {
       this.#familyDelete = timestamp
@@ -154,7 +154,7 @@ export class TransactionVisibilityFilter implements Filter {
     this.#oldest = ttl > 0 ? transactionId - BigInt(ttl) * idsPerMillisecond : 0n
   }
 
-  /** Never a second version of a column, whatever the user's filter says. */
+  /** Never a second version of a column, for any decision of the user's filter. */
   #narrow(answer: FilterCode | undefined): FilterCode {
     if (answer === undefined || answer === FilterCode.include) {
       return FilterCode.includeAndNextColumn

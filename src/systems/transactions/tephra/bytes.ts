@@ -1,14 +1,14 @@
-/** Reads numbers and bytes out of files of Tephra, never beyond their end. */
+/** Reads numbers and bytes from files of Tephra, with bounds checks. */
 import { CellarError, ErrorCode } from '../../../api/index.js'
 
-/** The bytes end inside of a record. */
+/** The bytes end inside a record. */
 export class EndOfBytes extends CellarError {
   constructor() {
     super(ErrorCode.invalidArgument, 'the bytes end inside of a record')
   }
 }
 
-/** A position in bytes that moves behind what is read. */
+/** A position in bytes that advances with each read. */
 export class ByteSource {
   readonly #bytes: Buffer
   #at = 0
@@ -17,7 +17,7 @@ export class ByteSource {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   }
 
-  /** Bytes that are left. */
+  /** Remaining bytes. */
   get left(): number {
     return this.#bytes.length - this.#at
   }
@@ -40,7 +40,7 @@ export class ByteSource {
     return this.#bytes.subarray(start, start + length)
   }
 
-  /** A zigzag varint, as Avro writes it. */
+  /** A zigzag varint, as in Avro. */
   varint(): bigint {
     let value = 0n
     for (let shift = 0n; shift < 70n; shift += 7n) {
@@ -51,7 +51,7 @@ export class ByteSource {
     throw malformed('a number of more than ten bytes')
   }
 
-  /** How many records of at least one byte follow; they fit into what is left. */
+  /** The number of the following records of at least one byte; it must fit the remaining bytes. */
   count(count: number | bigint): number {
     if (count < 0) throw malformed(`${count} records`)
     if (count > this.left) throw new EndOfBytes()
@@ -66,7 +66,7 @@ export class ByteSource {
   }
 }
 
-/** `ERR_INVALID_ARGUMENT` for bytes that are no file of Tephra. */
+/** `ERR_INVALID_ARGUMENT` for bytes that are not a file of Tephra. */
 export function malformed(what: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, `malformed state of Tephra: ${what}`)
 }

@@ -7,7 +7,7 @@
  *   -3: type(4) or -1, count(4) { truncatedId(8) }*, truncateTime(8)
  *   -4: parent(8) count(4) or -1, { checkpoint(8) }*
  *
- * Each version has the fields of those before it. A log may end inside of its last record.
+ * Each version has the fields of the earlier ones. A log may end inside its last record.
  */
 import { idsPerMillisecond, type TransactionType } from '../transaction.js'
 import { ByteSource, EndOfBytes, malformed } from './bytes.js'
@@ -40,8 +40,8 @@ interface Edit {
 }
 
 /**
- * Applies the edits of a log to a state, in order; how many there were. An incomplete last record
- * is left out. `ERR_INVALID_ARGUMENT` for other bytes.
+ * Applies the edits of a log to a state, in order; returns their number. An incomplete last record
+ * is ignored. `ERR_INVALID_ARGUMENT` for other bytes.
  */
 export function applyTephraEdits(state: TephraState, bytes: Uint8Array): number {
   const source = new ByteSource(bytes)
@@ -80,7 +80,7 @@ function readEdit(source: ByteSource): Edit {
   return { ...record, type, truncated, truncateTime, parent, checkpoints }
 }
 
-/** A count, -1 for none, and so many members. */
+/** A count, -1 for none, followed by the members. */
 function repeat<T>(source: ByteSource, member: () => T): T[] {
   const count = source.int()
   const members: T[] = []
@@ -139,7 +139,7 @@ function commit(state: TephraState, { id, changes, commitPointer, ...edit }: Edi
     const others = state.committed.get(commitPointer) ?? []
     state.committed.set(commitPointer, [...new Set([...others, ...changes])])
   }
-  // It had timed out before its commit was logged.
+  // The transaction had timed out before its commit was logged.
   for (const pointer of [id, ...checkpoints]) state.invalid.delete(pointer)
   raise(state, checkpoints.at(-1) ?? id)
 }

@@ -1,4 +1,4 @@
-/** Takes the state of a Tephra manager over, for a move from CDAP. */
+/** Imports the state of a Tephra manager, for a migration from CDAP. */
 import {
   CellarError,
   checkArray,
@@ -18,11 +18,11 @@ import { emptyTephraState, type TephraState } from './state.js'
 export interface TephraFiles {
   /** The newest snapshot; absent: the logs begin with the first transaction. */
   readonly snapshot?: Uint8Array
-  /** The logs of this snapshot and those behind it, in order. */
+  /** The logs of this snapshot and later ones, in order. */
   readonly logs?: readonly Uint8Array[]
 }
 
-/** What was taken over. */
+/** Counts of the import. */
 export interface TephraImport {
   /** Transactions that were running. */
   readonly running: number
@@ -41,12 +41,11 @@ const fileNames = new OptionNames<TephraFiles>('the files of Tephra', {
 const importNames = new OptionNames<{ readonly table?: string }>('an import', { table: true })
 
 /**
- * Writes the state of Tephra's files into the table of state, which must not have any; then a
- * `TransactionManager` may be opened. Ids go on behind Tephra's, so cells and messages that were
- * written with its pointers stay as visible as they were.
+ * Writes the state of Tephra's files into the state table, which must be empty; then a
+ * `TransactionManager` may be opened. Ids continue after Tephra's. The visibility of cells and
+ * messages with Tephra's pointers is unchanged.
  *
- * `ERR_INVALID_ARGUMENT` for files that cannot be understood, or a table that holds state: nothing
- * is written then.
+ * `ERR_INVALID_ARGUMENT` for malformed files, or a table that holds state: nothing is written then.
  */
 export async function importTephraState(
   database: Database,
@@ -88,6 +87,6 @@ async function writeState(log: StateLog, state: TephraState): Promise<void> {
   await log.appendMany([...state.invalid], (pointer) => rows.invalid(pointer))
   const pointers = [state.writePointer, state.readPointer, ...state.committed.keys()]
   const last = pointers.reduce((a, b) => (a > b ? a : b))
-  // Behind everything else: without this row there is no state.
+  // Written last: without this row there is no state.
   await log.commit([rows.pointers(state.readPointer, last)])
 }

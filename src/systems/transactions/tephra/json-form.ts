@@ -52,7 +52,7 @@ export function transactionToJson(transaction: Transaction): TransactionJson {
   }
 }
 
-/** The transaction of some JSON; `ERR_INVALID_ARGUMENT` if it is none. */
+/** Decodes a transaction from JSON. `ERR_INVALID_ARGUMENT`. */
 export function transactionFromJson(json: unknown): Transaction {
   return readArguments(() => parse(json))
 }

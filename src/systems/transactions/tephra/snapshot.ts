@@ -3,9 +3,10 @@
  *
  *   version time readPointer writePointer invalid* running* committing* committed*
  *
- * Numbers are zigzag varints. A list is blocks of a count and so many members; a count of 0 ends
- * the list. A running transaction is id, expiration and visibility bound; since version 2 its type,
- * and in version 4 the list of its checkpoints. A change set is a pointer and a list of keys.
+ * Numbers are zigzag varints. A list consists of blocks, each a count followed by the members; a
+ * count of 0 ends the list. A running transaction is id, expiration and visibility bound; since
+ * version 2 its type, and in version 4 the list of its checkpoints. A change set is a pointer and a
+ * list of keys.
  */
 import type { TransactionType } from '../transaction.js'
 import { ByteSource, malformed } from './bytes.js'

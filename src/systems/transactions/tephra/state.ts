@@ -1,4 +1,4 @@
-/** The state of a Tephra manager while its files are read. */
+/** The state of a Tephra manager during the read of its files. */
 import { idsPerMillisecond, type TransactionType } from '../transaction.js'
 
 /** A running transaction of Tephra. */
@@ -34,12 +34,12 @@ export function emptyTephraState(): TephraState {
 }
 
 const dayMilliseconds = 86_400_000
-/** By how much the expiration of a long transaction may miss its id plus one day. */
+/** Tolerance between the expiration of a long transaction and its start plus one day. */
 const toleranceMilliseconds = 10_000
 
 /**
- * Type and expiration of a transaction whose record has no type, as the first formats have it: LONG
- * if the expiration is negative, or about a day behind the start, which the id tells.
+ * Type and expiration of a transaction whose record has no type, as in the first formats. It is
+ * LONG if the expiration is negative, or about a day after the start, which the id contains.
  */
 export function typeOf(id: bigint, expiration: bigint): Pick<TephraRunning, 'type' | 'expiration'> {
   const longExpiration = Number(id / idsPerMillisecond) + dayMilliseconds

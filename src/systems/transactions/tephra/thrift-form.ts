@@ -67,7 +67,7 @@ type Value = bigint | number | BigInt64Array
 
 /**
  * Decodes a transaction. Missing lists are empty, and a missing visibility is 'SNAPSHOT'.
- * `ERR_INVALID_ARGUMENT` for bytes that are none; no list is made before its bytes are there.
+ * `ERR_INVALID_ARGUMENT` for malformed bytes; no list is allocated before its bytes are present.
  */
 export function decodeTransaction(bytes: Uint8Array): Transaction {
   checkBytes(bytes, 'a transaction')
