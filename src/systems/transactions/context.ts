@@ -315,7 +315,7 @@ function startNow(participant: TransactionParticipant, transaction: Transaction)
   }
 }
 
-/** The answer of a participant. `ERR_TRANSACTION_FAILED` if the call throws. */
+/** The answer of a participant. `ERR_TRANSACTION_FAILED` if the call or its checks throw. */
 function ask<T>(participant: TransactionParticipant, what: string, call: () => T): T {
   try {
     return call()
