@@ -19,12 +19,8 @@ const petWords = new RegExp(
 
 /** Words per 1,000 words of comment; rooms that are not named may have {@link ceilingOfOthers}. */
 const ceilings: Readonly<Record<string, number>> = {
-  cli: 4.5,
-  messaging: 7.5,
   metastore: 8.5,
   repository: 5.5,
-  server: 8,
-  transactions: 7.5,
 }
 const ceilingOfOthers = 2
 
