@@ -1,7 +1,7 @@
-/** Reads the parts of a stored value; what does not fit is corruption, never a wrong value. */
+/** Reads the parts of a stored value. Malformed bytes are corruption, never a wrong value. */
 import { corrupt } from './errors.js'
 
-/** Up to so many bytes, all texts of a value are cut from one string of the whole value. */
+/** Texts of a value up to this size are slices of one string of the whole value. */
 const sharedTextBytesMax = 2048
 
 /** A position in stored bytes; numbers are big-endian. Every read fails with `ERR_CORRUPTION`. */
@@ -10,7 +10,7 @@ export class ByteReader {
   readonly #what: string
   #at: number
   #end: number
-  /** All bytes as characters, made for the first text. */
+  /** The whole value as Latin-1, made for the first text. */
   #whole: string | undefined
 
   /** `what` names the value in messages. */
@@ -26,7 +26,7 @@ export class ByteReader {
     return this.#at === this.#end
   }
 
-  /** Number of bytes that were not read. */
+  /** Number of bytes not yet read. */
   get left(): number {
     return this.#end - this.#at
   }
@@ -53,7 +53,7 @@ export class ByteReader {
     throw this.failure('a number is too large')
   }
 
-  /** A count of elements, each of at least one byte, so that damage cannot ask for much memory. */
+  /** A count of elements. Each has at least one byte, which bounds a damaged count. */
   count(): number {
     const count = this.varint()
     if (count > this.#end - this.#at) throw this.failure(`${count} elements do not fit`)
@@ -81,20 +81,20 @@ export class ByteReader {
     return this.#bytes.readDoubleBE(this.#at - 8)
   }
 
-  /** The next bytes, as a view. */
+  /** The next bytes, as a view of the source. */
   raw(length: number): Buffer {
     this.#need(length)
     this.#at += length
     return this.#bytes.subarray(this.#at - length, this.#at)
   }
 
-  /** Passes over bytes. */
+  /** Skips bytes. */
   skip(length: number): void {
     this.#need(length)
     this.#at += length
   }
 
-  /** A length as a varint, then so many bytes. They share memory with the source. */
+  /** A length as a varint, then that many bytes. They share memory with the source. */
   bytes(): Buffer {
     return this.raw(this.varint())
   }
@@ -106,7 +106,7 @@ export class ByteReader {
     const start = this.#at
     this.#at += length
     const bytes = this.#bytes
-    // A string costs a call out of JavaScript; a part of one that is there costs none.
+    // Decoding a string calls native code; a slice of an existing string does not.
     if (bytes.length > sharedTextBytesMax || !isAscii(bytes, start, this.#at)) {
       return bytes.toString('utf8', start, this.#at)
     }
@@ -114,7 +114,7 @@ export class ByteReader {
     return this.#whole.slice(start, this.#at)
   }
 
-  /** Checks that nothing follows. */
+  /** Checks that no bytes follow. */
   finish(): void {
     if (!this.isAtEnd) throw this.failure(`${this.#end - this.#at} bytes follow`)
   }

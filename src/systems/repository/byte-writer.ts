@@ -1,11 +1,11 @@
-/** Writes the parts of a value one behind the other into bytes that grow. */
+/** Writes the parts of a value one after the other into a growing buffer. */
 
-/** A growing byte string; numbers are big-endian. `finish` gives the bytes away. */
+/** A growing byte string; numbers are big-endian. `finish` hands the bytes over. */
 export class ByteWriter {
   #bytes: Buffer
   #length = 0
 
-  /** `capacity` are the bytes that fit before the first copy, at least 1. */
+  /** `capacity` is the initial size of the buffer in bytes, at least 1. */
   constructor(capacity = 256) {
     this.#bytes = Buffer.allocUnsafe(capacity)
   }
@@ -15,7 +15,7 @@ export class ByteWriter {
     return this.#length
   }
 
-  /** Forgets everything, and keeps the memory: bytes of `finish` change with the next writes. */
+  /** Empties the writer and keeps its memory: later writes overwrite the bytes of `finish`. */
   clear(): void {
     this.#length = 0
   }

@@ -2,9 +2,8 @@
 import { CellarError, ErrorCode } from '../../api/index.js'
 
 /**
- * Every code of a {@link RepositoryError}, with the situation that raises it. Bad arguments are a
- * `CellarError` with `ERR_INVALID_ARGUMENT`, and stored bytes that cannot be read one with
- * `ERR_CORRUPTION`.
+ * Every code of a {@link RepositoryError} with its cause. Bad arguments are a `CellarError` with
+ * `ERR_INVALID_ARGUMENT`; unreadable stored bytes are one with `ERR_CORRUPTION`.
  */
 export const RepositoryErrorCode = {
   /** No repository of that name was created. */
@@ -21,13 +20,13 @@ export const RepositoryErrorCode = {
   recordExists: 'ERR_RECORD_EXISTS',
   /** The record has no such version. */
   versionNotFound: 'ERR_VERSION_NOT_FOUND',
-  /** The record breaks a rule of its type, or says too little to be written. */
+  /** The record breaks a rule of its type, or lacks data that the write needs. */
   invalidRecord: 'ERR_INVALID_RECORD',
   /** A version of the record, or the texts for its event, exceed `cellBytesMax` of the database. */
   recordTooLarge: 'ERR_RECORD_TOO_LARGE',
   /** Another record has the same value in a unique field. */
   notUnique: 'ERR_NOT_UNIQUE',
-  /** Somebody else changed the record meanwhile; the call may be repeated. */
+  /** Another writer changed the record meanwhile; the call may be repeated. */
   concurrentRecordUpdate: 'ERR_CONCURRENT_RECORD_UPDATE',
   /** No field type has that name or id. */
   fieldTypeNotFound: 'ERR_FIELD_TYPE_NOT_FOUND',
@@ -39,39 +38,39 @@ export const RepositoryErrorCode = {
   recordTypeNotFound: 'ERR_RECORD_TYPE_NOT_FOUND',
   /** A record type of that name exists already. */
   recordTypeExists: 'ERR_RECORD_TYPE_EXISTS',
-  /** There is no such value type, or a record type cannot take that name. */
+  /** There is no such value type, a record type's name is taken, or a schema plan has conflicts. */
   type: 'ERR_TYPE',
   /** The record has no value in that field. */
   fieldNotFound: 'ERR_FIELD_NOT_FOUND',
-  /** There is no blob at that place of the field. */
+  /** The field has no blob at these indexes. */
   blobNotFound: 'ERR_BLOB_NOT_FOUND',
   /** The field holds no blobs, or the key of a blob cannot be read. */
   blob: 'ERR_BLOB',
-  /** The bytes of a blob do not fit its checksum or its size. */
+  /** The bytes of a blob do not match its checksum or its size. */
   blobDamaged: 'ERR_BLOB_DAMAGED',
-  /** Blobs are in a store that was not among the `blobStores` of `open`. */
+  /** A blob is in a store that was not among the `blobStores` of `open`. */
   blobStoreMissing: 'ERR_BLOB_STORE_MISSING',
-  /** No field index of that name, or for such a query, is ready. */
+  /** No field index of that name, or for that query, is ready. */
   fieldIndexNotFound: 'ERR_FIELD_INDEX_NOT_FOUND',
   /** A field index of that name, with other fields, exists already. */
   fieldIndexExists: 'ERR_FIELD_INDEX_EXISTS',
   /** No scanner has that token, or its lease has ended. */
   scannerNotFound: 'ERR_SCANNER_NOT_FOUND',
-  /** There are as many scanners as there may be. */
+  /** The owner has reached the limit of scanners. */
   tooManyScanners: 'ERR_TOO_MANY_SCANNERS',
-  /** Whoever asks has no permission. */
+  /** The caller has no permission. */
   forbidden: 'ERR_FORBIDDEN',
-  /** A document whose text cannot be extracted, or only beyond a limit. */
+  /** The text of a document cannot be extracted within the limits. */
   extraction: 'ERR_EXTRACTION',
-  /** The search server did not answer, or not as it should; the call may be repeated. */
+  /** The search server did not answer, or its answer is invalid; the call may be repeated. */
   searchServer: 'ERR_SEARCH_SERVER',
-  /** The configuration of an index cannot be; the message names the place. */
+  /** The configuration of an index is invalid; the message names the position. */
   indexConfiguration: 'ERR_INDEX_CONFIGURATION',
   /** No index of that name was defined. */
   indexNotFound: 'ERR_INDEX_NOT_FOUND',
   /** An index of that name exists already. */
   indexExists: 'ERR_INDEX_EXISTS',
-  /** Somebody else changed the definition of the index meanwhile, or its state forbids the call. */
+  /** Another caller changed the definition of the index, or its state forbids the call. */
   indexState: 'ERR_INDEX_STATE',
   /** The repository is closed. */
   closed: 'ERR_REPOSITORY_CLOSED',
@@ -87,12 +86,12 @@ export class RepositoryError extends CellarError {
   /** The stable code. */
   declare readonly code: RepositoryErrorCode
 
-  /** For hooks, value types and stores of the caller. `cause` is the error behind this one. */
+  /** Public for hooks, value types and stores of the caller. `cause` is the underlying error. */
   constructor(code: RepositoryErrorCode, message: string, cause?: unknown) {
     super(code, message, { cause })
   }
 
-  /** Of this class only: a `CellarError` is not one of the repository. */
+  /** Limits `instanceof` to errors of the repository; other `CellarError`s do not count. */
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof CellarError && value.name === 'RepositoryError'
   }

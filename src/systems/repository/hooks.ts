@@ -1,8 +1,10 @@
-/** Hooks: what programs add to every write of records, before conditions are looked at. */
+/**
+ * Hooks: functions of the program that run before a write, ahead of the check of its conditions.
+ */
 import type { RecordId } from './record-id.js'
 import type { RecordInput, StoredRecord } from './records/record.js'
 
-/** What a hook is told beside the input. */
+/** Arguments of a hook besides the input. */
 export interface HookContext {
   /** Name of the repository. */
   readonly repository: string
@@ -10,23 +12,21 @@ export interface HookContext {
   readonly table: string
   /** Id of the record, also of a new one. */
   readonly id: RecordId
-  /** The record as it is stored; undefined for a new one. */
+  /** The stored record; undefined for a new one. */
   readonly stored: StoredRecord | undefined
 }
 
 /**
- * A hook. What its functions return takes the place of the input; the id cannot change. They may
- * run more than once for one write, when it is tried again, so they should do nothing else.
+ * A hook. The return value of its functions replaces the input; the id cannot change. A retried
+ * write calls its hooks again, so they should have no side effects.
  */
 export interface RepositoryHook {
-  /** For messages. */
+  /** Name of the hook in messages. */
   readonly name: string
-  /**
-   * Called for a record that does not exist. What the function throws is the error of the write.
-   */
+  /** Called for a record that does not exist. An exception is the error of the write. */
   beforeCreate?(input: RecordInput, context: HookContext): RecordInput | Promise<RecordInput>
-  /** Called for a record that exists. What the function throws is the error of the write. */
+  /** Called for a record that exists. An exception is the error of the write. */
   beforeUpdate?(input: RecordInput, context: HookContext): RecordInput | Promise<RecordInput>
-  /** Throws to keep the record. */
+  /** Called before a deletion; an exception prevents it. */
   beforeDelete?(context: HookContext): void | Promise<void>
 }

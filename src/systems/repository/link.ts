@@ -1,15 +1,15 @@
 /**
  * Links from one record to another, absolute or relative to the record that holds them.
  *
- * Text: `[table:]MASTER.[!*,]k=v,+k,-k`. An absent master, `.`, is the record itself or its
- * variant. Unless `!*` says so, the variant properties of the holder are copied; then the rules
- * set a property (`k=v`), copy it (`+k`) or remove it (`-k`).
+ * Text: `[table:]MASTER.[!*,]k=v,+k,-k`. A missing master, `.`, is the master of the record that
+ * holds the link. The variant properties of that record are copied unless `!*` stands first. Then
+ * the rules set a property (`k=v`), copy one (`+k`) or remove one (`-k`).
  */
 import { checkObject, checkText, OptionNames, shown } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
 import { escaped, RecordId, splitEscaped, unescaped, type RecordIdLike } from './record-id.js'
 
-/** What a link does with one variant property. */
+/** How a link treats one variant property. */
 export type LinkRule =
   | {
       /** The property gets a value. */
@@ -28,9 +28,9 @@ export type LinkRule =
 
 /** Parts of a {@link Link}. */
 export interface LinkParts {
-  /** Absent: the table of the record that holds the link. */
+  /** Default: the table of the record that holds the link. */
   readonly table?: string | undefined
-  /** A master; absent: the master of the record that holds the link. */
+  /** Id of a master. Default: the master of the record that holds the link. */
   readonly master?: RecordIdLike | undefined
   /** Whether variant properties of the holder are copied. Default true. */
   readonly copyAll?: boolean | undefined
@@ -49,7 +49,7 @@ const partNames = new OptionNames<LinkParts>('a link', {
 export class Link {
   /** Name of the record table; undefined = the table of the holder. */
   readonly table: string | undefined
-  /** The master that the link leads to; undefined = that of the holder. */
+  /** The master of the target; undefined = the master of the holder. */
   readonly master: RecordId | undefined
   /** Whether variant properties of the holder are copied. */
   readonly copyAll: boolean
@@ -58,7 +58,7 @@ export class Link {
   /** The text form. */
   readonly text: string
 
-  /** `ERR_INVALID_ARGUMENT`. */
+  /** Creates a link. `ERR_INVALID_ARGUMENT` for a part that is not valid. */
   constructor(parts: LinkParts = {}) {
     const { table, master, copyAll = true, rules = {} } = partNames.check(parts)
     const id = master === undefined ? undefined : RecordId.of(master)
@@ -94,12 +94,12 @@ export class Link {
     })
   }
 
-  /** The link of a text. `ERR_INVALID_ARGUMENT`. */
+  /** Parses the text of a link. `ERR_INVALID_ARGUMENT`. */
   static parse(text: string): Link {
     if (typeof text !== 'string') throw invalidArgument(`a link must be a text, got ${shown(text)}`)
     const colon = text.indexOf(':')
     const dot = text.indexOf('.')
-    // A colon behind the first dot belongs to the id.
+    // A colon after the first dot belongs to the id.
     const hasTable = colon >= 0 && (dot < 0 || colon < dot)
     const table = hasTable ? text.slice(0, colon) : undefined
     const rest = hasTable ? text.slice(colon + 1) : text
@@ -113,12 +113,12 @@ export class Link {
     return new Link({ table, master, ...(rules === undefined ? {} : parseRules(rules, text)) })
   }
 
-  /** Whether a value is a link that this class has made. */
+  /** Whether a value is an instance of this class. */
   static is(value: unknown): value is Link {
     return typeof value === 'object' && value !== null && #write in value
   }
 
-  /** The record that the link of `holder` leads to. `ERR_INVALID_ARGUMENT`. */
+  /** The record that the link means in the record `holder`. `ERR_INVALID_ARGUMENT`. */
   resolve(holder: RecordIdLike): RecordId {
     const from = RecordId.of(holder)
     const properties: Record<string, string> = this.copyAll ? { ...from.variantProperties } : {}

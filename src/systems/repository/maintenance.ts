@@ -1,6 +1,6 @@
 /**
- * Removes what nobody needs any more, again and again: uploads that no record took, what deleted
- * records have kept for too long, and what is left of tables that were dropped.
+ * Periodic maintenance. Removes uploads that no record took, deleted records after their undelete
+ * time, and the remains of dropped tables.
  */
 import {
   checkFunction,
@@ -21,29 +21,29 @@ export interface MaintenanceOptions {
   readonly intervalMilliseconds?: number | undefined
   /** Milliseconds before the first run. Default a minute, or the interval if that is less. */
   readonly firstMilliseconds?: number | undefined
-  /** Milliseconds after which a blob that no record has is removed. Default an hour. */
+  /** Age in milliseconds at which an unused blob is removed. Default an hour. */
   readonly uploadMillisecondsMax?: number | undefined
-  /** Told of runs that failed; what it throws is ignored. Default: `failure` says it. */
+  /** Called with the error of a failed run; its exceptions are ignored. Default: none. */
   readonly onFailure?: ((error: Error) => void) | undefined
 }
 
-/** What a run has done. */
+/** Counts of one run. */
 export interface MaintenanceReport {
-  /** Blobs outside records that were looked at. */
+  /** Blob states that were examined, of used blobs as well. */
   readonly blobsLooked: number
-  /** Blobs that were removed: nobody had them. */
+  /** Blobs that were removed because no record refers to them. */
   readonly blobsRemoved: number
-  /** Blobs that would have been removed, but whose store was not given to `open`. */
+  /** Unused blobs that stay, because their store was not given to `open`. */
   readonly blobsUnreachable: number
-  /** Deleted records of which nothing is left now. */
+  /** Deleted records that were removed completely. */
   readonly recordsPurged: number
-  /** Tables and repositories that were dropped earlier and are gone now. */
+  /** Tables and repositories whose interrupted drop was completed. */
   readonly dropsFinished: number
 }
 
-/** What was done since the start. */
+/** Counts since the start. */
 export interface MaintenanceCounts extends MaintenanceReport {
-  /** Runs that came to their end. */
+  /** Runs that succeeded. */
   readonly runs: number
   /** Runs that failed. */
   readonly failures: number
@@ -62,7 +62,7 @@ const runNames = new OptionNames<MaintenanceRun>('a run of maintenance', {
 const managerMethods = ['finishDrops', 'listRepositories', 'repository', 'findTable'] as const
 const hour = 3_600_000
 const minute = 60_000
-/** The longest time of a timer. */
+/** The longest delay of a timer. */
 const millisecondsMax = 2 ** 31 - 1
 
 /** Maintains the repositories of a manager until it is closed. */
@@ -85,7 +85,7 @@ export class RepositoryMaintenance {
   #running: Promise<MaintenanceReport> | undefined
   #failure: Error | undefined
   #last: MaintenanceReport | undefined
-  /** When the last run ended that did not fail, by a clock that never goes back. */
+  /** End of the last successful run, by a monotonic clock. */
   #ended = performance.now()
 
   private constructor(manager: RepositoryManager, options: MaintenanceOptions) {
@@ -98,7 +98,7 @@ export class RepositoryMaintenance {
     this.#schedule(checkMilliseconds(firstMilliseconds, 'firstMilliseconds'))
   }
 
-  /** Begins; the manager stays the caller's. `ERR_INVALID_ARGUMENT`. */
+  /** Starts the maintenance. The caller still owns the manager. `ERR_INVALID_ARGUMENT`. */
   static start(
     manager: RepositoryManager,
     options: MaintenanceOptions = {},
@@ -110,33 +110,33 @@ export class RepositoryMaintenance {
     )
   }
 
-  /** Runs now, or takes part in the run under way. */
+  /** Runs now, or joins the run in progress. */
   run(): Promise<MaintenanceReport> {
     this.#running ??= this.#run().finally(() => (this.#running = undefined))
     return this.#running
   }
 
-  /** What was done since the start. */
+  /** Counts since the start. */
   get counts(): MaintenanceCounts {
     return { ...this.#counts }
   }
 
-  /** Milliseconds since a run has come to its end, or since the start. */
+  /** Milliseconds since the last successful run, or since the start. */
   get ageMilliseconds(): number {
     return performance.now() - this.#ended
   }
 
-  /** What the last run did that came to its end; undefined before the first. */
+  /** Report of the last successful run; undefined before the first. */
   get lastReport(): MaintenanceReport | undefined {
     return this.#last
   }
 
-  /** Why the last run failed; undefined if it did not. */
+  /** Error of the last run; undefined if it succeeded. */
   get failure(): Error | undefined {
     return this.#failure
   }
 
-  /** Ends; a run under way is broken off. */
+  /** Stops the maintenance; a run in progress is aborted. */
   async close(): Promise<void> {
     this.#stop.abort()
     clearTimeout(this.#timer)
@@ -146,7 +146,7 @@ export class RepositoryMaintenance {
   #schedule(milliseconds: number): void {
     if (this.#stop.signal.aborted) return
     this.#timer = setTimeout(() => {
-      // Its failure is kept and told.
+      // The error is in `failure`, and `onFailure` was notified.
       void this.run()
         .catch(() => undefined)
         .then(() => this.#schedule(this.#interval))
@@ -181,11 +181,11 @@ export class RepositoryMaintenance {
   }
 }
 
-/** What one run is asked for. */
+/** Options of {@link maintain}. */
 export interface MaintenanceRun {
-  /** Milliseconds after which a blob that no record has is removed. Default an hour. */
+  /** Age in milliseconds at which an unused blob is removed. Default an hour. */
   readonly uploadMillisecondsMax?: number | undefined
-  /** Ends the run with `ERR_ABORTED`. */
+  /** Aborts the run with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -202,7 +202,7 @@ export async function maintain(
   })
   checkMilliseconds(uploadMillisecondsMax, 'uploadMillisecondsMax')
   const dropsFinished = await manager.finishDrops()
-  // Removes the scanners whose lease has ended.
+  // The count also removes expired scanners.
   await manager.scanners.count()
   let recordsPurged = 0
   for (const repository of manager.listRepositories()) {

@@ -19,30 +19,30 @@ import type { ValueTypeFactory } from './values/value-type.js'
 
 /** Options of `RepositoryManager.open`. */
 export interface RepositoryOptions {
-  /** Names of the tables begin with it. Default 'repository'. */
+  /** Prefix of the table names. Default 'repository'. */
   readonly tablePrefix?: string
-  /** Default: the machine's clock. */
+  /** Default: the clock of the machine. */
   readonly clock?: Clock
-  /** Source of ids. Default: that of the operating system. */
+  /** Source of random ids. Default: the operating system. */
   readonly randomBytes?: (length: number) => Uint8Array
-  /** Of writes of records. Default 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk. */
+  /** Durability of record writes. Default 'SYNC_WAL'; 'FSYNC_WAL' waits for the disk. */
   readonly durability?: DurabilityOption
-  /** Milliseconds in which a deleted record can be brought back. Default 0: not at all. */
+  /** Milliseconds during which a deleted record can be restored. Default 0: never. */
   readonly undeleteMilliseconds?: number
-  /** Value types beside the built-in ones, by name. */
+  /** Value types besides the built-in ones, by name. */
   readonly valueTypes?: Readonly<Record<string, ValueTypeFactory>>
-  /** Bytes up to which a blob is stored in the record itself. Default 5,000. */
+  /** Largest blob in bytes that is stored inside its record. Default 5,000. */
   readonly inlineBlobBytesMax?: number
   /**
-   * Stores for blobs of up to so many bytes, smallest first; the last takes all others. Default:
-   * a table of the database for all.
+   * Blob stores with their size limits, smallest first; the last takes all larger blobs. Default:
+   * one table of the database for all blobs.
    */
   readonly blobStores?: readonly BlobRoute[]
-  /** Milliseconds after its last use at which a scanner of `scanners` ends. Default 60 s. */
+  /** Lease of a scanner in milliseconds, renewed by each use. Default 60 s. */
   readonly scannerLeaseMilliseconds?: number
-  /** Scanners that `scanners` has at once for each owner. Default 1,000. */
+  /** Limit of open scanners per owner. Default 1,000. */
   readonly scannersMax?: number
-  /** Run in this order. */
+  /** Hooks in the order of their calls. */
   readonly hooks?: readonly RepositoryHook[]
 }
 

@@ -1,11 +1,11 @@
-/** Content that callers hand over in pieces. */
+/** Content that callers pass in pieces. */
 import { checkBytes, readArguments, shown } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
 
 /**
- * The pieces of an iterable of a caller, which is begun once; `read` checks each piece.
- * `ERR_INVALID_ARGUMENT` for a value without pieces; `what` says in the message what is expected.
- * An error of the iterable stays as it is: a stream that breaks off says why.
+ * The pieces of a caller's iterable, whose iterator is opened once. `read` checks each piece.
+ * `ERR_INVALID_ARGUMENT` for a value without pieces; `what` is the expectation in its message.
+ * Errors of the iterable pass unchanged, so a broken stream reports its own cause.
  */
 export function checkPieces<T>(
   source: unknown,

@@ -11,7 +11,7 @@ export const versionTagNamespace = 'org.lilyproject.vtag'
 const versionTagPrefix = `{${versionTagNamespace}}`
 /** The namespace of system fields, such as `{org.lilyproject.system}version`. */
 export const systemNamespace = 'org.lilyproject.system'
-/** The version of a record, in conditions. */
+/** The field that stands for the version of a record in conditions. */
 export const versionField: QualifiedName = `{${systemNamespace}}version`
 /** The virtual version tag of the newest version. */
 export const lastTag: QualifiedName = `{${versionTagNamespace}}last`
@@ -19,7 +19,7 @@ export const lastTag: QualifiedName = `{${versionTagNamespace}}last`
 const pattern = /^\{([^{}\u0000-\u001f]*)\}([^{}\u0000-\u001f]+)$/
 const nameBytesMax = 1024
 
-/** Namespace and local name. `ERR_INVALID_ARGUMENT` for everything else. */
+/** Splits a name into namespace and local name. `ERR_INVALID_ARGUMENT` for other forms. */
 export function parseName(name: unknown, what = 'a qualified name'): readonly [string, string] {
   checkText(what, 'what a name is called')
   const match = typeof name === 'string' && name.length <= nameBytesMax ? pattern.exec(name) : null

@@ -1,9 +1,9 @@
 /**
- * Ids of records: chosen by the user, or a UUID; with variant properties if wanted.
+ * Ids of records: a text chosen by the user or a UUID, optionally with variant properties.
  *
- * Text: `USER.<id>`, `UUID.<uuid>`, and for variants `<master>.<k>=<v>,<k>=<v>`. The characters
- * `. , = \` are escaped by a backslash inside ids and properties. Bytes (FORMAT.md): the rows of
- * record tables, in whose order a master stands directly before its variants.
+ * Text: `USER.<id>`, `UUID.<uuid>`, and for variants `<master>.<k>=<v>,<k>=<v>`. A backslash
+ * escapes the characters `. , = \` inside ids and properties. The bytes (FORMAT.md) are the rows of
+ * record tables; there a master sorts directly before its variants.
  */
 import { checkBytes, checkFunction, checkObject, shown } from '../../api/index.js'
 import { ByteReader } from './byte-reader.js'
@@ -17,7 +17,7 @@ const uuidBytes = 16
 const idBytesMax = 16_384
 const userPrefix = 'USER.'
 const plainLengthMax = 256
-/** 1 for the bytes of characters that are neither escaped nor refused. */
+/** 1 for each byte whose character is neither escaped nor refused. */
 const plainBytes = new Uint8Array(256)
 for (const character of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_:@/+-') {
   plainBytes[character.charCodeAt(0)] = 1
@@ -25,17 +25,17 @@ for (const character of 'abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ012
 const noProperties: VariantProperties = Object.freeze({})
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** Properties of a variant: language and country, for example. */
+/** Properties of a variant, such as language and country. */
 export type VariantProperties = Readonly<Record<string, string>>
 
-/** What methods take as the id of a record: an id, or its text. */
+/** An id as methods accept it: an instance or its text. */
 export type RecordIdLike = RecordId | string
 
 /** An id; immutable. Equal ids have equal text and equal bytes. */
 export class RecordId {
   /** The text form. */
   readonly text: string
-  /** The id without its variant properties; this one if it has none. */
+  /** The id without its variant properties; `this` if it has none. */
   readonly master: RecordId
   /** Sorted by name; empty for a master. */
   readonly variantProperties: VariantProperties
@@ -43,7 +43,7 @@ export class RecordId {
   readonly #own: string
   #bytes: Buffer | undefined
 
-  /** `plain`: text and bytes of a master that has no character to be escaped. */
+  /** `plain`: text and bytes of a master without characters to be escaped. */
   private constructor(
     kind: number,
     own: string,
@@ -86,7 +86,7 @@ export class RecordId {
     return new RecordId(uuidKind, lower, [])
   }
 
-  /** A random id: a UUID of version 4, by a source of random bytes. `ERR_INVALID_ARGUMENT`. */
+  /** A random id: a UUID of version 4 from a source of random bytes. `ERR_INVALID_ARGUMENT`. */
   static random(randomBytes: (length: number) => Uint8Array): RecordId {
     checkFunction(randomBytes ?? null, 'the source of random bytes')
     const bytes = Buffer.from(checkBytes(randomBytes(uuidBytes), 'random bytes'))
@@ -96,7 +96,7 @@ export class RecordId {
     return new RecordId(uuidKind, uuidText(bytes), [])
   }
 
-  /** The id of a text. `ERR_INVALID_ARGUMENT`. */
+  /** Parses the text of an id. `ERR_INVALID_ARGUMENT`. */
   static parse(text: string): RecordId {
     if (typeof text !== 'string') throw invalidArgument(`an id must be a text, got ${shown(text)}`)
     if (text.startsWith(userPrefix)) {
@@ -120,7 +120,7 @@ export class RecordId {
     return master.variant(properties)
   }
 
-  /** The id of its bytes. `ERR_INVALID_ARGUMENT`. */
+  /** Decodes the bytes of an id. `ERR_INVALID_ARGUMENT`. */
   static fromBytes(bytes: Uint8Array): RecordId {
     const source = Buffer.from(checkBytes(bytes, 'the bytes of an id'))
     if (isPlainUser(source)) {
@@ -134,12 +134,12 @@ export class RecordId {
     }
   }
 
-  /** An id, given as one or as text. `ERR_INVALID_ARGUMENT`. */
+  /** The id of an instance or of its text. `ERR_INVALID_ARGUMENT`. */
   static of(id: RecordIdLike): RecordId {
     return RecordId.is(id) ? id : RecordId.parse(id)
   }
 
-  /** Whether a value is an id that this class has made. */
+  /** Whether a value is an instance of this class. */
   static is(value: unknown): value is RecordId {
     return typeof value === 'object' && value !== null && #own in value
   }
@@ -150,8 +150,8 @@ export class RecordId {
   }
 
   /**
-   * The variant of this master; without properties the master. `ERR_INVALID_ARGUMENT` for a
-   * variant of a variant.
+   * The variant of this master with these properties; the master itself without properties.
+   * `ERR_INVALID_ARGUMENT` for a variant of a variant.
    */
   variant(properties: VariantProperties): RecordId {
     const entries = Object.entries(checkObject(properties, 'variant properties')).map(
@@ -166,7 +166,7 @@ export class RecordId {
     return new RecordId(this.#kind, this.#own, entries)
   }
 
-  /** The row of the record; not to be changed. */
+  /** The row of the record; must not be modified. */
   get bytes(): Buffer {
     this.#bytes ??= this.#encode()
     return this.#bytes
@@ -209,7 +209,7 @@ export class RecordId {
   }
 }
 
-/** The row of the text of a user's id that has plain characters only; undefined for others. */
+/** The row of a `USER.` text with plain characters only; undefined for other texts. */
 function plainUserBytes(text: string): Buffer | undefined {
   const length = text.length - userPrefix.length
   if (length < 1 || length > plainLengthMax) return undefined
@@ -299,7 +299,7 @@ export function unescaped(part: string, whole: string): string {
   return part.replace(/\\([.,=\\])/g, '$1')
 }
 
-/** The parts between separators that no backslash stands before; still escaped. */
+/** Splits at the separators without a backslash before them; the parts stay escaped. */
 export function splitEscaped(text: string, separator: string): string[] {
   const parts: string[] = []
   let start = 0

@@ -47,30 +47,33 @@ import { SchemaRows } from './schema/schema-rows.js'
 import { TypeManager } from './schema/type-manager.js'
 import { ValueTypes } from './values/value-types.js'
 
-/** What the indexes of records share with the manager. @internal */
+/** Parts of the manager that search indexes use. @internal */
 export interface ManagerParts {
   readonly database: Database
   readonly tablePrefix: string
   readonly clock: Clock
-  /** What a subscription has stored. */
+  /** The stored state of a subscription. */
   readonly stateOf: (subscription: string) => SubscriptionState
 }
 
-/** Is told of what is dropped: no record of it can be read any more. @internal */
+/**
+ * Observes drops. The records of a dropped table can no longer be read; those of a deleted
+ * repository still can during the call. @internal
+ */
 export interface DropObserver {
   tableDropped(repository: string, table: string): Promise<void>
   repositoryDeleted(repository: string): Promise<void>
 }
 
-/** Repositories of one database. Every method but `open` fails when it is closed. */
+/** The repositories of one database. After {@link RepositoryManager.close} their methods fail. */
 export class RepositoryManager {
   /** Field types and record types, which all repositories share. */
   readonly types: TypeManager
   /** Blobs, which all repositories share. */
   readonly blobs: Blobs
-  /** Which records lead to which; kept while {@link followLinks} runs. */
+  /** Index of the links between records; maintained while {@link followLinks} runs. */
   readonly links: LinkIndex
-  /** Scans that go on call by call, also after a restart. */
+  /** Scans that continue call by call, also after a restart. */
   readonly scanners: Scanners
   readonly #database: Database
   readonly #settings: RepositorySettings
@@ -126,9 +129,9 @@ export class RepositoryManager {
   }
 
   /**
-   * Opens the repositories of a database, and creates what is missing; deletions that a crash has
-   * interrupted are ended. The database stays the caller's. `ERR_UNSUPPORTED` if the backend has no
-   * atomic batches, `ERR_INVALID_ARGUMENT`.
+   * Opens the repositories of a database, creates missing tables and completes interrupted
+   * deletions. The caller still owns the database. `ERR_UNSUPPORTED` if the backend has no atomic
+   * batches, `ERR_INVALID_ARGUMENT`.
    */
   static async open(
     database: Database,
@@ -178,7 +181,7 @@ export class RepositoryManager {
     try {
       await manager.current.#load()
     } catch (error) {
-      // It follows nobody any more.
+      // Removes the followers that the failed manager has registered.
       await manager.current.close()
       throw error
     }
@@ -201,7 +204,7 @@ export class RepositoryManager {
 
   /**
    * Creates a repository with the table 'record'. `ERR_REPOSITORY_EXISTS`; `ERR_INVALID_ARGUMENT`
-   * for a name that addresses of the server begin with, such as 'record' and 'table'.
+   * for a name that starts addresses of the server, such as 'record' and 'table'.
    */
   async createRepository(name: string): Promise<Repository> {
     this.#checkOpen()
@@ -221,15 +224,16 @@ export class RepositoryManager {
     if (name === defaultRepository) throw invalidArgument(`the repository ${name} stays`)
     if (!this.#tables.has(name)) throw repositoryNotFound(name)
     const tables = this.tablesOf(name)
-    // What cannot be ended is not begun.
+    // A deletion must not start if its blobs cannot be removed.
     await this.blobs.checkStoresOf(tables.map((table) => `${name}/${table}`))
     await this.#rows.requestDelete(name, undefined)
     await this.#endRepository(name)
   }
 
   /**
-   * Ends drops of tables and repositories that were interrupted, or could not end because a blob
-   * store did not answer; how many there were. One that fails again does not hinder the others.
+   * Completes drops of tables and repositories that were interrupted, or whose blob store did not
+   * answer. Returns the number completed. A failed drop does not stop the others; the first error
+   * is thrown at the end.
    */
   async finishDrops(): Promise<number> {
     this.#checkOpen()
@@ -250,9 +254,9 @@ export class RepositoryManager {
   }
 
   /**
-   * Tells a handler of every write of records from where the subscription of this name has come
-   * to. A new one is told of every record that exists first. `ERR_INVALID_ARGUMENT` if it runs
-   * already, `ERR_UNSUPPORTED` if the backend has no change feed.
+   * Notifies a handler of every record write after the stored position of the subscription. A new
+   * subscription first receives every existing record. `ERR_INVALID_ARGUMENT` if it already runs,
+   * `ERR_UNSUPPORTED` if the backend has no change feed.
    */
   async subscribe(
     name: string,
@@ -282,15 +286,15 @@ export class RepositoryManager {
     return subscription
   }
 
-  /** The subscriptions that were made since the open, by name. */
+  /** The subscriptions made since the open, sorted by name. */
   get subscriptions(): readonly Subscription[] {
     return [...this.#subscriptions.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /**
-   * Removes a subscription: where it was, and its dead letters. One that runs is closed first. If
-   * it is made again, it is a new one. That of an index goes with the index, not by this call.
-   * `ERR_INVALID_ARGUMENT`.
+   * Removes a subscription with its position and its dead letters, and closes it first if it runs.
+   * A later subscription of that name is a new one. The subscription of a search index is removed
+   * with the index, not by this call. `ERR_INVALID_ARGUMENT`.
    */
   async removeSubscription(name: string): Promise<void> {
     this.#checkOpen()
@@ -300,18 +304,18 @@ export class RepositoryManager {
     await this.parts.stateOf(name).remove()
   }
 
-  /** The subscriptions of which anything is stored, running or not, by name. */
+  /** The subscriptions with stored state, running or not, sorted by name. */
   async storedSubscriptions(): Promise<StoredSubscription[]> {
     this.#checkOpen()
     return storedSubscriptions(this.#database.table(`${this.#settings.tablePrefix}.subscriptions`))
   }
 
-  /** Keeps the link index: a subscription of the name `links`. Errors of {@link subscribe}. */
+  /** Maintains the link index by the subscription `links`. Throws as {@link subscribe}. */
   followLinks(options: SubscriptionOptions = {}): Promise<Subscription> {
     return this.subscribe('links', ({ event }) => this.links.follow(event), options)
   }
 
-  /** Lets go; the database stays open. */
+  /** Closes the manager and its subscriptions; the database stays open. */
   async close(): Promise<void> {
     for (const subscription of this.#subscriptions.values()) await subscription.close()
     this.#isClosed = true
@@ -329,7 +333,7 @@ export class RepositoryManager {
     return { database: this.#database, tablePrefix, clock, stateOf }
   }
 
-  /** Tells of drops from now on; the function ends that. @internal */
+  /** Registers an observer of drops; the returned function removes the observer. @internal */
   observeDrops(observer: DropObserver): () => void {
     this.#checkOpen()
     this.#dropObservers.add(observer)
@@ -393,7 +397,7 @@ export class RepositoryManager {
       },
     })
     await this.#rows.add(defaultRepository, undefined)
-    // A blob store that is away does not hinder the others; `finishDrops` tries again.
+    // An unavailable blob store must not prevent the open; `finishDrops` tries again.
     await this.finishDrops().catch((error: unknown) => {
       if (error instanceof CellarError && !(error instanceof RepositoryError)) throw error
     })
@@ -466,14 +470,17 @@ export class RepositoryManager {
     })
   }
 
-  /** Whether something is still to be dropped: another manager may have done so meanwhile. */
+  /** Whether a drop is still pending: another manager may have completed it. */
   async #isRequested(repository: string, table: string | undefined): Promise<boolean> {
     const rows = await this.#rows.list()
     const own = rows.find((row) => row.repository === repository && row.table === table)
     return own?.state === 'DELETE_REQUESTED'
   }
 
-  /** Removes everything that belongs to a record table; the row that asks for it goes last. */
+  /**
+   * Removes all data of a record table. The row with the request goes last, so a crash before that
+   * repeats the drop.
+   */
   async #removeTable(repository: string, name: string): Promise<void> {
     await this.#model.tell((follower) => follower.tableDropped(repository, name))
     const physical = this.#physicalName(repository, name)
@@ -499,7 +506,7 @@ export class RepositoryManager {
   }
 
   #physicalName(repository: string, name: string): string {
-    // A table has no dot in its name, so no two pairs have one name.
+    // Names of tables have no dots, so no two pairs share a name.
     return `${this.#settings.tablePrefix}.r.${repository}..${name}`
   }
 

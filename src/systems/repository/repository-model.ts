@@ -1,17 +1,17 @@
 /**
- * Managers of one database follow each other: a repository or table that one makes is there for the
- * others when the call returns, and one that is dropped is gone for all before its rows go. A
- * database is open in one process, so no manager is elsewhere.
+ * Managers of one database share a model. A new repository or table is visible to all managers when
+ * the call returns; a dropped one is gone for all before its rows are removed. A database is open
+ * in one process, so all its managers are in this process.
  */
 import type { Database } from '../../api/index.js'
 
-/** A manager, as it is told of changes. */
+/** A manager as a follower of changes. */
 export interface ModelFollower {
-  /** A record table can be used. */
+  /** A record table was created and can be used. */
   tableMade(repository: string, table: string): Promise<void>
   /** A record table is being dropped. */
   tableDropped(repository: string, table: string): Promise<void>
-  /** A repository is being deleted; its tables go next. */
+  /** A repository is being deleted; its tables follow. */
   repositoryDeleted(repository: string): Promise<void>
 }
 
@@ -31,18 +31,18 @@ export class RepositoryModel {
     return known
   }
 
-  /** Tells a manager of changes from now on; the function ends that. */
+  /** Notifies a manager of changes until the returned function is called. */
   follow(follower: ModelFollower): () => void {
     this.#followers.add(follower)
     return () => void this.#followers.delete(follower)
   }
 
-  /** Tells all managers of a change, also the one that makes it. */
+  /** Notifies all managers of a change, including the one that makes it. */
   async tell(change: (follower: ModelFollower) => Promise<void>): Promise<void> {
     for (const follower of [...this.#followers]) await change(follower)
   }
 
-  /** Ends a drop, one after the other: two at the same time would meet in the same tables. */
+  /** Runs one drop after the other: concurrent drops could work on the same tables. */
   drop(work: () => Promise<void>): Promise<void> {
     const ended = this.#drops.then(work)
     this.#drops = ended.catch(() => undefined)

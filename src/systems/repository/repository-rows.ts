@@ -1,6 +1,6 @@
 /**
- * Which repositories and record tables there are: one row each, with its state. A row that says
- * that something is to be deleted outlives a crash, so that the deletion is ended at the next open.
+ * Repositories and record tables: one row each, with its state. A requested deletion is in its row,
+ * so the next open after a crash completes it.
  */
 import { shown, type Database } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
@@ -24,7 +24,7 @@ export function checkRepositoryName(name: unknown): asserts name is string {
   throw invalidArgument(`the name of a repository has ${rule}; got ${shown(name)}`)
 }
 
-/** What addresses of the server begin with, so that no repository can be meant by it. */
+/** Beginnings of server addresses, which no repository may have as its name. */
 export const reservedRepositoryNames: readonly string[] = [
   'blob',
   'index',
@@ -38,7 +38,7 @@ export const reservedRepositoryNames: readonly string[] = [
   'ui.js',
 ]
 
-/** Checks the name of a repository that is to be made. `ERR_INVALID_ARGUMENT`. */
+/** Checks the name of a new repository. `ERR_INVALID_ARGUMENT`. */
 export function checkNewRepositoryName(name: unknown): asserts name is string {
   checkRepositoryName(name)
   if (!reservedRepositoryNames.includes(name)) return
@@ -78,7 +78,7 @@ export class RepositoryRows {
     })
   }
 
-  /** Adds a repository with its default table, or a table; false if it is there already. */
+  /** Adds a repository with its default table, or a table; false if it exists already. */
   async add(repository: string, table: string | undefined): Promise<boolean> {
     const rows = table === undefined ? [repository, `${repository}/${defaultTable}`] : []
     if (table !== undefined) rows.push(`${repository}/${table}`)

@@ -1,4 +1,4 @@
-/** One repository: record tables by name, beside other repositories with the same schema. */
+/** One repository: its record tables by name. All repositories share one schema. */
 import { checkArray, checkObject, readArguments } from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from './errors.js'
 import { populate, type LinkPath, type PopulatedRecord } from './links/populate.js'
@@ -36,8 +36,8 @@ export class Repository {
   }
 
   /**
-   * Records with those that their links lead to: by paths of fields, of which the first is one of
-   * the records and each other one of the records before. Every step is one read of each table.
+   * Records with the targets of their links. The first field of a path belongs to the given
+   * records, each next field to the records before. Each step reads each table once.
    * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT` for paths that are too long or lead to more
    * than 100,000 records.
    */
@@ -50,9 +50,9 @@ export class Repository {
   }
 
   /**
-   * Several writes of different records, of one or several tables, all or none; a result by
-   * position. If one of them is a `CONFLICT`, nothing is written, and those that would have changed
-   * a record are `NOT_WRITTEN`. Errors of the single writes, `ERR_RECORD_TABLE_NOT_FOUND`.
+   * Writes several different records of one or more tables, all or none. Results are by position.
+   * If one write is a `CONFLICT`, nothing is written, and the other changes are `NOT_WRITTEN`.
+   * Errors of the single writes, `ERR_RECORD_TABLE_NOT_FOUND`.
    */
   async batch(writes: readonly RepositoryWrite[]): Promise<BatchResult[]> {
     const parts = readArguments(() => {
@@ -70,8 +70,8 @@ export class Repository {
   }
 
   /**
-   * Whether there is a record table of this name. `ERR_INVALID_ARGUMENT` for a name that no table
-   * can have.
+   * Whether a record table of this name exists. `ERR_INVALID_ARGUMENT` for a name that no table can
+   * have.
    */
   tableExists(name: string): boolean {
     checkTableName(name)

@@ -1,6 +1,6 @@
-/** Texts that survive UTF-8. */
+/** Text that UTF-8 can represent. */
 
-/** Whether a value is a text in which every surrogate is one of a pair. */
+/** Whether a value is text without lone surrogates. */
 export function isText(value: unknown): value is string {
   return typeof value === 'string' && (value as string & { isWellFormed(): boolean }).isWellFormed()
 }

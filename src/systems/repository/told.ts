@@ -1,14 +1,14 @@
-/** Listeners of the program: what they throw, or reject with, ends nothing here. */
+/** Listeners of the program: their exceptions and rejections have no effect here. */
 
-/** Tells a listener. */
+/** Notifies a listener. */
 export function tell<A extends readonly unknown[]>(
   listener: ((...args: A) => unknown) | undefined,
   ...args: A
 ): void {
   try {
-    // One that is async is a listener too.
+    // The listener may be async.
     Promise.resolve(listener?.(...args)).catch(() => undefined)
   } catch {
-    // It is told, and that is all.
+    // An exception of a listener is ignored.
   }
 }
