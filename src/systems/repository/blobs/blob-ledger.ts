@@ -1,7 +1,7 @@
 /**
- * Keeps the states of blobs in the batches that write records: a blob becomes used with the record
- * that first has it, and dead with the write that takes it out of its last version. A write that
- * fails reserves nothing.
+ * Updates the states of blobs in the batches that write records. A blob becomes used with the first
+ * record that refers to it, and dead with the write that removes its last reference. A failed write
+ * reserves nothing.
  */
 import type { AtomicMutation, Clock, Table } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
@@ -20,13 +20,13 @@ interface Reference extends ReferenceChange {
   readonly changed: TableChange
 }
 
-/** The part of commits that counts the references to blobs. */
+/** The commit part that counts references to blobs. */
 export class BlobLedger implements CommitPart {
   readonly #table: Table
   readonly #clock: Clock
   readonly #remove: (key: Buffer) => Promise<void>
 
-  /** `remove` takes away a dead blob. */
+  /** `remove` deletes a dead blob: its bytes and its row. */
   constructor(table: Table, clock: Clock, remove: (key: Buffer) => Promise<void>) {
     this.#table = table
     this.#clock = clock
@@ -62,7 +62,7 @@ export class BlobLedger implements CommitPart {
       mutations.push({ ...row, mutations: [{ put: { cells, timestamp: 1 } }] })
       if (state.kind === 'dead') dead.push(key)
     })
-    // The rows of dead blobs lead to them until they are removed, whenever that is.
+    // The row of a dead blob stays until the blob is removed, so a sweep can repeat the removal.
     const committed = async (): Promise<void> => {
       for (const key of dead) await this.#remove(key)
     }
@@ -70,7 +70,7 @@ export class BlobLedger implements CommitPart {
   }
 }
 
-/** The state after a write; undefined if the blob is gone and the write lets go of it. */
+/** The state after a write; undefined if the blob is gone and the write only drops references. */
 function nextState(
   references: readonly Reference[],
   stored: Buffer | undefined,

@@ -1,4 +1,4 @@
-/** Finds a blob in a field, by one index for each list or path around it. */
+/** Finds a blob in a field by one index for each enclosing list or path. */
 import { shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { StoredRecord } from '../records/record.js'
@@ -8,8 +8,9 @@ import type { Blob } from '../values/blob-value.js'
 import { blobNotFound } from './blob-store.js'
 
 /**
- * The blob at a place of a field. `ERR_BLOB` for a field without blobs, `ERR_FIELD_NOT_FOUND` if
- * the record has no value, `ERR_BLOB_NOT_FOUND` for too few, too many or too great indexes.
+ * The blob at the given indexes of a field. `ERR_BLOB` for a field without blobs,
+ * `ERR_FIELD_NOT_FOUND` if the record has no value, `ERR_BLOB_NOT_FOUND` for too few, too many or
+ * too great indexes.
  */
 export function blobAt(record: StoredRecord, field: FieldType, indexes: readonly number[]): Blob {
   if (leafOf(field).base !== 'BLOB') {

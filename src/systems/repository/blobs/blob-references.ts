@@ -1,4 +1,4 @@
-/** Which blobs the stored states of a record have, and how a change changes that. */
+/** The blobs in the stored states of a record, and the changes of their references by a write. */
 import type { RecordChange } from '../records/writes/record-change.js'
 import type { FieldCells } from '../records/record-state.js'
 import { decodeField } from '../records/writes/prepared-input.js'
@@ -9,23 +9,23 @@ import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueType } from '../values/value-type.js'
 import { inlineStore, parseBlobKey } from './blob-store.js'
 
-/** How the number of references to a blob from one field changes. */
+/** The change of the number of references from one field to a blob. */
 export interface ReferenceChange {
   /** The whole key, with the name of the store. */
   readonly key: Buffer
   readonly field: FieldType
   delta: number
-  /** Sizes that values with it have now, and that no value had before. */
+  /** Sizes in the values after the change that no value before had. */
   readonly newSizes: ReadonlySet<number>
 }
 
-/** Whether values of a type may hold blobs, also inside records. */
+/** Whether values of a type may hold blobs, also in embedded records. */
 export function mayHoldBlobs({ base, element }: ValueType): boolean {
   if (element !== undefined) return mayHoldBlobs(element)
   return base === 'BLOB' || base === 'RECORD'
 }
 
-/** Calls with every blob of a value, also of those inside records. */
+/** Calls back for every blob of a value, also in embedded records. */
 function eachBlob(
   type: ValueType,
   value: unknown,
@@ -44,13 +44,13 @@ function eachBlob(
 
 const none: ReferenceChange[] = []
 
-/** References under way, with the sizes in values with them after and before the change. */
+/** A change being counted, with the sizes in values after and before the write. */
 interface Counted extends Omit<ReferenceChange, 'newSizes'> {
   readonly sizes: Set<number>
   readonly oldSizes: Set<number>
 }
 
-/** The changes of references by key and field; inline blobs do not count. */
+/** The changes of references by key and field. Inline blobs have no references. */
 export function referenceChanges(
   change: RecordChange,
   schema: SchemaCache,
@@ -73,10 +73,10 @@ export function referenceChanges(
     }
   }
   const { before, after, versions, versionsBefore, event } = change
-  // An update changes no other fields than those of its event; most have no blobs.
+  // An update changes only the fields of its event, and most fields hold no blobs.
   const isSmall = versions.size === 0 && (event.kind === 'updated' || before === undefined)
   if (isSmall && !event.fields.some(({ type }) => mayHoldBlobs(type))) return none
-  // What a write leaves as it was is the same object.
+  // Parts that a write does not change are the same object before and after.
   if (before?.fields !== after.fields) {
     count(before?.fields, -1)
     count(after.fields, 1)

@@ -1,16 +1,19 @@
 /**
- * The state of a blob outside records: a row of the table of blobs, written before its first byte
- * and removed after its last one. So no byte of a blob is ever without a row that leads to it.
+ * The state of a blob outside its record: one row of the blob table. It is written before the first
+ * byte of the blob and removed after the last one. So every stored byte has a row that leads to it.
  */
 import { ByteReader } from '../byte-reader.js'
 import { ByteWriter } from '../byte-writer.js'
 
-/** `open`: its bytes are being written. `free`: no record has it. `used`. `dead`: to be removed. */
+/**
+ * `open`: bytes are being written; `free`: in no record; `used`: in a record; `dead`: to be
+ * removed.
+ */
 export type BlobStateKind = 'open' | 'free' | 'used' | 'dead'
 
 const kinds: readonly BlobStateKind[] = ['open', 'free', 'used', 'dead']
 
-/** The record table, record and field that have a blob. */
+/** The field of a record that holds a blob. */
 export interface BlobOwner {
   /** Repository `/` table. */
   readonly table: string
@@ -22,17 +25,17 @@ export interface BlobOwner {
 
 /** State of a blob. */
 export interface BlobState {
-  /** Where in its life the blob is. */
+  /** Phase in the life of the blob. */
   readonly kind: BlobStateKind
-  /** When the state began, in milliseconds. */
+  /** Start of the state in milliseconds. */
   readonly time: number
-  /** Bytes; 0 while it is open. */
+  /** Size in bytes; 0 while it is open. */
   readonly size: number
   /** SHA-256 of the bytes; empty while it is open. */
   readonly checksum: Buffer
-  /** How often the stored versions of the owner have it; 0 unless it is used. */
+  /** Occurrences of the blob in the stored versions of the owner; 0 unless it is used. */
   readonly references: number
-  /** Who has the blob; undefined unless it is used. */
+  /** The field that holds the blob; undefined unless it is used. */
   readonly owner: BlobOwner | undefined
 }
 
@@ -41,7 +44,7 @@ export const stateColumn = 'b:s'
 /** The family of the tables of blobs. */
 export const blobFamily = 'b'
 
-/** The bytes of a state. */
+/** Encodes a state. */
 export function encodeState(state: BlobState): Buffer {
   const writer = new ByteWriter(128)
   writer.byte(kinds.indexOf(state.kind))
@@ -57,7 +60,7 @@ export function encodeState(state: BlobState): Buffer {
   return writer.finish()
 }
 
-/** The state of its bytes. `ERR_CORRUPTION`. */
+/** Decodes a state. `ERR_CORRUPTION`. */
 export function decodeState(bytes: Buffer): BlobState {
   const reader = new ByteReader(bytes, 'the state of a blob')
   const kind = kinds.at(reader.byte())

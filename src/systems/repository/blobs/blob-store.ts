@@ -1,4 +1,4 @@
-/** Where the bytes of blobs are: the interface of blob stores, and keys that name their store. */
+/** The interface of blob stores, and the keys of blobs, which name the store. */
 import { shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkBuffer } from '../pieces.js'
@@ -13,38 +13,40 @@ export interface ByteRange {
 
 /** Takes the bytes of one blob, in pieces. */
 export interface BlobWriter {
-  /** Adds a piece. The next one is handed over when the promise has resolved. */
+  /** Adds a piece. Must not be called again before the promise resolves. */
   write(piece: Buffer): Promise<void>
-  /** The bytes are as durable as the store promises when it resolves. */
+  /** Resolves when the bytes are as durable as the store promises. */
   finish(): Promise<void>
 }
 
-/** A store of blobs. Keys of 16 bytes are given to it; it never sees one twice. */
+/** A store of blobs. Its keys have 16 bytes, and each is used for one blob only. */
 export interface BlobStore {
   /** Names the store in keys: letters and digits. */
   readonly id: string
   /**
-   * Whether its bytes are in the database: then they cannot be newer or older than the states of
-   * blobs. For all other stores those are synced before bytes are written or removed.
+   * Whether the bytes are in the database, and so are never newer or older than the blob states.
+   * For all other stores, states are synced before bytes are written or removed.
    */
   readonly isInDatabase: boolean
-  /** Begins a blob; its bytes are not read before `finish` of the writer. */
+  /** Starts a blob. Its bytes are not read before `finish` of the writer. */
   create(key: Buffer): Promise<BlobWriter>
-  /** The bytes of a range, in pieces. `ERR_BLOB_DAMAGED` if they end early. */
+  /** Reads a range in pieces. `ERR_BLOB_DAMAGED` if the bytes end early. */
   read(key: Buffer, start: number, end: number): AsyncIterable<Buffer>
   /**
-   * Removes a blob, or what there is of it, for good when it resolves; one that is not there is no
-   * error.
+   * Removes a blob, also one that was partly written. The removal is durable when the promise
+   * resolves. A missing blob is no error.
    */
   remove(key: Buffer): Promise<void>
 }
 
 /** Name of the store whose keys are the content itself. */
 export const inlineStore = 'INLINE'
-/** Bytes of the keys of all other stores. */
+/** Length in bytes of the keys of all other stores. */
 export const storeKeyBytes = 16
 
-/** The key of a blob: the key in the store, the name of the store, and the length of that name. */
+/**
+ * Makes the key of a blob: the key in the store, the name of the store, the length of that name.
+ */
 export function blobKey(store: string, key: Buffer): Buffer {
   const name = Buffer.from(store)
   const length = Buffer.alloc(4)
@@ -52,21 +54,21 @@ export function blobKey(store: string, key: Buffer): Buffer {
   return Buffer.concat([key, name, length])
 }
 
-/** The key of a blob in its store, as stores get it. `ERR_INVALID_ARGUMENT`. */
+/** Checks the key that a store receives. `ERR_INVALID_ARGUMENT`. */
 export function checkStoreKey(key: Buffer): Buffer {
   const own = checkBuffer(key, 'the key of a blob')
   if (own.length === storeKeyBytes) return own
   throw invalidArgument(`the key of a blob has ${storeKeyBytes} bytes, not ${own.length}`)
 }
 
-/** Bytes `[start, end)` of a blob of a store. `ERR_INVALID_ARGUMENT`. */
+/** Checks that `[start, end)` is a range. `ERR_INVALID_ARGUMENT`. */
 export function checkStoreRange(start: number, end: number): void {
   const isRange = Number.isSafeInteger(start) && Number.isSafeInteger(end)
   if (isRange && start >= 0 && end >= start) return
   throw invalidArgument(`a blob has no bytes ${shown(start)} to ${shown(end)}`)
 }
 
-/** The parts of a {@link blobKey}. `ERR_BLOB` if it is none. */
+/** Splits a {@link blobKey}. `ERR_BLOB` for other bytes. */
 export function parseBlobKey(given: Buffer): { readonly store: string; readonly key: Buffer } {
   const key = checkBuffer(given, 'the key of a blob')
   const end = key.length - 4

@@ -1,4 +1,4 @@
-/** Blobs: uploads, downloads, and the sweep of those that no record has. */
+/** Blobs: uploads, downloads, and the removal of unused blobs. */
 import { createHash } from 'node:crypto'
 import {
   checkArray,
@@ -29,20 +29,20 @@ import {
 } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
 
-/** What an upload says of a blob. */
+/** Description of a blob to be uploaded. */
 export interface BlobUpload {
-  /** Such as `text/plain; charset=utf-8`; decides how text is extracted. */
+  /** Media type such as `text/plain; charset=utf-8`; it selects the text extraction. */
   readonly mediaType: string
-  /** Name of the file, if there is one. */
+  /** Name of the file, if any. */
   readonly name?: string | undefined
-  /** Expected bytes: they choose the store, and the upload fails if there are others. */
+  /** Expected size in bytes. It selects the store, and an upload of another size fails. */
   readonly size?: number | undefined
 }
 
 /** The bytes of an upload: all at once, or in pieces. */
 export type BlobSource = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>
 
-/** A blob store, for blobs of up to so many bytes. */
+/** A blob store with the largest blob that it takes. */
 export interface BlobRoute {
   /** Takes the blobs of this route. */
   readonly store: BlobStore
@@ -50,32 +50,32 @@ export interface BlobRoute {
   readonly bytesMax: number
 }
 
-/** What a sweep did. */
+/** Counts of a sweep. */
 export interface SweepCounts {
-  /** Blobs whose states were looked at. */
+  /** Blob states that were examined. */
   readonly looked: number
   /** Blobs whose bytes were removed. */
   readonly removed: number
-  /** Blobs that nobody has, in stores that were not given to `open`: they stay. */
+  /** Unused blobs in stores that were not given to `open`; they stay. */
   readonly unreachable: number
 }
 
-/** What a sweep removes. */
+/** Options of {@link Blobs.sweep}. */
 export interface SweepOptions {
-  /** Milliseconds after which a blob that no record has is removed. Default an hour. */
+  /** Age in milliseconds at which an unused blob is removed. Default an hour. */
   readonly ageMillisecondsMin?: number | undefined
-  /** Ends the sweep with `ERR_ABORTED`. */
+  /** Aborts the sweep with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What {@link Blobs} is made of. */
+/** Dependencies of {@link Blobs}. */
 export interface BlobsParts {
   readonly table: Table
   readonly clock: Clock
-  /** Of the states of blobs. */
+  /** Durability of blob states. */
   readonly durability: DurabilityOption
   readonly randomBytes: (length: number) => Uint8Array
-  /** Smallest first; the last takes all others. */
+  /** Smallest first; the last takes all larger blobs. */
   readonly routes: readonly BlobRoute[]
   readonly inlineBytesMax: number
 }
@@ -102,9 +102,9 @@ export class Blobs {
   }
 
   /**
-   * Takes the bytes of a blob. What it returns is put into a field, within the age at which
-   * {@link sweep} removes blobs that no record has. `ERR_INVALID_ARGUMENT`, `ERR_BLOB_DAMAGED` if
-   * there are not as many bytes as `size` says; then nothing is kept.
+   * Stores the bytes of a blob. The result must be put into a field before {@link sweep} removes
+   * the blob as unused. `ERR_INVALID_ARGUMENT`, `ERR_BLOB_DAMAGED` if the number of bytes differs
+   * from `size`; then nothing is kept.
    */
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
     const { mediaType, name, size } = readArguments(() => uploadNames.copy(upload))
@@ -130,9 +130,9 @@ export class Blobs {
   }
 
   /**
-   * The bytes of a blob, or of a range of them, in pieces. A whole blob is compared with its
-   * checksum: `ERR_BLOB_DAMAGED` comes behind the last piece. `ERR_BLOB_NOT_FOUND` if it is gone,
-   * `ERR_INVALID_ARGUMENT` for a range outside of it.
+   * Reads a blob or a range of it, in pieces. A whole blob is compared with its checksum:
+   * `ERR_BLOB_DAMAGED` follows the last piece. `ERR_BLOB_NOT_FOUND` if it was removed,
+   * `ERR_INVALID_ARGUMENT` for a range beyond its size.
    */
   async *read(blob: Blob, range: ByteRange = {}): AsyncGenerator<Buffer, void> {
     const { key: whole, size } = checkBlob(blob)
@@ -158,7 +158,7 @@ export class Blobs {
     if (isWhole && !hash.digest().equals(state.checksum)) throw blobDamaged('its checksum differs')
   }
 
-  /** SHA-256 of the bytes of a blob. `ERR_BLOB_NOT_FOUND` if it is gone. */
+  /** SHA-256 of the bytes of a blob. `ERR_BLOB_NOT_FOUND` if it was removed. */
   async checksum(blob: Blob): Promise<Buffer> {
     const { key: whole } = checkBlob(blob)
     const { store, key } = parseBlobKey(whole)
@@ -169,8 +169,8 @@ export class Blobs {
   }
 
   /**
-   * Removes blobs that are dead, and those that no record has used for so long: uploads that were
-   * never put into a record, or never ended. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
+   * Removes dead blobs, and blobs without a record that are older than the given age: uploads that
+   * no record took, or that did not finish. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
    */
   async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
     const { ageMillisecondsMin = sweepAgeMilliseconds, signal } = readArguments(() => {
@@ -199,7 +199,7 @@ export class Blobs {
         continue
       }
       if (state.kind !== 'dead') {
-        // From here on no record can take it.
+        // No record can take a blob that is dead.
         const dead = encodeState({ ...state, kind: 'dead', time: clock.now() })
         const check = { row: row.row!, column: stateColumn, equals: stored }
         const put = { cells: { [stateColumn]: dead }, timestamp: 1 }
@@ -212,12 +212,12 @@ export class Blobs {
     return { looked, removed, unreachable }
   }
 
-  /** Removes a dead blob: first its bytes, then the row that leads to them. @internal */
+  /** Removes a dead blob: first its bytes, then its row. @internal */
   async remove(key: Buffer): Promise<void> {
     const { store: id, key: own } = parseBlobKey(key)
     const store = this.#storeOf(id)
     if (!store.isInDatabase) {
-      // The write that has let go of the blob must be on the disk before its bytes are gone.
+      // The write that dropped the last reference must be on the disk before the bytes are removed.
       const state = await this.#state(key)
       if (state === undefined) return
       await this.#putState(key, { ...state, kind: 'dead', references: 0, owner: undefined }, true)
@@ -228,8 +228,8 @@ export class Blobs {
   }
 
   /**
-   * `ERR_BLOB_STORE_MISSING` if blobs of these record tables are in a store that was not given.
-   * @internal
+   * Throws `ERR_BLOB_STORE_MISSING` if a blob of these record tables is in a store that was not
+   * given. @internal
    */
   async checkStoresOf(tables: readonly string[]): Promise<void> {
     checkArray(tables, 'the names of record tables')
@@ -289,7 +289,7 @@ export class Blobs {
       await this.#putState(key, { kind: 'free', time: clock.now(), size, checksum, ...none }, false)
       return size
     } catch (error) {
-      // The sweep removes what this cannot.
+      // If this removal fails, the sweep repeats it.
       await this.remove(key).catch(() => undefined)
       throw error
     }
@@ -333,7 +333,7 @@ function checkSize(size: number, expected: number | undefined): void {
   )
 }
 
-/** What a caller gives back of an upload. */
+/** Checks a blob that a caller passes. */
 function checkBlob(blob: unknown): Blob {
   const read = readArguments(() => readBlob(checkObject(blob, 'a blob')))
   if (read !== undefined) return read

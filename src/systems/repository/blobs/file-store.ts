@@ -1,6 +1,6 @@
 /**
- * A blob store of files, `ab/cd/<key>` below a directory, over a file system that is given. A blob
- * is on the disk, with its name, before anything can refer to it.
+ * A blob store of files, `ab/cd/<key>` below a directory, over a given file system. A blob and the
+ * directory entries that name it are on the disk before a record can refer to it.
  */
 import { dirname } from 'node:path'
 import { checkMethods, checkText } from '../../../api/index.js'
@@ -17,15 +17,17 @@ import {
 export interface BlobFile {
   /** Reads into `target`; resolves with the number of bytes, 0 at the end of the file. */
   read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number>
-  /** Writes the bytes of `source` from `start` to before `end` at a position of the file. */
+  /** Writes the bytes `[start, end)` of `source` at a position of the file. */
   writeSync(source: Uint8Array, start: number, end: number, position: number): void
-  /** Resolves when all that was written is on the disk. */
+  /** Resolves when all written bytes are on the disk. */
   sync(): Promise<void>
   /** Closes the file. Called once. */
   closeSync(): void
 }
 
-/** What the store needs of a file system; those of `cellardb` have it. */
+/**
+ * The operations that the store needs of a file system. The file systems of `cellardb` have them.
+ */
 export interface BlobFiles {
   /** The path of a name in a directory. */
   join(directory: string, name: string): string
@@ -42,7 +44,7 @@ export interface BlobFiles {
   makeDirectorySync(path: string): void
   /** Removes a file. */
   unlink(path: string): Promise<void>
-  /** Resolves when the names in a directory are on the disk. */
+  /** Resolves when the entries of a directory are on the disk. */
   syncDirectory(directory: string): Promise<void>
 }
 
@@ -56,7 +58,7 @@ export class FileBlobStore implements BlobStore {
   readonly #directory: string
   #made: Promise<void> | undefined
 
-  /** Files below `directory`, which is created when it is needed. `ERR_INVALID_ARGUMENT`. */
+  /** Stores files below `directory`, which is created by the first blob. `ERR_INVALID_ARGUMENT`. */
   constructor(files: BlobFiles, directory: string) {
     this.#files = checkMethods(files, 'the file system of a blob store', [
       'join',
@@ -123,11 +125,11 @@ export class FileBlobStore implements BlobStore {
     const { inner, path } = this.#placeOf(key)
     if (this.#files.statSync(path) === undefined) return
     await this.#files.unlink(path)
-    // Else the file could be back behind a power cut, and no row would lead to it.
+    // Without the sync the file could return after a power failure, with no row that leads to it.
     await this.#files.syncDirectory(inner)
   }
 
-  /** Makes the directory, with all of its name on the disk. */
+  /** Makes the directory, and syncs every parent that got an entry. */
   async #makeDirectory(): Promise<void> {
     const isAbsent = (path: string): boolean => this.#files.statSync(path) === undefined
     const entered: string[] = []

@@ -1,7 +1,7 @@
 /**
- * A blob store of objects in a bucket, for Amazon S3 and the servers that speak its protocol. Needs
- * the package `@aws-sdk/client-s3`. A blob of more than one part is uploaded in parts, so that no
- * more than two of them are in memory, and becomes visible as a whole or not at all.
+ * A blob store of objects in a bucket, for Amazon S3 and servers with its protocol. Needs the
+ * package `@aws-sdk/client-s3`. A blob larger than one part is uploaded in parts: at most two of
+ * them are in memory, and the object becomes visible as a whole or not at all.
  */
 import type * as Sdk from '@aws-sdk/client-s3'
 import {
@@ -22,15 +22,15 @@ import {
   type BlobWriter,
 } from './blob-store.js'
 
-/** Where the bucket is, and how it is reached. */
+/** Address of the bucket, and access to it. */
 export interface S3Options {
   /** Name of a bucket that exists. */
   readonly bucket: string
-  /** The names of the objects begin with it. Default: none. */
+  /** Prefix of the object names. Default: none. */
   readonly prefix?: string | undefined
   /** Address of the server. Default: that of Amazon for the region. */
   readonly endpoint?: string | undefined
-  /** Default: that of the environment, as the SDK finds it. */
+  /** Default: the region of the environment, as the SDK finds it. */
   readonly region?: string | undefined
   /** Default: those of the environment, as the SDK finds them. */
   readonly credentials?:
@@ -43,11 +43,11 @@ export interface S3Options {
         readonly sessionToken?: string | undefined
       }
     | undefined
-  /** Whether the path of an address begins with the bucket, as many servers want. Default no. */
+  /** Whether addresses have the bucket in their path, as many servers require. Default false. */
   readonly forcePathStyle?: boolean | undefined
-  /** Bytes of a part of an upload; S3 wants 5 MiB at least. Default 8 MiB. */
+  /** Bytes of a part of an upload; S3 requires at least 5 MiB. Default 8 MiB. */
   readonly partBytes?: number | undefined
-  /** How often a request is made, with the retries. Default 3. */
+  /** Attempts per request, the first included. Default 3. */
   readonly attemptsMax?: number | undefined
 }
 
@@ -63,7 +63,7 @@ const names = new OptionNames<S3Options>('an S3 store', {
   partBytes: true,
   attemptsMax: true,
 })
-/** A copy of the options; those that are left to the SDK have the types that it expects. */
+/** Copies the options. Those that the SDK receives must have the types that it expects. */
 function readOptions(options: S3Options): S3Options {
   const { credentials, ...given } = names.copy(options)
   const { endpoint, region, forcePathStyle } = given
@@ -80,7 +80,7 @@ function readOptions(options: S3Options): S3Options {
   return credentials === undefined ? given : { ...given, credentials: readCredentials(credentials) }
 }
 
-/** A copy, without what the SDK has noted in credentials that it was given before. */
+/** Copies credentials, without properties that the SDK added to the object in an earlier use. */
 function readCredentials(given: Credentials): Credentials {
   const { accessKeyId, secretAccessKey, sessionToken } = checkObject(given, 'credentials')
   checkText(accessKeyId, 'accessKeyId')
@@ -126,7 +126,7 @@ export class S3BlobStore implements BlobStore {
         : { credentials: credentials as Sdk.S3ClientConfig['credentials'] }),
       ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
       maxAttempts: attemptsMax,
-      // The checksum of a blob is kept and compared by the repository itself.
+      // The repository itself stores and compares the checksum of a blob.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     })
@@ -135,7 +135,7 @@ export class S3BlobStore implements BlobStore {
     this.#partBytes = partBytes
   }
 
-  /** Lets go of the connections. */
+  /** Closes the connections. */
   close(): void {
     this.#client.destroy()
   }
@@ -159,7 +159,7 @@ export class S3BlobStore implements BlobStore {
         throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
       }
       for await (const piece of body as unknown as AsyncIterable<Uint8Array>) {
-        // A server may send more than was asked for.
+        // A server may send more bytes than requested.
         const count = Math.min(piece.length, left)
         left -= count
         yield Buffer.from(piece.buffer, piece.byteOffset, count)
@@ -178,7 +178,7 @@ export class S3BlobStore implements BlobStore {
       this.#sdk
     const place = this.#place(key)
     await this.#client.send(new DeleteObjectCommand(place))
-    // Parts of an upload that has not ended take space, and no object shows them.
+    // Parts of an unfinished upload take space, but no object shows them.
     const list = { Bucket: place.Bucket, Prefix: place.Key }
     const { Uploads: uploads = [] } = await this.#client
       .send(new ListMultipartUploadsCommand(list))
@@ -196,13 +196,13 @@ export class S3BlobStore implements BlobStore {
   }
 }
 
-/** Not every server that speaks the protocol lists uploads; those remove them by themselves. */
+/** Some servers with this protocol cannot list uploads; they remove unfinished ones themselves. */
 function withoutUploads(error: unknown): { readonly Uploads?: Sdk.MultipartUpload[] } {
   if ((error as Error).name === 'NotImplemented') return {}
   throw error
 }
 
-/** Writes one object: at once if it is small, else part by part. */
+/** Writes one object: in one request if it is smaller than a part, else part by part. */
 class S3Writer implements BlobWriter {
   readonly #sdk: typeof Sdk
   readonly #client: Sdk.S3Client
@@ -212,7 +212,7 @@ class S3Writer implements BlobWriter {
   #waiting: Buffer[] = []
   #waitingBytes = 0
   #uploadId: string | undefined
-  /** The part that is on its way. */
+  /** The upload of the last complete part. */
   #sending: Promise<void> | undefined
 
   constructor(
@@ -231,7 +231,7 @@ class S3Writer implements BlobWriter {
     const piece = checkBuffer(given, 'a piece of a blob')
     for (let at = 0; at < piece.length;) {
       const taken = Math.min(piece.length - at, this.#partBytes - this.#waitingBytes)
-      // Pieces belong to the caller again when the call returns.
+      // Copied, because the caller may reuse the piece after the call.
       this.#waiting.push(Buffer.from(piece.subarray(at, at + taken)))
       this.#waitingBytes += taken
       at += taken
@@ -257,7 +257,7 @@ class S3Writer implements BlobWriter {
     )
   }
 
-  /** Sends what is waiting; resolves when the part before it has arrived. */
+  /** Sends the waiting bytes; resolves when the part before has arrived. */
   async #sendPart(): Promise<void> {
     const { CreateMultipartUploadCommand, UploadPartCommand } = this.#sdk
     const Body = Buffer.concat(this.#waiting)
@@ -278,7 +278,7 @@ class S3Writer implements BlobWriter {
     this.#sending = this.#client
       .send(new UploadPartCommand({ ...this.#place, UploadId, PartNumber, Body }))
       .then(({ ETag }) => void (part.ETag = ETag))
-    // Its failure is met by whoever waits for it next.
+    // The next await of this promise reports the error.
     this.#sending.catch(() => undefined)
   }
 }

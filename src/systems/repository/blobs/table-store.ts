@@ -1,4 +1,4 @@
-/** A blob store in a table of the same database: a row for every 64 KiB of a blob. */
+/** A blob store in a table of the same database, with one row for every 64 KiB of a blob. */
 import { checkMethods, type DurabilityOption, type Table } from '../../../api/index.js'
 import { checkBuffer } from '../pieces.js'
 import {
@@ -10,7 +10,7 @@ import {
 } from './blob-store.js'
 
 const column = 'b:d'
-/** Bytes of one row. */
+/** Bytes of a blob in one row. */
 export const chunkBytes = 65_536
 
 function chunkRow(key: Buffer, chunk: number): Buffer {
@@ -28,7 +28,7 @@ export class TableBlobStore implements BlobStore {
   readonly #durability: DurabilityOption
 
   /**
-   * Keeps the bytes in the family `b` of `table`, in chunks, each written with this durability.
+   * Keeps the bytes in the family `b` of `table`. Each chunk is written with this durability.
    * `ERR_INVALID_ARGUMENT`.
    */
   constructor(table: Table, durability: DurabilityOption) {
@@ -58,7 +58,7 @@ export class TableBlobStore implements BlobStore {
     }
     return {
       write: async (piece) => {
-        // Pieces belong to the caller again when the call returns.
+        // Copied, because the caller may reuse the piece after the call.
         waiting.push(Buffer.from(checkBuffer(piece, 'a piece of a blob')))
         waitingBytes += piece.length
         if (waitingBytes >= chunkBytes) await flush(false)
