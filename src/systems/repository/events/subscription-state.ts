@@ -1,4 +1,4 @@
-/** What a subscription keeps: how far it has come, and the events that it could not deliver. */
+/** The stored state of a subscription: its position, and its dead letters. */
 import type { Table } from '../../../api/index.js'
 import type { StoredEvent } from '../records/writes/commit.js'
 
@@ -6,59 +6,59 @@ const positionColumn = 's:p'
 const replayColumn = 's:r'
 const deadColumn = 's:d'
 
-/** An event as a subscriber gets it. */
+/** An event as a subscriber receives it. */
 export interface RecordEvent {
-  /** What has changed. */
+  /** The write that the event reports. */
   readonly event: StoredEvent
   /** Sequence of the write in the change feed. */
   readonly sequence: number
   /**
-   * Whether the feed no longer had the writes: then every record is told once, with the event of
-   * its last write.
+   * Whether the event is part of a replay, which delivers every record once, with the event of its
+   * last write. A replay starts a subscription, or replaces writes that the feed no longer has.
    */
   readonly isReplay: boolean
 }
 
-/** An event that a subscriber has refused too often. */
+/** An event that the handler refused too often. */
 export interface DeadLetter extends RecordEvent {
   /** Message of the last error. */
   readonly error: string
-  /** Milliseconds. */
+  /** Time of the last error in milliseconds. */
   readonly time: number
 }
 
-/** How far a replay has told of records: up to this row of this table. */
+/** Position of a replay: it has delivered the records up to this row of this table. */
 export interface ReplayPlace {
-  /** Name of the table in the database; empty at the beginning. */
+  /** Name of the table in the database; empty at the start. */
   readonly table: string
-  /** Row of the last record; empty at the beginning of the table. */
+  /** Row of the last record; empty at the start of the table. */
   readonly row: Buffer
 }
 
-/** Where a replay begins. */
+/** Start of a replay. */
 export const replayStart: ReplayPlace = { table: '', row: Buffer.alloc(0) }
 
-/** How far a subscription has come. */
+/** Position of a subscription. */
 export interface SubscriptionPosition {
-  /** Sequence up to which everything was delivered, once the replay has ended. */
+  /** Sequence up to which everything was delivered once the replay has ended. */
   readonly sequence: number
-  /** The replay that is under way; undefined if none is. */
+  /** The replay in progress; undefined if there is none. */
   readonly replay: ReplayPlace | undefined
 }
 
-/** A subscription as it is stored. */
+/** Summary of a stored subscription. */
 export interface StoredSubscription {
-  /** Its name. */
+  /** Name of the subscription. */
   readonly name: string
   /** Sequence up to which every write was handled or set aside, once the replay has ended. */
   readonly sequence: number
-  /** Whether it is still telling of the records that there were at its beginning. */
+  /** Whether the replay is still in progress. */
   readonly isReplaying: boolean
   /** Events that were set aside. */
   readonly deadLetters: number
 }
 
-/** All subscriptions of a table, by name. */
+/** All subscriptions of a table, sorted by name. */
 export async function storedSubscriptions(table: Table): Promise<StoredSubscription[]> {
   const found: StoredSubscription[] = []
   for await (const row of table.scan({ columns: [positionColumn] })) {
@@ -83,7 +83,7 @@ export class SubscriptionState {
     this.#name = name
   }
 
-  /** How far the subscription has come; undefined for a new one. */
+  /** The stored position; undefined for a new subscription. */
   async position(): Promise<SubscriptionPosition | undefined> {
     const columns = [positionColumn, replayColumn]
     const row = await this.#table.get({ row: this.#name, columns })
@@ -105,7 +105,7 @@ export class SubscriptionState {
     await this.#table.put({ row: this.#deadRow(letter), cells, timestamp: 1 })
   }
 
-  /** In the order of the writes. */
+  /** The dead letters in the order of their writes. */
   async deadLetters(): Promise<DeadLetter[]> {
     const rows = await this.#table.scan({ prefix: `${this.#name}/` }).all()
     return rows.map((row) => row.value(deadColumn, 'json') as DeadLetter)
@@ -116,7 +116,7 @@ export class SubscriptionState {
     await this.#table.delete({ row: this.#deadRow(letter), columns })
   }
 
-  /** Forgets the subscription. */
+  /** Removes all rows of the subscription. */
   async remove(): Promise<void> {
     for (const letter of await this.deadLetters()) await this.removeDeadLetter(letter)
     const columns = ['p', 'r'].map((qualifier) => ({ family: 's', qualifier, timestamp: 1 }))

@@ -1,13 +1,13 @@
 /**
- * A subscription: tells a handler of every write of records, in the order of the writes of each
- * record, at least once.
+ * A subscription notifies a handler of every write of a record: at least once, and in order for
+ * each record.
  *
- * It reads the change feed of the database from its own position on, which is stored before the
- * first event and then every 100 writes. A new subscription tells of the records that exist first,
- * and stores how far it has come with them. Events of
- * different records go to several lanes side by side, those of one record always to the same. An
- * event whose handler fails is tried again, and then set aside as a dead letter, so that one event
- * does not hold up the others. The position passes an event only when it was handled or set aside.
+ * The subscription reads the change feed of the database from its stored position. The position is
+ * stored before the first event and then every 100 writes. A new subscription first replays the
+ * existing records and stores the position of the replay. Events are partitioned by record, and the
+ * partitions run in parallel. A failed event is retried and then set aside as a dead letter, so one
+ * event does not block the others. The position passes an event only after it was handled or set
+ * aside.
  */
 import {
   CellarError,
@@ -32,32 +32,32 @@ import {
 } from './subscription-state.js'
 import { errorOf } from '../thrown.js'
 
-/** Handles an event. It may be told of an event more than once. */
+/** Handles an event. The same event may be delivered more than once. */
 export type EventHandler = (event: RecordEvent) => void | Promise<void>
 
 /** Options of a subscription. */
 export interface SubscriptionOptions {
-  /** How often a failed event is tried again before it is a dead letter. Default 5. */
+  /** Retries of a failed event before it becomes a dead letter. Default 5. */
   readonly retriesMax?: number | undefined
-  /** Milliseconds before the first retry; each later one waits twice as long. Default 100. */
+  /** Milliseconds before the first retry; the delay doubles with each retry. Default 100. */
   readonly retryMilliseconds?: number | undefined
-  /** Handlers that run side by side. Default 1. */
+  /** Number of partitions, each with one running handler. Default 1. */
   readonly lanes?: number | undefined
-  /** Where a new subscription begins. Default: every record that exists is told first. */
+  /** Start of a new subscription. Default: every existing record is replayed first. */
   readonly from?: 'beginning' | 'now' | undefined
   /**
-   * Called before the position is stored: makes lasting what the handler has done so far. If it
-   * fails, the subscription ends, and its events come again the next time.
+   * Called before the position is stored, to make the results of the handler durable. If it fails,
+   * the subscription ends, and its events are delivered again after the next start.
    */
   readonly beforePosition?: (() => Promise<void>) | undefined
 }
 
-/** What a subscription is made of. */
+/** Dependencies of a {@link Subscription}. */
 export interface SubscriptionParts {
   readonly database: Database
   readonly state: SubscriptionState
   readonly clock: Clock
-  /** Names of the tables of records that there are now. */
+  /** Names of the tables that hold records at present. */
   readonly tables: () => string[]
   /** Whether a table of the database holds records. */
   readonly isRecordTable: (name: string) => boolean
@@ -70,23 +70,23 @@ const optionNames = new OptionNames<SubscriptionOptions>('a subscription', {
   from: true,
   beforePosition: true,
 })
-/** Events that wait in all lanes; beyond, the feed waits. */
+/** Limit of waiting events in all partitions together; at the limit the feed waits. */
 const waitingMax = 100
 const eventsPerPosition = 100
 const waitMillisecondsMax = 30_000
 
-/** What was taken from the feed or from a replay, and is not handled yet. */
+/** An entry of the feed or of a replay whose events are not all handled yet. */
 interface Waiting {
   readonly sequence: number
-  /** The record of a replay; undefined for a write of the feed. */
+  /** The row of a replay; undefined for a write of the feed. */
   readonly place: ReplayPlace | undefined
-  /** Events that are not handled. */
+  /** Events not yet handled. */
   left: number
 }
 
-/** What a subscription has done. */
+/** Counts of a subscription. */
 export interface SubscriptionCounts {
-  /** Events that the handler took. */
+  /** Events that were handled. */
   handled: number
   /** Calls of the handler that failed. */
   failed: number
@@ -94,7 +94,7 @@ export interface SubscriptionCounts {
   deadLetters: number
 }
 
-/** The name of a subscription, checked. `ERR_INVALID_ARGUMENT`. */
+/** Checks the name of a subscription. `ERR_INVALID_ARGUMENT`. */
 export function checkSubscriptionName(name: string): string {
   if (typeof name === 'string' && /^[\w.-]{1,100}$/.test(name)) return name
   throw invalidArgument('the name of a subscription has letters, digits, _, - and .')
@@ -112,22 +112,22 @@ export class Subscription {
   readonly #retryMilliseconds: number
   readonly #lanes: Promise<void>[]
   readonly #stop = new AbortController()
-  /** In the order of the feed, or of the replay. */
+  /** Entries not yet completed, in the order of the feed or of the replay. */
   #waiting: Waiting[] = []
   #waitingEvents = 0
   readonly #counts: SubscriptionCounts = { handled: 0, failed: 0, deadLetters: 0 }
   #position = -1
-  /** The replay that is under way, up to which everything was handled. */
+  /** Position of the replay in progress, up to which everything was handled. */
   #replaying: SubscriptionPosition | undefined
   #unstored = 0
   #storing: Promise<void> = Promise.resolve()
   #canStore = true
-  /** Whether an event was given up; those behind it wait for the next time, in their order. */
+  /** Whether an event was abandoned. Later events then wait for the next start, in order. */
   #isBroken = false
   #failure: Error | undefined
   #running: Promise<void> = Promise.resolve()
   #wakers: (() => void)[] = []
-  /** Resolves when an event has left its lane; undefined while the feed does not wait. */
+  /** Resolves when an event has left its partition; undefined unless the feed waits. */
   #room: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
 
   private constructor(
@@ -151,7 +151,7 @@ export class Subscription {
     this.#lanes = Array.from({ length: Math.max(1, lanes) }, () => Promise.resolve())
   }
 
-  /** Checks the arguments; nothing runs yet. @internal */
+  /** Checks the arguments without starting. @internal */
   static prepare(
     name: string,
     parts: SubscriptionParts,
@@ -166,7 +166,7 @@ export class Subscription {
     return new Subscription(name, parts, handler, given)
   }
 
-  /** Goes on where the subscription was. @internal */
+  /** Continues from the stored position. @internal */
   async start(): Promise<void> {
     const { database, state } = this.#parts
     let start = await state.position()
@@ -181,7 +181,7 @@ export class Subscription {
     })
   }
 
-  /** Whether it neither was closed nor has ended by itself. */
+  /** Whether the subscription was not closed and did not fail. */
   get isRunning(): boolean {
     return !this.#stop.signal.aborted && this.#failure === undefined
   }
@@ -191,24 +191,24 @@ export class Subscription {
     return this.#position
   }
 
-  /** Writes of the database between the newest one and the position. */
+  /** Writes of the database between the position and the newest one. */
   get lag(): number {
     return Math.max(0, newest(this.#parts.database) - this.#position)
   }
 
-  /** Why the subscription has ended by itself; undefined while it runs. */
+  /** The error that ended the subscription; undefined while it runs. */
   get failure(): Error | undefined {
     return this.#failure
   }
 
-  /** What was done since the subscription began to run. */
+  /** Counts since the start. */
   get counts(): Readonly<SubscriptionCounts> {
     return { ...this.#counts }
   }
 
   /**
-   * Resolves when a write was handled: by its sequence, default the newest one.
-   * `ERR_INVALID_ARGUMENT`, also when the subscription is closed before.
+   * Resolves when the write of a sequence, default the newest, was handled. `ERR_INVALID_ARGUMENT`,
+   * also if the subscription is closed before. Rejects with {@link failure}.
    */
   async caughtUp(sequence: number = newest(this.#parts.database)): Promise<void> {
     if (!Number.isSafeInteger(sequence)) {
@@ -221,12 +221,15 @@ export class Subscription {
     }
   }
 
-  /** Events that were set aside, in the order of the writes. */
+  /** Events that were set aside, in the order of their writes. */
   deadLetters(): Promise<DeadLetter[]> {
     return this.#parts.state.deadLetters()
   }
 
-  /** Hands the dead letters to the handler again; those that it takes are gone. How many. */
+  /**
+   * Passes the dead letters to the handler again and removes those it accepts. Returns their
+   * number.
+   */
   async retryDeadLetters(): Promise<number> {
     let handled = 0
     for (const letter of await this.deadLetters()) {
@@ -241,7 +244,7 @@ export class Subscription {
     return handled
   }
 
-  /** Ends; events under way are handled first. The position stays stored. */
+  /** Ends the subscription after the waiting events; the position stays stored. */
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#running
@@ -284,8 +287,8 @@ export class Subscription {
   }
 
   /**
-   * Tells of every record behind a place once; whether all of them were handled. One that is broken
-   * off goes on where it was the next time.
+   * Delivers every record after a position once. Returns whether all were handled; an interrupted
+   * replay continues at its stored position after the next start.
    */
   async #replay(sequence: number, from: ReplayPlace): Promise<boolean> {
     const { database, tables, state } = this.#parts
@@ -301,7 +304,7 @@ export class Subscription {
       }
     }
     await Promise.all(this.#lanes)
-    // An event that was not handled keeps its place, and all behind it.
+    // The position must not pass an event that was not handled.
     if (this.#waiting.length > 0) return false
     await this.#storePosition()
     if (this.#failure !== undefined) throw this.#failure
@@ -329,7 +332,7 @@ export class Subscription {
         })
     }
     await this.#settle()
-    // Not the first lane that is done: an idle lane is done at once, again and again.
+    // A race over the partitions would spin: an idle one is a resolved promise.
     while (this.#waitingEvents >= waitingMax) {
       this.#room ??= deferred()
       await this.#room.promise
@@ -380,7 +383,7 @@ export class Subscription {
     })
   }
 
-  /** Moves the position over what is handled. */
+  /** Advances the position over completed entries. */
   async #settle(): Promise<void> {
     let last: Waiting | undefined
     while (this.#waiting.length > 0 && this.#waiting[0].left === 0) last = this.#waiting.shift()
@@ -397,7 +400,7 @@ export class Subscription {
     this.#wake()
   }
 
-  /** Stores how far everything was handled; one call after the other. */
+  /** Stores the position; calls run one after the other. */
   #storePosition(): Promise<void> {
     this.#storing = this.#storing.then(async () => {
       if (this.#unstored === 0 || !this.#canStore) return
@@ -437,7 +440,7 @@ function deferred(): { readonly promise: Promise<void>; readonly resolve: () => 
   return { promise, resolve }
 }
 
-/** Events of one record always go to the same lane. */
+/** All events of one record must be in one partition, to stay in order. */
 function laneOf(id: string, lanes: number): number {
   let hash = 0
   for (let i = 0; i < id.length; i++) hash = (Math.imul(hash, 31) + id.charCodeAt(i)) | 0
