@@ -1,9 +1,9 @@
 /**
- * The link index: which records a record leads to, and which lead to it, for each version tag.
+ * The link index: for each version tag, the targets of a record and the records that link to it.
  *
- * It follows the events of records. For an event the links of the record as it is now are compared
- * with those in the index, and the difference is one batch, in both directions. So an event that
- * comes twice or late does no harm, and the index of a record is always that of one of its states.
+ * The index follows the events of records. For each event it compares the present links of the
+ * record with the index, and writes the difference in both directions, in batches of up to 1,000
+ * links. Repeated and late events are harmless.
  */
 import {
   checkObject,
@@ -42,19 +42,19 @@ export interface FoundLink {
   readonly table: string
   /** The record at the other end of the link. */
   readonly id: RecordId
-  /** The field of the source that holds the link, or a record with the link. */
+  /** The field of the source that holds the link, directly or in an embedded record. */
   readonly field: string
 }
 
-/** Which links are looked for. */
+/** Restrictions of a link query. */
 export interface LinkQuery {
-  /** Default `last`. */
+  /** Version tag. Default `last`. */
   readonly tag?: string | undefined
-  /** Default: all fields. */
+  /** Name of the link field. Default: all fields. */
   readonly field?: string | undefined
 }
 
-/** What a {@link LinkIndex} is made of. */
+/** Dependencies of a {@link LinkIndex}. */
 export interface LinkIndexParts {
   readonly database: Database
   /** Name of the table of the index. */
@@ -68,7 +68,7 @@ export interface LinkIndexParts {
 const queryNames = new OptionNames<LinkQuery>('a query of links', { tag: true, field: true })
 
 const family = 'l'
-/** How deep records in fields nest at most, as in a write. */
+/** Limit of nested records in a field, the same as in a write. */
 const depthMax = 64
 const linksPerBatchMax = 1000
 
@@ -81,16 +81,13 @@ export class LinkIndex {
     this.#parts = parts
   }
 
-  /**
-   * The records that the links of a record lead to. `ERR_FIELD_TYPE_NOT_FOUND`,
-   * `ERR_INVALID_ARGUMENT`.
-   */
+  /** The targets of the links of a record. `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   async linksOf(table: RecordTable, id: RecordIdLike, query: LinkQuery = {}): Promise<FoundLink[]> {
     const links = await this.#find('forward', placeOf(table, RecordId.of(id)), query)
     return links.map(({ target, field }) => this.#found(target, field))
   }
 
-  /** The records whose links lead to a record, which need not exist. As {@link linksOf}. */
+  /** The records that link to a record, which need not exist. Errors of {@link linksOf}. */
   async referrers(
     table: RecordTable,
     id: RecordIdLike,
@@ -101,8 +98,7 @@ export class LinkIndex {
   }
 
   /**
-   * Brings the links of a record to its present state. For a subscription.
-   * `ERR_INVALID_ARGUMENT`.
+   * Updates the links of a record to its present state. For a subscription. `ERR_INVALID_ARGUMENT`.
    */
   async follow(event: StoredEvent): Promise<void> {
     const { repository, table, id } = readArguments(() => ({ ...checkObject(event, 'an event') }))
@@ -116,7 +112,7 @@ export class LinkIndex {
     )
   }
 
-  /** Removes the links of all records of a table that is dropped. @internal */
+  /** Removes the links of all records of a dropped table. @internal */
   async removeTable(name: string): Promise<void> {
     checkText(name, 'the name of a record table')
     const { database, table } = this.#parts
@@ -130,8 +126,8 @@ export class LinkIndex {
   }
 
   /**
-   * Removes all rows and makes them again from the records. Not while a subscription follows the
-   * events.
+   * Removes all rows and builds them again from the records. Must not run while a subscription
+   * follows the events.
    */
   async rebuild(): Promise<void> {
     const { database, table, allTables } = this.#parts
@@ -177,7 +173,7 @@ export class LinkIndex {
     }
   }
 
-  /** Writes the difference between the links of a record and those in the index. */
+  /** Writes the difference between the links of a record and the index. */
   async #replace(source: RecordPlace, links: readonly IndexedLink[]): Promise<void> {
     const { database, table } = this.#parts
     const wanted = new Map<string, IndexedLink>()
@@ -197,13 +193,13 @@ export class LinkIndex {
         mutations.push({ table, row, mutations: [{ put }] })
       }
     }
-    // Both rows of a link are neighbours, so a part of the mutations holds whole links.
+    // The two rows of a link are neighbours, so every batch holds whole links.
     for (let at = 0; at < mutations.length; at += 2 * linksPerBatchMax) {
       await database.atomic({ mutations: mutations.slice(at, at + 2 * linksPerBatchMax) })
     }
   }
 
-  /** The links of a record as it is now, for each of its version tags; none if it is gone. */
+  /** The present links of a record for each of its version tags; none if it is gone. */
   async #extract(table: RecordTable, id: RecordIdLike): Promise<IndexedLink[]> {
     let newest: StoredRecord
     try {
@@ -251,8 +247,8 @@ function placeOf(given: RecordTable, id: RecordId): RecordPlace {
 }
 
 /**
- * Calls with every link of a value, also of those inside records. `ERR_INVALID_RECORD` for a value
- * that is not of the type.
+ * Calls back for every link of a value, also in embedded records. `ERR_INVALID_RECORD` for a value
+ * of another type.
  */
 export function eachLink(
   type: ValueType,

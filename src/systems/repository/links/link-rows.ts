@@ -1,6 +1,6 @@
 /**
- * Rows of the link index: every link twice, by its source and by its target, for each version tag
- * (src/systems/repository/FORMAT.md).
+ * Rows of the link index (src/systems/repository/FORMAT.md). Every link has two rows for each
+ * version tag: one by its source, one by its target.
  */
 import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
 import { RecordId } from '../record-id.js'
@@ -12,11 +12,11 @@ export interface RecordPlace {
   readonly id: RecordId
 }
 
-/** A link as it is in a version of a record. */
+/** A link in a version of a record. */
 export interface IndexedLink {
   readonly source: RecordPlace
   readonly target: RecordPlace
-  /** Numbers of the field types of the version tag and of the field. */
+  /** Ordinals of the field types of the version tag and of the link field. */
   readonly tag: number
   readonly field: number
 }
@@ -34,7 +34,7 @@ function numberBytes(value: number): Buffer {
   return bytes
 }
 
-/** The beginning of the rows of a record; with a tag, and a field, of those of it. */
+/** The prefix of the link rows of a record, optionally of one tag, and of one field. */
 export function linkPrefix(
   direction: 'forward' | 'backward',
   place: RecordPlace,
@@ -47,12 +47,12 @@ export function linkPrefix(
   return Buffer.concat(parts)
 }
 
-/** The beginning of the rows of the links of all records of a table. */
+/** The prefix of the link rows of all records of a table. */
 export function tablePrefix(table: string): Buffer {
   return Buffer.concat([Buffer.of(forward), terminated(Buffer.from(table))])
 }
 
-/** The row by the source, and the row by the target. */
+/** The row by source, and the row by target. */
 export function linkRows({ source, target, tag, field }: IndexedLink): [Buffer, Buffer] {
   return [
     Buffer.concat([linkPrefix('forward', source, tag, field), placeBytes(target)]),
@@ -60,7 +60,7 @@ export function linkRows({ source, target, tag, field }: IndexedLink): [Buffer, 
   ]
 }
 
-/** The link of a row, of either direction. */
+/** Decodes a row of either direction. */
 export function parseLinkRow(row: Buffer): IndexedLink {
   const [near, at] = readPlace(row, 1)
   const [far] = readPlace(row, at + 8)

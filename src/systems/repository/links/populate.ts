@@ -1,4 +1,4 @@
-/** Records together with those that their links lead to, and those behind them, in few reads. */
+/** Records with the targets of their links, and the targets of those, in few reads. */
 import { checkArray, checkObject, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { Link } from '../link.js'
@@ -8,11 +8,11 @@ import type { StoredRecord } from '../records/record.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { eachLink } from './link-index.js'
 
-/** A record, and the records behind the fields that were asked for. */
+/** A record, and the targets of the requested fields. */
 export interface PopulatedRecord {
   /** The record itself. */
   readonly record: StoredRecord
-  /** By field, in the order of the links; undefined for a record that does not exist. */
+  /** Targets by field, in the order of the links; undefined for a record that does not exist. */
   readonly links: Readonly<Record<string, (PopulatedRecord | undefined)[]>>
 }
 
@@ -20,7 +20,7 @@ interface Growing extends PopulatedRecord {
   readonly links: Record<string, (Growing | undefined)[]>
 }
 
-/** Fields with links, to be followed one after the other. */
+/** Link fields to be followed one after the other. */
 export type LinkPath = readonly string[]
 
 const stepsMax = 8
@@ -56,7 +56,7 @@ interface Target {
   readonly at: number
 }
 
-/** Follows the links of records; each step is one read of each table that links lead to. */
+/** Follows the links of records. Each step reads each target table once. */
 export async function populate(
   records: readonly StoredRecord[],
   paths: readonly LinkPath[],
@@ -119,7 +119,7 @@ async function fetchTargets(
     const known = new Map(read.map((record) => [record.id.text, record]))
     for (const target of targets) {
       const record = target.table === table ? known.get(target.id) : undefined
-      // One object for each place: what is behind it may be asked for by other paths.
+      // One object per position, because paths differ in the fields that they follow from it.
       if (record !== undefined) target.list[target.at] = { record, links: {} }
     }
   }
