@@ -1,6 +1,6 @@
 /**
- * Tells when every commit has ended that began before a moment: a commit that began earlier does
- * not know of an index that was declared meanwhile.
+ * Waits for the commits that run at present. A commit that began before the declaration of an index
+ * does not write rows of that index. A build must wait for it.
  */
 
 interface Generation {
@@ -8,12 +8,12 @@ interface Generation {
   whenIdle: (() => void) | undefined
 }
 
-/** Counts the commits that run. */
+/** Counts running commits by generation. */
 export class CommitGate {
   #generation: Generation = { running: 0, whenIdle: undefined }
   #earlier: Promise<void> = Promise.resolve()
 
-  /** A commit begins; what it returns is given to {@link leave}. */
+  /** Starts a commit; the result is passed to {@link leave}. */
   enter(): Generation {
     this.#generation.running++
     return this.#generation
@@ -24,7 +24,7 @@ export class CommitGate {
     if (generation.running === 0) generation.whenIdle?.()
   }
 
-  /** Resolves when all commits have ended that run now. */
+  /** Resolves when all commits that run now have ended. */
   turn(): Promise<void> {
     const old = this.#generation
     this.#generation = { running: 0, whenIdle: undefined }

@@ -1,4 +1,4 @@
-/** Field indexes: what one is declared as, and the row that keeps the declaration. */
+/** Field indexes: their declaration, and the row that stores it. */
 import { checkArray, OptionNames, shown } from '../../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { rowKinds, terminated } from '../records/ordered-row.js'
@@ -16,46 +16,46 @@ export interface IndexedField {
   readonly order?: FieldOrder | undefined
 }
 
-/** An index to be made. */
+/** Declaration of a new index. */
 export interface FieldIndexInput {
   /** Letters, digits, `_` and `-`. */
   readonly name: string
-  /** Names, or names with directions; the first one counts most. */
+  /** Names, or names with directions, the most significant first. */
   readonly fields: readonly (string | IndexedField)[]
 }
 
 /**
- * `BUILDING`: writes keep it, and the records from before are being added. `ACTIVE`: queries may
- * use it. `DROPPING`: its rows are being removed.
+ * `BUILDING`: writes maintain it, and older records are being added. `ACTIVE`: queries may use it.
+ * `DROPPING`: its rows are being removed.
  */
 export type FieldIndexState = 'BUILDING' | 'ACTIVE' | 'DROPPING'
 
-/** An index as programs see it. */
+/** An index as callers see it. */
 export interface FieldIndexInfo {
   /** Unique in the record table. */
   readonly name: string
-  /** The fields of the index; the first one counts most. */
+  /** The fields of the index, the most significant first. */
   readonly fields: readonly Required<IndexedField>[]
   /** Queries may use the index once it is `ACTIVE`. */
   readonly state: FieldIndexState
-  /** Records that the build has looked at so far. */
+  /** Number of records that the build has processed. */
   readonly built: number
 }
 
 /** A field of a {@link FieldIndex}. */
 export interface IndexPart {
-  /** Number of the field type, which a new name does not change. */
+  /** Number of the field type; a rename does not change it. */
   readonly ordinal: number
   readonly isDescending: boolean
 }
 
-/** An index in memory, shared by all who write to its table. */
+/** An index in memory, shared by all writers of its table. */
 export interface FieldIndex {
   readonly name: string
   readonly ordinal: number
   readonly parts: readonly IndexPart[]
   state: FieldIndexState
-  /** Bytes of the last id that the build has looked at; empty at its beginning. */
+  /** Bytes of the last id that the build has processed; empty at its start. */
   position: Buffer
   built: number
 }
@@ -67,12 +67,12 @@ const fieldNames = new OptionNames<IndexedField>('a field of an index', {
 })
 const fieldsMax = 16
 
-/** The type of the values of a field that enter an index: of a list that of its elements. */
+/** The type of the indexed values: of a list, the type of its elements. */
 export function indexedType({ type }: FieldType): FieldType['type'] {
   return type.base === 'LIST' ? type.element! : type
 }
 
-/** Whether a record has one entry for each element of the field. */
+/** Whether a record has one row for each element of the field. */
 export function isMultiValued({ type }: FieldType): boolean {
   return type.base === 'LIST'
 }
@@ -83,7 +83,7 @@ export function checkIndexName(name: unknown): asserts name is string {
   throw invalidArgument(`the name of an index has letters, digits, _ and -; got ${shown(name)}`)
 }
 
-/** Checks the names of an input; a copy of it. `ERR_INVALID_ARGUMENT`. */
+/** Checks the names of the properties, and copies the input. `ERR_INVALID_ARGUMENT`. */
 export function copyInput(input: FieldIndexInput): FieldIndexInput {
   return inputNames.copy(input)
 }
@@ -117,7 +117,7 @@ export function partsOf(input: FieldIndexInput, schema: SchemaCache): IndexPart[
   return parts
 }
 
-/** The beginning of the rows that declare the indexes of a record table. */
+/** The prefix of the rows that declare the indexes of a record table. */
 export function definitionPrefix(table: Buffer): Buffer {
   return Buffer.concat([Buffer.of(rowKinds.definition), terminated(table)])
 }
@@ -157,7 +157,7 @@ export function decodeIndex(name: string, text: string): FieldIndex {
   }
 }
 
-/** What programs are told of an index. */
+/** The description of an index for callers. */
 export function infoOf(index: FieldIndex, schema: SchemaCache): FieldIndexInfo {
   return {
     name: index.name,

@@ -1,10 +1,10 @@
 /**
  * The field indexes of all record tables of a database. Their rows are written in the batches that
- * write records, so an index never differs from its records, also behind a crash.
+ * write records, so an index never differs from its records, even after a crash.
  *
- * An index of records that exist already is built while writes go on. From the moment of its
- * declaration every write puts all rows of its record, so the build leaves out a record that has
- * changed since it was read.
+ * An index over existing records is built while writes continue. Once it is declared, every write
+ * puts all rows of its record. The build may therefore skip a record that changed since it was
+ * read.
  */
 import {
   readArguments,
@@ -38,13 +38,13 @@ const column = 'i:r'
 const recordsPerStep = 200
 const rowsPerStep = 1000
 
-/** What a check of an index has found; both are 0 if it is right. */
+/** Counts of an index check; `missing` and `surplus` are 0 for a correct index. */
 export interface FieldIndexCheck {
-  /** Rows that there are. */
+  /** Rows in the index. */
   readonly rows: number
-  /** Rows that the records would have, and that are not there. */
+  /** Rows that the records require and the index lacks. */
   readonly missing: number
-  /** Rows that no record has. */
+  /** Rows that belong to no record. */
   readonly surplus: number
 }
 
@@ -63,13 +63,13 @@ function placement(table: string, row: Buffer, id: Buffer): AtomicMutation {
   return { table, row, mutations: [{ put: { cells: { [column]: id }, timestamp: 1 } }] }
 }
 
-/** The indexes; all managers of a database have the same object. */
+/** The field indexes; all managers of a database share one object. */
 export class FieldIndexes implements CommitPart {
   readonly gate = new CommitGate()
   readonly #database: Database
   readonly #table: string
   readonly #durability: DurabilityOption
-  /** By repository `/` table. */
+  /** Indexes by repository `/` table. */
   readonly #indexes = new Map<string, FieldIndex[]>()
   readonly #builds = new Map<FieldIndex, Promise<void>>()
   readonly #loads = new Map<string, Promise<void>>()
@@ -80,7 +80,7 @@ export class FieldIndexes implements CommitPart {
     this.#durability = durability
   }
 
-  /** The indexes whose rows are in this table of a database. */
+  /** The indexes with rows in this table of a database. */
   static of(database: Database, table: string, durability: DurabilityOption): FieldIndexes {
     const byTable = shared.get(database) ?? new Map<string, FieldIndexes>()
     shared.set(database, byTable)
@@ -89,19 +89,19 @@ export class FieldIndexes implements CommitPart {
     return known
   }
 
-  /** Reads the declarations of a record table, and ends drops that a crash has interrupted. */
+  /** Reads the declarations of a record table, and completes drops that a crash interrupted. */
   load(key: Buffer): Promise<void> {
     const name = key.toString('utf8')
     const known = this.#loads.get(name)
     if (known !== undefined) return known
     const loading = this.#load(key, name)
     this.#loads.set(name, loading)
-    // What has failed is read again the next time.
+    // A failed load is repeated by the next call.
     loading.catch(() => this.#loads.delete(name))
     return loading
   }
 
-  /** Forgets the indexes of a record table that is dropped. */
+  /** Forgets the indexes of a dropped record table. */
   forget(key: Buffer): void {
     this.#indexes.delete(key.toString('utf8'))
     this.#loads.delete(key.toString('utf8'))
@@ -127,7 +127,7 @@ export class FieldIndexes implements CommitPart {
     return this.#of(context).filter(({ state }) => state === 'ACTIVE')
   }
 
-  /** The index of a name that queries may use. `ERR_FIELD_INDEX_NOT_FOUND`. */
+  /** The index of a name, ready for queries. `ERR_FIELD_INDEX_NOT_FOUND`. */
   find(context: TableContext, name: string): FieldIndex {
     checkIndexName(name)
     const found = this.#of(context).find((index) => index.name === name)
@@ -154,7 +154,8 @@ export class FieldIndexes implements CommitPart {
     if (index === undefined) {
       const ordinal = 1 + indexes.reduce((most, known) => Math.max(most, known.ordinal), 0)
       index = { name, ordinal, parts, state: 'BUILDING', position: Buffer.alloc(0), built: 0 }
-      // From here on every commit keeps it; those that began before are waited for by the build.
+      // Every commit from now on maintains the index; the build waits for commits that began
+      // earlier.
       this.#indexes.set(context.key.toString('utf8'), [...indexes, index])
     }
     if (index.state === 'BUILDING') {
@@ -180,7 +181,7 @@ export class FieldIndexes implements CommitPart {
     await this.#endDrop(context.key, index)
   }
 
-  /** Compares an index with what its records say, in one state of the database. */
+  /** Compares an index with its records in one snapshot of the database. */
   async check(context: TableContext, name: string): Promise<FieldIndexCheck> {
     requireCapability(this.#database.capabilities, 'snapshots', 'a check of an index')
     const index = this.find(context, name)
@@ -269,7 +270,7 @@ export class FieldIndexes implements CommitPart {
     await this.#declare(context.key, index)
   }
 
-  /** Adds records of one step, and moves the position behind them. */
+  /** Adds the records of one step, and advances the position past them. */
   async #addRecords(
     context: TableContext,
     index: FieldIndex,
@@ -294,7 +295,7 @@ export class FieldIndexes implements CommitPart {
         durability: this.#durability,
       })
       if (success) break
-      // Whoever has changed the record has written all of its rows.
+      // The writer that changed the record has written all of its rows.
       heads.delete(entries[failedCheck!][0])
     }
     index.position = position

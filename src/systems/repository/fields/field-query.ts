@@ -1,6 +1,6 @@
 /**
- * Queries by field indexes: values of the leading fields, one range, the order of the index, and a
- * page with a token for the next one. A page shows one state of the database.
+ * Queries by field indexes: values of the leading fields, one range, the order of the index, and
+ * pages with a token for the next one. Each page is read from one snapshot.
  */
 import {
   OptionNames,
@@ -20,7 +20,7 @@ import type { IndexedField } from './field-index.js'
 import { indexRows } from './index-rows.js'
 import { planQuery, type QueryPlan } from './query-plan.js'
 
-/** Values of a field from one on, up to another. Records without a value are in no range. */
+/** A range of values of a field. Records without a value are in no range. */
 export interface FieldRange {
   /** Qualified name of the field, `{namespace}local`. */
   readonly field: string
@@ -34,31 +34,33 @@ export interface FieldRange {
   readonly toInclusive?: boolean | undefined
 }
 
-/** Which records a query finds, in which order. */
+/** A query: the records to be found, and their order. */
 export interface FieldQuery {
-  /** Name of the index. Default: the first one that fits. */
+  /** Name of the index. Default: the first index that fits. */
   readonly index?: string | undefined
-  /** Values of the first fields of the index; null = no value. Of a list, one of its elements. */
+  /** Values of the first fields of the index; null = no value. For a list, one of its elements. */
   readonly equals?: Readonly<Record<string, unknown>> | undefined
-  /** A range of the field of the index that follows. */
+  /** A range of the field after those of `equals` in the index. */
   readonly range?: FieldRange | undefined
-  /** The following fields of the index, all in its directions or all against them. */
+  /** The next fields of the index, all in the directions of the index or all reversed. */
   readonly sort?: readonly (string | IndexedField)[] | undefined
-  /** What else must hold. */
+  /** An additional filter. */
   readonly filter?: RecordFilter | undefined
   /** Fields to return: their names, `'all'` (the default) or `'none'`. */
   readonly fields?: readonly string[] | 'all' | 'none' | undefined
-  /** Most records of a page, 1 to 10,000. Default 100. */
+  /** Limit of records in a page, 1 to 10,000. Default 100. */
   readonly limit?: number | undefined
-  /** The `next` of the page before. */
+  /** `next` of the previous page. */
   readonly page?: string | undefined
 }
 
-/** Records of a query. */
+/** A page of a query. */
 export interface RecordPage {
   /** The records of the page, in the order of the index. */
   readonly records: StoredRecord[]
-  /** The `page` of the next call; undefined if nothing follows. Safe in URLs, also later. */
+  /**
+   * The `page` of the next call; undefined on the last page. Safe in URLs, and it does not expire.
+   */
   readonly next: string | undefined
 }
 
@@ -158,7 +160,7 @@ class PageReader {
     return rows.map((row) => ({ row: row.row!, id: row.value('i:r')! }))
   }
 
-  /** The heads of the records of rows; undefined for those that the query does not show there. */
+  /** The heads of the records of rows; undefined for rows that the query does not return. */
   async #headsOf(
     rows: readonly { readonly row: Buffer; readonly id: Buffer }[],
   ): Promise<(FoundHead | undefined)[]> {
@@ -177,7 +179,7 @@ class PageReader {
     })
   }
 
-  /** Whether a row is the first of its record among those of the plan. */
+  /** Whether a row is the first one of its record among the rows of the plan. */
   #isFirst(row: Buffer, id: RecordId, state: RecordState): boolean {
     const { key, schema } = this.#context
     const { index, start, stop, isReversed } = this.#plan

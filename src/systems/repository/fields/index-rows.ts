@@ -1,6 +1,6 @@
 /**
- * Rows of field indexes, in the order of the values (src/systems/repository/FORMAT.md). A record has one
- * row in an index; if one of the fields is a list, one for each different element.
+ * Rows of field indexes, in the order of the values (src/systems/repository/FORMAT.md). A record
+ * has one row in an index; with a list among the fields, one row for each distinct element.
  */
 import { invalidRecord } from '../errors.js'
 import type { RecordId } from '../record-id.js'
@@ -15,7 +15,7 @@ const absent = 0
 const present = 1
 const rowBytesMax = 32_767
 
-/** The bytes of a value in a row; undefined = absent, which is smaller than every value. */
+/** The bytes of a value in a row. An absent value (undefined) sorts before every other value. */
 export function valueBytes(field: FieldType, value: unknown, isDescending: boolean): Buffer {
   const bytes =
     value === undefined
@@ -28,17 +28,17 @@ export function valueBytes(field: FieldType, value: unknown, isDescending: boole
   return bytes
 }
 
-/** The first byte of all values that are there. */
+/** The first byte of all present values. */
 export function presentByte(isDescending: boolean): number {
   return isDescending ? 0xff - present : present
 }
 
-/** The beginning of the rows of an index. */
+/** The prefix of the rows of an index. */
 export function indexPrefix(table: Buffer, index: FieldIndex): Buffer {
   return fieldPrefix(rowKinds.field, table, index.ordinal)
 }
 
-/** The newest value of a field, as it is stored. */
+/** The stored newest value of a field. */
 export function newestCell(state: RecordState, ordinal: number): FieldCell | undefined {
   return state.fields.get(ordinal) ?? state.latest?.fields.get(ordinal)
 }
@@ -51,7 +51,7 @@ function partBytes(part: IndexPart, state: RecordState, schema: SchemaCache): Bu
     return [valueBytes(field, value, part.isDescending)]
   }
   const elements = value as readonly unknown[]
-  // An empty list has no element that could be found: it is as if absent.
+  // An empty list has no element to be found, so it counts as absent.
   if (elements.length === 0) return [valueBytes(field, undefined, part.isDescending)]
   const found = new Map<string, Buffer>()
   for (const element of elements) {
@@ -61,7 +61,7 @@ function partBytes(part: IndexPart, state: RecordState, schema: SchemaCache): Bu
   return [...found.values()]
 }
 
-/** The rows of a record in an index. `ERR_INVALID_RECORD` if one would be too long. */
+/** The rows of a record in an index. `ERR_INVALID_RECORD` if a row would be too long. */
 export function indexRows(
   table: Buffer,
   index: FieldIndex,

@@ -1,4 +1,4 @@
-/** Which index answers a query, and which of its rows, in which direction. */
+/** Chooses the index for a query, the range of its rows, and the direction. */
 import { checkArray, checkObject, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { rowBehind } from '../records/ordered-row.js'
@@ -16,7 +16,7 @@ import { indexNotFound } from './field-indexes.js'
 import type { FieldQuery, FieldRange } from './field-query.js'
 import { indexPrefix, presentByte, valueBytes } from './index-rows.js'
 
-/** The rows of an index that answer a query: from `start` on, before `stop`. */
+/** The rows of an index that answer a query: `[start, stop)`. */
 export interface QueryPlan {
   readonly index: FieldIndex
   readonly start: Buffer
@@ -33,7 +33,7 @@ interface Wanted {
 }
 
 function valueFor(field: FieldType, value: unknown, context: TableContext): unknown {
-  // The check of the value is that of a write.
+  // Values in queries are checked as in a write.
   encodeField({ ...field, type: indexedType(field) }, value, context.schema)
   return value
 }
@@ -73,7 +73,7 @@ function wantedOf(query: FieldQuery, context: TableContext): Wanted {
   return { equals, range, sort: sort.filter(({ ordinal }) => !equals.has(ordinal)) }
 }
 
-/** Whether the rows come in the other direction; undefined if the index does not fit. */
+/** Whether the rows are read backwards; undefined if the index does not fit. */
 function directionOf(index: FieldIndex, { equals, range, sort }: Wanted): boolean | undefined {
   const leading = index.parts.slice(0, equals.size)
   if (leading.length < equals.size) return undefined

@@ -1,4 +1,4 @@
-/** The field indexes of one record table, for programs. */
+/** The field indexes of one record table, for callers. */
 import { checkSignal, OptionNames, readArguments } from '../../../api/index.js'
 import type { TableContext } from '../records/table-context.js'
 import type { FieldIndexInfo, FieldIndexInput } from './field-index.js'
@@ -6,13 +6,13 @@ import type { FieldIndexCheck } from './field-indexes.js'
 
 /** Options of {@link RecordIndexes.create}. */
 export interface IndexBuildOptions {
-  /** Interrupts the build, which the next `create` goes on with. */
+  /** Interrupts the build; the next `create` continues it. */
   readonly signal?: AbortSignal | undefined
 }
 
 const buildNames = new OptionNames<IndexBuildOptions>('the build of an index', { signal: true })
 
-/** The indexes of a record table; `RecordTable.indexes`. */
+/** The field indexes of a record table; see `RecordTable.indexes`. */
 export class RecordIndexes {
   readonly #context: TableContext
 
@@ -22,11 +22,11 @@ export class RecordIndexes {
   }
 
   /**
-   * Makes an index, and adds the records that there are, while writes go on. Resolves when queries
-   * may use it. If it is there already nothing happens; a build that was interrupted, by `signal`
-   * or by a crash, goes on where it was. `ERR_FIELD_INDEX_EXISTS` for a name that has other fields,
-   * `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the values of a
-   * record are too long.
+   * Creates an index and adds the existing records while writes continue. Resolves when queries may
+   * use the index. An existing index of the same fields stays. A build that was interrupted, by
+   * `signal` or by a crash, continues at its position. `ERR_FIELD_INDEX_EXISTS` for a name with
+   * other fields, `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the
+   * values of a record are too long.
    */
   async create(input: FieldIndexInput, options: IndexBuildOptions = {}): Promise<FieldIndexInfo> {
     this.#context.checkOpen()
@@ -40,7 +40,7 @@ export class RecordIndexes {
     return this.#context.fieldIndexes.drop(this.#context, name)
   }
 
-  /** The indexes, by name. */
+  /** The indexes, sorted by name. */
   list(): FieldIndexInfo[] {
     this.#context.checkOpen()
     return this.#context.fieldIndexes.list(this.#context)
