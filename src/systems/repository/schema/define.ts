@@ -1,6 +1,6 @@
 /**
- * Record types written in code: the same object makes the type in the repository and gives the
- * compiler the types of its records.
+ * Record types written in code: one object defines the type in the repository and the TypeScript
+ * types of its records.
  */
 import { checkArray, checkObject, checkText, OptionNames, readArguments } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
@@ -11,7 +11,7 @@ import type { EmbeddedRecord } from '../values/nested-types.js'
 import { checkScope, type Scope } from './field-type.js'
 import type { FieldRules } from './record-type.js'
 
-/** The type of the values of a value type, by its text form. */
+/** The TypeScript type of the values of a value type, by the text form of the value type. */
 export type ValueOfType<T extends string> = T extends 'STRING' | 'DECIMAL' | 'DATE' | 'URI'
   ? string
   : T extends 'INTEGER' | 'DOUBLE'
@@ -34,7 +34,7 @@ export type ValueOfType<T extends string> = T extends 'STRING' | 'DECIMAL' | 'DA
                     ? ValueOfType<E>[]
                     : unknown
 
-/** A field in a definition. Its name is the property, in the namespace of the record type. */
+/** A field in a definition. By default its name is the property, in the namespace of the type. */
 export interface FieldDefinition extends FieldRules {
   /** Default: `{namespace of the record type}property`. */
   readonly name?: string | undefined
@@ -53,7 +53,7 @@ export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
 export interface RecordTypeDefinition<F extends FieldDefinitions = FieldDefinitions> {
   /** Qualified name of the record type, `{namespace}local`. */
   readonly name: string
-  /** The fields as they were given, by property. */
+  /** The fields as given, by property. */
   readonly fields: F
   /** Qualified names of the fields, by property. */
   readonly fieldNames: { readonly [P in keyof F]: string }
@@ -89,7 +89,7 @@ const optionNames = new OptionNames<DefinitionOptions>('a definition', {
 })
 
 /**
- * Defines a record type. Nothing is written: `applySchema` does that. `ERR_INVALID_ARGUMENT`.
+ * Defines a record type. Nothing is written before `applySchema`. `ERR_INVALID_ARGUMENT`.
  *
  *     const article = defineRecordType('{shop}article', {
  *       title: { type: 'STRING', mandatory: true },
@@ -117,7 +117,7 @@ export function defineRecordType<const F extends FieldDefinitions>(
   })
 }
 
-/** Checks a definition; a copy of it, also of its fields. `ERR_INVALID_ARGUMENT`. */
+/** Checks a definition and copies it with its fields. `ERR_INVALID_ARGUMENT`. */
 export function checkDefinition(given: RecordTypeDefinition): RecordTypeDefinition {
   return readArguments(() => {
     const { name, fields, fieldNames, supertypes, strict } = checkObject(given, 'a definition')

@@ -4,12 +4,12 @@ import type { QualifiedName } from '../qualified-name.js'
 import type { ValueType } from '../values/value-type.js'
 
 /**
- * How a field follows versions. `NON_VERSIONED`: one value for the whole record. `VERSIONED`: a
- * change makes a version. `VERSIONED_MUTABLE`: the same, and it may change in an old version.
+ * How a field is versioned. `NON_VERSIONED`: one value for the whole record. `VERSIONED`: a change
+ * makes a version. `VERSIONED_MUTABLE`: the same, but old versions may be changed.
  */
 export type Scope = 'NON_VERSIONED' | 'VERSIONED' | 'VERSIONED_MUTABLE'
 
-/** The scopes. */
+/** All scopes. */
 export const scopes: readonly Scope[] = ['NON_VERSIONED', 'VERSIONED', 'VERSIONED_MUTABLE']
 
 /** Checks a scope. `ERR_INVALID_ARGUMENT`. */
@@ -17,11 +17,11 @@ export function checkScope(scope: unknown): Scope {
   return checkChoice(scope, 'the scope of a field type', scopes)
 }
 
-/** A field type; immutable. Only its name can change, which makes another object. */
+/** A field type; immutable. A rename makes a new object. */
 export interface FieldType {
   /** A UUID, assigned by the system. */
   readonly id: string
-  /** Its number in stored records. */
+  /** Number of the field type in stored records. */
   readonly ordinal: number
   /** Qualified name, `{namespace}local`; unique among field types. */
   readonly name: QualifiedName
@@ -33,7 +33,7 @@ export interface FieldType {
   readonly scope: Scope
 }
 
-/** What a field type is created from. */
+/** Input for a new field type. */
 export interface FieldTypeInput {
   /** `{namespace}local`; unique among field types. */
   readonly name: string
@@ -43,7 +43,9 @@ export interface FieldTypeInput {
   readonly scope?: Scope | undefined
 }
 
-/** Changes of a field type: a new name. Value type and scope, if given, must be those it has. */
+/**
+ * An update of a field type: a new name. A given value type or scope must equal the present one.
+ */
 export interface FieldTypeUpdate extends Partial<FieldTypeInput> {
   /** UUID of the field type. */
   readonly id: string

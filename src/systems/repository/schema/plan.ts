@@ -1,8 +1,8 @@
 /**
- * Brings a schema to definitions in code, by a plan that can be looked at first.
+ * Changes a schema to match definitions in code, by a plan that callers can inspect first.
  *
- * Value types and scopes never change, and fields and types are never removed: a definition that
- * asks for that is a conflict, and with a conflict nothing is applied.
+ * Value types and scopes never change, and types are never removed. A definition that requires such
+ * a change is a conflict, and a plan with conflicts is not applied.
  */
 import { checkArray, OptionNames } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
@@ -16,29 +16,29 @@ import { TypeManager } from './type-manager.js'
 /** One step of a plan. */
 export type SchemaStep =
   | {
-      /** Which call of the type manager carries the step out. */
+      /** The call of the type manager that performs the step. */
       readonly action: 'create-field-type'
       /** Qualified name of the type. */
       readonly name: string
-      /** What the call is given. */
+      /** The argument of the call. */
       readonly input: FieldTypeInput
     }
   | {
-      /** Which call of the type manager carries the step out. */
+      /** The call of the type manager that performs the step. */
       readonly action: 'create-record-type'
       /** Qualified name of the type. */
       readonly name: string
-      /** What the call is given. */
+      /** The argument of the call. */
       readonly input: RecordTypeInput
     }
   | {
-      /** Which call of the type manager carries the step out. */
+      /** The call of the type manager that performs the step. */
       readonly action: 'update-record-type'
       /** Qualified name of the type. */
       readonly name: string
-      /** What the call is given. */
+      /** The argument of the call. */
       readonly input: RecordTypeInput
-      /** Names of fields that the type gets, loses, or whose rules change. */
+      /** Names of fields that the type gets. */
       readonly added: readonly string[]
       /** Names of fields that the type loses. */
       readonly removed: readonly string[]
@@ -46,17 +46,17 @@ export type SchemaStep =
       readonly changed: readonly string[]
     }
 
-/** What separates a schema from definitions. */
+/** The difference between a schema and definitions. */
 export interface SchemaPlan {
-  /** In the order in which they are applied; empty if nothing is to do. */
+  /** The steps in the order of their application; empty if the schema matches. */
   readonly steps: readonly SchemaStep[]
-  /** Why the plan cannot be applied; empty if it can. */
+  /** The reasons why the plan cannot be applied; empty if it can. */
   readonly conflicts: readonly string[]
 }
 
 /** Options of {@link applySchema}. */
 export interface SchemaOptions {
-  /** Whether the plan is only returned. Default false. */
+  /** Whether the plan is only returned, not applied. Default false. */
   readonly dryRun?: boolean | undefined
 }
 
@@ -68,7 +68,7 @@ function checkDefinitions(definitions: readonly Definition[]): Definition[] {
   return checkArray(definitions, 'the definitions').map(checkDefinition)
 }
 
-/** Compares a schema with definitions. Nothing is written. `ERR_INVALID_ARGUMENT`. */
+/** Compares a schema with definitions, without writing. `ERR_INVALID_ARGUMENT`. */
 export function planSchema(manager: TypeManager, definitions: readonly Definition[]): SchemaPlan {
   return planOf(TypeManager.check(manager).schema, checkDefinitions(definitions))
 }
@@ -103,7 +103,7 @@ function planOf(schema: SchemaCache, definitions: readonly Definition[]): Schema
   return { steps, conflicts }
 }
 
-/** Supertypes before their subtypes. */
+/** Sorts the definitions: supertypes before their subtypes. */
 function bySupertypes(definitions: readonly Definition[]): Definition[] {
   const byName = new Map(definitions.map((definition) => [definition.name, definition]))
   const ordered = new Set<Definition>()
@@ -157,9 +157,9 @@ function stable(value: object): string {
 }
 
 /**
- * Applies a plan of these definitions; with `dryRun` it is only returned. `ERR_TYPE` names the
- * conflicts if there are any, and nothing is applied. `ERR_INVALID_ARGUMENT`, and the errors of the
- * calls of the type manager.
+ * Applies the plan of these definitions; with `dryRun` the plan is only returned. `ERR_TYPE` with
+ * the conflicts, if there are any; then nothing is applied. `ERR_INVALID_ARGUMENT`, and the errors
+ * of the calls of the type manager.
  */
 export async function applySchema(
   manager: TypeManager,

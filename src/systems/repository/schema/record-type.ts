@@ -1,21 +1,24 @@
-/** Record types: which fields records have, by version, with supertypes and rules. */
+/** Record types: the fields of records, by version, with supertypes and rules. */
 import type { QualifiedName } from '../qualified-name.js'
 
-/** Rules for the values of one field in records of a type. Values are in their form in JSON. */
+/** Rules for the values of one field in records of a type. Values are given in their JSON form. */
 export interface FieldRules {
-  /** The value of a record that is created without one. */
+  /** The value for a new record without one. */
   readonly default?: unknown
-  /** Smallest and greatest value; for types with an order. */
+  /** The smallest value, inclusive; for types with an order. */
   readonly min?: unknown
   /** The greatest value, inclusive; for types with an order. */
   readonly max?: unknown
-  /** A text or each text of a list must match it as a whole. */
+  /** A text, or each text of a list, must match the whole pattern. */
   readonly pattern?: string | undefined
-  /** The values that are allowed. */
+  /** The allowed values. */
   readonly values?: readonly unknown[] | undefined
-  /** No two records of a table have the same value. */
+  /** Whether no two records of a table may have the same value. */
   readonly unique?: boolean | undefined
-  /** `exists`: links lead to records that exist. `typed`: they also are of the type of the link. */
+  /**
+   * `exists`: targets of links must exist. `typed`: they must also have the type that the link
+   * names.
+   */
   readonly linkTarget?: 'exists' | 'typed' | undefined
 }
 
@@ -23,7 +26,7 @@ export interface FieldRules {
 export interface FieldEntry extends FieldRules {
   /** Id of the field type. */
   readonly field: string
-  /** Whether a record without the field is refused. */
+  /** Whether a record must have a value in the field. */
   readonly mandatory: boolean
 }
 
@@ -39,7 +42,7 @@ export interface Supertype {
 export interface RecordType {
   /** A UUID, assigned by the system. */
   readonly id: string
-  /** Its number in stored records. */
+  /** Number of the record type in stored records. */
   readonly ordinal: number
   /** The name is the same in all versions. */
   readonly name: QualifiedName
@@ -53,7 +56,7 @@ export interface RecordType {
   readonly isStrict: boolean
 }
 
-/** A field of a record type as callers give it, by `name` or by `field`, the id. */
+/** A field of a record type as callers give it: by `name`, or by `field`, the id. */
 export interface FieldEntryInput extends FieldRules {
   /** Qualified name of the field type, `{namespace}local`. */
   readonly name?: string | undefined
@@ -63,32 +66,31 @@ export interface FieldEntryInput extends FieldRules {
   readonly mandatory?: boolean | undefined
 }
 
-/** A supertype as callers give it; without version it is pinned to the newest one. */
+/** A supertype as callers give it. Without version it is pinned to the newest one. */
 export interface SupertypeInput {
   /** Qualified name of the record type. */
   readonly name?: string | undefined
   /** UUID of the record type. Not together with `name`. */
   readonly id?: string | undefined
-  /** From 1. Default: the newest. */
+  /** Version, from 1. Default: the newest. */
   readonly version?: number | undefined
 }
 
-/** What a record type is created from. */
+/** Input for a new record type. */
 export interface RecordTypeInput {
   /** `{namespace}local`; unique among record types. */
   readonly name: string
   /** The type's own fields. Default: none. */
   readonly fields?: readonly FieldEntryInput[] | undefined
-  /** Types whose fields records of this type may have as well. Default: none. */
+  /** Types whose fields are also allowed in records of this type. Default: none. */
   readonly supertypes?: readonly SupertypeInput[] | undefined
   /** Whether records may hold fields of the type and its supertypes only. Default false. */
   readonly strict?: boolean | undefined
 }
 
 /**
- * Changes of a record type. The lists that are given replace those of the type, and what is absent
- * stays.
- * An update by id may rename; one by name finds the type by it.
+ * Changes of a record type. Given lists replace those of the type; absent parts stay. An update by
+ * id may rename; without id the name selects the type.
  */
 export interface RecordTypeUpdate extends Omit<RecordTypeInput, 'name'> {
   /** UUID of the record type. */

@@ -1,4 +1,4 @@
-/** Checks of the rules that a record type gives to its fields, when the type is made. */
+/** Checks the rules of the fields of a record type when the type is written. */
 import { OptionNames, requirePackage, shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError } from '../errors.js'
 import { checkJson } from '../json/json-shapes.js'
@@ -19,12 +19,15 @@ const names = new OptionNames<FieldEntryInput>('a field of a record type', {
   linkTarget: true,
 })
 
-/** Checks the names of an entry; a copy of it. `ERR_INVALID_ARGUMENT`. */
+/** Checks the names of the properties, and copies the entry. `ERR_INVALID_ARGUMENT`. */
 export function copyEntry(input: FieldEntryInput): FieldEntryInput {
   return names.copy(input)
 }
 
-/** The entry of a field as it is stored. `ERR_INVALID_ARGUMENT` for rules that mean nothing. */
+/**
+ * The entry of a field in its stored form. `ERR_INVALID_ARGUMENT` for rules that do not fit the
+ * field.
+ */
 export function entryOf(input: FieldEntryInput, field: FieldType): FieldEntry {
   names.check(input)
   const { mandatory = false } = input
@@ -95,7 +98,7 @@ function checkRules(rules: FieldRules, field: FieldType): void {
   }
 }
 
-/** A compiled pattern; it takes linear time, whatever the pattern and the text are. */
+/** A compiled pattern. Matching takes linear time for every pattern and text. */
 export interface Pattern {
   matches(text: string): boolean
 }
@@ -103,7 +106,7 @@ export interface Pattern {
 const patterns = new Map<string, Pattern>()
 const patternsMax = 1000
 
-/** Compiles a pattern of RE2. Throws its own error for a text that is none. */
+/** Compiles an RE2 pattern. Throws the error of the RE2 package for an invalid pattern. */
 export function compilePattern(text: string): Pattern {
   let pattern = patterns.get(text)
   if (pattern === undefined) {
@@ -116,7 +119,7 @@ export function compilePattern(text: string): Pattern {
   return pattern
 }
 
-/** The type of single values: that of the elements of lists and paths, at any depth. */
+/** The type of single values: the innermost element type of lists and paths. */
 export function leafOf({ type }: FieldType): FieldType['type'] {
   let leaf = type
   while (leaf.element !== undefined) leaf = leaf.element

@@ -1,6 +1,6 @@
 /**
  * The schema in memory: every field type and every version of every record type, by name, id and
- * number. Look-ups never read a table. Objects in it are frozen, and changes replace them.
+ * number. Lookups never read a table. Objects in it are frozen, and changes replace them.
  */
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { shown } from '../../../api/index.js'
@@ -21,7 +21,7 @@ export function recordTypeNotFound(name: unknown, version?: number): RepositoryE
   return new RepositoryError(RepositoryErrorCode.recordTypeNotFound, message)
 }
 
-/** Fields of a type by the rules that they have. */
+/** Fields of a type by their rules. */
 export interface RuledFields {
   readonly unique: readonly FieldEntry[]
   readonly linked: readonly FieldEntry[]
@@ -65,7 +65,7 @@ export class SchemaCache implements ValueSchema {
     return this.#fieldsByOrdinal[ordinal]
   }
 
-  /** The greatest ordinal of a field type; those of later ones are greater. */
+  /** The greatest ordinal of a field type; later types get greater ones. */
   get ordinalMax(): number {
     return this.#fieldsByOrdinal.length - 1
   }
@@ -96,7 +96,7 @@ export class SchemaCache implements ValueSchema {
     return version === undefined ? versions?.[versions.length - 1] : versions?.[version - 1]
   }
 
-  /** The newest version of every record type, by name. */
+  /** The newest version of every record type, sorted by name. */
   recordTypes(): RecordType[] {
     return [...this.#types.values()]
       .map((versions) => versions[versions.length - 1])
@@ -109,8 +109,8 @@ export class SchemaCache implements ValueSchema {
   }
 
   /**
-   * The fields of a type and its supertypes. Of a field that occurs more than once, it is mandatory
-   * if one of them says so, and the rules nearest to the type count.
+   * The fields of a type and its supertypes. A field that occurs more than once is mandatory if any
+   * occurrence is; its other rules are those nearest to the type.
    */
   effectiveFields(type: RecordType): ReadonlyMap<string, FieldEntry> {
     let found = this.#effective.get(type)
@@ -121,7 +121,7 @@ export class SchemaCache implements ValueSchema {
     return found
   }
 
-  /** The fields of a type and its supertypes that have rules which other records matter for. */
+  /** The unique, linked and mandatory fields of a type and its supertypes. */
   ruledFields(type: RecordType): RuledFields {
     let found = this.#ruled.get(type)
     if (found === undefined) {
@@ -158,14 +158,14 @@ export class SchemaCache implements ValueSchema {
     return entries
   }
 
-  /** Ids of the types whose newest version has this type among its supertypes, at any version. */
+  /** Ids of the types whose newest version has this type as a supertype, at any version. */
   directSubtypes(id: string): string[] {
     return this.recordTypes()
       .filter(({ supertypes }) => supertypes.some((supertype) => supertype.id === id))
       .map((type) => type.id)
   }
 
-  /** Ids of all types below this one; it is never among them. */
+  /** Ids of all direct and indirect subtypes, without the type itself. */
   subtypes(id: string): Set<string> {
     const found = new Set<string>()
     const waiting = [id]
@@ -188,7 +188,7 @@ export class SchemaCache implements ValueSchema {
     this.#fieldsByOrdinal[field.ordinal] = frozen
   }
 
-  /** Takes all versions of a record type, which have one name. */
+  /** Puts all versions of a record type; they share one name. */
   putRecordType(versions: readonly RecordType[]): void {
     const newest = versions[versions.length - 1]
     const before = this.#types.get(newest.id)?.at(-1)

@@ -1,15 +1,15 @@
 /**
- * Managers of one database tell each other which rows of the schema have changed. A database is
- * open in one process, so no manager is elsewhere.
+ * Notifies the managers of one database of changed schema rows. A database is open in one process,
+ * so all its managers are in this process.
  */
 import type { Database } from '../../../api/index.js'
 
-/** Told of the row of a type that has changed. */
+/** Called with the changed row of a type. */
 export type SchemaListener = (row: Buffer) => void
 
 const listeners = new WeakMap<Database, Map<string, Set<SchemaListener>>>()
 
-/** Adds a listener for a schema table; the function that is returned removes it. */
+/** Adds a listener for a schema table; the returned function removes it. */
 export function listenToSchema(
   database: Database,
   table: string,
@@ -23,7 +23,7 @@ export function listenToSchema(
   return () => void ofTable.delete(listener)
 }
 
-/** Tells all listeners but the one that has made the change. */
+/** Notifies all listeners except that of the manager that made the change. */
 export function tellSchemaChange(
   database: Database,
   table: string,

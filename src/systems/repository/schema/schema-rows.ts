@@ -1,8 +1,8 @@
 /**
- * The rows of the schema table (src/systems/repository/FORMAT.md), read and written.
+ * Reads and writes the rows of the schema table (src/systems/repository/FORMAT.md).
  *
- * The row of a name holds the id of its type. Its absence is a check of every create and rename, so
- * names are unique without a clock and across managers.
+ * The row of a name holds the id of its type. Every create and rename checks that this row is
+ * absent or empty, so names are unique without a clock and across managers.
  */
 import type { AtomicCheck, AtomicMutation, Database, Result } from '../../../api/index.js'
 import { corrupt } from '../errors.js'
@@ -40,7 +40,7 @@ interface StoredVersion {
   readonly isStrict: boolean
 }
 
-/** Reads and makes rows of the schema table. */
+/** Reads and encodes rows of the schema table. */
 export class SchemaRows {
   readonly #database: Database
   readonly table: string
@@ -54,7 +54,7 @@ export class SchemaRows {
     await this.#database.admin.ensureTable(this.table, { families: { [family]: {} } })
   }
 
-  /** Fills a cache with all types. */
+  /** Loads all types into a cache. */
   async load(cache: SchemaCache, valueTypes: ValueTypes): Promise<void> {
     const table = this.#database.table(this.table)
     for await (const row of table.scan({ startRow: 'f', stopRow: 's' })) {
@@ -62,7 +62,7 @@ export class SchemaRows {
     }
   }
 
-  /** Puts the type of a row into a cache; other rows say nothing. */
+  /** Puts the type of a row into a cache; rows without a definition are ignored. */
   put(row: Result, cache: SchemaCache, valueTypes: ValueTypes): void {
     const kind = row.row!.toString('latin1', 0, 1)
     const stored = row.value(definition)
@@ -83,12 +83,12 @@ export class SchemaRows {
     }
   }
 
-  /** The row of a type as it is stored. */
+  /** The stored row of a type. */
   async read(kind: TypeKind, id: string): Promise<Result> {
     return this.#database.table(this.table).get({ row: rowOf(kind, id) })
   }
 
-  /** The row of a type. */
+  /** The key of the row of a type. */
   row(kind: TypeKind, id: string): Buffer {
     return rowOf(kind, id)
   }
@@ -98,7 +98,7 @@ export class SchemaRows {
     return row.hasNonEmpty(nameColumn)
   }
 
-  /** The number for the next type, and the cell it comes from. */
+  /** The next free ordinal, and the stored counter that it was computed from. */
   async nextOrdinal(kind: TypeKind): Promise<{ ordinal: number; stored: Buffer | undefined }> {
     const column = counterColumns[kind]
     const row = await this.#database.table(this.table).get({ row: counterRow, columns: [column] })
@@ -112,11 +112,11 @@ export class SchemaRows {
   }
 
   checkNameFree(kind: TypeKind, name: string): AtomicCheck {
-    // Also matches a name that was given up, whose cell is empty.
+    // Also matches an abandoned name, whose cell is empty.
     return { table: this.table, row: nameRow(kind, name), column: nameColumn, equals: null }
   }
 
-  /** Holds as long as nobody has renamed the type or made a version of it. */
+  /** Checks that no other writer renamed the type or added a version to it. */
   checkUnchanged(kind: TypeKind, id: string, stored: Result): AtomicCheck[] {
     const row = rowOf(kind, id)
     // The definition holds the name; the last cell is the newest version of a record type.

@@ -1,8 +1,8 @@
 /**
  * The type manager: creates, changes and finds field types and record types.
  *
- * The whole schema is in memory. A change is one atomic batch that checks what it was made from:
- * that names are free, that the type is as it was read, and that its number is the next one. Other
+ * The whole schema is in memory. A change is one atomic batch that checks its assumptions: the
+ * names are free, the type is unchanged since it was read, and its ordinal is the next one. Other
  * managers of the same database follow.
  */
 import {
@@ -38,7 +38,7 @@ import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cac
 import { listenToSchema, tellSchemaChange, type SchemaListener } from './schema-listeners.js'
 import type { SchemaRows, TypeKind } from './schema-rows.js'
 
-/** What a type manager is made of. */
+/** Dependencies of a {@link TypeManager}. */
 export interface TypeManagerParts {
   readonly database: Database
   readonly rows: SchemaRows
@@ -47,9 +47,9 @@ export interface TypeManagerParts {
   readonly uniqueFields: UniqueFields
 }
 
-/** Is told which fields become unique in a type that may have records, before they do. */
+/** Notified of fields that become unique in a type with possible records, before the change. */
 export interface UniqueFields {
-  /** Claims the values that there are. `ERR_NOT_UNIQUE` if two records have the same. */
+  /** Claims the existing values. `ERR_NOT_UNIQUE` if two records have the same value. */
   add(ordinal: number, fields: readonly FieldType[]): Promise<void>
   remove(ordinal: number, fields: readonly FieldType[]): void
 }
@@ -81,7 +81,7 @@ const supertypeNames = new OptionNames<SupertypeInput>('a supertype', {
 
 /** Options of {@link TypeManager.updateRecordType}. */
 export interface TypeUpdateOptions {
-  /** Whether the types below are pinned to the new version. Default false. */
+  /** Whether subtypes are pinned to the new version. Default false. */
   readonly refreshSubtypes?: boolean | undefined
 }
 
@@ -89,7 +89,7 @@ const updateOptionNames = new OptionNames<TypeUpdateOptions>('the update of a re
   refreshSubtypes: true,
 })
 
-/** Checks the form of a record type; a copy of it, also of its lists. `ERR_INVALID_ARGUMENT`. */
+/** Checks the form of a record type and copies it with its lists. `ERR_INVALID_ARGUMENT`. */
 function copyType<T extends RecordTypeUpdate>(given: T): T {
   return readArguments(() => {
     const input = { ...recordNames.check(given) }
@@ -115,7 +115,7 @@ type Contents = Pick<RecordType, 'fields' | 'supertypes' | 'isStrict'>
 export class TypeManager {
   readonly #parts: TypeManagerParts
   readonly #cache = new SchemaCache()
-  /** Changes of this manager, one after the other. */
+  /** Changes and refreshes of this manager, one after the other. */
   #last: Promise<unknown> = Promise.resolve()
   #isFollowing = true
   readonly #listener: SchemaListener
@@ -131,30 +131,30 @@ export class TypeManager {
   }
 
   /**
-   * Whether changes by other managers of the same database are followed. When that is switched on
-   * again, all types are read. Default true.
+   * Whether changes by other managers of the same database are followed. Switching this on again
+   * reads all types. Default true.
    */
   get isFollowing(): boolean {
     return this.#isFollowing
   }
 
-  /** Whether this manager takes over the changes of other managers at once. Default true. */
+  /** Whether changes by other managers are applied at once. Default true. */
   set isFollowing(isFollowing: boolean) {
     if (isFollowing && !this.#isFollowing) this.#follow(() => this.refresh())
     this.#isFollowing = isFollowing
   }
 
-  /** Resolves when everything is known that other managers had told when it was called. */
+  /** Resolves when all changes are applied that other managers reported before the call. */
   async settled(): Promise<void> {
     await this.#last
   }
 
-  /** Stops to follow. @internal */
+  /** Stops following other managers. @internal */
   close(): void {
     this.#stop()
   }
 
-  /** A failed read is made good by the next one, or by {@link refresh}. */
+  /** A failed read is ignored; the next read of the type or {@link refresh} repairs the cache. */
   #follow(read: () => Promise<void>): void {
     this.#last = this.#last.then(read).catch(() => undefined)
   }
@@ -170,7 +170,7 @@ export class TypeManager {
     throw invalidArgument(`the types of a repository are wanted, got ${shown(value)}`)
   }
 
-  /** The schema, for records to be read and written with. @internal */
+  /** The schema for reading and writing records. @internal */
   get schema(): SchemaCache {
     return this.#cache
   }
@@ -197,22 +197,22 @@ export class TypeManager {
     return this.#cache.fieldById(id)
   }
 
-  /** All field types, by name. */
+  /** All field types, sorted by name. */
   listFieldTypes(): FieldType[] {
     return this.#cache.fields()
   }
 
-  /** A record type; without version the newest one. `ERR_RECORD_TYPE_NOT_FOUND`. */
+  /** A record type, by default its newest version. `ERR_RECORD_TYPE_NOT_FOUND`. */
   getRecordType(name: string, version?: number): RecordType {
     return this.#cache.recordType(name, version)
   }
 
-  /** The same by id. `ERR_RECORD_TYPE_NOT_FOUND`. */
+  /** A record type by id, by default its newest version. `ERR_RECORD_TYPE_NOT_FOUND`. */
   getRecordTypeById(id: string, version?: number): RecordType {
     return this.#cache.recordTypeById(id, version)
   }
 
-  /** The newest version of all record types, by name. */
+  /** The newest version of all record types, sorted by name. */
   listRecordTypes(): RecordType[] {
     return this.#cache.recordTypes()
   }
@@ -228,13 +228,13 @@ export class TypeManager {
     return new Map(entries.map((entry) => [this.#cache.fieldById(entry.field).name, entry]))
   }
 
-  /** The names of all types below a record type, by their newest versions. */
+  /** Names of all direct and indirect subtypes, by their newest versions. */
   findSubtypes(name: string): QualifiedName[] {
     const ids = this.#cache.subtypes(this.#cache.recordType(name).id)
     return [...ids].map((id) => this.#cache.recordTypeById(id).name).sort()
   }
 
-  /** Whether a record type is another one or below it. */
+  /** Whether a record type equals another one or is a subtype of it. */
   isInstanceOf(name: string, supertype: string): boolean {
     return name === supertype || this.findSubtypes(supertype).includes(name as QualifiedName)
   }
@@ -274,7 +274,7 @@ export class TypeManager {
 
   /**
    * Renames a field type. `ERR_FIELD_TYPE_NOT_FOUND`; `ERR_FIELD_TYPE_UPDATE` if the name is taken,
-   * or value type or scope differ.
+   * or if value type or scope differ.
    */
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
     const { id, name, valueType, scope } = readArguments(() => updateNames.copy(update))
@@ -310,8 +310,8 @@ export class TypeManager {
   }
 
   /**
-   * The field type of a name, created if it is absent. `ERR_FIELD_TYPE_UPDATE` if value type or
-   * scope are given and differ.
+   * Returns the field type of a name, and creates it if it is absent. `ERR_FIELD_TYPE_UPDATE` if a
+   * given value type or scope differs.
    */
   async createOrUpdateFieldType(given: FieldTypeInput): Promise<FieldType> {
     const input = readArguments(() => fieldNames.copy(given))
@@ -355,12 +355,11 @@ export class TypeManager {
   }
 
   /**
-   * Replaces the fields, the supertypes or the strictness of a record type, as far as they are
-   * given; that makes a version unless nothing changes. By `id` it may also be renamed, in all
-   * versions at once.
+   * Replaces the given parts of a record type: fields, supertypes, strictness. A change makes a new
+   * version. With `id` the type may also be renamed, in all versions at once.
    *
-   * With `refreshSubtypes` the types below are pinned to the new version, and those below them.
-   * A field becomes unique only if the records of the type that there are have different values.
+   * With `refreshSubtypes` all direct and indirect subtypes are pinned to the new versions. A field
+   * becomes unique only if the existing records of the type have different values.
    *
    * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_NOT_UNIQUE`, `ERR_TYPE` if the
    * new name is taken.
@@ -424,14 +423,14 @@ export class TypeManager {
     return this.#cache.recordTypeById(id)
   }
 
-  /** The fields that are unique in one version of a type and not in the other. */
+  /** The fields that are unique in the first type and not in the second. */
   #uniqueBut(type: RecordType, other: RecordType): FieldType[] {
     const others = new Set(this.#cache.ruledFields(other).unique.map(({ field }) => field))
     const own = this.#cache.ruledFields(type).unique.filter(({ field }) => !others.has(field))
     return own.map(({ field }) => this.#cache.fieldById(field))
   }
 
-  /** `parents` are the types on the way here: a circle ends at the first that comes again. */
+  /** `parents` are the types on the path; a cycle stops at the first repeated type. */
   async #refreshSubtypes(id: string, parents: ReadonlySet<string>): Promise<void> {
     for (const subtype of this.#cache.directSubtypes(id)) {
       if (parents.has(subtype)) continue
@@ -445,7 +444,7 @@ export class TypeManager {
     }
   }
 
-  /** What an update gives; the rest is as before. */
+  /** The given parts of an update; all other parts stay as before. */
   #contents(input: RecordTypeUpdate, before?: RecordType): Contents {
     const { strict = before?.isStrict ?? false } = input
     if (typeof strict !== 'boolean') throw invalidArgument('strict must be true or false')
@@ -488,7 +487,9 @@ export class TypeManager {
     throw new RepositoryError(code, `there is a ${kind} type ${name} already`)
   }
 
-  /** Runs a change alone; undefined says that its checks did not hold, so it is tried again. */
+  /**
+   * Runs a change exclusively. An attempt returns undefined if its checks failed, and is repeated.
+   */
   #change<T>(attempt: () => Promise<T | undefined>): Promise<T> {
     const run = async (): Promise<T> => {
       for (let attempts = 0; attempts < attemptsMax; attempts++) {
