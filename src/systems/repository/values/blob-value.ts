@@ -1,4 +1,4 @@
-/** The value of a `BLOB` field: what a blob is and where its bytes are, without the bytes. */
+/** The value of a `BLOB` field: the key of a blob and its description. */
 import { shown } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
 import { blobKey, inlineStore } from '../blobs/blob-store.js'
@@ -9,20 +9,20 @@ import type { ValueType, ValueTypeFactory } from './value-type.js'
 
 /** A blob; made by an upload, then put into a field. */
 export interface Blob {
-  /** Where the bytes are; nothing for callers to read. */
+  /** Locates the bytes; opaque to callers. */
   readonly key: Buffer
-  /** Such as `text/plain; charset=utf-8`. */
+  /** Media type, such as `text/plain; charset=utf-8`. */
   readonly mediaType: string
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number
-  /** Name of the file, if there is one. */
+  /** Name of the file, if any. */
   readonly name?: string | undefined
 }
 
 const encoding = 1
 const keyBytesMax = 1 << 20
 
-/** A media type, which is sent as a header: nothing of it may be a line of its own. */
+/** A media type is sent in a header, so line breaks must not occur in it. */
 const mediaTypeForm = /^[\w.+-]+\/[\w.+-]+(;[\x20-\x7e]*)?$/
 
 /** Whether a text is a media type. */
@@ -31,8 +31,8 @@ export function isMediaType(text: unknown): text is string {
 }
 
 /**
- * Reads the members of a blob once; undefined if they are none. The size of a blob outside of the
- * record is checked with its state.
+ * Reads each member of a blob once; undefined for other values. The size of a blob outside the
+ * record is compared with its state at the commit.
  */
 export function readBlob(value: unknown): Blob | undefined {
   const { key, mediaType, size, name } = (value ?? {}) as Partial<Record<keyof Blob, unknown>>
@@ -49,7 +49,7 @@ export function readBlob(value: unknown): Blob | undefined {
   return { key: Buffer.from(key.buffer, key.byteOffset, key.byteLength), ...described }
 }
 
-/** `ERR_INVALID_RECORD`. */
+/** Throws `ERR_INVALID_RECORD` for a value that is no blob. */
 function accept(value: unknown): Blob {
   const blob = readBlob(value)
   if (blob !== undefined) return blob
@@ -58,10 +58,10 @@ function accept(value: unknown): Blob {
   )
 }
 
-/** How the keys of inline blobs end; before it are the bytes of the blob. */
+/** The suffix of the keys of inline blobs; the bytes of the blob precede it. */
 const inlineEnd = blobKey(inlineStore, Buffer.alloc(0))
 
-/** Whether an inline blob has as many bytes as it says. */
+/** Whether an inline blob has the declared size. */
 function fitsKey(key: Uint8Array, size: number): boolean {
   const isInline = inlineEnd.equals(key.subarray(-inlineEnd.length))
   return !isInline || key.length - inlineEnd.length === size

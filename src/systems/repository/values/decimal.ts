@@ -1,9 +1,9 @@
-/** Decimal numbers as text: exact, and with the scale that they were given (1.0 is not 1.00). */
+/** Decimal numbers as text: exact, and with their given scale (1.0 is not 1.00). */
 
 const pattern = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?$/
 const digitsMax = 1000
 
-/** Whether a text is a decimal: digits, and a fraction if wanted; no exponent, no leading zeros. */
+/** Whether a text is a decimal: digits, an optional fraction, no exponent, no leading zeros. */
 export function isDecimal(value: unknown): value is string {
   return typeof value === 'string' && value.length <= digitsMax && pattern.test(value)
 }
@@ -21,14 +21,14 @@ function partsOf(text: string): Parts {
   return { isNegative: text.startsWith('-') && !isZero, whole, fraction: significant }
 }
 
-/** Order by number: 1.0 and 1.00 are equal here. */
+/** Compares by number: 1.0 and 1.00 are equal here. */
 export function compareDecimals(a: string, b: string): number {
   return Buffer.compare(decimalOrder(a), decimalOrder(b))
 }
 
 /**
- * Bytes in the order of the numbers: sign, number of digits before the point, digits. Behind the
- * sign those of negative numbers are inverted.
+ * Bytes in the order of the numbers: sign, number of digits before the point, digits. For negative
+ * numbers all bytes after the sign are inverted.
  */
 export function decimalOrder(text: string): Buffer {
   const { isNegative, whole, fraction } = partsOf(text)

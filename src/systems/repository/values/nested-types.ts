@@ -1,4 +1,4 @@
-/** The value types with an argument: links, lists, paths and records inside records. */
+/** The value types with an argument: links, lists, paths and embedded records. */
 import { shown } from '../../../api/index.js'
 import type { ByteReader } from '../byte-reader.js'
 import type { ByteWriter } from '../byte-writer.js'
@@ -8,7 +8,7 @@ import { checkName, type QualifiedName } from '../qualified-name.js'
 import { checkEncoding } from './simple-types.js'
 import type { ValueSchema, ValueTypeFactory, WriteContext } from './value-type.js'
 
-/** A record inside a field: no id and no version. Its fields must be those of its type. */
+/** A record inside a field, without id and version. Only fields of its type are allowed. */
 export interface EmbeddedRecord {
   /** Default: the type that the value type names. */
   readonly type?: QualifiedName | undefined
@@ -61,7 +61,7 @@ export const linkTypes: ValueTypeFactory = (argument) => {
   }
 }
 
-/** `LIST<x>` and `PATH<x>`: both are arrays; they differ in how they are indexed and shown. */
+/** `LIST<x>` and `PATH<x>`. Both are arrays; they differ in indexes and in display. */
 export function arrayTypes(base: 'LIST' | 'PATH'): ValueTypeFactory {
   return (argument, parse) => {
     if (argument === undefined) throw invalidArgument(`${base} needs an argument: ${base}<STRING>`)
@@ -101,7 +101,7 @@ export const recordTypes: ValueTypeFactory = (argument) => {
     ...(recordType === undefined ? {} : { recordType }),
     write: (writer, value, context) => writeRecord(writer, value, recordType, context),
     read: readRecord,
-    // There is no JSON form of records yet: the value passes as it is.
+    // The JSON form of embedded records is in json/value-json.ts; here a value passes unchanged.
     toJson: (value) => value,
     fromJson: (json) => json,
   }
@@ -132,7 +132,7 @@ function writeRecord(
     if (!allowed.has(field.id)) throw invalidRecord(`${fieldName} is no field of ${name}`)
     return { field, fieldValue }
   })
-  // One order of the fields for equal records, whatever order they were given in.
+  // Sorted, so that equal records have equal bytes in every input order.
   parts.sort((a, b) => a.field.ordinal - b.field.ordinal)
   writer.byte(encoding)
   writer.varint(type.ordinal)

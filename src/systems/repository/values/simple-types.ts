@@ -8,17 +8,17 @@ import { isBytes, isTime } from '../value-kinds.js'
 import { compareDecimals, decimalOrder, isDecimal } from './decimal.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'
 
-/** What a simple type says of itself; its only encoding is number 1. */
+/** Definition of a simple type; its only encoding is number 1. */
 interface SimpleType<T> {
   readonly name: string
-  /** What messages say a value must be. */
+  /** Description of a valid value in messages. */
   readonly wanted: string
   /** The value to store, or undefined if it does not fit. */
   accept(value: unknown): T | undefined
   write(writer: ByteWriter, value: T): void
   read(reader: ByteReader): T
   toJson(value: T): unknown
-  /** Other forms that JSON may have than those that `accept` takes. */
+  /** Reads JSON forms that `accept` does not take. */
   fromJson?(json: unknown): T | undefined
   compare?(a: T, b: T): number
   orderedBytes?(value: T): Buffer
@@ -56,7 +56,7 @@ function simple<T>(type: SimpleType<T>): ValueTypeFactory {
   return () => made
 }
 
-/** Reads the number of an encoding. `ERR_CORRUPTION` if it is greater than `newest` or 0. */
+/** Reads the number of an encoding. `ERR_CORRUPTION` if it is 0 or greater than `newest`. */
 export function checkEncoding(reader: ByteReader, newest: number): number {
   const found = reader.byte()
   if (found >= 1 && found <= newest) return found
@@ -99,7 +99,7 @@ const integer = simple<number>({
   },
 })
 
-/** A number that JSON has as text; undefined lets the type judge. */
+/** A number given as text in JSON; undefined leaves the decision to `accept`. */
 function numberOfText(json: unknown, pattern: RegExp): number | undefined {
   const isText = typeof json === 'string' && pattern.test(json)
   const value = isText ? Number(json) : NaN
@@ -121,7 +121,7 @@ const long = simple<bigint>({
   },
   write: (writer, value) => writer.int64(value),
   read: (reader) => reader.int64(),
-  // A number that other programs would round is text.
+  // Numbers that other programs would round are written as text.
   toJson: (value) =>
     Number.isSafeInteger(Number(value)) && BigInt(Number(value)) === value
       ? Number(value)
@@ -164,7 +164,7 @@ const double = simple<number>({
   orderedBytes: doubleOrder,
 })
 
-/** NaN sorts behind all other numbers, -0 before 0. */
+/** NaN sorts after all other numbers, -0 before 0. */
 function doubleOrder(value: number): Buffer {
   const bytes = Buffer.allocUnsafe(8)
   bytes.writeDoubleBE(Number.isNaN(value) ? NaN : value)
@@ -216,7 +216,7 @@ const boolean = simple<boolean>({
 const dayMilliseconds = 86_400_000
 const millisecondsMax = 8.64e15
 
-/** Days since 1970-01-01; undefined for a text that is no day. */
+/** Days since 1970-01-01; undefined for a text that is no date. */
 function dayOf(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^[0-9]{4}-[0-9]{2}-[0-9]{2}$/.test(text)) return undefined
   const time = Date.parse(`${text}T00:00:00Z`)

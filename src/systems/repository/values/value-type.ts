@@ -1,9 +1,9 @@
 /**
- * Value types: what values a field may have, and how they become bytes, JSON and order.
+ * Value types: the values that a field may have, with their bytes, JSON forms and order.
  *
- * Every stored value begins with a byte that numbers its encoding (src/systems/repository/FORMAT.md), so
- * that a type may get a second one and still read the first. Equal values have equal bytes: that is
- * how writes find out what has changed.
+ * Every stored value begins with the number of its encoding (src/systems/repository/FORMAT.md), so
+ * a type may get a second encoding and still read the first. Equal values have equal bytes, by
+ * which writes detect changes.
  */
 import type { ByteReader } from '../byte-reader.js'
 import type { ByteWriter } from '../byte-writer.js'
@@ -11,17 +11,17 @@ import type { QualifiedName } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { RecordType } from '../schema/record-type.js'
 
-/** The types that values refer to: one consistent view of the schema. */
+/** The types that values refer to, as one consistent view of the schema. */
 export interface ValueSchema {
-  /** `ERR_FIELD_TYPE_NOT_FOUND`. */
+  /** The field type of a name. `ERR_FIELD_TYPE_NOT_FOUND`. */
   field(name: string): FieldType
-  /** The field type of a number in stored bytes; undefined if this view does not know it yet. */
+  /** The field type of a number in stored bytes; undefined if this view lacks the type. */
   fieldAt(ordinal: number): FieldType | undefined
-  /** The newest version. `ERR_RECORD_TYPE_NOT_FOUND`. */
+  /** The newest version of a record type. `ERR_RECORD_TYPE_NOT_FOUND`. */
   recordType(name: string): RecordType
   /** The newest version of the record type of a number in stored bytes. */
   recordTypeAt(ordinal: number): RecordType | undefined
-  /** All fields of a type and its supertypes, with whether one of them makes a field mandatory. */
+  /** All fields of a type and its supertypes; a field is mandatory if any of the types says so. */
   effectiveFields(type: RecordType): ReadonlyMap<
     string,
     {
@@ -31,11 +31,11 @@ export interface ValueSchema {
   >
 }
 
-/** What a value is written for. */
+/** Context for writing a value. */
 export interface WriteContext {
   /** The types that the value refers to. */
   readonly schema: ValueSchema
-  /** Records that the value is nested in, outermost first: a record cannot hold itself. */
+  /** Records that enclose the value, outermost first: a record cannot contain itself. */
   readonly holders: object[]
 }
 
@@ -49,13 +49,16 @@ export interface ValueType {
   readonly element?: ValueType
   /** The record type that a `LINK` or `RECORD` names. */
   readonly recordType?: QualifiedName
-  /** Writes a value behind the byte of its encoding. `ERR_INVALID_RECORD` if it does not fit. */
+  /**
+   * Writes the number of the encoding and the value. `ERR_INVALID_RECORD` if the value does not
+   * fit.
+   */
   write(writer: ByteWriter, value: unknown, context: WriteContext): void
-  /** Reads what {@link write} wrote, or what an earlier encoding did. `ERR_CORRUPTION`. */
+  /** Reads a value of this encoding or an earlier one. `ERR_CORRUPTION`. */
   read(reader: ByteReader, schema: ValueSchema): unknown
-  /** The form of a value in JSON. */
+  /** The JSON form of a value. */
   toJson(value: unknown): unknown
-  /** The value of a form in JSON. `ERR_INVALID_RECORD`. */
+  /** The value of a JSON form. `ERR_INVALID_RECORD`. */
   fromJson(json: unknown): unknown
   /** Order of two values; absent for types without one. */
   readonly compare?: (a: never, b: never) => number
@@ -63,7 +66,7 @@ export interface ValueType {
   readonly orderedBytes?: (value: never) => Buffer
 }
 
-/** Makes the value type of a name; `argument` is the text in angle brackets. */
+/** Creates the value type of a name; `argument` is the text in angle brackets. */
 export type ValueTypeFactory = (
   argument: string | undefined,
   parse: (text: string) => ValueType,

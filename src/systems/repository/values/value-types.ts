@@ -1,4 +1,4 @@
-/** The value types by their text form; programs may register their own. */
+/** The value types by their text form, also those that programs register. */
 import { shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { blobTypes } from './blob-value.js'
@@ -23,8 +23,8 @@ export class ValueTypes {
   }
 
   /**
-   * Adds a value type. It must be there whenever the repository is opened.
-   * `ERR_INVALID_ARGUMENT` if the name is taken or is no word of capital letters.
+   * Registers a value type, which must be registered at every open of the repository.
+   * `ERR_INVALID_ARGUMENT` if the name is taken or is not in capital letters.
    */
   register(name: string, factory: ValueTypeFactory): void {
     if (!/^[A-Z][A-Z0-9_]*$/.test(name) || this.#factories.has(name)) {
@@ -35,7 +35,7 @@ export class ValueTypes {
 
   /**
    * The type of a text such as `LIST<STRING>`. `ERR_TYPE` for an unknown type,
-   * `ERR_INVALID_ARGUMENT` for a text that is none.
+   * `ERR_INVALID_ARGUMENT` for malformed text.
    */
   parse(text: string): ValueType {
     return this.#parse(text, 0)
