@@ -1,24 +1,23 @@
 /**
- * Takes JSON apart. Every function names the place in its error, an `ERR_INVALID_ARGUMENT`; a
- * place is a text such as `record.fields`.
+ * Readers of JSON values. Every function names the position in its error, an
+ * `ERR_INVALID_ARGUMENT`. A position is a text such as `record.fields`.
  */
 import { checkText, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { JsonNumber, type Json, type JsonObject } from './json-text.js'
 
-/** A short text for a value of JSON. */
+/** A short text for a JSON value in messages. */
 export function shownJson(json: Json | undefined): string {
   if (JsonNumber.is(json)) return json.text.slice(0, 40)
   return Array.isArray(json) ? 'an array' : shown(json)
 }
 
-/** How deep JSON that programs give may nest; that of a text is bounded when it is parsed. */
+/** Limit of nesting in JSON that callers pass; the parser bounds the nesting of texts. */
 const depthMax = 1000
 
 /**
- * Checks that a value is JSON at every depth: what reads its parts meets no objects of other kinds,
- * and an end. Every public function that takes JSON calls this first; `at` is the place for
- * messages.
+ * Checks that a value is JSON at every depth: no objects of other kinds, and bounded nesting. Every
+ * public function that takes JSON calls this first; `at` is the position in messages.
  */
 export function checkJson<J extends Json | undefined>(json: J, at: string): J {
   readArguments(() => {
@@ -48,7 +47,7 @@ function checkPart(json: unknown, at: string, depth: number): void {
   for (const each of Object.values(json)) checkPart(each, at, depth + 1)
 }
 
-/** An object; with `names` only those names may occur in it. */
+/** Reads an object; with `names` it must have no other members. */
 export function objectOf(
   json: Json | undefined,
   at: string,
@@ -66,26 +65,26 @@ export function objectOf(
   return object
 }
 
-/** An array. */
+/** Reads an array. */
 export function arrayOf(json: Json | undefined, at: string): readonly Json[] {
   if (Array.isArray(json)) return json as readonly Json[]
   throw invalidArgument(`${at} must be an array, got ${shownJson(json)}`)
 }
 
-/** A text. */
+/** Reads a text. */
 export function textOf(json: Json | undefined, at: string): string {
   if (typeof json === 'string') return json
   throw invalidArgument(`${at} must be a text, got ${shownJson(json)}`)
 }
 
-/** True or false, also as text. */
+/** Reads true or false, also as text. */
 export function booleanOf(json: Json | undefined, at: string): boolean {
   if (json === true || json === 'true' || json === 't') return true
   if (json === false || json === 'false' || json === 'f') return false
   throw invalidArgument(`${at} must be true or false, got ${shownJson(json)}`)
 }
 
-/** A whole number that is not negative, also as text. */
+/** Reads a whole number that is not negative, also as text. */
 export function countOf(json: Json | undefined, at: string): number {
   const text = JsonNumber.is(json) ? json.text : json
   const value = typeof text === 'string' && /^[0-9]{1,16}$/.test(text) ? Number(text) : text
@@ -93,7 +92,7 @@ export function countOf(json: Json | undefined, at: string): number {
   throw invalidArgument(`${at} must be a whole number, got ${shownJson(json)}`)
 }
 
-/** The result for a member that is there. Null counts as absent. */
+/** Reads a member that is present. Null counts as absent. */
 export function optional<T>(
   json: Json | undefined,
   at: string,
@@ -102,7 +101,7 @@ export function optional<T>(
   return json === undefined || json === null ? undefined : read(json, at)
 }
 
-/** Bytes in base64. */
+/** Reads bytes in base64. */
 export function base64Of(json: Json | undefined, at: string): Buffer {
   const text = textOf(json, at)
   if (text.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(text))
@@ -110,7 +109,7 @@ export function base64Of(json: Json | undefined, at: string): Buffer {
   throw invalidArgument(`${at} must be base64`)
 }
 
-/** JSON without number objects: a number that a double cannot hold exactly becomes text. */
+/** JSON without number objects: a number that a double would change becomes text. */
 export function plainJson(json: Json): unknown {
   if (JsonNumber.is(json)) return json.plain()
   if (Array.isArray(json)) return (json as readonly Json[]).map(plainJson)
@@ -118,7 +117,7 @@ export function plainJson(json: Json): unknown {
   return recordOf(Object.entries(json as JsonObject).map(([name, each]) => [name, plainJson(each)]))
 }
 
-/** An object with these members, each its own, also one with the name `__proto__`. */
+/** An object with these members as own properties, even one named `__proto__`. */
 export function recordOf<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
   return Object.fromEntries(entries)
 }

@@ -1,8 +1,8 @@
 /**
- * Reads JSON text. Numbers keep their digits, so that a 64-bit number or a decimal is exact.
+ * Parses JSON text. Numbers keep their digits, so 64-bit numbers and decimals stay exact.
  *
- * Beside standard JSON, comments, names without quotes and single quotes are accepted. Depth and
- * length of numbers are bounded, and a name may occur once in an object.
+ * Besides standard JSON, comments, unquoted names and single quotes are accepted. Nesting and the
+ * length of numbers are bounded, and a name must not repeat in an object.
  */
 import { checkBytes, OptionNames, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
@@ -10,9 +10,9 @@ import { isText } from '../text.js'
 
 const wholeNumberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
-/** A number as it stands in the text. */
+/** A number as written in the text. */
 export class JsonNumber {
-  /** Digits, sign, point and exponent as they were written. */
+  /** Sign, digits, point and exponent as written. */
   readonly text: string
 
   readonly #isNumber = true
@@ -25,18 +25,18 @@ export class JsonNumber {
     this.text = text
   }
 
-  /** Whether a value is a number that this class has made. */
+  /** Whether a value is an instance of this class. */
   static is(value: unknown): value is JsonNumber {
     return typeof value === 'object' && value !== null && #isNumber in value
   }
 
-  /** The number; a text if a double would not have the same digits. */
+  /** The number, or its text if a double would be printed in another way. */
   plain(): number | string {
     const value = Number(this.text)
     return String(value) === this.text ? value : this.text
   }
 
-  /** The number if JavaScript writes it with the same characters, else the text. */
+  /** As {@link plain}. */
   toJSON(): number | string {
     return this.plain()
   }
@@ -47,7 +47,7 @@ export interface JsonObject {
   readonly [name: string]: Json
 }
 
-/** A value of a JSON text; numbers also as plain ones, for values made by programs. */
+/** A value of a JSON text. Plain numbers occur in values made by programs. */
 export type Json = null | boolean | string | number | JsonNumber | readonly Json[] | JsonObject
 
 const depthMaxDefault = 100
@@ -70,13 +70,13 @@ const escapes: Readonly<Record<string, string>> = {
 
 /** Options of {@link parseJson}. */
 export interface JsonTextOptions {
-  /** How deep arrays and objects nest at most, 1 to 1,000. Default 100. */
+  /** Limit of nested arrays and objects, 1 to 1,000. Default 100. */
   readonly depthMax?: number | undefined
 }
 
 const optionNames = new OptionNames<JsonTextOptions>('a JSON text', { depthMax: true })
 
-/** Parses text, or UTF-8 bytes. `ERR_INVALID_ARGUMENT` with the place of the error. */
+/** Parses text or UTF-8 bytes. `ERR_INVALID_ARGUMENT` with the position of the error. */
 export function parseJson(text: string | Uint8Array, options: JsonTextOptions = {}): Json {
   const { depthMax = depthMaxDefault } = optionNames.check(options)
   if (!Number.isInteger(depthMax) || depthMax < 1 || depthMax > depthMost) {
@@ -159,7 +159,7 @@ class Parser {
     return array
   }
 
-  /** Whether the object or array ends here; passes the comma if it does not. */
+  /** Whether the object or array ends here; otherwise skips the comma. */
   #ends(close: string, isFirst: boolean): boolean {
     this.#skip()
     const character = this.#text[this.#at]
@@ -221,7 +221,7 @@ class Parser {
     return escapes[character]
   }
 
-  /** Passes spaces and comments. */
+  /** Skips spaces and comments. */
   #skip(): void {
     for (;;) {
       this.#match(spacePattern)

@@ -1,4 +1,4 @@
-/** Metadata in JSON: texts, numbers and booleans as they are, the rest with its type. */
+/** Metadata in JSON: texts, numbers and booleans unchanged, other values with their type. */
 import { checkObject, readArguments } from '../../../api/index.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { unfitMetadata, type Metadata, type MetadataValue } from '../records/metadata.js'
@@ -8,7 +8,7 @@ import { JsonNumber, type Json } from './json-text.js'
 
 const longPattern = /^-?[0-9]{1,19}$/
 
-/** The metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
+/** Reads the metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
 export function metadataFromJson(json: Json, at: string): Metadata {
   return recordOf(
     Object.entries(objectOf(checkJson(json, at), at)).map(([key, each]) => {
@@ -49,7 +49,7 @@ function longOf(text: string, at: string): bigint {
   throw invalidRecord(`${at} has more than 64 bits`)
 }
 
-/** The form of the metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
+/** The JSON form of the metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
 export function metadataToJson(metadata: Metadata): Record<string, unknown> {
   const entries = readArguments(() => Object.entries(checkObject(metadata, 'metadata')))
   return recordOf(entries.map(([key, value]) => [key, valueForm(value, key)]))

@@ -1,7 +1,8 @@
 /**
  * Names in JSON and in addresses: `prefix$local` with a declared prefix, or `{namespace}local`.
  *
- * `namespaces` of an object declares prefixes by namespace, for the object and all inside.
+ * The member `namespaces` of an object declares prefixes by namespace, for the object and all
+ * objects nested in it.
  */
 import { checkText, OptionNames, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
@@ -9,11 +10,11 @@ import { checkName, parseName, qualifiedName, type QualifiedName } from '../qual
 import { checkJson, objectOf, textOf } from './json-shapes.js'
 import type { Json } from './json-text.js'
 
-/** The prefixes that are declared at one place of a JSON text. */
+/** The prefixes in scope at one position of a JSON text. */
 export class NameReader {
   readonly #byPrefix: ReadonlyMap<string, string>
 
-  /** Namespaces by prefix. `ERR_INVALID_ARGUMENT` if one of them is no text. */
+  /** Takes namespaces by prefix. `ERR_INVALID_ARGUMENT` if one of them is no text. */
   constructor(byPrefix: Iterable<readonly [string, string]> = []) {
     this.#byPrefix = readArguments(() => new Map(byPrefix))
     for (const pair of this.#byPrefix) for (const part of pair) checkText(part, 'a namespace')
@@ -25,7 +26,9 @@ export class NameReader {
     throw invalidArgument(`names are read by a NameReader, got ${shown(value)}`)
   }
 
-  /** These with the declarations of an object: namespaces by prefix. `ERR_INVALID_ARGUMENT`. */
+  /**
+   * This scope with the declarations of an object: prefixes by namespace. `ERR_INVALID_ARGUMENT`.
+   */
   with(json: Json | undefined, at: string): NameReader {
     if (json === undefined || json === null) return this
     checkJson(json, at)
@@ -38,7 +41,7 @@ export class NameReader {
     return new NameReader(byPrefix)
   }
 
-  /** The qualified name. `ERR_INVALID_ARGUMENT` for an unknown prefix. */
+  /** The qualified name of a name in this scope. `ERR_INVALID_ARGUMENT` for an unknown prefix. */
   resolve(name: string, at: string): QualifiedName {
     if (checkText(name, checkText(at, 'a place')).startsWith('{')) return checkName(name, at)
     const dollar = name.indexOf('$')
@@ -52,7 +55,7 @@ export class NameReader {
     return qualifiedName(namespace, name.slice(dollar + 1))
   }
 
-  /** A value type, in whose arguments names may have prefixes: `LIST<LINK<n$type>>`. */
+  /** Resolves a value type whose arguments may have prefixes: `LIST<LINK<n$type>>`. */
   resolveType(text: string, at: string): string {
     return checkText(text, checkText(at, 'a place')).replace(
       /<([^<>{}]*\$[^<>{}]*)>/g,
@@ -63,7 +66,7 @@ export class NameReader {
   }
 }
 
-/** How a {@link NameWriter} writes. */
+/** Options of {@link NameWriter}. */
 export interface NameWriterOptions {
   /** Whether names are written with prefixes, else as `{namespace}local`. Default true. */
   readonly prefixes?: boolean | undefined
@@ -71,11 +74,11 @@ export interface NameWriterOptions {
 
 const writerNames = new OptionNames<NameWriterOptions>('a writer of names', { prefixes: true })
 
-/** Writes names, with prefixes that it makes up if that is wanted. */
+/** Writes names, by default with generated prefixes. */
 export class NameWriter {
   readonly #prefixes: Map<string, string> | undefined
 
-  /** A writer that has made no prefix yet. `ERR_INVALID_ARGUMENT`. */
+  /** Creates a writer without prefixes so far. `ERR_INVALID_ARGUMENT`. */
   constructor(options: NameWriterOptions = {}) {
     const { prefixes = true } = writerNames.check(options)
     if (typeof prefixes !== 'boolean') throw invalidArgument('prefixes must be true or false')
@@ -88,7 +91,7 @@ export class NameWriter {
     throw invalidArgument(`names are written by a NameWriter, got ${shown(value)}`)
   }
 
-  /** The name, with a prefix that is declared on its first use. `ERR_INVALID_ARGUMENT`. */
+  /** The name, with a prefix that its first use declares. `ERR_INVALID_ARGUMENT`. */
   write(name: QualifiedName): string {
     const [namespace, local] = parseName(name)
     if (this.#prefixes === undefined) return name

@@ -17,9 +17,9 @@ import {
   type RecordOutput,
 } from './value-json.js'
 
-/** How a record is read. */
+/** Options of {@link recordFromJson}. */
 export interface RecordJsonOptions {
-  /** Whether empty texts, lists and records remove their field. Default false. */
+  /** Whether empty texts, lists and records delete their field. Default false. */
   readonly deletesEmpty?: boolean | undefined
 }
 
@@ -27,7 +27,7 @@ const optionNames = new OptionNames<RecordJsonOptions>('the reading of a record'
   deletesEmpty: true,
 })
 
-/** Names of a record in JSON; those that only an answer has are accepted and ignored. */
+/** Members of a record in JSON. Those that occur only in answers are accepted and ignored. */
 const recordNames = [
   'id',
   'version',
@@ -48,7 +48,7 @@ const recordNames = [
 ]
 
 /**
- * The input of a record in JSON. `ERR_INVALID_ARGUMENT` for a bad shape, `ERR_INVALID_RECORD` for a
+ * Reads the input of a record. `ERR_INVALID_ARGUMENT` for a bad shape, `ERR_INVALID_RECORD` for a
  * value that does not fit, `ERR_FIELD_TYPE_NOT_FOUND`.
  */
 export function recordFromJson(
@@ -88,7 +88,7 @@ export function recordFromJson(
   }
 }
 
-/** Texts for the event of a write. `ERR_INVALID_ARGUMENT`. */
+/** Reads the texts for the event of a write. `ERR_INVALID_ARGUMENT`. */
 export function attributesFromJson(json: Json, at: string): Record<string, string> {
   return recordOf(
     Object.entries(objectOf(checkJson(json, at), at)).map(([name, text]) => [
@@ -125,7 +125,7 @@ function byField<T>(
 }
 
 /**
- * The form of a record. Fields that are not readable are left out. `ERR_INVALID_ARGUMENT`,
+ * The JSON form of a record, without fields that are not readable. `ERR_INVALID_ARGUMENT`,
  * `ERR_INVALID_RECORD` for a value that does not fit its field, `ERR_FIELD_TYPE_NOT_FOUND`.
  */
 export function recordToJson(record: StoredRecord, output: RecordOutput): Record<string, unknown> {

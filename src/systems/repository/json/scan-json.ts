@@ -42,7 +42,10 @@ const scanNames = [
   'namespaces',
 ]
 
-/** The conditions of an update or a delete. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+/**
+ * Reads the conditions of an update or a delete. `ERR_INVALID_ARGUMENT`,
+ * `ERR_FIELD_TYPE_NOT_FOUND`.
+ */
 export function conditionsFromJson(json: Json, given: JsonInput): Condition[] {
   const input = checkInput(given)
   return arrayOf(checkJson(json, 'conditions'), 'conditions').map((each, index) => {
@@ -76,7 +79,9 @@ function inside(input: JsonInput, object: JsonObject, at: string): JsonInput {
   return { ...input, namespaces }
 }
 
-/** A value that is compared: fields inside of it are read, not written. */
+/**
+ * Context for a compared value: fields inside the value need read permission, not write permission.
+ */
 function compared(input: JsonInput): JsonInput {
   return { ...input, checkWrite: input.checkRead }
 }
@@ -87,7 +92,7 @@ function fieldOf(json: Json | undefined, input: JsonInput, at: string): Qualifie
   return field
 }
 
-/** A scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+/** Reads a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function scanFromJson(json: Json, outer: JsonInput): RecordScan {
   const object = objectOf(checkJson(json, 'scan'), 'scan', scanNames)
   const input = inside(checkInput(outer), object, 'scan')
@@ -124,7 +129,7 @@ function returnFieldsOf(json: Json, input: JsonInput, at: string): RecordScan['f
   return fields.map((each) => namespaces.resolve(textOf(each, at), at))
 }
 
-/** A filter of a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+/** Reads a filter of a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function filterFromJson(json: Json, outer: JsonInput): RecordFilter {
   return filterOf(checkJson(json, 'recordFilter'), checkInput(outer))
 }
@@ -199,7 +204,7 @@ const filterReaders: Readonly<Record<string, FilterReader>> = {
 }
 
 /**
- * The form of a scan, with the names of `output`. `ERR_INVALID_ARGUMENT`,
+ * The JSON form of a scan, with the names of `output`. `ERR_INVALID_ARGUMENT`,
  * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`.
  */
 export function scanToJson(scan: RecordScan, output: JsonOutput): Record<string, unknown> {
@@ -232,7 +237,7 @@ function returnFieldsForm(
   return { type: 'ENUM', fields: fields.map((name) => names.write(schema.field(name).name)) }
 }
 
-/** The form of a filter, with the names of `output`. Errors of {@link scanToJson}. */
+/** The JSON form of a filter, with the names of `output`. Errors of {@link scanToJson}. */
 export function filterToJson(filter: RecordFilter, output: JsonOutput): Record<string, unknown> {
   const checked = checkOutput(output)
   return readArguments(() => filterForm(checkFilter(filter), checked))

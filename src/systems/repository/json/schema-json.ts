@@ -22,7 +22,7 @@ import {
 import type { Json, JsonObject } from './json-text.js'
 import { NameReader, NameWriter } from './namespaces.js'
 
-/** A field type in JSON, of which everything may be absent. */
+/** A field type in JSON; every member may be absent. */
 export type FieldTypeJson = Partial<FieldTypeUpdate>
 
 const fieldTypeNames = ['id', 'name', 'valueType', 'scope', 'namespaces']
@@ -39,7 +39,7 @@ const recordTypeNames = [
 const ruleNames = ['default', 'min', 'max', 'values'] as const
 const entryNames = ['id', 'name', 'mandatory', 'pattern', 'unique', 'linkTarget', ...ruleNames]
 
-/** The input of a field type. `ERR_INVALID_ARGUMENT`. */
+/** Reads the input of a field type. `ERR_INVALID_ARGUMENT`. */
 export function fieldTypeFromJson(json: Json, outer: NameReader): FieldTypeJson {
   const object = objectOf(checkJson(json, 'fieldType'), 'fieldType', fieldTypeNames)
   const namespaces = NameReader.check(outer).with(object['namespaces'], 'fieldType.namespaces')
@@ -56,7 +56,7 @@ export function fieldTypeFromJson(json: Json, outer: NameReader): FieldTypeJson 
   }
 }
 
-/** The form of a field type. `ERR_INVALID_ARGUMENT`. */
+/** The JSON form of a field type. `ERR_INVALID_ARGUMENT`. */
 export function fieldTypeToJson(field: FieldType, names: NameWriter): Record<string, unknown> {
   NameWriter.check(names)
   const { id, name, valueType, scope } = readArguments(() => ({
@@ -65,7 +65,7 @@ export function fieldTypeToJson(field: FieldType, names: NameWriter): Record<str
   return { id, name: names.write(name), valueType, scope, namespaces: names.namespaces }
 }
 
-/** The input of a record type; lists that are absent are empty. `ERR_INVALID_ARGUMENT`. */
+/** Reads the input of a record type; absent lists become empty ones. `ERR_INVALID_ARGUMENT`. */
 export function recordTypeFromJson(json: Json, outer: NameReader): RecordTypeUpdate {
   const object = objectOf(checkJson(json, 'recordType'), 'recordType', recordTypeNames)
   const namespaces = NameReader.check(outer).with(object['namespaces'], 'recordType.namespaces')
@@ -120,7 +120,9 @@ function supertypeFromJson(json: Json, namespaces: NameReader): SupertypeInput {
   }
 }
 
-/** The form of a version of a record type. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+/**
+ * The JSON form of a version of a record type. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`.
+ */
 export function recordTypeToJson(
   type: RecordType,
   types: TypeManager,

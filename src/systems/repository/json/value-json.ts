@@ -1,4 +1,4 @@
-/** Values of fields in JSON. Those without parts have the form of their value type. */
+/** Values of fields in JSON. A single value has the JSON form of its value type. */
 import {
   checkFunction,
   checkMethods,
@@ -24,40 +24,44 @@ import {
 import { JsonNumber, type Json } from './json-text.js'
 import { NameReader, NameWriter } from './namespaces.js'
 
-/** What JSON is read with. */
+/** Context for reading JSON. */
 export interface JsonInput {
   /** The types that the names refer to. */
   readonly schema: ValueSchema
   /** Turns names with prefixes into qualified names. */
   readonly namespaces: NameReader
-  /** Told of every field that is set or removed; throws for one that may not be. */
+  /**
+   * Called with every field that is set or removed; throws for a field that must not be written.
+   */
   readonly checkWrite?: ((field: QualifiedName) => void) | undefined
-  /** Told of every field in conditions and filters; throws for one that may not be read. */
+  /**
+   * Called with every field in conditions and filters; throws for a field that must not be read.
+   */
   readonly checkRead?: ((field: QualifiedName) => void) | undefined
-  /** Told of every link that is set; throws for one that may not be. */
+  /** Called with every link that is set; throws for a link that is not allowed. */
   readonly checkLink?: ((link: Link) => void) | undefined
   /** Whether empty texts, lists and records count as absent. Default false. */
   readonly ignoresEmpty?: boolean | undefined
 }
 
-/** What JSON is written with. */
+/** Context for writing JSON. */
 export interface JsonOutput {
   /** The types that the values refer to. */
   readonly schema: ValueSchema
   /** Writes the names of fields and types. */
   readonly names: NameWriter
-  /** Fields that are left out, also inside of records in fields. Default: none. */
+  /** Whether a field is written, also in embedded records. Default: all fields are. */
   readonly isReadable?: ((field: QualifiedName) => boolean) | undefined
 }
 
-/** What is written of a record beside its fields. */
+/** Context for writing a record. */
 export interface RecordOutput extends JsonOutput {
   /** Whether the types of the fields are written. Default false. */
   readonly withSchema?: boolean | undefined
 }
 
 const exponentMax = 1000
-/** How deep records in fields nest at most, as in a write. */
+/** Limit of nested records in a field, the same as in a write. */
 const depthMax = 64
 
 const inputNames = new OptionNames<JsonInput>('what JSON is read with', {
@@ -75,12 +79,12 @@ const outputNames = new OptionNames<RecordOutput>('what JSON is written with', {
   withSchema: true,
 })
 
-/** A schema, as far as JSON needs it. `ERR_INVALID_ARGUMENT`. */
+/** Checks the part of a schema that JSON needs. `ERR_INVALID_ARGUMENT`. */
 function checkSchema(schema: ValueSchema): void {
   checkMethods(schema, 'the schema', ['field', 'recordType'])
 }
 
-/** Checks what JSON is read with; a copy of it. `ERR_INVALID_ARGUMENT`. */
+/** Checks the context for reading and copies it. `ERR_INVALID_ARGUMENT`. */
 export function checkInput(given: JsonInput): JsonInput {
   const input = readArguments(() => inputNames.copy(given))
   checkSchema(input.schema)
@@ -91,7 +95,7 @@ export function checkInput(given: JsonInput): JsonInput {
   return input
 }
 
-/** Checks what JSON is written with; a copy of it. `ERR_INVALID_ARGUMENT`. */
+/** Checks the context for writing and copies it. `ERR_INVALID_ARGUMENT`. */
 export function checkOutput(given: RecordOutput): RecordOutput {
   const output = readArguments(() => outputNames.copy(given))
   checkSchema(output.schema)
@@ -105,14 +109,14 @@ function checkType(type: ValueType): ValueType {
 }
 
 /**
- * The value of a form in JSON; undefined for an empty one that counts as absent.
- * `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`.
+ * The value of a JSON form; undefined for an empty one that counts as absent. `ERR_INVALID_RECORD`
+ * if it does not fit, `ERR_INVALID_ARGUMENT`.
  */
 export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
   return valueOf(checkType(type), checkJson(json, at), checkInput(input), at)
 }
 
-/** As {@link valueFromJson}, of arguments that were checked. */
+/** As {@link valueFromJson}, with checked arguments. */
 export function valueOf(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
   if (input.ignoresEmpty === true && (json === '' || json === null)) return undefined
   if (json === null) throw invalidRecord(`${at}: null is no value`)
@@ -158,7 +162,9 @@ function embeddedFromJson(
   return { type: recordType, fields: recordOf(fields) }
 }
 
-/** Fields by qualified name; those that count as absent are left out. */
+/**
+ * Reads fields by qualified name. Those that count as absent are left out and passed to `emptied`.
+ */
 export function fieldsFromJson(
   json: Json,
   input: JsonInput,
@@ -180,14 +186,14 @@ export function fieldsFromJson(
   return fields
 }
 
-/** The name of a record type, given as text or as an object with a name. */
+/** Reads the name of a record type, given as text or as an object with a name. */
 export function typeNameOf(json: Json, { namespaces }: JsonInput, at: string): QualifiedName {
   if (typeof json === 'string') return namespaces.resolve(json, `${at}.type`)
   const { name } = objectOf(json, `${at}.type`, ['name', 'version'])
   return namespaces.resolve(textOf(name, `${at}.type.name`), `${at}.type.name`)
 }
 
-/** A decimal as text with all its digits; other JSON as it is. */
+/** A decimal as text with all its digits; other JSON unchanged. */
 function decimalOf(json: Json): unknown {
   if (!JsonNumber.is(json)) return json
   const match = /^(-?)([0-9]+)(?:\.([0-9]+))?[eE]([+-]?[0-9]+)$/.exec(json.text)
@@ -203,13 +209,13 @@ function decimalOf(json: Json): unknown {
   return `${sign}${left}${padded.length > at ? `.${padded.slice(at)}` : ''}`
 }
 
-/** The form of a value in JSON. `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`. */
+/** The JSON form of a value. `ERR_INVALID_RECORD` if it does not fit, `ERR_INVALID_ARGUMENT`. */
 export function valueToJson(type: ValueType, value: unknown, output: JsonOutput): unknown {
   const checked = checkOutput(output)
   return readArguments(() => formOf(checkType(type), value, checked, 0))
 }
 
-/** As {@link valueToJson}, of arguments that were checked, inside of so many records. */
+/** As {@link valueToJson}, with checked arguments, inside `depth` enclosing records. */
 export function formOf(
   type: ValueType,
   value: unknown,
@@ -233,7 +239,7 @@ export function formOf(
   }
 }
 
-/** The readable fields, by written name. */
+/** The readable fields by their written names. */
 export function fieldsToJson(
   fields: Readonly<Record<string, unknown>>,
   output: JsonOutput,
