@@ -1,4 +1,4 @@
-/** Rules about the targets of links: they exist, and maybe are of a type. */
+/** Rules about the targets of links: they must exist, and for `typed` links have the named type. */
 import { invalidRecord } from '../errors.js'
 import type { Link } from '../link.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -15,7 +15,7 @@ interface Target {
   readonly isTyped: boolean
 }
 
-/** The links that a change sets and whose targets matter. */
+/** The links that a change sets and whose targets are checked. */
 function targetsOf({ context, change }: TableChange): Target[] {
   const { schema } = context
   const { after, before } = change
@@ -37,7 +37,7 @@ function targetsOf({ context, change }: TableChange): Target[] {
   return targets
 }
 
-/** The part of commits that checks the targets of links, in the state that the batch meets. */
+/** The commit part that checks the targets of links, in the state that the batch is applied to. */
 export class LinkTargets implements CommitPart {
   prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
     const targets = changes.flatMap((changed) => {

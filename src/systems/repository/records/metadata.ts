@@ -15,7 +15,7 @@ export type Metadata = Readonly<Record<string, MetadataValue>>
 const tags = { string: 1, number: 2, bigint: 3, boolean: 4, bytes: 5, date: 6 } as const
 const keyBytesMax = 1024
 
-/** Metadata with changes merged over it; undefined if nothing is left. */
+/** Applies deletes and changes to stored metadata; undefined if nothing remains. */
 export function mergeMetadata(
   stored: Buffer | undefined,
   changes: Metadata | undefined,
@@ -28,7 +28,7 @@ export function mergeMetadata(
   return merged.size === 0 ? undefined : encodeMetadata(merged)
 }
 
-/** The stored form, with the keys in order. `ERR_INVALID_RECORD`. */
+/** Encodes metadata, with sorted keys. `ERR_INVALID_RECORD`. */
 export function encodeMetadata(metadata: ReadonlyMap<string, MetadataValue>): Buffer {
   const writer = new ByteWriter()
   writer.varint(metadata.size)
@@ -66,18 +66,18 @@ function writeValue(writer: ByteWriter, value: MetadataValue, key: string): void
   }
 }
 
-/** Makes the error for a value that metadata cannot have. */
+/** Makes the error for a value that metadata cannot hold. */
 export function unfitMetadata(key: string): RepositoryError {
   return invalidRecord(`metadata '${key}' is text, number, bigint, boolean, bytes or a Date`)
 }
 
-/** Metadata of its stored form. `ERR_CORRUPTION`. */
+/** Decodes metadata. `ERR_CORRUPTION`. */
 export function decodeMetadata(bytes: Buffer): Metadata {
   const reader = new ByteReader(bytes, 'metadata')
   const metadata: Record<string, MetadataValue> = {}
   for (let left = reader.count(); left > 0; left--) {
     const key = reader.text()
-    // A property of its own, also for names that objects inherit.
+    // Defined as an own property, also for inherited names such as `__proto__`.
     Object.defineProperty(metadata, key, {
       value: readValue(reader),
       enumerable: true,

@@ -1,4 +1,4 @@
-/** Rows of the index table: parts one behind the other, in the order of their values. */
+/** Rows of the index table: encoded parts one after the other, in the order of their values. */
 
 /** First bytes of the kinds of rows. */
 export const rowKinds = { unique: 0x75, field: 0x78, definition: 0x64 } as const
@@ -6,7 +6,10 @@ export const rowKinds = { unique: 0x75, field: 0x78, definition: 0x64 } as const
 const escape = 0xff
 const terminator = 0x01
 
-/** Bytes such that no value is the beginning of another, and order stays: 00 becomes 00 FF. */
+/**
+ * Encodes bytes so that no value is a prefix of another and the order stays: 00 becomes 00 FF, and
+ * 00 01 ends the value.
+ */
 export function terminated(bytes: Uint8Array): Buffer {
   let zeros = 0
   for (const byte of bytes) if (byte === 0) zeros++
@@ -21,7 +24,7 @@ export function terminated(bytes: Uint8Array): Buffer {
   return out
 }
 
-/** Undoes {@link terminated}; `bytes` is without the terminator. */
+/** Undoes {@link terminated}; `bytes` excludes the terminator. */
 export function unterminated(bytes: Buffer): Buffer {
   const out: number[] = []
   for (let at = 0; at < bytes.length; at++) {
@@ -31,7 +34,7 @@ export function unterminated(bytes: Buffer): Buffer {
   return Buffer.from(out)
 }
 
-/** Offset behind the terminator of a part that begins at `start`; -1 if there is none. */
+/** Offset after the terminator of a part that begins at `start`; -1 without a terminator. */
 export function endOfPart(row: Buffer, start: number): number {
   for (let at = start; at + 1 < row.length; at++) {
     if (row[at] !== 0) continue
@@ -41,7 +44,7 @@ export function endOfPart(row: Buffer, start: number): number {
   return -1
 }
 
-/** The first row behind all that begin with these bytes, whose first byte is not FF. */
+/** The first row after all rows with this prefix, whose first byte is not FF. */
 export function rowBehind(prefix: Buffer): Buffer {
   let length = prefix.length
   while (prefix[length - 1] === 0xff) length--
@@ -50,7 +53,7 @@ export function rowBehind(prefix: Buffer): Buffer {
   return row
 }
 
-/** The beginning of the rows of a number, such as that of a field, of one record table. */
+/** The prefix of the rows of a number, such as that of a field, in one record table. */
 export function fieldPrefix(kind: number, table: Buffer, ordinal: number): Buffer {
   const number = Buffer.alloc(4)
   number.writeUInt32BE(ordinal)

@@ -1,4 +1,4 @@
-/** Shows the row of a record cell by cell, for those who look into a database. */
+/** Describes the row of a record cell by cell, for the inspection of a database. */
 import {
   checkArray,
   checkMethods,
@@ -23,13 +23,13 @@ import { RecordId, type RecordIdLike } from '../record-id.js'
 
 /** One cell of a row. */
 export interface RowCell {
-  /** Family and qualifier, as the table has them. */
+  /** Family and qualifier of the cell. */
   readonly column: string
   /** Timestamp of the cell. */
   readonly timestamp: number
-  /** Bytes of the value. */
+  /** Size of the value in bytes. */
   readonly size: number
-  /** What it says: texts by name, in order. */
+  /** The decoded content: texts by name, in order. */
   readonly parts: readonly (readonly [name: string, text: string])[]
 }
 
@@ -39,11 +39,11 @@ export interface RecordRow {
   readonly id: string
   /** The row in hexadecimal. */
   readonly row: string
-  /** Empty if there is no such row. */
+  /** The cells of the row; empty if the row does not exist. */
   readonly cells: readonly RowCell[]
 }
 
-/** The cells of the row of a record, which may be a deleted one. `ERR_INVALID_ARGUMENT`. */
+/** Reads and decodes the row of a record, also of a deleted one. `ERR_INVALID_ARGUMENT`. */
 export async function describeRow(table: RecordTable, idLike: RecordIdLike): Promise<RecordRow> {
   checkMethods(table, 'a record table', ['read'])
   const id = RecordId.of(idLike)
@@ -128,7 +128,7 @@ function plain(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
 }
 
-/** A copy of what {@link describeRow} gave. */
+/** Checks and copies a result of {@link describeRow}. */
 function readRow(given: RecordRow): RecordRow {
   return readArguments(() => {
     const { id, row, cells } = checkObject(given, 'a row')
@@ -157,7 +157,7 @@ function readCell(given: RowCell): RowCell {
   }
 }
 
-/** A row as lines of text. `ERR_INVALID_ARGUMENT`. */
+/** Formats a row as lines of text. `ERR_INVALID_ARGUMENT`. */
 export function rowText(given: RecordRow): string {
   const { id, row, cells } = readRow(given)
   const lines = [`${id} (${row})`]
@@ -168,7 +168,7 @@ export function rowText(given: RecordRow): string {
   return `${lines.join('\n')}\n`
 }
 
-/** A row as a page of HTML. `ERR_INVALID_ARGUMENT`. */
+/** Formats a row as an HTML page. `ERR_INVALID_ARGUMENT`. */
 export function rowHtml(given: RecordRow): string {
   const { id, row, cells } = readRow(given)
   const rows = cells.map(({ column, timestamp, size, parts }) => {

@@ -1,9 +1,9 @@
 /**
  * The stored form of a record (src/systems/repository/FORMAT.md).
  *
- * One cell, the head, holds all that the newest version shows, so that a read of the newest version
- * is a read of one cell. Every older version is a cell of its own, with all its fields: a read of a
- * version, a version range or a diff looks at those cells only, however many versions there are.
+ * One cell, the head, holds the whole newest version, so a read of the newest version reads one
+ * cell. Every older version is a cell of its own, with all its fields. A read of versions or a diff
+ * reads only the head and the cells of these versions, independent of the number of versions.
  */
 import { ByteReader } from '../byte-reader.js'
 import { ByteWriter } from '../byte-writer.js'
@@ -24,7 +24,7 @@ export function isEventColumn(family: string, qualifier: Buffer): boolean {
   return family === recordFamily && qualifier.length === 1 && qualifier[0] === 0x65
 }
 
-/** A version of a record type in a stored record. */
+/** A reference to a version of a record type. */
 export interface TypeReference {
   /** Number of the record type. */
   readonly ordinal: number
@@ -42,26 +42,26 @@ export interface FieldCell {
 /** Fields by the number of the field type. */
 export type FieldCells = Map<number, FieldCell>
 
-/** All that one version says of versioned and mutable fields. */
+/** The versioned and mutable fields of one version. */
 export interface VersionState {
   /**
-   * When the version was made, in milliseconds. It never changes, and it never goes back from one
-   * version to the next, even if the clock does.
+   * Time of creation in milliseconds. It never changes, and it never decreases from one version to
+   * the next, even if the clock steps back.
    */
   readonly created: number
-  /** When the version was written last: by an autosave or a mutable update, or when it was made. */
+  /** Time of the last write of the version: its creation, an autosave or a mutable update. */
   readonly modified: number
   readonly versionedType: TypeReference | undefined
   readonly mutableType: TypeReference | undefined
   /**
-   * Numbers of the mutable fields that were removed, in this version or in one that it was made
-   * from. A field that is neither here nor in `fields` was never there.
+   * Numbers of the mutable fields that were removed in this version or in one that it was made
+   * from. A field that is neither here nor in `fields` never existed in the version.
    */
   readonly removed: ReadonlySet<number>
   readonly fields: FieldCells
 }
 
-/** What the head says. */
+/** The decoded head of a record. */
 export interface RecordState {
   /** Grows with every write of the row. */
   readonly occ: number
@@ -70,11 +70,11 @@ export interface RecordState {
   readonly version: number
   /** The oldest version that can be read. */
   readonly first: number
-  /** The greatest number that a version of this id ever had. */
+  /** The greatest version that this id ever had. */
   readonly last: number
-  /** The newest version if the last save was an autosave, which the next one overwrites; else 0. */
+  /** The newest version if it is an autosave, which the next autosave overwrites; else 0. */
   readonly autosave: number
-  /** Milliseconds; `modified` never goes back, even if the clock does. */
+  /** Milliseconds; `modified` never decreases, even if the clock steps back. */
   readonly created: number
   readonly modified: number
   readonly type: TypeReference
@@ -91,7 +91,7 @@ export function versionColumn(version: number): { family: string; qualifier: Buf
   return { family: recordFamily, qualifier }
 }
 
-/** The version of a column; undefined for another column. */
+/** The version of a column; undefined for other columns. */
 export function versionOfColumn(qualifier: Buffer): number | undefined {
   return qualifier.length === 8 && qualifier[0] === 0x76 ? qualifier.readUIntBE(2, 6) : undefined
 }
@@ -107,7 +107,7 @@ function readType(reader: ByteReader): TypeReference | undefined {
   return ordinal === 0 ? undefined : { ordinal, version }
 }
 
-/** The fields in the order of their numbers; stored ones are in it already. */
+/** The fields in the order of their numbers; stored fields are already sorted. */
 function inOrder(fields: FieldCells): Iterable<[number, FieldCell]> {
   let last = 0
   for (const ordinal of fields.keys()) {
@@ -119,7 +119,7 @@ function inOrder(fields: FieldCells): Iterable<[number, FieldCell]> {
 
 function writeFields(writer: ByteWriter, fields: FieldCells): void {
   writer.varint(fields.size)
-  // One order for equal states, whatever order the fields were given in.
+  // Sorted, so that equal states have equal bytes in every input order.
   for (const [ordinal, { value, metadata }] of inOrder(fields)) {
     writer.varint(ordinal)
     writer.bytes(value)
@@ -149,10 +149,10 @@ function writeVersion(writer: ByteWriter, version: VersionState): void {
   writeFields(writer, version.fields)
 }
 
-/** What stands before the fields of a version. */
+/** The header of a version: all parts before its fields. */
 export type VersionHeader = Omit<VersionState, 'fields'>
 
-/** Reads what stands before the fields of a version. */
+/** Reads the header of a version. */
 export function readVersionHeader(reader: ByteReader): VersionHeader {
   return {
     created: reader.varint(),
@@ -173,10 +173,10 @@ function readNumbers(reader: ByteReader): ReadonlySet<number> {
   return numbers
 }
 
-/** What stands before the fields of a head. */
+/** The header of a head: all parts before its fields. */
 export type HeadHeader = Omit<RecordState, 'fields' | 'latest'>
 
-/** Reads what stands before the fields of a head. `ERR_CORRUPTION`. */
+/** Reads the header of a head. `ERR_CORRUPTION`. */
 export function readHeadHeader(reader: ByteReader): HeadHeader {
   if (reader.byte() !== format) throw reader.failure('the format is not known')
   const flags = reader.byte()
@@ -194,13 +194,13 @@ export function readHeadHeader(reader: ByteReader): HeadHeader {
   }
 }
 
-/** Whether a head is that of a deleted record. `ERR_CORRUPTION`. */
+/** Whether a head belongs to a deleted record. `ERR_CORRUPTION`. */
 export function isDeletedHead(bytes: Buffer): boolean {
   if (bytes.length < 2 || bytes[0] !== format) throw corrupt('a record has no head that is known')
   return (bytes[1] & deletedFlag) !== 0
 }
 
-/** The bytes of a head. */
+/** Encodes a head. */
 export function encodeHead(state: RecordState): Buffer {
   const writer = new ByteWriter(512)
   writer.byte(format)
@@ -218,10 +218,10 @@ export function encodeHead(state: RecordState): Buffer {
   return writer.finish()
 }
 
-/** The state of a head. `ERR_CORRUPTION`. */
+/** Decodes a head. `ERR_CORRUPTION`. */
 export function decodeHead(bytes: Buffer): RecordState {
   const reader = new ByteReader(bytes, 'a record')
-  // Part by part: a spread of an object costs more than all of its parts.
+  // Listed one by one, because the spread of an object is slower.
   const { isDeleted, occ, version, first, last, autosave, created, modified, type } =
     readHeadHeader(reader)
   const fields = readCells(reader)
@@ -243,12 +243,12 @@ export function decodeHead(bytes: Buffer): RecordState {
 }
 
 function readVersion(reader: ByteReader): VersionState {
-  // Part by part: a spread of an object costs more than all of its parts.
+  // Listed one by one, because the spread of an object is slower.
   const { created, modified, versionedType, mutableType, removed } = readVersionHeader(reader)
   return { created, modified, versionedType, mutableType, removed, fields: readCells(reader) }
 }
 
-/** The bytes of a version that is no longer the newest. */
+/** Encodes a version that is no longer the newest. */
 export function encodeVersion(version: VersionState): Buffer {
   const writer = new ByteWriter(512)
   writer.byte(format)
@@ -263,7 +263,7 @@ export function versionReader(bytes: Buffer): ByteReader {
   return reader
 }
 
-/** The state of a stored version. `ERR_CORRUPTION`. */
+/** Decodes a stored version. `ERR_CORRUPTION`. */
 export function decodeVersion(bytes: Buffer): VersionState {
   const reader = versionReader(bytes)
   const version = readVersion(reader)

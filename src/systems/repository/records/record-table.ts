@@ -1,4 +1,4 @@
-/** A record table: everything that programs do with records. */
+/** A record table: all operations on records. */
 import {
   checkArray,
   checkObject,
@@ -40,9 +40,9 @@ import type { TableContext } from './table-context.js'
 import { versionNotFoundAt } from './reads/record-view.js'
 import { TypedRecords } from './typed-records.js'
 
-/** Where a blob is in a field, and which of its bytes are wanted. */
+/** The position of a blob in a field, and the range of bytes to read. */
 export interface BlobPlace {
-  /** One for each list or path around the blob. */
+  /** One index for each list or path around the blob. */
   readonly indexes?: readonly number[] | undefined
   /** Version of the record. Default: the newest. */
   readonly version?: number | undefined
@@ -52,7 +52,7 @@ export interface BlobPlace {
 
 /** Options of {@link RecordTable.purgeDeleted}. */
 export interface PurgeOptions {
-  /** Ends the call with `ERR_ABORTED`. */
+  /** Aborts the call with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -65,22 +65,22 @@ const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
   range: true,
 })
 
-/** A blob, and its bytes. */
+/** A blob with its bytes. */
 export interface BlobContent {
   /** Media type, size and name of the blob. */
   readonly blob: Blob
-  /** The bytes that were asked for, in pieces; the generator reads as the consumer asks. */
+  /** The requested bytes in pieces; each piece is read when the consumer asks for it. */
   readonly bytes: AsyncGenerator<Buffer, void>
 }
 
 /**
  * A record table.
  *
- * A write changes the record, its event, its unique values and the states of its blobs together or
- * not at all. Errors of writes beside those named: `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`,
- * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_RECORD_TOO_LARGE`,
- * `ERR_NOT_UNIQUE`, and `ERR_CONCURRENT_RECORD_UPDATE` if somebody else has written the record
- * meanwhile.
+ * A write changes the record, its event, its unique values, its index rows and the states of its
+ * blobs together or not at all. Errors of writes besides those named: `ERR_INVALID_ARGUMENT`,
+ * `ERR_INVALID_RECORD`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`,
+ * `ERR_RECORD_TOO_LARGE`, `ERR_NOT_UNIQUE`, and `ERR_CONCURRENT_RECORD_UPDATE` if another writer
+ * changed the record meanwhile.
  */
 export class RecordTable {
   /** Ordered indexes on fields. */
@@ -120,20 +120,22 @@ export class RecordTable {
     return this.#context
   }
 
-  /** Creates a record. `ERR_RECORD_EXISTS`. A deleted id may be used again; versions go on. */
+  /**
+   * Creates a record. `ERR_RECORD_EXISTS`. A deleted id may be used again; its versions continue.
+   */
   create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
     return this.#writer.create(input, options)
   }
 
   /**
-   * Changes the fields that are given. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`. Status
-   * `UP_TO_DATE` if nothing changes, `CONFLICT` if a condition does not hold.
+   * Changes the given fields. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`. Status `UP_TO_DATE`
+   * if nothing changes, `CONFLICT` if a condition does not hold.
    */
   update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
     return this.#writer.update(input, options)
   }
 
-  /** Creates the record or changes it, whichever it takes. Safe to be repeated. */
+  /** Creates the record, or updates it if it exists. Safe to repeat. */
   createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
     return this.#writer.createOrUpdate(input, options)
   }
@@ -144,16 +146,16 @@ export class RecordTable {
   }
 
   /**
-   * Several writes of different records, all or none; a result by position. If one of them is a
-   * `CONFLICT`, nothing is written, and those that would have changed a record are `NOT_WRITTEN`.
-   * `Repository.batch` writes to several tables.
+   * Writes several different records, all or none. Results are by position. If one write is a
+   * `CONFLICT`, nothing is written, and the other changes are `NOT_WRITTEN`. `Repository.batch`
+   * writes to several tables.
    */
   async batch(writes: readonly BatchWrite[]): Promise<BatchResult[]> {
     const list = readArguments(() => checkArray(writes, 'the writes of a batch'))
     return writeBatch(list.map((write) => ({ table: this.writing, write })))
   }
 
-  /** What batches need of this table. @internal */
+  /** The parts of this table that batches use. @internal */
   get writing(): BatchTable {
     return { context: this.#context, attempts: this.#writer.attempts }
   }
@@ -167,14 +169,14 @@ export class RecordTable {
   }
 
   /**
-   * As {@link read}, before it returns; blocks if the record has to be read from the disk. Also
-   * `ERR_UNSUPPORTED` if the backend lacks the capability `sync`.
+   * Synchronous {@link read}; blocks while the record is read from the disk. Also `ERR_UNSUPPORTED`
+   * if the backend lacks the capability `sync`.
    */
   readSync(id: RecordIdLike, options?: ReadOptions): StoredRecord {
     return this.#reader.readSync(id, options)
   }
 
-  /** Reads several records in the order of the ids; those that do not exist are left out. */
+  /** Reads several records in the order of the ids; missing records are left out. */
   readList(
     ids: readonly RecordIdLike[],
     options?: Pick<ReadOptions, 'fields'>,
@@ -182,7 +184,7 @@ export class RecordTable {
     return this.#reader.readList(ids, options)
   }
 
-  /** Reads several versions, ascending; those that do not exist are left out. */
+  /** Reads several versions, ascending; missing versions are left out. */
   readVersions(
     id: RecordIdLike,
     versions: VersionSelection,
@@ -201,8 +203,8 @@ export class RecordTable {
   }
 
   /**
-   * Reads the version that was the newest at a time in milliseconds. Fields without versions show
-   * today's values. `ERR_VERSION_NOT_FOUND` if there was none yet.
+   * Reads the version that was the newest at a time in milliseconds. Non-versioned fields have
+   * their present values. `ERR_VERSION_NOT_FOUND` if there was no version yet.
    */
   async readAt(
     id: RecordIdLike,
@@ -215,7 +217,7 @@ export class RecordTable {
     return this.#reader.read(id, { fields, version })
   }
 
-  /** The description of the blob at a place of a field. Errors as {@link readBlob}. */
+  /** The description of a blob in a field. Errors of {@link readBlob}. */
   async blob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<Blob> {
     const { indexes = [], version } = readArguments(() => placeNames.copy(place))
     const path = checkArray(indexes, 'the indexes of a blob')
@@ -226,9 +228,9 @@ export class RecordTable {
   }
 
   /**
-   * The blob at a place of a field, and its bytes in pieces. `ERR_RECORD_NOT_FOUND`,
-   * `ERR_VERSION_NOT_FOUND`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_FIELD_NOT_FOUND`, `ERR_BLOB` for a
-   * field without blobs, `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
+   * A blob in a field, with its bytes in pieces. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`,
+   * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_FIELD_NOT_FOUND`, `ERR_BLOB` for a field without blobs,
+   * `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
   async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
     const { range } = readArguments(() => ({ ...checkObject(place, 'the place of a blob') }))
@@ -236,14 +238,14 @@ export class RecordTable {
     return { blob, bytes: this.#context.blobs.read(blob, range) }
   }
 
-  /** The ids of the master and the variants that exist, in order. */
+  /** The ids of the master and its variants that exist, in order. */
   variants(id: RecordIdLike): Promise<RecordId[]> {
     return this.#reader.variants(id)
   }
 
   /**
-   * Tells subscribers of a record as it is, by an event of the type `record-index`; the sequence of
-   * the event, or undefined if there is no such record.
+   * Notifies subscribers of the present record by an event of the type `record-index`. Returns the
+   * sequence of the event; undefined if there is no such record.
    */
   async publish(
     id: RecordIdLike,
@@ -253,19 +255,19 @@ export class RecordTable {
     return publishEvent(this.#context, RecordId.of(id), texts)
   }
 
-  /** Whether there is a record, not deleted. */
+  /** Whether a record exists and is not deleted. */
   async exists(id: RecordIdLike): Promise<boolean> {
     const { state } = await this.#reader.head(RecordId.of(id))
     return state !== undefined && !state.isDeleted
   }
 
-  /** Records in the order of their ids. */
+  /** Scans records in the order of their ids. */
   scan(scan?: RecordScan): AsyncGenerator<StoredRecord, void> {
     return scanRecords(this.#context, scan)
   }
 
   /**
-   * Records by the values of their fields, in the order of an index, page by page.
+   * Queries records by the values of their fields, in the order of an index, page by page.
    * `ERR_FIELD_INDEX_NOT_FOUND` if no index fits, `ERR_FIELD_TYPE_NOT_FOUND`,
    * `ERR_RECORD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
    * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` if the backend has no snapshots.
@@ -274,15 +276,15 @@ export class RecordTable {
     return queryRecords(this.#context, query)
   }
 
-  /** Versioned and mutable fields that differ between two versions, also by metadata alone. */
+  /** Versioned and mutable fields that differ between two versions, in value or metadata. */
   diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
     return this.#history.diff(id, from, to)
   }
 
   /**
-   * Makes a version with the versioned and mutable fields of an old one, and their metadata. It is
-   * an {@link update}, with its hooks, rules and errors, so a version that no longer keeps to the
-   * rules is refused.
+   * Makes a version with the versioned and mutable fields of an old one, and their metadata. The
+   * restore is an {@link update} with its hooks, rules and errors, so an old version that breaks
+   * the present rules is refused.
    */
   async restore(
     id: RecordIdLike,
@@ -293,19 +295,19 @@ export class RecordTable {
     return this.#writer.update(input, { revision })
   }
 
-  /** Drops old versions, which cannot be read any more. */
+  /** Removes old versions, which can no longer be read. */
   async pruneVersions(id: RecordIdLike, options?: PruneOptions): Promise<WriteResult> {
     return this.#writer.commit(await this.#history.preparePrune(id, options))
   }
 
-  /** Brings a deleted record back within the time of `undeleteMilliseconds`. */
+  /** Restores a deleted record within `undeleteMilliseconds`. */
   async undelete(id: RecordIdLike): Promise<WriteResult> {
     return this.#writer.commit(await this.#history.prepareUndelete(id))
   }
 
   /**
-   * Removes what deleted records have kept for too long; how many there were. `ERR_ABORTED` by the
-   * signal.
+   * Removes the contents of deleted records whose undelete time is over. Returns the number of
+   * these records. `ERR_ABORTED` by the signal.
    */
   async purgeDeleted(options: PurgeOptions = {}): Promise<number> {
     this.#context.checkOpen()
@@ -319,7 +321,7 @@ export class RecordTable {
         await this.#writer.commit(purge)
         count++
       } catch (error) {
-        // Somebody has brought it back.
+        // The record was restored or created again meanwhile.
         const isChanged = error instanceof RepositoryError
         if (!isChanged || error.code !== RepositoryErrorCode.concurrentRecordUpdate) throw error
       }
@@ -327,7 +329,7 @@ export class RecordTable {
     return count
   }
 
-  /** Lets a version tag point to a version; default the newest one. */
+  /** Points a version tag to a version, by default the newest one. */
   async tag(
     id: RecordIdLike,
     tag: string,
@@ -345,7 +347,7 @@ export class RecordTable {
     return this.update({ id, fieldsToDelete: [tag] }, options)
   }
 
-  /** The records of a definition, with the types of its fields. */
+  /** Typed access to the records of a definition. */
   typed<D extends RecordTypeDefinition>(definition: D): TypedRecords<D, FieldsOf<D>> {
     return new TypedRecords(this, checkDefinition(definition) as D)
   }

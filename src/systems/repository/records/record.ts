@@ -15,7 +15,7 @@ export interface RecordTypeName {
   readonly version: number
 }
 
-/** A record type as callers name it; without version the newest one. */
+/** A record type as callers name it. Without version: the newest one. */
 export type RecordTypeLike =
   | string
   | {
@@ -25,19 +25,19 @@ export type RecordTypeLike =
       readonly version?: number | undefined
     }
 
-/** What is created or changed. */
+/** Input of a create or an update. */
 export interface RecordInput {
   /** Default for a new record: a random UUID. */
   readonly id?: RecordIdLike | undefined
   /** Ignored, so that a record that was read can be sent back. */
   readonly version?: number | undefined
-  /** A new record needs one; default for a change: the one it has. */
+  /** Required for a new record. Default for an update: the stored type. */
   readonly type?: RecordTypeLike | undefined
-  /** Fields that are absent stay as they are. */
+  /** Fields to set; absent fields stay unchanged. */
   readonly fields?: FieldValues | undefined
   /** Fields to remove; a field that is also among `fields` is removed. */
   readonly fieldsToDelete?: readonly string[] | undefined
-  /** Metadata by field; keys that are absent stay as they are. */
+  /** Metadata to set, by field; absent keys stay unchanged. */
   readonly metadata?: Readonly<Record<string, Metadata>> | undefined
   /** Keys of metadata to remove, by field. */
   readonly metadataToDelete?: Readonly<Record<string, readonly string[]>> | undefined
@@ -51,34 +51,34 @@ export interface StoredRecord {
   readonly id: RecordId
   /** The record table. */
   readonly table: string
-  /** The version that is shown; undefined for a record that has none. */
+  /** The version that was read; undefined for a record without versions. */
   readonly version: number | undefined
   /** Type of the non-versioned fields. */
   readonly type: RecordTypeName
-  /** Types of the versioned and of the mutable fields; undefined if it never had such fields. */
+  /** Type of the versioned fields; undefined if the record never had such fields. */
   readonly versionedType: RecordTypeName | undefined
   /** Type of the versioned-mutable fields; undefined if it never had such fields. */
   readonly mutableType: RecordTypeName | undefined
   /** Values by qualified name. */
   readonly fields: Readonly<Record<string, unknown>>
-  /** Metadata by field; only fields that have some. */
+  /** Metadata by field, for the fields with metadata. */
   readonly metadata: Readonly<Record<string, Metadata>>
-  /** Milliseconds. */
+  /** Time of creation in milliseconds. */
   readonly created: number
-  /** When the record was written last, whichever version, in milliseconds since the Unix epoch. */
+  /** Time of the last write of the record, to any version, in milliseconds since the Unix epoch. */
   readonly modified: number
-  /** Grows with every write of the record, of whatever version. */
+  /** Grows with every write of the record, to any version. */
   readonly revision: number
 }
 
-/** What a write did. `CONFLICT`: a condition does not hold, and nothing was written. */
+/** Outcome of a write. `CONFLICT`: a condition does not hold, and nothing was written. */
 export type WriteStatus = 'CREATED' | 'UPDATED' | 'UP_TO_DATE' | 'CONFLICT' | 'DELETED'
 
-/** Outcome of a write. */
+/** Result of a write. */
 export interface WriteResult {
   /** Whether the write changed the record, and how. */
   readonly status: WriteStatus
-  /** The submitted fields as they are now; of a conflict, as they are stored. */
+  /** The submitted fields after the write; for a conflict, as they are stored. */
   readonly record: StoredRecord
   /** Sequence of the write in the change feed; undefined if nothing was written. */
   readonly sequence: number | undefined
@@ -89,30 +89,30 @@ const draftNames = new OptionNames<Pick<RecordInput, 'id' | 'type'>>('a draft of
   type: true,
 })
 
-/**
- * A draft of a record to write, built call by call: setting a field takes back that it is deleted.
- */
+/** A draft of a record, built call by call. Setting a field cancels its removal. */
 export class RecordDraft implements RecordInput {
   readonly id: RecordIdLike | undefined
   readonly type: RecordTypeLike | undefined
   readonly #fields = new Map<string, unknown>()
   readonly #deletes = new Set<string>()
 
-  /** A draft without fields. Without `id` the repository makes one. `ERR_INVALID_ARGUMENT`. */
+  /**
+   * Creates a draft without fields. Without `id` the repository makes one. `ERR_INVALID_ARGUMENT`.
+   */
   constructor(parts: Pick<RecordInput, 'id' | 'type'> = {}) {
     const { id, type } = draftNames.check(parts)
     this.id = id
     this.type = type
   }
 
-  /** Gives a field a value. `ERR_INVALID_ARGUMENT` for a name that is no text. */
+  /** Sets the value of a field. `ERR_INVALID_ARGUMENT` for a name that is no text. */
   set(name: string, value: unknown): this {
     this.#fields.set(checkText(name, 'the name of a field'), value)
     this.#deletes.delete(name)
     return this
   }
 
-  /** Asks for the removal of a field. `ERR_INVALID_ARGUMENT` for a name that is no text. */
+  /** Marks a field for removal. `ERR_INVALID_ARGUMENT` for a name that is no text. */
   delete(name: string): this {
     this.#fields.delete(checkText(name, 'the name of a field'))
     this.#deletes.add(name)

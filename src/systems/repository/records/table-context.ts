@@ -1,4 +1,4 @@
-/** What the parts of a record table share. */
+/** The dependencies that the parts of a record table share. */
 import type { Clock, Database, DurabilityOption, SyncTable, Table } from '../../../api/index.js'
 import type { Blobs } from '../blobs/blobs.js'
 import type { FieldIndexes } from '../fields/field-indexes.js'
@@ -8,20 +8,20 @@ import type { CommitPart } from './writes/commit.js'
 import type { RecordViews } from './reads/record-view.js'
 import type { UniqueClaims } from './unique/unique-claims.js'
 
-/** One record table, seen from inside. */
+/** One record table as its parts see it. */
 export interface TableContext {
   readonly database: Database
   readonly table: Table
-  /** The same table, if the backend reads and writes without promises. */
+  /** The same table, if the backend has synchronous calls. */
   readonly syncTable: SyncTable | undefined
   /** Name of the table of the database that holds the index rows of all record tables. */
   readonly indexTable: string
   readonly repository: string
   /** Name of the record table in its repository. */
   readonly name: string
-  /** Both names in the JSON of events. */
+  /** Names of repository and record table as members of the JSON of events. */
   readonly eventPlace: string
-  /** Begins the rows of this record table in shared tables. */
+  /** Identifies this record table in the rows of shared tables. */
   readonly key: Buffer
   /** The same as text: repository `/` table. */
   readonly keyText: string
@@ -30,16 +30,16 @@ export interface TableContext {
   readonly clock: Clock
   readonly durability: DurabilityOption
   readonly randomBytes: (length: number) => Uint8Array
-  /** Milliseconds in which a deleted record can be brought back; 0 = not at all. */
+  /** Milliseconds during which a deleted record can be restored; 0 = never. */
   readonly undeleteMilliseconds: number
   readonly blobs: Blobs
   readonly hooks: readonly RepositoryHook[]
   readonly fieldIndexes: FieldIndexes
   readonly uniqueClaims: UniqueClaims
-  /** What is written together with records. */
+  /** Parts that write in the batches of records. */
   readonly parts: readonly CommitPart[]
-  /** `ERR_REPOSITORY_CLOSED` once the manager is closed. */
+  /** Throws `ERR_REPOSITORY_CLOSED` once the manager is closed. */
   checkOpen(): void
-  /** The table of the database behind another record table of the repository. */
+  /** The database table of another record table of the repository. */
   tableOf(name: string): Table
 }

@@ -9,15 +9,15 @@ import type { RecordTable } from './record-table.js'
 import type { UpdateOptions } from './writes/write-options.js'
 import type { StoredRecord, WriteResult } from './record.js'
 
-/** A record of a definition. Fields outside the definition are in `record`. */
+/** A record of a definition. Fields outside the definition are only in `record`. */
 export interface TypedRecord<T> {
   /** Id of the record. */
   readonly id: RecordId
-  /** The version that is shown; undefined for a record that has none. */
+  /** The version that was read; undefined for a record without versions. */
   readonly version: number | undefined
   /** Values by property of the definition. */
   readonly fields: T
-  /** The record as it is stored. */
+  /** The whole record. */
   readonly record: StoredRecord
 }
 
@@ -32,7 +32,7 @@ export class TypedRecords<D extends RecordTypeDefinition, T> {
     this.#definition = definition
   }
 
-  /** Creates a record; without id one with a random UUID. Errors of `RecordTable.create`. */
+  /** Creates a record, by default with a random UUID. Errors of `RecordTable.create`. */
   async create(fields: T, id?: RecordIdLike): Promise<WriteResult> {
     const { sets } = this.#split(fields as object)
     return this.#table.create({ id, type: this.#definition.name, fields: sets })
@@ -53,7 +53,7 @@ export class TypedRecords<D extends RecordTypeDefinition, T> {
     return this.#typed(await this.#table.read(id, options))
   }
 
-  /** The records of the type or of one below it, in the order of their ids. */
+  /** The records of the type and its subtypes, in the order of their ids. */
   async *scan(scan: Omit<RecordScan, 'fields'> = {}): AsyncGenerator<TypedRecord<T>, void> {
     const own = { instanceOf: this.#definition.name }
     const given = checkScan(scan)

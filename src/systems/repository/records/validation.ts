@@ -1,4 +1,4 @@
-/** The rules of a record type, checked against the state that a write would leave. */
+/** Checks the rules of a record type against the state after a write. */
 import { invalidRecord } from '../errors.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { FieldEntry, RecordType } from '../schema/record-type.js'
@@ -26,8 +26,8 @@ export function withDefaults(
 }
 
 /**
- * Checks that mandatory fields are there, also those of supertypes, and in strict types that no
- * other field is; then the rules of the values that `input` sets. `ERR_INVALID_RECORD`.
+ * Checks that all mandatory fields are present, those of supertypes included, and that strict types
+ * have no other fields. Then checks the values that `input` sets. `ERR_INVALID_RECORD`.
  */
 export function validate(
   state: RecordState,
@@ -82,7 +82,7 @@ function checkRules(entry: FieldEntry, field: FieldType, bytes: Buffer, schema: 
   })
 }
 
-/** Calls with every single value, through lists and paths at any depth. */
+/** Calls back for every single value, through lists and paths at any depth. */
 export function forEachLeaf(
   type: ValueType,
   value: unknown,

@@ -1,13 +1,14 @@
-/** How conditions and filters compare the value of a field with one that was given. */
+/** Compares stored values of fields with the values of conditions and filters. */
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { invalidArgument } from '../errors.js'
 import { decodeField, encodeField } from './writes/prepared-input.js'
 
 /**
- * The order of a stored value, given by its bytes, to a value: negative, 0 or positive. Values of
- * one order are equal, also if their bytes differ, as those of the decimals 1.0 and 1.00. Values of
- * a type without order are equal or not. The value counts as of the call.
+ * Returns a function that compares a stored value, given by its bytes, with `value`: negative, 0 or
+ * positive. Values that are equal in order are equal even if their bytes differ, such as the
+ * decimals 1.0 and 1.00. For a type without order the result is 0 or 1. Later changes of `value` by
+ * the caller have no effect.
  *
  * `ERR_INVALID_RECORD` for a value that does not fit the field, `ERR_INVALID_ARGUMENT` if an order
  * is needed and the type has none.

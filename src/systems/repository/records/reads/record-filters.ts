@@ -1,4 +1,6 @@
-/** Filters of record scans, as plain objects. They see the whole record, whatever is returned. */
+/**
+ * Filters of record scans, as plain objects. A filter sees all fields, not only the returned ones.
+ */
 import { checkArray, checkObject, checkText, readArguments } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
@@ -10,37 +12,37 @@ import { orderTo } from '../values-compared.js'
 
 /** A filter of a record scan. */
 export type RecordFilter =
-  /** Ids that begin with the bytes of this one: also other users' ids that begin alike. */
+  /** Ids whose bytes begin with the bytes of this one, also longer ids with the same beginning. */
   | {
       /** An id; its bytes are the prefix. */
       readonly idPrefix: RecordIdLike
     }
-  /** The variants of a master with exactly these dimensions; null = any value. */
+  /** The variants of a master with exactly these properties; null = any value. */
   | {
       /** The master. */
       readonly variantsOf: RecordIdLike
       /** Variant properties by name; null = any value. Default: the master alone. */
       readonly dimensions?: Readonly<Record<string, string | null>> | undefined
     }
-  /** Records of a type; `version` only without `instanceOf`. */
+  /** Records of a type, optionally of one version of the type. */
   | {
       /** Name of the record type. */
       readonly recordType: string
       /** Version of the record type; default any. */
       readonly version?: number | undefined
     }
-  /** Records of a type or of one below it. */
+  /** Records of a type and its subtypes. */
   | {
       /** Name of the record type. */
       readonly instanceOf: string
     }
-  /** The newest value of a field; `filterIfMissing` drops records without one. Default true. */
+  /** Compares the newest value of a field. */
   | {
       /** Name of the field. */
       readonly field: string
       /** Default `EQUAL`. */
       readonly operator?: ConditionOperator | undefined
-      /** What the value of the field is compared with. */
+      /** The right operand of the comparison. */
       readonly value: unknown
       /** Whether records without the field are left out. Default true. */
       readonly filterIfMissing?: boolean | undefined
@@ -54,7 +56,7 @@ export type RecordFilter =
       readonly any: readonly RecordFilter[]
     }
 
-/** Whether a record passes. */
+/** The decision of a filter: whether a record passes. */
 export type RecordTest = (id: RecordId, state: RecordState) => boolean
 
 const orderTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
@@ -66,16 +68,16 @@ const orderTests: Readonly<Record<ConditionOperator, (order: number) => boolean>
   GREATER: (order) => order > 0,
 }
 
-/** A filter ready to be asked; also the rows that it needs, if they have a common beginning. */
+/** A filter ready for use, with the common prefix of the rows that can pass, if there is one. */
 export interface PreparedFilter {
   readonly test: RecordTest
   readonly rowPrefix?: Buffer | undefined
 }
 
-/** How deep filters nest at most. */
+/** Limit of nested filters. */
 const depthMax = 100
 
-/** Checks that a filter is an object, and its parts too, to an end. `ERR_INVALID_ARGUMENT`. */
+/** Checks the form of a filter and of its parts at every depth. `ERR_INVALID_ARGUMENT`. */
 export function checkFilter(filter: RecordFilter, depth = 0): RecordFilter {
   checkObject(filter, 'a filter')
   if (depth >= depthMax) throw invalidArgument(`filters nest ${depthMax} deep at most`)

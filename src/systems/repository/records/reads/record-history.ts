@@ -1,4 +1,4 @@
-/** What can be done with the versions of a record: compare, restore, drop old ones, undelete. */
+/** Operations on the versions of a record: compare, restore, prune, undelete and purge. */
 import { OptionNames, readArguments, shown } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
@@ -27,20 +27,23 @@ export interface FieldDifference {
   readonly metadataAfter: Metadata | undefined
 }
 
-/** Which versions are dropped. A version stays if any of these keeps it; the newest always does. */
+/**
+ * Versions that a pruning keeps. A version stays if one of the options keeps it, or a version
+ * before it. The newest version always stays.
+ */
 export interface PruneOptions {
-  /** The newest versions that stay. Default 1. */
+  /** Number of newest versions to keep. Default 1. */
   readonly keep?: number | undefined
   /**
-   * Versions stay that were the newest one within these last milliseconds. What a mutable update
-   * changes does not count. Default: age does not count.
+   * Keeps the versions that were the newest at some time within these last milliseconds. Mutable
+   * updates do not count. Default: age does not count.
    */
   readonly ageMillisecondsMin?: number | undefined
-  /** Whether versions stay to which version tags point, and those behind them. Default true. */
+  /** Whether versions with version tags, and all later versions, are kept. Default true. */
   readonly keepTagged?: boolean | undefined
 }
 
-/** What a restore or a change of a tag may demand. */
+/** Options of a restore and of a change of a version tag. */
 export interface RevisionOptions {
   /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
   readonly revision?: number | undefined
@@ -53,7 +56,7 @@ const pruneNames = new OptionNames<PruneOptions>('a pruning', {
   keepTagged: true,
 })
 
-/** Prepares writes that have to do with versions. */
+/** Prepares writes on the versions of a record. */
 export class RecordHistory {
   readonly #context: TableContext
   readonly #reader: RecordReader
@@ -63,7 +66,7 @@ export class RecordHistory {
     this.#reader = reader
   }
 
-  /** The versioned and mutable fields that differ, by name. */
+  /** The versioned and mutable fields that differ, sorted by name. */
   async diff(idLike: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
     const id = RecordId.of(idLike)
     const { state } = await this.#live(id)
@@ -89,8 +92,8 @@ export class RecordHistory {
   }
 
   /**
-   * An update that gives the newest version the versioned and mutable fields of an old one, with
-   * their metadata, and the revision that it was made for.
+   * The input of an update that restores the versioned and mutable fields of an old version, with
+   * their metadata. Also the revision from which the input was computed.
    */
   async restoring(
     idLike: RecordIdLike,
@@ -123,7 +126,7 @@ export class RecordHistory {
     return { input, revision: state.occ }
   }
 
-  /** A write that drops old versions. */
+  /** Prepares the removal of old versions. */
   async preparePrune(idLike: RecordIdLike, options: PruneOptions = {}): Promise<PreparedWrite> {
     const {
       keep = 1,
@@ -167,7 +170,10 @@ export class RecordHistory {
     return { id, change, status: 'UPDATED', show, showStored: show }
   }
 
-  /** A write that brings a deleted record back. `ERR_RECORD_NOT_FOUND` if that is too late. */
+  /**
+   * Prepares the restore of a deleted record. `ERR_RECORD_NOT_FOUND` if the record is not deleted,
+   * or if its undelete time is over.
+   */
   async prepareUndelete(idLike: RecordIdLike): Promise<PreparedWrite> {
     const id = RecordId.of(idLike)
     const { bytes, state } = await this.#reader.head(id)
@@ -196,7 +202,10 @@ export class RecordHistory {
     return { id, change, status: 'CREATED', show, showStored: show }
   }
 
-  /** A write that removes what a deleted record has kept; undefined if there is nothing. */
+  /**
+   * Prepares the removal of the contents of a deleted record; undefined if there is nothing to
+   * remove yet.
+   */
   async preparePurge(id: RecordId): Promise<PreparedWrite | undefined> {
     const { bytes, state } = await this.#reader.head(id)
     const { undeleteMilliseconds, clock, views } = this.#context

@@ -1,4 +1,4 @@
-/** Reads records of one table: the newest version, old ones, several at once, and variants. */
+/** Reads records of one table: newest versions, old versions, several records, and variants. */
 import {
   checkArray,
   checkText,
@@ -27,7 +27,7 @@ import {
 import { recordNotFound, versionNotFound, type WantedFields } from './record-view.js'
 import type { TableContext } from '../table-context.js'
 
-/** Which part of a record is read. */
+/** Options of a read. */
 export interface ReadOptions {
   /** Default: the newest version. */
   readonly version?: number | undefined
@@ -35,7 +35,7 @@ export interface ReadOptions {
   readonly fields?: readonly string[] | undefined
 }
 
-/** Which versions are read: those of a list, or of a range with both ends. */
+/** Versions to read: a list, or a range with inclusive bounds. */
 export type VersionSelection =
   | readonly number[]
   | {
@@ -69,7 +69,7 @@ function versionGet(id: RecordId, version: number): Get {
   return { row: id.bytes, columns: [headColumn, versionColumn(version)] }
 }
 
-/** A head as it is stored. */
+/** A stored head, as bytes and decoded. */
 export interface StoredHead {
   readonly bytes: Buffer | undefined
   readonly state: RecordState | undefined
@@ -83,7 +83,7 @@ export class RecordReader {
     this.#context = context
   }
 
-  /** The head of a record, which may be a deleted one. */
+  /** The head of a record, possibly of a deleted one. */
   async head(id: RecordId): Promise<StoredHead> {
     this.#context.checkOpen()
     const row = await this.#context.table.get(headGet(id))
@@ -91,7 +91,7 @@ export class RecordReader {
     return { bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
   }
 
-  /** Numbers of fields by their names. `ERR_FIELD_TYPE_NOT_FOUND`. */
+  /** Numbers of fields by their names; undefined = all. `ERR_FIELD_TYPE_NOT_FOUND`. */
   wanted(names: readonly string[] | undefined): WantedFields {
     if (names === undefined) return undefined
     const list = checkArray(names, 'fields')
@@ -107,7 +107,7 @@ export class RecordReader {
     return this.#newestOf(id, await this.#context.table.get(headGet(id)), wanted)
   }
 
-  /** As {@link read}. `ERR_UNSUPPORTED` without synchronous reads. */
+  /** Synchronous {@link read}. `ERR_UNSUPPORTED` without synchronous reads. */
   readSync(idLike: RecordIdLike, options: ReadOptions = noOptions): StoredRecord {
     this.#context.checkOpen()
     const { syncTable, database } = this.#context
@@ -121,7 +121,7 @@ export class RecordReader {
     return this.#versionOf(id, syncTable!.getSync(versionGet(id, version)), version, wanted)
   }
 
-  /** The records that exist, in the order asked for. */
+  /** The records that exist, in the order of the ids. */
   async readList(
     ids: readonly RecordIdLike[],
     options: Pick<ReadOptions, 'fields'> = noOptions,
@@ -140,7 +140,7 @@ export class RecordReader {
     })
   }
 
-  /** Versions in ascending order; those that do not exist are left out. */
+  /** Versions in ascending order; missing versions are left out. */
   async readVersions(
     idLike: RecordIdLike,
     selection: VersionSelection,
@@ -160,7 +160,7 @@ export class RecordReader {
         row: id.bytes,
         columns: [headColumn, ...part.map(versionColumn)],
       })
-      // The record may have changed since its header was read: one row is one state.
+      // The record may have changed since its header was read; this row is one consistent state.
       const head = row.value(headColumn)
       if (head === undefined) throw recordNotFound(id)
       records.push(...this.#versionsOfRow(id, row, head, part, wanted))
@@ -183,7 +183,7 @@ export class RecordReader {
     )
   }
 
-  /** The version that a tag points to; 0 = the view without versions, undefined = no such tag. */
+  /** The version that a tag points to; 0 = the view without versions, undefined without the tag. */
   versionOfTag(record: StoredRecord, tag: string): number | undefined {
     const name = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
     if (name === lastTag) return record.version ?? 0
@@ -221,7 +221,7 @@ export class RecordReader {
     }
   }
 
-  /** The version that was the newest at a time; undefined if the record had none. */
+  /** The version that was the newest at a time; undefined if the record had no version then. */
   async versionAt(idLike: RecordIdLike, time: number): Promise<number | undefined> {
     this.#context.checkOpen()
     const id = RecordId.of(idLike)
@@ -238,7 +238,7 @@ export class RecordReader {
       const head = row.value(headColumn)
       const { first, version } = this.#headerOf(id, head)
       if (middle < first || middle > version) {
-        // Versions were dropped meanwhile, or the record is another one by now.
+        // Versions were dropped meanwhile, or the record was deleted and created again.
         ;[low, high, found] = [first, version, undefined]
         continue
       }
@@ -263,7 +263,7 @@ export class RecordReader {
     const scan = this.#context.table.scan({ prefix: master.bytes, columns: [headColumn] })
     for await (const row of scan) {
       const id = RecordId.fromBytes(row.row!)
-      // Other ids of users may begin with the same letters.
+      // Other ids of users may begin with the same bytes.
       if (!id.master.equals(master)) continue
       const head = row.value(headColumn)!
       if (!readHeadHeader(new ByteReader(head, 'a record')).isDeleted) found.push(id)
@@ -312,7 +312,7 @@ export class RecordReader {
   #versionOf(id: RecordId, row: Result, version: number, wanted: WantedFields): StoredRecord {
     const head = row.value(headColumn)
     const header = this.#headerOf(id, head)
-    // Version 0 is a view for version tags; as a version there is none.
+    // Version 0 is a view for version tags, not a version.
     if (version === 0) throw recordNotFound(id)
     if (version < header.first || version > header.version) throw versionNotFound(id, version)
     const [record] = this.#versionsOfRow(id, row, head!, [version], wanted)
@@ -345,7 +345,7 @@ export function checkVersion(version: unknown): asserts version is number {
   throw invalidArgument(`a version is a whole number, got ${shown(version)}`)
 }
 
-/** Checks a selection; a copy of it. `ERR_INVALID_ARGUMENT`. */
+/** Checks a selection and copies it. `ERR_INVALID_ARGUMENT`. */
 function checkSelection(selection: VersionSelection): VersionSelection {
   return readArguments(() => {
     if (isList(selection)) {

@@ -1,4 +1,6 @@
-/** Scans of record tables, in the order of the ids: the newest version of each record. */
+/**
+ * Scans of record tables in the order of the ids. A scan reads the newest version of each record.
+ */
 import { checkArray, checkSignal, OptionNames, readArguments, shown } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
@@ -9,19 +11,21 @@ import { decodeHead, headColumn, isDeletedHead } from '../record-state.js'
 import type { WantedFields } from './record-view.js'
 import type { TableContext } from '../table-context.js'
 
-/** Which records a scan shows. */
+/** Range, filter and fields of a scan. */
 export interface RecordScan {
-  /** First id, which need not exist. Bytes are those of rows. */
+  /** First id, which need not exist. Bytes are taken as a row. */
   readonly startId?: RecordIdLike | Uint8Array | undefined
-  /** Where to stop, exclusive. If it equals the start, the scan shows that one record. */
+  /** End of the scan, exclusive. If it equals the start, the scan returns that one record. */
   readonly stopId?: RecordIdLike | Uint8Array | undefined
-  /** Which records are shown. Default: all. */
+  /** Filter of the records. Default: all records pass. */
   readonly filter?: RecordFilter | undefined
-  /** Fields to return: their names, `'all'` (the default) or `'none'`. Types are always there. */
+  /**
+   * Fields to return: their names, `'all'` (the default) or `'none'`. Types are always returned.
+   */
   readonly fields?: readonly string[] | 'all' | 'none' | undefined
-  /** Most records. */
+  /** Limit of records. Default: none. */
   readonly limit?: number | undefined
-  /** Ends the scan with `ERR_ABORTED`. */
+  /** Aborts the scan with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -34,7 +38,9 @@ const names = new OptionNames<RecordScan>('a scan of records', {
   signal: true,
 })
 
-/** Rows of the first batch, and of the last one: each has twice as many as the one before. */
+/**
+ * Rows of the first and of the largest batch; each batch has twice as many rows as the one before.
+ */
 const rowsFirst = 8
 const rowsMost = 128
 
@@ -50,7 +56,7 @@ export function wantedFields({ schema }: TableContext, fields: RecordScan['field
   return new Set(checkArray(fields, 'fields').map((name) => schema.field(name).ordinal))
 }
 
-/** Where a scan goes, as of its call. */
+/** Range and limit of a scan, fixed at the call. */
 interface Span {
   readonly startRow: Buffer | undefined
   readonly stopRow: Buffer | undefined
@@ -58,7 +64,7 @@ interface Span {
   readonly limit: number | undefined
 }
 
-/** The records that pass. */
+/** Yields the records that pass the filter. */
 async function* scanned(
   context: TableContext,
   { startRow, stopRow, signal, limit = Infinity }: Span,
@@ -77,7 +83,7 @@ async function* scanned(
     ...(signal === undefined ? {} : { signal }),
   })
   let left = limit
-  // Rows by the batch: a promise for each of them costs more than the row.
+  // Rows are read in batches, because a promise for each row costs more than the row.
   let batchRows = Math.min(rowsFirst, left)
   try {
     for (;;) {
@@ -101,12 +107,12 @@ async function* scanned(
   }
 }
 
-/** Whether a row comes after all those with a prefix. */
+/** Whether a row sorts after all rows with a prefix. */
 function isBehind(row: Buffer, prefix: Buffer | undefined): boolean {
   return prefix !== undefined && Buffer.compare(row.subarray(0, prefix.length), prefix) > 0
 }
 
-/** Checks the options of a scan; a copy of them. `ERR_INVALID_ARGUMENT`. */
+/** Checks the options of a scan and copies them. `ERR_INVALID_ARGUMENT`. */
 export function checkScan(given: RecordScan): RecordScan {
   return readArguments(() => {
     const scan = names.copy(given)
@@ -119,7 +125,9 @@ export function checkScan(given: RecordScan): RecordScan {
   })
 }
 
-/** The records that pass. `ERR_INVALID_ARGUMENT` at once for arguments that cannot be. */
+/**
+ * Scans records. Invalid arguments throw `ERR_INVALID_ARGUMENT` at the call, before the first read.
+ */
 export function scanRecords(
   context: TableContext,
   given: RecordScan = {},

@@ -1,4 +1,4 @@
-/** Makes records for callers out of stored bytes. */
+/** Decodes stored bytes into records for callers. */
 import { ByteReader } from '../../byte-reader.js'
 import { corrupt, RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
@@ -35,10 +35,10 @@ export function versionNotFoundAt(id: RecordId, time: number): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
 }
 
-/** Numbers of the fields that are wanted; undefined = all. */
+/** Numbers of the fields to return; undefined = all. */
 export type WantedFields = ReadonlySet<number> | undefined
 
-/** Reads records of one table. */
+/** Decodes the records of one table. */
 export class RecordViews {
   readonly #schema: SchemaCache
   readonly #table: string
@@ -48,7 +48,7 @@ export class RecordViews {
     this.#table = table
   }
 
-  /** The newest version of a head. `ERR_RECORD_NOT_FOUND` if the record was deleted. */
+  /** The newest version, from a head. `ERR_RECORD_NOT_FOUND` if the record was deleted. */
   newest(id: RecordId, head: Buffer, wanted: WantedFields): StoredRecord {
     const fields: Record<string, unknown> = {}
     const metadata: Record<string, Metadata> = {}
@@ -65,7 +65,7 @@ export class RecordViews {
     return this.#record(id, header, header.version, version, fields, metadata)
   }
 
-  /** An older version, by the head and the cell of the version. */
+  /** An older version, from the head and the cell of the version. */
   older(
     id: RecordId,
     head: Buffer,
@@ -85,7 +85,7 @@ export class RecordViews {
     return this.#record(id, header, version, versionHeader, fields, metadata)
   }
 
-  /** A state that is not stored, or not any more. */
+  /** A record of a decoded state, which need not be stored. */
   ofState(
     id: RecordId,
     state: RecordState,
@@ -100,7 +100,7 @@ export class RecordViews {
     return this.#record(id, state, version, ofVersion, fields, metadata)
   }
 
-  /** The value of a stored field. */
+  /** Decodes the value of a stored field. */
   valueOf(ordinal: number, value: Buffer): unknown {
     const field = this.#schema.fieldAt(ordinal)
     if (field === undefined) throw unknownField(ordinal)

@@ -1,9 +1,9 @@
 /**
- * Scans that go on call by call, for clients that cannot hold an iterator.
+ * Scans that continue call by call, for clients that cannot hold an iterator.
  *
- * A scanner is a row with the scan and the place it has come to, so it costs nothing between two
- * calls and goes on after a restart. Its lease ends some time after the last call. Each call sees
- * the records as they are then.
+ * A scanner is a row with the scan and its position. It holds no resources of the database between
+ * two calls, and it survives a restart. Each call renews the lease. Each call reads the records as
+ * they are at that time.
  */
 import {
   checkText,
@@ -27,13 +27,13 @@ import type { RecordFilter } from './record-filters.js'
 import { checkScan, type RecordScan } from './record-scanner.js'
 import { RecordTable } from '../record-table.js'
 
-/** Who may use a scanner. */
+/** The owner of a scanner. */
 export interface ScannerOwner {
-  /** A name; the calls of others fail as if there were no such scanner. Default: nobody's. */
+  /** Name of the owner. For other owners the scanner does not exist. Default: no owner. */
   readonly owner?: string | undefined
 }
 
-/** What {@link Scanners} is made of. */
+/** Dependencies of {@link Scanners}. */
 export interface ScannersParts {
   readonly table: Table
   readonly clock: Clock
@@ -51,13 +51,13 @@ interface ScannerState {
   readonly owner: string | null
   readonly expires: number
   readonly isDone: boolean
-  /** Where the next call begins: a row in hexadecimal. */
+  /** The row at which the next call begins, in hexadecimal. */
   readonly next: string | null
-  /** Records that may still be shown. */
+  /** Records that may still be returned. */
   readonly left: number | null
   /** The scan in JSON. */
   readonly scan: string
-  /** Ids of the fields that it names: by another name a field is still the one that was meant. */
+  /** Ids of the fields by their names in the scan, to detect that a field was renamed. */
   readonly fields: Readonly<Record<string, string>>
 }
 
@@ -71,7 +71,7 @@ const ownerNames = new OptionNames<ScannerOwner>('the owner of a scanner', { own
 /** The scanners of a repository manager. */
 export class Scanners {
   readonly #parts: ScannersParts
-  /** When the lease of each scanner ends, by its owner and its token. */
+  /** End of the lease of each scanner, by owner and token. */
   readonly #leases = new Map<string | null, Map<string, number>>()
   #loaded: Promise<void> | undefined
 
@@ -81,7 +81,7 @@ export class Scanners {
   }
 
   /**
-   * Begins a scan; its token, an opaque text. `ERR_TOO_MANY_SCANNERS`, and the errors of
+   * Opens a scanner. Returns its token, an opaque text. `ERR_TOO_MANY_SCANNERS`, and the errors of
    * `RecordTable.scan`.
    */
   async open(
@@ -123,8 +123,9 @@ export class Scanners {
   }
 
   /**
-   * The next records, `count` at most; undefined at the end of the scan. `ERR_SCANNER_NOT_FOUND`,
-   * `ERR_CONCURRENT_RECORD_UPDATE` if another call goes on with it at the same time.
+   * Returns the next records, at most `count`; undefined at the end of the scan.
+   * `ERR_SCANNER_NOT_FOUND`, `ERR_CONCURRENT_RECORD_UPDATE` if another call uses the scanner at the
+   * same time.
    */
   async next(
     token: string,
@@ -162,7 +163,7 @@ export class Scanners {
     this.#leases.get(state.owner)?.delete(token)
   }
 
-  /** How many scanners there are. Those whose lease has ended are removed. */
+  /** Counts the scanners, and removes those whose lease has ended. */
   async count(): Promise<number> {
     const { table, clock } = this.#parts
     let count = 0
@@ -178,7 +179,7 @@ export class Scanners {
     return count
   }
 
-  /** Reads the leases once; from then on they are kept with each write. */
+  /** Reads the leases once; each later write updates them. */
   #load(): Promise<void> {
     this.#loaded ??= (async () => {
       for await (const row of this.#parts.table.scan({ columns: [column] })) {
@@ -196,7 +197,7 @@ export class Scanners {
     this.#leases.set(owner, own.set(token, expires))
   }
 
-  /** Takes a place among the scanners of an owner; the tokens of those whose lease has ended. */
+  /** Reserves a scanner for an owner. Returns the tokens of the owner's expired scanners. */
   #reserve(token: string, state: ScannerState): string[] {
     const { clock, scannersMax } = this.#parts
     const own = this.#leases.get(state.owner) ?? new Map<string, number>()

@@ -1,11 +1,11 @@
 /**
- * Adds a unique field to a type that has records: their values are claimed, or the change of the
- * type is refused.
+ * Adds a unique field to a type with existing records: their values are claimed, or the change of
+ * the type is refused.
  *
- * From the beginning every write of such a record claims its value, also those of other managers.
- * When the writes from before have ended, the records that there are claim theirs, while writes go
- * on. Only then the type changes. A change that is refused, or broken off by a crash, leaves claims
- * that are stale, and those count for nothing.
+ * From the start every write of such a record claims its value, in all managers. When earlier
+ * writes have ended, the values of the existing records are claimed while writes continue. Only
+ * then does the type change. A refused or interrupted change leaves stale claims, which are
+ * ignored.
  */
 import type { AtomicCheck, AtomicMutation, Database, Result } from '../../../../api/index.js'
 import type { FieldType } from '../../schema/field-type.js'
@@ -18,7 +18,7 @@ const recordsPerStep = 200
 
 const shared = new WeakMap<Database, Map<string, UniqueClaims>>()
 
-/** A record of a step, and the rows that it is to have. */
+/** A record of a step, and the row to be claimed for it. */
 interface Wanted {
   readonly id: RecordId
   readonly head: Buffer
@@ -26,9 +26,9 @@ interface Wanted {
   readonly row: Buffer
 }
 
-/** Fields that were made unique; all managers of a database have the same object. */
+/** Fields that became unique; all managers of a database share one object. */
 export class UniqueClaims {
-  /** Ids of fields, by the number of the record type. */
+  /** Ids of fields by the number of the record type. */
   readonly #added = new Map<number, Set<string>>()
 
   /** The claims whose rows are in this table of a database. */
@@ -40,17 +40,19 @@ export class UniqueClaims {
     return known
   }
 
-  /** Ids of fields that writes of a type claim, whatever their manager knows of the type. */
+  /**
+   * Ids of the fields that writes of a type must claim, even if a manager still has the old type.
+   */
   added(ordinal: number): ReadonlySet<string> {
     return this.#added.get(ordinal) ?? none
   }
 
-  /** Values of these fields are no longer claimed. */
+  /** Ends the claims of these fields by writes. */
   remove(ordinal: number, fields: readonly FieldType[]): void {
     for (const { id } of fields) this.#added.get(ordinal)?.delete(id)
   }
 
-  /** Claims the values of all records of a type. `ERR_NOT_UNIQUE` if two of them have one. */
+  /** Claims the values of all records of a type. `ERR_NOT_UNIQUE` if two records share a value. */
   async add(
     ordinal: number,
     fields: readonly FieldType[],
@@ -93,7 +95,7 @@ export class UniqueClaims {
       const rows = await table.scan(scan).all()
       if (rows.length === 0) return
       if (!(await this.#claim(context, rows.flatMap(wantedOf)))) {
-        // A record was written meanwhile; one by one, each of them needs no other to stand still.
+        // A record changed meanwhile. One by one, no record depends on others staying unchanged.
         for (const { row } of rows) {
           const get = { row: row!, columns: [headColumn] }
           while (!(await this.#claim(context, wantedOf(await table.get(get)))));
@@ -103,7 +105,7 @@ export class UniqueClaims {
     }
   }
 
-  /** Claims the values of one step, all or none; false if something has changed meanwhile. */
+  /** Claims the values of one step, all or none; false if a record or a claim changed meanwhile. */
   async #claim(context: TableContext, wanted: readonly Wanted[]): Promise<boolean> {
     if (wanted.length === 0) return true
     const { database, indexTable, table, durability } = context

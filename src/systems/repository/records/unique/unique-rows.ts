@@ -1,4 +1,4 @@
-/** Rows of unique values: which a record has, and who owns one. */
+/** Rows of unique values: the rows of a record, and the owner of a row. */
 import type { AtomicMutation } from '../../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
@@ -25,8 +25,8 @@ export function notUnique(field: FieldType, id: string, owner?: string): Reposit
 }
 
 /**
- * The unique values of a state, by the rules of the newest version of its type, and those that are
- * being added to it. `older`: also by the version that the state notes.
+ * The unique values of a state, by the newest version of its type and by the fields that are being
+ * made unique. With `older`, also by the version of the type that the state refers to.
  */
 export function uniqueValues(
   context: TableContext,
@@ -51,7 +51,7 @@ export function uniqueValues(
   return found
 }
 
-/** The row of the value of a field; undefined if the state has none. */
+/** The row of the value of a field; undefined without a value. */
 export function uniqueRow(
   context: TableContext,
   state: RecordState,
@@ -65,9 +65,9 @@ export function uniqueRow(
 }
 
 /**
- * What the record that owns a row says of it. A claim is stale if its record does not have the
- * value any more, or not as a unique one: a crash while values were claimed, or a rule that was
- * taken back, leaves such rows.
+ * Whether the claim of a row is stale, and the head of its owner. A claim is stale if its owner no
+ * longer has the value as a unique one. A crash while values are claimed, or a rule that was
+ * withdrawn, leaves such rows.
  */
 export async function ownerOf(
   context: TableContext,
@@ -80,13 +80,13 @@ export async function ownerOf(
   return { isStale: !values.some((value) => value.row.equals(row)), head }
 }
 
-/** Gives a row to a record. */
+/** Assigns a row to a record. */
 export function claimOf(context: TableContext, row: Buffer, id: RecordId): AtomicMutation {
   const mutations = [{ put: { cells: { [ownerColumn]: id.bytes }, timestamp: 1 } }]
   return { table: context.indexTable, row, mutations }
 }
 
-/** Frees a row. */
+/** Removes a row. */
 export function freeOf(context: TableContext, row: Buffer): AtomicMutation {
   const columns = [{ family: 'i', qualifier: 'r', timestamp: 1 }]
   return { table: context.indexTable, row, mutations: [{ delete: { columns } }] }

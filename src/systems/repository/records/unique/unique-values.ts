@@ -1,6 +1,6 @@
 /**
- * Unique fields: a row for each value, which holds the id of its record. It is written in the batch
- * that writes the record, behind a check that nobody has the value.
+ * Unique fields: one row for each value, with the id of its record. The row is written in the batch
+ * of the record, with a check that no other record has the value.
  */
 import type { AtomicMutation } from '../../../../api/index.js'
 import { RecordId } from '../../record-id.js'
@@ -24,7 +24,7 @@ interface Claim extends UniqueValue {
 
 function claimsOf(changed: TableChange): Claim[] {
   const { context, change } = changed
-  // What the older rules of its type have claimed is freed too.
+  // Values that an older version of the type claimed are freed as well.
   const before = uniqueValues(context, change.before, true)
   const after = uniqueValues(context, change.after)
   if (before.length === 0 && after.length === 0) return []
@@ -37,7 +37,7 @@ function claimsOf(changed: TableChange): Claim[] {
   ]
 }
 
-/** The part of commits that keeps unique values. */
+/** The commit part that maintains unique values. */
 export class UniqueValues implements CommitPart {
   prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
     const claims = changes.flatMap(claimsOf)
@@ -55,7 +55,7 @@ export class UniqueValues implements CommitPart {
       const { context, change } = changed
       const owner = stored[index].value(ownerColumn)
       const isOwn = owner?.equals(change.id.bytes) === true
-      // A value that was there before the field became unique has no row, or that of another.
+      // A value older than the unique rule has no row, or the row belongs to another record.
       if (!isTaken && !isOwn) continue
       const key = row.toString('latin1')
       const failure = (): Error => concurrentUpdate(`a unique value of ${change.id.text}`)

@@ -19,45 +19,45 @@ export type BatchWrite =
   | {
       /** A record that must not exist. */
       readonly create: RecordInput
-      /** Options as of the single call. */
+      /** Options of the single call. */
       readonly options?: CreateOptions | undefined
     }
   | {
       /** A record that must exist, with the fields to change. */
       readonly update: RecordInput
-      /** Options as of the single call, without `retries`. */
+      /** Options of the single call, without `retries`. */
       readonly options?: Omit<UpdateOptions, 'retries'> | undefined
     }
   | {
       /** Id of a record that must exist. */
       readonly delete: RecordIdLike
-      /** Options as of the single call, without `retries`. */
+      /** Options of the single call, without `retries`. */
       readonly options?: Omit<DeleteOptions, 'retries'> | undefined
     }
 
-/** What a batch did with one of its writes. */
+/** Result of one write of a batch. */
 export interface BatchResult {
   /**
-   * As of a single write. `NOT_WRITTEN`: the write would have changed the record, but another one
-   * of the batch is a `CONFLICT`, so nothing was written.
+   * The status of a single write. `NOT_WRITTEN`: the write would have changed the record, but
+   * another one of the batch is a `CONFLICT`, so nothing was written.
    */
   readonly status: WriteStatus | 'NOT_WRITTEN'
   /**
-   * The submitted fields as they are now; of a conflict, and with `NOT_WRITTEN`, as they are
-   * stored. Undefined for a create that was not written: there is no such record.
+   * The submitted fields after the write; for a conflict and for `NOT_WRITTEN`, as they are stored.
+   * Undefined for a create that was not written: there is no such record.
    */
   readonly record: StoredRecord | undefined
   /** Sequence of the batch in the change feed; undefined if nothing was written. */
   readonly sequence: number | undefined
 }
 
-/** A table, as a batch writes to it. */
+/** A table for the writes of a batch. */
 export interface BatchTable {
   readonly context: TableContext
   readonly attempts: RecordAttempts
 }
 
-/** A write of a batch, and its table. */
+/** A write of a batch with its table. */
 export interface TableWrite {
   readonly table: BatchTable
   readonly write: BatchWrite
@@ -91,7 +91,7 @@ class BatchOutcome implements BatchResult {
   }
 }
 
-/** Writes all or none. The writes count as of the call. */
+/** Writes all or none. Later changes of the input by the caller have no effect. */
 export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchResult[]> {
   const seen = new Set<string>()
   const entries = writes.map(({ table, write }): Entry => {

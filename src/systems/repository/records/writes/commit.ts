@@ -1,6 +1,6 @@
 /**
- * Writes changes of records: rows, events, unique values, index rows and states of blobs, in one
- * atomic batch. All of it is there after a crash, or nothing.
+ * Commits changes of records: rows, events, unique values, index rows and blob states, in one
+ * atomic batch. After a crash the whole batch is present, or nothing of it.
  */
 import {
   CellarError,
@@ -26,17 +26,17 @@ import {
 } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
 
-/** A check, and the error of the write if it does not hold. */
+/** A check, and the error of the write if the check fails. */
 export interface CommitCheck {
   readonly check: AtomicCheck
   readonly failure: () => Error
 }
 
-/** What a part of the repository adds to a commit. */
+/** The checks and mutations that a part of the repository adds to a commit. */
 export interface PartWrites {
   readonly checks: readonly CommitCheck[]
   readonly mutations: readonly AtomicMutation[]
-  /** What follows the batch; its failure is not one of the write. */
+  /** Runs after the batch; its failure does not fail the write. */
   readonly committed?: (() => Promise<void>) | undefined
 }
 
@@ -46,9 +46,9 @@ export interface TableChange {
   readonly change: RecordChange
 }
 
-/** A part of the repository that writes together with records. It reads, and changes nothing. */
+/** A part of the repository that writes in the batches of records. `prepare` only reads. */
 export interface CommitPart {
-  /** Undefined if there is nothing to write; at once if nothing has to be read either. */
+  /** The writes of the part; undefined without a promise if nothing must be read or written. */
   prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined
 }
 
@@ -58,9 +58,9 @@ export function concurrentUpdate(what: string): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
 }
 
-/** The event of a change, as it is stored and as subscribers get it. */
+/** The event of a change, as it is stored and as subscribers receive it. */
 export interface StoredEvent {
-  /** `record-index`: nothing has changed, and subscribers are asked to look again. */
+  /** `record-index`: nothing has changed; subscribers are asked to process the record again. */
   readonly type: 'record-created' | 'record-updated' | 'record-deleted' | 'record-index'
   /** Name of the repository. */
   readonly repository: string
@@ -78,11 +78,13 @@ export interface StoredEvent {
   readonly updatedFields: readonly string[]
   /** Names of the version tags among them. */
   readonly versionTags?: readonly string[] | undefined
-  /** Free-form texts that the writer gave the event. */
+  /** Texts that the writer gave the event. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-/** The JSON of a {@link StoredEvent}, part by part: most of it is the same in all of a table. */
+/**
+ * The JSON of a {@link StoredEvent}, concatenated, because most of it is equal in a whole table.
+ */
 function eventText({ context, change }: TableChange): string {
   const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
   const tags: string[] = []
@@ -102,14 +104,14 @@ function eventText({ context, change }: TableChange): string {
   return `${text}}`
 }
 
-/** The part of {@link eventText} that names a table. */
+/** The part of {@link eventText} that identifies a table. */
 export function eventPlace(repository: string, table: string): string {
   return `"repository":${JSON.stringify(repository)},"table":${JSON.stringify(table)}`
 }
 
 /**
- * Puts an event behind the state of a record that exists, and changes nothing else; the sequence of
- * the event, or undefined if the record is not there or was deleted.
+ * Writes an event of an existing record, and changes nothing else. Returns the sequence of the
+ * event; undefined if the record does not exist or was deleted.
  */
 export async function publishEvent(
   context: TableContext,
@@ -160,7 +162,7 @@ function rowOf(changed: TableChange): AtomicMutation {
   return { table: context.table, row: id.bytes, mutations }
 }
 
-/** Holds as long as nobody else has written the record. */
+/** Holds while no other writer has changed the record. */
 export function unchangedCheck({ context, change }: TableChange): CommitCheck {
   const { id, beforeBytes } = change
   const check: AtomicCheck = {
@@ -172,7 +174,7 @@ export function unchangedCheck({ context, change }: TableChange): CommitCheck {
   return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
 }
 
-/** Commits changes, all or none; the sequence of the batch in the change feed. */
+/** Commits changes, all or none. Returns the sequence of the batch in the change feed. */
 export async function commit(changes: readonly TableChange[]): Promise<number> {
   const { gate } = changes[0].context.fieldIndexes
   const generation = gate.enter()
@@ -206,7 +208,9 @@ async function commitInside(changes: readonly TableChange[]): Promise<number> {
   return result.sequence!
 }
 
-/** An `ERR_RECORD_TOO_LARGE` for a cell that is too large; another error is itself. */
+/**
+ * Turns the error of a cell that is too large into `ERR_RECORD_TOO_LARGE`; others pass unchanged.
+ */
 function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
   if (!(error instanceof CellarError) || error.code !== ErrorCode.tooLarge) return error
   const ids = changes.slice(0, 3).map(({ change }) => change.id.text)
@@ -215,13 +219,13 @@ function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
   return new RepositoryError(RepositoryErrorCode.recordTooLarge, message, error)
 }
 
-/** Checks the revision of an option, which may be absent. `ERR_INVALID_ARGUMENT`. */
+/** Checks an optional revision. `ERR_INVALID_ARGUMENT`. */
 export function checkRevisionOption(revision: unknown): void {
   if (revision === undefined || Number.isSafeInteger(revision)) return
   throw invalidArgument(`a revision is a whole number, got ${shown(revision)}`)
 }
 
-/** `ERR_CONCURRENT_RECORD_UPDATE` if a state is not of the revision that is wanted. */
+/** Throws `ERR_CONCURRENT_RECORD_UPDATE` if a state does not have the expected revision. */
 export function checkRevision(
   id: RecordId,
   state: RecordState,

@@ -8,7 +8,7 @@ import type { RecordState, VersionState } from '../record-state.js'
 import { checkVersion } from '../reads/record-reader.js'
 import { orderTo } from '../values-compared.js'
 
-/** How the stored value must relate to that of the condition: `stored operator value`. */
+/** The required relation: `stored operator value`. */
 export type ConditionOperator =
   'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
 
@@ -18,17 +18,17 @@ export interface Condition {
   readonly field: string
   /** Default `EQUAL`. */
   readonly operator?: ConditionOperator | undefined
-  /** Null with `EQUAL`: the field is absent; with `NOT_EQUAL`: it is there. */
+  /** The right operand. Null with `EQUAL`: the field is absent; with `NOT_EQUAL`: present. */
   readonly value: unknown
   /** Whether an absent field fulfils the condition. Default false. */
   readonly allowMissing?: boolean | undefined
 }
 
-/** A condition with its field, ready to be checked. */
+/** A condition with its field, ready to be evaluated. */
 export interface PreparedCondition {
   /** Undefined for the version. */
   readonly field: FieldType | undefined
-  /** By the bytes of the field, if it is there, and the version. */
+  /** Decides by the stored bytes of the field, if present, and by the version. */
   readonly isFulfilledBy: (stored: Buffer | undefined, version: number) => boolean
 }
 
@@ -56,9 +56,9 @@ export function checkOperator(operator: unknown): ConditionOperator {
 }
 
 /**
- * Checks conditions and finds their fields; the values count as of this call.
+ * Checks conditions and finds their fields. Later changes of the values have no effect.
  * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` for a value that does not fit its field,
- * `ERR_INVALID_ARGUMENT`, also for an operator that the type of the field has no order for.
+ * `ERR_INVALID_ARGUMENT`, also for an operator that needs an order which the type lacks.
  */
 export function prepareConditions(
   conditions: readonly Condition[] | undefined,
@@ -100,7 +100,9 @@ function prepare(condition: Condition, schema: SchemaCache): PreparedCondition {
   return { field, isFulfilledBy }
 }
 
-/** Whether all conditions hold for a version of a record; version 0 = one without versions. */
+/**
+ * Whether all conditions hold for a version of a record; version 0 = the record has no versions.
+ */
 export function holds(
   conditions: readonly PreparedCondition[],
   state: RecordState,

@@ -1,4 +1,4 @@
-/** How input changes the fields of one scope. */
+/** Applies input to the fields of one scope. */
 import type { FieldType, Scope } from '../../schema/field-type.js'
 import { mergeMetadata } from '../metadata.js'
 import type { PreparedInput } from './prepared-input.js'
@@ -8,7 +8,10 @@ function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && a.equals(b))
 }
 
-/** Fields with the changes of some scopes; undefined if nothing changes. */
+/**
+ * The fields after the changes of some scopes; undefined if nothing changes. Changed field types
+ * are added to `changed`.
+ */
 export function changeFields(
   before: FieldCells,
   input: PreparedInput,
@@ -39,7 +42,7 @@ export function changeFields(
   return after
 }
 
-/** Marks of removed fields after a change, which is in `fields`. */
+/** The marks of removed fields after a change; `fields` are the fields after it. */
 export function changeRemoved(
   before: ReadonlySet<number>,
   changed: readonly FieldType[],
@@ -60,9 +63,9 @@ export const noCells: FieldCells = new Map()
 /** No numbers of fields. */
 export const noNumbers: ReadonlySet<number> = new Set()
 
-/** Whether fields of a scope are outside of versions. */
+/** Whether fields of a scope have one value for the whole record. */
 export const isNonVersioned = (scope: Scope): boolean => scope === 'NON_VERSIONED'
-/** Whether a change of such a field makes a version, and never changes one. */
+/** Whether a change of such a field always makes a version. */
 export const isVersioned = (scope: Scope): boolean => scope === 'VERSIONED'
-/** Whether such a field may change in an old version. */
+/** Whether such a field may be changed in an old version. */
 export const isMutable = (scope: Scope): boolean => scope === 'VERSIONED_MUTABLE'

@@ -1,19 +1,19 @@
-/** How a mutable update changes a version and those behind it. */
+/** Applies a mutable update to a version and the versions after that one. */
 import type { FieldType } from '../../schema/field-type.js'
 import { changeFields, changeRemoved, isMutable } from './field-changes.js'
 import type { PreparedInput } from './prepared-input.js'
 import { endAutosave, referenceOf, type StateChange, type UpdateSettings } from './record-change.js'
 import type { RecordState, VersionState } from '../record-state.js'
 
-/** Whether a version has a mutable field, or has it no more. */
+/** Whether a version has a mutable field, or the field was removed in it. */
 export function hasSeen({ fields, removed }: VersionState, ordinal: number): boolean {
   return fields.has(ordinal) || removed.has(ordinal)
 }
 
 /**
- * A change of the mutable fields of one version, undefined if nothing changes. `stored` are the
- * versions from this one on, as far as the change may reach: a field that the version never had is
- * shown by those behind it too, up to the first that has it or from which it was removed.
+ * Changes the mutable fields of one version; undefined if nothing changes. `stored` are the
+ * versions from this one on that the change may reach. A field that the version never had is also
+ * set in later versions, up to the first one that has the field or removed it.
  */
 export function mutateVersion(
   before: RecordState,

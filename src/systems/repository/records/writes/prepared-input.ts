@@ -1,4 +1,4 @@
-/** Input of a write, checked and encoded: what it sets, removes and says of metadata. */
+/** Input of a write, checked and encoded: fields to set, fields to remove, and metadata. */
 import { checkArray, checkObject, checkText, OptionNames, readArguments } from '../../../../api/index.js'
 import { ByteReader } from '../../byte-reader.js'
 import { ByteWriter } from '../../byte-writer.js'
@@ -35,9 +35,9 @@ export interface MetadataChange {
   readonly deletes: readonly string[] | undefined
 }
 
-/** What a write asks for; by the number of the field type. */
+/** Checked input of a write; its maps are by the number of the field type. */
 export interface PreparedInput {
-  /** The record type that is named; undefined if none is. */
+  /** The named record type; undefined if none is named. */
   readonly type: { readonly recordType: RecordType; readonly isPinned: boolean } | undefined
   readonly sets: Map<number, FieldChange>
   readonly deletes: Map<number, FieldType>
@@ -45,7 +45,7 @@ export interface PreparedInput {
   readonly attributes: Readonly<Record<string, string>> | undefined
 }
 
-/** The encoded form of a value. `ERR_INVALID_RECORD`. */
+/** Encodes a value. `ERR_INVALID_RECORD`. */
 export function encodeField(field: FieldType, value: unknown, schema: SchemaCache): Buffer {
   if (value === undefined || value === null) throw invalidRecord(`${field.name} has no value`)
   const writer = new ByteWriter(64)
@@ -58,22 +58,21 @@ export function encodeField(field: FieldType, value: unknown, schema: SchemaCach
   return writer.finish()
 }
 
-/** The value of an encoded form. */
+/** Decodes a value. */
 export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache): unknown {
   return field.type.read(new ByteReader(bytes, field.name), schema)
 }
 
 /**
- * Checks and encodes input. Nothing of it is looked at again.
- * `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`, `ERR_FIELD_TYPE_NOT_FOUND`,
- * `ERR_RECORD_TYPE_NOT_FOUND`.
+ * Checks and encodes input. The input is not read again afterwards. `ERR_INVALID_ARGUMENT`,
+ * `ERR_INVALID_RECORD`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_RECORD_TYPE_NOT_FOUND`.
  */
 export function prepareInput(input: RecordInput, schema: SchemaCache): PreparedInput {
   return readArguments(() => prepared(checkObject(input, 'a record'), schema))
 }
 
 function prepared(input: RecordInput, schema: SchemaCache): PreparedInput {
-  // A draft has getters for its parts, which are no options of its own.
+  // A draft has getters for its parts, which are not own properties.
   if (Object.getPrototypeOf(input) === Object.prototype) names.check(input)
   const sets = new Map<number, FieldChange>()
   for (const [name, value] of Object.entries(objectOf(input.fields, 'fields'))) {

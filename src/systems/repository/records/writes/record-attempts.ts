@@ -1,6 +1,6 @@
 /**
- * Prepares creates, updates and deletes of one table. A write is taken as of its call, and then
- * made from the record as it is, as often as it takes.
+ * Prepares creates, updates and deletes of one table. The input of a write is fixed at the call.
+ * Each attempt applies the input to the present record.
  */
 import { readArguments, shown } from '../../../../api/index.js'
 import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../../errors.js'
@@ -40,7 +40,7 @@ import {
 
 const noVersions: ReadonlyMap<number, VersionState> = new Map()
 
-/** Gives the input as the hooks leave it. */
+/** Returns the input after the hooks. */
 type Submitted = (id: RecordId, state: RecordState | undefined) => Promise<PreparedInput>
 
 /** Prepares the writes of a record table. */
@@ -53,7 +53,7 @@ export class RecordAttempts {
     this.#reader = reader
   }
 
-  /** A create. */
+  /** The attempt of a create. */
   creating(given: RecordInput, options: CreateOptions = {}): Attempt {
     this.#context.checkOpen()
     const { useLatestRecordType } = checkCreate(options)
@@ -64,7 +64,7 @@ export class RecordAttempts {
     return { id, run: () => this.#create(id, submitted, useLatestRecordType) }
   }
 
-  /** An update. */
+  /** The attempt of an update. */
   updating(given: RecordInput, options: UpdateOptions = {}): Attempt {
     this.#context.checkOpen()
     const wishes = updateWishes(options, this.#context.schema)
@@ -75,7 +75,7 @@ export class RecordAttempts {
     return { id, run: () => this.#update(id, submitted, wishes) }
   }
 
-  /** A delete. */
+  /** The attempt of a delete. */
   deleting(idLike: RecordIdLike, options: DeleteOptions = {}): Attempt {
     this.#context.checkOpen()
     const wishes = deleteWishes(options, this.#context.schema)
@@ -83,7 +83,7 @@ export class RecordAttempts {
     return { id, run: () => this.#delete(id, wishes) }
   }
 
-  /** Input as of now: encoded, or copied if hooks are to see it. */
+  /** Fixes the input: encoded, or copied if there are hooks. */
   #submit(given: RecordInput): Submitted {
     const { schema, hooks } = this.#context
     if (hooks.length === 0) {
@@ -112,7 +112,7 @@ export class RecordAttempts {
     if (before !== undefined && !before.isDeleted) throw recordExists(id)
     const { state, fields } = createState(withFields, type, clock.now(), before)
     validate(state, state.latest, withFields, rules, schema)
-    // Versions of the life before can be read no more, and go with this write.
+    // Versions of the deleted record can no longer be read; this write removes them.
     const leftovers = before === undefined ? [] : range(before.first, before.version)
     const versionsBefore = await this.#reader.versionStates(id, leftovers)
     const change: RecordChange = {
@@ -247,7 +247,7 @@ export class RecordAttempts {
     return { id, change, status: 'UPDATED', show, showStored }
   }
 
-  /** The states from a version on, as far as a change of it may reach. */
+  /** The states from a version on that a change of this version may reach. */
   async #statesFrom(
     id: RecordId,
     before: RecordState,
@@ -269,7 +269,7 @@ export class RecordAttempts {
     return states
   }
 
-  /** The type that a write notes. */
+  /** The version of the record type that a write stores. */
   #chooseType(
     { type }: PreparedInput,
     state: RecordState | undefined,
@@ -285,7 +285,7 @@ export class RecordAttempts {
     return useLatest ? schema.recordTypeById(type.recordType.id) : type.recordType
   }
 
-  /** The rules of a write are those of today, also if it notes an older version of the type. */
+  /** Rules are those of the newest version of a type, even if the write stores an older version. */
   #newest(type: RecordType): RecordType {
     return this.#context.schema.recordTypeById(type.id)
   }

@@ -1,6 +1,6 @@
 /**
- * How a write changes the state of a record. Pure: states and input go in, a change comes out, and
- * nothing is read or written.
+ * Computes how a write changes the state of a record. The functions are pure: nothing is read or
+ * written.
  */
 import type { RecordType } from '../../schema/record-type.js'
 import type { FieldType } from '../../schema/field-type.js'
@@ -20,21 +20,21 @@ import type { FieldCells, RecordState, TypeReference, VersionState } from '../re
 /** A change of one record. */
 export interface RecordChange {
   readonly id: RecordId
-  /** The stored head that the change was made from, and its state; undefined = no row. */
+  /** The stored head from which the change was computed, and its state; undefined without a row. */
   readonly beforeBytes: Buffer | undefined
   readonly before: RecordState | undefined
   readonly after: RecordState
-  /** Versions that are no longer the newest, as they become; undefined = removed. */
+  /** New states of versions that are no longer the newest; undefined = removed. */
   readonly versions: ReadonlyMap<number, VersionState | undefined>
-  /** The same versions as they were, as far as they were read. */
+  /** The states of these versions before the write, as far as they were read. */
   readonly versionsBefore: ReadonlyMap<number, VersionState>
   readonly event: ChangeEvent
 }
 
-/** What a write changes of the state of a record. */
+/** The part of a change that follows from state and input. */
 export type StateChange = Pick<RecordChange, 'after' | 'versions' | 'event'>
 
-/** What the event of a change says. */
+/** The content of the event of a change. */
 export interface ChangeEvent {
   readonly kind: 'created' | 'updated' | 'deleted'
   readonly versionCreated?: number | undefined
@@ -45,7 +45,7 @@ export interface ChangeEvent {
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-/** A number of a record type and its version. */
+/** The reference to a version of a record type. */
 export function referenceOf({ ordinal, version }: RecordType): TypeReference {
   return { ordinal, version }
 }
@@ -54,7 +54,10 @@ function sameType(a: TypeReference | undefined, b: TypeReference | undefined): b
   return a?.ordinal === b?.ordinal && a?.version === b?.version
 }
 
-/** Metadata of fields whose values the input does not set; those that have no value drop out. */
+/**
+ * Adds the stored values of fields that change in metadata only; fields without a value are
+ * skipped.
+ */
 export function withOwnMetadata(
   input: PreparedInput,
   fieldAt: (ordinal: number) => FieldType,
@@ -72,7 +75,7 @@ export function withOwnMetadata(
 
 const noVersions: ReadonlyMap<number, VersionState> = new Map()
 
-/** The state of a new record, also over that of a deleted one, whose numbers go on. */
+/** The state of a new record. After a deleted record, version numbers and revision continue. */
 export function createState(
   input: PreparedInput,
   type: RecordType,
@@ -114,7 +117,7 @@ export function createState(
   return { state, fields: changed }
 }
 
-/** How an update goes on with types and versions. */
+/** Settings of an update. */
 export interface UpdateSettings {
   readonly type: RecordType
   /** Whether a change of the type alone is written. */
@@ -122,13 +125,13 @@ export interface UpdateSettings {
   readonly time: number
   /** Whether the version may be overwritten by the next autosave. */
   readonly isAutosave: boolean
-  /** The versions to which version tags among fields point. */
+  /** The versions that the version tags among fields point to. */
   readonly taggedIn: (fields: FieldCells) => ReadonlySet<number>
 }
 
 /**
- * An update of a record, undefined if it changes nothing. One that is no autosave changes at least
- * that the newest version is none any more.
+ * The change of an update; undefined if it changes nothing. An update that is no autosave ends a
+ * pending autosave, even without other changes.
  */
 export function updateState(
   before: RecordState,
@@ -145,7 +148,7 @@ export function updateState(
   if (changed.length === 0 && !(writesType && isTypeChanged)) {
     return isAutosave ? undefined : endAutosave(before, time)
   }
-  // Part by part: this is the way of every update, and a spread costs more than all of its parts.
+  // Listed one by one, because every update passes here and a spread is slower.
   const after: RecordState = {
     isDeleted: before.isDeleted,
     occ: before.occ + 1,
@@ -178,7 +181,7 @@ export function updateState(
     removed: changeRemoved(before.latest?.removed ?? noNumbers, changed, ofVersion),
     fields: ofVersion,
   }
-  // An autosave takes the place of the one before it, unless a version tag points there.
+  // An autosave replaces the autosave before, unless a version tag points to that version.
   const mayOverwrite =
     isAutosave &&
     before.autosave !== 0 &&
@@ -187,7 +190,7 @@ export function updateState(
   return addVersion(before, { ...after, latest }, event, isAutosave)
 }
 
-/** Puts the newest state in the place of the autosave before it. */
+/** Replaces the autosave before by the newest state. */
 function overwrite(before: RecordState, after: RecordState, event: ChangeEvent): StateChange {
   const { version, latest: old } = before
   const modified = Math.max(after.latest!.modified, old!.modified)
@@ -196,7 +199,7 @@ function overwrite(before: RecordState, after: RecordState, event: ChangeEvent):
   return { after: { ...after, latest }, versions: noVersions, event: { ...event, versionUpdated } }
 }
 
-/** Makes a version of the newest state, and keeps the one before it. */
+/** Makes a version of the newest state, and keeps the version before. */
 function addVersion(
   before: RecordState,
   after: RecordState,
@@ -215,7 +218,7 @@ function addVersion(
   }
 }
 
-/** Keeps the newest version as it is: no autosave overwrites it any more. */
+/** Ends a pending autosave, so that no autosave overwrites the newest version. */
 export function endAutosave(before: RecordState, time: number): StateChange | undefined {
   if (before.autosave === 0) return undefined
   const modified = Math.max(time, before.modified)
@@ -223,7 +226,7 @@ export function endAutosave(before: RecordState, time: number): StateChange | un
   return { after, versions: noVersions, event: { kind: 'updated', fields: [] } }
 }
 
-/** The head of a deleted record. With `keeps` all of it stays, for an undelete. */
+/** The head of a deleted record. With `keeps` its contents stay, for an undelete. */
 export function deleteState(before: RecordState, time: number, keeps: boolean): RecordState {
   const modified = Math.max(time, before.modified)
   const common = { ...before, occ: before.occ + 1, isDeleted: true, autosave: 0, modified }

@@ -1,7 +1,7 @@
 /**
- * Writes records of one table. A write reads the record, makes the change, and commits it behind a
- * check that the record is as it was read; who loses a race gets `ERR_CONCURRENT_RECORD_UPDATE`, or
- * tries again in turn.
+ * Writes records of one table. A write reads the record, computes the change, and commits it with a
+ * check that the record is unchanged. A write that loses a race throws
+ * `ERR_CONCURRENT_RECORD_UPDATE`, or is retried in turn.
  */
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import { RecordId } from '../../record-id.js'
@@ -19,7 +19,7 @@ import type {
   UpdateOptions,
 } from './write-options.js'
 
-/** What a caller is told of a write. Most callers never look at the record. */
+/** Result of a write. The record is built on demand, because most callers never read it. */
 class WriteOutcome implements WriteResult {
   readonly status: WriteStatus
   readonly sequence: number | undefined
@@ -85,7 +85,7 @@ export class RecordWriter {
     }
   }
 
-  /** Commits a write, if there is anything to write. */
+  /** Commits a write, unless it changes nothing. */
   async commit(write: PreparedWrite): Promise<WriteResult> {
     const { change } = write
     if (change === undefined) return new WriteOutcome(write, undefined)
@@ -98,7 +98,7 @@ export class RecordWriter {
       return await this.commit(prepared)
     } catch (error) {
       if (!isConcurrent(error)) throw error
-      // Whoever was faster has created it, unless the check was about something else.
+      // If the record exists now, another writer created it. If not, another check failed.
       const { state } = await this.#reader.head(id)
       if (state !== undefined && !state.isDeleted) throw recordExists(id)
       throw error

@@ -1,14 +1,14 @@
 /**
- * Turns of writers that have lost a race for a row: they go on one after the other, so that each of
- * them needs one more attempt, however many there are.
+ * Turns of writers that have lost a race for a row. They continue one after the other, so they do
+ * not conflict with each other again.
  */
 import type { Database } from '../../../../api/index.js'
 
 const shared = new WeakMap<Database, RowTurns>()
 
-/** The turns of a database, which is open in one process. */
+/** The turns of a database; a database is open in one process. */
 export class RowTurns {
-  /** Ends of the last turn of each row. */
+  /** End of the last turn of each row. */
   readonly #last = new Map<string, Promise<void>>()
 
   /** The turns that all managers of a database share. */
@@ -18,7 +18,7 @@ export class RowTurns {
     return known
   }
 
-  /** Runs work on a row when those are done that came before. */
+  /** Runs work on a row after all earlier turns of the row. */
   async run<T>(table: string, row: Buffer, work: () => Promise<T>): Promise<T> {
     const key = `${table} ${row.toString('latin1')}`
     const before = this.#last.get(key)

@@ -1,21 +1,21 @@
-/** Input of a write as of its call, so that what the caller changes later does not count. */
+/** Copies the input of a write at the call, so that later changes by the caller have no effect. */
 import { checkObject, checkText, readArguments } from '../../../../api/index.js'
 import { invalidRecord } from '../../errors.js'
 import type { Metadata, MetadataValue } from '../metadata.js'
 import { isBytes, isTime } from '../../value-kinds.js'
 import type { RecordInput } from '../record.js'
 
-/** Deeper than any value of a field can be. */
+/** Greater than the nesting of any field value. */
 const depthMax = 200
 
 /**
- * A copy of input, with the values of its fields as far as they can change. Links and ids are
- * immutable; objects of other classes are the caller's, whose value types know them.
+ * Copies input with the mutable values of its fields. Links and ids are immutable. Objects of other
+ * classes are not copied; only the value types of the caller know them.
  */
 export function copyInput(input: RecordInput): RecordInput {
   return readArguments(() => {
     checkObject(input, 'a record')
-    // A draft has getters for its parts, which are no options of its own.
+    // A draft has getters for its parts, which are not own properties.
     const isPlain = Object.getPrototypeOf(input) === Object.prototype
     const { id, type, fields, fieldsToDelete } = input
     const parts = isPlain ? input : { id, type, fields, fieldsToDelete }
@@ -23,7 +23,7 @@ export function copyInput(input: RecordInput): RecordInput {
   })
 }
 
-/** A copy of a value of a field: of bytes, times, lists and plain objects, at any depth. */
+/** Copies a value of a field: bytes, times, lists and plain objects, at any depth. */
 function copyValue(value: unknown, depth: number): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (depth > depthMax) throw invalidRecord(`values nest ${depthMax} deep at most`)
@@ -36,7 +36,7 @@ function copyValue(value: unknown, depth: number): unknown {
   return Object.fromEntries(entries)
 }
 
-/** A copy of the texts for an event. `ERR_INVALID_ARGUMENT`. */
+/** Copies the texts for an event. `ERR_INVALID_ARGUMENT`. */
 export function copyAttributes(
   given: Readonly<Record<string, string>> | undefined,
 ): Readonly<Record<string, string>> | undefined {
@@ -46,7 +46,7 @@ export function copyAttributes(
   return attributes
 }
 
-/** A copy of the metadata of one field. */
+/** Copies the metadata of one field. */
 export function copyMetadata(metadata: Metadata): Metadata {
   return copyValue(checkObject(metadata, 'metadata'), 0) as Record<string, MetadataValue>
 }

@@ -1,4 +1,4 @@
-/** Options of creates, updates and deletes, and what a write is until it is committed. */
+/** Options of creates, updates and deletes, and writes prepared for the commit. */
 import { OptionNames, readArguments, shown } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
@@ -12,7 +12,9 @@ import type { StoredRecord, WriteStatus } from '../record.js'
 
 /** Options of a create. */
 export interface CreateOptions {
-  /** Whether the newest version of the type counts, also if an older one is named. Default true. */
+  /**
+   * Whether the newest version of the type is used, even if an older one is named. Default true.
+   */
   readonly useLatestRecordType?: boolean | undefined
 }
 
@@ -22,38 +24,38 @@ export interface UpdateOptions extends CreateOptions {
   readonly conditions?: readonly Condition[] | undefined
   /**
    * Changes the mutable fields of this version; other fields of the input are ignored. Later
-   * versions stay as they are, but for a field that neither they nor this version ever had.
+   * versions stay unchanged, except for a field that neither they nor this version ever had.
    */
   readonly version?: number | undefined
   /**
-   * The version that is made is overwritten by the next autosave, until it is saved without this
-   * option or a version tag points to it. Not together with `version`. Default false.
+   * The new version is overwritten by the next autosave, until a save without this option, or until
+   * a version tag points to it. Not together with `version`. Default false.
    */
   readonly autosave?: boolean | undefined
   /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
   readonly revision?: number | undefined
-  /** How often a write that loses a race is made again. Default 0. */
+  /** Retries of a write that loses a race. Default 0. */
   readonly retries?: number | undefined
 }
 
 /** Options of a delete. */
 export type DeleteOptions = Pick<UpdateOptions, 'conditions' | 'revision' | 'retries'> & {
-  /** Free-form texts for the event. Default: none. */
+  /** Texts for the event. Default: none. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-/** A write that is ready to be committed, or says that nothing is to be written. */
+/** A write ready for the commit, or the result that nothing is to be written. */
 export interface PreparedWrite {
   readonly id: RecordId
   readonly change: RecordChange | undefined
   readonly status: WriteStatus
-  /** Makes what the caller is told. */
+  /** Builds the record of the result. */
   readonly show: () => StoredRecord
-  /** Makes what is stored now, of the same fields; undefined if there is no record. */
+  /** Builds the stored record with the same fields; undefined if there is no record. */
   readonly showStored: () => StoredRecord | undefined
 }
 
-/** A write as of its call. Each run makes it from the record as it is. */
+/** A write with its input fixed at the call. Each run applies the input to the present record. */
 export interface Attempt {
   readonly id: RecordId
   readonly run: () => Promise<PreparedWrite>
@@ -77,7 +79,7 @@ const deleteNames = new OptionNames<DeleteOptions>('a delete of a record', {
   attributes: true,
 })
 
-/** What a write asks for beside its input, as of its call. */
+/** Options of a write besides its input, fixed at the call. */
 export interface Wishes {
   readonly options: Omit<UpdateOptions, 'conditions'>
   readonly conditions: readonly PreparedCondition[]
