@@ -1,6 +1,8 @@
 /**
- * Checks of arguments, and copies of those that a caller could change while a call is under way.
- * They throw; stores reject with the errors. Each property is read once: it may be a getter.
+ * Checks of arguments, and copies of arguments that a caller could modify during a call.
+ *
+ * The checks throw; stores reject with the errors. Each property is read once, because it may be a
+ * getter.
  */
 import { types } from 'node:util'
 import { checkArray, checkMethods, OptionNames, shown, type BytesLike } from '../../../api/index.js'
@@ -32,16 +34,16 @@ const putNames: Readonly<Record<keyof PutOptions, true>> = {
 
 const readNames: Readonly<Record<keyof ReadOptions, true>> = { partitionKey: true }
 
-/** Options of a put that has none. */
+/** The options of a put without options. */
 export const noPutOptions: PutOptions = Object.freeze({})
 
-/** The bytes of a value, in memory of the store's own. */
+/** Copies the bytes of a value: the caller may reuse its buffer. */
 export function checkValue(value: BytesLike): Buffer {
   checkBytes(value)
   return typeof value === 'string' ? Buffer.from(value) : Buffer.from(value)
 }
 
-/** A value behind room for the header of its record, in memory of the store's own. */
+/** Copies a value into a cell, after space for the header of the record. */
 export function checkCell(value: BytesLike): Buffer {
   checkBytes(value)
   return cellOfValue(value)
@@ -53,7 +55,7 @@ function checkBytes(value: unknown): asserts value is BytesLike {
   throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
 }
 
-/** A copy of an expectation; undefined = any state. */
+/** Copies an expectation; undefined = any state. */
 export function checkExpected(expected: unknown): Expected | undefined {
   if (expected === undefined) return undefined
   if (typeof expected === 'object' && expected !== null) {
@@ -68,7 +70,7 @@ export function checkExpected(expected: unknown): Expected | undefined {
   throw new InvalidArgumentError(`an expected version is ${forms}`)
 }
 
-/** Checks an object of a caller by its methods. `ERR_METADATA_INVALID_ARGUMENT`. */
+/** Checks that an object of the caller has methods. `ERR_METADATA_INVALID_ARGUMENT`. */
 function checkObjectWith<T extends object>(
   value: T,
   what: string,
@@ -81,24 +83,24 @@ function checkObjectWith<T extends object>(
   }
 }
 
-/** Checks a store that somebody uses. `ERR_METADATA_INVALID_ARGUMENT` if the object is none. */
+/** Checks that an object is a store. `ERR_METADATA_INVALID_ARGUMENT` otherwise. */
 export function checkStore<T extends MetadataStore>(store: T): T {
   const methods = ['get', 'put', 'delete', 'registerListener', 'registerSessionListener'] as const
   return checkObjectWith<MetadataStore>(store, 'the store', methods) as T
 }
 
-/** Checks a store that also tells caches, as {@link checkStore} does. */
+/** As {@link checkStore}, for a store that also notifies caches. */
 export function checkCachingStore<T extends CachingStore>(store: T): T {
   checkObjectWith<CachingStore>(store, 'the store', ['registerCache'])
   return checkStore(store)
 }
 
-/** Checks a cache that a store is to tell. */
+/** Checks a cache that a store notifies. */
 export function checkSink(sink: CacheSink): CacheSink {
   return checkObjectWith(sink, 'the cache', ['changed', 'reset'])
 }
 
-/** Checks records of another store, with their versions and times. Returns copies. */
+/** Copies records of another store and checks their versions and times. */
 export function checkRecords(records: readonly GetResult[]): GetResult[] {
   const copies = readable(
     () =>
@@ -114,7 +116,7 @@ export function checkRecords(records: readonly GetResult[]): GetResult[] {
   return copies
 }
 
-/** A copy of an event of a cluster, checked. */
+/** Copies and checks an event of a cluster. */
 export function checkEvent(event: MetadataEvent): MetadataEvent {
   const copy = readable(() => ({ ...event, options: { ...event.options } }), 'the event')
   checkPath(copy.path)
@@ -128,23 +130,23 @@ export function checkEvent(event: MetadataEvent): MetadataEvent {
   return copy
 }
 
-/** Whether somebody gives the consumer of a scan in place of its options. */
+/** Whether an argument is the consumer of a scan rather than its options. */
 export function isConsumer(given: ScanConsumer | ReadOptions | undefined): given is ScanConsumer {
   if (typeof given !== 'object' || given === null) return false
   return readable(() => 'onNext' in given, 'the consumer or the options of a scan')
 }
 
-/** Checks the consumer of a scan. */
+/** Checks the methods of the consumer of a scan. */
 export function checkConsumer(consumer: ScanConsumer): ScanConsumer {
   return checkObjectWith(consumer, 'the consumer', ['onNext'])
 }
 
-/** Checks what carries events between clusters. */
+/** Checks the methods of a synchronizer. */
 export function checkSynchronizer(given: MetadataEventSynchronizer): MetadataEventSynchronizer {
   return checkObjectWith(given, 'the synchronizer', ['notify', 'registerSyncListener'])
 }
 
-/** Checks what writes and reads values. */
+/** Checks the methods of a serde. */
 export function checkSerde<T>(serde: MetadataSerde<T>): MetadataSerde<T> {
   return checkObjectWith(serde, 'the serde', ['serialize', 'deserialize'])
 }
@@ -155,13 +157,13 @@ export function checkFunction<T>(value: T, what: string): T {
   throw new InvalidArgumentError(`${what} is a function, not ${shown(value)}`)
 }
 
-/** Checks options that only hint. */
+/** Checks the options of a read. */
 export function checkReadOptions(options: ReadOptions | undefined): void {
   if (options === undefined) return
   copyOfOptions(options, readNames, 'a read')
 }
 
-/** Checks the options of a put, with what it expects. */
+/** Copies the options of a put and checks them against its expectation. */
 export function checkPutOptions(
   options: PutOptions | undefined,
   expected: Expected | undefined,
@@ -187,7 +189,7 @@ export function checkPutOptions(
   }
 }
 
-/** A copy of options that have only known names. `ERR_METADATA_INVALID_ARGUMENT`. */
+/** Copies options; unknown names fail with `ERR_METADATA_INVALID_ARGUMENT`. */
 export function copyOfOptions<T extends object>(
   options: T,
   names: Readonly<Record<keyof T, true>>,
@@ -204,7 +206,7 @@ export function copyOfOptions<T extends object>(
   return copy
 }
 
-/** The refusal of the first unknown name, which says what may have been meant. */
+/** The error for the first unknown name, with a suggestion of a known one. */
 function unknownName<T extends object>(
   options: T,
   names: Readonly<Record<keyof T, true>>,
@@ -223,9 +225,9 @@ function checkFlag(value: unknown, name: string): void {
   throw new InvalidArgumentError(`${name} is true or false`)
 }
 
-/** Bytes of all names and keys of a record, which lie in its header. */
+/** Most bytes of all names and keys of a record: they are stored in its header. */
 const indexesBytesMax = 60_000
-/** Bytes of the longest name or key of an index. */
+/** Most bytes of a name or key of an index. */
 const indexTextBytesMax = 8_000
 
 /** Checks the name or a key of an index. */
@@ -268,12 +270,12 @@ function copyOfDeltas(given: unknown): readonly number[] {
   )
 }
 
-/** A copy in which holes are undefined. */
+/** Copies an array; holes become undefined. */
 function copyOfArray(given: readonly unknown[], what: string): unknown[] {
   return readable(() => Array.from(given), what)
 }
 
-/** Reads what a caller gave: getters and proxies may throw anything. */
+/** Reads an object of the caller: its getters and proxies may throw any value. */
 function readable<T>(read: () => T, what: string): T {
   try {
     return read()
@@ -282,7 +284,7 @@ function readable<T>(read: () => T, what: string): T {
   }
 }
 
-/** Checks a function. */
+/** Throws `ERR_METADATA_INVALID_ARGUMENT` unless `listener` is a function. */
 export function checkListener(listener: unknown): void {
   if (typeof listener !== 'function') throw new InvalidArgumentError('a listener is a function')
 }
@@ -297,7 +299,7 @@ const putStepNames = {
   secondaryIndexes: true,
 } as const
 
-/** Copies of the steps of a batch, checked. */
+/** Copies and checks the steps of a batch. */
 export function checkBatch(operations: unknown): readonly BatchOperation[] {
   const isArray = readable(() => Array.isArray(operations), 'a batch')
   if (!isArray || (operations as readonly unknown[]).length === 0) {
@@ -351,12 +353,12 @@ const scanNames: Readonly<Record<keyof IndexScan, true>> = {
   partitionKey: true,
 }
 
-/** A copy of what a scan by index asks for, checked. */
+/** Copies and checks the options of a scan by index. */
 export function checkIndexScan(scan: IndexScan): IndexScan {
   const copy = copyOfOptions(scan, scanNames, 'a scan by index')
   checkPath(copy.prefix)
   checkIndexText(copy.index, 'the name of an index')
-  // Null is no bound, as in Java.
+  // As in Java, null means no bound.
   const from = copy.from ?? undefined
   const to = copy.to ?? undefined
   if (from !== undefined) checkIndexText(from, 'from')
@@ -371,7 +373,7 @@ const subscribeNames: Readonly<Record<keyof SubscribeOptions, true>> = {
   signal: true,
 }
 
-/** A copy of what a feed is asked for, checked. */
+/** Copies and checks the options of a feed. */
 export function checkSubscribe(options: SubscribeOptions): SubscribeOptions {
   const copy = copyOfOptions(options, subscribeNames, 'a feed')
   const { prefix, fromSequence, signal } = copy
@@ -379,7 +381,7 @@ export function checkSubscribe(options: SubscribeOptions): SubscribeOptions {
   if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
     throw new InvalidArgumentError('fromSequence is an integer >= 0')
   }
-  // Not by its class: a signal may be of another realm.
+  // Not checked by `instanceof`: the signal may come from another realm.
   if (signal !== undefined && typeof (signal as Partial<AbortSignal>)?.aborted !== 'boolean') {
     throw new InvalidArgumentError('signal is an AbortSignal')
   }

@@ -1,9 +1,9 @@
 /**
- * Typed values of a store, kept in memory and never older than a notification that was delivered.
+ * A cache of typed values of a store, never older than a delivered notification.
  *
- * The store tells the cache of every change before it tells any listener. A load that was under way
- * when its record changed is thrown away, so an old value cannot replace a newer one. An old value
- * stays visible until the new one is there.
+ * The store notifies the cache of every change before any listener. If a record changes during a
+ * load, the loaded value is discarded, so an old value cannot replace a newer one. The old value
+ * remains visible until the new one is loaded.
  */
 import { checkCachingStore, checkFunction, checkSerde, copyOfOptions } from './arguments.js'
 import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
@@ -31,7 +31,7 @@ import type { Expected, GetResult, PutOptions, Stat } from './types.js'
 
 /** A value with its stat. */
 export interface CacheGetResult<T> {
-  /** What the serde made of the bytes. */
+  /** The deserialized value. */
   readonly value: T
   /** Version, times and sequence of the record that was read. */
   readonly stat: Stat
@@ -39,19 +39,19 @@ export interface CacheGetResult<T> {
 
 /** Settings of a cache. */
 export interface MetadataCacheOptions<T> {
-  /** Age at which a value is read again in the background. Default five minutes; <= 0 = never. */
+  /** Age at which a value is reloaded in the background. Default five minutes; <= 0 = never. */
   readonly refreshAfterMilliseconds?: number | undefined
   /** Age at which a value is no longer used. Default ten minutes; <= 0 = never. */
   readonly expireAfterMilliseconds?: number | undefined
-  /** Bytes of all values and paths together. Default 64 MiB. */
+  /** Maximum bytes of all values and paths together. Default 64 MiB. */
   readonly bytesMax?: number | undefined
-  /** How conflicts of `readModifyUpdate` are tried again. `stopMilliseconds: 0` = not at all. */
+  /** Retries of `readModifyUpdate` after conflicts. `stopMilliseconds: 0` = no retries. */
   readonly backoff?: BackoffOptions | undefined
-  /** Called when a value was read again in the background. */
+  /** Called after a reload in the background. */
   readonly onReload?: ((path: string, result: CacheGetResult<T> | undefined) => unknown) | undefined
-  /** Time and timers. Default: those of the system. */
+  /** Clock and timers. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
-  /** At least 0 and below 1. */
+  /** Random numbers of at least 0 and below 1, for the backoff. Default: `Math.random`. */
   readonly random?: (() => number) | undefined
 }
 
@@ -62,16 +62,16 @@ interface Entry<T> {
   /** Undefined = known to be absent, if `isLoaded`. */
   result: CacheGetResult<T> | undefined
   isLoaded: boolean
-  /** The record has changed since it was loaded. */
+  /** Whether the record has changed since it was loaded. */
   isStale: boolean
-  /** Grows with every change, so that a load knows that it was overtaken. */
+  /** Incremented by every change, so that a load detects a change during its read. */
   generation: number
   loading: Promise<CacheGetResult<T> | undefined> | undefined
   loadedAt: number
   bytes: number
 }
 
-/** Settings of a cache when nothing else is asked for. */
+/** The default settings of a cache. */
 export const metadataCacheDefaults = Object.freeze({
   /** Five minutes. */
   refreshAfterMilliseconds: 300_000,
@@ -79,7 +79,7 @@ export const metadataCacheDefaults = Object.freeze({
   expireAfterMilliseconds: 600_000,
   /** 64 MiB. */
   bytesMax: 64 * 1024 * 1024,
-  /** Pulsar's waits between attempts of `readModifyUpdate`. */
+  /** Pulsar's backoff between attempts of `readModifyUpdate`. */
   backoff: backoffDefaults,
 })
 
@@ -101,12 +101,12 @@ export class MetadataCache<T> implements CacheSink {
   readonly #serde: MetadataSerde<T>
   readonly #options: MetadataCacheOptions<T>
   readonly #clock: LeaseClock
-  /** The one used last is the last. */
+  /** In order of use: the entry used last is the last one. */
   readonly #entries = new Map<string, Entry<T>>()
   #bytes = 0
   #unregister: (() => void) | undefined
 
-  /** An empty cache in front of `store`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
+  /** An empty cache over `store`. `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. */
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: MetadataCacheOptions<T> = {}) {
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
@@ -125,7 +125,7 @@ export class MetadataCache<T> implements CacheSink {
     return (await this.getWithStats(path))?.value
   }
 
-  /** As `get`, with the stat. All callers get the same object until it is replaced. */
+  /** As `get`, with the stat. All callers receive the same object until it is replaced. */
   async getWithStats(path: string): Promise<CacheGetResult<T> | undefined> {
     this.#check(path)
     const entry = this.#usable(path)
@@ -140,7 +140,7 @@ export class MetadataCache<T> implements CacheSink {
     return entry.result
   }
 
-  /** The value without loading: null = known to be absent, undefined = unknown. */
+  /** The cached value: null = known to be absent, undefined = not cached. */
   getIfCached(path: string): T | null | undefined {
     this.#check(path)
     const entry = this.#usable(path)
@@ -161,7 +161,7 @@ export class MetadataCache<T> implements CacheSink {
   }
 
   /**
-   * Changes a value. The function gets a copy and may be called again after a conflict.
+   * Changes a value. The function receives a copy and is called again after a conflict.
    * `ERR_METADATA_NOT_FOUND`; `ERR_METADATA_TIMEOUT` if conflicts do not end.
    */
   readModifyUpdate(
@@ -180,7 +180,7 @@ export class MetadataCache<T> implements CacheSink {
     )
   }
 
-  /** As `readModifyUpdate`, but the function makes a value where there is none. */
+  /** As `readModifyUpdate`, but the function creates the value if there is none. */
   readModifyUpdateOrCreate(
     path: string,
     modify: (value: T | undefined) => T | Promise<T>,
@@ -199,7 +199,7 @@ export class MetadataCache<T> implements CacheSink {
     }
   }
 
-  /** Writes a value, whatever there was. */
+  /** Writes a value, unconditionally. */
   async put(path: string, value: T, options?: PutOptions): Promise<void> {
     this.#check(path)
     await this.#store.put(path, this.#serde.serialize(path, value), undefined, options)
@@ -212,7 +212,7 @@ export class MetadataCache<T> implements CacheSink {
     await this.#store.delete(path)
   }
 
-  /** Forgets a value. */
+  /** Drops a value from the cache. */
   invalidate(path: string): void {
     const entry = this.#entries.get(path)
     if (entry === undefined) return
@@ -220,12 +220,12 @@ export class MetadataCache<T> implements CacheSink {
     this.#drop(path, entry)
   }
 
-  /** Forgets all values; the next `get` of each reads the store. */
+  /** Drops all values from the cache; the next `get` of each reads the store. */
   invalidateAll(): void {
     for (const path of [...this.#entries.keys()]) this.invalidate(path)
   }
 
-  /** Reads a value again, if it is cached. */
+  /** Reloads a value, if it is cached. */
   async refresh(path: string): Promise<void> {
     this.#check(path)
     const entry = this.#entries.get(path)
@@ -235,14 +235,14 @@ export class MetadataCache<T> implements CacheSink {
     await this.#load(path)
   }
 
-  /** Lets go of the store. Later calls fail with `ERR_METADATA_ALREADY_CLOSED`. */
+  /** Detaches from the store. Later calls fail with `ERR_METADATA_ALREADY_CLOSED`. */
   close(): void {
     this.#unregister?.()
     this.#unregister = undefined
     this.invalidateAll()
   }
 
-  /** Called by the store. */
+  /** Called by the store after each change of a record. */
   changed(path: string, record: GetResult | undefined | 'unknown'): void | Promise<void> {
     const entry = this.#entries.get(path)
     if (entry === undefined) return
@@ -257,7 +257,7 @@ export class MetadataCache<T> implements CacheSink {
     try {
       this.#set(path, entry, record)
     } catch {
-      // Whoever reads the value is told that it cannot be read.
+      // The next `get` reads the record and reports that it cannot be decoded.
       this.#drop(path, entry)
     }
   }
@@ -280,7 +280,7 @@ export class MetadataCache<T> implements CacheSink {
     checkPath(path)
   }
 
-  /** An entry that has not expired, moved to the end of the order of use. */
+  /** The entry of a path unless it has expired, marked as used last. */
   #usable(path: string): Entry<T> | undefined {
     const entry = this.#entries.get(path)
     if (entry === undefined) return undefined
@@ -342,7 +342,7 @@ export class MetadataCache<T> implements CacheSink {
         throw error
       }
       if (entry.generation !== generation) {
-        // The store has told the cache of something newer, or that there is something newer.
+        // The record changed during the read: `changed` has set a newer value or marked it stale.
         if (entry.isLoaded && !entry.isStale) return entry.result
         if (this.#entries.get(path) === entry) continue
         return this.#decode(path, found)
@@ -412,11 +412,11 @@ export class MetadataCache<T> implements CacheSink {
     await this.#ensure(path)
   }
 
-  /** Caches what was written, unless the store has told the cache already. */
+  /** Loads the written value, unless the notification of the write has cached it already. */
   async #ensure(path: string): Promise<void> {
     const entry = this.#entries.get(path)
     if (this.#unregister === undefined || (entry?.isLoaded === true && !entry.isStale)) return
-    // The write has succeeded, whatever becomes of the read.
+    // An error of the read must not fail the write, which has succeeded.
     await this.#load(path).catch(() => this.invalidate(path))
   }
 

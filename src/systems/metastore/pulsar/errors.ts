@@ -1,13 +1,13 @@
 /**
  * The errors of metadata stores and of the coordination on them, as classes with stable codes.
  *
- * Every operation reports its errors through its promise. After an error nothing was changed,
+ * Every operation reports its errors through its promise. A failed operation has changed nothing,
  * unless the code says that the outcome is in doubt.
  */
 import { inspect, types } from 'node:util'
 import { CellarError, ErrorCode } from '../../../api/index.js'
 
-/** Every code that a {@link MetadataStoreError} can carry, with the situation that raises it. */
+/** The codes of {@link MetadataStoreError}, each with its cause. */
 export const MetadataErrorCode = {
   /** The record does not exist. */
   notFound: 'ERR_METADATA_NOT_FOUND',
@@ -15,13 +15,16 @@ export const MetadataErrorCode = {
   alreadyExists: 'ERR_METADATA_ALREADY_EXISTS',
   /** The record has another version than the expected one, or exists although it must not. */
   badVersion: 'ERR_METADATA_BAD_VERSION',
-  /** The stored bytes are no value of the type that the cache, lock or election reads. */
+  /** The stored bytes cannot be decoded by the serde of the cache, lock or election. */
   contentDeserialization: 'ERR_METADATA_CONTENT_DESERIALIZATION',
-  /** Somebody else holds the lock. */
+  /** Another owner holds the lock. */
   lockBusy: 'ERR_METADATA_LOCK_BUSY',
   /** The store, lock, election or view was closed. */
   alreadyClosed: 'ERR_METADATA_ALREADY_CLOSED',
-  /** The path is not absolute, ends in a slash, or has an empty segment. */
+  /**
+   * The path is not absolute, ends in a slash, has an empty segment, NUL or a lone surrogate, or is
+   * too long.
+   */
   invalidPath: 'ERR_METADATA_INVALID_PATH',
   /** The record has children. */
   notEmpty: 'ERR_METADATA_NOT_EMPTY',
@@ -29,7 +32,10 @@ export const MetadataErrorCode = {
   noChildrenForEphemerals: 'ERR_METADATA_NO_CHILDREN_FOR_EPHEMERALS',
   /** An argument other than the path has the wrong type, range or state. */
   invalidArgument: 'ERR_METADATA_INVALID_ARGUMENT',
-  /** The operation is not possible in the state of the object, such as an update of a lost lock. */
+  /**
+   * The operation is not possible in the current state of the object, such as an update of a lost
+   * lock.
+   */
   illegalState: 'ERR_METADATA_ILLEGAL_STATE',
   /** The operation did not end within its time. */
   timeout: 'ERR_METADATA_TIMEOUT',
@@ -37,29 +43,31 @@ export const MetadataErrorCode = {
   conflict: 'ERR_METADATA_CONFLICT',
   /** The session of the handle has ended, and its ephemeral records with it. */
   sessionLost: 'ERR_METADATA_SESSION_LOST',
-  /** There is no connection to the store. A write that was under way is in doubt. */
+  /** There is no connection to the store. The outcome of a write in progress is in doubt. */
   connectionLost: 'ERR_METADATA_CONNECTION_LOST',
-  /** The feed no longer has the commits that were asked for. */
+  /** The requested commits have expired from the feed. */
   feedGap: 'ERR_METADATA_FEED_GAP',
-  /** The backend cannot do that; see its capabilities. */
+  /** The backend does not support the operation; see its capabilities. */
   unsupported: 'ERR_METADATA_UNSUPPORTED',
-  /** No store goes by the scheme of the URL. */
+  /** The scheme of the URL is unknown. */
   invalidImplementation: 'ERR_METADATA_INVALID_IMPLEMENTATION',
-  /** The database or the server failed, told by `cause`. A write that was under way is in doubt. */
+  /**
+   * The database or the server failed; see `cause`. The outcome of a write in progress is in doubt.
+   */
   storeFailure: 'ERR_METADATA_STORE_FAILURE',
 } as const
 
 /** One of the stable codes. */
 export type MetadataErrorCode = (typeof MetadataErrorCode)[keyof typeof MetadataErrorCode]
 
-/** Why an operation failed (Pulsar: `MetadataStoreException`). */
+/** The error of a metadata operation (Pulsar: `MetadataStoreException`). */
 export class MetadataStoreError extends Error {
   /** Name of the class. */
   override readonly name: string = 'MetadataStoreError'
   /** The stable code. */
   readonly code: MetadataErrorCode
 
-  /** For stores of other backends. `cause` is the error behind this one. */
+  /** For stores of other backends. `cause` is the underlying error. */
   constructor(code: MetadataErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
@@ -70,7 +78,7 @@ export class MetadataStoreError extends Error {
 export class NotFoundError extends MetadataStoreError {
   /** Always `'NotFoundError'`. */
   override readonly name = 'NotFoundError'
-  /** `path` goes into the message. */
+  /** `path` is part of the message. */
   constructor(path: string) {
     super(MetadataErrorCode.notFound, `there is no record at ${path}`)
   }
@@ -80,7 +88,7 @@ export class NotFoundError extends MetadataStoreError {
 export class AlreadyExistsError extends MetadataStoreError {
   /** Always `'AlreadyExistsError'`. */
   override readonly name = 'AlreadyExistsError'
-  /** `path` goes into the message. */
+  /** `path` is part of the message. */
   constructor(path: string) {
     super(MetadataErrorCode.alreadyExists, `there is a record at ${path} already`)
   }
@@ -90,27 +98,27 @@ export class AlreadyExistsError extends MetadataStoreError {
 export class BadVersionError extends MetadataStoreError {
   /** Always `'BadVersionError'`. */
   override readonly name = 'BadVersionError'
-  /** `detail` says which version was found and which was expected. */
+  /** `detail` names the found and the expected version. */
   constructor(path: string, detail: string) {
     super(MetadataErrorCode.badVersion, `${path}: ${detail}`)
   }
 }
 
-/** The stored bytes are no value of the wanted type. */
+/** The stored bytes cannot be decoded. */
 export class ContentDeserializationError extends MetadataStoreError {
   /** Always `'ContentDeserializationError'`. */
   override readonly name = 'ContentDeserializationError'
-  /** `cause` is what the serde threw. */
+  /** `cause` is the error of the serde. */
   constructor(path: string, cause: unknown) {
     super(MetadataErrorCode.contentDeserialization, `${path} holds no readable value`, cause)
   }
 }
 
-/** Somebody else holds the lock. */
+/** Another owner holds the lock. */
 export class LockBusyError extends MetadataStoreError {
   /** Always `'LockBusyError'`. */
   override readonly name = 'LockBusyError'
-  /** `path` goes into the message. */
+  /** `path` is part of the message. */
   constructor(path: string) {
     super(MetadataErrorCode.lockBusy, `somebody else holds the lock ${path}`)
   }
@@ -120,7 +128,7 @@ export class LockBusyError extends MetadataStoreError {
 export class AlreadyClosedError extends MetadataStoreError {
   /** Always `'AlreadyClosedError'`. */
   override readonly name = 'AlreadyClosedError'
-  /** `what` is a noun for the message: what was closed. */
+  /** `what` is the noun of the closed object, for the message. */
   constructor(what: string) {
     super(MetadataErrorCode.alreadyClosed, `${what} was closed`)
   }
@@ -130,7 +138,7 @@ export class AlreadyClosedError extends MetadataStoreError {
 export class InvalidPathError extends MetadataStoreError {
   /** Always `'InvalidPathError'`. */
   override readonly name = 'InvalidPathError'
-  /** `message` says what is wrong. */
+  /** `message` describes the error. */
   constructor(message: string) {
     super(MetadataErrorCode.invalidPath, message)
   }
@@ -140,7 +148,7 @@ export class InvalidPathError extends MetadataStoreError {
 export class NotEmptyError extends MetadataStoreError {
   /** Always `'NotEmptyError'`. */
   override readonly name = 'NotEmptyError'
-  /** `path` goes into the message. */
+  /** `path` is part of the message. */
   constructor(path: string) {
     super(MetadataErrorCode.notEmpty, `${path} has children`)
   }
@@ -150,7 +158,7 @@ export class NotEmptyError extends MetadataStoreError {
 export class NoChildrenForEphemeralsError extends MetadataStoreError {
   /** Always `'NoChildrenForEphemeralsError'`. */
   override readonly name = 'NoChildrenForEphemeralsError'
-  /** `path` goes into the message. */
+  /** `path` is part of the message. */
   constructor(path: string) {
     const message = `${path}: an ephemeral record has no children`
     super(MetadataErrorCode.noChildrenForEphemerals, message)
@@ -161,17 +169,17 @@ export class NoChildrenForEphemeralsError extends MetadataStoreError {
 export class InvalidArgumentError extends MetadataStoreError {
   /** Always `'InvalidArgumentError'`. */
   override readonly name = 'InvalidArgumentError'
-  /** `cause` is the error behind this one. */
+  /** `cause` is the underlying error. */
   constructor(message: string, cause?: unknown) {
     super(MetadataErrorCode.invalidArgument, message, cause)
   }
 }
 
-/** The object is in another state than the operation needs. */
+/** The operation is not possible in the current state of the object. */
 export class IllegalStateError extends MetadataStoreError {
   /** Always `'IllegalStateError'`. */
   override readonly name = 'IllegalStateError'
-  /** `message` says what is wrong. */
+  /** `message` describes the error. */
   constructor(message: string) {
     super(MetadataErrorCode.illegalState, message)
   }
@@ -181,7 +189,7 @@ export class IllegalStateError extends MetadataStoreError {
 export class TimeoutError extends MetadataStoreError {
   /** Always `'TimeoutError'`. */
   override readonly name = 'TimeoutError'
-  /** `cause` is the error behind this one. */
+  /** `cause` is the underlying error. */
   constructor(message: string, cause?: unknown) {
     super(MetadataErrorCode.timeout, message, cause)
   }
@@ -191,7 +199,7 @@ export class TimeoutError extends MetadataStoreError {
 export class ConflictError extends MetadataStoreError {
   /** Always `'ConflictError'`. */
   override readonly name = 'ConflictError'
-  /** `path` goes into the message. */
+  /** `path` is part of the message. */
   constructor(path: string) {
     super(MetadataErrorCode.conflict, `${path}: the new value conflicts with the stored one`)
   }
@@ -201,7 +209,7 @@ export class ConflictError extends MetadataStoreError {
 export class SessionLostError extends MetadataStoreError {
   /** Always `'SessionLostError'`. */
   override readonly name = 'SessionLostError'
-  /** `message` says what is wrong. */
+  /** `message` describes the error. */
   constructor(message = 'the session has ended') {
     super(MetadataErrorCode.sessionLost, message)
   }
@@ -211,19 +219,19 @@ export class SessionLostError extends MetadataStoreError {
 export class ConnectionLostError extends MetadataStoreError {
   /** Always `'ConnectionLostError'`. */
   override readonly name = 'ConnectionLostError'
-  /** `cause` is the error behind this one. */
+  /** `cause` is the underlying error. */
   constructor(message = 'there is no connection to the store', cause?: unknown) {
     super(MetadataErrorCode.connectionLost, message, cause)
   }
 }
 
-/** The feed no longer has the commits that were asked for. */
+/** The requested commits have expired from the feed. */
 export class FeedGapError extends MetadataStoreError {
   /** Always `'FeedGapError'`. */
   override readonly name = 'FeedGapError'
-  /** The first sequence from which the feed has every commit. */
+  /** The first retained sequence. */
   readonly firstSequence: number
-  /** `firstSequence` is the first sequence that is still there. */
+  /** `firstSequence` is the first retained sequence. */
   constructor(fromSequence: number, firstSequence: number) {
     super(
       MetadataErrorCode.feedGap,
@@ -233,19 +241,19 @@ export class FeedGapError extends MetadataStoreError {
   }
 }
 
-/** The backend cannot do that. */
+/** The backend does not support the operation. */
 export class UnsupportedError extends MetadataStoreError {
   /** Always `'UnsupportedError'`. */
   override readonly name = 'UnsupportedError'
-  /** `what` is a noun for the message: what the backend lacks. */
+  /** `what` is the noun of the missing feature, for the message. */
   constructor(what: string) {
     super(MetadataErrorCode.unsupported, `this store does not support ${what}`)
   }
 }
 
-/** Makes any error a {@link MetadataStoreError}: one of those as it is, others as the cause. */
+/** Converts any error to a {@link MetadataStoreError}; other errors become its `cause`. */
 export function asMetadataError(error: unknown): MetadataStoreError {
-  // What is no error of the language may be a proxy, for which `instanceof` throws.
+  // A value other than a native error may be a proxy, for which `instanceof` throws.
   if (!types.isNativeError(error)) {
     return new MetadataStoreError(MetadataErrorCode.storeFailure, inspect(error), error)
   }

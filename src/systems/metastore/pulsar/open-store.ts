@@ -20,10 +20,10 @@ import { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
 import { SynchronizedMetadataStore, type MetadataEventSynchronizer } from './clusters/synchronized-store.js'
 import { coreOf, forgetCore, type StoreCore } from './store/store-core.js'
 
-/** A URL of a store over tables, in parts. */
+/** The parts of the URL of a store over tables. */
 export interface DatabaseUrl {
   readonly scheme: 'cellar' | 'memory'
-  /** The directory, or the name of a database in memory. */
+  /** The directory, or the name of an in-memory database. */
   readonly address: string
 }
 
@@ -31,37 +31,37 @@ export interface DatabaseUrl {
 export interface MetadataStoreConfiguration {
   /** Time without a heartbeat after which the session of the handle ends. Default 30,000. */
   readonly sessionTimeoutMilliseconds?: number | undefined
-  /** Time and timers of the handle. Default: those of the machine. */
+  /** Clock and timers of the handle. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
-  /** Told what listeners throw. Default: `process.emitWarning`. */
+  /** Receives the errors of listeners. Default: `process.emitWarning`. */
   readonly onListenerError?: ListenerErrorHandler | undefined
-  /** A session of a handle that died, to be taken up before it expires. */
+  /** A session of a dead process to resume, before it expires. */
   readonly sessionId?: number | undefined
   /**
-   * A file with settings as JSON, which count more than the others: `sessionTimeoutMilliseconds`,
-   * `storeName`, `feedRetentionSeconds`. Needs `readFile`.
+   * A JSON file with settings that override the others: `sessionTimeoutMilliseconds`, `storeName`,
+   * `feedRetentionSeconds`. Needs `readFile`.
    */
   readonly configFilePath?: string | undefined
-  /** Reads a file of settings, such as `(path) => readFile(path, 'utf8')` of `node:fs/promises`. */
+  /** Reads the settings file, such as `(path) => readFile(path, 'utf8')` of `node:fs/promises`. */
   readonly readFile?: ((path: string) => Promise<string>) | undefined
   /**
-   * For `zk:`, bytes of the longest request, as `jute.maxbuffer` of the servers says. A longer one
-   * fails with `ERR_METADATA_INVALID_ARGUMENT`; the servers would cut the connection. Default
-   * 1,048,575.
+   * For `zk:`, bytes of the longest request, at most the `jute.maxbuffer` of the servers. A longer
+   * request fails with `ERR_METADATA_INVALID_ARGUMENT`; a server would close the connection.
+   * Default 1,048,575.
    */
   readonly requestBytesMax?: number | undefined
-  /** Keeps the store and those of other clusters alike. */
+  /** Replicates the store to and from other clusters. */
   readonly synchronizer?: MetadataEventSynchronizer | undefined
-  /** For the handle that opens the store first: name of the store in its database. */
+  /** Name of the store in its database. Applies to the handle that opens the store first. */
   readonly storeName?: string | undefined
-  /** For the handle that opens the store first: how long the feed is kept. Default 3,600. */
+  /** Retention of the feed. Default 3,600. Applies to the handle that opens the store first. */
   readonly feedRetentionSeconds?: number | undefined
-  /** For the handle that opens the store first: time of the sessions. Default `clock`. */
+  /** Clock of the sessions. Default `clock`. Applies to the handle that opens the store first. */
   readonly storeClock?: LeaseClock | undefined
   /**
    * Opens the database of a URL, such as `({ address }) => Database.open(address, options)`. The
-   * default opens a directory for `cellar`, and a database in memory for `memory`, with default
-   * options. Of the handles on one URL the first opens the database, the last closes it.
+   * default opens a directory for `cellar` and an in-memory database for `memory`, with default
+   * options. The first handle on a URL opens the database, the last one closes it.
    */
   readonly openDatabase?: ((url: DatabaseUrl) => Promise<Database>) | undefined
 }
@@ -96,7 +96,7 @@ const sessionTimeoutDefault = 30_000
 const feedRetentionDefault = 3_600
 const storeNameDefault = 'pulsar'
 
-/** What the handles on one store share. */
+/** The state that the handles on one store share. */
 interface SharedStore {
   readonly core: StoreCore
   readonly sessions: SessionRegistry
@@ -107,20 +107,20 @@ const shared = new Map<Database, Map<string, Promise<SharedStore>>>()
 const databases = new SharedDatabases<string, Database>(async () => undefined)
 let privateMemories = 0
 
-/** Opens the database of a URL by its address, for handles without `openDatabase`. */
+/** Opens a database by its address, for handles without `openDatabase`. */
 type DatabaseOpener = (address: string) => Promise<Database>
 
 let defaultOpeners: Partial<Record<DatabaseUrl['scheme'], DatabaseOpener>> = {}
 
 /**
- * Sets the databases that URLs open by default. The entry of the package calls this function: the
+ * Sets the default openers of databases. The entry of the package calls this function, because the
  * store itself knows no backend.
  */
 export function provideDatabases(openers: Record<DatabaseUrl['scheme'], DatabaseOpener>): void {
   defaultOpeners = openers
 }
 
-/** Makes a store for the rest of a URL behind its scheme. */
+/** Opens a store by the part of a URL after its scheme. */
 export type MetadataStoreProvider = (
   address: string,
   configuration: MetadataStoreConfiguration,
@@ -128,7 +128,7 @@ export type MetadataStoreProvider = (
 
 const providers = new Map<string, MetadataStoreProvider>()
 
-/** Adds a scheme, such as `etcd`. Returns what takes the scheme back. */
+/** Registers a scheme, such as `etcd`. Returns a function that unregisters it. */
 export function registerMetadataStoreProvider(
   scheme: string,
   provider: MetadataStoreProvider,
@@ -140,9 +140,9 @@ export function registerMetadataStoreProvider(
 }
 
 /**
- * Opens a handle on a store by URL. `cellar:directory` is durable; `memory:name` lives as long as
- * there are handles in the process, `memory:local` is private. `zk:host:port,host:port/path` is a
- * ZooKeeper of version 3.6 or later.
+ * Opens a handle on a store by URL. `cellar:directory` is durable. `memory:name` exists while
+ * handles of the process are open; `memory:local` is private to the handle.
+ * `zk:host:port,host:port/path` is a ZooKeeper of version 3.6 or later.
  *
  * Errors: `ERR_METADATA_INVALID_IMPLEMENTATION`, `ERR_METADATA_INVALID_ARGUMENT`,
  * `ERR_METADATA_STORE_FAILURE`.
@@ -180,7 +180,7 @@ async function openByScheme(
 }
 
 const zkPortDefault = 2181
-/** The servers' `jute.maxbuffer` when nobody sets it. */
+/** The default of the servers' `jute.maxbuffer`. */
 const requestBytesDefault = 1_048_575
 
 /** `host:port,host:port/path`. */
@@ -209,8 +209,8 @@ async function openZooKeeper(
 }
 
 /**
- * Opens a handle on the store in a database, which stays the caller's. The setting
- * `synchronizer` is for {@link openMetadataStore}.
+ * Opens a handle on the store in a database that the caller closes. The setting `synchronizer` is
+ * for {@link openMetadataStore}.
  */
 export async function metadataStoreOf(
   database: Database,
@@ -244,7 +244,6 @@ async function openUrl(
   }
 }
 
-/** Handles with equal keys share a database. */
 function keyOf({ scheme, address }: DatabaseUrl): string {
   if (scheme === 'cellar') return `cellar:${resolve(address)}`
   return address === 'local' ? `memory:local ${++privateMemories}` : `memory:${address}`
@@ -316,7 +315,7 @@ async function leave(database: Database, name: string): Promise<void> {
   await store.core.close()
 }
 
-/** The configuration with the settings of its file. `ERR_METADATA_INVALID_ARGUMENT`. */
+/** Merges the settings of the configuration file. `ERR_METADATA_INVALID_ARGUMENT`. */
 async function withFile(
   configuration: MetadataStoreConfiguration,
 ): Promise<MetadataStoreConfiguration> {

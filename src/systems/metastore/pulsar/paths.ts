@@ -1,8 +1,8 @@
 /**
- * Paths of records: `/` or segments that each follow a slash.
+ * Paths of records: `/`, or segments with a slash before each.
  *
- * Pulsar refuses null, blank and relative paths and those that end in a slash. This package also
- * refuses empty segments, NUL and lone surrogates, which no two backends treat alike.
+ * Pulsar refuses null, blank and relative paths and paths that end in a slash. This package also
+ * refuses empty segments, NUL and lone surrogates, because backends treat them differently.
  */
 import { InvalidPathError } from './errors.js'
 
@@ -11,7 +11,7 @@ export const pathBytesMax = 32_000
 
 const emptySegment = '//'
 
-/** Checks a path. `ERR_METADATA_INVALID_PATH`. */
+/** Throws `ERR_METADATA_INVALID_PATH` for an invalid path. */
 export function checkPath(path: unknown): asserts path is string {
   if (typeof path !== 'string') throw new InvalidPathError(`a path is a string, got ${typeof path}`)
   if (path === '/') return
@@ -22,7 +22,7 @@ export function checkPath(path: unknown): asserts path is string {
   if (!(path as string & { isWellFormed(): boolean }).isWellFormed()) {
     throw refused(path, 'holds a lone surrogate')
   }
-  // No character has more than three bytes for each of its UTF-16 units.
+  // UTF-8 needs at most three bytes for each UTF-16 unit.
   if (path.length * 3 > pathBytesMax && Buffer.byteLength(path) > pathBytesMax) {
     throw refused(path, `is longer than ${pathBytesMax} bytes`)
   }
@@ -33,7 +33,7 @@ function refused(path: string, why: string): InvalidPathError {
   return new InvalidPathError(`the path ${JSON.stringify(shown)} ${why}`)
 }
 
-/** The path above; undefined for `/`. */
+/** The parent path; undefined for `/`. */
 export function parentOf(path: string): string | undefined {
   if (path === '/') return undefined
   const slash = path.lastIndexOf('/')
@@ -45,7 +45,7 @@ export function nameOf(path: string): string {
   return path.slice(path.lastIndexOf('/') + 1)
 }
 
-/** What the paths of all descendants begin with. */
+/** The common prefix of the paths of all descendants. */
 export function childPrefix(path: string): string {
   return path === '/' ? '/' : `${path}/`
 }
@@ -56,7 +56,7 @@ export function childOf(path: string, name: string): string {
   return childPrefix(path) + name
 }
 
-/** Whether a path is `ancestor` or lies below it. */
+/** Whether a path is `ancestor` or one of its descendants. */
 export function isWithin(path: string, ancestor: string): boolean {
   return path === ancestor || path.startsWith(childPrefix(ancestor))
 }

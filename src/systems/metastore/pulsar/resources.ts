@@ -10,7 +10,7 @@ import { hasCode, MetadataErrorCode } from './errors.js'
 import { checkPath, childOf } from './paths.js'
 import { jsonSerde } from './serde.js'
 
-/** A value of configuration. */
+/** A configuration value: a JSON object. */
 export type ConfigurationValue = Readonly<Record<string, unknown>>
 
 /** The values of one kind, below one path. Keys are segments, joined by slashes. */
@@ -42,17 +42,17 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     return this.#store.getChildren(key === undefined ? this.#base : this.pathOf(key))
   }
 
-  /** Whether there is a value, as the cache knows it. */
+  /** Whether there is a value, according to the cache. */
   async exists(key: string): Promise<boolean> {
     return (await this.get(key)) !== undefined
   }
 
-  /** The value, from the cache if it is there; undefined if there is none. */
+  /** The value, from the cache if possible; undefined if there is none. */
   async get(key: string): Promise<T | undefined> {
     return this.#cache.get(this.pathOf(key))
   }
 
-  /** As `get`, but of the newest state of the store, past the cache. */
+  /** As `get`, but reads the newest state of the store instead of the cache. */
   async getRefreshed(key: string): Promise<T | undefined> {
     const path = this.pathOf(key)
     await this.#store.sync(path)
@@ -60,7 +60,7 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     return this.#cache.get(path)
   }
 
-  /** Without loading: null = known to be absent, undefined = unknown. */
+  /** The cached value: null = known to be absent, undefined = not cached. */
   getIfCached(key: string): T | null | undefined {
     return this.#cache.getIfCached(this.pathOf(key))
   }
@@ -76,8 +76,8 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
   }
 
   /**
-   * Changes the value, or makes the first one out of undefined; returns what is stored then.
-   * `modify` may be called several times.
+   * Changes the value, or creates it: `modify` receives undefined if there is none. Returns the
+   * stored value. `modify` may be called several times.
    */
   async updateOrCreate(key: string, modify: (value: T | undefined) => T): Promise<T> {
     return this.#cache.readModifyUpdateOrCreate(this.pathOf(key), modify)
@@ -97,18 +97,18 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     }
   }
 
-  /** Removes a value and everything below it: a tenant with its namespaces. */
+  /** Removes a value and its descendants, such as a tenant with its namespaces. */
   async deleteRecursive(key: string): Promise<void> {
     return this.#store.deleteRecursive(this.pathOf(key))
   }
 
-  /** Ends the cache. The store stays open. */
+  /** Closes the cache. The store stays open. */
   close(): void {
     this.#cache.close()
   }
 }
 
-/** All resources of a cluster. The stores stay the caller's. */
+/** All resources of a cluster. The caller closes the stores. */
 export class PulsarResources {
   /** Keys `tenant`. Listing a tenant gives its namespaces. */
   readonly tenants: ConfigurationResources
@@ -126,7 +126,7 @@ export class PulsarResources {
   readonly dynamicConfiguration: ConfigurationResources
   readonly #all: readonly ConfigurationResources[]
 
-  /** The two stores may be one, in a cluster that stands alone. */
+  /** In a single cluster, both stores may be the same. */
   constructor(configurationStore: CachingStore, localStore: CachingStore) {
     checkCachingStore(configurationStore)
     checkCachingStore(localStore)
@@ -151,7 +151,7 @@ export class PulsarResources {
     ]
   }
 
-  /** Ends all caches. */
+  /** Closes all caches. */
   close(): void {
     for (const each of this.#all) each.close()
   }

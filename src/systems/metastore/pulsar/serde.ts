@@ -1,24 +1,24 @@
-/** How values of caches, locks and elections become bytes. */
+/** Serialization of the values of caches, locks and elections. */
 import { types } from 'node:util'
 import { shown } from '../../../api/index.js'
 import { InvalidArgumentError } from './errors.js'
 import type { Stat } from './types.js'
 
-/** Writes and reads values of one type. */
+/** Serializes and deserializes values of one type. */
 export interface MetadataSerde<T> {
   /**
-   * The bytes to store at `path`. What the function throws reaches the writer, and nothing is
-   * written.
+   * The bytes to store at `path`. If the function throws, nothing is written and the writer
+   * receives the error.
    */
   serialize(path: string, value: T): Uint8Array
   /**
-   * The value of the bytes of a record, whose version and times are in `stat`. May throw anything
-   * for bytes that are no value.
+   * Decodes the bytes of a record; `stat` has its version and times. May throw any error for bytes
+   * that cannot be decoded.
    */
   deserialize(path: string, bytes: Buffer, stat: Stat): T
 }
 
-/** Values as JSON; `ERR_METADATA_INVALID_ARGUMENT` for one that has no such form. */
+/** Values as JSON; `ERR_METADATA_INVALID_ARGUMENT` for a value without a JSON form. */
 export function jsonSerde<T>(): MetadataSerde<T> {
   return {
     serialize: (_path, value) => Buffer.from(jsonOf(value)),
@@ -26,7 +26,7 @@ export function jsonSerde<T>(): MetadataSerde<T> {
   }
 }
 
-/** Texts as UTF-8; `ERR_METADATA_INVALID_ARGUMENT` for another value. */
+/** Strings as UTF-8; `ERR_METADATA_INVALID_ARGUMENT` for other values. */
 export const textSerde: MetadataSerde<string> = {
   serialize: (_path, value) => {
     if (typeof value === 'string') return Buffer.from(value)

@@ -1,6 +1,6 @@
 /**
- * What handles on any backend have in common: arguments of scans, listeners, caches, session events
- * and the one queue that tells them all in order.
+ * The common part of handles on any backend: arguments of scans, listeners, caches, session events,
+ * and the queue that orders all notifications.
  */
 import type { BytesLike } from '../../../api/index.js'
 import { systemClock } from '../kernel/backoff.js'
@@ -39,7 +39,10 @@ import type {
 
 /** Listeners of one kind, in the order of their registration. */
 class Listeners<E> {
-  /** Replaced, never changed, so a listener that registers another does not meet it at once. */
+  /**
+   * Copied on every change: a listener that registers another one does not affect the current
+   * event.
+   */
   all: readonly Registration<E>[] = []
 
   add(listener: (event: E) => unknown): () => void {
@@ -53,20 +56,19 @@ class Listeners<E> {
   }
 }
 
-/** Time that events wait for the caches that read what has changed. */
+/** Longest time that events wait for caches to read a changed record. */
 const cacheMilliseconds = 10_000
 const sequenceNumbers = /^(-\d{20})+$/
 
-/** A handle; see the file header. */
+/** The base class of all handles; see the file header. */
 export abstract class StoreHandle implements CachingStore {
   /** As {@link MetadataStore.capabilities}. */
   abstract readonly capabilities: MetadataCapabilities
-  /** Calls listeners one after the other, in the order of the events. */
   protected readonly dispatcher: Dispatcher
   readonly onListenerError: ListenerErrorHandler
   readonly #listeners = new Listeners<Notification>()
   readonly #sessionListeners = new Listeners<SessionEvent>()
-  /** Caches in front of this handle; they are told of changes before listeners. */
+  /** Caches over this handle. A change reaches the caches before the listeners. */
   protected readonly caches = new Set<CacheSink>()
   #closed: Promise<void> | undefined = undefined
 
@@ -97,18 +99,18 @@ export abstract class StoreHandle implements CachingStore {
   abstract sync(path: string): Promise<void>
   abstract subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
 
-  /** Fails if the handle was closed. */
+  /** Throws if the handle was closed. */
   protected abstract checkOpen(): void
-  /** Records of the direct children, in order. */
+  /** Records of the direct children, in key order. */
   protected abstract childRecords(
     path: string,
     options: ReadOptions | undefined,
   ): AsyncGenerator<GetResult, void>
-  /** Records of an index, in the order of its keys. */
+  /** Records of an index, in the order of their keys. */
   protected abstract indexRecords(scan: IndexScan): AsyncGenerator<GetResult, void>
-  /** The path that a sequence has given out last. */
+  /** The newest path of a sequence. */
   protected abstract newestOfSequence(prefix: string): Promise<string | undefined>
-  /** Ends the session and lets go of everything. Called once. */
+  /** Ends the session and releases all resources. Called once. */
   protected abstract end(): Promise<void>
 
   getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]> {
@@ -224,30 +226,30 @@ export abstract class StoreHandle implements CachingStore {
     return this.end()
   }
 
-  /** Fails if the handle was closed, or an argument of a read is wrong. */
+  /** Throws if the handle was closed or an argument of a read is invalid. */
   protected check(path: string, options: ReadOptions | undefined): void {
     this.checkOpen()
     checkPath(path)
     checkReadOptions(options)
   }
 
-  /** Whether an event would reach somebody. */
+  /** Whether any listener is registered. */
   protected get hasListeners(): boolean {
     return this.#listeners.all.length > 0
   }
 
-  /** Tells the listeners of now when the event has its turn. */
+  /** Queues an event for the listeners that are registered at the time of the call. */
   protected tell(event: Notification): void {
     const { all } = this.#listeners
     if (all.length > 0) this.dispatcher.add(() => this.dispatcher.callAll(all, event))
   }
 
-  /** Tells those who listen when the event has its turn. */
+  /** Queues a session event for the listeners that are registered when it is dispatched. */
   protected tellSession(event: SessionEvent): void {
     this.dispatcher.add(() => this.dispatcher.callAll(this.#sessionListeners.all, event))
   }
 
-  /** Resolves when all caches have what the store has. */
+  /** Resolves when all caches have processed the change, or after `cacheMilliseconds`. */
   protected async tellCaches(
     path: string,
     record: GetResult | undefined | 'unknown',
@@ -259,7 +261,7 @@ export abstract class StoreHandle implements CachingStore {
       const wait = this.tellCache(cache, path, record, sequence)
       if (wait !== undefined) waits.push(wait)
     }
-    // A cache of a user that never settles must not hold the events back for ever.
+    // A user's cache whose promise never settles must not block the events forever.
     let stop = (): void => undefined
     const limit = new Promise<void>((resolve) => {
       stop = later(systemClock, cacheMilliseconds, resolve)
@@ -268,7 +270,7 @@ export abstract class StoreHandle implements CachingStore {
     stop()
   }
 
-  /** What a cache throws, or a listener behind it, must not reach the writer. */
+  /** An error of a cache, or of a listener of the cache, must not reach the writer. */
   protected tellCache(
     cache: CacheSink,
     path: string,
@@ -282,7 +284,7 @@ export abstract class StoreHandle implements CachingStore {
     }
   }
 
-  /** Empties the caches: events may have been missed. */
+  /** Resets the caches: events may have been missed. */
   protected resetCaches(): void {
     for (const cache of this.caches) callListener(this.onListenerError, () => cache.reset())
   }

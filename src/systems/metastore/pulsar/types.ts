@@ -1,28 +1,29 @@
 /**
  * Pulsar's metadata interface (PIP-45), for any backend.
  *
- * A store holds records by path. A record has bytes and a {@link Stat}; a path that only has
- * descendants is an implied parent: listed among the children of its own parent, and no record.
+ * A store holds records by path. A record has bytes and a {@link Stat}. A path that only has
+ * descendants is an implied parent: its own parent lists it as a child, but there is no record at
+ * it.
  */
 import type { BytesLike } from '../../../api/index.js'
 
-/** What a store knows about a record besides its bytes. */
+/** The metadata of a record: everything except its bytes. */
 export interface Stat {
-  /** Path of the record as it is stored, with the numbers of sequences. */
+  /** The stored path of the record, including sequence numbers. */
   readonly path: string
-  /** 0 for the first write, one more for each write after; starts again after a delete. */
+  /** 0 for the first write, incremented by each later write; restarts at 0 after a delete. */
   readonly version: number
   /** Milliseconds since the Unix epoch. */
   readonly creationTimestamp: number
   /** Milliseconds since the Unix epoch. */
   readonly modificationTimestamp: number
-  /** Whether the record ends with the session that created it. */
+  /** Whether the record is removed when the session that created it ends. */
   readonly ephemeral: boolean
   /** Whether the record is ephemeral and belongs to the session of this handle. */
   readonly createdBySelf: boolean
   /** Whether the record was never updated. */
   readonly firstVersion: boolean
-  /** Sequence of the commit that wrote the record last: store-wide, growing, never used twice. */
+  /** Sequence of the last commit that wrote the record: store-wide, increasing, never reused. */
   readonly sequence: number
   /** Sequence of the commit that created the record: the fencing token of locks and leaders. */
   readonly creationSequence: number
@@ -30,52 +31,53 @@ export interface Stat {
 
 /** A record. */
 export interface GetResult {
-  /** The bytes of the record. Caches share them, so the caller does not change them. */
+  /** The bytes of the record. Caches share them: the caller must not modify them. */
   readonly value: Buffer
   /** Version, times and owner of the record. */
   readonly stat: Stat
 }
 
 /**
- * What a write expects of the record: -1 that it does not exist, a version of 0 or more, the
- * sequence of its last write, or the one of its creation. No later record at the same path has
+ * The state of a record that a write requires: -1 for no record, a version of 0 or more, the
+ * sequence of the last write, or the sequence of the creation. No later record at the same path has
  * either sequence.
  */
 export type Expected =
   | number
   | {
-      /** `Stat.sequence` of the write that the record must still have. */
+      /** `Stat.sequence` of the last write of the record. */
       readonly sequence: number
     }
   | {
       /**
-       * `Stat.creationSequence` of the record, in whatever version: the token of a lock or a
-       * leader. On ZooKeeper the creation is looked up; the server then compares the version, and
-       * for an ephemeral record of the same handle that its session is alive.
+       * `Stat.creationSequence` of the record, in any version: the token of a lock or a leader. On
+       * ZooKeeper the handle reads the creation before the write. The server then compares the
+       * version, and for an ephemeral record of the same handle that its session is alive.
        */
       readonly creationSequence: number
     }
 
 /** Options of reads. */
 export interface ReadOptions {
-  /** Records with equal keys lie together on backends with partitions. A hint; no effect here. */
+  /** Backends with partitions store records with equal keys together. A hint; no effect here. */
   readonly partitionKey?: string | undefined
 }
 
 /** Options of puts. */
 export interface PutOptions extends ReadOptions {
-  /** The record ends with the session. Only a put that creates the record has to say so. */
+  /** The record is removed when the session ends. Only read by a put that creates the record. */
   readonly ephemeral?: boolean | undefined
-  /** Appends a growing number of ten digits to the path. */
+  /** Appends an increasing number of ten digits to the path. */
   readonly sequential?: boolean | undefined
   /**
-   * Keys by name of index. Replaces all index entries of the record; absent keeps them, an empty
-   * object removes them.
+   * Keys by name of index. Replaces all index entries of the record. Absent: the entries are kept.
+   * An empty object removes all entries.
    */
   readonly secondaryIndexes?: Readonly<Record<string, string>> | undefined
   /**
-   * The path is a prefix: the stored path is `prefix-` and one number of 20 digits for each
-   * element, each grown by that element. The first is at least 1, the others at least 0.
+   * The path is a prefix. The stored path is `prefix-` and one number of 20 digits for each
+   * element; each number is incremented by its element. The first element is at least 1, the others
+   * at least 0.
    */
   readonly sequenceKeysDeltas?: readonly number[] | undefined
 }
@@ -83,9 +85,9 @@ export interface PutOptions extends ReadOptions {
 /** One step of {@link MetadataStore.batch}. */
 export type BatchOperation =
   | {
-      /** Path of a record that has to be as expected; nothing is written. */
+      /** Path of a record whose state is checked; nothing is written. */
       readonly check: string
-      /** What the step expects of the record. Absent = whatever it is. */
+      /** The required state of the record. */
       readonly expected: Expected
     }
   | ({
@@ -93,22 +95,22 @@ export type BatchOperation =
       readonly put: string
       /** The new bytes of the record. */
       readonly value: BytesLike
-      /** What the step expects of the record. Absent = whatever it is. */
+      /** The required state of the record. Absent = any state. */
       readonly expected?: Expected
     } & Pick<PutOptions, 'ephemeral' | 'secondaryIndexes'>)
   | {
       /** Path of the record to remove; the step fails if the record is missing or has children. */
       readonly delete: string
-      /** What the step expects of the record. Absent = whatever it is. */
+      /** The required state of the record. Absent = any state. */
       readonly expected?: Expected
     }
 
-/** What happened to a path. */
+/** The kind of a change at a path. */
 export type NotificationType = 'Created' | 'Modified' | 'Deleted' | 'ChildrenChanged'
 
-/** An event, for everybody's writes, those of the same handle included. */
+/** An event. Handles receive the events of all writers, including their own. */
 export interface Notification {
-  /** What happened. */
+  /** The kind of the change. */
   readonly type: NotificationType
   /** Path of the record, or of the parent for `ChildrenChanged`. */
   readonly path: string
@@ -116,26 +118,26 @@ export interface Notification {
 
 /** All events of one commit. */
 export interface FeedCommit {
-  /** `sequence + 1` is where a feed goes on behind the commit. */
+  /** Sequence of the commit; a feed resumes after the commit from `sequence + 1`. */
   readonly sequence: number
-  /** The events in the order of the commit's steps; never empty. */
+  /** The events in the order of the steps of the commit; never empty. */
   readonly events: readonly Notification[]
 }
 
-/** Which commits a feed shows. */
+/** The commits that a feed delivers. */
 export interface SubscribeOptions {
   /** Only events of this path and below it. Default `/`. */
   readonly prefix?: string | undefined
-  /** The first sequence of interest, inclusive. Default: what is committed from now on. */
+  /** The first sequence of interest, inclusive. Default: the next commit. */
   readonly fromSequence?: number | undefined
   /** Ends the feed. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The life of a session as its handle sees it. */
+/** Changes of the state of a session, as its handle observes them. */
 export type SessionEvent = 'ConnectionLost' | 'Reconnected' | 'SessionLost' | 'SessionReestablished'
 
-/** Which records {@link MetadataStore.scanByIndex} gives. */
+/** The range of {@link MetadataStore.scanByIndex}. */
 export interface IndexScan extends ReadOptions {
   /** Only direct children of this path. */
   readonly prefix: string
@@ -146,15 +148,15 @@ export interface IndexScan extends ReadOptions {
   /** The highest key, inclusive. Default: no bound. */
   readonly to?: string | undefined
   /**
-   * Tells the records of the range from others on a backend without indexes, which lists all
-   * children. A backend with indexes does not call the function.
+   * Selects the records of the range on a backend without indexes, which reads all children. A
+   * backend with indexes does not call the function.
    */
   readonly fallbackFilter?: ((record: GetResult) => boolean) | undefined
 }
 
-/** Told of the records of a scan, then of its end: exactly one of `onCompleted` and `onError`. */
+/** Receives the records of a scan, then its end: exactly one of `onCompleted` and `onError`. */
 export interface ScanConsumer {
-  /** The scan waits for a promise that is returned. */
+  /** If the function returns a promise, the scan waits for it. */
   onNext(record: GetResult): void | Promise<void>
   /** Called once if the scan fails; no record follows. */
   onError?(error: unknown): unknown
@@ -162,27 +164,27 @@ export interface ScanConsumer {
   onCompleted?(): unknown
 }
 
-/** What a backend can do. */
+/** The capabilities of a backend. */
 export interface MetadataCapabilities {
-  /** `subscribe` goes on from any retained sequence. */
+  /** `subscribe` can resume from any retained sequence. */
   readonly resumableFeed: boolean
-  /** Secondary indexes are stored; without, scans by index filter all children. */
+  /** Secondary indexes are stored. Without this, scans by index filter all children. */
   readonly secondaryIndexes: boolean
   /**
-   * `expected` takes `{ sequence }`, and the commit itself compares `{ creationSequence }`.
-   * Without, creations are looked up before the write; see {@link Expected}.
+   * `expected` accepts `{ sequence }`, and the commit itself compares `{ creationSequence }`.
+   * Without this, the handle reads the creation before the write; see {@link Expected}.
    */
   readonly sequenceExpectations: boolean
   /** `deleteRecursive` is one commit. */
   readonly atomicDeleteRecursive: boolean
   /**
-   * A path that only has descendants is no record, and goes with its last descendant. Without, it
-   * is a record without bytes, and goes some time later.
+   * A path that only has descendants is not a record, and disappears with its last descendant.
+   * Without this, such a path is a record without bytes, removed some time after its last child.
    */
   readonly impliedParents: boolean
 }
 
-/** What a store has done since it was opened. Counts, unless something else is said. */
+/** Counters of a store since it was opened, unless noted otherwise. */
 export interface MetadataStoreMetrics {
   /** Batches of the database, each with one sync for all commits in it. */
   readonly groups: number
@@ -190,55 +192,57 @@ export interface MetadataStoreMetrics {
   readonly commits: number
   /** Events of these commits. */
   readonly events: number
-  /** Bytes of the feed that these commits have written. */
+  /** Bytes that these commits wrote to the feed. */
   readonly feedBytes: number
-  /** Calls that were refused: a version, a limit, a missing record. Nothing was written. */
+  /** Calls refused without a write: another version, an exceeded limit, a missing record. */
   readonly refusedCalls: number
-  /** Groups that the database could not make durable. */
+  /** Groups that the database failed to make durable. */
   readonly failedGroups: number
-  /** Calls that wait for their group at this moment. */
+  /** Calls that currently wait for their group. */
   readonly waitingCalls: number
-  /** Whether writes fail at this moment, since one before has failed. */
+  /**
+   * Whether the outcome of a failed group is unknown. The next write resolves the outcome first.
+   */
   readonly isInDoubt: boolean
-  /** Milliseconds that all groups together took from their batch to its sync. */
+  /** Total milliseconds of all groups, from submitting the batch to its sync. */
   readonly writeMilliseconds: number
-  /** Sessions that are alive at this moment. */
+  /** Sessions that are currently alive. */
   readonly sessions: number
 }
 
-/** Something that can be ended. */
+/** A resource that can be closed. */
 export interface Closeable {
-  /** Ends it. A second call does nothing. */
+  /** Closes the resource. A second call does nothing. */
   close(): void
 }
 
 /**
  * A handle on a store. Handles on the same store see the same records; each has a session of its
- * own. All errors come through promises as `MetadataStoreError`.
+ * own. All errors are reported by promises as `MetadataStoreError`.
  */
 export interface MetadataStore {
-  /** What the backend can do beyond the common calls. */
+  /** The capabilities of the backend beyond the common calls. */
   readonly capabilities: MetadataCapabilities
-  /** Whether the handle reaches its store. */
+  /** Whether the handle is connected to its store. */
   readonly isConnected: boolean
   /** Time without contact after which the session of the handle ends. */
   readonly sessionTimeoutMilliseconds: number
   /**
-   * The session of the handle; the option `sessionId` takes it up after the process died. Undefined
-   * on backends whose sessions cannot be taken up in this way, such as ZooKeeper.
+   * The session of the handle; the option `sessionId` resumes a session after its process died.
+   * Undefined on backends whose sessions cannot be resumed in this way, such as ZooKeeper.
    */
   readonly sessionId: number | undefined
   /** The record; undefined if there is none. */
   get(path: string, options?: ReadOptions): Promise<GetResult | undefined>
   /** Sorted names of the direct children, implied ones included. */
   getChildren(path: string, options?: ReadOptions): Promise<string[]>
-  /** As `getChildren`, past every cache: for decisions that destroy something. */
+  /** As `getChildren`, bypassing all caches: for decisions that remove data. */
   getChildrenFromStore(path: string, options?: ReadOptions): Promise<string[]>
-  /** Whether there is a record. An implied parent is none. */
+  /** Whether there is a record. An implied parent is not a record. */
   exists(path: string, options?: ReadOptions): Promise<boolean>
   /**
-   * Writes a record. `ERR_METADATA_BAD_VERSION` unless it is as expected; absent = whatever it is.
-   * The `path` of the result is the stored one.
+   * Writes a record. `ERR_METADATA_BAD_VERSION` unless the record is in the `expected` state;
+   * absent = any state. The `path` of the result is the stored path.
    */
   put(path: string, value: BytesLike, expected?: Expected, options?: PutOptions): Promise<Stat>
   /** `ERR_METADATA_NOT_FOUND`, `ERR_METADATA_BAD_VERSION`, `ERR_METADATA_NOT_EMPTY`. */
@@ -247,35 +251,35 @@ export interface MetadataStore {
   deleteIfExists(path: string, expected?: Expected, options?: ReadOptions): Promise<void>
   /** Removes the record and everything below it. */
   deleteRecursive(path: string, options?: ReadOptions): Promise<void>
-  /** All steps or none, in one commit. The result has the stat of each put by position. */
+  /** Applies all steps or none, in one commit. The result has the stat of each put, by position. */
   batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]>
   /**
-   * Whether somebody may still use the session that owns the ephemeral record at a path; false if
-   * there is no such record. A store over tables knows which sessions were left behind by processes
-   * that died. ZooKeeper removes the records of a session with the session, so there the answer is
-   * true for every ephemeral record.
+   * Whether the session that owns the ephemeral record at a path may still be in use; false if
+   * there is no such record. A store over tables recognizes the sessions of processes that died.
+   * ZooKeeper removes the records of a session together with the session, so the answer is true for
+   * every ephemeral record.
    */
   isOwnerAlive(path: string): Promise<boolean>
-  /** Later reads of this handle see everything that anybody was acknowledged before. */
-  sync(path: string): Promise<void>
-  /** Direct children that are records, in key order, read as the consumer asks for them. */
-  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
-  /** As the other form, for a consumer; the promise ends as the consumer was told. */
-  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
-  /** Records by the order of their keys in an index. */
-  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
-  /** Records by the order of their keys in an index. */
-  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
-  /** Tells the newest path of a sequence; some in between may be left out. */
-  subscribeSequence(prefix: string, listener: (path: string) => unknown): Promise<Closeable>
-  /** Calls a function for every event, in the order of the commits. Returns what takes it back. */
-  registerListener(listener: (event: Notification) => unknown): () => void
-  /** Calls a function for every event in the life of the session. Returns what takes it back. */
-  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void
   /**
-   * Commits in order, resumable from any sequence that is retained; `ERR_METADATA_FEED_GAP`
-   * otherwise.
+   * Later reads of this handle see all writes that were acknowledged before the call, of any
+   * client.
    */
+  sync(path: string): Promise<void>
+  /** Direct children that are records, in key order, read on demand. */
+  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
+  /** As the other form, with a consumer. The promise settles with the outcome of the scan. */
+  scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
+  /** Records in the order of their keys in an index. */
+  scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
+  /** Records in the order of their keys in an index, with a consumer. */
+  scanByIndex(scan: IndexScan, consumer: ScanConsumer): Promise<void>
+  /** Notifies a listener of the newest path of a sequence; intermediate paths may be skipped. */
+  subscribeSequence(prefix: string, listener: (path: string) => unknown): Promise<Closeable>
+  /** Calls a function for every event, in commit order. Returns a function that unregisters it. */
+  registerListener(listener: (event: Notification) => unknown): () => void
+  /** Calls a function for every session event. Returns a function that unregisters it. */
+  registerSessionListener(listener: (event: SessionEvent) => unknown): () => void
+  /** Commits in order, resumable from any retained sequence; otherwise `ERR_METADATA_FEED_GAP`. */
   subscribe(options?: SubscribeOptions): AsyncGenerator<FeedCommit, void>
   /** Ends the session: its ephemeral records are removed in one commit. */
   close(): Promise<void>

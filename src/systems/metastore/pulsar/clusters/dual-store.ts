@@ -1,4 +1,7 @@
-/** A handle that follows a migration: the source counts until the move is over, then the target. */
+/**
+ * A handle that follows a migration: uses the source until the migration is completed, then the
+ * target.
+ */
 import type { BytesLike } from '../../../../api/index.js'
 import { after, systemClock } from '../../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
@@ -21,9 +24,10 @@ import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from '..
 const retryMilliseconds = 100
 
 /**
- * See the file header. While the records are copied, reads go to the source, writes fail with
- * `ERR_METADATA_ILLEGAL_STATE`, and sessions count as lost: `SessionLost` comes at the start,
- * `SessionReestablished` at the end or after a failure, so locks are taken again where they count.
+ * See the file header. During the migration, reads use the source, writes fail with
+ * `ERR_METADATA_ILLEGAL_STATE`, and sessions count as lost. `SessionLost` is reported at the start
+ * and `SessionReestablished` at the end or after a failure, so locks are acquired again in the
+ * store in use.
  */
 export class DualMetadataStore extends RelayHandle implements CachingStore {
   readonly #source: CachingStore
@@ -32,7 +36,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
   #phase: MigrationPhase = 'NOT_STARTED'
   #detach: () => void
   readonly #stopListening: readonly (() => void)[]
-  /** Path of the record that keeps a move from starting to copy. */
+  /** Path of the participant's record; no migration copies while the record exists. */
   #participant: string | undefined = undefined
   readonly #writes = new Set<Promise<unknown>>()
   #following: Promise<void> = Promise.resolve()
@@ -49,14 +53,14 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
         if (path === migrationPath || isEndOfCoordinator) this.#follow()
       }),
       source.registerSessionListener((event) => {
-        // The record of the participant went with the session, and events may have been missed.
+        // The participant's record was removed with the session, and events may have been missed.
         if (event === 'SessionReestablished') this.#participant = undefined
         if (event === 'SessionReestablished' || event === 'Reconnected') this.#follow()
       }),
     ]
   }
 
-  /** A handle over a source. Both are closed together. */
+  /** Opens a handle over a source. Closing the handle closes the source. */
   static async open(
     source: CachingStore,
     openTarget: OpenTarget,
@@ -70,7 +74,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     return store
   }
 
-  /** How far the move is, as this handle knows. */
+  /** The phase of the migration that this handle has reached. */
   get phase(): MigrationPhase {
     return this.#phase
   }
@@ -124,7 +128,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     return done
   }
 
-  /** Reads the state of the move and does what it asks for; one call after the other. */
+  /** Reads the state of the migration and acts on it; calls are serialized. */
   #follow(): void {
     this.#following = this.#following.then(async () => {
       while (!this.#isClosed) {
@@ -160,7 +164,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
       return this.#leave()
     }
     await this.#takePart()
-    // A move that began before the record was there may not have waited for this handle.
+    // A migration that began before the record existed may not have waited for this handle.
     if ((await readMigration(this.#source)).state.phase !== state.phase) return this.#step()
     this.#phase = state.phase
     if (wasMoving) this.tellSession('SessionReestablished')

@@ -1,14 +1,15 @@
 /**
- * The move of all records to another store while brokers run (PIP-454).
+ * The migration of all records to another store while brokers run (PIP-454).
  *
- * The state of the move is a record of the source. Every {@link DualMetadataStore} holds an
- * ephemeral record as long as it may write to the source. When a move is prepared, the handles stop
- * writing and remove these records; the coordinator waits until all are gone, copies, and says that
- * the target counts from then on.
+ * The state of the migration is a record of the source. Every {@link DualMetadataStore} holds an
+ * ephemeral record while it may write to the source. When a migration is prepared, the handles stop
+ * writing and remove these records. The coordinator waits until all are removed, copies the
+ * records, and switches the handles to the target.
  *
- * The coordinator holds an ephemeral record, too. When that is gone before the move is over, any
- * handle says that the move has failed, and the source counts again. Every write of the state
- * expects the one before, so a coordinator that was taken for dead cannot end the move later.
+ * The coordinator holds an ephemeral record, too. If this record is removed before the migration is
+ * completed, any handle marks the migration as failed and the handles return to the source. Every
+ * write of the state expects the previous state, so a coordinator with an expired session cannot
+ * complete the migration later.
  */
 import { pause, systemClock } from '../../kernel/backoff.js'
 import { elapsed, type LeaseClock } from '../../kernel/lease-clock.js'
@@ -25,41 +26,40 @@ import {
 import { childOf, isWithin } from '../paths.js'
 import type { Expected, GetResult, MetadataStore, Stat } from '../types.js'
 
-/** How far a move is. */
+/** The phase of a migration. */
 export type MigrationPhase = 'NOT_STARTED' | 'PREPARATION' | 'COPYING' | 'COMPLETED' | 'FAILED'
 
-/** The record of a move. */
+/** The state record of a migration. */
 export interface MigrationState {
-  /** How far the move is; handles follow it. */
+  /** The phase; handles act on its changes. */
   readonly phase: MigrationPhase
-  /** URL of the store that the records move to. */
+  /** URL of the target. */
   readonly targetUrl: string
   /**
-   * `Stat.creationSequence` of the coordinator's record at `coordinatorRecord`. Absent in a
-   * state that somebody else wrote: then only {@link MigrationCoordinator.reset} gives the move up.
+   * `Stat.creationSequence` of the coordinator's record at `coordinatorRecord`. Absent if another
+   * implementation wrote the state: then only {@link MigrationCoordinator.reset} abandons the
+   * migration.
    */
   readonly coordinator?: number
 }
 
-/** Opens the store that the records move to. */
+/** Opens the target. */
 export type OpenTarget = (url: string) => Promise<CachingStore>
 
-/** A store that takes records with their versions and times, as a move needs. */
+/** A store that accepts records with their versions and times, as a migration needs. */
 export interface RecordImporter {
-  /**
-   * Writes records with the versions and times of their stats. Records that are there are replaced.
-   */
+  /** Writes records with the versions and times of their stats. Replaces existing records. */
   importRecords(records: readonly GetResult[]): Promise<void>
 }
 
 const coordinatorPath = '/pulsar/migration-coordinator'
 /** Path of the {@link MigrationState}. */
 export const migrationPath = `${coordinatorPath}/migration`
-/** Path of the record that a coordinator holds while it moves records. */
+/** Path of the record that a coordinator holds during a migration. */
 export const coordinatorRecord = `${coordinatorPath}/coordinator`
-/** In the target: the records come from a move that is not over. */
+/** In the target: marks the copy of an unfinished migration. */
 const copyPath = `${coordinatorPath}/copy`
-/** Parent of the records of handles that may write to the source. */
+/** Parent of the records of the participants: handles that may write to the source. */
 export const participantsPath = `${coordinatorPath}/participants`
 
 const notStarted: MigrationState = { phase: 'NOT_STARTED', targetUrl: '' }
@@ -67,7 +67,7 @@ const copiedAtOnce = 500
 const bytesAtOnce = 8 * 1024 * 1024
 const pollMilliseconds = 50
 
-/** Reads the state of a move, with what a write of the record has to expect. */
+/** Reads the state of a migration, with the expectation for the next write of the state. */
 export async function readMigration(
   source: MetadataStore,
 ): Promise<{ readonly state: MigrationState; readonly expected: Expected }> {
@@ -77,14 +77,14 @@ export async function readMigration(
   return { state, expected: found.stat.version }
 }
 
-/** Whether a state is one of a move that has begun and is not over. */
+/** Whether a migration is in progress. */
 export function isMoving({ phase }: Pick<MigrationState, 'phase'>): boolean {
   return phase === 'PREPARATION' || phase === 'COPYING'
 }
 
 /**
- * Says that a move has failed if its coordinator is dead. False if the state is another one by now:
- * it has to be read again.
+ * Marks a migration as failed if its coordinator is dead. Returns false if the state has changed
+ * and has to be read again.
  */
 export async function giveUpIfDead(source: MetadataStore): Promise<boolean> {
   const { state, expected } = await readMigration(source)
@@ -110,11 +110,11 @@ async function giveUp(
 
 /** Settings of a {@link MigrationCoordinator}. */
 export interface MigrationOptions {
-  /** Opens the store that `targetUrl` names; the coordinator closes the store. */
+  /** Opens the store of `targetUrl`; the coordinator closes the store. */
   readonly openTarget: OpenTarget
-  /** Time that handles have to stop writing. Default 60,000. */
+  /** How long the coordinator waits for handles to stop writing. Default 60,000. */
   readonly preparationMilliseconds?: number
-  /** Time and timers of waits. Default: those of the system. */
+  /** Clock and timers. Default: the system clock. */
   readonly clock?: LeaseClock
 }
 
@@ -124,17 +124,17 @@ const names: Readonly<Record<keyof MigrationOptions, true>> = {
   clock: true,
 }
 
-/** Moves all persistent records of a store; see the file header. */
+/** Migrates all persistent records of a store; see the file header. */
 export class MigrationCoordinator {
   readonly #source: CachingStore
   readonly #targetUrl: string
   readonly #options: MigrationOptions
   readonly #clock: LeaseClock
-  /** Creation of the record that keeps other coordinators out. */
+  /** Creation sequence of the record that excludes other coordinators. */
   #holder = 0
 
   /**
-   * `source` stays the caller's. `targetUrl` is handed to `openTarget`, and to all handles.
+   * The caller closes `source`. `targetUrl` is passed to `openTarget`, also by all handles.
    * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option.
    */
   constructor(source: CachingStore, targetUrl: string, options: MigrationOptions) {
@@ -147,15 +147,17 @@ export class MigrationCoordinator {
   }
 
   /**
-   * Moves the records; they keep their versions and times. Secondary indexes are no part of a
-   * record that a store gives out, so they have to be written again. Ephemeral records stay behind:
-   * their owners make them anew.
+   * Migrates the records; they keep their versions and times. Secondary indexes are not migrated,
+   * because reads do not return them; they have to be written again. Ephemeral records are not
+   * migrated; their owners create them again.
    *
-   * `ERR_METADATA_ILLEGAL_STATE` if a move is over, another coordinator is at work, or the target
-   * holds records that are not of an earlier attempt; `ERR_METADATA_TIMEOUT` if handles go on
-   * writing; `ERR_METADATA_UNSUPPORTED` if the target cannot take versions. After an error the
-   * source counts, and the move can be started again: with an empty target, so nothing comes back
-   * that was deleted meanwhile. A move whose coordinator died is started again in the same way.
+   * `ERR_METADATA_ILLEGAL_STATE` if a migration is completed, another coordinator is active, or the
+   * target holds records other than those of an earlier attempt. `ERR_METADATA_TIMEOUT` if handles
+   * do not stop writing. `ERR_METADATA_UNSUPPORTED` if the target does not accept versions.
+   *
+   * After an error the source remains in use, and the migration can be started again. It starts
+   * with an empty target, so records deleted in the meantime do not reappear. The migration of a
+   * dead coordinator is started again in the same way.
    */
   async startMigration(): Promise<void> {
     const { creationSequence } = await this.#hold()
@@ -163,16 +165,16 @@ export class MigrationCoordinator {
     try {
       await this.#move()
     } finally {
-      // Not the one of a coordinator that came after the session of this one.
+      // If the session has expired, the record may belong to another coordinator.
       const mine = { creationSequence }
       await this.#source.deleteIfExists(coordinatorRecord, mine).catch(() => undefined)
     }
   }
 
   /**
-   * Gives up a move that nobody carries on, so that handles write to the source again; handles do
-   * so on their own when the coordinator's session ends. `ERR_METADATA_ILLEGAL_STATE` if the move
-   * is over or its coordinator lives.
+   * Abandons a migration without an active coordinator, so that handles write to the source again.
+   * Handles do so themselves when the session of the coordinator ends. `ERR_METADATA_ILLEGAL_STATE`
+   * if the migration is completed or its coordinator is active.
    */
   async reset(): Promise<void> {
     for (;;) {
@@ -186,7 +188,7 @@ export class MigrationCoordinator {
     }
   }
 
-  /** Keeps other coordinators out, as long as the session lives. */
+  /** Excludes other coordinators while the session lives. */
   async #hold(): Promise<Stat> {
     try {
       return await this.#source.put(coordinatorRecord, '', -1, { ephemeral: true })
@@ -214,7 +216,7 @@ export class MigrationCoordinator {
       await target.deleteIfExists(copyPath).catch(() => undefined)
     } catch (error) {
       const failed: MigrationState = { phase: 'FAILED', targetUrl: this.#targetUrl }
-      // If that is not possible, handles say so when the record of the coordinator is gone.
+      // If this write fails, handles mark the failure when the coordinator's record is removed.
       await giveUp(this.#source, failed, written).catch(() => undefined)
       throw error
     } finally {
@@ -222,7 +224,7 @@ export class MigrationCoordinator {
     }
   }
 
-  /** Writes the state, and returns what the next write has to expect. */
+  /** Writes the state. Returns the expectation for the next write. */
   async #setPhase(phase: MigrationPhase, expected: Expected): Promise<Expected> {
     const moving: MigrationState = { phase, targetUrl: this.#targetUrl }
     const state = isMoving(moving) ? { ...moving, coordinator: this.#holder } : moving
@@ -234,7 +236,7 @@ export class MigrationCoordinator {
     }
   }
 
-  /** Removes what an earlier attempt has copied. */
+  /** Removes the records of an earlier attempt from the target. */
   async #empty(target: CachingStore): Promise<void> {
     const isOfMove = await target.exists(copyPath)
     if (!isOfMove && (await target.getChildrenFromStore('/')).length > 0) {

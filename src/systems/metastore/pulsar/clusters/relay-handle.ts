@@ -1,4 +1,4 @@
-/** A handle over another one, whose events it passes on to listeners and caches of its own. */
+/** A handle over another handle. Forwards its events to own listeners and caches. */
 import type { BytesLike } from '../../../../api/index.js'
 import type { CacheSink, CachingStore } from '../store/cache-sink.js'
 import { StoreHandle } from '../store-handle.js'
@@ -18,7 +18,7 @@ import type {
 
 /** See the file header. */
 export abstract class RelayHandle extends StoreHandle implements CacheSink {
-  /** The handle that operations go to. */
+  /** The handle that performs the operations. */
   protected abstract get target(): CachingStore
 
   get capabilities(): MetadataCapabilities {
@@ -102,7 +102,7 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
     this.resetCaches()
   }
 
-  /** Passes on what a handle tells. Returns what ends that. */
+  /** Forwards the events of a handle. Returns a function that stops the forwarding. */
   protected attach(store: CachingStore): () => void {
     const ends = [
       store.registerCache(this),
@@ -114,7 +114,7 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
     }
   }
 
-  /** The target refuses when it is closed. */
+  /** The target itself refuses calls after it was closed. */
   protected checkOpen(): void {
     return undefined
   }

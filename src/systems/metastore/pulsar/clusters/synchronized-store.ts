@@ -1,12 +1,13 @@
 /**
- * A store that several clusters keep alike (`MetadataEventSynchronizer`): every put and delete that
- * was committed is published, and those of other clusters are applied here.
+ * A store that is replicated between clusters (`MetadataEventSynchronizer`): committed puts and
+ * deletes are published, and those of other clusters are applied.
  *
- * Every write has a stamp: a time and the cluster. The time is that of the wall clock, and above
- * the time of every write of the record that the writer has seen. The write with the greatest stamp
- * stays, first by time, then by the name of the cluster, in whatever order the events arrive. So
- * clusters that have the same events have the same records. A record below {@link stampsPath} keeps
- * the stamp of each path, also of a deleted one; the stamp is part of the commit of its write.
+ * Last writer wins. Every write has a stamp: a time and the name of the cluster. The time is the
+ * wall clock, but greater than the time of every write of the record that the writer has seen. The
+ * write with the greatest stamp wins, by time and then by cluster, in any order of arrival. So
+ * clusters that received the same events have the same records. A record below {@link stampsPath}
+ * stores the stamp of each path, also of a deleted path. The stamp is written in the same commit as
+ * the record.
  */
 import type { BytesLike } from '../../../../api/index.js'
 import { Backoff, systemRandom } from '../../kernel/backoff.js'
@@ -31,41 +32,41 @@ import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from '..
 /** Parent of the stamps: the stamp of `/a/b` is at `stampsPath` and `/a/b`. */
 export const stampsPath = '/pulsar/metadata-synchronizer'
 
-/** A write as clusters tell each other. */
+/** A write, as published to other clusters. */
 export interface MetadataEvent {
   /** Path of the record. */
   readonly path: string
   /** Undefined = deleted. */
   readonly value: Buffer | undefined
-  /** How the record was put; empty for a deletion. */
+  /** Options of the put; empty for a deletion. */
   readonly options: PutOptions
   /** The version that the writer expected; undefined = any. */
   readonly expectedVersion: number | undefined
   /**
-   * Wall clock of the writer, milliseconds since the Unix epoch; later than every earlier write of
-   * the record that the writer knew.
+   * Wall clock of the writer in milliseconds since the Unix epoch, but later than every earlier
+   * write of the record that the writer knew.
    */
   readonly lastUpdatedTimestamp: number
   /** The cluster of the writer. */
   readonly sourceCluster: string | undefined
 }
 
-/** What carries events between clusters, such as a topic that is replicated. */
+/** The transport of events between clusters, such as a replicated topic. */
 export interface MetadataEventSynchronizer {
-  /** This cluster. */
+  /** Name of this cluster. */
   readonly clusterName: string | undefined
   /**
-   * Publishes a write that was committed. After a rejection the event is published again, for 30
-   * seconds; then the call of the writer fails, and the write stays in this cluster alone.
+   * Publishes a committed write. After a rejection the event is published again, for 30 seconds.
+   * Then the call of the writer fails, and the write exists only in this cluster.
    */
   notify(event: MetadataEvent): Promise<void>
-  /** Calls a function with each event of any cluster, in order, awaiting it. */
+  /** Calls a function with each event of any cluster, in order. Awaits the promise of each call. */
   registerSyncListener(listener: (event: MetadataEvent) => Promise<void>): () => void
 }
 
 /**
- * Pulsar's rule for a record without a stamp, which no synchronized handle has written: whether an
- * event must not change the record; `existing` is undefined if there is none.
+ * Pulsar's rule for a record without a stamp, written by an unsynchronized handle: whether to
+ * ignore an event. `existing` is undefined if there is no record.
  */
 export function isIgnoredEvent(
   event: MetadataEvent,
@@ -85,16 +86,16 @@ export function isIgnoredEvent(
   )
 }
 
-/** When a path was written last, and where. */
+/** Time and cluster of the last write of a path. */
 interface Stamp {
   readonly time: number
   readonly cluster: string
 }
 
-/** A stamp as it is stored. */
+/** A stamp with the expectation for its next write. */
 interface StoredStamp {
   readonly stamp: Stamp | undefined
-  /** What the next write of the stamp expects. */
+  /** The expectation for the next write of the stamp. */
   readonly expected: Expected
 }
 
@@ -154,7 +155,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     ])
   }
 
-  /** Record by record, so that each is published: no commit has them all. */
+  /** Deletes and publishes each record; not one commit for all records. */
   override async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
     this.check(path, options)
     for (;;) {
@@ -165,7 +166,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
         try {
           await this.#commit(steps)
         } catch (error) {
-          // Somebody else has added a child or removed a record: what there is, is read again.
+          // Another writer added a child or removed a record: the records are listed again.
           if (!isRace(error)) throw error
           break
         }
@@ -179,7 +180,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     return this.#commit(checkBatch(operations))
   }
 
-  /** Applies an event of any cluster, unless a later write is there already. */
+  /** Applies an event of any cluster, unless a later write was applied before. */
   async applyEvent(event: MetadataEvent): Promise<void> {
     const copy = checkEvent(event)
     const { path, value, options, lastUpdatedTimestamp, sourceCluster } = copy
@@ -187,7 +188,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     for (;;) {
       const { stamp, expected } = await this.#stampOf(path)
       const existing = (await this.target.get(path))?.stat
-      // Without a stamp nobody of the clusters has written the record.
+      // Without a stamp, no synchronized handle has written the record.
       const known = stamp === undefined ? existing : undefined
       if (isIgnoredEvent(copy, known, clusterName)) return
       const its = { time: lastUpdatedTimestamp, cluster: sourceCluster! }
@@ -205,7 +206,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
         await this.target.batch(steps)
         return
       } catch (error) {
-        // A write came between, and is compared again.
+        // A concurrent write: the event is compared with the new state.
         if (!isRace(error) || hasCode(error, MetadataErrorCode.notEmpty)) throw error
       }
     }
@@ -217,7 +218,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     await this.target.close()
   }
 
-  /** The number is part of the path, so the stamp comes after the record. */
+  /** Writes the stamp in a second commit, because its path includes the assigned number. */
   async #putNumbered(
     path: string,
     value: Buffer,
@@ -234,7 +235,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     return stat
   }
 
-  /** Commits steps with their stamps, and publishes the last one of each path. */
+  /** Commits steps with their stamps, and publishes the last step of each path. */
   async #commit(steps: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
     const shared = new Map<string, Write>()
     for (const step of steps) {
@@ -258,7 +259,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
         return stats.slice(0, steps.length)
       } catch (error) {
         if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-        // The caller's expectation failed, unless another write has changed a stamp.
+        // Retries if the conflict was about a stamp; otherwise the caller's expectation failed.
         if (!(await this.#hasChanged(known))) throw error
       }
     }
@@ -289,7 +290,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     return this.target.capabilities.sequenceExpectations ? { sequence } : version
   }
 
-  /** Records that do not end with a session, children before their parents. */
+  /** Paths of the records below a path and at it, children before their parents. */
   async #recordsWithin(path: string): Promise<string[]> {
     const paths: string[] = []
     for (const name of await this.target.getChildren(path)) {

@@ -1,19 +1,19 @@
 /**
  * The compressed form of ManagedLedger's records (`managedLedgerInfoCompressionType` of a broker):
  *
- *     0   magic, 0x4778, which no record of protobuf begins with
- *     2   bytes of the header, 4 bytes
- *     6   the header: type of the compression and length of the record, as a record of protobuf
- *         then the compressed record
+ *     0   magic, 0x4778; no protobuf message begins with these bytes
+ *     2   length of the header, 4 bytes
+ *     6   the header, a protobuf message: compression type and uncompressed length
+ *         followed by the compressed record
  *
- * Numbers are big endian. Node has no LZ4 and no Snappy, and Zstandard from version 22.15 on only.
+ * Numbers are big endian. Node has no LZ4 and no Snappy, and has Zstandard from version 22.15.
  */
 import zlib from 'node:zlib'
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import { messageType, required } from '../../records/message-type.js'
 import { InvalidArgumentError, UnsupportedError } from '../errors.js'
 
-/** How records are compressed. */
+/** The compression of records. */
 export type ManagedLedgerCompression = 'NONE' | 'ZLIB' | 'ZSTD'
 
 interface Header {
@@ -28,9 +28,9 @@ const header = messageType<Header>('ManagedLedgerInfoMetadata', [
 
 const magic = 0x4778
 const startBytes = 6
-/** Names by their number in Pulsar's enumeration. */
+/** Compression types by number in Pulsar's enumeration. */
 const types = ['NONE', 'LZ4', 'ZLIB', 'ZSTD', 'SNAPPY'] as const
-/** Longest record that is decompressed: a broker's limit of a message of the protocol. */
+/** Longest record that is decompressed: a broker's limit of a protocol message. */
 const recordBytesMax = 256 * 1024 * 1024
 
 interface Codec {
@@ -54,14 +54,17 @@ function codecOf(type: string): Codec {
   return { compress, decompress }
 }
 
-/** `ERR_METADATA_INVALID_ARGUMENT`, `ERR_METADATA_UNSUPPORTED`. */
+/**
+ * `ERR_METADATA_INVALID_ARGUMENT` for an unknown type, `ERR_METADATA_UNSUPPORTED` for LZ4 and
+ * Snappy.
+ */
 export function checkCompression(type: ManagedLedgerCompression): void {
   if (type === 'NONE') return
   if (!types.includes(type)) throw new InvalidArgumentError(`there is no compression '${type}'`)
   codecOf(type)
 }
 
-/** The stored form of a record. */
+/** Encodes a record in its stored form. */
 export function compressed(record: Buffer, type: ManagedLedgerCompression): Buffer {
   if (type === 'NONE') return record
   const head = toBinary(header, {
@@ -74,7 +77,7 @@ export function compressed(record: Buffer, type: ManagedLedgerCompression): Buff
   return Buffer.concat([start, head, codecOf(type).compress(record)])
 }
 
-/** The record of its stored form, compressed or not. Throws for bytes that are none. */
+/** Decodes the stored form of a record, compressed or not. Throws for damaged bytes. */
 export function decompressed(bytes: Buffer): Buffer {
   if (bytes.length < startBytes || bytes.readUInt16BE(0) !== magic) return bytes
   const end = startBytes + bytes.readUInt32BE(2)

@@ -11,11 +11,11 @@ import {
 export interface NestedPositionInfo extends WithUnknownFields {
   /** Id of the ledger in BookKeeper. */
   ledgerId: bigint
-  /** Number of the entry in the ledger, from 0 on; -1 = before the first. */
+  /** Number of the entry in the ledger, from 0; -1 = before the first. */
   entryId: bigint
 }
 
-/** One ledger of a managed ledger; how it was offloaded stays in `unknownFields`. */
+/** One ledger of a managed ledger. The fields of offloading are kept in `unknownFields`. */
 export interface LedgerInfo extends WithUnknownFields {
   /** Id of the ledger in BookKeeper. */
   ledgerId: bigint
@@ -39,13 +39,13 @@ export interface KeyValue extends WithUnknownFields {
 export interface ManagedLedgerInfo extends WithUnknownFields {
   /** The ledgers, oldest first. */
   ledgerInfo?: LedgerInfo[]
-  /** The last message of a topic that takes no more; absent = the topic takes messages. */
+  /** Position of the last message of a terminated topic; absent = not terminated. */
   terminatedPosition?: NestedPositionInfo
   /** Free-form properties of the topic. */
   properties?: KeyValue[]
 }
 
-/** Messages that were deleted one by one. */
+/** A range of messages that were acknowledged individually. */
 export interface MessageRange extends WithUnknownFields {
   /** The message before the range: the endpoint is exclusive. */
   lowerEndpoint: NestedPositionInfo
@@ -53,15 +53,15 @@ export interface MessageRange extends WithUnknownFields {
   upperEndpoint: NestedPositionInfo
 }
 
-/** A cursor. Fields that are not named here stay in `unknownFields`. */
+/** A cursor. Other fields of the message are kept in `unknownFields`. */
 export interface ManagedCursorInfo extends WithUnknownFields {
   /** Ledger that holds the positions of the cursor; -1 = the fields below hold the position. */
   cursorsLedgerId: bigint
-  /** Ledger of the last message up to which everything is acknowledged. */
+  /** Ledger of the mark: all messages up to and including the mark are acknowledged. */
   markDeleteLedgerId?: bigint
-  /** Entry of that message; -1 = before the first entry of the ledger. */
+  /** Entry of the mark; -1 = before the first entry of the ledger. */
   markDeleteEntryId?: bigint
-  /** Messages behind the mark that are acknowledged as well, ascending. */
+  /** Acknowledged ranges after the mark, ascending. */
   individualDeletedMessages?: MessageRange[]
   /** When the cursor was used last, in milliseconds since the Unix epoch. */
   lastActive?: bigint
@@ -89,14 +89,14 @@ const range = messageType<MessageRange>('MessageRange', [
   required(2, 'upperEndpoint', position),
 ])
 
-/** Table of {@link ManagedLedgerInfo}. */
+/** Message type of {@link ManagedLedgerInfo}. */
 export const managedLedgerInfo = messageType<ManagedLedgerInfo>('ManagedLedgerInfo', [
   repeated(1, 'ledgerInfo', ledger),
   optional(2, 'terminatedPosition', position),
   repeated(3, 'properties', keyValue),
 ])
 
-/** Table of {@link ManagedCursorInfo}. */
+/** Message type of {@link ManagedCursorInfo}. */
 export const managedCursorInfo = messageType<ManagedCursorInfo>('ManagedCursorInfo', [
   required(1, 'cursorsLedgerId', 'int64'),
   optional(2, 'markDeleteLedgerId', 'int64'),

@@ -1,6 +1,6 @@
 /**
- * ManagedLedger's own metadata interface (`MetaStore`) over a metadata store: a record per managed
- * ledger and one per cursor below it, each with its version, at Pulsar's paths.
+ * ManagedLedger's own metadata interface (`MetaStore`) over a metadata store: one record for each
+ * managed ledger and one for each of its cursors, with versions, at Pulsar's paths.
  */
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import type { MessageType } from '../../records/message-type.js'
@@ -37,7 +37,7 @@ export interface Versioned<T> {
 
 /** Settings of a {@link ManagedLedgerStore}. */
 export interface ManagedLedgerStoreOptions {
-  /** How records are compressed; brokers of version 2.9 on read all forms. Default 'NONE'. */
+  /** Compression of written records; brokers from version 2.9 read all forms. Default 'NONE'. */
   readonly compression?: ManagedLedgerCompression | undefined
 }
 
@@ -51,9 +51,10 @@ export class ManagedLedgerStore {
   readonly #compression: ManagedLedgerCompression
 
   /**
-   * Keeps the records in `store`, below `/managed-ledgers`. The store stays the caller's. Records
-   * are read in every form that is supported, and written in the one of `options`.
-   * `ERR_METADATA_INVALID_ARGUMENT`, `ERR_METADATA_UNSUPPORTED` for a compression.
+   * Keeps the records in `store`, below `/managed-ledgers`. The caller closes the store. Records
+   * are read in every supported form, and written with the compression of `options`.
+   *
+   * `ERR_METADATA_INVALID_ARGUMENT`, `ERR_METADATA_UNSUPPORTED` for the compression.
    */
   constructor(store: MetadataStore, options: ManagedLedgerStoreOptions = {}) {
     const { compression = 'NONE' } = copyOfOptions(options, names, 'a store of managed ledgers')
@@ -72,7 +73,7 @@ export class ManagedLedgerStore {
     return compressed(Buffer.from(bytes), this.#compression)
   }
 
-  /** Names directly below a part of names, such as `tenant/namespace/persistent`. */
+  /** Names directly below a prefix of names, such as `tenant/namespace/persistent`. */
   async getManagedLedgers(below: string): Promise<string[]> {
     return this.#store.getChildren(pathOf(below))
   }
@@ -88,7 +89,7 @@ export class ManagedLedgerStore {
       if (found !== undefined) return read(managedLedgerInfo, path, found)
       if (!createIfMissing) throw new NotFoundError(path)
       try {
-        // Pulsar writes an empty record, which is an empty message.
+        // As Pulsar does: an empty record is an empty protobuf message.
         return { info: {}, stat: await this.#store.put(path, '', -1) }
       } catch (error) {
         if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
@@ -96,12 +97,12 @@ export class ManagedLedgerStore {
     }
   }
 
-  /** Writes the ledgers of a managed ledger. `ERR_METADATA_BAD_VERSION`. */
+  /** Writes the record of a managed ledger. `ERR_METADATA_BAD_VERSION`. */
   async updateLedgerIds(name: string, info: ManagedLedgerInfo, version: number): Promise<Stat> {
     return this.#store.put(pathOf(name), this.#bytesOf(managedLedgerInfo, info), version)
   }
 
-  /** `ERR_METADATA_NOT_FOUND`, `ERR_METADATA_NOT_EMPTY` while it has cursors. */
+  /** `ERR_METADATA_NOT_FOUND`; `ERR_METADATA_NOT_EMPTY` while the managed ledger has cursors. */
   async removeManagedLedger(name: string): Promise<void> {
     await this.#store.delete(pathOf(name))
   }

@@ -1,4 +1,4 @@
-/** A handle on a store over tables: checks arguments, owns a session and tells listeners. */
+/** A handle on a store over tables: checks arguments, owns a session and notifies listeners. */
 import type { BytesLike } from '../../../../api/index.js'
 import { later, type LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
@@ -39,16 +39,16 @@ import type {
   SubscribeOptions,
 } from '../types.js'
 
-/** What a handle is made of. */
+/** The parts of a handle. */
 export interface CellarStoreParts {
   readonly core: StoreCore
   readonly sessions: SessionRegistry
   readonly clock: LeaseClock
   readonly sessionTimeoutMilliseconds: number
-  /** A session of an earlier process to take up. */
+  /** A session of an earlier process to resume. */
   readonly sessionId: number | undefined
   readonly onListenerError: ListenerErrorHandler
-  /** Lets go of what all handles share. */
+  /** Releases the resources that all handles share. */
   readonly onClose: () => Promise<void>
 }
 
@@ -60,7 +60,7 @@ const capabilities: MetadataCapabilities = Object.freeze({
   impliedParents: true,
 })
 
-/** Heartbeats in the time of one session timeout. */
+/** Heartbeats per session timeout. */
 const heartbeatsPerTimeout = 3
 
 /** A store over tables; see `openMetadataStore`. */
@@ -74,7 +74,7 @@ export class CellarMetadataStore
   #session!: Session
   #state: 'open' | 'closing' | 'closed' = 'open'
   #isConnected = true
-  /** Heartbeats and events stand still. */
+  /** Whether heartbeats and events are suspended. */
   #isPaused = false
   #reestablishing: Promise<void> | undefined = undefined
   #stopHeartbeat: () => void = () => undefined
@@ -85,7 +85,7 @@ export class CellarMetadataStore
     this.#core = parts.core
   }
 
-  /** @internal Opens a session, or takes up the one of `sessionId`. */
+  /** @internal Opens a session, or resumes the one of `sessionId`. */
   static async open(parts: CellarStoreParts): Promise<CellarMetadataStore> {
     const store = new CellarMetadataStore(parts)
     const { sessions, sessionId, sessionTimeoutMilliseconds } = parts
@@ -106,7 +106,7 @@ export class CellarMetadataStore
     return this.#session.timeoutMilliseconds
   }
 
-  /** The session; `openMetadataStore` of another process can take it up before its timeout. */
+  /** The session; `openMetadataStore` of another process can resume it before its timeout. */
   override get sessionId(): number {
     return this.#session.id
   }
@@ -158,8 +158,8 @@ export class CellarMetadataStore
   }
 
   /**
-   * Writes records of another store with their versions and times, in one commit; those that are
-   * there are replaced. For migrations: ephemeral records are written as persistent ones.
+   * Writes records of another store with their versions and times, in one commit. Replaces existing
+   * records. For migrations: ephemeral records are written as persistent ones.
    */
   async importRecords(records: readonly GetResult[]): Promise<void> {
     this.checkOpen()
@@ -199,23 +199,23 @@ export class CellarMetadataStore
     }
   }
 
-  /** What the store has done since it was opened, for all of its handles together. */
+  /** The counters of the store since it was opened, for all of its handles together. */
   metrics(): MetadataStoreMetrics {
     return { ...this.#core.metrics(), sessions: this.#parts.sessions.size }
   }
 
   /**
-   * @internal Faults for tests: a lost connection, an expired session, a process that stands
-   * still. Real stores of other backends have these without being asked.
+   * @internal Faults for tests: a lost connection, an expired session, a stopped process. On other
+   * backends such faults occur by themselves.
    */
   readonly faults = {
-    /** Operations fail, events are lost and no heartbeats are sent, until `reconnect`. */
+    /** Until `reconnect`, operations fail, events are lost and no heartbeats are sent. */
     disconnect: (): void => {
       if (!this.#isConnected) return
       this.#isConnected = false
       this.tellSession('ConnectionLost')
     },
-    /** Ends what `disconnect` began; with a new session if the old one has expired. */
+    /** Ends `disconnect`; with a new session if the old one has expired. */
     reconnect: async (): Promise<void> => {
       if (this.#isConnected) return
       if (!this.#parts.sessions.heartbeat(this.#session)) return this.#reestablish()
@@ -225,7 +225,7 @@ export class CellarMetadataStore
     },
     /** Expires the session at once. */
     expireSession: (): void => this.#parts.sessions.expire(this.#session),
-    /** No heartbeats are sent and no events delivered, until `resume`. */
+    /** Until `resume`, no heartbeats are sent and no events are delivered. */
     pause: (): void => {
       this.#isPaused = true
       this.dispatcher.pause()
@@ -237,7 +237,7 @@ export class CellarMetadataStore
       if (!this.#session.isAlive) void this.#reestablish()
       else if (this.#isConnected) this.#parts.sessions.heartbeat(this.#session)
     },
-    /** The process dies: nothing is removed before the session expires. */
+    /** Simulates a crash: the ephemeral records remain until the session expires. */
     kill: (): void => {
       this.#state = 'closed'
       this.#session.owner = undefined
@@ -245,7 +245,7 @@ export class CellarMetadataStore
     },
   }
 
-  /** Called by the registry of sessions, before the records of the session are removed. */
+  /** Called by the session registry, before the records of the session are removed. */
   expired(): void {
     if (this.#state !== 'open') return
     const wasConnected = this.#isConnected
@@ -255,7 +255,7 @@ export class CellarMetadataStore
     if (wasConnected && !this.#isPaused) void this.#reestablish()
   }
 
-  /** Called by the core for every group of commits. */
+  /** Called by the core for every durable group. */
   applied(group: GroupEvents): void {
     if (this.#state === 'closed' || !this.#isReachable) return
     const hasCaches = this.caches.size > 0
@@ -266,7 +266,7 @@ export class CellarMetadataStore
     })
   }
 
-  /** A lost session is told with its deletions; only a lost connection loses events. */
+  /** Whether events reach this handle. Only a lost connection loses events, not a lost session. */
   get #isReachable(): boolean {
     return this.#isConnected || !this.#session.isAlive
   }
@@ -292,13 +292,13 @@ export class CellarMetadataStore
 
   async #openSession(): Promise<void> {
     const { sessions, sessionTimeoutMilliseconds, clock } = this.#parts
-    // The end of the old session comes first.
+    // The events of the end of the old session come first.
     await Promise.resolve()
     while (this.#state === 'open') {
       try {
         this.#session = await sessions.open(sessionTimeoutMilliseconds, this)
       } catch {
-        // The disk may be full: the handle stays without a session until there is room again.
+        // The disk may be full: retries until a session can be stored.
         const wait = sessionTimeoutMilliseconds / heartbeatsPerTimeout
         await new Promise<void>((resolve) => later(clock, wait, resolve))
         continue
@@ -374,7 +374,7 @@ export class CellarMetadataStore
     yield* this.#records((after, view) => nodes.indexPage(scan, after, view))
   }
 
-  /** The records of pages that are read one after the other, as the consumer asks for them. */
+  /** The records of consecutive pages, read on demand. */
   async *#records(
     read: (after: Buffer | undefined, view: View) => Promise<RecordPage>,
   ): AsyncGenerator<GetResult, void> {

@@ -1,9 +1,9 @@
 /**
- * The stored and the live form of the feed: the events of every commit, in the order of commits.
+ * The stored and the live form of the feed: the events of all commits, in commit order.
  *
- * Every group of commits writes its rows in the same atomic batch as its records. The last rows
- * also stay in memory. A subscriber is a position: it pulls from memory or, when it is further
- * back, from the table. So a slow subscriber costs nothing.
+ * Every group of commits writes its rows of the feed in the same atomic batch as its records. The
+ * newest rows are also kept in memory. A subscriber is a position. It reads from memory or, if its
+ * position is older, from the table, so a slow subscriber occupies no memory.
  */
 import type { Table } from '../../../../api/index.js'
 import { FeedGapError } from '../errors.js'
@@ -13,13 +13,13 @@ import { readUint64, uint64 } from './record-format.js'
 import { feedPart, plainColumn } from './rows.js'
 import type { FeedCommit } from '../types.js'
 
-/** Bytes of the rows that are kept in memory. */
+/** Most bytes of the rows in memory. */
 const recentBytesMax = 2 * 1024 * 1024
-/** Rows that one read of the table gives, and bytes from which a page is long enough. */
+/** Rows of one read of the table, and the bytes after which a page ends. */
 const pageRows = 4
 const pageBytes = 256 * 1024
 
-/** Rows that are kept in memory: one of whole commits, or all of one commit. */
+/** Rows in memory: one row of whole commits, or all rows of one commit. */
 interface RecentRows {
   readonly first: number
   readonly rows: Buffer[]
@@ -28,12 +28,14 @@ interface RecentRows {
 /** The feed of one store. */
 export class ChangeLog {
   readonly #table: Table
-  /** The last rows, oldest first, in their stored form: a subscriber decodes what it reads. */
+  /**
+   * The newest rows, oldest first, in their stored form. Each subscriber decodes the rows it reads.
+   */
   #recent: RecentRows[] = []
   #recentBytes = 0
-  /** Everything from here on is in memory. */
+  /** All commits from this sequence on are in memory. */
   #recentFrom: number
-  /** The newest sequence that is durable. */
+  /** The newest durable sequence. */
   #last: number
   #isClosed = false
   readonly #waiting = new Set<() => void>()
@@ -50,7 +52,7 @@ export class ChangeLog {
     return this.#last
   }
 
-  /** Adds the rows of a group that is durable, and wakes subscribers. */
+  /** Adds the rows of a durable group and wakes subscribers. */
   append(last: number, rows: readonly FeedRow[]): void {
     this.#last = last
     for (const { sequence, part, bytes } of rows) {
@@ -77,7 +79,7 @@ export class ChangeLog {
     for (const wake of waiting) wake()
   }
 
-  /** Commits from a sequence on that touch `prefix`; see `MetadataStore.subscribe`. */
+  /** Commits from a sequence on with events within `prefix`; see `MetadataStore.subscribe`. */
   async *subscribe(
     prefix: string,
     fromSequence: number,
@@ -103,7 +105,7 @@ export class ChangeLog {
         yield { sequence: commit.sequence, events }
       }
       if (seen < next) {
-        // Every sequence has a commit: the rows expired while the subscriber waited.
+        // Every sequence has a commit, so the rows expired while the subscriber waited.
         await this.#checkRetained(next)
         if (!isRecent && next < this.#recentFrom) throw damagedFeed()
       }
@@ -111,7 +113,7 @@ export class ChangeLog {
     }
   }
 
-  /** The commits in memory from the row that has a sequence on, as long as that row is. */
+  /** The commits of the row in memory that contains a sequence. */
   #recentCommits(sequence: number): FeedCommit[] {
     let low = 0
     let high = this.#recent.length - 1
@@ -123,7 +125,7 @@ export class ChangeLog {
     return decodeRows(this.#recent[low].rows)
   }
 
-  /** The commits in the table from the row that has a sequence on, a page of them. */
+  /** A page of the table, from the row that contains a sequence. */
   async #page(sequence: number): Promise<FeedCommit[]> {
     const scanner = this.#table.scan({ startRow: await this.#rowWith(sequence) })
     const decoder = new FeedDecoder()
@@ -133,7 +135,7 @@ export class ChangeLog {
         const results = await scanner.nextBatch(pageRows)
         if (results.length === 0) break
         for (const result of results) {
-          // What is written and not durable is not shown.
+          // Commits that are written but not yet durable are not delivered.
           if (readUint64(result.row!, 0) > this.#last) return decoder.commits
           const row = result.value(plainColumn)!
           bytes += row.length
@@ -146,7 +148,7 @@ export class ChangeLog {
     return decoder.commits
   }
 
-  /** The stored commits behind a sequence, those that nobody was told of included. */
+  /** All stored commits after a sequence, including commits that were never published. */
   async storedAfter(sequence: number): Promise<FeedCommit[]> {
     const decoder = new FeedDecoder()
     for await (const result of this.#table.scan({ startRow: uint64(sequence + 1) })) {
@@ -155,14 +157,14 @@ export class ChangeLog {
     return decoder.commits
   }
 
-  /** The row that has a sequence: the last one that begins at or before it. */
+  /** The row that contains a sequence: the last row that begins at or before the sequence. */
   async #rowWith(sequence: number): Promise<Buffer> {
     const startRow = uint64(sequence)
     const [found] = await this.#table.scan({ startRow, reversed: true, limit: 1 }).toArray()
     return found?.row ?? startRow
   }
 
-  /** `ERR_METADATA_FEED_GAP` if commits from a sequence on have expired. */
+  /** Throws `ERR_METADATA_FEED_GAP` if commits from a sequence on have expired. */
   async #checkRetained(sequence: number): Promise<void> {
     if (sequence >= this.#recentFrom) return
     const [oldest] = await this.#table.scan({ limit: 1 }).toArray()
@@ -182,7 +184,7 @@ export class ChangeLog {
     })
   }
 
-  /** Wakes subscribers so that they notice that their handle was closed. */
+  /** Wakes subscribers so that those of a closed handle end. */
   wake(): void {
     this.#wake()
   }

@@ -1,16 +1,17 @@
 /**
  * Calls listeners in the order of the events, never on the stack of a caller.
  *
- * What a listener throws or rejects with goes to the handler of errors, and the next listener is
- * called. Nobody waits for a promise of a listener. Slow listeners leave the event loop its turns.
+ * If a listener throws or rejects, the error handler receives the error and the next listener is
+ * called. Promises of listeners are not awaited. After a slow listener the dispatcher yields to the
+ * event loop.
  */
 import { callListener, safeHandler, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { Turns } from '../../kernel/turns.js'
 
-/** One budget for the listeners of all handles: they share the event loop. */
+/** One time budget for the listeners of all handles, because they share the event loop. */
 const turns = new Turns()
 
-/** A listener that may be taken back while it waits for its turn. */
+/** A listener that may be unregistered while an event is queued. */
 export interface Registration<E> {
   readonly listener: (event: E) => unknown
   isActive: boolean
@@ -26,13 +27,13 @@ export class Dispatcher {
     this.#onError = safeHandler(onError)
   }
 
-  /** Adds a task; those before it run first. The next one waits for a promise that it returns. */
+  /** Queues a task. If a task returns a promise, the next task waits for it. */
   add(task: () => void | Promise<void>): void {
     this.#tasks.push(task)
     this.#start()
   }
 
-  /** Holds all tasks back, as if the process stood still. */
+  /** Suspends all tasks, as if the process were stopped. */
   pause(): void {
     this.#isPaused = true
   }
@@ -47,7 +48,7 @@ export class Dispatcher {
     callListener(this.#onError, listener, event)
   }
 
-  /** Calls the listeners that are active, over several turns if they are slow. */
+  /** Calls the active listeners; slow ones in several turns of the event loop. */
   callAll<T>(registrations: readonly Registration<T>[], event: T, first = 0): void | Promise<void> {
     for (let i = first; i < registrations.length; i++) {
       if (turns.isSpent) {

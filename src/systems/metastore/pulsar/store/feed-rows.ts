@@ -1,12 +1,12 @@
 /**
- * The stored form of the feed: rows of bounded size, each of whole commits or of one part of a
- * commit that fills several rows. `GroupEvents.rows` writes them.
+ * The stored form of the feed: rows of bounded size. A row holds whole commits, or one part of a
+ * commit that spans several rows. `GroupEvents.rows` encodes the rows.
  */
 import { MetadataErrorCode, MetadataStoreError } from '../errors.js'
 import { readUint64 } from './record-format.js'
 import type { FeedCommit, Notification, NotificationType } from '../types.js'
 
-/** The types of events by their byte in the stored form. On disk: never change the order. */
+/** Event types by their byte in the stored form. Stored on disk: the order must never change. */
 export const eventTypes: readonly NotificationType[] = [
   'Created',
   'Modified',
@@ -14,7 +14,7 @@ export const eventTypes: readonly NotificationType[] = [
   'ChildrenChanged',
 ]
 
-/** A row of the feed: commits from a sequence on, or one part of a commit that fills several. */
+/** A row of the feed: whole commits, or one part of a commit that spans several rows. */
 export interface FeedRow {
   readonly sequence: number
   /** 0 for whole commits and for the first part. */
@@ -22,33 +22,33 @@ export interface FeedRow {
   readonly bytes: Buffer
 }
 
-/** Sequence and number of events. */
+/** Length of the header of a commit: sequence and number of events. */
 export const commitHeaderBytes = 12
-/** Type and length of the path. */
+/** Length of the header of an event: type and length of the path. */
 export const eventHeaderBytes = 5
-/** In the number of events: the next row has more of the commit. */
+/** Set in the number of events if the commit continues in the next row. */
 export const goesOnFlag = 0x8000_0000
 
-/** The commits of rows in their order. `ERR_METADATA_STORE_FAILURE` for bytes that are none. */
+/** Decodes rows in order. `ERR_METADATA_STORE_FAILURE` for damaged rows. */
 export function decodeRows(rows: readonly Buffer[]): FeedCommit[] {
   const decoder = new FeedDecoder()
   for (const bytes of rows) decoder.add(bytes)
   return decoder.commits
 }
 
-/** Decodes rows one after the other. */
+/** Decodes rows incrementally. */
 export class FeedDecoder {
   /** The commits that are complete. */
   readonly commits: FeedCommit[] = []
-  /** Sequence and events of a commit that goes on in the next row. */
+  /** A commit that continues in the next row. */
   #open: { readonly sequence: number; readonly events: Notification[] } | undefined = undefined
 
-  /** Whether the last row has left a commit that goes on. */
+  /** Whether the last row ended within a commit. */
   get isInside(): boolean {
     return this.#open !== undefined
   }
 
-  /** Takes a row. A part whose first parts were not there is left out. */
+  /** Decodes a row. A part is skipped if its preceding parts were not added. */
   add(bytes: Buffer, part = 0): void {
     if (part > 0 && this.#open === undefined) return
     let at = 0
@@ -77,7 +77,7 @@ export class FeedDecoder {
   }
 }
 
-/** The feed holds bytes that are none of its rows, or lacks a row. */
+/** The error for a damaged or missing row of the feed. */
 export function damagedFeed(cause?: unknown): MetadataStoreError {
   return new MetadataStoreError(MetadataErrorCode.storeFailure, 'the feed is damaged', cause)
 }

@@ -1,6 +1,6 @@
 /**
- * The events of a group of commits, in flat lists: a group may have ten thousand commits of one
- * event each, which all wait for the same sync.
+ * The events of a group of commits, in flat arrays: ten thousand commits of one event each may wait
+ * for the same sync.
  */
 import {
   commitHeaderBytes,
@@ -12,28 +12,28 @@ import {
 import { writeUint64, type StoredRecord } from './record-format.js'
 import type { FeedCommit, Notification, NotificationType } from '../types.js'
 
-/** Told of one commit and its events: the records by position, undefined = removed or none. */
+/** Receives one commit with its events, and the new records by position; undefined = no record. */
 type TellCommit = (
   sequence: number,
   events: readonly Notification[],
   records: readonly (StoredRecord | undefined)[],
 ) => void
 
-/** See the file header. Events are added to the open commit, which `endCommit` ends. */
+/** The events of a group; see the file header. `endCommit` closes the open commit. */
 export class GroupEvents {
   readonly #types: NotificationType[] = []
   readonly #paths: string[] = []
   readonly #records: (StoredRecord | undefined)[] = []
-  /** Of each commit: its sequence, and where its events end. */
+  /** The sequence of each commit, and the end of its events. */
   readonly #sequences: number[] = []
   readonly #ends: number[] = []
 
-  /** Number of commits that have ended. */
+  /** Number of closed commits. */
   get commitCount(): number {
     return this.#sequences.length
   }
 
-  /** Number of events of the commits that have ended. */
+  /** Number of events of the closed commits. */
   get eventCount(): number {
     return this.#end
   }
@@ -43,14 +43,14 @@ export class GroupEvents {
     return this.#paths.length > this.#end
   }
 
-  /** Adds an event to the open commit, with the record that it leaves. */
+  /** Adds an event to the open commit, with the record after the event. */
   add(type: NotificationType, path: string, record: StoredRecord | undefined): void {
     this.#types.push(type)
     this.#paths.push(path)
     this.#records.push(record)
   }
 
-  /** Ends the open commit. */
+  /** Closes the open commit. */
   endCommit(sequence: number): void {
     this.#sequences.push(sequence)
     this.#ends.push(this.#paths.length)
@@ -65,7 +65,7 @@ export class GroupEvents {
     this.#records.length = end
   }
 
-  /** Tells of each commit, in order. */
+  /** Calls a function with each commit, in order. */
   each(tell: TellCommit): void {
     let at = 0
     for (let i = 0; i < this.#sequences.length; i++) {
@@ -78,13 +78,14 @@ export class GroupEvents {
   }
 
   /**
-   * The stored form, in rows of up to `bytesMax` bytes where no single path is longer. Of a commit:
-   * sequence and number of events; of each event: type, length, path. A commit that fills more than
-   * a row has rows of its own, and all but the last say that the commit goes on.
+   * Encodes the stored form, in rows of at most `bytesMax` bytes; only a row with a single longer
+   * path exceeds the limit. Each commit has its sequence and number of events, and for each event:
+   * type, length, path. A commit larger than a row has rows of its own. All but the last of these
+   * rows mark that the commit continues.
    */
   rows(bytesMax: number): FeedRow[] {
     const rows: FeedRow[] = []
-    /** The first commit of the row that is being filled, and the bytes of its commits. */
+    /** The first commit of the current row, and the bytes of its commits. */
     let first = 0
     let bytes = 0
     let from = 0
@@ -114,7 +115,7 @@ export class GroupEvents {
     return { sequence: this.#sequences[first], part: 0, bytes }
   }
 
-  /** Adds the rows of a commit that is longer than a row. */
+  /** Splits a commit that is larger than a row. */
   #cut(commit: number, from: number, bytesMax: number, rows: FeedRow[]): void {
     const sequence = this.#sequences[commit]
     const end = this.#ends[commit]
@@ -140,7 +141,7 @@ export class GroupEvents {
     return length
   }
 
-  /** Writes events of a commit, and returns where they end. */
+  /** Encodes events of a commit and returns their end. */
   #write(
     bytes: Buffer,
     at: number,
@@ -161,14 +162,14 @@ export class GroupEvents {
     return at
   }
 
-  /** Where the events of the last ended commit end. */
+  /** The end of the events of the last closed commit. */
   get #end(): number {
     const ends = this.#ends
     return ends.length === 0 ? 0 : ends[ends.length - 1]
   }
 }
 
-/** The events of commits, each with the records that it left by position. */
+/** The events of commits; each commit has its new records by position. */
 export function groupOf(
   commits: readonly {
     readonly commit: FeedCommit

@@ -1,19 +1,19 @@
 /**
- * The nodes that the writer has seen last. A write has to know its node, and the parent of a new
- * one; most writes find both here and read nothing.
+ * The recently used nodes of the writer. A write needs its node, and the parent of a new node; most
+ * writes find both in this cache and read nothing.
  *
- * Invariant: a node is here as the tables have it. The writer is the only one of its tables, takes
- * in what a commit has left when the commit is durable, and forgets everything after a failure.
+ * Invariant: a cached node equals the node in the tables. The store has one writer, which adds the
+ * changes of a commit when the commit is durable, and clears the cache after a failure.
  *
- * Two generations bound the memory: when the young one is full it becomes the old one, and what
- * the old one held is forgotten unless it was used meanwhile.
+ * Two generations bound the memory. When the young generation is full, it replaces the old one.
+ * Nodes of the old generation are evicted unless they were used in the meantime.
  */
 import { decodeRecord } from './record-format.js'
 import { absentNode, isAbsent, type Node } from './rows.js'
 
-/** Bytes of a generation, about. */
+/** Approximate bytes of a generation. */
 const generationBytesMax = 8 * 1024 * 1024
-/** What a node takes beside its path and its value, about. */
+/** Approximate overhead of a node, besides its path and cell. */
 const overheadBytes = 300
 
 /** See the file header. */
@@ -22,7 +22,7 @@ export class NodeCache {
   #old = new Map<string, Node>()
   #youngBytes = 0
 
-  /** A node as the table has it; undefined if it has to be read. */
+  /** The cached node; undefined if it has to be read from the table. */
   get(path: string): Node | undefined {
     const young = this.#young.get(path)
     if (young !== undefined) return young
@@ -31,7 +31,6 @@ export class NodeCache {
     return old
   }
 
-  /** Takes a node in. */
   set(path: string, node: Node): void {
     const kept = isAbsent(node) ? absentNode : withOwnCell(node)
     this.#young.set(path, kept)
@@ -42,7 +41,6 @@ export class NodeCache {
     this.#youngBytes = 0
   }
 
-  /** Forgets everything. */
   clear(): void {
     this.#young.clear()
     this.#old.clear()
@@ -50,7 +48,7 @@ export class NodeCache {
   }
 }
 
-/** A cell that was read is a part of larger memory, which the cache must not keep alive. */
+/** Copies a cell that is a view of a larger buffer, which the cache must not keep alive. */
 function withOwnCell(node: Node): Node {
   const { record, children } = node
   if (record === undefined) return node

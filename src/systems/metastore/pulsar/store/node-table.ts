@@ -1,4 +1,4 @@
-/** Reads of the tables of one store: of the newest state, or of what a view shows. */
+/** Reads of the tables of one store: of the newest state or of a snapshot. */
 import {
   eachRow,
   openTable,
@@ -42,23 +42,23 @@ export interface PlacedRecord {
   readonly record: StoredRecord
 }
 
-/** What a read sees: a snapshot of the database, or the newest state. */
+/** The state that a read sees: a snapshot of the database, or the newest state. */
 export interface View {
   readonly snapshot?: Snapshot | undefined
 }
 
-/** Records in the order of their rows, and the row behind which the next page begins. */
+/** A page of records in the order of their rows, and the last row of the page. */
 export interface RecordPage {
   readonly records: readonly PlacedRecord[]
-  /** Undefined = there are no more. */
+  /** The next page starts after this row; undefined = this is the last page. */
   readonly last: Buffer | undefined
 }
 
-/** What one commit removes of a tree or of a session. */
+/** The records of a tree or a session that one commit removes. */
 export interface Removal {
   /** Children before their parents. */
   readonly paths: readonly string[]
-  /** Whether nothing is left. */
+  /** Whether the removal is complete. */
   readonly isWhole: boolean
 }
 
@@ -67,7 +67,7 @@ const recordColumns = [recordColumn]
 const childrenColumns = [childrenColumn]
 /** Rows of a page of a streamed scan. */
 const pageRows = 128
-/** Rows that a group reads at once: what they were read into can go before the next. */
+/** Rows of one read of a group: bounds the memory of each read. */
 const loadRows = 4096
 /** Rows of a page of a listing. */
 const listingRows = 1024
@@ -87,7 +87,7 @@ export async function openTables(
 }
 
 export class NodeTable {
-  /** What writes need of nodes that were written not long ago. */
+  /** Recently used nodes, for writes. */
   readonly cache = new NodeCache()
   readonly #tables: Readonly<Record<TableName, Table>>
 
@@ -101,9 +101,9 @@ export class NodeTable {
     return recordOf(await this.#tables.nodes.get(get))
   }
 
-  /** Names of the direct children. Reads their rows and nothing below them. */
+  /** Names of the direct children. Does not read rows of deeper descendants. */
   async childNames(path: string, view = newest): Promise<string[]> {
-    // A path without children is the common case, and costs one read at most.
+    // Most paths have no children; they cost one read at most.
     if (!(await this.#hasChildren(path, view))) return []
     const prefix = childRows(path)
     const names: string[] = []
@@ -122,7 +122,7 @@ export class NodeTable {
     return !(await this.#tables.nodes.get(get)).isEmpty
   }
 
-  /** Paths of records that end with a session, of up to about `bytesMax` bytes of changes. */
+  /** Paths of the records of a session, up to approximately `bytesMax` bytes of changes. */
   async ownedPart(session: number, bytesMax: number): Promise<Removal> {
     const paths: string[] = []
     let bytes = 0
@@ -138,8 +138,8 @@ export class NodeTable {
   }
 
   /**
-   * Loads a path and everything below, deepest first, up to about `bytesMax` bytes of changes. The
-   * path itself is part of the last removal.
+   * Loads a path and its descendants, deepest first, up to approximately `bytesMax` bytes of
+   * changes. The path itself is part of the last removal.
    */
   async treePart(path: string, state: WorkingState, bytesMax: number): Promise<Removal> {
     const paths: string[] = []
@@ -161,7 +161,7 @@ export class NodeTable {
     return { paths, isWhole: true }
   }
 
-  /** Number of levels below a path. No level is left out: implied parents have rows. */
+  /** Number of levels below a path. No level is skipped, because implied parents have rows. */
   async #depthBelow(path: string): Promise<number> {
     for (let depth = 0; ; depth++) {
       const scanner = this.#tables.nodes.scan({ prefix: descendantRows(path, depth + 1), limit: 1 })
@@ -169,7 +169,7 @@ export class NodeTable {
     }
   }
 
-  /** A page of the direct children that are records, behind a row. */
+  /** A page of the direct children that are records, after a row. */
   async childPage(
     path: string,
     after: Buffer | undefined,
@@ -180,7 +180,7 @@ export class NodeTable {
     return pageOf(scanned, scanned)
   }
 
-  /** A page of the records of an index, by the order of their keys, behind a row of the index. */
+  /** A page of the records of an index, in the order of their keys, after a row of the index. */
   async indexPage(
     scan: IndexScan,
     after: Buffer | undefined,
@@ -195,21 +195,24 @@ export class NodeTable {
       snapshot,
     }))
     const found = gets.length === 0 ? [] : await this.#tables.nodes.getList(gets)
-    // A record may have gone between the two reads.
+    // A record may have been removed between the two reads.
     return pageOf(
       entries,
       found.filter((result) => !result.isEmpty),
     )
   }
 
-  /** Loads nodes, and of those that are absent the ones above; and counters. */
+  /**
+   * Loads nodes and counters. For an absent node, also loads its ancestors up to the first existing
+   * one.
+   */
   async load(
     state: WorkingState,
     paths: Iterable<string>,
     counters: Iterable<string>,
   ): Promise<void> {
     const unknown = new Set<string>()
-    /** Takes a node; without it, a put makes a child of the one above. */
+    /** Loads a node; a put of an absent node changes its parent, too. */
     const take = (path: string, node: Node): void => {
       state.load(path, node)
       const parent = isAbsent(node) ? parentOf(path) : undefined
@@ -246,18 +249,18 @@ export class NodeTable {
   }
 }
 
-/** The part of a range of rows behind a row. */
+/** The part of a range of rows after a row. */
 function behind(range: RowRange, after: Buffer | undefined): RowRange & RowSpan {
   return after === undefined ? range : { ...range, startRow: after, startInclusive: false }
 }
 
-/** The page that a scan of up to `pageRows` rows makes. */
+/** The page of a scan of at most `pageRows` rows. */
 function pageOf(scanned: readonly Result[], records: readonly Result[]): RecordPage {
   const last = scanned.length < pageRows ? undefined : scanned.at(-1)!.row!
   return { records: records.map(placed), last }
 }
 
-/** Bytes that a removal writes and holds in memory, about: of node, owner, event and parent. */
+/** Approximate bytes of a removal, written and in memory: node, owner, event and parent. */
 function removalBytes(path: string, node: Node | undefined): number {
   return 4 * path.length + 256 + (node?.record?.cell.length ?? 0)
 }

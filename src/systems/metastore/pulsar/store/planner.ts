@@ -1,8 +1,8 @@
 /**
- * What commits do to the working state: their checks, their new nodes and their events.
+ * Plans commits on the working state: checks, new nodes and events.
  *
- * A commit is planned in one turn. When something is wrong, the caller rolls the state back, so
- * nothing of the commit remains.
+ * A commit is planned synchronously. After an error the caller rolls the state back, so the commit
+ * leaves no change.
  */
 import {
   BadVersionError,
@@ -23,7 +23,7 @@ import { emptyValue, type WorkingState } from './working-state.js'
 export interface PutStep {
   readonly kind: 'put'
   readonly path: string
-  /** The value, with room for the header of the record; see `cellOfValue`. */
+  /** The value, after space for the header of the record; see `cellOfValue`. */
   readonly cell: Buffer
   readonly expected: Expected | undefined
   readonly options: PutOptions
@@ -52,37 +52,37 @@ const deltaDigits = 20
 const noNumbers: readonly bigint[] = []
 const uint64End = 2n ** 53n
 
-/** A record that a step has written, with its final path. */
+/** A written record with its final path. */
 export interface Written {
   readonly path: string
   readonly record: StoredRecord
 }
 
-/** Plans the commits of one group, one after the other: `begin`, then its steps, then `finish`. */
+/** Plans the commits of one group in order. For each commit: `begin`, its steps, then `finish`. */
 export class CommitPlanner {
   readonly #state: WorkingState
-  /** The events of the commit: those of its writes, and then of the sets of children. */
+  /** Receives the events of each commit: first those of its writes, then `ChildrenChanged`. */
   readonly #events: GroupEvents
   readonly #now: number
   #sequence = 0
   #session: OwningSession | undefined = undefined
   readonly #parentsChanged = new Set<string>()
 
-  /** Events are added to `events`. `now` is the time of all commits. */
+  /** Events are added to `events`. `now` is the timestamp of all commits. */
   constructor(state: WorkingState, events: GroupEvents, now: number) {
     this.#state = state
     this.#events = events
     this.#now = now
   }
 
-  /** Starts a commit. What an unfinished one has changed is not taken back. */
+  /** Starts a commit. Does not undo the changes of an unfinished commit. */
   begin(sequence: number, session: OwningSession | undefined): void {
     this.#sequence = sequence
     this.#session = session
     if (this.#parentsChanged.size > 0) this.#parentsChanged.clear()
   }
 
-  /** Adds `ChildrenChanged` of each path whose set of children changed, once. None for `/`. */
+  /** Adds one `ChildrenChanged` for each path whose set of children changed, except `/`. */
   finish(): void {
     if (this.#parentsChanged.size === 0) return
     for (const path of this.#parentsChanged) {
@@ -90,7 +90,7 @@ export class CommitPlanner {
     }
   }
 
-  /** Carries out a step. Returns the record of a put. */
+  /** Applies a step. Returns the record of a put. */
   step(step: Step): Written | undefined {
     if (step.kind === 'put') return this.#put(step)
     if (step.kind === 'delete') this.#delete(step.path, step.expected)
@@ -101,7 +101,7 @@ export class CommitPlanner {
   #put(step: PutStep): Written {
     const { options, expected, imported } = step
     const path = this.#finalPath(step)
-    // A number makes it longer than what was checked at the call.
+    // The path with its number is longer than the path that the call checked.
     if (path.length !== step.path.length) checkPath(path)
     const node = this.#state.node(path)
     const before = node.record
@@ -137,7 +137,7 @@ export class CommitPlanner {
     return this.#session.id
   }
 
-  /** The path of a put after its numbers were given out. */
+  /** The path of a put, including newly assigned sequence numbers. */
   #finalPath({ path, options }: PutStep): string {
     if (options.sequenceKeysDeltas !== undefined) {
       return this.#deltaPath(path, options.sequenceKeysDeltas)
@@ -148,7 +148,7 @@ export class CommitPlanner {
       const number = this.#state.counter(row)[0] ?? 0n
       this.#state.setCounter(row, [number + 1n])
       const numbered = path + String(number).padStart(sequentialDigits, '0')
-      // Somebody may have put a record there by its full name.
+      // A plain put may have created a record at the numbered path.
       if (this.#state.node(numbered).record === undefined) return numbered
     }
   }
@@ -175,7 +175,7 @@ export class CommitPlanner {
     this.removeRecord(path)
   }
 
-  /** Removes a record, whatever it is; its children stay. Does nothing if there is none. */
+  /** Removes a record unconditionally, but not its children. Does nothing if there is no record. */
   removeRecord(path: string): void {
     const { record, children } = this.#state.node(path)
     if (record === undefined) return
@@ -240,7 +240,7 @@ export function sequencePath(prefix: string, numbers: readonly bigint[]): string
   return `${prefix}-${digits.join('-')}`
 }
 
-/** Numbers of a stored counter. */
+/** Decodes the numbers of a stored counter. */
 export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
   if (bytes === undefined) return noNumbers
   const numbers: bigint[] = []
@@ -248,7 +248,7 @@ export function countersOf(bytes: Buffer | undefined): readonly bigint[] {
   return numbers
 }
 
-/** Whether a record ends with a session, and so has no children that would stay. */
+/** Whether a record is ephemeral. An ephemeral record must not have children. */
 function isEphemeral(record: StoredRecord | undefined): boolean {
   return record !== undefined && record.session !== 0
 }
@@ -260,7 +260,7 @@ function indexesOf(options: PutOptions, before: StoredRecord | undefined): reado
   return indexes.length === 0 ? noIndexes : indexes
 }
 
-/** Fails with `ERR_METADATA_BAD_VERSION` unless a record is as expected. */
+/** Throws `ERR_METADATA_BAD_VERSION` unless a record is in the expected state. */
 export function checkExpectation(
   path: string,
   record: StoredRecord | undefined,

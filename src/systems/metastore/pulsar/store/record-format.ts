@@ -3,10 +3,10 @@
  *
  *     0   format, 1
  *     1   flags: 1 = ephemeral
- *     2   bytes of the header, 2 bytes; readers skip what they do not know at its end
+ *     2   length of the header, 2 bytes; readers skip unknown fields at its end
  *     4   version, sequence, creation sequence, created, modified: 8 bytes each
  *     44  session, 8 bytes; 0 if the record is persistent
- *     52  number of index entries, 2 bytes; each: length and UTF-8 of the name, then of the key
+ *     52  number of index entries, 2 bytes; each: name, then key, as length (2 bytes) and UTF-8
  *
  * All numbers are big endian. Sequences and times are safe integers.
  */
@@ -38,22 +38,22 @@ export function uint64(value: number): Buffer {
   return bytes
 }
 
-/** What a record is, beside its value. */
+/** The metadata of a record. */
 export interface RecordHeader {
   readonly version: number
   readonly sequence: number
   readonly creationSequence: number
   readonly created: number
   readonly modified: number
-  /** The session that the record ends with; 0 = persistent. */
+  /** The session that owns an ephemeral record; 0 = persistent. */
   readonly session: number
-  /** Names and keys in turn. */
+  /** Alternating names and keys of index entries. */
   readonly indexes: readonly string[]
 }
 
 /**
- * A record as the store keeps it: its cell, with what writes ask for read out of it. Immutable. A
- * write has this object and the cell, from the call until its commit is durable.
+ * A record in its stored form, with the fields that writes need decoded. Immutable. Each waiting
+ * write keeps one such object until its commit is durable, so other fields are decoded on access.
  */
 export class StoredRecord implements RecordHeader {
   /** The stored form. */
@@ -88,13 +88,13 @@ export class StoredRecord implements RecordHeader {
     return readUint64(this.cell, 36)
   }
 
-  /** A part of the cell. */
+  /** The value, as a view of the cell. */
   get value(): Buffer {
     return this.cell.subarray(this.cell.readUInt16BE(2))
   }
 }
 
-/** A cell with a value of the caller's and room for a header without index entries. */
+/** Copies a value into a cell, after space for a header without index entries. */
 export function cellOfValue(value: string | Uint8Array): Buffer {
   if (typeof value === 'string') {
     const cell = Buffer.allocUnsafe(fixedBytes + Buffer.byteLength(value))
@@ -107,8 +107,8 @@ export function cellOfValue(value: string | Uint8Array): Buffer {
 }
 
 /**
- * Writes a header in front of a value. `cell` is one of {@link cellOfValue}; it becomes that of the
- * record, unless there are index entries.
+ * Encodes a header before a value. `cell` comes from {@link cellOfValue}. It becomes the cell of
+ * the record unless there are index entries, which need a longer header.
  */
 export function recordWith(header: RecordHeader, cell: Buffer): StoredRecord {
   const { version, sequence, creationSequence, session, indexes } = header
@@ -138,7 +138,7 @@ export function recordWith(header: RecordHeader, cell: Buffer): StoredRecord {
   return new StoredRecord(bytes, version, sequence, creationSequence, session, indexes)
 }
 
-/** The record of a cell. `ERR_METADATA_STORE_FAILURE` for bytes that are none. */
+/** Decodes a cell. `ERR_METADATA_STORE_FAILURE` for damaged bytes. */
 export function decodeRecord(cell: Buffer): StoredRecord {
   if (cell.length < fixedBytes || cell[0] !== format) throw unreadable()
   const headerBytes = cell.readUInt16BE(2)
@@ -168,7 +168,7 @@ function unreadable(): MetadataStoreError {
   return new MetadataStoreError(MetadataErrorCode.storeFailure, 'a stored record is damaged')
 }
 
-/** What a handle with a session sees of a record. */
+/** The stat of a record for the handle with a given session. */
 export function statOf(path: string, record: StoredRecord, session: number): Stat {
   return {
     path,

@@ -1,18 +1,20 @@
 /**
- * How a store lies in tables: table, row and cells.
+ * The layout of a store in tables: table, row and cells.
  *
  *     nodes    depth (2 bytes), path               n:r the record, n:c the number of children
  *     index    index name, parent path, key, name  n: empty
  *     owned    session (8 bytes), path             n: empty
- *     feed     first sequence, part from 1 on      n: the events of commits, or of a part of one
+ *     feed     first sequence, part from 1 on      n: the events of commits, or of one part
  *     control  sequence, sessions, counters        n:
  *
- * The depth in front puts the children of a path side by side, without their own descendants, so a
- * listing reads the children and nothing else. An implied parent is a row without a record. The
- * number of children answers "is it empty" and "is it still a parent" with one read.
+ * The depth prefix places the children of a path in one contiguous range without their descendants.
+ * Listing children reads exactly these rows. An implied parent is a row without a record. The
+ * number of children shows with one read whether a node is empty and whether it remains an implied
+ * parent.
  *
- * Cells are put and deleted at the sequence of their commit as timestamp, so the order of writes
- * does not depend on any clock. Only rows of the feed have wall-clock timestamps: they expire.
+ * Cells are put and deleted with the sequence of their commit as timestamp, so the order of writes
+ * does not depend on a clock. Only rows of the feed have wall-clock timestamps, because they
+ * expire.
  */
 import type { Result, TableOptions } from '../../../../api/index.js'
 import { childPrefix, depthOf } from '../paths.js'
@@ -24,7 +26,7 @@ export const tableNames = ['nodes', 'index', 'owned', 'feed', 'control'] as cons
 /** One of the tables. */
 export type TableName = (typeof tableNames)[number]
 
-/** Bytes of the depth in front of a path. */
+/** Bytes of the depth prefix of a path. */
 export const depthBytes = 2
 
 /** Longest row of a table. */
@@ -41,18 +43,18 @@ export const plainColumn = `${family}:`
 
 /** Row of the newest sequence in the table `control`. */
 export const sequenceRow = 'sequence'
-/** Row of the layout's version in the table `control`. */
+/** Row of the layout version in the table `control`. */
 export const layoutRow = 'layout'
-/** What the rows of sessions begin with in the table `control`. */
+/** Prefix of the rows of sessions in the table `control`. */
 export const sessionPrefix = 'session/'
 
-/** Options of a table; the feed forgets commits after `feedSeconds`. */
+/** Options of a table; rows of the feed expire after `feedSeconds`. */
 export function tableOptions(table: TableName, feedSeconds: number): TableOptions {
   const ttl = table === 'feed' ? { ttlMilliseconds: feedSeconds * 1000 } : {}
   return { families: { [family]: ttl }, durability: 'FSYNC_WAL' }
 }
 
-/** A path with its record and its number of children, explicit and implied ones. */
+/** The record of a path and the number of its children, including implied parents. */
 export interface Node {
   readonly record: StoredRecord | undefined
   readonly children: number
@@ -71,7 +73,7 @@ export function nodeRow(path: string): Buffer {
   return depthRow(depthOf(path), path)
 }
 
-/** What the rows of all children of a path begin with. */
+/** Prefix of the rows of all children of a path. */
 export function childRows(path: string): Buffer {
   return depthRow(depthOf(path) + 1, childPrefix(path))
 }
@@ -79,7 +81,7 @@ export function childRows(path: string): Buffer {
 /** A range of rows. */
 export interface RowRange {
   readonly startRow: Buffer
-  /** The row behind the last one. */
+  /** The exclusive end of the range. */
   readonly stopRow: Buffer
 }
 
@@ -87,12 +89,12 @@ export interface RowRange {
 export function childRange(path: string): RowRange {
   const startRow = childRows(path)
   const stopRow = Buffer.from(startRow)
-  // Behind every name that follows the slash.
+  // Increments the final slash: sorts after all names that follow the slash.
   stopRow[stopRow.length - 1]++
   return { startRow, stopRow }
 }
 
-/** What the rows of all descendants `levels` below a path begin with. */
+/** Prefix of the rows of all descendants `levels` below a path. */
 export function descendantRows(path: string, levels: number): Buffer {
   return depthRow(depthOf(path) + levels, childPrefix(path))
 }
@@ -119,13 +121,13 @@ export function nodeOf(result: Result): Node {
   }
 }
 
-/** The record of a row; undefined if it has none. */
+/** The record of a row; undefined if there is none. */
 export function recordOf(result: Result): StoredRecord | undefined {
   const bytes = result.value(recordColumn)
   return bytes === undefined ? undefined : decodeRecord(bytes)
 }
 
-/** Row of `owned`: a record that ends with a session. */
+/** Row of `owned` for an ephemeral record. */
 export function ownedRow(session: number, path: string): Buffer {
   const row = Buffer.allocUnsafe(8 + Buffer.byteLength(path))
   writeUint64(row, session, 0)
@@ -138,7 +140,7 @@ export function ownedPath(row: Buffer): string {
   return row.toString('utf8', 8)
 }
 
-/** Row of `feed`: a sequence, and the number of a part behind the first. */
+/** Row of `feed`: a sequence, and the number of the part unless it is the first. */
 export function feedRow(sequence: number, part: number): Buffer {
   const row = Buffer.allocUnsafe(part === 0 ? 8 : 12)
   writeUint64(row, sequence, 0)
@@ -151,9 +153,9 @@ export function feedPart(row: Buffer): number {
   return row.length === 8 ? 0 : row.readUInt32BE(8)
 }
 
-/** Ends a text in a row of `index`; inside texts, NUL becomes NUL and 255. */
+/** Terminates a text in a row of `index`; within texts, NUL is escaped as NUL and 255. */
 const textEnd = '\u0000\u0001'
-/** Sorts behind `textEnd` and before every longer text. */
+/** Sorts after `textEnd` and before every longer text. */
 const textEndNext = '\u0000\u0002'
 
 function escaped(text: string): Buffer {
@@ -180,7 +182,7 @@ export function indexRow(index: string, key: string, parent: string, name: strin
   return textRow(indexStart(index, parent), escaped(key), textEnd, name)
 }
 
-/** First row of a range of keys, and the row behind its last one. */
+/** The range of rows of a range of keys. */
 export function indexRange(
   index: string,
   parent: string,
@@ -197,12 +199,12 @@ export function indexRange(
   }
 }
 
-/** Name of the child of an index entry. */
+/** Name of the indexed child. */
 export function indexedName(row: Buffer): string {
   return row.toString('utf8', row.lastIndexOf(textEnd) + 2)
 }
 
-/** Row of the counter behind sequential puts or sequence keys in the table `control`. */
+/** Row of the counter of sequential puts or sequence keys in the table `control`. */
 export function counterRow(kind: 'sequential' | 'deltas', prefix: string): string {
   return `${kind}${prefix}`
 }

@@ -1,12 +1,12 @@
-/** Scans for consumers: records one by one, then exactly one end. */
+/** Scans with a consumer: each record, then exactly one call that ends the scan. */
 import { checkConsumer } from '../arguments.js'
 import { callListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { asMetadataError } from '../errors.js'
 import type { GetResult, ScanConsumer } from '../types.js'
 
 /**
- * Hands all records to a consumer. Rejects with the error that the consumer was told. `onNext` ends
- * the scan by an error of its own; what the others throw goes to `onListenerError`.
+ * Passes all records to a consumer. Rejects with the error that `onError` received. An error of
+ * `onNext` ends the scan; errors of `onError` and `onCompleted` go to `onListenerError`.
  */
 export async function consumed(
   records: AsyncGenerator<GetResult, void>,
@@ -24,7 +24,7 @@ export async function consumed(
   callListener(onListenerError, consumer.onCompleted?.bind(consumer))
 }
 
-/** A generator that fails at once: how a call that gives records says what is wrong with it. */
+/** A generator that fails at once: reports the error of a call that returns a generator. */
 
 export async function* failing(error: unknown): AsyncGenerator<never, void> {
   throw error

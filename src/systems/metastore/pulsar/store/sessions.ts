@@ -1,10 +1,10 @@
 /**
- * The sessions of one store: who is alive, until when, and the end of those that are not.
+ * The sessions of one store: their deadlines, and the removal of expired sessions.
  *
- * A session lives as long as its handle sends heartbeats. Its row is stored, so the ephemeral
- * records of a process that died are removed after the store was opened again, once a timeout has
- * passed without a heartbeat. The end of a session is one commit; with very many records several,
- * of which the last removes the session.
+ * A session lives while its handle sends heartbeats. The session has a stored row, so the ephemeral
+ * records of a process that died can be removed after a restart: each stored session gets one
+ * timeout to be resumed. A session is removed with its ephemeral records in one commit. Very many
+ * records need several commits, of which the last removes the session.
  */
 import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
 import { SessionLostError } from '../errors.js'
@@ -13,17 +13,17 @@ import { sessionPrefix } from './rows.js'
 import { endingTimeout, type StoreCore } from './store-core.js'
 import type { OwningSession } from './planner.js'
 
-/** Told of the end of a session, before its records are removed. */
+/** The handle of a session; notified of its expiry before its records are removed. */
 export interface SessionOwner {
   expired(): void
 }
 
-/** One session. */
+/** A session, in the memory of the registry. */
 export class Session implements OwningSession {
   readonly id: number
   readonly timeoutMilliseconds: number
   isAlive = true
-  /** When it ends without a heartbeat. */
+  /** Time at which the session expires without another heartbeat. */
   deadline = 0
   owner: SessionOwner | undefined = undefined
 
@@ -34,7 +34,7 @@ export class Session implements OwningSession {
 }
 
 const lastSessionRow = 'last-session'
-/** Time after which the end of a session is tried again when its commit failed. */
+/** Wait before the removal of a session is retried after a failed commit. */
 const retryMilliseconds = 1_000
 
 /** The sessions of one store; see the file header. */
@@ -53,7 +53,7 @@ export class SessionRegistry {
     this.#lastId = lastId
   }
 
-  /** The sessions that are stored; each gets one timeout to be taken up again. */
+  /** Loads the stored sessions; each gets one timeout to be resumed. */
   static async load(core: StoreCore, clock: LeaseClock): Promise<SessionRegistry> {
     const [last] = await core.controlRows(lastSessionRow)
     const registry = new SessionRegistry(
@@ -81,7 +81,7 @@ export class SessionRegistry {
     return session?.isAlive === true && session.owner !== undefined
   }
 
-  /** Begins a session. Durable when it resolves. */
+  /** Creates a session. The session is durable when the promise resolves. */
   async open(timeoutMilliseconds: number, owner: SessionOwner): Promise<Session> {
     const session = new Session(++this.#lastId, timeoutMilliseconds)
     await this.#core.writeControl([
@@ -93,7 +93,7 @@ export class SessionRegistry {
     return session
   }
 
-  /** Takes up a session that nobody in this process uses. `ERR_METADATA_SESSION_LOST`. */
+  /** Resumes a session without an owner in this process. `ERR_METADATA_SESSION_LOST`. */
   resume(id: number, owner: SessionOwner): Session {
     const session = this.#sessions.get(id)
     if (session?.isAlive !== true || session.owner !== undefined) {
@@ -104,7 +104,7 @@ export class SessionRegistry {
     return session
   }
 
-  /** Moves the deadline. False if the session has ended. */
+  /** Extends the deadline. Returns false if the session has ended. */
   heartbeat(session: Session): boolean {
     if (!session.isAlive) return false
     session.deadline = elapsed(this.#clock) + session.timeoutMilliseconds
@@ -112,7 +112,7 @@ export class SessionRegistry {
     return true
   }
 
-  /** Ends a session by the will of its handle. */
+  /** Ends a session on request of its handle. */
   async close(session: Session): Promise<void> {
     if (!session.isAlive) return
     session.isAlive = false
@@ -125,7 +125,7 @@ export class SessionRegistry {
     }
   }
 
-  /** Ends a session as if its time had passed. */
+  /** Ends a session whose deadline has passed. */
   expire(session: Session): void {
     if (!session.isAlive) return
     session.isAlive = false
@@ -133,7 +133,7 @@ export class SessionRegistry {
     this.#remove(session)
   }
 
-  /** Stops the timer; sessions stay stored. */
+  /** Stops the timer. The sessions remain stored. */
   stop(): void {
     this.#isStopped = true
     this.#stopTimer?.()
@@ -164,7 +164,7 @@ export class SessionRegistry {
     if (next < Infinity) this.#arm(next)
   }
 
-  /** The end of a session had begun when the process died. */
+  /** Resumes a removal that the previous process began. */
   #endLater(session: Session): void {
     session.isAlive = false
     this.#sessions.set(session.id, session)
@@ -178,7 +178,7 @@ export class SessionRegistry {
     )
   }
 
-  /** The disk may be full. The session is dead, and its records go when they can. */
+  /** Retries the removal of a dead session: the disk may have been full. */
   #removeLater(session: Session): void {
     later(this.#clock, retryMilliseconds, () => {
       if (!this.#isStopped) this.#remove(session)

@@ -1,11 +1,11 @@
 /**
  * One store: the single writer of its tables, shared by all handles in the process.
  *
- * Writes are gathered while the commits before them become durable, and go to the database as one
- * atomic batch: a group. Each write of a group is checked against what the ones before it have
- * changed, so a thousand conditional puts on one key share one sync. A write that waits for nobody
- * pays one sync and no delay. The group holds the check that the stored sequence is the one this
- * writer knows, so two writers can never mix.
+ * Group commit: writes are collected while the preceding group becomes durable, and are submitted
+ * to the database as one atomic batch. Each write is checked against the changes of the preceding
+ * writes of its group, so a thousand conditional puts on one key share one sync. A single write
+ * costs one sync and is not delayed. The batch also checks that the stored sequence is the one that
+ * this writer knows, so a second writer of the same tables is detected.
  */
 import type { Database, Snapshot, Table } from '../../../../api/index.js'
 import { CellarError, ErrorCode, checkDatabase, requireCapability } from '../../../../api/index.js'
@@ -45,26 +45,28 @@ import {
 import { cellMutation, NotLoaded, WorkingState } from './working-state.js'
 import type { FeedCommit, MetadataStoreMetrics } from '../types.js'
 
-/** Settings of a store, by the handle that opens it first. */
+/** Settings of a store; those of the handle that opens it first apply. */
 export interface CoreSettings {
-  /** What the names of the tables begin with. */
+  /** Prefix of the names of the tables. */
   readonly prefix: string
   readonly now: () => number
   readonly feedRetentionSeconds: number
-  /** For tests. Default: those of the package. */
+  /** For tests. Default: the limits of the package. */
   readonly limits?: Partial<CoreLimits> | undefined
 }
 
-/** A handle. Told of every group of commits once it is durable, before any promise resolves. */
+/**
+ * The subscriber of commits: a handle. Notified of every durable group before its promises resolve.
+ */
 export interface CommitSink {
   applied(group: GroupEvents): void
 }
 
 const noPaths: readonly string[] = []
 const layoutVersion = '1'
-/** Written to find out whether the database takes writes again. */
+/** Row that is written to test whether the database accepts writes again. */
 const recoveredRow = 'recovered'
-/** Bounds of what is written at once. */
+/** Limits of groups, commits and rows. */
 export interface CoreLimits extends GroupLimits {
   /** Bytes of one commit, as `Submission.bytes` counts them. */
   readonly commitBytesMax: number
@@ -73,7 +75,7 @@ export interface CoreLimits extends GroupLimits {
 
 const mebibyte = 1024 * 1024
 
-/** A commit is in memory several times, and stops the event loop while it is encoded. */
+/** A commit is in memory in several copies and blocks the event loop during encoding. */
 const limitsDefault: CoreLimits = Object.freeze({
   groupWritesMax: 20_000,
   groupBytesMax: 32 * mebibyte,
@@ -81,7 +83,9 @@ const limitsDefault: CoreLimits = Object.freeze({
   feedRowBytesMax: mebibyte / 4,
 })
 
-/** Session of a row whose session ends in several commits: it is not to be taken up again. */
+/**
+ * Timeout in the row of a session that is being removed in several commits: it cannot be resumed.
+ */
 export const endingTimeout = 0
 
 interface Inflight {
@@ -100,12 +104,12 @@ export class StoreCore {
   readonly #queue = new SubmissionQueue()
   readonly #turns = new Turns()
   #isRunning = false
-  /** The newest sequence that is stored. */
+  /** The newest stored sequence. */
   #sequence: number
   #inflight: Inflight | undefined = undefined
   /**
-   * What was there before a commit that failed: the tables may show its changes, and lose them
-   * again. Until a later write is durable, reads see this.
+   * The state before a group that failed. The tables may show its changes, which may be lost after
+   * a restart. Reads use this snapshot until a later write is durable.
    */
   #doubt: Snapshot | undefined = undefined
   #isClosed = false
@@ -154,12 +158,12 @@ export class StoreCore {
     return new StoreCore(database, tables, settings, sequence)
   }
 
-  /** The newest sequence whose commit is durable. */
+  /** The newest durable sequence. */
   get sequence(): number {
     return this.log.last
   }
 
-  /** See {@link MetadataStoreMetrics}; the sessions are counted by their registry. */
+  /** See {@link MetadataStoreMetrics}. The registry counts the sessions. */
   metrics(): Omit<MetadataStoreMetrics, 'sessions'> {
     const isInDoubt = this.#doubt !== undefined
     return { ...this.#counts, waitingCalls: this.#queue.length, isInDoubt }
@@ -174,7 +178,7 @@ export class StoreCore {
     this.log.wake()
   }
 
-  /** One commit of several steps. `answer` makes the result when the commit is durable. */
+  /** Applies steps as one commit. `answer` computes the result when the commit is durable. */
   async commit<T>(
     steps: readonly Step[],
     session: OwningSession,
@@ -188,17 +192,17 @@ export class StoreCore {
     return (await this.#submit(submission)) as T
   }
 
-  /** Removes a path and everything below it: in one commit, unless that would be too long. */
+  /** Removes a path and its descendants, in one commit unless it would exceed `commitBytesMax`. */
   async deleteTree(path: string): Promise<void> {
     await this.#submit(new Submission({ kind: 'tree', path }))
   }
 
-  /** Removes the records of a session, and with the last ones its row. */
+  /** Removes the records of a session, and its row with the last of them. */
   async endSession(session: OwningSession): Promise<void> {
     await this.#submit(new Submission({ kind: 'end-session', session }))
   }
 
-  /** Writes rows of the table `control` in a commit of their own. */
+  /** Writes rows of the table `control` in a separate commit. */
   async writeControl(rows: ControlRows): Promise<void> {
     await this.#submit(new Submission({ kind: 'rows', rows }))
   }
@@ -213,8 +217,9 @@ export class StoreCore {
   }
 
   /**
-   * Reads what is durable. `path` is all that the answer depends on; undefined = anything. What a
-   * commit that is under way may have shown is waited for, and read again if the commit fails.
+   * Reads the durable state. `path` is the only path that the result depends on; undefined = any
+   * path. If a commit in progress may have been visible, the read waits for the commit, and is
+   * repeated if the commit fails.
    */
   async read<T>(path: string | undefined, read: (view: View) => Promise<T>): Promise<T> {
     for (;;) {
@@ -223,7 +228,7 @@ export class StoreCore {
       try {
         found = await read({ snapshot: doubt })
       } catch (error) {
-        // The view was closed behind a write that has ended the doubt.
+        // The snapshot was closed by a write that ended the doubt.
         if (doubt !== this.#doubt) continue
         throw error
       }
@@ -232,7 +237,7 @@ export class StoreCore {
     }
   }
 
-  /** Whether what was read is durable, for all that is known when the promise resolves. */
+  /** Whether the state that was read is durable. Waits for a commit in progress on the path. */
   async #isDurable(path: string | undefined): Promise<boolean> {
     const inflight = this.#inflight
     const isSeen = inflight !== undefined && (path === undefined || inflight.state.isChanged(path))
@@ -240,7 +245,7 @@ export class StoreCore {
     return this.#doubt === undefined
   }
 
-  /** Resolves when all writes that were called have ended. */
+  /** Resolves when all submitted writes have ended. */
   async drain(): Promise<void> {
     while (this.#isRunning || this.#queue.length > 0) {
       await this.#inflight?.done.catch(() => undefined)
@@ -248,7 +253,7 @@ export class StoreCore {
     }
   }
 
-  /** Refuses later writes and ends the feed. Waits for those that were called. */
+  /** Refuses later writes, waits for submitted ones, and ends the feed. */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.drain()
@@ -260,7 +265,7 @@ export class StoreCore {
     this.#queue.add(submission)
     if (!this.#isRunning) {
       this.#isRunning = true
-      // What is called in the same turn joins the group.
+      // Writes called in the same turn join the group.
       queueMicrotask(() => void this.#run())
     }
     return submission.answered
@@ -268,28 +273,28 @@ export class StoreCore {
 
   async #run(): Promise<void> {
     while (this.#queue.length > 0) {
-      // In memory a commit is over in microtasks, so timers would never have their turn.
+      // In memory a commit takes only microtasks, so timers would starve.
       if (this.#turns.isSpent) await this.#turns.next()
       await this.#commitGroup(this.#queue.take(this.#limits))
     }
     this.#isRunning = false
   }
 
-  /** Commits a group and answers its calls. Never rejects. */
+  /** Commits a group and settles its promises. Never rejects. */
   async #commitGroup(group: readonly Submission[]): Promise<void> {
     let hasFailed = false
     try {
       if (this.#doubt !== undefined) await this.#recover()
       const { state, events } = await this.#planGroup(group)
       if (events.commitCount > 0) await this.#apply(state, events)
-      // No other write comes between the commits of one removal.
+      // The commits of one removal are not interleaved with other writes.
       if (group.some((each) => each.goesOn)) return await this.#commitGroup(group)
     } catch (error) {
       const failure = asMetadataError(error)
       for (const submission of group) submission.failure = failure
       hasFailed = true
     }
-    // A refusal may rest on writes of the group, so it is told when those are durable.
+    // A refusal may depend on writes of the same group, so it is reported when they are durable.
     for (const submission of group) {
       if (submission.failure !== undefined && !hasFailed) this.#counts.refusedCalls++
       submission.settle()
@@ -335,8 +340,9 @@ export class StoreCore {
   }
 
   /**
-   * Plans a commit in one turn and adds it to the others. Returns what has to be loaded before, if
-   * something is missing. Nothing has changed then, nor after an error.
+   * Plans a commit synchronously and adds it to the group. If nodes or counters are not loaded,
+   * returns them; the commit is then planned again. In this case, and after an error, nothing has
+   * changed.
    */
   #plan(
     submission: Submission,
@@ -367,7 +373,7 @@ export class StoreCore {
     }
   }
 
-  /** Paths that a submission removes without naming them, children before parents. */
+  /** Paths of the records that a removal deletes, children before parents. */
   async #doomed(submission: Submission, state: WorkingState): Promise<readonly string[]> {
     const { kind, path, session } = submission
     const { commitBytesMax } = this.#limits
@@ -382,7 +388,7 @@ export class StoreCore {
     return paths
   }
 
-  /** Makes a group durable and tells of it. */
+  /** Makes a group durable and publishes it. */
   async #apply(state: WorkingState, events: GroupEvents): Promise<void> {
     const last = this.#sequence + events.commitCount
     const rows = this.#feedRows(events)
@@ -415,7 +421,7 @@ export class StoreCore {
     return events.rows(Math.min(this.#limits.feedRowBytesMax, this.#database.cellBytesMax / 2))
   }
 
-  /** Writes a group of commits up to the sequence `last`. */
+  /** Writes a group of commits with sequences up to `last`. */
   async #write(state: WorkingState, last: number, rows: readonly FeedRow[]): Promise<void> {
     const before = this.#sequence
     const sequenceCell = { table: this.#tables.control, row: sequenceRow }
@@ -444,13 +450,14 @@ export class StoreCore {
   #publish(events: GroupEvents, last: number, rows: readonly FeedRow[]): void {
     this.#sequence = last
     this.log.append(last, rows)
-    // A handle that fails must not make a failure of a commit that is durable.
+    // An error of a handle must not fail a durable commit.
     for (const sink of this.#sinks) callListener(warnOfListener, () => sink.applied(events))
   }
 
   /**
-   * Reads again what is stored, and publishes commits whose writer was told of a failure. A durable
-   * write comes first: what it leaves in the log in front of it is durable then, too.
+   * Reads the stored sequence again, and publishes commits that became durable although they
+   * reported a failure. A durable write comes first: a sync of the log also makes all preceding
+   * entries durable.
    */
   async #recover(): Promise<void> {
     this.nodes.cache.clear()
@@ -488,14 +495,14 @@ async function storedSequence(control: Table): Promise<number> {
   return bytes === undefined ? 0 : readUint64(bytes, 0)
 }
 
-/** Rows that a submission writes; those of the end of a session depend on what is left of it. */
+/** Rows of a submission. The end of a session removes its row, or marks it if records remain. */
 function rowsOf({ kind, rows, session, isWhole }: Submission): ControlRows {
   if (kind !== 'end-session') return rows
   const value = isWhole ? undefined : uint64(endingTimeout)
   return [{ row: sessionPrefix + session!.id, value }]
 }
 
-/** Whether the database has refused a batch for what is in it, and applied nothing. */
+/** Whether the database refused a batch because of its content, and applied nothing. */
 function isRefusal(error: unknown): boolean {
   if (!(error instanceof CellarError)) return false
   return error.code === ErrorCode.tooLarge || error.code === ErrorCode.invalidArgument
@@ -512,7 +519,7 @@ function addAncestors(paths: Set<string>, path: string): void {
 const opening = new KeyedQueue()
 const cores = new WeakMap<Database, Map<string, StoreCore>>()
 
-/** The one core of a store in a database; `settings` count for the first that asks. */
+/** The core of a store in a database, opened once; the `settings` of the first call apply. */
 export function coreOf(database: Database, settings: CoreSettings): Promise<StoreCore> {
   return opening.run(settings.prefix, async () => {
     let byPrefix = cores.get(database)
@@ -526,7 +533,7 @@ export function coreOf(database: Database, settings: CoreSettings): Promise<Stor
   })
 }
 
-/** Forgets the core of a store that was closed. */
+/** Removes the core of a closed store. */
 export function forgetCore(database: Database, prefix: string): void {
   cores.get(database)?.delete(prefix)
 }

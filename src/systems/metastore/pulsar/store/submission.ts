@@ -1,19 +1,19 @@
-/** What callers wait for: one write each, from the call until its commit is durable. */
+/** Submissions: the pending writes of callers, from the call until the commit is durable. */
 import { asMetadataError, type MetadataStoreError } from '../errors.js'
 import type { OwningSession, Step, Written } from './planner.js'
 
-/** The records that the steps of a commit have written, by position. */
+/** The records written by the steps of a commit, by position. */
 export type AllWritten = readonly (Written | undefined)[]
 
-/** Rows of the table `control` to write, or to remove. */
+/** Rows of the table `control` to write; undefined removes the row. */
 export type ControlRows = readonly { readonly row: string; readonly value: Buffer | undefined }[]
 
-/** What the promise of a write gives when its commit is durable. */
+/** Computes the result of a write when its commit is durable. */
 export type Answer = (written: AllWritten, session: number) => unknown
 
-/** What a submission does; a field that is left out is empty. */
+/** The parts of a submission; absent fields are empty. */
 export interface SubmissionParts {
-  /** 'tree' and 'end-session' remove what is found by reading while the group is planned. */
+  /** The records that 'tree' and 'end-session' remove are read while the group is planned. */
   readonly kind: 'steps' | 'tree' | 'end-session' | 'rows'
   readonly steps?: readonly Step[]
   readonly session?: OwningSession
@@ -26,20 +26,20 @@ export interface SubmissionParts {
 const noSteps: readonly Step[] = []
 const noRows: ControlRows = []
 const nothingWritten: AllWritten = []
-/** What a write takes beside its paths and values, about: objects, keys, headers. */
+/** Approximate overhead of a write besides paths and values: objects, keys, headers. */
 const overheadBytes = 256
 
-/** See the file header. One object a write, for ten thousand may wait at once. */
+/** A pending write. A single object for each write, because ten thousand may be pending. */
 export class Submission {
   readonly kind: SubmissionParts['kind']
   readonly steps: readonly Step[]
   readonly session: OwningSession | undefined
   readonly path: string
   readonly rows: ControlRows
-  /** Bytes that the steps write, about: a path is in a node, an event, an owner and a parent. */
+  /** Approximate bytes of the steps; each path counts for node, event, owner and parent. */
   readonly bytes: number
   written: AllWritten = nothingWritten
-  /** Whether a removal leaves nothing. */
+  /** Whether a removal is complete. */
   isWhole = true
   failure: MetadataStoreError | undefined = undefined
   /** Settles when {@link settle} is called. */
@@ -74,7 +74,7 @@ export class Submission {
     })
   }
 
-  /** Tells the caller. */
+  /** Settles the promise of the caller. */
   settle(): void {
     if (this.failure === undefined) {
       try {
@@ -87,18 +87,18 @@ export class Submission {
     this.#reject(this.failure)
   }
 
-  /** Whether another commit has to remove more. */
+  /** Whether the removal needs another commit. */
   get goesOn(): boolean {
     return !this.isWhole && this.failure === undefined
   }
 
-  /** Whether what it removes is found by reading while the group is planned. */
+  /** Whether the removed records are read while the group is planned. */
   get isRemoval(): boolean {
     return this.kind === 'tree' || this.kind === 'end-session'
   }
 }
 
-/** Limits of a group: bigger ones hold memory and the event loop for too long. */
+/** Limits of a group: larger groups occupy memory and the event loop for too long. */
 export interface GroupLimits {
   readonly groupWritesMax: number
   readonly groupBytesMax: number
@@ -116,7 +116,7 @@ export class SubmissionQueue {
     this.#waiting.push(submission)
   }
 
-  /** Takes the writes of the next group. One that reads what it removes goes alone. */
+  /** Takes the writes of the next group. A removal is a group of its own. */
   take({ groupWritesMax, groupBytesMax }: GroupLimits): readonly Submission[] {
     const waiting = this.#waiting
     let count = 0

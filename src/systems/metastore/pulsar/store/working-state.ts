@@ -1,6 +1,6 @@
 /**
- * What a group of commits has changed so far: nodes, index entries, owned records and counters,
- * over what the tables hold. A commit that fails half-way is rolled back.
+ * The changes of a group of commits: nodes, index entries, owned records and counters, on top of
+ * the state of the tables. A commit that fails is rolled back.
  */
 import type { AtomicMutation, Mutation, Table } from '../../../../api/index.js'
 import { InvalidArgumentError } from '../errors.js'
@@ -15,7 +15,10 @@ import {
   type TableName,
 } from './rows.js'
 
-/** Thrown where a commit needs a node or counter that is not loaded; it is planned again later. */
+/**
+ * Thrown if a commit needs a node or counter that is not loaded. The commit is planned again after
+ * loading them.
+ */
 export class NotLoaded {
   readonly paths: readonly string[]
   readonly counters: readonly string[]
@@ -26,7 +29,7 @@ export class NotLoaded {
   }
 }
 
-/** A row that is either there, with a value, or not. */
+/** A row to write or to remove. */
 interface Entry {
   readonly table: TableName
   readonly row: Buffer | string
@@ -34,10 +37,10 @@ interface Entry {
   readonly value: Buffer | undefined
 }
 
-/** The value of rows that only have to be there. */
+/** The value of rows that carry information only in their key. */
 export const emptyValue = Buffer.alloc(0)
 
-/** What a database counts for a cell beside its row, column and value. */
+/** Bytes that a database counts for a cell besides row, column and value. */
 const cellOverheadBytes = 20
 
 interface WorkingNode {
@@ -52,7 +55,9 @@ export class WorkingState {
   readonly #entries = new Map<string, Entry>()
   readonly #tables: Readonly<Record<TableName, Table>>
   readonly #cellBytesMax: number
-  /** What to restore on a roll-back: what was changed, and what it was before. */
+  /**
+   * The undo log of the current commit: changed nodes, entries and counters, and their prior state.
+   */
   #changedNodes: WorkingNode[] = []
   #nodesBefore: Node[] = []
   #changedEntries: string[] = []
@@ -60,13 +65,13 @@ export class WorkingState {
   #changedCounters: string[] = []
   #countersBefore: (readonly bigint[])[] = []
 
-  /** A cell of more than `cellBytesMax` is refused when it is set, with its commit alone. */
+  /** A cell larger than `cellBytesMax` is refused when it is set, so only its own commit fails. */
   constructor(tables: Readonly<Record<TableName, Table>>, cellBytesMax: number) {
     this.#tables = tables
     this.#cellBytesMax = cellBytesMax
   }
 
-  /** Paths whose nodes are known. */
+  /** Whether the node of a path is loaded. */
   hasNode(path: string): boolean {
     return this.#nodes.has(path)
   }
@@ -75,7 +80,7 @@ export class WorkingState {
     return this.#counters.has(row)
   }
 
-  /** Takes a node as the table has it. */
+  /** Adds a node as stored in the table. */
   load(path: string, node: Node): void {
     if (!this.#nodes.has(path)) this.#nodes.set(path, { stored: node, now: node })
   }
@@ -84,10 +89,10 @@ export class WorkingState {
     if (!this.#counters.has(row)) this.#counters.set(row, numbers)
   }
 
-  /** A node after the commits so far. Throws {@link NotLoaded}. */
+  /** The node after all planned commits. Throws {@link NotLoaded}. */
   node(path: string): Node {
     const node = this.#nodes.get(path)
-    // No error: there is no stack to look at, and this happens for every new path.
+    // Not an Error: capturing a stack is expensive, and this happens for every new path.
     // eslint-disable-next-line @typescript-eslint/only-throw-error
     if (node === undefined) throw new NotLoaded([path], [])
     return node.now
@@ -105,7 +110,7 @@ export class WorkingState {
     working.now = node
   }
 
-  /** Numbers of a counter; empty if it was never used. Throws {@link NotLoaded}. */
+  /** The numbers of a counter; empty for a new counter. Throws {@link NotLoaded}. */
   counter(row: string): readonly bigint[] {
     const numbers = this.#counters.get(row)
     // eslint-disable-next-line @typescript-eslint/only-throw-error
@@ -135,10 +140,10 @@ export class WorkingState {
     this.#entries.set(key, entry)
   }
 
-  /** `row` without the bytes in front of the text. */
+  /** `row` excludes the `prefixBytes` before its text. */
   #checkCell(row: Buffer | string, prefixBytes: number, column: string, value: Buffer): void {
     const others = prefixBytes + column.length - 1 + value.length + cellOverheadBytes
-    // No character has more than three bytes for each of its UTF-16 units.
+    // UTF-8 needs at most three bytes for each UTF-16 unit.
     if (row.length * 3 + others <= this.#cellBytesMax) return
     const bytes = Buffer.byteLength(row) + others
     if (bytes <= this.#cellBytesMax) return
@@ -146,7 +151,7 @@ export class WorkingState {
     throw new InvalidArgumentError(`a cell of ${bytes} bytes is larger than ${limit}`)
   }
 
-  /** Keeps what was changed since the last commit or rollback. */
+  /** Keeps the changes since the last commit or rollback. */
   commit(): void {
     this.#changedNodes.length = 0
     this.#nodesBefore.length = 0
@@ -160,7 +165,7 @@ export class WorkingState {
     }
   }
 
-  /** Takes back what was changed since the last commit or rollback. */
+  /** Undoes the changes since the last commit or rollback. */
   rollBack(): void {
     for (let i = this.#changedNodes.length - 1; i >= 0; i--) {
       this.#changedNodes[i].now = this.#nodesBefore[i]
@@ -182,16 +187,16 @@ export class WorkingState {
     return node !== undefined && node.stored !== node.now
   }
 
-  /** Tells of every node that the group has changed what it is now. */
+  /** Calls a function with the new state of every node that the group has changed. */
   eachChanged(tell: (path: string, node: Node) => void): void {
     for (const [path, { stored, now }] of this.#nodes) if (stored !== now) tell(path, now)
   }
 
-  /** Everything that was changed, as mutations with the timestamp `sequence`. */
+  /** All changes as mutations with the timestamp `sequence`. */
   mutations(sequence: number): AtomicMutation[] {
     const mutations: AtomicMutation[] = []
     const { nodes } = this.#tables
-    // The end of a session removes a hundred thousand rows, which all share these.
+    // Shared by all rows: the end of a session may remove a hundred thousand rows.
     const recordRemoved = [cellMutation(recordColumn, undefined, sequence)]
     const removed = [cellMutation(plainColumn, undefined, sequence)]
     const emptied = [cellMutation(plainColumn, emptyValue, sequence)]
@@ -221,7 +226,7 @@ export class WorkingState {
 
 const noMutations: readonly Mutation[] = []
 
-/** Arrays of the right length: ten thousand of them may wait for one sync. */
+/** Exactly sized arrays: ten thousand of them may wait for one sync. */
 function nodeMutations(stored: Node, now: Node, sequence: number): readonly Mutation[] {
   const ofChildren = stored.children === now.children ? undefined : childrenMutation(now, sequence)
   if (stored.record === now.record) return ofChildren === undefined ? noMutations : [ofChildren]

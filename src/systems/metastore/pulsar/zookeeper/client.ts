@@ -1,12 +1,13 @@
 /**
  * A connection to an ensemble of ZooKeeper servers, with its session.
  *
- * Requests are answered in their order, so a queue is all that connects both. A connection that is
- * lost fails what waits, and is made again with the same session until the server says that the
- * session has expired: only the server knows. After a long time without contact the owner is told
- * that the session may be lost; a server that was away itself gives the session back.
+ * The server answers requests in order, so a queue matches answers to requests. A lost connection
+ * fails the pending requests. The client reconnects with the same session until the server reports
+ * its expiry; only the server decides this. After a long time without contact the owner is notified
+ * that the session may be lost. If the servers themselves were unavailable, the session may still
+ * be resumed later.
  *
- * Only this protocol knows recursive watches (`addWatch`), which no client for Node has.
+ * Written for this package because no client for Node supports recursive watches (`addWatch`).
  */
 import { connect, type Socket } from 'node:net'
 import { after } from '../../kernel/backoff.js'
@@ -26,12 +27,12 @@ export interface ZkAddress {
   readonly port: number
 }
 
-/** What a client tells its owner. */
+/** The subscriber of the client: its owner. */
 export interface ZkListener {
-  /** The session is there; `isNew` if it has no earlier records. */
+  /** A session is established; `isNew` if it is not the previous session. */
   onConnected(isNew: boolean): void
   onDisconnected(): void
-  /** The session has expired, or nothing was heard for so long that it may have. Told once. */
+  /** The session has expired, or may have, after a long time without contact. Called once. */
   onSessionLost(): void
   onEvent(type: number, path: string): void
 }
@@ -52,14 +53,14 @@ export interface Answer {
 const eventXid = -1
 const pingXid = -2
 const reconnectMilliseconds = 100
-/** A session may be lost after this part of its timeout without contact. */
+/** A session counts as lost after this part of its timeout without contact. */
 const lostPart = 5 / 6
 
 /** Settings of a client. */
 export interface ZkClientSettings {
   readonly addresses: readonly ZkAddress[]
   readonly timeoutMilliseconds: number
-  /** Bytes of a request; a server closes the connection of one that is longer. */
+  /** Most bytes of a request. A server closes the connection after a longer request. */
   readonly requestBytesMax: number
   readonly clock: LeaseClock
 }
@@ -76,7 +77,7 @@ export class ZkClient {
   #isClosed = false
   #isHeld = false
   #isConnecting = false
-  /** The owner was told that the session is lost, and not yet that there is one. */
+  /** Whether the owner was notified of the loss, and of no session since. */
   #isLost = false
   #next = 0
   #xid = 0
@@ -98,7 +99,7 @@ export class ZkClient {
     return this.#sessionId
   }
 
-  /** As the server has granted it; before, as it was asked for. */
+  /** The timeout granted by the server; before the handshake, the requested timeout. */
   get timeoutMilliseconds(): number {
     return this.#timeout
   }
@@ -111,22 +112,22 @@ export class ZkClient {
     return this.#isReady
   }
 
-  /** Begins to connect, and goes on until `close`. */
+  /** Connects, and reconnects until `close`. */
   start(): void {
     this.#lastContact = elapsed(this.#clock)
     void this.#connectLoop()
   }
 
-  /** Takes up a session of another client. */
+  /** Resumes a session of another client. */
   resume(sessionId: bigint, password: Buffer): void {
     this.#sessionId = sessionId
     this.#password = password
   }
 
   /**
-   * Sends a request. The connection may be lost before the answer. With `session` the request is
-   * sent in that session or not at all: `ERR_METADATA_SESSION_LOST`. The server refuses requests
-   * of a session that has ended, so such a request is carried out while the session lives.
+   * Sends a request. The connection may be lost before the answer. With `session`, the request is
+   * only sent in that session; otherwise `ERR_METADATA_SESSION_LOST`. The server refuses requests
+   * of an ended session, so such a request is performed while the session lives.
    */
   request(code: number, write?: (writer: JuteWriter) => void, session?: bigint): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
@@ -158,7 +159,7 @@ export class ZkClient {
     this.#drop()
   }
 
-  /** Cuts the connection, and makes none until `release`; for tests. */
+  /** Closes the connection until `release`; for tests. */
   hold(): void {
     this.#isHeld = true
     this.#drop()
@@ -182,7 +183,7 @@ export class ZkClient {
     this.#isConnecting = false
   }
 
-  /** Resolves when the handshake is over, or has failed. */
+  /** Resolves when the handshake has succeeded or failed. */
   #connect({ host, port }: ZkAddress): Promise<void> {
     return new Promise((resolve) => {
       const socket = connect({ host, port, noDelay: true })
@@ -222,7 +223,7 @@ export class ZkClient {
         if (this.#isReady) this.#answer(new JuteReader(frame))
         else this.#handshake(new JuteReader(frame))
       } catch {
-        // What cannot be understood ends the connection; what waits fails with it.
+        // A malformed message closes the connection, which fails the pending requests.
         socket.destroy()
         return
       }
@@ -237,7 +238,7 @@ export class ZkClient {
     const sessionId = reader.long()
     const password = reader.buffer()
     if (timeout <= 0 || sessionId === 0n) {
-      // The session has expired: the next connection begins another one.
+      // The session has expired; the next connection creates a new one.
       this.#loseSession()
       this.#sessionId = 0n
       this.#password = Buffer.alloc(16)
@@ -285,7 +286,9 @@ export class ZkClient {
     })
   }
 
-  /** Tells of the loss when nothing was heard for too long, unless a connection comes before. */
+  /**
+   * Reports the session as lost after a long time without contact, unless a connection succeeds.
+   */
   #awaitLoss(): void {
     const wait = this.#timeout * lostPart - (elapsed(this.#clock) - this.#lastContact)
     this.#stopAwaiting()

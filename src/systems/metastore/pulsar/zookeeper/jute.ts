@@ -1,6 +1,6 @@
-/** Jute, the serialization of ZooKeeper: big-endian numbers, texts with their length in front. */
+/** Jute, ZooKeeper's serialization: big-endian numbers, length-prefixed strings. */
 
-/** Writes a message, with room for its length in front. */
+/** Writes a message, after space for its length prefix. */
 export class JuteWriter {
   #bytes = Buffer.allocUnsafe(256)
   #at = 4
@@ -35,7 +35,7 @@ export class JuteWriter {
     return this.buffer(Buffer.from(value))
   }
 
-  /** The message with its length in front. */
+  /** The message with its length prefix. */
   frame(): Buffer {
     this.#bytes.writeInt32BE(this.#at - 4, 0)
     return this.#bytes.subarray(0, this.#at)
@@ -49,7 +49,7 @@ export class JuteWriter {
   }
 }
 
-/** Reads a message. Throws a RangeError behind its end. */
+/** Reads a message. Throws a RangeError after the end of the message. */
 export class JuteReader {
   readonly #bytes: Buffer
   #at = 0
@@ -78,7 +78,7 @@ export class JuteReader {
     return this.#bytes.readUInt8(this.#at++) !== 0
   }
 
-  /** A view of the bytes; a length of -1 is none. */
+  /** A view of the bytes. A length of -1 (null) is read as empty. */
   buffer(): Buffer {
     const length = this.int()
     if (length <= 0) return Buffer.alloc(0)

@@ -1,8 +1,8 @@
 /**
- * Records as nodes of ZooKeeper, in the form that Pulsar gives them.
+ * Records as nodes of ZooKeeper, in Pulsar's form.
  *
- * Parents that nobody has put are containers, which the server removes some time after they have
- * lost their last child. A client cannot tell a container from a record without bytes.
+ * Implied parents are containers, which the server removes some time after their last child. A
+ * client cannot distinguish a container from a record without bytes.
  */
 import {
   BadVersionError,
@@ -36,10 +36,10 @@ import {
 } from './protocol.js'
 
 const noData = new Uint8Array(0)
-/** Attempts to change a record that others write, too. */
+/** Attempts to change a record with concurrent writers. */
 const attemptsMax = 10
 
-/** What a handle sees of a node that is a record. */
+/** The stat of a record for the handle with a given session. */
 export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat {
   const { version } = stat
   const isEphemeral = stat.owner !== 0n
@@ -56,7 +56,7 @@ export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat 
   }
 }
 
-/** The error for a number of ZooKeeper. */
+/** The error for an error code of ZooKeeper. */
 export function errorOf(code: number, path: string): MetadataStoreError {
   switch (code) {
     case ZkError.noNode:
@@ -82,10 +82,10 @@ export function errorOf(code: number, path: string): MetadataStoreError {
   }
 }
 
-/** What the server compares: versions and times of ZooKeeper are 32 bits wide. */
+/** The greatest version: versions of ZooKeeper have 32 bits. */
 const versionMax = 2 ** 31 - 1
 
-/** Whether an expectation names a creation. Refuses expectations of sequences. */
+/** Whether an expectation names a creation. Throws for an expectation of a sequence. */
 export function isOfCreation(
   expected: Expected | undefined,
 ): expected is { readonly creationSequence: number } {
@@ -94,14 +94,14 @@ export function isOfCreation(
   throw new UnsupportedError('expectations of sequences')
 }
 
-/** Fails unless a node was created as expected. */
+/** Throws unless a node has the expected creation. */
 export function checkCreation(path: string, found: NodeStat | undefined, wanted: number): void {
   if (found === undefined) throw new BadVersionError(path, 'there is no record')
   if (found.czxid === wanted) return
   throw new BadVersionError(path, `creation ${found.czxid}, expected ${wanted}`)
 }
 
-/** Fails for a version that no node can have. */
+/** Throws for a version above the greatest version of a node. */
 export function checkVersion(path: string, version: number): void {
   if (version <= versionMax) return
   throw new BadVersionError(path, `expected ${version}, above all versions of ZooKeeper`)
@@ -112,19 +112,19 @@ export class ZkNodes {
   readonly #client: ZkClient
   readonly #root: string
 
-  /** `root` is a path in front of all others; empty = none. */
+  /** `root` is the prefix of all paths; empty = none. */
   constructor(client: ZkClient, root: string) {
     this.#client = client
     this.#root = root
   }
 
-  /** The path of the server. */
+  /** The path on the server. */
   full(path: string): string {
     if (this.#root === '') return path
     return path === '/' ? this.#root : this.#root + path
   }
 
-  /** The path of the store. */
+  /** The path in the store. */
   own(full: string): string {
     return full.length === this.#root.length ? '/' : full.slice(this.#root.length)
   }
@@ -146,17 +146,17 @@ export class ZkNodes {
     return { value: found.data, stat: statOfNode(path, found.stat, this.#client.sessionId) }
   }
 
-  /** Session of the handle at the moment. */
+  /** The current session of the handle. */
   get session(): bigint {
     return this.#client.sessionId
   }
 
   /**
-   * Carries out a change of the record that was created as expected, whatever its version.
+   * Changes the record with an expected creation, in any version.
    *
-   * The server compares no creations. The creation is looked up, and the version that was found is
-   * compared by the server, both in one session. So if the record belongs to this session, none but
-   * somebody who deletes the record by force can have put another in its place.
+   * The server cannot compare creations. The handle reads creation and version; the server then
+   * compares the version. Both requests run in the same session. If the record belongs to this
+   * session, only a forced deletion by another client allows another record in its place.
    */
   async changeCreation(
     path: string,
@@ -168,7 +168,7 @@ export class ZkNodes {
       const found = await this.stat(path)
       checkCreation(path, found, creation)
       const outcome = await this.run(change(found!.version), session)
-      // Another writer of the same record was faster than the look-up.
+      // A concurrent writer changed the version after the read.
       if (outcome.error !== ZkError.badVersion || attempt >= attemptsMax) return outcome
     }
   }
@@ -195,10 +195,7 @@ export class ZkNodes {
     if (answer.error !== 0) throw errorOf(answer.error, path)
   }
 
-  /**
-   * Carries out an operation; paths are those of the store. With `session` in that session or not
-   * at all.
-   */
+  /** Performs an operation; paths are those of the store. With `session`, only in that session. */
   async run(operation: ZkOperation, session?: bigint): Promise<ZkOutcome> {
     const code = codeOf(operation)
     const full = { ...operation, path: this.full(operation.path) }
@@ -209,7 +206,7 @@ export class ZkNodes {
     return outcome.path === undefined ? outcome : { ...outcome, path: this.own(outcome.path) }
   }
 
-  /** Carries out all operations or none. With `session` in that session or not at all. */
+  /** Performs all operations or none. With `session`, only in that session. */
   async multi(
     operations: readonly ZkOperation[],
     session?: bigint,
@@ -231,7 +228,7 @@ export class ZkNodes {
     }
   }
 
-  /** Creates what is missing above a path, the root of the store and what is above it included. */
+  /** Creates the missing ancestors of a path, including the root of the store and its ancestors. */
   async createParents(path: string): Promise<void> {
     const missing: string[] = []
     for (let above = parentOf(this.full(path)); above !== undefined; above = parentOf(above)) {

@@ -1,9 +1,9 @@
 /** Requests and answers of ZooKeeper 3.6 and later that the adapter uses. */
 import type { JuteReader, JuteWriter } from './jute.js'
 
-/** Numbers of operations. */
+/** Codes of operations. */
 export const OpCode = {
-  /** Creation inside a multi, whose answer has no stat. */
+  /** A creation within a multi; its answer has no stat. */
   createInMulti: 1,
   delete: 2,
   exists: 3,
@@ -21,7 +21,7 @@ export const OpCode = {
   error: -1,
 } as const
 
-/** Numbers of errors. */
+/** Codes of errors. */
 export const ZkError = {
   ok: 0,
   connectionLoss: -4,
@@ -34,7 +34,7 @@ export const ZkError = {
   sessionExpired: -112,
 } as const
 
-/** How a node is created. */
+/** Flags of creations. */
 export const CreateFlag = {
   persistent: 0,
   ephemeral: 1,
@@ -45,7 +45,7 @@ export const CreateFlag = {
 /** Types of events. */
 export const EventType = { created: 1, deleted: 2, changed: 3 } as const
 
-/** What ZooKeeper knows about a node. */
+/** ZooKeeper's metadata of a node. */
 export interface NodeStat {
   readonly czxid: number
   readonly mzxid: number
@@ -57,7 +57,7 @@ export interface NodeStat {
   readonly children: number
 }
 
-/** An operation of a multi, or a request of its own. */
+/** An operation: part of a multi, or a single request. */
 export type ZkOperation =
   | {
       readonly op: 'create'
@@ -80,7 +80,7 @@ export interface ZkOutcome {
   readonly stat?: NodeStat
 }
 
-/** The number of an operation. */
+/** The code of an operation. */
 export function codeOf(operation: ZkOperation): number {
   if (operation.op !== 'create') return OpCode[operation.op]
   return operation.flags === CreateFlag.container ? OpCode.createContainer : OpCode.create

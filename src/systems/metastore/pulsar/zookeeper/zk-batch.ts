@@ -1,4 +1,6 @@
-/** Batches as one multi: what each step needs is looked up before, and checked by the server. */
+/**
+ * Batches as one multi: the nodes of all steps are read first, and the server checks their state.
+ */
 import { BadVersionError, NotFoundError } from '../errors.js'
 import { parentOf } from '../paths.js'
 import type { BatchOperation, Expected, Stat } from '../types.js'
@@ -8,13 +10,12 @@ import { CreateFlag, ZkError, type NodeStat, type ZkOperation, type ZkOutcome } 
 const attemptsMax = 10
 const noData = new Uint8Array(0)
 
-/** What is known of a path while the operations of a batch are made. */
+/** The state of a path while the operations of a batch are built. */
 type Known = NodeStat | 'created' | undefined
 
-/** Outcomes that another attempt may change: somebody was faster than the look-up. */
+/** Errors that justify a retry: a concurrent writer changed a node after it was read. */
 const races: ReadonlySet<number> = new Set([ZkError.noNode, ZkError.nodeExists, ZkError.badVersion])
 
-/** One batch. */
 export class ZkBatch {
   readonly #nodes: ZkNodes
   readonly #steps: readonly BatchOperation[]
@@ -45,7 +46,9 @@ export class ZkBatch {
     }
   }
 
-  /** What expects a creation is carried out in the session of the look-up; see `changeCreation`. */
+  /**
+   * A batch that expects a creation runs in the session that read the nodes; see `changeCreation`.
+   */
   #guardOf(session: bigint): bigint | undefined {
     return this.#steps.some(({ expected }) => isOfCreation(expected)) ? session : undefined
   }
@@ -79,7 +82,7 @@ export class ZkBatch {
     if (!isRecord && expected !== undefined && expected >= 0) {
       throw new BadVersionError(path, 'there is no record')
     }
-    // What an earlier step has created has no version to look up.
+    // A node created by an earlier step has no known version.
     const wanted = found === 'created' ? -1 : (expected ?? -1)
     if ('put' in step) this.#put(step, i, isRecord, wanted)
     else if ('delete' in step) {
@@ -87,14 +90,14 @@ export class ZkBatch {
       this.#push({ op: 'delete', path, version: wanted }, i)
       this.#known.set(path, undefined)
     } else if (expected === -1) {
-      // There is no check of absence: creating and deleting a node is one.
+      // ZooKeeper has no check of absence; creating and deleting the node is equivalent.
       const flags = CreateFlag.persistent
       this.#push({ op: 'create', path, data: noData, flags }, -1)
       this.#push({ op: 'delete', path, version: -1 }, -1)
     } else this.#push({ op: 'check', path, version: wanted }, i)
   }
 
-  /** The version that the server has to compare; undefined = none, -1 = absence. */
+  /** The version for the server to compare; undefined = any, -1 = absence. */
   #versionOf(path: string, expected: Expected | undefined, found: Known): number | undefined {
     if (!isOfCreation(expected)) {
       const version = expected as number | undefined
@@ -117,7 +120,7 @@ export class ZkBatch {
     if (isRecord) {
       this.#push({ op: 'setData', path, data, version }, i)
       const before = this.#known.get(path)
-      // Later steps meet the version that this one makes.
+      // Later steps expect the version after this step.
       if (typeof before === 'object') {
         this.#known.set(path, { ...before, version: before.version + 1 })
       }
@@ -158,7 +161,7 @@ export class ZkBatch {
     return stats
   }
 
-  /** The stat of a node that the multi has created; the answer of a multi does not have it. */
+  /** The stat of a node created by the multi, whose answer has no stat. */
   async #created(operation: ZkOperation, zxid: number, session: bigint): Promise<NodeStat> {
     const isEphemeral = operation.op === 'create' && operation.flags === CreateFlag.ephemeral
     const now = await this.#nodes.stat(operation.path)

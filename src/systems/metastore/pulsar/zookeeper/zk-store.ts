@@ -1,8 +1,8 @@
 /**
- * A handle on a ZooKeeper, with the paths, nodes and containers that Pulsar uses.
+ * A handle on ZooKeeper, with the paths, nodes and containers of Pulsar.
  *
- * Events come from one recursive watch. They are lost while the connection is away, so caches are
- * reset when it comes back. There is no feed, no index and no atomic recursive delete: see
+ * Events come from one recursive watch. Events during a lost connection are missed, so caches are
+ * reset after a reconnection. There is no feed, no index and no atomic recursive delete: see
  * `capabilities`.
  */
 import type { BytesLike } from '../../../../api/index.js'
@@ -38,13 +38,13 @@ import { EventType, OpCode } from './protocol.js'
 import { pathOf, ZkBatch } from './zk-batch.js'
 import { counterSuffix, ZkWrites } from './zk-writes.js'
 
-/** What a handle is made of. */
+/** The parts of a handle. */
 export interface ZkStoreParts {
   readonly addresses: readonly ZkAddress[]
-  /** A path in front of all others; empty = none. */
+  /** Prefix of all paths; empty = none. */
   readonly root: string
   readonly sessionTimeoutMilliseconds: number
-  /** Bytes of the longest request. */
+  /** Most bytes of a request. */
   readonly requestBytesMax: number
   readonly clock: LeaseClock
   readonly onListenerError: ListenerErrorHandler
@@ -60,14 +60,14 @@ const capabilities: MetadataCapabilities = Object.freeze({
 
 const recursiveMode = 1
 const pageRecords = 128
-/** Wait before a watch is set again that could not be set. */
+/** Wait before the watch is set again after a failure. */
 const watchRetryMilliseconds = 50
 
-/** What names a session on the server. */
+/** The credentials of a session on the server. */
 export interface ZooKeeperSession {
-  /** Number that the server gave the session. */
+  /** Id of the session, assigned by the server. */
   readonly id: bigint
-  /** Secret that the server gave the session. */
+  /** Password of the session, assigned by the server. */
   readonly password: Buffer
 }
 
@@ -82,11 +82,11 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   #isConnected = false
   #isLost = false
   #isClosed = false
-  /** Ephemeral records that the session of this handle has, as far as it has heard. */
+  /** The ephemeral records of this session, according to writes and events so far. */
   readonly #ephemerals = new Set<string>()
   /**
-   * The end of such a record and what was heard behind it: the server tells of the deletions of a
-   * session before the client can know that the session has ended.
+   * The deletion of an own ephemeral record, and the events after it. The server may report the
+   * deletions of an expired session before the client knows of the expiry.
    */
   #withheld: Notification[] | undefined = undefined
   #first: { resolve: () => void; reject: (error: unknown) => void } | undefined = undefined
@@ -108,7 +108,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     this.#writes = new ZkWrites(this.#nodes, () => this.#client.sessionId)
   }
 
-  /** Connects. Waits for a server as long as it takes, up to the session timeout. */
+  /** Connects. Waits for a server up to the session timeout. */
   static async open(parts: ZkStoreParts): Promise<ZooKeeperMetadataStore> {
     const store = new ZooKeeperMetadataStore(parts)
     let stop: NodeJS.Timeout | undefined
@@ -136,7 +136,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     return this.#isConnected && !this.#isClosed
   }
 
-  /** As the server has granted it. */
+  /** The timeout granted by the server. */
   get sessionTimeoutMilliseconds(): number {
     return this.#client.timeoutMilliseconds
   }
@@ -190,7 +190,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     await this.#tellCaches(path)
   }
 
-  /** Children first; somebody who writes below the path meanwhile is met again. */
+  /** Deletes children first, including children that are added during the call. */
   async deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
     this.check(path, options)
     await this.#writes.deleteTree(path, (deleted) => this.#tellCaches(deleted))
@@ -230,11 +230,11 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
 
   /** @internal Faults for tests. */
   readonly faults = {
-    /** Cuts the connection and makes none. */
+    /** Closes the connection until `reconnect`. */
     disconnect: (): void => this.#client.hold(),
-    /** Ends what `disconnect` began. */
+    /** Ends `disconnect`. */
     reconnect: (): void => this.#client.release(),
-    /** What another client needs to take up or to end the session. */
+    /** The credentials with which another client can resume or end the session. */
     session: (): ZooKeeperSession => ({
       id: this.#client.sessionId,
       password: this.#client.password,
@@ -246,7 +246,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     try {
       await this.#watch()
     } catch (error) {
-      // The connection is gone and the next one tries again, unless the server refuses for good.
+      // A new connection sets the watch again, unless the server refused the watch.
       if (this.#client.isReady) this.#first?.reject(error)
       return
     }
@@ -263,7 +263,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     this.#isLost = false
   }
 
-  /** Sets the watch, without which nothing would be heard; again if the server could not do it. */
+  /** Sets the recursive watch. Retries if the server reports a lost connection. */
   async #watch(): Promise<void> {
     const path = this.#root === '' ? '/' : this.#root
     for (;;) {
@@ -315,7 +315,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     } else this.#publish(event)
   }
 
-  /** Publishes what was withheld if the session lives; its loss is heard otherwise. */
+  /** Publishes the withheld events if the session lives. Otherwise the loss publishes them. */
   async #confirmSession(): Promise<void> {
     try {
       await this.#nodes.stat('/')
@@ -341,7 +341,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     }
   }
 
-  /** The server's events have no records, so caches read again. */
+  /** The server's events have no records, so caches read the record. */
   #tellCaches(path: string): Promise<void> {
     return this.tellCaches(path, 'unknown', 0)
   }

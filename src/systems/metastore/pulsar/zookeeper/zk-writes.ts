@@ -14,13 +14,13 @@ import {
 import { CreateFlag, ZkError, type NodeStat, type ZkOutcome } from './protocol.js'
 import { ZkBatch } from './zk-batch.js'
 
-/** Name of the record that counts sequence keys ends so. */
+/** Suffix of the record that stores the counter of sequence keys. */
 export const counterSuffix = '__seq_counter__'
 
 /** The writes of a handle; see the file header. */
 export class ZkWrites {
   readonly #nodes: ZkNodes
-  /** The session of the handle at the moment. */
+  /** The current session of the handle. */
   readonly #session: () => bigint
 
   constructor(nodes: ZkNodes, session: () => bigint) {
@@ -60,14 +60,16 @@ export class ZkWrites {
     if (error !== 0) throw errorOf(error, path)
   }
 
-  /** The numbers that a sequence has given out last, and the stat of the record that counts. */
+  /** The newest numbers of a sequence, and the stat of its counter record. */
   async sequence(prefix: string): Promise<{ numbers: readonly bigint[]; stat: Stat | undefined }> {
     const found = await this.#nodes.record(prefix + counterSuffix)
     if (found === undefined) return { numbers: [], stat: undefined }
     return { numbers: found.value.toString().split('-').map(BigInt), stat: found.stat }
   }
 
-  /** Deletes children first, and those that somebody adds meanwhile. `onDeleted` hears of each. */
+  /**
+   * Deletes children first, including children added during the call. Calls `onDeleted` for each.
+   */
   async deleteTree(path: string, onDeleted: (path: string) => Promise<void>): Promise<void> {
     for (;;) {
       const names = await this.#nodes.children(path)
@@ -101,7 +103,7 @@ export class ZkWrites {
 
   async #deleteVersion(path: string, version: number | undefined): Promise<ZkOutcome> {
     if (version === -1) {
-      // For the server -1 is any version.
+      // To the server, -1 means any version.
       const isThere = (await this.#nodes.stat(path)) !== undefined
       throw isThere ? new BadVersionError(path, 'the record exists') : new NotFoundError(path)
     }
@@ -130,7 +132,7 @@ export class ZkWrites {
     return this.#statOf(path, set.stat!)
   }
 
-  /** The counter and the record are one multi. */
+  /** Writes the counter and the record as one multi. */
   async #putSequenceKey(
     prefix: string,
     value: Buffer,
