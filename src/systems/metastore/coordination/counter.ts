@@ -1,4 +1,4 @@
-/** Numbers that nobody gets twice, over restarts and over all processes of a store. */
+/** Unique numbers, across restarts and all processes of a store. */
 import { checkStore } from '../pulsar/arguments.js'
 import { hasCode, MetadataErrorCode, MetadataStoreError } from '../pulsar/errors.js'
 import { checkPath } from '../pulsar/paths.js'
@@ -7,7 +7,7 @@ import type { MetadataStore } from '../pulsar/types.js'
 const attemptsMax = 5
 
 /**
- * The next number of a counter: unique for its path, growing, not dense.
+ * The next number of a counter: unique for its path, increasing, with gaps.
  * `ERR_METADATA_STORE_FAILURE` when the conflicts do not end.
  */
 export async function nextCounterValue(store: MetadataStore, path: string): Promise<number> {
@@ -26,7 +26,7 @@ export async function nextCounterValue(store: MetadataStore, path: string): Prom
   }
   const options = { ephemeral: true, sequential: true }
   const stat = await store.put(`${path}/-`, '', -1, options)
-  // Only the number was wanted; the record would stay until the session ends.
+  // Only the number is needed; the record would exist until the session ends.
   await store.deleteIfExists(stat.path)
   return Number(stat.path.slice(path.length + 2))
 }

@@ -1,21 +1,21 @@
-/** Writes whose outcome nobody knows: what they may have left behind is removed. */
+/** Cleanup after writes with unknown outcome: removes the records that they may have created. */
 import type { CachingStore } from '../pulsar/store/cache-sink.js'
 import { hasCode, MetadataErrorCode } from '../pulsar/errors.js'
 
-/** Whether a write may have been carried out although it failed. */
+/** Whether a failed write may have been applied. */
 export function isInDoubt(error: unknown): boolean {
   const { connectionLost, storeFailure } = MetadataErrorCode
   return hasCode(error, connectionLost) || hasCode(error, storeFailure)
 }
 
-/** What the session does with a path at the moment. */
+/** The current use of a path by the session. */
 export type PathUse = 'none' | 'acquiring' | 'held'
 
 /**
- * Removes the record at a path if this session has created it and nobody uses it: an attempt in
- * doubt may have left it, and it would keep others out as long as the session lives. Waits until
- * the store can be asked. `useOf` is asked in the turn in which the delete is called, so a later
- * attempt comes behind the delete.
+ * Removes the record at a path if this session created the record and does not use it. An attempt
+ * in doubt may have created the record, which would exclude others until the session ends. Waits
+ * until the store is available. `useOf` is called in the same turn as the delete, so a later
+ * attempt is ordered after the delete.
  */
 export async function withdraw(
   store: CachingStore,

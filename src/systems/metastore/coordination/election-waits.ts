@@ -1,8 +1,8 @@
-/** The waits of an election: of callers, of readers, and of the election between two attempts. */
+/** The waits of an election: of callers, of readers, and between two attempts. */
 import { laterForCaller } from '../kernel/backoff.js'
 import { later, type LeaseClock } from '../kernel/lease-clock.js'
 
-/** What a participant is. */
+/** The state of a participant. */
 export type LeaderElectionState = 'NoLeader' | 'Leading' | 'Following'
 
 interface Caller {
@@ -10,7 +10,7 @@ interface Caller {
   readonly reject: (error: unknown) => void
 }
 
-/** How an election ended for the callers. */
+/** The outcome of an election for its callers. */
 export type ElectionOutcome =
   | { readonly state: LeaderElectionState }
   | {
@@ -18,7 +18,7 @@ export type ElectionOutcome =
       readonly error: unknown
     }
 
-/** See the file header. */
+/** The waits of one participant; see the file header. */
 export class ElectionWaits {
   readonly #clock: LeaseClock
   #isElecting = false
@@ -31,17 +31,17 @@ export class ElectionWaits {
     this.#clock = clock
   }
 
-  /** Whether an election is under way. */
+  /** Whether an election is in progress. */
   get isElecting(): boolean {
     return this.#isElecting
   }
 
-  /** Calls that the next outcome answers. */
+  /** Number of calls that wait for the next outcome. */
   get callers(): number {
     return this.#callers.length
   }
 
-  /** Whether something has changed since `attempt`, so that another one has to follow. */
+  /** Whether another attempt must follow, because of a change since `attempt`. */
   get mustGoOn(): boolean {
     return this.#mustGoOn
   }
@@ -51,7 +51,9 @@ export class ElectionWaits {
     return new Promise((resolve, reject) => this.#callers.push({ resolve, reject }))
   }
 
-  /** Begins an election; false if one is under way, which makes another attempt then. */
+  /**
+   * Begins an election. If one is in progress, requests another attempt of it and returns false.
+   */
   begin(): boolean {
     if (this.#isElecting) {
       this.goOn()
@@ -61,18 +63,18 @@ export class ElectionWaits {
     return true
   }
 
-  /** An attempt begins. */
+  /** Called at the start of each attempt. */
   attempt(): void {
     this.#mustGoOn = false
   }
 
-  /** Another attempt follows at once. */
+  /** Requests another attempt without a wait. */
   goOn(): void {
     this.#mustGoOn = true
     this.#endPause?.()
   }
 
-  /** Ends the election, in the turn of its last attempt: what happens later begins another. */
+  /** Ends the election, in the turn of its last attempt: later changes begin another election. */
   settle(outcome: ElectionOutcome): void {
     this.#isElecting = false
     const callers = this.#callers
@@ -84,7 +86,10 @@ export class ElectionWaits {
     }
   }
 
-  /** Resolves when no election is under way. `onWait` gets a function that ends the wait before. */
+  /**
+   * Resolves when no election is in progress. `onWait` receives a function that ends the wait
+   * early.
+   */
   settled(onWait?: (wake: () => void) => void): Promise<void> {
     if (!this.#isElecting) return Promise.resolve()
     return new Promise((resolve) => {
@@ -97,11 +102,11 @@ export class ElectionWaits {
     })
   }
 
-  /** Waits before the next attempt, or until another one has to follow at once. */
+  /** Waits before the next attempt; `goOn` ends the wait. */
   pause(milliseconds: number): Promise<void> {
     if (this.#mustGoOn) return Promise.resolve()
     return new Promise((resolve) => {
-      // Only a call that waits keeps the process alive.
+      // Only waiting calls keep the process alive.
       const start = this.#callers.length > 0 ? laterForCaller : later
       const stop = start(this.#clock, milliseconds, () => this.#endPause?.())
       this.#endPause = () => {

@@ -1,9 +1,9 @@
 /**
- * One leader among the sessions that take part: an ephemeral record with the leader's value.
+ * Leader election among sessions: the leader owns an ephemeral record with its value.
  *
- * A participant attempts to create the record, and follows if there is one. It attempts again when
- * the record goes, when the session comes back, and some time after an attempt that failed. One
- * handle is one participant of a path, since its session owns the record.
+ * A participant attempts to create the record, and follows if the record exists. Another attempt
+ * follows when the record is removed, when the session is restored, and some time after a failed
+ * attempt. A handle has one participant for each path, because its session owns the record.
  */
 import { checkCachingStore, checkListener, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
@@ -26,15 +26,15 @@ import { ElectionWaits, type LeaderElectionState } from './election-waits.js'
 
 /** Settings of an election. */
 export interface LeaderElectionOptions {
-  /** Time and timers. Default: those of the system. */
+  /** Clock and timers. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
-  /** Wait before an election that failed is held again. Default 5,000. */
+  /** Wait before a failed election is repeated. Default 5,000. */
   readonly retryMilliseconds?: number | undefined
-  /** How long reads wait for an election to end. Default 30,000. */
+  /** Longest wait of a read for the end of an election. Default 30,000. */
   readonly readTimeoutMilliseconds?: number | undefined
 }
 
-/** Told what a participant has become. What it throws goes to the store's `onListenerError`. */
+/** Receives each new state of a participant. Its errors go to the store's `onListenerError`. */
 export type LeaderElectionListener = (state: LeaderElectionState) => unknown
 
 const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
@@ -46,12 +46,12 @@ const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
 /** The participants of each handle, by path. */
 const participants = new WeakMap<CachingStore, Map<string, LeaderElection<unknown>>>()
 
-/** The participant of a handle; undefined if there is none that was not disposed of. */
+/** The participant of a handle at a path, unless it was disposed of. */
 export function electionAt<T>(store: CachingStore, path: string): LeaderElection<T> | undefined {
   return participants.get(store)?.get(path) as LeaderElection<T> | undefined
 }
 
-/** The value of a participant as of the call that gave it. */
+/** The value of a participant, serialized at the call of `elect`. */
 interface Proposal<T> {
   readonly value: T
   readonly bytes: Buffer
@@ -67,7 +67,7 @@ export class LeaderElection<T> {
   readonly #clock: LeaseClock
   readonly #unregister: readonly (() => void)[]
   #listeners: readonly LeaderElectionListener[] = []
-  /** What `elect` was called with; undefined before, after `close`, and after an error. */
+  /** The proposal of the last `elect`; undefined before, after `close`, and after an error. */
   #proposal: Proposal<T> | undefined = undefined
   #state: LeaderElectionState = 'NoLeader'
   #told: LeaderElectionState = 'NoLeader'
@@ -77,17 +77,17 @@ export class LeaderElection<T> {
   #isSuspect = false
   #isClosed = false
   #isDisposed = false
-  /** The last attempt to create the record may have created it. */
+  /** Whether the last attempt may have created the record in spite of its error. */
   #isInDoubt = false
   #closing: Promise<void> | undefined = undefined
-  /** Grows with every loss of the connection or the session. */
+  /** Incremented by every loss of the connection or the session. */
   #losses = 0
   readonly #waits: ElectionWaits
 
   /**
-   * Made by `CoordinationService.getLeaderElection`. The participant does nothing before `elect`.
-   * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option, `ERR_METADATA_ILLEGAL_STATE` if the
-   * handle has a participant at the path that was not disposed of: both would lead.
+   * Made by `CoordinationService.getLeaderElection`. The participant is passive before `elect`.
+   * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option. `ERR_METADATA_ILLEGAL_STATE` if the
+   * handle already has a participant at the path: both would lead.
    */
   constructor(
     store: CachingStore,
@@ -119,22 +119,24 @@ export class LeaderElection<T> {
     ]
   }
 
-  /** What this participant is; `NoLeader` before the first election and after `close`. */
+  /** The state of this participant; `NoLeader` before the first election and after `close`. */
   get state(): LeaderElectionState {
     return this.#state
   }
 
-  /** True while the session is lost or unreachable: somebody else may lead. */
+  /** True while the session is lost or unreachable: another participant may lead. */
   get isSuspect(): boolean {
     return this.#isSuspect
   }
 
-  /** The fencing token of this leader; undefined unless it leads. Grows from leader to leader. */
+  /**
+   * The fencing token of this leader; undefined unless leading. Increases from leader to leader.
+   */
   get token(): number | undefined {
     return this.#state === 'Leading' ? this.#stat?.creationSequence : undefined
   }
 
-  /** Calls a function with each state that follows. Returns what takes it back. */
+  /** Calls a function with each later state. Returns a function that unregisters it. */
   registerListener(listener: LeaderElectionListener): () => void {
     checkListener(listener)
     this.#listeners = [...this.#listeners, listener]
@@ -144,10 +146,10 @@ export class LeaderElection<T> {
   }
 
   /**
-   * Takes part. Resolves with what this participant has become; waits while the connection or the
-   * session is lost. Rejects with every other error, and then takes no part: the path is not
-   * valid, the leader's record is not readable (`ERR_METADATA_CONTENT_DESERIALIZATION`), the value
-   * is too large, the serde throws.
+   * Takes part in the election. Resolves with the new state of this participant. Waits while the
+   * connection or the session is lost. Rejects with every other error and then takes no part: an
+   * invalid path, an unreadable record of the leader (`ERR_METADATA_CONTENT_DESERIALIZATION`), a
+   * value that is too large, an error of the serde.
    */
   async elect(value: T): Promise<LeaderElectionState> {
     const bytes = Buffer.from(this.#serde.serialize(this.path, value))
@@ -162,7 +164,7 @@ export class LeaderElection<T> {
   }
 
   /**
-   * The leader's value, read when no election is under way; undefined if there is none.
+   * The leader's value, read when no election is in progress; undefined if there is no leader.
    * `ERR_METADATA_TIMEOUT` if the election does not end.
    */
   async getLeaderValue(): Promise<T | undefined> {
@@ -179,14 +181,14 @@ export class LeaderElection<T> {
     })
   }
 
-  /** The leader's value as last seen, without waiting. */
+  /** The last known value of the leader, without waiting. */
   getLeaderValueIfPresent(): T | undefined {
     return this.#isClosed ? undefined : this.#leader
   }
 
   /**
-   * Gives leadership up and takes no part any more, until `elect`. While the store cannot be asked,
-   * the record is removed later.
+   * Gives up leadership and takes no part until the next `elect`. If the store is unavailable, the
+   * record is removed later.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close().finally(() => (this.#closing = undefined))
@@ -205,7 +207,7 @@ export class LeaderElection<T> {
     if (wasLeading && stat !== undefined) await this.#giveUp(stat)
   }
 
-  /** As `close`, for good: the handle may have another participant at the path then. */
+  /** As `close`, permanently. The handle may then have another participant at the path. */
   async dispose(): Promise<void> {
     this.#isDisposed = true
     try {
@@ -227,7 +229,7 @@ export class LeaderElection<T> {
     all.set(this.path, this)
   }
 
-  /** Removes the record, but never the one of the next leader. */
+  /** Removes the record of this leader, never the record of the next leader. */
   async #giveUp(stat: Stat): Promise<void> {
     try {
       await this.#store.delete(this.path, { creationSequence: stat.creationSequence })
@@ -237,7 +239,7 @@ export class LeaderElection<T> {
     }
   }
 
-  /** Removes what an attempt in doubt may have left, unless this participant elects again. */
+  /** Removes the record of an attempt in doubt, unless this participant takes part again. */
   #withdraw(): void {
     this.#isInDoubt = false
     const useOf = (): 'none' | 'held' => (this.#proposal === undefined ? 'none' : 'held')
@@ -251,7 +253,7 @@ export class LeaderElection<T> {
   #onChange(type: string): void {
     if (this.#proposal === undefined) return
     if (type === 'Deleted') {
-      // Its own deletion by an earlier session is not the end of this leader.
+      // During an election the event may be about the record of an earlier session.
       if (!this.#waits.isElecting) this.#state = 'NoLeader'
       this.#electAgain()
     } else if (this.#state !== 'Leading') {
@@ -259,12 +261,12 @@ export class LeaderElection<T> {
     }
   }
 
-  /** Begins an election; one that is under way makes another attempt at once. */
+  /** Begins an election, or requests another attempt of the one in progress. */
   #electAgain(): void {
     if (this.#proposal !== undefined && this.#waits.begin()) void this.#attempts()
   }
 
-  /** Attempts until one succeeds, the callers have been told an error, or nobody takes part. */
+  /** Attempts until one succeeds, the callers receive an error, or there is no proposal. */
   async #attempts(): Promise<void> {
     const waits = this.#waits
     for (;;) {
@@ -277,20 +279,20 @@ export class LeaderElection<T> {
       const losses = this.#losses
       try {
         const state = await this.#attempt(proposal)
-        // A loss meanwhile has made the outcome doubtful.
+        // After another loss in the meantime, the outcome remains in doubt.
         if (losses === this.#losses) this.#isSuspect = false
         if (!waits.mustGoOn || this.#proposal === undefined) return waits.settle({ state })
       } catch (error) {
         if (isRace(error)) continue
         if (hasCode(error, MetadataErrorCode.alreadyClosed)) return waits.settle({ error })
         if (callers === 0 || isAway(error)) await waits.pause(this.#retryMilliseconds)
-        // A proposal that was made meanwhile has an attempt of its own.
+        // A newer proposal gets its own attempt.
         else if (this.#proposal === proposal) return this.#fail(error)
       }
     }
   }
 
-  /** The callers are told why, and this participant takes no part any more. */
+  /** Rejects the calls with the error and withdraws this participant. */
   #fail(error: unknown): void {
     const hasRecord = this.#stat !== undefined || this.#isInDoubt
     this.#proposal = undefined
@@ -309,7 +311,7 @@ export class LeaderElection<T> {
     return this.#become('Following', this.#read(found), undefined)
   }
 
-  /** Goes on with a record of this session, which holds the value from then on. */
+  /** Leads with a record of this session, after updating its value. */
   async #lead(proposal: Proposal<T>, { stat, value }: GetResult): Promise<LeaderElectionState> {
     const written = value.equals(proposal.bytes)
       ? stat
@@ -334,7 +336,7 @@ export class LeaderElection<T> {
     }
   }
 
-  /** `call.wake` ends a wait of the read, which stops when `call.isLate`. */
+  /** `call.wake` ends a wait of the read; the read stops when `call.isLate`. */
   async #readLeader(call: { isLate: boolean; wake: () => void }): Promise<T | undefined> {
     while (!call.isLate) {
       await this.#waits.settled((wake) => (call.wake = wake))
@@ -342,7 +344,7 @@ export class LeaderElection<T> {
       const found = await this.#store.get(this.path)
       if (found !== undefined) return this.#read(found)
       if (this.#proposal === undefined) return undefined
-      // The leader has just gone; a participant knows that there will be another.
+      // The leader has just ended; as a participant, wait for the next one.
       this.#electAgain()
     }
     return undefined
@@ -371,19 +373,19 @@ export class LeaderElection<T> {
   }
 }
 
-/** Somebody else was faster. */
+/** A concurrent writer changed the record first. */
 function isRace(error: unknown): boolean {
   const { badVersion, notFound } = MetadataErrorCode
   return hasCode(error, badVersion) || hasCode(error, notFound)
 }
 
-/** The store cannot be asked at the moment. */
+/** The store is currently unavailable. */
 function isAway(error: unknown): boolean {
   const { connectionLost, sessionLost } = MetadataErrorCode
   return hasCode(error, connectionLost) || hasCode(error, sessionLost)
 }
 
-/** The record of this leader is gone, goes with its session, or another leader has its place. */
+/** The record was removed, will be removed with its session, or belongs to another leader. */
 function isOver(error: unknown): boolean {
   return isRace(error) || hasCode(error, MetadataErrorCode.sessionLost)
 }

@@ -1,8 +1,8 @@
 /**
- * Locks of one type on a store: acquired at once or refused, and kept through reconnections.
+ * Locks of one type on a store: acquired or refused immediately, and kept across reconnections.
  *
- * A lock is an ephemeral record. Nobody takes a lock because its value is equal to his own: only
- * the session that created the record owns it, or an owner that the manager recognises.
+ * A lock is an ephemeral record. An equal value does not make a caller the owner. The owner is the
+ * session that created the record, or an owner recognized by `ownerOf`.
  */
 import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
 import { after, systemClock } from '../kernel/backoff.js'
@@ -16,14 +16,14 @@ import { ResourceLock } from './resource-lock.js'
 
 /** Settings of locks. */
 export interface LockOptions<T> {
-  /** Time and timers. Default: those of the system. */
+  /** Clock and timers. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
   /** Wait between attempts to revalidate a lock. Default 1,000. */
   readonly retryMilliseconds?: number | undefined
   /**
-   * The logical owner that a value names. A lock of the same owner is taken over at once instead of
-   * `ERR_METADATA_LOCK_BUSY` if its session was left behind by a process that died; a session that
-   * somebody uses keeps its locks. See `MetadataStore.isOwnerAlive`. Default: nobody is recognised.
+   * The logical owner of a value. A lock of the same owner is taken over, instead of failing with
+   * `ERR_METADATA_LOCK_BUSY`, if its session belongs to a process that died. A session in use keeps
+   * its locks. See `MetadataStore.isOwnerAlive`. Default: no takeover.
    */
   readonly ownerOf?: ((value: T) => string) | undefined
 }
@@ -34,10 +34,10 @@ const names: Readonly<Record<keyof LockOptions<unknown>, true>> = {
   ownerOf: true,
 }
 
-/** The locks of all managers of a handle, so that one path has one lock in a session. */
+/** The locks of all managers of a handle: a path has at most one lock per session. */
 class HandleLocks {
   readonly held = new Map<string, ResourceLock<unknown>>()
-  /** Paths of locks that are being acquired, each as often as somebody tries. */
+  /** Paths of locks that are being acquired, one element for each attempt. */
   readonly #acquiring: string[] = []
 
   static of(store: CachingStore): HandleLocks {
@@ -55,7 +55,6 @@ class HandleLocks {
     return this.#acquiring.includes(path)
   }
 
-  /** Runs an attempt to acquire. */
   async acquire(path: string, attempt: () => Promise<void>): Promise<void> {
     this.#acquiring.push(path)
     try {
@@ -75,9 +74,9 @@ export class LockManager<T> {
   readonly #options: LockOptions<T>
   readonly #cache: MetadataCache<T>
   readonly #locks = new Map<string, ResourceLock<T>>()
-  /** Those of all managers of the handle. */
+  /** The locks of all managers of the handle. */
   readonly #all: HandleLocks
-  /** Grows with every event that may have cost a lock which is being acquired. */
+  /** Incremented by every event that may have removed a lock during its acquisition. */
   #disturbances = 0
   readonly #unregister: readonly (() => void)[]
   #closed: Promise<void> | undefined = undefined
@@ -102,7 +101,7 @@ export class LockManager<T> {
     ]
   }
 
-  /** Value of a lock; undefined if nobody holds it. */
+  /** Value of a lock; undefined if the lock is free. */
   readLock(path: string): Promise<T | undefined> {
     return this.#cache.get(path)
   }
@@ -133,7 +132,7 @@ export class LockManager<T> {
       throw new AlreadyClosedError('the lock manager')
     }
     if (this.#disturbances !== before) {
-      // The session or the record may have gone before the lock was known here.
+      // The session or the record may have ended before the lock was registered.
       lock.suspect()
       await lock.revalidate()
       if (lock.state === 'Released') throw new LockBusyError(path)
@@ -151,7 +150,7 @@ export class LockManager<T> {
     return [...this.#locks.keys()]
   }
 
-  /** Releases all locks. While the store cannot be asked, their records are removed later. */
+  /** Releases all locks. If the store is unavailable, their records are removed later. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -165,7 +164,7 @@ export class LockManager<T> {
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
   }
 
-  /** Releases a lock for good, sooner or later. */
+  /** Releases a lock, now or when the store is available again. */
   async #giveUp(lock: ResourceLock<T>): Promise<void> {
     try {
       await lock.release()
@@ -185,8 +184,8 @@ export class LockManager<T> {
   }
 
   /**
-   * Removes the record of an attempt whose outcome is in doubt: the session may have created the
-   * record, and nobody holds a lock that would ever be released.
+   * Removes the record of an attempt in doubt: the session may have created a record for which no
+   * lock object exists.
    */
   #withdraw(path: string): Promise<void> {
     const useOf = (): PathUse => this.#all.useOf(path)
@@ -195,7 +194,7 @@ export class LockManager<T> {
 
   #remember(lock: ResourceLock<T>): void {
     const { held } = this.#all
-    // A newer lock of the same session is the one that counts.
+    // A newer lock of the same session replaces the older one.
     held.get(lock.path)?.retire()
     if (lock.state !== 'Valid') return
     held.set(lock.path, lock as ResourceLock<unknown>)
@@ -212,7 +211,7 @@ export class LockManager<T> {
     this.#disturbances++
     for (const lock of [...this.#locks.values()]) {
       if (event === 'ConnectionLost' || event === 'SessionLost') lock.suspect()
-      // A record may have been removed unseen while the connection was away.
+      // A record may have been removed during the lost connection, without an event.
       else if (event === 'SessionReestablished' || lock.mustRevalidate || lock.isSuspect) {
         void lock.revalidate()
       }

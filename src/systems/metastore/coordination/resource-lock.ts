@@ -1,11 +1,11 @@
 /**
- * One lock: an ephemeral record that this session created.
+ * One lock: an ephemeral record created by this session.
  *
- * The token is the sequence of the record's creation. Tokens of one path grow from holder to
- * holder. A resource that refuses lower tokens than it has seen cannot be changed by a holder that
- * does not know yet that it lost the lock. `store.batch` does the same for records: a check with
- * `expected: { creationSequence }` beside the writes. The lock's own writes carry the same
- * expectation, since versions start again with every holder.
+ * The fencing token is the sequence of the record's creation. Tokens of one path increase from
+ * holder to holder. A resource that refuses tokens lower than the greatest one so far is safe from
+ * a holder that does not yet know that it lost the lock. For records, `store.batch` does the same:
+ * a check with `expected: { creationSequence }` beside the writes. The lock's own writes carry the
+ * same expectation, because versions restart with every holder.
  */
 import { after } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
@@ -20,29 +20,29 @@ import {
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
-/** What a lock does at the moment. */
+/** The state of a lock. */
 export type LockState = 'Init' | 'Valid' | 'Releasing' | 'Released'
 
-/** What a lock is made of. */
+/** The parts of a lock. */
 export interface LockParts<T> {
   readonly store: CachingStore
   readonly serde: MetadataSerde<T>
   readonly clock: LeaseClock
-  /** Waits between attempts to find out about the lock. */
+  /** Wait between attempts to revalidate the lock. */
   readonly retryMilliseconds: number
-  /** Equal owners may take each other's locks; absent = nobody may. */
+  /** Equal owners may take over each other's locks; absent = no takeover. */
   readonly ownerOf: ((value: T) => string) | undefined
-  /** Called when the lock ends, for whatever reason. */
+  /** Called when the lock is lost or released. */
   readonly onEnd: (lock: ResourceLock<T>) => void
 }
 
 const attemptsMax = 2
 
-/** A value as of the call that gave it. */
+/** A value, serialized at the call that passed it. */
 interface Content<T> {
   readonly value: T
   readonly bytes: Uint8Array
-  /** The logical owner, if the manager recognises owners. */
+  /** The logical owner, if `ownerOf` is set. */
   readonly owner: string | undefined
 }
 
@@ -58,12 +58,12 @@ export class ResourceLock<T> {
   #stat: Stat | undefined = undefined
   #isSuspect = false
   #mustRevalidate = false
-  /** Grows with every loss of the connection or the session. */
+  /** Incremented by every loss of the connection or the session. */
   #losses = 0
-  /** Another attempt to revalidate is going to be made. */
+  /** Whether another attempt to revalidate is scheduled. */
   #isRetrying = false
   #resolveExpired!: () => void
-  /** The operations of the lock, one after the other. */
+  /** The last operation; the operations of a lock are serialized. */
   #last: Promise<unknown> = Promise.resolve()
 
   /** Made by `LockManager.acquireLock`. */
@@ -74,27 +74,27 @@ export class ResourceLock<T> {
     this.expired = new Promise((resolve) => (this.#resolveExpired = resolve))
   }
 
-  /** The value that this holder wrote last. */
+  /** The last value written by this holder. */
   get value(): T {
     return this.#content.value
   }
 
-  /** `Valid` while the lock is held; `Released` once it is lost or released, for good. */
+  /** `Valid` while the lock is held; `Released`, permanently, after it was lost or released. */
   get state(): LockState {
     return this.#state
   }
 
-  /** True while the session is lost or unreachable: somebody else may hold the lock. */
+  /** True while the session is lost or unreachable: another holder may have the lock. */
   get isSuspect(): boolean {
     return this.#isSuspect
   }
 
-  /** The fencing token. It grows when the record had to be created again. */
+  /** The fencing token. Increases if the record has to be created again. */
   get token(): number {
     return this.#stat?.creationSequence ?? 0
   }
 
-  /** Whether the last attempt to find out about the lock failed. */
+  /** Whether the last attempt to revalidate the lock failed. */
   get mustRevalidate(): boolean {
     return this.#mustRevalidate
   }
@@ -113,8 +113,8 @@ export class ResourceLock<T> {
   }
 
   /**
-   * Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid, and known to be
-   * held: while the lock `isSuspect`, the holder finds out first whether the lock is still there.
+   * Writes another value. `ERR_METADATA_ILLEGAL_STATE` unless the lock is valid and not suspect: a
+   * suspect lock has to be revalidated first.
    */
   async updateValue(value: T): Promise<void> {
     const content = this.#contentOf(value)
@@ -131,7 +131,7 @@ export class ResourceLock<T> {
     })
   }
 
-  /** Gives the lock up. Does nothing if it has ended. */
+  /** Releases the lock. Does nothing if it has ended. */
   release(): Promise<void> {
     return this.#run(async () => {
       if (this.#state === 'Released') return
@@ -150,8 +150,8 @@ export class ResourceLock<T> {
   }
 
   /**
-   * Finds out whether the lock is still held, and takes it again if it is free. Ends the lock if
-   * somebody else has it. Tries again after other errors.
+   * Checks whether the lock is still held, and acquires it again if it is free. Ends the lock if
+   * another owner holds it. Retries after other errors.
    */
   revalidate(): Promise<void> {
     return this.#run(async () => {
@@ -159,7 +159,7 @@ export class ResourceLock<T> {
       const losses = this.#losses
       try {
         await this.#claimOrEnd(this.#content)
-        // After a loss meanwhile the lock is in doubt again.
+        // After another loss in the meantime, the lock remains suspect.
         if (losses === this.#losses) this.#isSuspect = false
         this.#mustRevalidate = false
       } catch (error) {
@@ -170,14 +170,14 @@ export class ResourceLock<T> {
     })
   }
 
-  /** The session was lost or cannot be reached. */
+  /** Called when the session is lost or unreachable. */
   suspect(): void {
     if (this.#state !== 'Valid') return
     this.#losses++
     this.#isSuspect = true
   }
 
-  /** A newer handle in the same session has the lock. */
+  /** Called when a newer lock object of the same session holds the lock. */
   retire(): void {
     this.#end()
   }
@@ -210,7 +210,7 @@ export class ResourceLock<T> {
     this.#parts.onEnd(this)
   }
 
-  /** The record of this holder, in whatever version: not the one of the next holder. */
+  /** Matches the record of this holder in any version, but not the record of the next holder. */
   #expectation(): Expected {
     return { creationSequence: this.#stat!.creationSequence }
   }
@@ -236,7 +236,7 @@ export class ResourceLock<T> {
     }
   }
 
-  /** Makes the record this session's, or fails with `ERR_METADATA_LOCK_BUSY`. */
+  /** Acquires the record for this session, or fails with `ERR_METADATA_LOCK_BUSY`. */
   async #claim(content: Content<T>): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -265,12 +265,12 @@ export class ResourceLock<T> {
     if (!found.stat.ephemeral) throw new LockBusyError(this.path)
     if (found.stat.createdBySelf) return this.#adopt(content, found)
     if (!this.#isSameOwner(content, found)) throw new LockBusyError(this.path)
-    // The same owner in a session that lives is another handle, which would take the lock back.
+    // If the session lives, the owner is another handle, which would take the lock back.
     if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)
     return this.#takeOver(content, found.stat)
   }
 
-  /** Puts a record of this session in the place of one whose session was left behind. */
+  /** Replaces the record of an abandoned session by a record of this session. */
   async #takeOver({ bytes }: Content<T>, { creationSequence }: Stat): Promise<Stat> {
     const [, stat] = await this.#parts.store.batch([
       { delete: this.path, expected: { creationSequence } },
@@ -285,7 +285,9 @@ export class ResourceLock<T> {
     return this.#put(content, { creationSequence: stat.creationSequence })
   }
 
-  /** Another record has the place: removes it if this session has created it, unheard. */
+  /**
+   * Removes a different record at the path if this session created it without an acknowledgement.
+   */
   async #releaseOther(): Promise<void> {
     const { store } = this.#parts
     const found = await store.get(this.path)
@@ -309,7 +311,7 @@ export class ResourceLock<T> {
   }
 }
 
-/** The record is gone, or goes with its session. */
+/** The record was removed, or will be removed with its session. */
 function isGone(error: unknown): boolean {
   return hasCode(error, MetadataErrorCode.notFound) || hasCode(error, MetadataErrorCode.sessionLost)
 }

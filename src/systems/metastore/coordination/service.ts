@@ -12,13 +12,13 @@ import {
 } from './leader-election.js'
 import { LockManager, type LockOptions } from './lock-manager.js'
 
-/** What coordinates the users of one handle. */
+/** The coordination service of one handle. */
 export class CoordinationService {
   readonly #store: CachingStore
   readonly #managers = new Set<{ close(): Promise<void> }>()
   #isClosed = false
 
-  /** Coordinates by records of `store`, which stays the caller's to close. */
+  /** Coordinates by records of `store`. The caller closes the store. */
   constructor(store: CachingStore) {
     this.#store = checkCachingStore(store)
   }
@@ -32,9 +32,9 @@ export class CoordinationService {
   }
 
   /**
-   * The participant of the store's handle in an election: one object for each path, until it is
-   * disposed of. The serde and the options of the call that makes the object count; each listener
-   * is told of the states that follow.
+   * The participant of the handle in an election: one object for each path until it is disposed of.
+   * The serde and the options of the call that creates the object apply. Each listener is notified
+   * of later states.
    */
   getLeaderElection<T>(
     serde: MetadataSerde<T>,

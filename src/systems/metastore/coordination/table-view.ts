@@ -1,4 +1,4 @@
-/** All values below a prefix in memory, kept up to date. */
+/** A table view: all values below a prefix, in memory and updated by notifications. */
 import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
 import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
@@ -20,23 +20,23 @@ import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
 /** Settings of a {@link MetadataTableView}. */
 export interface TableViewOptions<T> {
-  /** Everything below this path; keys are the rest of the paths. */
+  /** The view has all records below this path; keys are the rest of the paths. */
   readonly prefix: string
-  /** Keys that the view leaves out. */
+  /** Selects the keys of the view. Default: all. */
   readonly filter?: ((key: string) => boolean) | undefined
-  /** Whether a new value may take the place of an old one. Default: any. */
+  /** Whether a new value may replace the old one. Default: always. */
   readonly isAllowed?: (before: T | undefined, after: T) => boolean
-  /** Told of the values that were there when the view was filled. */
+  /** Called with each value that exists when the view is first filled. */
   readonly onExisting?: ((key: string, value: T) => unknown) | undefined
-  /** Told of later changes; null = removed. */
+  /** Called with each later change; null = removed. */
   readonly onChange?: ((key: string, value: T | null) => unknown) | undefined
-  /** Told that the view may be outdated, when the session is lost. */
+  /** Called when the session is lost: the view may be outdated. */
   readonly onOutdated?: (() => unknown) | undefined
-  /** Whether the view is emptied when the session is lost. Default false. */
+  /** Whether the view is cleared when the session is lost. Default false. */
   readonly clearsWhenOutdated?: boolean | undefined
-  /** Time and timers of repeated attempts. Default: those of the system. */
+  /** Clock and timers of the backoff. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
-  /** A number of at least 0 and below 1, for the waits between attempts. Default: `Math.random`. */
+  /** Random numbers of at least 0 and below 1, for the backoff. Default: `Math.random`. */
   readonly random?: (() => number) | undefined
 }
 
@@ -57,18 +57,18 @@ interface Item<T> {
   readonly stat: Stat
 }
 
-/** The values below a prefix; see the file header. */
+/** A table view; see the file header. */
 export class MetadataTableView<T> implements CacheSink {
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
   readonly #options: TableViewOptions<T>
   readonly #items = new Map<string, Item<T>>()
   /**
-   * Sequences of the removals that were told while something was loaded, which could be older. They
-   * are forgotten when nothing is loaded any more.
+   * Sequences of removals that were notified during a load or write, whose result could be older.
+   * Cleared when no load or write is in progress.
    */
   readonly #removedAt = new Map<string, number>()
-  /** Loads and writes under way. */
+  /** Number of loads and writes in progress. */
   #underWay = 0
   #unregister: (() => void)[] = []
   #isClosed = false
@@ -82,7 +82,7 @@ export class MetadataTableView<T> implements CacheSink {
     checkPath(this.#options.prefix)
   }
 
-  /** Fills the view; once. `ERR_METADATA_ILLEGAL_STATE` if it was started. */
+  /** Fills the view. `ERR_METADATA_ILLEGAL_STATE` if it was started before. */
   async start(): Promise<void> {
     this.#check()
     if (this.#unregister.length > 0) throw new IllegalStateError('the table view was started')
@@ -119,7 +119,7 @@ export class MetadataTableView<T> implements CacheSink {
       .sort(([a], [b]) => (a < b ? -1 : 1))
   }
 
-  /** Writes a value. `ERR_METADATA_CONFLICT` if the stored one forbids that. */
+  /** Writes a value. `ERR_METADATA_CONFLICT` if `isAllowed` refuses the change. */
   put(key: string, value: T): Promise<void> {
     return this.#during(() => this.#put(key, value))
   }
@@ -132,7 +132,7 @@ export class MetadataTableView<T> implements CacheSink {
       random: this.#options.random ?? systemRandom,
     }
     const backoff = new Backoff({}, sources)
-    // The value counts as of the call.
+    // Serialized now: the caller may modify the value during the call.
     const bytes = Buffer.from(this.#serde.serialize(path, value))
     for (;;) {
       const found = await this.#store.get(path)
@@ -159,7 +159,7 @@ export class MetadataTableView<T> implements CacheSink {
     if (this.#items.get(key)?.stat.sequence === found.stat.sequence) this.#items.delete(key)
   }
 
-  /** Empties the view and ends its listeners. The store stays open. */
+  /** Clears the view and stops its updates. The store stays open. */
   close(): void {
     this.#isClosed = true
     this.#letGo()
@@ -172,7 +172,7 @@ export class MetadataTableView<T> implements CacheSink {
     this.#removedAt.clear()
   }
 
-  /** Runs a load or a write that may end behind changes that are newer. */
+  /** Runs a load or a write, during which newer changes may be notified. */
   async #during<R>(work: () => Promise<R>): Promise<R> {
     this.#underWay++
     try {
@@ -182,7 +182,7 @@ export class MetadataTableView<T> implements CacheSink {
     }
   }
 
-  /** Called by the store. */
+  /** Called by the store after each change of a record. */
   changed(
     path: string,
     record: GetResult | undefined | 'unknown',
@@ -289,7 +289,7 @@ export class MetadataTableView<T> implements CacheSink {
     if (!isQuiet) this.#tell(key, value.is)
   }
 
-  /** Undefined for a record of another kind below the prefix, which is none of the view's. */
+  /** Undefined for a record that cannot be decoded: it does not belong to the view. */
   #valueOf(path: string, { value, stat }: GetResult): { readonly is: T } | undefined {
     try {
       return { is: this.#serde.deserialize(path, value, stat) }
