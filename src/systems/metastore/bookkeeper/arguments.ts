@@ -1,4 +1,4 @@
-/** Checks of what callers give to tables: what is wrong is `IllegalOp`, before anything is done. */
+/** Checks of the arguments of tables: a wrong argument is `IllegalOp`, before any effect. */
 import { types } from 'node:util'
 import { checkMethods, OptionNames } from '../../../api/index.js'
 import { illegalOp, MetastoreError, MetastoreException } from './errors.js'
@@ -7,12 +7,12 @@ import type { GetOptions, KeyRange, MetastoreWatcher, MetaStore, RowGuard } from
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { isKnownVersion, LongVersion, type Version } from './tables/version.js'
 
-/** Checks a store that a caller gives. `ERR_INVALID_ARGUMENT` if the object is none. */
+/** Checks that an object is a store. `ERR_INVALID_ARGUMENT` otherwise. */
 export function checkStore(store: MetaStore): MetaStore {
   return checkMethods(store, 'the store', ['createTable', 'createScannableTable'])
 }
 
-/** Reads what a caller gave, which may throw. */
+/** Reads an object of the caller, whose getters may throw. */
 function readable<T>(what: string, read: () => T): T {
   try {
     return read()
@@ -22,7 +22,7 @@ function readable<T>(what: string, read: () => T): T {
   }
 }
 
-/** Copies the fields of a value, so that later changes of it do not matter. */
+/** Copies the fields of a value: the caller may modify it later. */
 export function checkValue(value: unknown): readonly FieldChange[] {
   if (!(value instanceof Value)) throw illegalOp(`the value must be a Value, got ${kindOf(value)}`)
   const changes = value.changes()
@@ -30,7 +30,7 @@ export function checkValue(value: unknown): readonly FieldChange[] {
   return changes
 }
 
-/** A version that the stores here know. */
+/** Checks that a version is `NEW`, `ANY` or a `LongVersion`. */
 export function checkVersion(version: unknown): asserts version is Version {
   if (!isKnownVersion(version)) {
     throw illegalOp(`the version must be NEW, ANY or a LongVersion, got ${kindOf(version)}`)
@@ -69,14 +69,14 @@ function checkFieldName(name: unknown): asserts name is string {
   checkWellFormed(name, 'a field name')
 }
 
-/** A watcher, or undefined for none; null is refused. */
+/** Checks a watcher; undefined = none, null is refused. */
 export function checkWatcher(watcher: unknown): asserts watcher is MetastoreWatcher | undefined {
   if (watcher !== undefined && typeof watcher !== 'function') {
     throw illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`)
   }
 }
 
-/** A range whose keys do not lie against its order. */
+/** Copies a range and checks that its bounds agree with its order. */
 export function checkRange(range: unknown): KeyRange {
   if (typeof range !== 'object' || range === null) {
     throw illegalOp(`the range must be an object, got ${kindOf(range)}`)
@@ -102,7 +102,7 @@ export function checkRange(range: unknown): KeyRange {
 
 const getNames = new OptionNames<GetOptions>('a read', { fields: true, watcher: true })
 
-/** Options of a read, with known names only. */
+/** Copies the options of a read and refuses unknown names. */
 export function checkGetOptions(options: unknown): GetOptions {
   if (typeof options !== 'object' || options === null) {
     throw illegalOp(`the options must be an object, got ${kindOf(options)}`)
@@ -114,7 +114,7 @@ export function checkGetOptions(options: unknown): GetOptions {
   }
 }
 
-/** A copy of the configuration of a store. `MetastoreException` for an unknown name. */
+/** Copies the configuration of a store. `MetastoreException` for an unknown name. */
 export function copyOfConfiguration<T extends object>(configuration: T, names: OptionNames<T>): T {
   try {
     return names.copy(configuration)
@@ -124,7 +124,7 @@ export function copyOfConfiguration<T extends object>(configuration: T, names: O
   }
 }
 
-/** A count of entries: an integer, 0 or more. */
+/** Checks a count of entries: an integer, 0 or more. */
 export function checkCount(count: unknown): asserts count is number {
   if (typeof count !== 'number' || !Number.isInteger(count) || count < 0) {
     const shown = typeof count === 'number' ? String(count) : kindOf(count)
@@ -132,7 +132,7 @@ export function checkCount(count: unknown): asserts count is number {
   }
 }
 
-/** What something is, for a message. */
+/** The type of a value, for a message. */
 export function kindOf(value: unknown): string {
   return value === null ? 'null' : typeof value
 }

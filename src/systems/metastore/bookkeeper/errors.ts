@@ -1,16 +1,16 @@
 /**
  * The return codes of the BookKeeper MetaStore as typed errors.
  *
- * A promise of the metastore rejects with a {@link MetastoreError}; its `code` is stable, its
- * `returnCode` is the number that BookKeeper's `MSException.Code` gives it. The plugin calls that
- * BookKeeper makes synchronously (`init`, `createTable`) fail with a {@link MetastoreException}.
+ * A promise of the metastore rejects with a {@link MetastoreError}. Its `code` is stable; its
+ * `returnCode` is the number of BookKeeper's `MSException.Code`. The plugin calls that are
+ * synchronous in BookKeeper (`init`, `createTable`) fail with a {@link MetastoreException}.
  */
 
 import type { Version } from './tables/version.js'
 
 /** Numbers of BookKeeper's `MSException.Code`. */
 export const ReturnCode = {
-  /** The operation has succeeded. Callbacks get the number; no error has it. */
+  /** The operation succeeded. Passed to callbacks; no error has this number. */
   OK: 0,
   /** Of `ERR_METASTORE_BAD_VERSION` and `ERR_METASTORE_GUARD_FAILED`. */
   BadVersion: -1,
@@ -26,16 +26,16 @@ export const ReturnCode = {
   IllegalOp: -101,
   /** Of `ERR_METASTORE_SERVICE_DOWN`. */
   ServiceDown: -102,
-  /** Of `ERR_METASTORE_OPERATION_FAILURE`, and of every error that is no `MetastoreError`. */
+  /** Of `ERR_METASTORE_OPERATION_FAILURE`, and of every error other than a `MetastoreError`. */
   OperationFailure: -103,
 } as const
 
 /** One of the numbers. */
 export type ReturnCode = (typeof ReturnCode)[keyof typeof ReturnCode]
 
-/** Every code that a {@link MetastoreError} can carry, with the situation that raises it. */
+/** The codes of {@link MetastoreError}, each with its cause. */
 export const MetastoreErrorCode = {
-  /** The row exists with another version than the one given. Nothing was changed. */
+  /** The row has a version other than the given one. Nothing was changed. */
   badVersion: 'ERR_METASTORE_BAD_VERSION',
   /** The row does not exist. Nothing was changed. */
   noKey: 'ERR_METASTORE_NO_KEY',
@@ -43,18 +43,18 @@ export const MetastoreErrorCode = {
   keyExists: 'ERR_METASTORE_KEY_EXISTS',
   /** The guarding row of a guarded write has another version, or is absent. Nothing was changed. */
   guardFailed: 'ERR_METASTORE_GUARD_FAILED',
-  /** BookKeeper's answer of an exhausted cursor; no store of this package gives it. */
+  /** BookKeeper's result of an exhausted cursor; no store of this package returns it. */
   noEntries: 'ERR_METASTORE_NO_ENTRIES',
-  /** The operation was interrupted; no store of this package gives it. */
+  /** The operation was interrupted; no store of this package returns it. */
   interrupted: 'ERR_METASTORE_INTERRUPTED',
   /** An argument has the wrong type or range, or the handle is closed. Nothing was changed. */
   illegalOp: 'ERR_METASTORE_ILLEGAL_OP',
   /**
-   * The store cannot serve: it is closed, read-only or its disk failed. A write that was under way
-   * is in doubt until the store is opened again.
+   * The store is unavailable: closed, read-only, or its disk failed. The outcome of a write in
+   * progress is in doubt until the store is opened again.
    */
   serviceDown: 'ERR_METASTORE_SERVICE_DOWN',
-  /** The operation failed for another reason, told by `cause`. */
+  /** The operation failed for another reason; see `cause`. */
   operationFailure: 'ERR_METASTORE_OPERATION_FAILURE',
 } as const
 
@@ -80,7 +80,7 @@ function isBranded(value: unknown, brand: symbol): boolean {
   return typeof value === 'object' && value !== null && brand in value
 }
 
-/** Why an operation on a table or cursor failed (BookKeeper: `MSException`). */
+/** The error of an operation on a table or cursor (BookKeeper: `MSException`). */
 export class MetastoreError extends Error {
   /** Always `'MetastoreError'`. */
   override readonly name = 'MetastoreError'
@@ -89,7 +89,7 @@ export class MetastoreError extends Error {
   /** Marks the class across copies of the package. */
   readonly [errorBrand] = true
 
-  /** For stores of other backends. `cause` is the error behind this one. */
+  /** For stores of other backends. `cause` is the underlying error. */
   constructor(code: MetastoreErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code
@@ -106,7 +106,7 @@ export class MetastoreError extends Error {
   }
 }
 
-/** Why a store or table could not be set up (BookKeeper: `MetastoreException`). */
+/** The error of opening a store or table (BookKeeper: `MetastoreException`). */
 export class MetastoreException extends Error {
   /** Always `'MetastoreException'`. */
   override readonly name = 'MetastoreException'
@@ -115,7 +115,7 @@ export class MetastoreException extends Error {
   /** Marks the class across copies of the package. */
   readonly [exceptionBrand] = true
 
-  /** For stores of other backends. `cause` is the error behind this one. */
+  /** For stores of other backends. `cause` is the underlying error. */
   constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
   }
@@ -126,12 +126,12 @@ export class MetastoreException extends Error {
   }
 }
 
-/** The code of a failure of a table or cursor; undefined if it is another error. */
+/** The code of a {@link MetastoreError}; undefined for other errors. */
 export function codeOf(error: unknown): MetastoreErrorCode | undefined {
   return error instanceof MetastoreError ? error.code : undefined
 }
 
-/** Whether a conditional put failed because somebody else was faster: read, and try again. */
+/** Whether a conditional put lost a race with another writer, so that a retry may succeed. */
 export function isLostRace(error: unknown): boolean {
   const code = codeOf(error)
   return code === MetastoreErrorCode.badVersion || code === MetastoreErrorCode.keyExists

@@ -1,34 +1,34 @@
 /**
  * Keys of the metastore as rows of a table, and their order.
  *
- * A key is a string; its row is its UTF-8 form, so that keys lie in the order of their bytes, which
- * is that of their code points. (BookKeeper's in-memory store orders by UTF-16 code units; the two
- * differ only for characters beyond U+FFFF against U+E000 to U+FFFF.) A row cannot be empty, a key
- * can: the empty key becomes the row 00, and a key that begins with 00 gets one more in front. That
- * keeps the order and costs other keys nothing.
+ * A key is a string; its row is its UTF-8 form, so keys are ordered by their bytes, that is, by
+ * code points. (BookKeeper's in-memory store orders by UTF-16 code units. The orders differ only
+ * for characters beyond U+FFFF compared with U+E000 to U+FFFF.) A row cannot be empty, but a key
+ * can: the empty key becomes the row 00, and a key that begins with 00 gets an additional 00
+ * prefix. This keeps the order and adds nothing to other keys.
  */
 import { illegalOp } from './errors.js'
 
-/** Longest row in bytes: that of the tables. */
+/** Bytes of the longest row of a table. */
 export const rowBytesMax = 32_767
 
 const escapeByte = 0
 
-/** With the flag u, surrogates in pairs are one character of another class. */
+/** With the flag u, a surrogate pair is one character and does not match. */
 const loneSurrogate = /\p{Surrogate}/u
 
 /**
- * Checks that something can be a key.
+ * Checks a key.
  *
- * @throws MetastoreError `IllegalOp` if it is no string, has no UTF-8 form (lone surrogates) or is
- * longer than 32,767 bytes.
+ * @throws MetastoreError `IllegalOp` if it is not a string, has no UTF-8 form (lone surrogates) or
+ * is longer than 32,767 bytes.
  */
 export function checkKey(key: unknown, what = 'the key'): asserts key is string {
   if (typeof key !== 'string') {
     throw illegalOp(`${what} must be a string, got ${key === null ? 'null' : typeof key}`)
   }
   checkWellFormed(key, what)
-  // Three bytes per code unit at most: short keys need no counting.
+  // UTF-8 needs at most three bytes per code unit, so short keys need no counting.
   if (3 * key.length < rowBytesMax) return
   const bytes = Buffer.byteLength(key) + (startsEscaped(key) ? 1 : 0)
   if (bytes <= rowBytesMax) return
@@ -45,7 +45,7 @@ function startsEscaped(key: string): boolean {
   return key === '' || key.charCodeAt(0) === 0
 }
 
-/** The row of a key, as text. REQUIRES that the key was checked. */
+/** The row of a key, as text. REQUIRES: the key was checked. */
 export function rowOfKey(key: string): string {
   return startsEscaped(key) ? `\0${key}` : key
 }
@@ -55,7 +55,7 @@ export function keyOfRow(row: Buffer): string {
   return row[0] === escapeByte ? row.toString('utf8', 1) : row.toString('utf8')
 }
 
-/** Surrogates stand for characters beyond U+FFFF, so they lie above all other code units. */
+/** Surrogates encode characters beyond U+FFFF, so they sort above all other code units. */
 function rank(codeUnit: number): number {
   return codeUnit >= 0xd800 && codeUnit <= 0xdfff ? codeUnit + 0x10000 : codeUnit
 }

@@ -1,8 +1,8 @@
 /**
  * The fields of a row: names to bytes, as BookKeeper's `Value` defines them.
  *
- * A `Value` shares the bytes that it is given and hands them out again; tables copy what goes in
- * and what comes out, so that nobody changes a stored row through a buffer.
+ * A `Value` shares the bytes of its caller. Tables copy bytes on writes and reads, so a caller
+ * cannot change a stored row through a buffer.
  */
 import { types } from 'node:util'
 import { checkBytesLike, shown } from '../../../api/index.js'
@@ -14,13 +14,13 @@ export const NON_FIELDS: ReadonlySet<string> = Object.freeze(new Set<string>())
 /** Every field. */
 export const ALL_FIELDS = null
 
-/** Which fields a read returns: {@link ALL_FIELDS}, {@link NON_FIELDS} or some names. */
+/** The fields of a read: {@link ALL_FIELDS}, {@link NON_FIELDS} or a set of names. */
 export type FieldSelection = ReadonlySet<string> | null
 
-/** Bytes of a field; a string stands for its UTF-8 form. Null means "delete the field" in a put. */
+/** Bytes of a field; a string means its UTF-8 form. In a put, null deletes the field. */
 export type FieldData = Uint8Array | string | null
 
-/** A field of a put: null deletes it; a string stands for its UTF-8 form. */
+/** A field of a put: null deletes the field; a string means its UTF-8 form. */
 export interface FieldChange {
   readonly name: string
   readonly data: Buffer | string | null
@@ -28,9 +28,9 @@ export interface FieldChange {
 
 /** A map of field names to bytes. */
 export class Value {
-  /** Strings become bytes when somebody asks for them: most are only put. */
+  /** Strings are encoded on the first read: most values are only put. */
   readonly #fields: Map<string, Buffer | string | null>
-  /** Somebody looks at the map: there are no strings in it any more. */
+  /** Whether the live view was requested: from then on the map holds no strings. */
   #isShown = false
 
   /** Shares the bytes of another value or of an object's properties. Default: no fields. */
@@ -40,7 +40,7 @@ export class Value {
     for (const [name, data] of entriesOf(fields)) this.setField(name, data)
   }
 
-  /** Not by the chain of prototypes, which throws for a proxy that was revoked. */
+  /** Does not use the prototype chain, which throws for a revoked proxy. */
   static [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && #fields in value
   }
@@ -55,8 +55,8 @@ export class Value {
   }
 
   /**
-   * Sets a field. Null is kept as such; a put deletes the field then. `ERR_METASTORE_ILLEGAL_OP`
-   * unless the name is a string, and the data are a string, bytes or null.
+   * Sets a field. A put deletes a field whose value is null. `ERR_METASTORE_ILLEGAL_OP` unless the
+   * name is a string, and the data are a string, bytes or null.
    */
   setField(name: string, data: FieldData): this {
     if (typeof name !== 'string') throw illegalOp(`a field name is a string, not ${shown(name)}`)
@@ -70,7 +70,7 @@ export class Value {
     return this
   }
 
-  /** The names, in order of insertion; as of now. */
+  /** A copy of the names, in order of insertion. */
   getFields(): ReadonlySet<string> {
     return new Set(this.#fields.keys())
   }
@@ -84,9 +84,9 @@ export class Value {
     return this.#fields as ReadonlyMap<string, Buffer | null>
   }
 
-  /** @internal The fields for a table to put: nothing that changes later. */
+  /** @internal A copy of the fields, for a put of a table. */
   changes(): FieldChange[] {
-    // Of the right length at once: thousands of these wait for the disk at a time.
+    // Allocated with its final length: thousands of these arrays may wait for the disk.
     const changes = new Array<FieldChange>(this.#fields.size)
     let at = 0
     for (const [name, data] of this.#fields) {
@@ -101,8 +101,8 @@ export class Value {
   }
 
   /**
-   * A value with exactly the named fields, null where this one has none; all fields for
-   * {@link ALL_FIELDS}.
+   * A value with exactly the named fields, null where a field is absent; all fields for {@link
+   * ALL_FIELDS}.
    */
   project(fields: FieldSelection): Value {
     if (fields === null) return new Value(this)
@@ -112,7 +112,7 @@ export class Value {
     return projected
   }
 
-  /** Takes over the fields of another value; a null one removes the field. */
+  /** Copies the fields of another value; null removes a field. */
   merge(other: Value): this {
     if (!(other instanceof Value)) throw illegalOp(`the other is a Value, not ${shown(other)}`)
     for (const [name, data] of other.#fields) {
@@ -122,7 +122,7 @@ export class Value {
     return this
   }
 
-  /** Whether both have the same names with the same bytes; null equals null only. */
+  /** Whether both values have the same names with the same bytes; null only equals null. */
   equals(other: unknown): boolean {
     if (!(other instanceof Value) || other.#fields.size !== this.#fields.size) return false
     const others = other.getFieldsMap()
@@ -134,7 +134,7 @@ export class Value {
     return true
   }
 
-  /** For people: `[('name'=text), ('other'=NONE)]`. */
+  /** For display: `[('name'=text), ('other'=NONE)]`. */
   toString(): string {
     const fields = [...this.getFieldsMap()].map(
       ([name, data]) => `('${name}'=${data === null ? 'NONE' : data.toString()})`,

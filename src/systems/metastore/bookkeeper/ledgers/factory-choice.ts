@@ -1,25 +1,25 @@
 /**
- * Which factory may use the metadata in a store: the one that its layout record names. The first
- * caller's factory is written into the record; later callers name the same factory, or none.
+ * Selects the factory of the metadata in a store: the one in the layout record. The first caller's
+ * factory is written into the record. Later callers must name the same factory, or none.
  */
 import type { LayoutRecord } from './layout-record.js'
 
 /** The factories of one kind of metadata. `F` is a factory, `T` its layout. */
 export interface FactoryChoice<F, T> {
-  /** Name that the caller gave; absent: what the layout says, or {@link defaultName}. */
+  /** The name given by the caller; absent = the name in the layout, or {@link defaultName}. */
   readonly wantedName: string | undefined
   readonly defaultName: string
-  /** Makes the factory of that name. Throws if there is none. */
+  /** Creates the factory of a name. Throws if there is none. */
   make(name: string): F
-  /** The layout that a new factory of that name writes. */
+  /** The layout that a new factory of this name writes. */
   layoutOf(name: string, factory: F): T
   /** Name of the factory that laid out the metadata. */
   nameOf(layout: T): string
-  /** The error for a layout that another factory wrote. */
+  /** The error for the layout of another factory. */
   mismatch(message: string): Error
 }
 
-/** The factory to use, not yet initialised, and the layout that the store has. */
+/** The selected factory, not yet initialised, and the stored layout. */
 export async function chooseFactory<F, T>(
   record: LayoutRecord<T>,
   choice: FactoryChoice<F, T>,

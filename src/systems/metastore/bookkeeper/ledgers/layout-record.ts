@@ -1,7 +1,7 @@
 /**
- * A layout record: which factory laid out the metadata in a store, and in which version. The table
- * `layout` has one row for each layout, with the field `layout`. BookKeeper and Hedwig keep theirs
- * in ZooKeeper (`LayoutManager`, `FactoryLayout`).
+ * A layout record names the factory that laid out the metadata in a store, and its version. The
+ * table `layout` has one row for each layout, with the field `layout`. BookKeeper and Hedwig store
+ * these records in ZooKeeper (`LayoutManager`, `FactoryLayout`).
  */
 import { checkStore } from '../arguments.js'
 import { codeOf, isLostRace, MetastoreErrorCode } from '../errors.js'
@@ -12,15 +12,15 @@ import { Version, type Versioned } from '../tables/version.js'
 const layoutTable = 'layout'
 const field = 'layout'
 
-/** How one kind of layout is stored, and its errors. */
+/** The stored form and the errors of one kind of layout. */
 export interface LayoutForm<T> {
   /** Key of the row. */
   readonly key: string
   /** The text to store. Throws if the layout is not valid. */
   encode(layout: T): string | Uint8Array
-  /** Reads stored bytes. Throws if they are no layout. */
+  /** Decodes stored bytes. Throws if they are not a layout. */
   decode(bytes: Buffer): T
-  /** The error for a store call that failed. */
+  /** The error for a failed store call. */
   failure(message: string, cause?: unknown): Error
 }
 
@@ -29,23 +29,23 @@ export function openLayoutTable(store: MetaStore): Promise<MetastoreTable> {
   return checkStore(store).createTable(layoutTable)
 }
 
-/** The record of one layout. Every write is conditional, so all who open a store agree. */
+/** The record of one layout. Every write is conditional, so all clients agree on the layout. */
 export class LayoutRecord<T> {
   readonly #table: MetastoreTable
   readonly #form: LayoutForm<T>
 
-  /** `table` is the table of layouts, which {@link close} ends. */
+  /** `table` is the table of layouts, closed by {@link close}. */
   protected constructor(table: MetastoreTable, form: LayoutForm<T>) {
     this.#table = table
     this.#form = form
   }
 
-  /** The layout; undefined if there is none. Fails if the stored text is no layout. */
+  /** The layout; undefined if there is none. Fails if the stored text is not a layout. */
   async read(): Promise<T | undefined> {
     return (await this.#read())?.value
   }
 
-  /** Stores the layout unless there is one. Returns the layout that the store then has. */
+  /** Stores the layout unless there is one. Returns the stored layout. */
   async create(layout: T): Promise<T> {
     const value = this.#valueOf(layout)
     for (;;) {
@@ -61,8 +61,8 @@ export class LayoutRecord<T> {
   }
 
   /**
-   * Stores the layout in place of the stored one, or as the first. `check` gets the stored layout;
-   * if it throws, nothing is changed.
+   * Replaces or creates the layout. `check` receives the stored layout; if it throws, nothing is
+   * changed.
    */
   async rewrite(layout: T, check: (stored: T) => void): Promise<void> {
     const value = this.#valueOf(layout)
@@ -78,8 +78,8 @@ export class LayoutRecord<T> {
   }
 
   /**
-   * Removes the layout, if there is one. `check` gets the stored layout; if it throws, nothing is
-   * changed. Without `check` the text is not read: text that is no layout is removed, too.
+   * Removes the layout, if there is one. `check` receives the stored layout; if it throws, nothing
+   * is changed. Without `check` the text is not read, so damaged text is removed, too.
    */
   async remove(check?: (stored: T) => void): Promise<void> {
     for (;;) {
@@ -95,7 +95,7 @@ export class LayoutRecord<T> {
     }
   }
 
-  /** Ends this handle of the table. */
+  /** Closes this handle of the table. */
   close(): void {
     this.#table.close()
   }

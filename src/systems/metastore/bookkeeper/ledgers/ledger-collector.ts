@@ -1,13 +1,13 @@
 /**
- * Finds ledgers that a bookie still stores although they were removed (BookKeeper: the garbage
- * collector). A ledger is collected only if a complete listing lacks it; with verification, which
- * is the default, only if reading it also says that there is no such ledger.
+ * Finds the removed ledgers that a bookie still stores (BookKeeper: the garbage collector). A
+ * ledger is collected only if a complete listing lacks it. With verification, the default, a read
+ * must also report that there is no such ledger.
  */
 import { checkArray, checkMethods, OptionNames, readArguments } from '../../../../api/index.js'
 import { LedgerError, LedgerErrorCode } from './ledger-errors.js'
 import type { LedgerIdRange } from './ledger-ranges.js'
 
-/** What the collector needs of a ledger manager. */
+/** The part of a ledger manager that the collector uses. */
 export interface ListedLedgers {
   /** All ledgers of the store, in ascending order of their ids. */
   getLedgerRanges(): AsyncIterable<LedgerIdRange>
@@ -17,16 +17,16 @@ export interface ListedLedgers {
 
 /** Settings of a collection. */
 export interface CollectionOptions {
-  /** Whether to read the metadata of each candidate once more. Default true. */
+  /** Whether to verify each candidate by reading its metadata. Default true. */
   readonly verify?: boolean | undefined
 }
 
 const names = new OptionNames<CollectionOptions>('a collection', { verify: true })
 
 /**
- * Those of `localLedgers` (in any order) that are to be deleted, ascending. A listing that fails
- * rejects with its error and yields nothing. A ledger that was created after the caller took
- * `localLedgers` is never among them; take them before the listing begins, that is, pass an array.
+ * The ledgers of `localLedgers` (in any order) to be deleted, ascending. If the listing fails, the
+ * promise rejects with its error. `localLedgers` must be determined before the listing begins,
+ * therefore an array. So a ledger created later is never collected.
  */
 export async function collectLedgers(
   manager: ListedLedgers,
@@ -55,7 +55,7 @@ export async function collectLedgers(
   return gone
 }
 
-/** Any other failure than "no such ledger" says nothing. */
+/** Only "no such ledger" counts; any other failure does not prove a removal. */
 async function isGone(manager: ListedLedgers, ledgerId: bigint): Promise<boolean> {
   try {
     await manager.readLedger(ledgerId)

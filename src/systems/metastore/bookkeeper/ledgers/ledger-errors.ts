@@ -1,19 +1,19 @@
-/** Why an operation of the ledger manager failed, with the numbers of `BKException.Code`. */
+/** The errors of the ledger manager, with the numbers of `BKException.Code`. */
 
-/** Every code that a {@link LedgerError} can carry, with the situation that raises it. */
+/** The codes of {@link LedgerError}, each with its cause. */
 export const LedgerErrorCode = {
   /** There is no such ledger. Nothing was changed. */
   noSuchLedger: 'ERR_LEDGER_NO_SUCH_LEDGER',
   /** The ledger exists already. Nothing was changed. */
   ledgerExists: 'ERR_LEDGER_EXISTS',
-  /** The metadata have another version than the one given. Nothing was changed. */
+  /** The metadata have a version other than the given one. Nothing was changed. */
   metadataVersion: 'ERR_LEDGER_METADATA_VERSION',
   /**
    * The ledgers were laid out by another factory, in another version, or in a later format of the
    * layout. Nothing was changed.
    */
   layoutMismatch: 'ERR_LEDGER_LAYOUT_MISMATCH',
-  /** The store failed, or holds bytes that are no ledger and no layout; told by `cause`. */
+  /** The store failed, or stored bytes cannot be decoded; see `cause`. */
   metaStore: 'ERR_LEDGER_META_STORE',
   /** There are no more ledger ids. */
   idOverflow: 'ERR_LEDGER_ID_OVERFLOW',
@@ -42,7 +42,7 @@ export class LedgerError extends Error {
   /** Marks the class across copies of the package. */
   readonly [brand] = true
 
-  /** For factories of the caller. `cause` is the error behind this one. */
+  /** For factories of the caller. `cause` is the underlying error. */
   constructor(code: LedgerErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.code = code

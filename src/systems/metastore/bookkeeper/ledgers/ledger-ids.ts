@@ -1,13 +1,13 @@
 /**
- * Ledger ids that are never handed out twice, kept in the store itself.
+ * Unique ledger ids, from counters in the store itself.
  *
- * The table `IDGEN` holds one counter a bucket. A generator takes a block of ids by moving the
- * counter with a conditional put; only when that put is durable it hands the ids out, from memory.
- * So a crash loses the rest of a block and repeats nothing. The rows are never removed, also not
- * when ledgers are formatted.
+ * The table `IDGEN` holds one counter per bucket. A generator reserves a block of ids by advancing
+ * the counter with a conditional put. When the put is durable, the generator returns ids of the
+ * block from memory. A crash loses the rest of a block and repeats no id. The rows are never
+ * removed, not even by a format.
  *
- * An id is the bucket's number in the top seven of 63 bits and the count below. Generators that
- * use different numbers of buckets can share a table.
+ * An id has the number of the bucket in the top seven of 63 bits, and the count below. Generators
+ * with different numbers of buckets can share a table.
  */
 import { checkStore } from '../arguments.js'
 import { CellarError, ErrorCode, OptionNames } from '../../../../api/index.js'
@@ -26,13 +26,13 @@ const bucketsMax = 128
 /** Settings of a generator. */
 export interface LedgerIdOptions {
   /**
-   * Counters to take from in turn, 1 to 128: more of them meet each other less. Default 1, which
-   * makes ids small and ascending as long as one generator is used at a time.
+   * Counters to use in turn, 1 to 128; more counters reduce conflicts between generators. Default
+   * 1: ids are small, and ascending while a single generator is in use.
    */
   readonly buckets?: number | undefined
-  /** Ids per write, at least 1. Default 1000. */
+  /** Ids reserved by one write, at least 1. Default 1000. */
   readonly blockSize?: number | undefined
-  /** The bucket to begin with; give different ones to generators of different processes. */
+  /** The first bucket; generators of different processes should use different ones. */
   readonly firstBucket?: number | undefined
 }
 
@@ -42,13 +42,13 @@ const names = new OptionNames<LedgerIdOptions>('a generator of ledger ids', {
   firstBucket: true,
 })
 
-/** Hands out ledger ids. */
+/** A generator of ledger ids; see the file header. */
 export class LedgerIdGenerator {
   readonly #table: MetastoreTable
   readonly #buckets: number
   readonly #blockSize: bigint
   #bucket: number
-  /** The ids of the block that is not used up: `[#next, #end)`. */
+  /** The remaining ids of the block: `[#next, #end)`. */
   #next = 0n
   #end = 0n
   #refill: Promise<void> | undefined
@@ -70,8 +70,8 @@ export class LedgerIdGenerator {
   }
 
   /**
-   * An id from 1 to 2^63-1 that no generator of this store has handed out or will. Fails with
-   * `ERR_LEDGER_META_STORE`, or `ERR_LEDGER_ID_OVERFLOW` when all buckets are used up.
+   * An id from 1 to 2^63-1, unique among all generators of this store. `ERR_LEDGER_META_STORE`;
+   * `ERR_LEDGER_ID_OVERFLOW` when all buckets are exhausted.
    */
   async generateLedgerId(): Promise<bigint> {
     while (this.#next === this.#end) {
@@ -97,7 +97,7 @@ export class LedgerIdGenerator {
     throw new LedgerError(LedgerErrorCode.idOverflow, 'all ledger ids are used up')
   }
 
-  /** Moves a counter; undefined if the bucket is used up. */
+  /** Advances a counter; undefined if the bucket is exhausted. */
   async #advance(bucket: number): Promise<{ first: bigint; end: bigint } | undefined> {
     const key = `bucket-${bucket}`
     for (;;) {

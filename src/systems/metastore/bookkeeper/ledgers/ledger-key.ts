@@ -1,6 +1,6 @@
 /**
  * Keys of the `LEDGER` table: the id in decimal, padded to 19 digits, so that all ids of 63 bits
- * are in order. BookKeeper pads to 10, which puts longer ids before shorter ones.
+ * are in order. BookKeeper pads to 10 digits, so longer ids sort before shorter ones.
  */
 import { CellarError, ErrorCode, shown } from '../../../../api/index.js'
 import { metaStoreError } from './ledger-errors.js'
@@ -13,7 +13,7 @@ export const ledgerIdMax = 2n ** 63n - 1n
 
 const keyDigits = 19
 
-/** Comes behind all ledgers; a listing that does not meet it is not complete. */
+/** The end mark: sorts after all ledgers; a listing without it is incomplete. */
 export const endKey = '~END'
 
 /** The key of a ledger. `ERR_INVALID_ARGUMENT` unless the id is a bigint of 0 to 2^63-1. */
@@ -27,12 +27,12 @@ export function ledgerKey(ledgerId: bigint): string {
   return ledgerId.toString().padStart(keyDigits, '0')
 }
 
-/** Whether the table may hold a key: that of a ledger, or the end mark. */
+/** Whether a key belongs in the table: the key of a ledger, or the end mark. */
 export function isExpectedKey(key: string): boolean {
   return key === endKey || parseKey(key) !== undefined
 }
 
-/** The ledger of a key. `ERR_LEDGER_META_STORE` if the key is none of ours. */
+/** The ledger of a key. `ERR_LEDGER_META_STORE` if the key is not the key of a ledger. */
 export function ledgerIdOf(key: string): bigint {
   const ledgerId = parseKey(key)
   if (ledgerId !== undefined) return ledgerId

@@ -1,11 +1,11 @@
 /**
- * The ledger layout: which factory laid out the ledgers of a store, and in which version.
+ * The ledger layout: the factory that laid out the ledgers of a store, and its version.
  *
  * The text is two lines, `<layout format version>` and `<factory class>:<manager version>`, without
- * a newline behind them. The factory of this package writes
+ * a final newline. The factory of this package writes
  * `2\norg.apache.bookkeeper.meta.MSLedgerManagerFactory:1`. BookKeeper stores the same text in
- * ZooKeeper; here the key is `LEDGERS/LAYOUT` in the table `layout`.
- * Source: BookKeeper 4.7, `org.apache.bookkeeper.meta.LedgerLayout` and `LayoutManager`.
+ * ZooKeeper; here the key is `LEDGERS/LAYOUT` in the table `layout`. Source: BookKeeper 4.7,
+ * `org.apache.bookkeeper.meta.LedgerLayout` and `LayoutManager`.
  */
 import { CellarError, checkObject, ErrorCode, readArguments } from '../../../../api/index.js'
 import { LayoutRecord, openLayoutTable } from './layout-record.js'
@@ -18,20 +18,20 @@ const formatVersion = 2
 /** Highest value of a Java `int`. */
 const managerVersionMax = 2 ** 31 - 1
 
-/** Who laid out the ledgers. */
+/** The factory that laid out the ledgers. */
 export interface LedgerLayout {
   /** Class of the factory: letters, digits, `_`, `$` and dots. */
   readonly managerFactoryClass: string
-  /** Version in which the factory lays out ledgers: an integer from 0 to 2^31-1. */
+  /** Version of the layout of the factory: an integer from 0 to 2^31-1. */
   readonly managerVersion: number
 }
 
-/** A copy of a layout, whose class and version are not checked. `ERR_INVALID_ARGUMENT`. */
+/** Copies a layout without checking class and version. `ERR_INVALID_ARGUMENT`. */
 export function copyOfLayout(layout: LedgerLayout): LedgerLayout {
   return readArguments(() => ({ ...checkObject(layout, 'the layout of ledgers') }))
 }
 
-/** The layout as text. `ERR_INVALID_ARGUMENT` if class or version are not valid. */
+/** Encodes a layout. `ERR_INVALID_ARGUMENT` if class or version are not valid. */
 export function formatLedgerLayout(layout: LedgerLayout): string {
   const { managerFactoryClass, managerVersion } = copyOfLayout(layout)
   const line = `${managerFactoryClass}:${managerVersion}`
@@ -41,8 +41,8 @@ export function formatLedgerLayout(layout: LedgerLayout): string {
 }
 
 /**
- * Reads the text of a layout. `ERR_LEDGER_LAYOUT_MISMATCH` for another format version,
- * `ERR_LEDGER_META_STORE` if the bytes are no layout.
+ * Decodes the text of a layout. `ERR_LEDGER_LAYOUT_MISMATCH` for another format version,
+ * `ERR_LEDGER_META_STORE` for damaged bytes.
  */
 export function parseLedgerLayout(bytes: Uint8Array): LedgerLayout {
   const text = Buffer.from(bytes).toString('latin1')
@@ -71,7 +71,7 @@ function parseInteger(digits: string): number | undefined {
 
 /**
  * The layout record of the ledgers (BookKeeper: `LayoutManager`). Damaged text is never replaced or
- * taken for "no layout"; `remove()` without arguments is the way out.
+ * treated as a missing layout; only `remove()` without arguments removes it.
  */
 export class LedgerLayoutRecord extends LayoutRecord<LedgerLayout> {
   /** Opens the table; `store` is initialised. */

@@ -1,11 +1,11 @@
 /**
  * Listeners to the metadata of ledgers, on the one-shot watchers of a table.
  *
- * One watcher a ledger, however many listeners; it is armed by every read and taken back with the
- * last listener. A listener is told the state it starts with, then newer ones in the order of their
- * versions (states in between may be skipped), and null once when the ledger is gone. A read that
- * fails is repeated after a while. What a listener throws goes to
- * `onListenerError`; the other listeners of the ledger and the watch go on.
+ * Each ledger has one watcher for all of its listeners. Every read arms the watcher; removing the
+ * last listener disarms it. A listener is notified of the current state, then of newer states in
+ * the order of their versions (intermediate states may be skipped), and once with null when the
+ * ledger is removed. A failed read is repeated after a wait. Errors of a listener go to
+ * `onListenerError` and affect neither other listeners nor the watch.
  */
 import { callListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { codeOf, MetastoreErrorCode } from '../errors.js'
@@ -14,10 +14,10 @@ import type { MetastoreTable, WatchedEvent } from '../types.js'
 import type { Value } from '../value.js'
 import type { Version, Versioned } from '../tables/version.js'
 
-/** Told the metadata of a ledger, or null when it is gone. */
+/** Receives the metadata of a ledger, or null when the ledger is removed. */
 export type LedgerMetadataListener<M> = (ledgerId: bigint, metadata: Versioned<M> | null) => void
 
-/** What the listeners need of their manager. */
+/** The settings that listeners share with their manager. */
 export interface ListenerSettings<M> {
   readonly decode: (value: Value) => M
   /** Waits before a failed read is repeated. */
@@ -36,7 +36,7 @@ export class LedgerListeners<M> {
     this.#settings = settings
   }
 
-  /** Adds a listener; one that is there already stays once. */
+  /** Adds a listener, unless it is registered already. */
   add(ledgerId: bigint, listener: LedgerMetadataListener<M>): void {
     let watch = this.#watches.get(ledgerId)
     if (watch === undefined) {
@@ -48,12 +48,11 @@ export class LedgerListeners<M> {
     watch.add(listener)
   }
 
-  /** Removes a listener; false if it is not there. */
+  /** Removes a listener; false if it is not registered. */
   remove(ledgerId: bigint, listener: LedgerMetadataListener<M>): boolean {
     return this.#watches.get(ledgerId)?.remove(listener) ?? false
   }
 
-  /** Removes all. */
   close(): void {
     for (const watch of this.#watches.values()) watch.close()
   }
@@ -66,7 +65,7 @@ class LedgerWatch<M> {
   readonly #key: string
   readonly #settings: ListenerSettings<M>
   readonly #onEmpty: () => void
-  /** With the version that each was told last. */
+  /** The listeners, each with the last version that it was notified of. */
   readonly #told = new Map<LedgerMetadataListener<M>, Version | undefined>()
   #isReading = false
   #readAgain = false
@@ -111,7 +110,7 @@ class LedgerWatch<M> {
     else void this.#read()
   }
 
-  /** One read at a time; a change during a read asks for another. */
+  /** One read at a time; a change during a read requests another. */
   async #read(): Promise<void> {
     this.#readAgain = true
     if (this.#isReading) return
@@ -125,7 +124,7 @@ class LedgerWatch<M> {
     this.#isReading = false
   }
 
-  /** False if the read failed and has to be repeated. */
+  /** Returns false if the read failed and has to be repeated. */
   async #readOnce(): Promise<boolean> {
     try {
       const row = await this.#table.get(this.#key, { watcher: this.#watcher })

@@ -1,10 +1,10 @@
 /**
- * Where ledger managers and generators of ledger ids come from (BookKeeper:
- * `LedgerManagerFactory`). The ledger layout in the store says which factory laid out the ledgers,
- * so that no other factory touches them.
+ * Factories of ledger managers and generators of ledger ids (BookKeeper: `LedgerManagerFactory`).
+ * The ledger layout in the store names the factory of the ledgers, so that no other factory uses
+ * them.
  *
- * Differences from BookKeeper: the layout lies in the MetaStore, not in ZooKeeper; `format` and
- * `validateAndNukeExistingCluster` look at the layout before they change anything.
+ * Differences from BookKeeper: the layout is stored in the MetaStore, not in ZooKeeper. `format`
+ * and `validateAndNukeExistingCluster` check the layout before any change.
  */
 import { CellarError, ErrorCode, OptionNames } from '../../../../api/index.js'
 import { chooseFactory } from './factory-choice.js'
@@ -16,13 +16,13 @@ import type { LedgerMetadata } from './ledger-metadata.js'
 import { MSLedgerManagerFactory } from './ms-ledger-manager-factory.js'
 import type { MetaStore } from '../types.js'
 
-/** Makes what belongs to one layout of ledgers. */
+/** The factory of one layout of ledgers. */
 export interface LedgerManagerFactory {
-  /** Version in which this factory lays out ledgers. */
+  /** Version of the layout of this factory. */
   getCurrentVersion(): number
   /**
-   * Prepares the factory for a store that has this layout. `ERR_LEDGER_LAYOUT_MISMATCH` if the
-   * factory cannot use ledgers of that version.
+   * Prepares the factory for a store with this layout. `ERR_LEDGER_LAYOUT_MISMATCH` if the factory
+   * does not support its version.
    */
   initialize(store: MetaStore, layout: LedgerLayout): Promise<void>
   /** Opens a generator of ledger ids. */
@@ -30,30 +30,34 @@ export interface LedgerManagerFactory {
   /** Opens a ledger manager. */
   newLedgerManager<M = LedgerMetadata>(options?: LedgerManagerOptions<M>): Promise<LedgerManager<M>>
   /**
-   * Removes all ledgers and writes the layout anew. Ledger ids go on where they were. A format that
-   * fails on the way may have removed some ledgers; it can be repeated.
+   * Removes all ledgers and writes the layout again. Ledger ids are not reset. A failed format may
+   * have removed some ledgers; it can be repeated.
    */
   format(): Promise<void>
   /**
-   * Removes all ledgers and the layout, and ends the factory. False, and nothing is changed, if the
-   * store has keys that no ledger has. Nobody else may use the ledgers meanwhile.
+   * Removes all ledgers and the layout, and closes the factory. Returns false, without a change, if
+   * the table has a key that is not a ledger's. REQUIRES: no other client uses the ledgers during
+   * the call.
    */
   validateAndNukeExistingCluster(): Promise<boolean>
-  /** Ends the factory; what it opened goes on. */
+  /** Closes the factory, but not its managers and generators. */
   close(): Promise<void>
 }
 
-/** A class of factories, as a layout names it. */
+/** A class of factories, named by a layout. */
 export interface LedgerManagerFactoryClass {
-  /** Makes a factory, which is initialised afterwards. */
+  /** Creates a factory, which the caller initialises. */
   new (): LedgerManagerFactory
 }
 
-/** How to get the factory of a store. */
+/** Options of {@link createLedgerManagerFactory}. */
 export interface LedgerFactoryOptions {
-  /** Initialised. */
+  /** The initialised store. */
   readonly store: MetaStore
-  /** Class of the factory; absent: what the layout says, or BookKeeper's name of ours. */
+  /**
+   * Class of the factory; absent = the class in the layout, or
+   * `org.apache.bookkeeper.meta.MSLedgerManagerFactory`.
+   */
   readonly managerFactoryClass?: string | undefined
   /** Factories by class, besides `org.apache.bookkeeper.meta.MSLedgerManagerFactory`. */
   readonly factories?: Readonly<Record<string, LedgerManagerFactoryClass>> | undefined
@@ -68,12 +72,12 @@ const names = new OptionNames<LedgerFactoryOptions>('a ledger manager factory', 
 const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 
 /**
- * The factory of a store, initialised. The first caller's factory is written into the ledger
- * layout; of callers that come at once, one writes and all others compare.
+ * The initialised factory of a store. The first caller's factory is written into the ledger layout.
+ * Of concurrent callers one writes the layout and the others compare.
  *
- * `ERR_LEDGER_LAYOUT_MISMATCH` if class or version differ from the layout,
- * `ERR_LEDGER_META_STORE` if the layout cannot be read, `ERR_INVALID_ARGUMENT` if there is no
- * factory of the given class. Then nothing was changed.
+ * `ERR_LEDGER_LAYOUT_MISMATCH` if class or version differ from the layout, `ERR_LEDGER_META_STORE`
+ * if the layout cannot be read, `ERR_INVALID_ARGUMENT` if there is no factory of the given class.
+ * Then nothing was changed.
  */
 export async function createLedgerManagerFactory(
   options: LedgerFactoryOptions,

@@ -1,10 +1,10 @@
 /**
  * BookKeeper's ledger manager over a MetaStore: the metadata of ledgers, by id.
  *
- * Table `LEDGER`, one row a ledger (`ledger-key.ts`), one field `.META`. Differences from
- * BookKeeper's `MSLedgerManager`, all towards its documented contract: an existing ledger is
- * `ERR_LEDGER_EXISTS`, a wrong version on remove is `ERR_LEDGER_METADATA_VERSION`, `write` never
- * creates, ids of 63 bits are in order, a listing is complete or fails.
+ * Table `LEDGER`, one row per ledger (`ledger-key.ts`), one field `.META`. Differences from
+ * BookKeeper's `MSLedgerManager` follow its documented contract. An existing ledger is
+ * `ERR_LEDGER_EXISTS`. A wrong version on remove is `ERR_LEDGER_METADATA_VERSION`. `write` never
+ * creates a ledger. Ids of 63 bits are in order. A listing is complete or fails.
  */
 import { CellarError, ErrorCode, OptionNames, shown } from '../../../../api/index.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
@@ -31,16 +31,16 @@ const field = '.META'
 export interface LedgerManagerOptions<M> {
   /** Default: {@link ledgerMetadataCodec}, for which `M` is `LedgerMetadata`. */
   readonly codec?: LedgerMetadataCodec<M> | undefined
-  /** Most ledgers per range and per read of a listing, at least 1. Default 50. */
+  /** Most ledgers in one range and in one read of a listing, at least 1. Default 50. */
   readonly metastoreMaxEntriesPerScan?: number | undefined
   /**
-   * Whether removing a ledger that does not exist succeeds, so that a request whose answer was lost
-   * can be sent again. Default false: `ERR_LEDGER_NO_SUCH_LEDGER`.
+   * Whether removing a missing ledger succeeds, so that a request can be repeated after its answer
+   * was lost. Default false: `ERR_LEDGER_NO_SUCH_LEDGER`.
    */
   readonly removeIsIdempotent?: boolean | undefined
   /** Waits before a listener's failed read is repeated; default: 200 ms. */
   readonly waitToRetry?: (() => Promise<void>) | undefined
-  /** Told what listeners throw or reject with. Default: `process.emitWarning`. */
+  /** Receives the errors of listeners. Default: `process.emitWarning`. */
   readonly onListenerError?: ListenerErrorHandler | undefined
 }
 
@@ -81,8 +81,8 @@ export class LedgerManager<M = LedgerMetadata> {
   }
 
   /**
-   * Opens the table of ledgers; `store` is initialised. The layout record is not looked at:
-   * `createLedgerManagerFactory` does that.
+   * Opens the table of ledgers; `store` is initialised. Does not check the layout record:
+   * `createLedgerManagerFactory` does.
    */
   static async open<M = LedgerMetadata>(
     store: MetaStore,
@@ -96,7 +96,7 @@ export class LedgerManager<M = LedgerMetadata> {
 
   /**
    * Creates a ledger and returns the version of its metadata. `ERR_LEDGER_EXISTS` if it exists,
-   * except with the same creator token: then this creation was sent before, and succeeded.
+   * unless the creator token is equal: then an earlier attempt of this creation succeeded.
    */
   async createLedger(ledgerId: bigint, metadata: M): Promise<Version> {
     const key = ledgerKey(ledgerId)
@@ -115,7 +115,7 @@ export class LedgerManager<M = LedgerMetadata> {
     }
   }
 
-  /** The metadata of a ledger and their version. `ERR_LEDGER_NO_SUCH_LEDGER` if it is not there. */
+  /** The metadata of a ledger with their version. `ERR_LEDGER_NO_SUCH_LEDGER`. */
   async readLedger(ledgerId: bigint): Promise<Versioned<M>> {
     const key = ledgerKey(ledgerId)
     try {
@@ -127,8 +127,8 @@ export class LedgerManager<M = LedgerMetadata> {
   }
 
   /**
-   * Replaces the metadata if they have the given version, and returns the new one. `NEW`, `ANY` and
-   * versions of another kind are `ERR_LEDGER_METADATA_VERSION` without asking the store.
+   * Replaces the metadata if they have the given version, and returns the new version. `NEW`, `ANY`
+   * and versions of another kind fail with `ERR_LEDGER_METADATA_VERSION` without a store call.
    */
   async writeLedger(ledgerId: bigint, metadata: M, version: Version): Promise<Version> {
     const key = ledgerKey(ledgerId)
@@ -141,7 +141,7 @@ export class LedgerManager<M = LedgerMetadata> {
     }
   }
 
-  /** Removes a ledger that has the given version, or any with `ANY`. */
+  /** Removes a ledger if it has the given version; `ANY` matches every version. */
   async removeLedger(ledgerId: bigint, version: Version): Promise<void> {
     const key = ledgerKey(ledgerId)
     if (version !== Version.ANY && !(version instanceof LongVersion)) {
@@ -156,8 +156,8 @@ export class LedgerManager<M = LedgerMetadata> {
   }
 
   /**
-   * Calls `processor` with each ledger of this moment, ascending, never two at a time. The first
-   * failure, of the processor or of the listing, ends the walk; the promise rejects with it.
+   * Calls `processor` with each ledger of the current snapshot, ascending, one at a time. The first
+   * failure of the processor or of the listing ends the listing and rejects the promise.
    */
   async asyncProcessLedgers(processor: (ledgerId: bigint) => Promise<void> | void): Promise<void> {
     checkCallable(processor, 'the processor')
@@ -166,14 +166,14 @@ export class LedgerManager<M = LedgerMetadata> {
     }
   }
 
-  /** All ledgers of this moment, in order. */
+  /** All ledgers of the current snapshot, in order. */
   getLedgerRanges(): LedgerRangeIterator {
     return new LedgerRangeIterator(this.#table, this.#pageSize)
   }
 
   /**
-   * Tells `listener` the metadata now, newer ones as they come, and null once when the ledger is
-   * gone or was never there; that ends it.
+   * Notifies `listener` of the current metadata, of later metadata, and once with null when the
+   * ledger is removed or does not exist. The null notification unregisters the listener.
    */
   registerLedgerMetadataListener(ledgerId: bigint, listener: LedgerMetadataListener<M>): void {
     ledgerKey(ledgerId)
@@ -181,14 +181,14 @@ export class LedgerManager<M = LedgerMetadata> {
     this.#listeners.add(ledgerId, listener)
   }
 
-  /** Ends a listener; false if it is not registered. */
+  /** Unregisters a listener; false if it is not registered. */
   unregisterLedgerMetadataListener(ledgerId: bigint, listener: LedgerMetadataListener<M>): boolean {
     return this.#listeners.remove(ledgerId, listener)
   }
 
   /**
-   * Removes all ledgers. The counters of `LedgerIdGenerator` stay, so that their ids do not come
-   * back. A listing that is opened meanwhile may fail; it does not come out short.
+   * Removes all ledgers. The counters of `LedgerIdGenerator` are kept, so ids are not reused. A
+   * listing that is opened during the call may fail, but is never incomplete.
    */
   async format(): Promise<void> {
     try {
@@ -199,7 +199,7 @@ export class LedgerManager<M = LedgerMetadata> {
     await markEnd(this.#table)
   }
 
-  /** Ends the listeners and this handle of the table. */
+  /** Unregisters all listeners and closes this handle of the table. */
   close(): void {
     this.#listeners.close()
     this.#table.close()
@@ -216,7 +216,7 @@ export class LedgerManager<M = LedgerMetadata> {
   }
 }
 
-/** Places the end mark that listings look for. */
+/** Writes the end mark, without which a listing is incomplete. */
 async function markEnd(table: MetastoreScannableTable): Promise<void> {
   try {
     await table.put(endKey, new Value(), Version.NEW)
@@ -227,7 +227,7 @@ async function markEnd(table: MetastoreScannableTable): Promise<void> {
   }
 }
 
-/** What a failed store call means for a ledger. */
+/** Converts the error of a store call to the error of a ledger. */
 function failure(ledgerId: bigint, error: unknown): LedgerError {
   if (error instanceof LedgerError) return error
   const code = codeOf(error)

@@ -1,7 +1,7 @@
 /**
  * Metadata of ledgers in BookKeeper's version 2 form: the line `BookieMetadataFormatVersion<TAB>2`
- * and the text form of `LedgerMetadataFormat`. The ledger manager takes any other form as a
- * {@link LedgerMetadataCodec}.
+ * and the text form of `LedgerMetadataFormat`. The ledger manager accepts other forms as a {@link
+ * LedgerMetadataCodec}.
  */
 import { checkObject, readArguments } from '../../../../api/index.js'
 import {
@@ -17,17 +17,17 @@ import {
 import { toText } from '../../records/text-form.js'
 import { fromText } from '../../records/text-reader.js'
 
-/** How a ledger manager stores the metadata of one ledger. */
+/** The stored form of the metadata of a ledger. */
 export interface LedgerMetadataCodec<M> {
   /** The bytes to store. Throws if the metadata are not valid. */
   encode(metadata: M): Uint8Array
-  /** Reads stored bytes. Throws if they are not valid. */
+  /** Decodes stored bytes. Throws if they are not valid. */
   decode(bytes: Uint8Array): M
-  /** Tells who created a ledger, so that a creation that is sent again is recognised. */
+  /** Identifies the creator of a ledger, so that a repeated creation is recognised. */
   creatorToken?(metadata: M): bigint | undefined
 }
 
-/** Where the entries of a ledger from `firstEntryId` on are stored. */
+/** The location of the entries of a ledger from `firstEntryId` on. */
 export interface LedgerSegment extends WithUnknownFields {
   /** Addresses of the bookies. */
   readonly ensembleMember?: readonly string[]
@@ -37,46 +37,47 @@ export interface LedgerSegment extends WithUnknownFields {
 
 /** A free-form entry. */
 export interface LedgerCustomMetadata extends WithUnknownFields {
-  /** Name that the creator of the ledger chose. */
+  /** Name, chosen by the creator of the ledger. */
   readonly key?: string
-  /** Bytes that BookKeeper stores and does not read. */
+  /** Opaque bytes. */
   readonly value?: Uint8Array
 }
 
-/** What is known of a ledger (BookKeeper: `LedgerMetadataFormat`). */
+/** The metadata of a ledger (BookKeeper: `LedgerMetadataFormat`). */
 export interface LedgerMetadata extends WithUnknownFields {
-  /** Bookies that each entry is written to. */
+  /** Number of bookies that store each entry. */
   readonly quorumSize: number
-  /** Bookies that the entries of one segment are spread over, at least `quorumSize`. */
+  /** Number of bookies that share the entries of a segment, at least `quorumSize`. */
   readonly ensembleSize: number
-  /** Bytes. */
+  /** Bytes of all entries. */
   readonly length: bigint
   /** The last entry of a closed ledger, -1 for an empty one; absent while the ledger is open. */
   readonly lastEntryId?: bigint
   /**
-   * `OPEN` while a writer appends, `IN_RECOVERY` while a reader finds the last entry, then
+   * `OPEN` while a writer appends, `IN_RECOVERY` while a reader determines the last entry, then
    * `CLOSED`.
    */
   readonly state: 'OPEN' | 'IN_RECOVERY' | 'CLOSED'
-  /** Where the entries are stored, ascending by `firstEntryId`. */
+  /** The locations of the entries, ascending by `firstEntryId`. */
   readonly segment?: readonly LedgerSegment[]
-  /** How the entries are protected against damage. */
+  /** The checksum of the entries. */
   readonly digestType?: 'CRC32' | 'HMAC' | 'CRC32C' | 'DUMMY'
   /** The key of the digest; readers have to know the password. */
   readonly password?: Uint8Array
   /**
-   * Bookies that have to acknowledge an entry. Absent in old records, where `quorumSize` counts.
+   * Number of bookies that have to acknowledge an entry. Absent in old records: `quorumSize`
+   * applies.
    */
   readonly ackQuorumSize?: number
   /** Milliseconds since the Unix epoch. */
   readonly ctime?: bigint
-  /** What the creator of the ledger wants to remember. */
+  /** Free-form entries of the creator of the ledger. */
   readonly customMetadata?: readonly LedgerCustomMetadata[]
   /** Random number of the creator. */
   readonly cToken?: bigint
 }
 
-/** The table of {@link LedgerMetadata}. */
+/** Message type of {@link LedgerMetadata}. */
 export const ledgerMetadataType = messageType<LedgerMetadata>('LedgerMetadataFormat', [
   required(1, 'quorumSize', 'int32'),
   required(2, 'ensembleSize', 'int32'),
@@ -108,7 +109,7 @@ export const ledgerMetadataType = messageType<LedgerMetadata>('LedgerMetadataFor
 
 const header = 'BookieMetadataFormatVersion\t2\n'
 
-/** The form of BookKeeper 4.3. */
+/** The codec of the version 2 form, written by BookKeeper 4.3. */
 export const ledgerMetadataCodec: LedgerMetadataCodec<LedgerMetadata> = {
   encode: (metadata) => Buffer.from(header + toText(ledgerMetadataType, metadata)),
   decode: (bytes) => {

@@ -1,18 +1,18 @@
 /**
- * The listing of all ledgers, in order. Whoever collects garbage deletes what is not listed, so a
- * listing is complete or fails:
+ * The listing of all ledgers, in order. A garbage collector deletes the ledgers that are not
+ * listed, so a listing is complete or fails:
  *
- * - it is one cursor, so it shows one moment, whatever happens while it is read;
- * - keys have to ascend, and each has to be a ledger's;
- * - the last row has to be the end mark that {@link ledger-key} places behind all ledgers. A cursor
- *   that says "no more" before it, for whatever reason, is an error and never the end.
+ * - a listing is one cursor, so it shows one snapshot;
+ * - keys must ascend, and each must be the key of a ledger;
+ * - the last row must be the end mark of `ledger-key.ts`, after all ledgers. A cursor that ends
+ *   before the end mark is an error.
  */
 import { endKey, ledgerIdOf } from './ledger-key.js'
 import { LedgerError, metaStoreError } from './ledger-errors.js'
 import type { MetastoreCursor, MetastoreItem, MetastoreScannableTable } from '../types.js'
 import { NON_FIELDS } from '../value.js'
 
-/** Some ledgers, ascending: all that the store holds from `start` to `end`. Never empty. */
+/** A range of ledgers, ascending: all ledgers of the store from `start` to `end`. Never empty. */
 export interface LedgerIdRange {
   /** The ids of the ledgers, ascending. */
   readonly ids: readonly bigint[]
@@ -23,8 +23,8 @@ export interface LedgerIdRange {
 }
 
 /**
- * Ranges of ledgers that ascend and do not overlap. Use `for await`, or {@link hasNext} and
- * {@link next}. After an error it stays failed. Breaking off a `for await` releases its cursor.
+ * Ascending, disjoint ranges of ledgers. Use `for await`, or {@link hasNext} and {@link next}. An
+ * error is permanent. Leaving a `for await` early releases the cursor.
  */
 export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   readonly #pageSize: number
@@ -35,18 +35,18 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   #isComplete = false
   #failure: LedgerError | undefined
 
-  /** Shows the ledgers of this moment, in ranges of up to `pageSize`. */
+  /** Lists the current snapshot, in ranges of up to `pageSize`. */
   constructor(table: MetastoreScannableTable, pageSize: number) {
     this.#pageSize = pageSize
     this.#opening = table.openRange(
       { firstKey: null, firstInclusive: true, lastKey: null, lastInclusive: true, order: 'ASC' },
       NON_FIELDS,
     )
-    // The first hasNext reports a failure; until then it is not unhandled.
+    // Prevents an unhandled rejection: the first hasNext reports the failure.
     this.#opening.catch(() => undefined)
   }
 
-  /** Whether there is another range. `ERR_LEDGER_META_STORE` if that cannot be said. */
+  /** Whether there is another range. `ERR_LEDGER_META_STORE` if the listing failed. */
   async hasNext(): Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#page.length > 0) return true
@@ -62,7 +62,7 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
     return this.#page.length > 0
   }
 
-  /** The next range; undefined behind the last. Fails as {@link hasNext} does. */
+  /** The next range; undefined after the last. Fails as {@link hasNext} does. */
   async next(): Promise<LedgerIdRange | undefined> {
     if (!(await this.hasNext())) return undefined
     const ids = this.#page
@@ -70,7 +70,9 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
     return { ids, start: ids[0], end: ids[ids.length - 1] }
   }
 
-  /** Lets go of the cursor. The iterator says no more afterwards than it has read. */
+  /**
+   * Releases the cursor. After an early close, {@link hasNext} fails instead of reporting the end.
+   */
   close(): void {
     if (!this.#isComplete) {
       this.#failure ??= metaStoreError('the listing of ledgers was closed before its end')
@@ -79,7 +81,7 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
     else this.#opening.then((cursor) => cursor.close()).catch(() => undefined)
   }
 
-  /** The ranges that are left; breaking off closes the iterator. */
+  /** The remaining ranges; leaving the loop early closes the iterator. */
   async *[Symbol.asyncIterator](): AsyncGenerator<LedgerIdRange, void, void> {
     try {
       for (;;) {
@@ -92,7 +94,7 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
     }
   }
 
-  /** Empty only when the end mark was met. */
+  /** Empty only at the end mark. */
   async #readPage(): Promise<bigint[]> {
     this.#cursor ??= await this.#opening
     const cursor = this.#cursor

@@ -1,9 +1,9 @@
 /**
- * The ledgers of a MetaStore: tables `LEDGER` and `IDGEN`, and the ledger layout.
+ * The factory of ledgers in a MetaStore: tables `LEDGER` and `IDGEN`, and the ledger layout.
  * Source: BookKeeper 4.7, `org.apache.bookkeeper.meta.MSLedgerManagerFactory`.
  *
- * The counters of `IDGEN` stay whatever is removed: bookies may still store entries of ledgers that
- * the metadata have forgotten. BookKeeper removes its counter with the cluster.
+ * The counters of `IDGEN` are never removed: bookies may still store entries of ledgers whose
+ * metadata were removed. BookKeeper removes its counter with the cluster.
  */
 import { shown } from '../../../../api/index.js'
 import { checkStore } from '../arguments.js'
@@ -23,7 +23,7 @@ const currentVersion = 1
 /** Keys per read of a validation. */
 const pageSize = 1000
 
-/** What the factory was initialised with. */
+/** The arguments of `initialize`. */
 interface LaidOutStore {
   readonly store: MetaStore
   readonly layout: LedgerLayout
@@ -78,7 +78,8 @@ export class MSLedgerManagerFactory implements LedgerManagerFactory {
       const check = sameAs(layout)
       await checkStored(record, check)
       if (!(await emptyIfExpected(await store.createScannableTable(ledgerTable)))) return false
-      // The layout goes last: if the removal breaks off, the factory that repeats it still opens.
+      // The layout is removed last: after an interrupted removal the factory can still be opened to
+      // repeat it.
       await record.remove(check)
       await this.close()
       return true
@@ -107,7 +108,7 @@ async function withLayout<R>(
   }
 }
 
-/** Refuses a layout that is not the factory's own: somebody laid the store out again. */
+/** Refuses a layout other than the factory's: another factory has laid out the store again. */
 function sameAs(own: LedgerLayout): (stored: LedgerLayout) => void {
   return ({ managerFactoryClass, managerVersion }) => {
     const isSame =
@@ -128,7 +129,7 @@ async function checkStored(
   if (stored !== undefined) check(stored)
 }
 
-/** Removes all rows of the table and closes it; false if a key is not expected. */
+/** Removes all rows of the table and closes it; false if it has an unexpected key. */
 async function emptyIfExpected(table: MetastoreTable): Promise<boolean> {
   try {
     if (!(await hasOnlyExpectedKeys(table))) return false

@@ -1,10 +1,11 @@
 /**
- * The callback form of tables and cursors, as BookKeeper's documents have it, over the promises.
+ * The callback form of tables and cursors, as BookKeeper documents it, over the promises.
  *
- * Every call ends in exactly one call of its callback, with a return code, the value or null, and
- * the caller's context; never on the stack of the caller; in the order of the calls. What a
- * callback throws is handed to `onCallbackError` and changes nothing. A callback that is no
- * function is the one mistake that is thrown at once, for want of somebody to tell.
+ * Every call results in exactly one call of its callback, with a return code, the value or null,
+ * and the caller's context. Callbacks are never called on the stack of the caller, and are called
+ * in the order of the calls. An error of a callback goes to `onCallbackError` and has no other
+ * effect. Only a callback that is not a function is thrown synchronously: there is no callback to
+ * report to.
  */
 import { checkMethods } from '../../../../api/index.js'
 import { checkCallable } from '../../kernel/arguments.js'
@@ -22,10 +23,10 @@ import type {
 import type { FieldSelection, Value } from '../value.js'
 import type { Version, Versioned } from './version.js'
 
-/** Called once when an operation has ended; `value` is null unless the code is `OK`. */
+/** Called once after an operation; `value` is null unless the code is `OK`. */
 export type MetastoreCallback<T> = (code: ReturnCode, value: T | null, context: unknown) => void
 
-/** Told what callbacks throw. */
+/** Receives the errors of callbacks. */
 export type CallbackErrorHandler = (error: unknown) => void
 
 function settle<T, U>(
@@ -61,7 +62,7 @@ export class CallbackTable {
   readonly #table: MetastoreTable
   readonly #onError: CallbackErrorHandler
 
-  /** `onCallbackError` is told what a callback throws. */
+  /** `onCallbackError` receives the errors of callbacks. */
   constructor(table: MetastoreTable, onCallbackError: CallbackErrorHandler) {
     checkMethods(table, 'the table', ['get', 'put', 'remove', 'openCursor'])
     checkCallable(onCallbackError, 'onCallbackError')
@@ -74,7 +75,10 @@ export class CallbackTable {
     return this.#table.getName()
   }
 
-  /** Reads a row, or the given fields of it. */
+  /**
+   * Reads a row, or some of its fields. Throws `IllegalOp` synchronously if `callback` is not a
+   * function.
+   */
   get(
     key: string,
     fields: FieldSelection,
@@ -85,7 +89,10 @@ export class CallbackTable {
     settle(this.#table.get(key, { fields }), same, callback, context, this.#onError)
   }
 
-  /** Reads a row and arms a watcher. */
+  /**
+   * Reads a row and arms a watcher. Throws `IllegalOp` synchronously if `callback` is not a
+   * function.
+   */
   getWatched(
     key: string,
     watcher: MetastoreWatcher,
@@ -102,7 +109,7 @@ export class CallbackTable {
 
   /**
    * As {@link MetastoreTable.put}; the value of the callback is the new version. Throws `IllegalOp`
-   * at once if `callback` is no function.
+   * synchronously if `callback` is not a function.
    */
   put(
     key: string,
@@ -116,8 +123,8 @@ export class CallbackTable {
   }
 
   /**
-   * As {@link MetastoreTable.remove}; the value of the callback is null. Throws `IllegalOp` at once
-   * if `callback` is no function.
+   * As {@link MetastoreTable.remove}; the value of the callback is null. Throws `IllegalOp`
+   * synchronously if `callback` is not a function.
    */
   remove(key: string, version: Version, callback: MetastoreCallback<void>, context: unknown): void {
     checkCallback(callback)
@@ -125,7 +132,8 @@ export class CallbackTable {
   }
 
   /**
-   * As {@link MetastoreTable.openCursor}. Throws `IllegalOp` at once if `callback` is no function.
+   * As {@link MetastoreTable.openCursor}. Throws `IllegalOp` synchronously if `callback` is not a
+   * function.
    */
   openCursor(
     fields: FieldSelection,
@@ -148,7 +156,7 @@ export class CallbackScannableTable extends CallbackTable {
   readonly #scannable: MetastoreScannableTable
   readonly #onRangeError: CallbackErrorHandler
 
-  /** `onCallbackError` is told what a callback throws. */
+  /** `onCallbackError` receives the errors of callbacks. */
   constructor(table: MetastoreScannableTable, onCallbackError: CallbackErrorHandler) {
     super(table, onCallbackError)
     checkMethods(table, 'the table', ['openRange'])
@@ -157,8 +165,8 @@ export class CallbackScannableTable extends CallbackTable {
   }
 
   /**
-   * As {@link MetastoreScannableTable.openRange}. Throws `IllegalOp` at once if `callback` is no
-   * function.
+   * As {@link MetastoreScannableTable.openRange}. Throws `IllegalOp` synchronously if `callback` is
+   * not a function.
    */
   openRange(
     range: KeyRange,
@@ -178,7 +186,7 @@ export class CallbackCursor {
   readonly #cursor: MetastoreCursor
   readonly #onError: CallbackErrorHandler
 
-  /** `onCallbackError` is told what a callback throws. */
+  /** `onCallbackError` receives the errors of callbacks. */
   constructor(cursor: MetastoreCursor, onCallbackError: CallbackErrorHandler) {
     this.#cursor = cursor
     this.#onError = onCallbackError
@@ -195,8 +203,8 @@ export class CallbackCursor {
   }
 
   /**
-   * As {@link MetastoreCursor.asyncReadEntries}. Throws `IllegalOp` at once if `callback` is no
-   * function.
+   * As {@link MetastoreCursor.asyncReadEntries}. Throws `IllegalOp` synchronously if `callback` is
+   * not a function.
    */
   asyncReadEntries(
     count: number,

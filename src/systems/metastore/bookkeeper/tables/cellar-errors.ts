@@ -1,4 +1,4 @@
-/** What errors of tables mean to users of the metastore. */
+/** Conversion of the errors of tables to the errors of the metastore. */
 import { CellarError, ErrorCode } from '../../../../api/index.js'
 import { illegalOp, MetastoreError, MetastoreErrorCode } from '../errors.js'
 
@@ -11,7 +11,7 @@ const unavailable: ReadonlySet<string> = new Set([
 ])
 const refused: ReadonlySet<string> = new Set([ErrorCode.invalidArgument, ErrorCode.tooLarge])
 
-/** The metastore's error for whatever an operation threw. */
+/** Converts the error of an operation to a metastore error. */
 export function asMetastoreError(error: unknown): MetastoreError {
   if (error instanceof MetastoreError) return error
   const message = error instanceof Error ? error.message : String(error)

@@ -1,5 +1,5 @@
 /**
- * The MetaStore over Cellar: durable, with versions that are never used again and cursors over
+ * The MetaStore over Cellar: durable, with versions that are never reused and cursors over
  * snapshots.
  */
 import { OptionNames, shown } from '../../../../api/index.js'
@@ -19,23 +19,25 @@ import type { MetaStore, MetastoreScannableTable, MetastoreTable } from '../type
 
 /** Settings of a {@link CellarMetaStore}: either `database` or `openDatabase`. */
 export interface CellarMetastoreConfiguration {
-  /** An open database, which stays the caller's. Store objects on the same one share their data. */
+  /**
+   * An open database, closed by the caller. Store objects on the same database share their data.
+   */
   readonly database?: MetastoreDatabase | undefined
   /**
-   * Opens the database, such as `() => Database.open(directory)`. Store objects that are given the
-   * same function share the database; the first opens it, the last closes it.
+   * Opens the database, such as `() => Database.open(directory)`. Store objects with the same
+   * function share the database: the first one opens it, the last one closes it.
    */
   readonly openDatabase?: OpenMetastoreDatabase | undefined
   /**
-   * How durable a write is before it is acknowledged. Default: what the table was created with, at
-   * first `FSYNC_WAL`.
+   * Durability of a write before its acknowledgement. Default: the durability of the table, which
+   * is created with `FSYNC_WAL`.
    */
   readonly durability?: MetastoreDurability | undefined
   /** Names of tables that `createScannableTable` refuses. Default: none. */
   readonly unorderedTables?: readonly string[] | undefined
-  /** Time without use after which a cursor loses its view. Default: ten minutes. */
+  /** Time without use after which a cursor loses its snapshot. Default: ten minutes. */
   readonly cursorIdleMilliseconds?: number | undefined
-  /** Told what watchers throw. Default: `process.emitWarning`. */
+  /** Receives the errors of watchers. Default: `process.emitWarning`. */
   readonly onListenerError?: (error: unknown) => void
 }
 
@@ -51,7 +53,7 @@ const names = new OptionNames<CellarMetastoreConfiguration>('a metastore', {
 const cursorIdleDefault = 10 * 60_000
 const storeVersion = 1
 
-/** Names that are names of tables in every backend. */
+/** Names that are valid table names in every backend. */
 const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 
 /** A store object. Call `init` first. */
@@ -137,7 +139,7 @@ export class CellarMetaStore implements MetaStore {
   }
 }
 
-/** Takes part in a database. Closes the database, if the store opened it, when that fails. */
+/** Joins the users of a database. After a failure, closes the database if the store opened it. */
 async function share(
   database: MetastoreDatabase,
   openDatabase: OpenMetastoreDatabase | undefined,
@@ -145,7 +147,7 @@ async function share(
   try {
     return await SharedDatabase.of(database)
   } catch (error) {
-    // The first failure is the one to report.
+    // The first failure is reported.
     if (openDatabase !== undefined) await closeShared(openDatabase).catch(() => undefined)
     throw error
   }

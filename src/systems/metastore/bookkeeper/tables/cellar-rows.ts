@@ -1,9 +1,9 @@
 /**
- * One table of the metastore over a table of Cellar: the same object for all handles on it.
+ * One table of the metastore over a table of Cellar, shared by all its handles.
  *
  * Promises settle in the order of the calls, and a read sees the writes that were called before it.
- * A put or remove is one `checkAndMutate` on the column that holds the version (see
- * conditional-writes.ts); a read is one `get`, a cursor one scan of a snapshot.
+ * A put or remove is one `checkAndMutate` on the version column (see conditional-writes.ts), a read
+ * is one `get`, and a cursor is a scan of a snapshot.
  */
 import type { Snapshot } from '../../../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
@@ -20,7 +20,7 @@ import type { Version, Versioned } from './version.js'
 import type { VersionSource } from './version-source.js'
 import { Watchers } from './watchers.js'
 
-/** What the tables of one database share. */
+/** The parts that the tables of one database share. */
 export interface SharedParts {
   readonly versions: VersionSource
   readonly openViews: OpenViews
@@ -75,7 +75,7 @@ export class CellarRows {
     return this.#order.fail(error)
   }
 
-  /** Resolves when all operations that were called have ended. */
+  /** Resolves when all earlier operations have ended. */
   drain(): Promise<void> {
     return this.#order.onAll(async () => undefined)
   }

@@ -1,9 +1,9 @@
 /**
- * A range of a table as it was at one moment: the view of a cursor.
+ * The view of a cursor: a snapshot of a range of a table.
  *
- * A snapshot of the database keeps the moment; a scan over it is kept open from page to page. When
- * nobody reads for a while the scan goes first, which gives back memtables and files, and begins
- * again behind the last row if need be; then the snapshot goes, and with it the view.
+ * The view has a snapshot of the database and keeps a scan of it open between pages. After a short
+ * time without a read the scan is closed, which releases memtables and files. The next read starts
+ * a new scan after the last row. After a longer time the snapshot is closed, which ends the view.
  */
 import type { Result, RowSpan, ScanOptions, Snapshot, SyncTable, Table } from '../../../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
@@ -14,25 +14,25 @@ import type { CursorView, ReleaseReason } from './table-cursor.js'
 import type { KeyRange, MetastoreItem } from '../types.js'
 import type { FieldSelection } from '../value.js'
 
-/** What is left of a walk. */
+/** The remaining range of a scan. */
 type SpanScan = ScanOptions & RowSpan
 
-/** What the metastore needs of a table; not every backend has synchronous scans. */
+/** A table, as used by the metastore. Not every backend has synchronous scans. */
 export type ViewedTable = Table & Partial<Pick<SyncTable, 'scanSync'>>
 
-/** Where a view reads. */
+/** The source of a view. */
 export interface ViewSource {
   readonly table: ViewedTable
   readonly decoder: RowDecoder
 }
 
-/** The views that are open in a database. */
+/** The open views of a database. */
 export class OpenViews {
   readonly #views = new Set<CellarView>()
   readonly #now: () => number
   #timer: NodeJS.Timeout | undefined = undefined
 
-  /** `now` is in milliseconds and never goes back. */
+  /** `now` returns milliseconds and is monotonic. */
   constructor(now: () => number) {
     this.#now = now
   }
@@ -58,7 +58,7 @@ export class OpenViews {
     this.#timer = undefined
   }
 
-  /** Ends what was not used for too long. */
+  /** Closes idle scans and views. */
   sweep(): void {
     const now = this.#now()
     for (const view of this.#views) view.rest(now)
@@ -67,23 +67,23 @@ export class OpenViews {
 
 const sweepMilliseconds = 1000
 
-/** Time without use after which a view lets its scan go. */
+/** Time without use after which a view closes its scan. */
 const scanIdleMilliseconds = 1000
 
-/** One view: a snapshot, and a scan over it while it is read. */
+/** A view; see the file header. */
 export class CellarView implements CursorView {
   released: ReleaseReason | undefined = undefined
   readonly #source: ViewSource
   readonly #openViews: OpenViews
   readonly #snapshot: Snapshot
   readonly #idleMilliseconds: number
-  /** The range that is left; undefined if it is empty. */
+  /** The remaining range; undefined if the range is empty. */
   #rest: SpanScan | undefined
   #scanner: ReturnType<Table['scan']> | undefined = undefined
   #usedAt: number
   #reading = false
 
-  /** Takes the view at this moment. */
+  /** The view owns `snapshot` and closes it. */
   constructor(
     source: ViewSource,
     snapshot: Snapshot,
@@ -143,7 +143,7 @@ export class CellarView implements CursorView {
     this.#snapshot.close()
   }
 
-  /** Lets go of what was not used for too long. */
+  /** Closes the scan or the view after its time without use. */
   rest(now: number): void {
     if (this.#reading) return
     const idle = now - this.#usedAt

@@ -7,8 +7,8 @@ import { NON_FIELDS } from '../value.js'
 import { Version } from './version.js'
 
 /**
- * Removes all rows that the table has when this is called, `entriesAtOnce` at a time. The first
- * failure ends it; a row that somebody else removed meanwhile is none.
+ * Removes all rows that exist at the time of the call, `entriesAtOnce` at a time. The first failure
+ * ends the removal. A row that another client removed first is not a failure.
  */
 export async function cleanTable(table: MetastoreTable, entriesAtOnce = 1000): Promise<void> {
   checkMethods(table, 'the table', ['openCursor', 'remove'])

@@ -1,11 +1,10 @@
 /**
- * The writes of one table of the metastore: puts and removes under the condition on their version.
+ * The writes of one table of the metastore: puts and removes conditional on the version.
  *
- * A write is one `checkAndMutate` on the column that holds the version: the condition, the fields
- * and the new version are one atomic, durable mutation. Writes that are called in one turn go to
- * the table as one batch, so that a thousand of them share a promise and a sync. Only if the
- * condition fails is the row read, to tell which of the errors it is. A guarded write is one
- * `mutateRows` with two checks, by itself.
+ * A write is one `checkAndMutate` on the version column: the condition, the fields and the new
+ * version are one atomic, durable mutation. Writes called in one turn are one batch, so a thousand
+ * of them share a promise and a sync. If the condition fails, the row is read to determine the
+ * error. A guarded write is a separate `mutateRows` with two checks.
  */
 import type { BatchOperation, BatchResult } from '../../../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
@@ -32,11 +31,11 @@ const versionColumns = [versionColumn]
 /** One put or remove. */
 class Write extends Operation {
   readonly writes: ConditionalWrites
-  /** What a put changes; undefined for a remove. */
+  /** The changes of a put; undefined for a remove. */
   readonly changes: readonly FieldChange[] | undefined
   readonly expected: Version
   readonly guard: RowGuard | undefined
-  /** The version that a put gives to the row. */
+  /** The new version of a put. */
   next = 0n
 
   constructor(
@@ -74,7 +73,7 @@ export class ConditionalWrites {
   readonly #table: ViewedTable
   readonly #versions: VersionSource
   readonly #order: OperationOrder
-  /** Writes of this turn. */
+  /** The writes called in this turn. */
   #gathered: Write[] = []
 
   constructor(
@@ -107,7 +106,7 @@ export class ConditionalWrites {
     return this.#order.submit(new Write(this, key, undefined, expected, guard))
   }
 
-  /** Called by a write whose turn has come. */
+  /** Called by a write when it may begin. */
   begin(write: Write): void {
     if (this.#gathered.push(write) === 1) queueMicrotask(this.#runGathered)
   }
@@ -129,14 +128,14 @@ export class ConditionalWrites {
     if (together.length > 0) void this.#runTogether(together, operations)
   }
 
-  /** What carries out a write; undefined if something has to be read or waited for before. */
+  /** The mutation of a write; undefined if the write has to read or wait first. */
   #mutationAtOnce(write: Write): ConditionalMutation | undefined {
     const { expected, changes } = write
     if (write.guard !== undefined) return undefined
     if (changes === undefined) {
       return expected === Version.NEW ? undefined : removeMutation(write.row, expected)
     }
-    // A version that was never given out here may have been by another process, or by nobody.
+    // A version above those of this process may come from another process, or be invalid.
     if (expected instanceof LongVersion && expected.value >= this.#versions.next) return undefined
     const next = this.#versions.take()
     if (next === undefined) return undefined
@@ -164,7 +163,7 @@ export class ConditionalWrites {
     }
   }
 
-  /** Runs a write by itself. Never rejects. */
+  /** Runs a write outside of a batch. Never rejects. */
   async #runAlone(write: Write, conditionFailed: boolean): Promise<void> {
     try {
       if (write.changes === undefined) await this.#removeAlone(write, conditionFailed)
@@ -206,7 +205,7 @@ export class ConditionalWrites {
     }
   }
 
-  /** Whether all conditions held, and the mutation was applied. */
+  /** Returns whether all conditions held and the mutation was applied. */
   async #apply(write: Write, { check, action }: ConditionalMutation): Promise<boolean> {
     const { row, guard } = write
     if (guard === undefined) return (await this.#table.checkAndMutate(check, action)).success
@@ -221,8 +220,8 @@ export class ConditionalWrites {
   }
 
   /**
-   * The version that the row has, undefined if it is absent and shall be. The guard must hold and
-   * the version match, or the error says which does not.
+   * The stored version of the row; undefined if the row is absent as required. Throws the error of
+   * the guard or of the version if either does not match.
    */
   async #checkStored({ row, expected, guard, changes }: Write): Promise<bigint | undefined> {
     if (guard !== undefined) await this.#checkGuard(guard)

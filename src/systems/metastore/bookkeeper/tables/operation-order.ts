@@ -1,41 +1,41 @@
 /**
- * The order of the operations of one table: BookKeeper's single thread per table, without making
- * one operation wait for the disk of another.
+ * The order of the operations of one table: as BookKeeper's single thread per table, but operations
+ * do not wait for the disk writes of others.
  *
- * Operations on different keys run side by side, so that durable writes share their sync; those on
- * one key run one after the other. An operation on all keys (the opening of a cursor) begins when
- * those before it have ended, and those after it begin when it has taken its view, which it does
- * before it first gives up its turn. Promises settle in the order of the calls: nobody is told of
- * a write that is not durable, not even by a read.
+ * Operations on different keys run concurrently, so durable writes share their sync. Operations on
+ * the same key run one at a time. An operation on all keys (opening a cursor) begins when all
+ * earlier operations have ended. Later operations begin when it has taken its snapshot, which it
+ * does synchronously. Promises settle in the order of the calls: no read returns a write that is
+ * not durable.
  */
 
-/** One call of a table: it has begun or waits, until it has ended; then it is settled in order. */
+/** One call on a table. After its end, its promise is settled in the order of the calls. */
 export abstract class Operation {
-  /** Undefined: on all keys. */
+  /** Undefined = all keys. */
   readonly key: string | undefined
   resolve!: (value: never) => void
   reject!: (error: unknown) => void
   state: 'running' | 'succeeded' | 'failed' = 'running'
   outcome: unknown = undefined
-  /** The next one in the order of the calls. */
+  /** The next operation in the order of the calls. */
   following: Operation | undefined = undefined
-  /** The next one that waits for the same key, or behind the same operation on all keys. */
+  /** The next operation that waits for the same key, or for the same operation on all keys. */
   waiting: Operation | undefined = undefined
 
   constructor(key: string | undefined) {
     this.key = key
   }
 
-  /** Begins. Calls `ended` of the order once, in a later turn or microtask. */
+  /** Starts the operation, which calls `ended` of the order once, in a later turn or microtask. */
   abstract begin(order: OperationOrder): void
 
-  /** Called in the moment in which the promise is settled, with the error if it failed. */
+  /** Called synchronously when the promise is settled, with the error after a failure. */
   abstract settled(error: unknown): void
 }
 
 type Step = () => Promise<unknown>
 
-/** An operation that is a function. */
+/** An operation defined by a function. */
 class StepOperation extends Operation {
   readonly #step: Step
   readonly #settled: ((error: unknown) => void) | undefined
@@ -62,18 +62,18 @@ const nothing: Step = () => Promise.resolve()
 
 /** The operations of one table in their order; see the file header. */
 export class OperationOrder {
-  /** The last operation of every key that has one. */
+  /** The last operation of each key with an unfinished operation. */
   readonly #lanes = new Map<string, Operation>()
-  /** Operations that wait for one on all keys; that one is the first. */
+  /** Queue of an operation on all keys and the operations that wait for it. */
   #heldFirst: Operation | undefined = undefined
   #heldLast: Operation | undefined = undefined
-  /** Operations whose promises are not settled. */
+  /** Queue of the operations with unsettled promises, in the order of the calls. */
   #first: Operation | undefined = undefined
   #last: Operation | undefined = undefined
 
   /**
-   * Runs an operation on a key. `settled` is called in the moment in which the promise is settled,
-   * with the error if it failed.
+   * Runs an operation on a key. `settled` is called synchronously when the promise is settled, with
+   * the error after a failure.
    */
   onKey<T>(key: string, step: () => Promise<T>, settled?: (error: unknown) => void): Promise<T> {
     return this.submit(new StepOperation(key, step, settled))
@@ -84,7 +84,7 @@ export class OperationOrder {
     return this.submit(new StepOperation(undefined, step, undefined))
   }
 
-  /** Fails in its turn without having done anything. */
+  /** Rejects in the order of the calls, without any effect. */
   fail<T>(error: unknown): Promise<T> {
     const operation = new StepOperation(undefined, nothing, undefined)
     const promise = this.#append<T>(operation)
@@ -94,14 +94,14 @@ export class OperationOrder {
     return promise
   }
 
-  /** Runs an operation when its turn comes. `T` is what it ends with. */
+  /** Runs an operation when preceding operations permit. `T` is the type of its result. */
   submit<T>(operation: Operation): Promise<T> {
     const promise = this.#append<T>(operation)
     if (this.#heldFirst !== undefined || !this.#admit(operation)) this.#hold(operation)
     return promise
   }
 
-  /** Notes the end of an operation that has begun. */
+  /** Called at the end of a started operation. */
   ended(operation: Operation, state: 'succeeded' | 'failed', outcome: unknown): void {
     operation.state = state
     operation.outcome = outcome
@@ -132,7 +132,7 @@ export class OperationOrder {
     this.#heldLast = operation
   }
 
-  /** Starts an operation or lets it wait for its key; false if it has to wait for all keys. */
+  /** Starts an operation or queues it for its key; false if it has to wait for all keys. */
   #admit(operation: Operation): boolean {
     const { key } = operation
     if (key === undefined) {
@@ -147,7 +147,7 @@ export class OperationOrder {
     return true
   }
 
-  /** Starts what waits behind an operation on all keys, if that one can start. */
+  /** Starts the queue of an operation on all keys, as far as possible. */
   #letGo(): void {
     while (this.#heldFirst !== undefined) {
       const operation = this.#heldFirst

@@ -1,11 +1,11 @@
 /**
- * How a row of the metastore lies in a table.
+ * The layout of a row of the metastore in a table.
  *
- * One family, `r`. The column with the empty qualifier holds the version of the row, 8 bytes, big
- * endian; it exists if and only if the row does, so a row without fields exists too. A field is a
- * column whose qualifier is `=` and the UTF-8 form of its name, so no field can be taken for the
- * version. Rows are written whole or not at all, and a put writes the version and the named fields
- * only.
+ * One family, `r`. The column with the empty qualifier stores the version of the row, 8 bytes, big
+ * endian. The column exists if and only if the row does, so a row without fields exists, too. A
+ * field is a column with the qualifier `=` and the UTF-8 form of its name, so no field collides
+ * with the version. A row is written atomically; a put writes only the version and the named
+ * fields.
  */
 import type {
   Check,
@@ -25,17 +25,17 @@ const family = 'r'
 const fieldMark = '='
 
 const versionLength = 8
-/** High word of the largest version that a number holds exactly. */
+/** High word of the greatest version that a number represents exactly. */
 const highMax = 0x1f_ffff
 const knownFieldsMax = 16
 
-/** The column that holds the version. */
+/** The version column. */
 export const versionColumn = `${family}:`
 
 /** The families of a table of the metastore. */
 export const rowFamilies: TableOptions['families'] = { [family]: {} }
 
-/** Names of fields are few and repeat; the bound guards against generated ones. */
+/** A cache: field names are few and repeat. The bound guards against generated names. */
 const columnsMax = 1024
 const columnsByField = new Map<string, string>()
 
@@ -49,13 +49,13 @@ function fieldColumn(name: string): string {
   return column
 }
 
-/** The columns that a read of some fields needs; undefined = all. */
+/** The columns of a read of some fields; undefined = all. */
 export function columnsOf(fields: FieldSelection): readonly string[] | undefined {
   if (fields === ALL_FIELDS) return undefined
   return [versionColumn, ...Array.from(fields, fieldColumn)]
 }
 
-/** The bytes of a version. Small numbers are written as such: bigints cost an object a step. */
+/** Encodes a version. Safe integers avoid the allocations of bigint arithmetic. */
 export function versionBytes(version: bigint): Buffer {
   const bytes = Buffer.allocUnsafe(versionLength)
   const number = Number(version)
@@ -76,7 +76,7 @@ function writeUint32(bytes: Buffer, at: number, value: number): void {
   bytes[at + 3] = word & 0xff
 }
 
-/** The version of a row that was read; undefined if the row does not exist. */
+/** The version of a row; undefined if the row does not exist. */
 export function versionOf(result: Result): bigint | undefined {
   const bytes = result.value(versionColumn)
   return bytes === undefined ? undefined : readVersion(bytes)
@@ -94,14 +94,14 @@ interface KnownField {
 }
 
 /**
- * Decodes the rows of one table. It remembers the names of the fields that it has met, because most
- * rows have the same few: looking for those is cheaper than decoding all that is known of a cell.
+ * Decodes the rows of one table. Remembers the field names of previous rows, because most rows have
+ * the same few fields. Looking up known columns is cheaper than decoding whole cells.
  */
 export class RowDecoder {
-  /** In the order of the columns. */
+  /** The known fields, in the order of their columns. */
   #known: readonly KnownField[] = []
 
-  /** The fields and the version of a row that was read; undefined if it does not exist. */
+  /** The fields and the version of a row; undefined if the row does not exist. */
   decode(result: Result): Versioned<Value> | undefined {
     if (result.isEmpty) return undefined
     const version = versionOf(result)
@@ -112,7 +112,7 @@ export class RowDecoder {
     return { value: this.#fields(result), version: new LongVersion(version) }
   }
 
-  /** A row of a scan, which has cells. */
+  /** A row of a scan; a scan returns only existing rows. */
   item(result: Result): MetastoreItem {
     return { key: keyOfRow(result.row!), value: this.decode(result)! }
   }
@@ -143,13 +143,13 @@ export class RowDecoder {
   }
 }
 
-/** A mutation under a condition, as `checkAndMutate` takes it. */
+/** A conditional mutation, the arguments of `checkAndMutate`. */
 export interface ConditionalMutation {
   readonly check: Check
   readonly action: CheckAction
 }
 
-/** Puts fields into a row and gives it the version `next`, if its version is as expected. */
+/** Puts fields into a row and sets its version to `next`, if the row has the expected version. */
 export function putMutation(
   row: string,
   expected: Version,
@@ -159,7 +159,7 @@ export function putMutation(
   const nextBytes = versionBytes(next)
   const check = putCheck(row, expected, nextBytes)
   const version: PutCell = { column: versionColumn, value: nextBytes }
-  // What every update of a subscription is, without room for more.
+  // Fast path for a put of one field, such as the update of a subscription.
   if (changes.length === 1 && changes[0].data !== null) {
     const [{ name, data }] = changes
     return {
@@ -178,7 +178,7 @@ export function putMutation(
   return { check, action: { mutations: [put, { delete: { columns: deleted } }] } }
 }
 
-/** `ANY` asks for an older version than the new one, which is what any row that exists has. */
+/** The check of a put. `ANY` requires a version below the new one, which every existing row has. */
 function putCheck(row: string, expected: Version, nextBytes: Buffer): Check {
   const column = versionColumn
   if (expected === Version.NEW) return { row, column, notExists: true }
@@ -186,12 +186,12 @@ function putCheck(row: string, expected: Version, nextBytes: Buffer): Check {
   return { row, column, operator: 'GREATER', value: nextBytes }
 }
 
-/** Whether a row has exactly a version, as a check. */
+/** The check that a row has a given version. */
 export function versionCheck(row: string, version: LongVersion): Check {
   return { row, column: versionColumn, equals: versionBytes(version.value) }
 }
 
-/** Removes a row if its version is as expected, which is not `NEW`. */
+/** Removes a row if it has the expected version. REQUIRES: `expected` is not `NEW`. */
 export function removeMutation(row: string, expected: Version): ConditionalMutation {
   const column = versionColumn
   const check: Check =

@@ -1,8 +1,8 @@
 /**
- * What all store objects on one database share: tables, the source of versions, open views.
+ * The parts that all store objects on a database share: tables, the source of versions, open views.
  *
- * A store object may be given an open database, or a function that opens one. Of the store objects
- * with the same function the first opens the database and the last closes it.
+ * A store object is configured with an open database, or with a function that opens one. Of the
+ * store objects with the same function the first one opens the database and the last one closes it.
  */
 import type { Database, Snapshot, TableOptions } from '../../../../api/index.js'
 import { SharedDatabases } from '../../kernel/shared-databases.js'
@@ -12,16 +12,16 @@ import { MetastoreException } from '../errors.js'
 import { rowFamilies } from './row-format.js'
 import { VersionSource } from './version-source.js'
 
-/** A database that the metastore can stand on, of any backend with snapshots. */
+/** A database of any backend with snapshots. */
 export type MetastoreDatabase = Database<ViewedTable>
 
-/** Opens a database; store objects that are given the same function share what it opens. */
+/** Opens a database; store objects with the same function share the database. */
 export type OpenMetastoreDatabase = () => Promise<MetastoreDatabase>
 
-/** How durable a write is before it is acknowledged. */
+/** Durability of a write before its acknowledgement. */
 export type MetastoreDurability = NonNullable<TableOptions['durability']>
 
-/** Table of this package's own rows: the counter of versions and the version of the layout. */
+/** The table of internal rows: the counter of versions and the version of the layout. */
 const controlTable = 'metastore_control'
 const layoutRow = 'layout'
 const layoutVersion = '1'
@@ -40,7 +40,7 @@ export class SharedDatabase implements SharedParts {
     this.versions = new VersionSource(control, 'versions')
   }
 
-  /** The one object for a database. */
+  /** The shared object of a database. */
   static of(database: MetastoreDatabase): Promise<SharedDatabase> {
     let shared = sharedByDatabase.get(database)
     if (shared === undefined) {
@@ -71,7 +71,7 @@ export class SharedDatabase implements SharedParts {
     return this.#database.snapshot()
   }
 
-  /** The rows of a table, which is created if it does not exist. */
+  /** The rows of a table; creates the table if it does not exist. */
   async table(name: string, durability: MetastoreDurability | undefined): Promise<CellarRows> {
     let rows = this.#tables.get(name)
     if (rows === undefined) {
@@ -90,7 +90,7 @@ export class SharedDatabase implements SharedParts {
     await this.#database.admin.modifyTable(name, { durability })
   }
 
-  /** Resolves when all operations that were called have ended. */
+  /** Resolves when all earlier operations have ended. */
   async drain(): Promise<void> {
     for (const opened of [...this.#tables.values()]) await (await opened).drain()
   }
@@ -112,12 +112,12 @@ const openByFunction = new SharedDatabases<OpenMetastoreDatabase, MetastoreDatab
   async (database) => (await sharedByDatabase.get(database))?.drain(),
 )
 
-/** Opens a database, or takes part in the one that the function has opened already. */
+/** Opens a database, or joins the users of the database that the function has opened. */
 export function openShared(open: OpenMetastoreDatabase): Promise<MetastoreDatabase> {
   return openByFunction.open(open, open)
 }
 
-/** Takes back {@link openShared}; the last one closes the database. */
+/** Reverts one {@link openShared}; the last call closes the database. */
 export function closeShared(open: OpenMetastoreDatabase): Promise<void> {
   return openByFunction.close(open)
 }

@@ -1,36 +1,39 @@
 /**
- * The cursor of both backends: exact `hasMoreEntries` by reading one entry ahead.
+ * The cursor of both backends: reads one entry ahead so that `hasMoreEntries` is exact.
  *
- * What pins memory and files is the view. It is released at the end, on close, with the handle of
- * the table, when the cursor is collected as garbage, and by the backend after a time without use.
- * A failed read fails all later ones with the same error: it never looks like the end.
+ * The view pins memory and files. The view is released at the end, on close, with the handle of the
+ * table, when the cursor is garbage collected, and by the backend after a time without use. After a
+ * failed read all later reads fail with the same error, so a failure never looks like the end.
  */
 import { checkCount } from '../arguments.js'
 import { illegalOp, MetastoreError, MetastoreErrorCode } from '../errors.js'
 import type { MetastoreCursor, MetastoreItem } from '../types.js'
 
-/** Why a view ended before its end was read. */
+/** The reason for an early release of a view. */
 export type ReleaseReason = 'closed' | 'idle'
 
-/** The rows of a range as they were when it was made. Must not refer to the cursor. */
+/**
+ * A snapshot of the rows of a range. Must not reference its cursor, which would prevent the garbage
+ * collection of the cursor.
+ */
 export interface CursorView {
-  /** The next up to `count` entries; fewer only at the end. */
+  /** Reads up to `count` entries; fewer only at the end. */
   read(count: number): Promise<MetastoreItem[]>
-  /** The same without a promise. */
+  /** The synchronous form. */
   readSync(count: number): MetastoreItem[]
-  /** Lets go of everything. Again: does nothing. */
+  /** Releases all resources. A second call does nothing. */
   release(reason: ReleaseReason): void
-  /** Why it was released; undefined while it is not. */
+  /** The reason of the release; undefined before. */
   readonly released: ReleaseReason | undefined
 }
 
-/** Who ends views: a handle of a table. */
+/** The owner of views: a handle of a table. */
 export interface CursorOwner {
   readonly views: Set<CursorView>
   readonly cursorIdleMilliseconds: number
 }
 
-/** Entries that an iteration reads at once. */
+/** Entries in one read of an iteration. */
 const iterationPage = 128
 
 const forgotten = new FinalizationRegistry<{ view: CursorView; owner: CursorOwner }>(
@@ -43,7 +46,7 @@ const forgotten = new FinalizationRegistry<{ view: CursorView; owner: CursorOwne
 export class TableCursor implements MetastoreCursor {
   readonly #view: CursorView
   readonly #owner: CursorOwner
-  /** Read already; never empty unless the end was read. */
+  /** Entries read ahead; empty only at the end. */
   #ahead: readonly MetastoreItem[] = []
   #ended = false
   #closed = false
@@ -58,7 +61,7 @@ export class TableCursor implements MetastoreCursor {
     forgotten.register(this, { view, owner }, this)
   }
 
-  /** Reads the first entry of a fresh view. The view is released if that fails. */
+  /** Reads the first entry of a new view. Releases the view if the read fails. */
   static async open(view: CursorView, owner: CursorOwner): Promise<TableCursor> {
     const cursor = new TableCursor(view, owner)
     try {
@@ -129,7 +132,10 @@ export class TableCursor implements MetastoreCursor {
     }
   }
 
-  /** Entries to read for a page of `count` and one ahead. Checks that reading is allowed. */
+  /**
+   * Number of entries to read for a page of `count` and one entry ahead. Throws if the cursor
+   * cannot be read.
+   */
   #missing(count: number): number {
     checkCount(count)
     this.#checkOpen()
@@ -166,7 +172,7 @@ export class TableCursor implements MetastoreCursor {
     forgotten.unregister(this)
   }
 
-  /** The handle of the table closes cursors through their views. */
+  /** A handle of a table closes its cursors by releasing their views. */
   #isClosed(): boolean {
     if (this.#closed) return true
     const closedByTable = !this.#ended && this.#failure === undefined

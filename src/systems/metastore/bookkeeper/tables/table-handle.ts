@@ -1,8 +1,8 @@
 /**
- * A handle on a table: checks arguments, knows whether it is closed, and hands on to the backend.
+ * A handle on a table: checks arguments and its own state, and calls the backend.
  *
- * Every store object makes handles of its own; rows, order of operations and watchers are shared.
- * Nothing here awaits, so that a promise is settled for its caller when the backend settles it.
+ * Every store object has its own handles; they share rows, order of operations and watchers. No
+ * method awaits, so a promise settles in the turn in which the backend settles it.
  */
 import {
   checkFields,
@@ -51,7 +51,7 @@ export class TableHandle
 {
   readonly onListenerError: ListenerErrorHandler
   readonly cursorIdleMilliseconds: number
-  /** Views of its open cursors. */
+  /** The views of the open cursors. */
   readonly views = new Set<CursorView>()
   readonly #name: string
   readonly #rows: CellarRows
@@ -84,7 +84,7 @@ export class TableHandle
     }
   }
 
-  /** A row that does not exist is watched as well. */
+  /** Arms a watcher after a read, also for a missing row. */
   #arm(key: string, watcher: MetastoreWatcher, error: unknown): void {
     const answered = error === undefined || codeOf(error) === MetastoreErrorCode.noKey
     if (answered && this.#open) this.#rows.watchers.arm(key, watcher, this)

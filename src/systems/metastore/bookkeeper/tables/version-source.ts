@@ -1,15 +1,15 @@
 /**
- * Versions of rows: one growing sequence for the whole database, never used twice.
+ * Versions of rows: one increasing sequence for the whole database, without reuse.
  *
- * A counter row holds how far versions were given out. A block of them is reserved by one durable
- * increment and used from memory, the next block in advance; a crash loses the rest of a block. So
- * a row that is removed and made again gets a version that nobody has seen, and no tombstones are
- * needed. Blocks of several processes on one remote backend do not overlap either.
+ * A counter row stores the reserved versions. A block is reserved by one durable increment and used
+ * from memory; the next block is reserved in advance. A crash loses the rest of a block. A row that
+ * is removed and created again always gets a new version, so no tombstones are needed. Blocks of
+ * several processes on one remote backend do not overlap.
  */
 import type { Table } from '../../../../api/index.js'
 import { MetastoreError, MetastoreErrorCode } from '../errors.js'
 
-/** Versions reserved at once: one sync for so many puts. */
+/** Versions in a block: one sync for this number of puts. */
 const blockVersions = 65_536n
 
 const column = 'r:versions'
@@ -17,41 +17,41 @@ const column = 'r:versions'
 export class VersionSource {
   readonly #table: Table
   readonly #row: string
-  /** The next one to give out. */
+  /** The next version. */
   #next = 1n
-  /** Behind the last one of the block. */
+  /** The exclusive end of the block. */
   #end = 1n
-  /** From here on there should be a block in reserve. */
+  /** From this version on, a spare block is reserved in advance. */
   #reserveFrom = 0n
-  /** Behind the last one of a block in reserve; 0 if there is none. */
+  /** The exclusive end of the spare block; 0 if there is none. */
   #spareEnd = 0n
-  /** Behind the last one that was ever reserved. */
+  /** The exclusive end of all versions reserved by this process. */
   #reservedEnd = 0n
   #reserving: Promise<void> | undefined = undefined
 
-  /** Counts in the given row of a table with a family `r`. */
+  /** `row` is the counter, in a table with a family `r`. */
   constructor(table: Table, row: string) {
     this.#table = table
     this.#row = row
   }
 
-  /** No version of this source is as high yet. */
+  /** The next version; greater than all versions taken so far. */
   get next(): bigint {
     return this.#next
   }
 
-  /** A version; undefined if one has to be reserved first. */
+  /** Takes a version; undefined if a block has to be reserved first. */
   take(): bigint | undefined {
     if (this.#next >= this.#end && !this.#useSpare()) return undefined
     const version = this.#next++
     if (version >= this.#reserveFrom && this.#spareEnd === 0n) {
-      // If it fails, the call that needs the block reports it.
+      // A failure is reported by the call that needs the block.
       this.reserve().catch(() => undefined)
     }
     return version
   }
 
-  /** A version, reserved if need be. */
+  /** Takes a version, after reserving a block if necessary. */
   async takeReserved(): Promise<bigint> {
     for (;;) {
       const version = this.take()
@@ -60,7 +60,7 @@ export class VersionSource {
     }
   }
 
-  /** Makes all versions to come higher than one that another process gave out. */
+  /** Skips versions so that all later ones are greater than `version` of another process. */
   async leave(version: bigint): Promise<void> {
     while (this.#next <= version) {
       if (version < this.#end) {
@@ -70,14 +70,14 @@ export class VersionSource {
       this.#next = this.#end
       if (this.#useSpare()) continue
       await this.reserve()
-      // Somebody else may have taken the block already, but not all that was reserved.
+      // A concurrent caller may have used the block, so compare with all reserved versions.
       if (version < this.#reservedEnd) continue
       const message = `a row has version ${version}, which was never given out`
       throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
     }
   }
 
-  /** Reserves a block; several callers at once get the same one. */
+  /** Reserves a block; concurrent callers share one reservation. */
   reserve(): Promise<void> {
     this.#reserving ??= this.#reserve().finally(() => (this.#reserving = undefined))
     return this.#reserving

@@ -1,20 +1,20 @@
 /**
  * Versions of rows, as BookKeeper's `Version` and `Versioned` define them.
  *
- * A concrete version is an immutable 64-bit number. `NEW` and `ANY` are singletons that are
- * recognised by identity. A store accepts a write if `stored.compare(given)` is `CONCURRENTLY`.
+ * A concrete version is an immutable 64-bit number. `NEW` and `ANY` are singletons, recognised by
+ * identity. A store accepts a write if `stored.compare(given)` is `CONCURRENTLY`.
  */
 
 import { shown } from '../../../../api/index.js'
 import { illegalOp } from '../errors.js'
 
-/** Where one version lies relative to another; `CONCURRENTLY` means "the same" or "matches". */
+/** The order of two versions; `CONCURRENTLY` means equal or matching. */
 export type Occurred = 'BEFORE' | 'AFTER' | 'CONCURRENTLY'
 
-/** A version of a row, or what a caller expects of it. */
+/** A version of a row, or the expectation of a caller. */
 export interface Version {
   /**
-   * Where this version lies relative to `other`.
+   * The order of this version relative to `other`.
    *
    * `ERR_METASTORE_ILLEGAL_OP` if `other` is null or a version of another kind.
    */
@@ -48,11 +48,11 @@ class AnyVersion implements Version {
 const newVersion: Version = Object.freeze(new NewVersion())
 const anyVersion: Version = Object.freeze(new AnyVersion())
 
-/** The two versions that name no number. */
+/** The two versions without a number. */
 export const Version: {
   /** The row must not exist yet. */
   readonly NEW: Version
-  /** The row must exist, with whatever version. */
+  /** The row must exist, in any version. */
   readonly ANY: Version
 } = Object.freeze({ NEW: newVersion, ANY: anyVersion })
 
@@ -60,7 +60,7 @@ const versionMax = 2n ** 63n - 1n
 
 /** A concrete version: a signed 64-bit number (BookKeeper: `LongVersion`). */
 export class LongVersion implements Version {
-  /** Private, so that nobody can change it; that costs less than a frozen object. */
+  /** Private, hence immutable, and cheaper than a frozen object. */
   readonly #value: bigint
 
   /** `ERR_METASTORE_ILLEGAL_OP` if the number is not an integer of 64 bits. */
@@ -74,7 +74,7 @@ export class LongVersion implements Version {
     this.#value = number
   }
 
-  /** Not by the chain of prototypes, which throws for a proxy that was revoked. */
+  /** Does not use the prototype chain, which throws for a revoked proxy. */
   static [Symbol.hasInstance](value: unknown): boolean {
     return typeof value === 'object' && value !== null && #value in value
   }
@@ -98,7 +98,9 @@ export class LongVersion implements Version {
   }
 }
 
-/** Whether something is `NEW`, `ANY` or a {@link LongVersion}: what the stores here take. */
+/**
+ * Whether a value is `NEW`, `ANY` or a {@link LongVersion}, the versions of this package's stores.
+ */
 export function isKnownVersion(version: unknown): version is Version {
   return version === newVersion || version === anyVersion || version instanceof LongVersion
 }

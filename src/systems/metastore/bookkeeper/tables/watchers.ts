@@ -1,13 +1,13 @@
 /**
- * The watchers of a table: armed for one event, any number per key.
+ * The watchers of a table: armed for one event, any number for each key.
  *
- * They are told in a microtask after the promise of the operation was settled, so after whoever
- * waits for that promise and before whoever waits for the next one.
+ * Watchers run in a microtask after the promise of the operation is settled: after the callers that
+ * await this promise and before those that await the next one.
  */
 import { callListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import type { MetastoreWatcher, WatchedEventType } from '../types.js'
 
-/** On whose behalf watchers are armed. */
+/** The owner of watchers: a handle of a table. */
 export interface WatcherOwner {
   readonly onListenerError: ListenerErrorHandler
 }
@@ -20,14 +20,14 @@ export class Watchers {
     return this.#byKey.size
   }
 
-  /** Arms a watcher on behalf of a handle. */
+  /** Arms a watcher of a handle. */
   arm(key: string, watcher: MetastoreWatcher, owner: WatcherOwner): void {
     const armed = this.#byKey.get(key)
     if (armed !== undefined) armed.set(watcher, owner)
     else this.#byKey.set(key, new Map([[watcher, owner]]))
   }
 
-  /** Takes a watcher back; false if it was not armed. */
+  /** Disarms a watcher; false if it was not armed. */
   disarm(key: string, watcher: MetastoreWatcher): boolean {
     const armed = this.#byKey.get(key)
     const known = armed?.delete(watcher) ?? false
@@ -35,7 +35,7 @@ export class Watchers {
     return known
   }
 
-  /** Takes back all watchers of a handle. */
+  /** Disarms all watchers of a handle. */
   disarmAll(owner: WatcherOwner): void {
     for (const [key, armed] of this.#byKey) {
       for (const [watcher, its] of armed) if (its === owner) armed.delete(watcher)
@@ -43,7 +43,7 @@ export class Watchers {
     }
   }
 
-  /** Tells the watchers of a key, and forgets them. */
+  /** Notifies the watchers of a key and disarms them. */
   notify(key: string, type: WatchedEventType): void {
     const armed = this.#byKey.get(key)
     if (armed === undefined) return
