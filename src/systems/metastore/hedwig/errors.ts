@@ -1,14 +1,14 @@
-/** Why an operation on Hedwig's metadata failed, with the protocol's status codes. */
+/** The errors of Hedwig's metadata, with the status codes of the protocol. */
 
 /** Hedwig's status codes that metadata and topic ownership use. */
 export const StatusCode = {
   /** The topic, or its record, does not exist. */
   NO_SUCH_TOPIC: 402,
-  /** This hub does not own the topic, or no longer. Nothing was changed. */
+  /** This hub does not own the topic (any more). Nothing was changed. */
   NOT_RESPONSIBLE_FOR_TOPIC: 501,
-  /** The store, or the hub, cannot serve now. */
+  /** The store or the hub is currently unavailable. */
   SERVICE_DOWN: 502,
-  /** The record has another version than the one given. Nothing was changed. */
+  /** The record has a version other than the given one. Nothing was changed. */
   BAD_VERSION: 520,
   /** The topic has no ledgers. */
   NO_TOPIC_PERSISTENCE_INFO: 521,

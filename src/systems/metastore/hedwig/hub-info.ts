@@ -1,6 +1,6 @@
 /**
- * Hubs as topic ownership and the hub list name them: address, incarnation and load, with the
- * older bare text forms that are still read (`host:port[:sslPort]`, a bare number of topics).
+ * The text forms of hubs: address, incarnation and load. The older plain forms are still read:
+ * `host:port[:sslPort]`, and a number of topics.
  */
 import { checkObject, readArguments, shown } from '../../../api/index.js'
 import { checkString } from '../kernel/arguments.js'
@@ -10,8 +10,8 @@ import { toText } from '../records/text-form.js'
 import { hubInfoDataType, hubLoadDataType, type HubInfoData, type HubLoadData } from './records.js'
 
 /**
- * The full form `host:port:sslPort` of a hub's address; a port of -1 means none. Two addresses are
- * of one hub if their full forms are equal. `ERR_INVALID_ARGUMENT` for anything else.
+ * The full form `host:port:sslPort` of a hub's address; an sslPort of -1 means none. Two addresses
+ * belong to the same hub if their full forms are equal. `ERR_INVALID_ARGUMENT` for other text.
  */
 export function hubAddress(text: string): string {
   checkString(text, 'the address of a hub')
@@ -24,7 +24,7 @@ export function hubAddress(text: string): string {
   return `${host}:${Number(port)}:${Number(sslPort)}`
 }
 
-/** A copy of a hub, whose parts are not checked. `ERR_INVALID_ARGUMENT` if it is no object. */
+/** Copies a hub without checking its parts. `ERR_INVALID_ARGUMENT` if it is not an object. */
 export function copyOfHub(hub: HubInfoData): HubInfoData {
   return readArguments(() => ({ ...checkObject(hub, 'a hub') }))
 }
@@ -40,7 +40,7 @@ export function isSameHub(a: HubInfoData, b: HubInfoData): boolean {
   return a.hostname === b.hostname && a.czxid === b.czxid
 }
 
-/** Reads a hub from its stored text. `ERR_INVALID_ARGUMENT` if it is none. */
+/** Decodes the stored text of a hub. `ERR_INVALID_ARGUMENT` for damaged text. */
 export function parseHubInfo(text: string): HubInfoData {
   checkString(text, 'a stored hub')
   if (!text.startsWith('hostname')) return { hostname: hubAddress(text), czxid: 0n }
@@ -48,13 +48,13 @@ export function parseHubInfo(text: string): HubInfoData {
   return { ...info, hostname: hubAddress(info.hostname) }
 }
 
-/** The text that is stored for a hub. */
+/** Encodes a hub as stored text. */
 export function formatHubInfo(info: HubInfoData): string {
   const hub = copyOfHub(info)
   return toText(hubInfoDataType, { ...hub, hostname: hubAddress(hub.hostname) })
 }
 
-/** Reads a load from its stored text. `ERR_INVALID_ARGUMENT` if it is none. */
+/** Decodes the stored text of a load. `ERR_INVALID_ARGUMENT` for damaged text. */
 export function parseHubLoad(text: string): HubLoadData {
   checkString(text, 'a stored load')
   if (text.startsWith('numTopics')) return fromText(hubLoadDataType, text)
@@ -62,7 +62,7 @@ export function parseHubLoad(text: string): HubLoadData {
   return { numTopics: BigInt(text) }
 }
 
-/** The text that is stored for a load. */
+/** Encodes a load as stored text. */
 export function formatHubLoad(load: HubLoadData): string {
   return toText(hubLoadDataType, load)
 }

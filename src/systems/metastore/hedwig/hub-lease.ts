@@ -1,13 +1,12 @@
 /**
- * A hub's own lease: renewals, load reports, and the moment in which all is lost.
+ * A hub's own lease: renewals, load reports, and the notification of its end.
  *
- * The hub holds its lease until the end that the last acknowledged renewal gave it. A renewal that
- * is acknowledged later than that end comes too late: others may have acted in between. The end is
- * noticed by a timer and by every question for {@link HubLease.isHeld}, whichever comes first, and
- * is final.
+ * The hub holds its lease until the end set by the last acknowledged renewal. A renewal
+ * acknowledged after this end is too late: other hubs may have acted in between. The end is
+ * detected by a timer or by a call of {@link HubLease.isHeld}, whichever comes first, and is final.
  *
- * At most one write is under way. Everything that is asked for meanwhile goes into one next write:
- * a renewal never waits behind load reports, and of those only the newest is written.
+ * At most one write is in progress. Requests during a write are combined into one next write. So a
+ * renewal never waits for load reports, of which only the newest is written.
  */
 import { checkCallable } from '../kernel/arguments.js'
 import type { MetastoreTable } from '../bookkeeper/types.js'
@@ -20,32 +19,32 @@ import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
-/** A hub's entry; {@link renew} has to be called well before the lease ends. */
+/** The registration of a hub; {@link renew} has to be called well before the lease ends. */
 export interface LeaseRegistration extends HubRegistration {
-  /** Wall clock at which the lease ends if it is not renewed. */
+  /** Wall clock at which the lease ends without a renewal. */
   readonly leaseEnd: number
   /**
-   * Extends the lease. `SERVICE_DOWN` if it has ended, also if it ended before the store had
-   * acknowledged the renewal, or if the address registered again. Another failure of the store
-   * leaves the lease as it is: the call may be repeated.
+   * Extends the lease. `SERVICE_DOWN` if the lease has ended, also before the acknowledgement of
+   * the renewal, or if the address registered again. After another failure of the store the lease
+   * is unchanged, and the call may be repeated.
    */
   renew(): Promise<void>
 }
 
-/** What a lease needs of its registry. */
+/** The settings that a lease receives from its registry. */
 export interface LeaseSettings {
   readonly table: MetastoreTable
   readonly clock: LeaseClock
   readonly leaseMilliseconds: number
-  /** Told what listeners throw. */
+  /** Receives the errors of listeners. */
   readonly onListenerError: ListenerErrorHandler
-  /** Told the load at once, before it is written. */
+  /** Called with each new load, before it is written. */
   readonly onLoad: (load: number) => void
-  /** Told the end of the lease when a renewal is acknowledged. */
+  /** Called with the new end of the lease after each acknowledged renewal. */
   readonly onRenewed: (leaseEnd: number) => void
 }
 
-/** What one write carries. */
+/** The requests combined in one write. */
 interface Request {
   load: number | undefined
   renews: boolean
@@ -55,16 +54,16 @@ interface Request {
   readonly reject: (error: unknown) => void
 }
 
-/** See the head of this file. */
+/** The lease of a hub; see the file header. */
 export class HubLease implements LeaseRegistration {
   readonly #settings: LeaseSettings
   readonly #listeners: (() => void)[] = []
-  /** As it was acknowledged last. */
+  /** The last acknowledged row. */
   #entry: HubEntry
   #version: Version
-  /** The end of the lease by a clock that nobody sets: the wall clock may be set back. */
+  /** The end of the lease by the monotonic clock: the wall clock may be set back. */
   #elapsedEnd: number
-  /** Whether a write failed and may have been applied all the same. */
+  /** Whether a failed write may have been applied. */
   #isInDoubt = false
   #isLost = false
   /** Whether another hub ended the lease, or the address registered again. */
@@ -73,7 +72,7 @@ export class HubLease implements LeaseRegistration {
   #next: Request | undefined = undefined
   #cancelTimer: () => void = () => undefined
 
-  /** `entry` was written, and has the version. `elapsedEnd` is its end by `elapsed`. */
+  /** `entry` was written with `version`. `elapsedEnd` is the end of the lease by `elapsed`. */
   constructor(settings: LeaseSettings, entry: HubEntry, version: Version, elapsedEnd: number) {
     this.#settings = settings
     this.#entry = entry
@@ -95,7 +94,7 @@ export class HubLease implements LeaseRegistration {
     return !this.#isLost
   }
 
-  /** Milliseconds to the end of the lease, by whichever clock comes first. */
+  /** Milliseconds to the end of the lease, by the clock that reaches it first. */
   get #left(): number {
     const { clock } = this.#settings
     return Math.min(this.#entry.leaseEnd - clock.now(), this.#elapsedEnd - elapsed(clock))
@@ -122,7 +121,7 @@ export class HubLease implements LeaseRegistration {
   }
 
   unregister(): Promise<void> {
-    // First of all: when others read that the lease ended, the hub must know.
+    // First: the hub must stop before other hubs can read that the lease has ended.
     this.#lose()
     const request = this.#request()
     request.unregisters = true
@@ -146,7 +145,7 @@ export class HubLease implements LeaseRegistration {
     callListener(this.#settings.onListenerError, listener)
   }
 
-  /** The write to come, which takes up what is asked for until it begins. */
+  /** The next write, which combines all requests until it begins. */
   #request(): Request {
     this.#next ??= newRequest()
     if (!this.#isWriting) {
@@ -185,7 +184,7 @@ export class HubLease implements LeaseRegistration {
       leaseEnd: renews ? renewed : before.leaseEnd,
     }
     await this.#write(entry)
-    // By the old end: what is acknowledged after it may have been applied after it.
+    // Checked against the old end: a write acknowledged later may have been applied after the end.
     this.#checkHeld()
     this.#entry = entry
     if (renews) this.#elapsedEnd = elapsedEnd
@@ -211,7 +210,7 @@ export class HubLease implements LeaseRegistration {
     }
   }
 
-  /** Learns what became of a write that failed. */
+  /** Reads the version after a write with unknown outcome. */
   async #readVersion(): Promise<void> {
     const row = await readHub(this.#settings.table, this.hub.hostname)
     const isMine = row !== undefined && isSameHub(row.value.hub, this.hub)

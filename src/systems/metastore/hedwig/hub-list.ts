@@ -1,7 +1,7 @@
 /**
- * The hubs as elections see them: a copy of the table `hubs` that is read again when it is older
- * than a bound. Its own process's changes go in at once. A choice among its hubs is confirmed by
- * the caller, so an old copy costs an attempt, or balance, and never a wrong owner.
+ * The hubs for elections: a cached copy of the table `hubs`, read again after a maximum age.
+ * Changes of this process are applied immediately. The caller confirms a chosen hub, so an outdated
+ * copy costs an attempt or balance, but never results in a wrong owner.
  */
 import type { MetastoreTable } from '../bookkeeper/types.js'
 import { leastLoaded } from './hub-registry.js'
@@ -10,44 +10,44 @@ import { failure } from './store-failure.js'
 
 const pageSize = 1000
 
-/** Mutable: an election counts the topic that it gives to a hub. */
+/** Mutable: an election adds the assigned topic to the load. */
 interface ListedHub {
   readonly hub: HubEntry['hub']
   leaseEnd: number
   load: number
 }
 
-/** See the head of this file. */
+/** The cached list of hubs; see the file header. */
 export class HubList {
   readonly #table: MetastoreTable
   readonly #now: () => number
   readonly #ageMax: number
   readonly #hubs = new Map<string, ListedHub>()
-  /** A time before the copy was read. */
+  /** A time before the last read. */
   #asOf = -Infinity
   #reading: Promise<void> | undefined = undefined
 
-  /** `ageMax` is in milliseconds by `now`. */
+  /** `ageMax` is in milliseconds of `now`. */
   constructor(table: MetastoreTable, now: () => number, ageMax: number) {
     this.#table = table
     this.#now = now
     this.#ageMax = ageMax
   }
 
-  /** Reads the copy again if it is too old, and says whether it was. */
+  /** Reads the copy again if it is too old. Returns whether it was. */
   async refresh(): Promise<boolean> {
     if (this.#now() - this.#asOf < this.#ageMax) return false
     await this.read()
     return true
   }
 
-  /** Reads the copy; callers that come meanwhile share the reading. */
+  /** Reads the copy; concurrent callers share one read. */
   read(): Promise<void> {
     this.#reading ??= this.#read().finally(() => (this.#reading = undefined))
     return this.#reading
   }
 
-  /** A hub of the lowest load whose lease runs at `asOf`; counts one topic more for it. */
+  /** A hub with the lowest load whose lease is valid at `asOf`; adds one topic to its load. */
   take(asOf: number, random: () => number): HubEntry['hub'] | undefined {
     const living: ListedHub[] = []
     for (const listed of this.#hubs.values()) if (listed.leaseEnd > asOf) living.push(listed)
@@ -56,18 +56,18 @@ export class HubList {
     return chosen
   }
 
-  /** Puts in what was read or written just now. */
+  /** Adds a row that was just read or written. */
   put({ hub, load, leaseEnd }: HubEntry): void {
     this.#hubs.set(hub.hostname, { hub, load, leaseEnd })
   }
 
-  /** Corrects what is known of a hub. */
+  /** Updates a hub of the copy. */
   change(hostname: string, change: Partial<Pick<HubEntry, 'load' | 'leaseEnd'>>): void {
     const listed = this.#hubs.get(hostname)
     if (listed !== undefined) Object.assign(listed, change)
   }
 
-  /** Takes a hub out until the copy is read again. */
+  /** Removes a hub until the next read of the copy. */
   remove(hostname: string): void {
     this.#hubs.delete(hostname)
   }

@@ -1,44 +1,44 @@
 /**
- * Which hubs there are, whether they live, and how busy they are. In Hedwig this is ZooKeeper's
- * part; {@link LeaseHubRegistry} (`lease-hub-registry.ts`) keeps it in the same store as the rest,
- * {@link MemoryHubRegistry} in memory for hubs of one process.
+ * The registry of hubs: their liveness and load. Hedwig uses ZooKeeper. `LeaseHubRegistry`
+ * (`lease-hub-registry.ts`) uses the MetaStore; {@link MemoryHubRegistry} is in memory, for hubs of
+ * one process.
  */
 import { checkCallable } from '../kernel/arguments.js'
 import { callListener, warnOfListener } from '../kernel/listener-errors.js'
 import { checkLoad, copyOfHub, hubAddress, isSameHub } from './hub-info.js'
 import type { HubInfoData } from './records.js'
 
-/** The hubs as topic ownership sees them. */
+/** The registry of hubs, as used by topic ownership. */
 export interface HubRegistry {
-  /** Whether exactly this incarnation of a hub is registered and alive. */
+  /** Whether this incarnation of a hub is registered and alive. */
   isAlive(hub: HubInfoData): Promise<boolean>
   /**
-   * Makes sure that an incarnation of a hub can never be alive again, and returns true; false if it
-   * is alive, which this does not change. Its topics may be taken over after true only.
+   * Ensures that a dead incarnation of a hub can never be alive again, and returns true. Returns
+   * false, without any effect, if it is alive. Its topics may be taken over only after true.
    */
   expel(hub: HubInfoData): Promise<boolean>
-  /** The living hub with the lowest load, one of several at random; undefined if there is none. */
+  /** The living hub with the lowest load, ties broken at random; undefined if there is none. */
   chooseLeastLoaded(): Promise<HubInfoData | undefined>
 }
 
-/** A hub's own entry in a registry. */
+/** The registration of a hub. */
 export interface HubRegistration {
-  /** The hub, with a `czxid` that no earlier registration of its address had. */
+  /** The hub, with a `czxid` that is new for its address. */
   readonly hub: HubInfoData
   /**
-   * Whether the hub may act as an owner at this moment. Once it is false it stays false: the hub
-   * has to register again. To be asked before every answer.
+   * Whether the hub may currently act as an owner. Once false, the result stays false, and the hub
+   * has to register again. REQUIRES: checked before every response.
    */
   isHeld(): boolean
-  /** Calls `listener` in the moment in which the registration ends; at once if it has ended. */
+  /** Calls `listener` synchronously when the registration ends; immediately if it has ended. */
   onLost(listener: () => void): void
-  /** Says how many topics the hub owns. */
+  /** Reports the number of topics that the hub owns. */
   setLoad(topics: number): Promise<void>
-  /** Ends the registration, at once for this hub, and takes the hub out of the registry. */
+  /** Ends the registration, immediately for this hub, and removes the hub from the registry. */
   unregister(): Promise<void>
 }
 
-/** Of some hubs one with the lowest load. `random` returns numbers in [0, 1). */
+/** Chooses a hub with the lowest load. `random` returns numbers in [0, 1). */
 export function leastLoaded(
   hubs: Iterable<{ readonly hub: HubInfoData; readonly load: number }>,
   random: () => number,
@@ -55,7 +55,6 @@ export function leastLoaded(
   return best[Math.floor(random() * best.length)]
 }
 
-/** One registration in memory. */
 class MemoryRegistration implements HubRegistration {
   readonly hub: HubInfoData
   load = 0
@@ -94,12 +93,14 @@ export class MemoryHubRegistry implements HubRegistry {
   readonly #hubs = new Map<string, MemoryRegistration>()
   #czxid = 0n
 
-  /** `random` returns numbers in [0, 1) and chooses among equals. */
+  /** `random` returns numbers in [0, 1), to choose among hubs of equal load. */
   constructor(random: () => number) {
     this.#random = checkCallable(random, 'random')
   }
 
-  /** Adds a hub, or a new incarnation of it, which ends the earlier one. */
+  /**
+   * Registers a hub, or a new incarnation of it; the registration of the earlier incarnation ends.
+   */
   register(address: string): HubRegistration {
     const hub: HubInfoData = { hostname: hubAddress(address), czxid: ++this.#czxid }
     void this.#hubs.get(hub.hostname)?.unregister()

@@ -6,7 +6,7 @@
  * | hub    | address and incarnation, text form                                        |
  * | load   | number of topics, text form                                               |
  * | lease  | end of the lease, milliseconds since the Unix epoch in decimal; 0 = ended |
- * | before | when the leases of all earlier incarnations are over, likewise            |
+ * | before | time when the leases of all earlier incarnations have ended, likewise     |
  */
 import type { MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
@@ -19,26 +19,26 @@ import { putRow, readRow, RecordKind } from './store-failure.js'
 /** Name of the table. */
 export const hubTable = 'hubs'
 
-/** For the messages and statuses of failures. */
+/** The kind of record, for errors. */
 export const hubKind = new RecordKind(
   'registration of the hub',
   'UNEXPECTED_CONDITION',
   'UNEXPECTED_CONDITION',
 )
 
-/** A row. */
+/** A decoded row. */
 export interface HubEntry {
   readonly hub: HubInfoData
   readonly load: number
-  /** Wall clock at which the lease ends; 0 if it was ended before its time. */
+  /** Wall clock at which the lease ends; 0 if it was ended early. */
   readonly leaseEnd: number
-  /** Wall clock at which the leases of all earlier incarnations are over. */
+  /** Wall clock at which the leases of all earlier incarnations have ended. */
   readonly earlierEnd: number
 }
 
 /**
- * Whether an incarnation may be alive. `asOf` is a time before the row was read: a row that was
- * read earlier than the clock may have been renewed in between.
+ * Whether an incarnation may be alive. REQUIRES: `asOf` is a time before the row was read.
+ * Otherwise a renewal between the read and `asOf` could be missed.
  */
 export function mayBeAlive(entry: HubEntry, hub: HubInfoData, asOf: number): boolean {
   if (isSameHub(entry.hub, hub)) return entry.leaseEnd > asOf
@@ -54,7 +54,7 @@ export async function readHub(
   return row === undefined ? undefined : { value: parseEntry(row.value), version: row.version }
 }
 
-/** Writes a row, if it has the given version, and returns the new one. */
+/** Writes a row if it has the given version, and returns the new version. */
 export function writeHub(
   table: MetastoreTable,
   entry: HubEntry,
@@ -69,7 +69,7 @@ export function writeHub(
   return putRow(table, hubKind, entry.hub.hostname, value, version)
 }
 
-/** Reads the fields of a row. `UNEXPECTED_CONDITION` if they are no registration. */
+/** Decodes the fields of a row. `UNEXPECTED_CONDITION` for damaged fields. */
 export function parseEntry(value: Value): HubEntry {
   try {
     return {

@@ -1,24 +1,24 @@
 /**
- * A registry of hubs in the store itself: table `hubs`, one row an address (`hub-row.ts`).
+ * A registry of hubs in the store itself: table `hubs`, one row per address (`hub-row.ts`).
  *
- * A hub is alive while its lease runs. A lease that ended cannot be renewed: others may have taken
- * the hub's topics, so it has to register again and gets a new `czxid`. Rows are never removed, so
- * that no `czxid` of an address comes back.
+ * A hub is alive while its lease is valid. An ended lease cannot be renewed, because other hubs may
+ * have taken over its topics. The hub has to register again and gets a new `czxid`. Rows are never
+ * removed, so no `czxid` of an address is reused.
  *
- * Why no two hubs hold one topic at once:
+ * Invariants that prevent two hubs from owning one topic at the same time:
  *
- * - A hub acts on its lease up to the end that an acknowledged write gave it, and no longer.
- * - Others take the time before they read the row. A row with an end at or before that time shows
- *   that the lease was over when the row was read: a renewal was not acknowledged in time.
- * - Whoever takes over ends the lease for good, by a write under the condition that the row is as
- *   it was read. A renewal that is under way loses against that write, or makes it fail.
- * - An address that registers again leaves the topics of its earlier incarnation alone until that
- *   one's lease is over too.
- * - The owner's record changes by conditional writes only.
+ * - A hub relies on its lease only until the end set by an acknowledged write.
+ * - Other hubs read the clock before the row. If the end is at or before this time, the lease had
+ *   ended when the row was read: no renewal was acknowledged in time.
+ * - A hub that takes over ends the lease permanently, by a conditional write on the version that
+ *   was read. A concurrent renewal fails, or makes this write fail.
+ * - An address that registers again does not take over topics of its earlier incarnation until
+ *   the lease of that incarnation has ended, too.
+ * - The record of an owner is changed by conditional writes only.
  *
- * Leases compare the clocks of different hubs; `clockSkewMillisecondsMax` says how far apart they
- * may be. A write that was sent while the lease ran may arrive after its end: against that, writes
- * are fenced (`subscription-fence.ts`).
+ * Leases compare the clocks of different hubs, which may differ by `clockSkewMillisecondsMax`. A
+ * write that was sent during the lease may arrive after its end; therefore writes are fenced
+ * (`subscription-fence.ts`).
  */
 import { checkStore } from '../bookkeeper/arguments.js'
 import { OptionNames, shown } from '../../../api/index.js'
@@ -37,21 +37,21 @@ import type { HubInfoData } from './records.js'
 
 /** Settings of a registry of leases. */
 export interface LeaseOptions extends LeaseClock {
-  /** Milliseconds that a registration lives without being renewed. Default 10,000. */
+  /** Milliseconds until a registration ends without a renewal. Default 10,000. */
   readonly leaseMilliseconds?: number | undefined
   /**
-   * Milliseconds that the clocks of two hubs may differ: for so long others respect a lease beyond
-   * its end. Default 0, for hubs that share a clock.
+   * Greatest difference in milliseconds between the clocks of two hubs: other hubs respect a lease
+   * for this time after its end. Default 0, for hubs that share a clock.
    */
   readonly clockSkewMillisecondsMax?: number | undefined
   /**
-   * Milliseconds after which the list of hubs is read again for elections. New hubs of other
-   * registries get topics after that time. Default: a tenth of the lease.
+   * Maximum age in milliseconds of the list of hubs for elections. New hubs of other registries get
+   * topics after this time. Default: a tenth of the lease.
    */
   readonly hubListMillisecondsMax?: number | undefined
-  /** Returns numbers in [0, 1); chooses among hubs of equal load. Default: always the first. */
+  /** Random numbers in [0, 1), to choose among hubs of equal load. Default: always the first. */
   readonly random?: (() => number) | undefined
-  /** Told what listeners of `onLost` throw or reject with. Default: `process.emitWarning`. */
+  /** Receives the errors of listeners of `onLost`. Default: `process.emitWarning`. */
   readonly onListenerError?: ListenerErrorHandler | undefined
 }
 
@@ -66,10 +66,10 @@ const names = new OptionNames<LeaseOptions>('a registry of leases', {
   onListenerError: true,
 })
 
-/** Incarnations that are known to be dead; they never come back. */
+/** Most entries of the cache of dead incarnations; a dead incarnation never becomes alive. */
 const deadMax = 10_000
 
-/** The registry; see the head of this file. */
+/** A registry with leases; see the file header. */
 export class LeaseHubRegistry implements HubRegistry {
   readonly #table: MetastoreTable
   readonly #clock: LeaseClock
@@ -78,7 +78,7 @@ export class LeaseHubRegistry implements HubRegistry {
   readonly #skew: number
   readonly #random: () => number
   readonly #list: HubList
-  /** Leases that were made here, by address. */
+  /** Leases of this registry object, by address. */
   readonly #own = new Map<string, HubLease>()
   readonly #dead = new Set<string>()
 
@@ -103,8 +103,8 @@ export class LeaseHubRegistry implements HubRegistry {
   }
 
   /**
-   * Registers a hub, or a new incarnation of it. The topics of an earlier incarnation stay where
-   * they are until its lease has ended.
+   * Registers a hub, or a new incarnation of it. The topics of an earlier incarnation are not taken
+   * over until its lease has ended.
    */
   async register(address: string): Promise<LeaseRegistration> {
     const hostname = validAddress(address)
@@ -155,7 +155,7 @@ export class LeaseHubRegistry implements HubRegistry {
       if (row === undefined) return true
       const { value: entry, version } = row
       if (mayBeAlive(entry, hub, asOf)) return false
-      // Not so for an incarnation that is still to come.
+      // A future incarnation must not be cached as dead.
       if (hub.czxid > entry.hub.czxid) return true
       if (!isSameHub(entry.hub, hub) || entry.leaseEnd === 0) break
       try {
@@ -190,19 +190,21 @@ export class LeaseHubRegistry implements HubRegistry {
     }
   }
 
-  /** Whether a hub of the list is alive now. */
+  /** Whether a hub of the list is alive. */
   async #confirm(hub: HubInfoData): Promise<boolean> {
     const own = this.#own.get(hub.hostname)
     if (own !== undefined && isSameHub(own.hub, hub)) return own.isHeld()
     return this.isAlive(hub)
   }
 
-  /** The time as of which a lease must run for others to respect it. */
+  /** The time with which ends of leases are compared: the clock minus the greatest skew. */
   #others(): number {
     return this.#clock.now() - this.#skew
   }
 
-  /** Ends this handle of the table; leases go on until their end, but cannot be renewed. */
+  /**
+   * Closes this handle of the table. Leases remain valid until their end, but cannot be renewed.
+   */
   close(): void {
     this.#table.close()
   }

@@ -1,6 +1,6 @@
 /**
- * Where Hedwig's managers come from (`MetadataManagerFactory`). The layout record in the store says
- * which factory laid out the metadata, so that no other touches them.
+ * Factories of Hedwig's managers (`MetadataManagerFactory`). The layout record in the store names
+ * the factory of the metadata, so that no other factory uses them.
  */
 import { checkString } from '../kernel/arguments.js'
 import { checkObject, readArguments, shown } from '../../../api/index.js'
@@ -17,17 +17,17 @@ import { MsMetadataManagerFactory } from './ms-metadata-manager-factory.js'
 
 /** Settings of the managers. */
 export interface MetadataConfiguration {
-  /** Form of the records. Default 'text'. Must be the same for all who use the store. */
+  /** Form of the records. Default 'text'. Must be the same for all users of the store. */
   readonly form?: RecordForm | undefined
-  /** Rows per read of a scan. Default 50. */
+  /** Rows in one read of a scan. Default 50. */
   readonly metastoreMaxEntriesPerScan?: number | undefined
 }
 
-/** Makes managers that belong together. */
+/** The factory of the managers of one layout. */
 export interface MetadataManagerFactory {
-  /** Version of the layout that this factory writes. */
+  /** Version of the layout of this factory. */
   getCurrentVersion(): number
-  /** Prepares the factory; fails if it cannot use metadata of that version. */
+  /** Prepares the factory; fails if it does not support metadata of this version. */
   initialize(configuration: MetadataConfiguration, store: MetaStore, version: number): Promise<void>
   /** The manager of topics' owners; the caller closes the manager. */
   newTopicOwnershipManager(): Promise<TopicOwnershipManager>
@@ -35,27 +35,27 @@ export interface MetadataManagerFactory {
   newTopicPersistenceManager(): Promise<TopicPersistenceManager>
   /** The manager of subscriptions; the caller closes the manager. */
   newSubscriptionDataManager(): Promise<SubscriptionDataManager>
-  /** Topics that have a persistence record. A failed read is an error, never the end. */
+  /** Topics with a persistence record. A failed read is an error, never the end. */
   getTopics(): AsyncIterable<Buffer>
   /** Removes all owners, subscriptions and persistence records, and nothing else. */
   format(): Promise<void>
-  /** Ends the factory; managers go on. */
+  /** Closes the factory, but not its managers. */
   shutdown(): Promise<void>
 }
 
-/** A class of factories, as a layout names it. */
+/** A class of factories, named by a layout. */
 export interface MetadataManagerFactoryClass {
-  /** Makes a factory, which is initialised afterwards. */
+  /** Creates a factory, which the caller initialises. */
   new (): MetadataManagerFactory
 }
 
-/** How to get the factory of a region. */
+/** Options of {@link createMetadataManagerFactory}. */
 export interface FactoryOptions extends MetadataConfiguration {
-  /** Initialised. */
+  /** The initialised store. */
   readonly store: MetaStore
-  /** Default 'standalone'. */
+  /** Name of the region. Default 'standalone'. */
   readonly region?: string | undefined
-  /** Name of the factory; absent: what the layout says, or `MsMetadataManagerFactory`. */
+  /** Name of the factory; absent = the name in the layout, or `MsMetadataManagerFactory`. */
   readonly managerImpl?: string | undefined
   /** Factories by name, besides `MsMetadataManagerFactory`. */
   readonly factories?: Readonly<Record<string, MetadataManagerFactoryClass>> | undefined
@@ -64,9 +64,9 @@ export interface FactoryOptions extends MetadataConfiguration {
 const defaultName = 'MsMetadataManagerFactory'
 
 /**
- * The factory of a region, initialised. The first caller's is written into the layout record; later
- * ones have to name the same or none. `UNEXPECTED_CONDITION` if the name is not known, is not the
- * one in the layout, or the layout cannot be read.
+ * The initialised factory of a region. The first caller's factory is written into the layout
+ * record. Later callers must name the same factory, or none. `UNEXPECTED_CONDITION` if the name is
+ * unknown, differs from the layout, or the layout cannot be read.
  */
 export async function createMetadataManagerFactory(
   options: FactoryOptions,

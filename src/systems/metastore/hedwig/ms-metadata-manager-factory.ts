@@ -17,7 +17,7 @@ const currentVersion = 1
 
 const anyRecord = new RecordKind('metadata', 'NO_SUCH_TOPIC', 'UNEXPECTED_CONDITION')
 
-/** The factory that Hedwig calls by this name. */
+/** The factory of the same name in Hedwig. */
 export class MsMetadataManagerFactory implements MetadataManagerFactory {
   #store: MetaStore | undefined
   #configuration: Required<MetadataConfiguration> = { form: 'text', metastoreMaxEntriesPerScan: 50 }

@@ -1,4 +1,4 @@
-/** In which form managers store their records. */
+/** The stored form of the records of managers. */
 import { shown } from '../../../api/index.js'
 import { fromBinary, toBinary } from '../records/binary-form.js'
 import type { MessageType } from '../records/message-type.js'
@@ -7,9 +7,9 @@ import { fromText } from '../records/text-reader.js'
 import { unexpectedCondition } from './errors.js'
 
 /**
- * `text`, the default, is what Hedwig's MetaStore managers store; `binary`, what its ZooKeeper
- * managers do, is shorter and faster. All records of one store have the same form. Hubs are always
- * stored as text.
+ * `text`, the default, is the form of Hedwig's MetaStore managers. `binary`, the form of its
+ * ZooKeeper managers, is shorter and faster. All records of one store have the same form. Hubs are
+ * always stored as text.
  */
 export type RecordForm = 'text' | 'binary'
 
@@ -19,13 +19,13 @@ export function checkForm(form: unknown): asserts form is RecordForm {
   throw unexpectedCondition(`there is no form ${shown(form)} of records`)
 }
 
-/** Checks the rows per read of a scan. `UNEXPECTED_CONDITION` unless an integer above 0. */
+/** Checks the number of rows of a read. `UNEXPECTED_CONDITION` unless an integer above 0. */
 export function checkPageSize(size: unknown): asserts size is number {
   if (Number.isSafeInteger(size) && (size as number) >= 1) return
   throw unexpectedCondition('metastoreMaxEntriesPerScan is an integer above 0')
 }
 
-/** Writes a record. `UNEXPECTED_CONDITION` if it is not valid. */
+/** Encodes a record. `UNEXPECTED_CONDITION` if it is not valid. */
 export function encodeRecord<T extends object>(
   form: RecordForm,
   type: MessageType<T>,
@@ -38,7 +38,7 @@ export function encodeRecord<T extends object>(
   }
 }
 
-/** Reads a record. `UNEXPECTED_CONDITION` if the bytes are none. */
+/** Decodes a record. `UNEXPECTED_CONDITION` for damaged bytes. */
 export function decodeRecord<T extends object>(
   form: RecordForm,
   type: MessageType<T>,

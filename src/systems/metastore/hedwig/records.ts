@@ -1,6 +1,6 @@
 /**
- * Hedwig's records in their protobuf field layout (proto2). What is absent is absent: an empty
- * `LedgerRanges` is zero bytes, a subscription without preferences has no such property.
+ * Hedwig's records in their protobuf field layout (proto2). Absent fields are absent properties: an
+ * empty `LedgerRanges` has zero bytes, and a subscription without preferences has no such property.
  */
 import {
   messageType,
@@ -10,21 +10,21 @@ import {
   type WithUnknownFields,
 } from '../records/message-type.js'
 
-/** Who owns a topic. */
+/** A hub, such as the owner of a topic. */
 export interface HubInfoData extends WithUnknownFields {
   /** `host:port:sslPort`; sslPort is -1 if there is none. */
   readonly hostname: string
-  /** Tells incarnations of one hub apart (the id of the transaction that registered it). */
+  /** Distinguishes incarnations of one hub (the id of the transaction that registered it). */
   readonly czxid: bigint
 }
 
-/** How busy a hub is. */
+/** The load of a hub. */
 export interface HubLoadData extends WithUnknownFields {
-  /** Topics that the hub owns; new topics go to the hub with the lowest number. */
+  /** Number of topics that the hub owns; new topics go to the hub with the lowest number. */
   readonly numTopics: bigint
 }
 
-/** How far a topic that is also published in another region has got there. */
+/** The position of a topic in another region where it is also published. */
 export interface RegionSpecificSeqId extends WithUnknownFields {
   /** Name of the other region, as bytes. */
   readonly region: Uint8Array
@@ -36,7 +36,7 @@ export interface RegionSpecificSeqId extends WithUnknownFields {
 export interface MessageSeqId extends WithUnknownFields {
   /** The number in the region where the topic is stored. */
   readonly localComponent?: bigint
-  /** How far the topic has got in other regions; absent = nothing is known. */
+  /** The positions of the topic in other regions; absent = unknown. */
   readonly remoteComponents?: readonly RegionSpecificSeqId[]
 }
 
@@ -44,23 +44,26 @@ export interface MessageSeqId extends WithUnknownFields {
 export interface LedgerRange extends WithUnknownFields {
   /** Id of the ledger in BookKeeper. */
   readonly ledgerId: bigint
-  /** Absent while the ledger is being written; only the last range of a list may lack it. */
+  /**
+   * The last message of the ledger. Absent while the ledger is being written, which is possible
+   * only in the last range.
+   */
   readonly endSeqIdIncluded?: MessageSeqId
-  /** Older records do not have it. */
+  /** The first message of the ledger; absent in older records. */
   readonly startSeqIdIncluded?: bigint
 }
 
-/** The ledgers that hold a topic's messages, oldest first. */
+/** The ledgers of a topic. */
 export interface LedgerRanges extends WithUnknownFields {
   /** The ledgers, oldest first. Absent = none. */
   readonly ranges?: readonly LedgerRange[]
 }
 
-/** Entries of a free-form map. */
+/** An entry of a free-form map. */
 export interface MapEntry extends WithUnknownFields {
   /** Name of the entry. */
   readonly key?: string
-  /** Bytes that the managers store and do not read. */
+  /** Opaque bytes. */
   readonly value?: Uint8Array
 }
 
@@ -70,19 +73,19 @@ export interface OptionMap extends WithUnknownFields {
   readonly entries?: readonly MapEntry[]
 }
 
-/** What a subscriber asked for. */
+/** The preferences of a subscriber. */
 export interface SubscriptionPreferences extends WithUnknownFields {
   /** Free-form entries for filters. */
   readonly options?: OptionMap
-  /** Unconsumed messages that are kept at most; older ones are dropped. Absent = all. */
+  /** Most unconsumed messages that are kept; older ones are dropped. Absent = all. */
   readonly messageBound?: number
-  /** Class name of the filter that chooses messages on the hub. */
+  /** Class name of the message filter on the hub. */
   readonly messageFilter?: string
-  /** Messages that are delivered at most before the subscriber consumes the first of them. */
+  /** Most messages that are delivered before the subscriber consumes the first of them. */
   readonly messageWindowSize?: number
 }
 
-/** How far a subscriber has consumed. */
+/** The position of a subscriber. */
 export interface SubscriptionState extends WithUnknownFields {
   /** The last message that the subscriber has consumed. */
   readonly msgId: MessageSeqId
@@ -92,27 +95,27 @@ export interface SubscriptionState extends WithUnknownFields {
 
 /** A subscription: two parts, stored and updated independently. */
 export interface SubscriptionData extends WithUnknownFields {
-  /** How far the subscriber has consumed; absent = not stored. */
+  /** The position of the subscriber; absent = not stored. */
   readonly state?: SubscriptionState
-  /** What the subscriber asked for; absent = not stored. */
+  /** The preferences of the subscriber; absent = not stored. */
   readonly preferences?: SubscriptionPreferences
 }
 
-/** Which implementation laid out the metadata. */
+/** The implementation that laid out the metadata. */
 export interface ManagerMeta extends WithUnknownFields {
   /** Name of the factory, such as `MsMetadataManagerFactory`. */
   readonly managerImpl: string
-  /** Version of the layout that the factory writes. */
+  /** Version of the layout of the factory. */
   readonly managerVersion: number
 }
 
-/** The table of {@link HubInfoData}. */
+/** Message type of {@link HubInfoData}. */
 export const hubInfoDataType = messageType<HubInfoData>('HubInfoData', [
   required(2, 'hostname', 'string'),
   required(3, 'czxid', 'uint64'),
 ])
 
-/** The table of {@link HubLoadData}. */
+/** Message type of {@link HubLoadData}. */
 export const hubLoadDataType = messageType<HubLoadData>('HubLoadData', [
   required(2, 'numTopics', 'uint64'),
 ])
@@ -122,7 +125,7 @@ const regionSpecificSeqIdType = messageType<RegionSpecificSeqId>('RegionSpecific
   required(2, 'seqId', 'uint64'),
 ])
 
-/** The table of {@link MessageSeqId}. */
+/** Message type of {@link MessageSeqId}. */
 export const messageSeqIdType = messageType<MessageSeqId>('MessageSeqId', [
   optional(1, 'localComponent', 'uint64'),
   repeated(2, 'remoteComponents', regionSpecificSeqIdType),
@@ -134,7 +137,7 @@ const ledgerRangeType = messageType<LedgerRange>('LedgerRange', [
   optional(3, 'startSeqIdIncluded', 'uint64'),
 ])
 
-/** The table of {@link LedgerRanges}. */
+/** Message type of {@link LedgerRanges}. */
 export const ledgerRangesType = messageType<LedgerRanges>('LedgerRanges', [
   repeated(1, 'ranges', ledgerRangeType),
 ])
@@ -147,13 +150,13 @@ const mapType = messageType<OptionMap>('Map', [
   ),
 ])
 
-/** The table of {@link SubscriptionState}. */
+/** Message type of {@link SubscriptionState}. */
 export const subscriptionStateType = messageType<SubscriptionState>('SubscriptionState', [
   required(1, 'msgId', messageSeqIdType),
   optional(2, 'messageBound', 'uint32'),
 ])
 
-/** The table of {@link SubscriptionPreferences}. */
+/** Message type of {@link SubscriptionPreferences}. */
 export const subscriptionPreferencesType = messageType<SubscriptionPreferences>(
   'SubscriptionPreferences',
   [
@@ -164,13 +167,13 @@ export const subscriptionPreferencesType = messageType<SubscriptionPreferences>(
   ],
 )
 
-/** The table of {@link SubscriptionData}. */
+/** Message type of {@link SubscriptionData}. */
 export const subscriptionDataType = messageType<SubscriptionData>('SubscriptionData', [
   optional(1, 'state', subscriptionStateType),
   optional(2, 'preferences', subscriptionPreferencesType),
 ])
 
-/** The table of {@link ManagerMeta}. */
+/** Message type of {@link ManagerMeta}. */
 export const managerMetaType = messageType<ManagerMeta>('ManagerMeta', [
   required(2, 'managerImpl', 'string'),
   required(3, 'managerVersion', 'uint32'),

@@ -1,4 +1,4 @@
-/** What the return codes of a MetaStore mean for the record of a topic or a subscription. */
+/** Conversion of the return codes of a MetaStore to Hedwig errors of a kind of record. */
 import { codeOf, MetastoreErrorCode } from '../bookkeeper/errors.js'
 import type { MetastoreGuardedTable, MetastoreTable, RowGuard } from '../bookkeeper/types.js'
 import type { FieldSelection, Value } from '../bookkeeper/value.js'
@@ -7,11 +7,11 @@ import { HedwigError, unexpectedCondition, type StatusName } from './errors.js'
 
 /** One kind of record. */
 export class RecordKind {
-  /** For messages: `owner of the topic`. */
+  /** Noun for messages, such as `owner of the topic`. */
   readonly name: string
-  /** Status of a call that needs the record. */
+  /** Status of a call that requires the record. */
   readonly absent: StatusName
-  /** Status of a call that makes the record. */
+  /** Status of a call that creates the record. */
   readonly exists: StatusName
   /** Throws the Hedwig error for a failed store call. */
   readonly fail: (error: unknown) => never
@@ -41,7 +41,7 @@ export async function readRow(
   }
 }
 
-/** Puts a row and returns its new version. Called often, so it costs one promise. */
+/** Puts a row and returns its new version. A hot path: not async, to save promises. */
 export function putRow(
   table: MetastoreTable,
   kind: RecordKind,
@@ -74,13 +74,13 @@ export async function removeRow(
   }
 }
 
-/** A table whose writes can be guarded. `UNEXPECTED_CONDITION` if the store has no such tables. */
+/** The table as one with guarded writes. `UNEXPECTED_CONDITION` if the store does not have them. */
 export function guarded(table: MetastoreTable): MetastoreGuardedTable {
   if ('putGuarded' in table && 'removeGuarded' in table) return table as MetastoreGuardedTable
   throw unexpectedCondition('the store has no guarded writes')
 }
 
-/** The Hedwig error for a failed store call. */
+/** Converts the error of a store call. */
 export function failure(kind: RecordKind, error: unknown): HedwigError {
   if (error instanceof HedwigError) return error
   if (codeOf(error) === MetastoreErrorCode.badVersion) {

@@ -1,9 +1,9 @@
 /**
- * Subscriptions: table `sub`, one row a subscription, fields `sub_state` and `sub_preferences`
- * (Hedwig: `SubscriptionDataManager`). A part that is absent has no field; a subscription without
- * either part is a row without fields.
+ * Subscriptions: table `sub`, one row per subscription, fields `sub_state` and `sub_preferences`
+ * (Hedwig: `SubscriptionDataManager`). An absent part has no field; a subscription without parts is
+ * a row without fields.
  *
- * Subscribers are bytes. Writes may be fenced, so that those of a hub that lost the topic are
+ * Subscribers are bytes. Writes may be fenced, so that writes of a hub that lost the topic are
  * refused (`subscription-fence.ts`).
  */
 import { checkObject } from '../../../api/index.js'
@@ -54,8 +54,9 @@ export interface Subscription extends Versioned<SubscriptionData> {
 /**
  * Creates, changes, deletes and reads subscriptions. Errors are `HedwigError`s.
  *
- * With a {@link SubscriptionFence} a write is refused with `NOT_RESPONSIBLE_FOR_TOPIC` when the hub
- * does not own the topic any more, or another has taken the fence. Without one it is not.
+ * With a {@link SubscriptionFence} a write is refused with `NOT_RESPONSIBLE_FOR_TOPIC` if the hub
+ * no longer owns the topic, or another owner has taken the fence. Without a fence the ownership is
+ * not checked.
  */
 export class SubscriptionDataManager {
   readonly #table: MetastoreScannableTable
@@ -68,7 +69,10 @@ export class SubscriptionDataManager {
     this.#pageSize = pageSize
   }
 
-  /** Opens the table; `store` is initialised. `pageSize` is the rows per read of a scan. */
+  /**
+   * Opens the table; `store` is initialised. `pageSize` is the number of rows in one read of a
+   * scan.
+   */
   static async open(
     store: MetaStore,
     form: RecordForm = 'text',
@@ -80,16 +84,16 @@ export class SubscriptionDataManager {
     return new SubscriptionDataManager(table, form, pageSize)
   }
 
-  /** Whether {@link updateSubscriptionData} leaves absent parts alone: yes. */
+  /** Whether {@link updateSubscriptionData} keeps absent parts: yes. */
   isPartialUpdateSupported(): boolean {
     return true
   }
 
   /**
-   * Takes the subscriptions of a topic over for its owner, and returns the fence for the owner's
-   * writes. From then on fenced writes of earlier owners are refused. To be called before the
-   * subscriptions are read. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was lost, or a later owner was
-   * here; `UNEXPECTED_CONDITION` if the store has no guarded writes.
+   * Takes over the subscriptions of a topic for its owner, and returns the fence for the owner's
+   * writes. From then on fenced writes of earlier owners are refused. Must be called before the
+   * subscriptions are read. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was lost, or a later owner has
+   * taken the fence. `UNEXPECTED_CONDITION` if the store has no guarded writes.
    */
   fence(ownership: TopicOwnership): Promise<SubscriptionFence> {
     return SubscriptionFence.take(this.#table, ownership)
@@ -106,8 +110,8 @@ export class SubscriptionDataManager {
   }
 
   /**
-   * Changes the parts that `partial` has, if the version matches (`BAD_VERSION`). Never creates:
-   * `NO_SUBSCRIPTION_STATE`, and `BAD_VERSION` for `NEW`.
+   * Replaces the parts in `partial` if the version matches (`BAD_VERSION`). Never creates a
+   * subscription: `NO_SUBSCRIPTION_STATE`, and `BAD_VERSION` for `NEW`.
    */
   updateSubscriptionData(
     topic: TopicName,
@@ -119,7 +123,7 @@ export class SubscriptionDataManager {
     return this.#put(topic, subscriber, partial, version, 'update', fence)
   }
 
-  /** Changes all parts: those that `data` lacks go. Otherwise as {@link updateSubscriptionData}. */
+  /** As {@link updateSubscriptionData}, but removes the parts that are absent in `data`. */
   replaceSubscriptionData(
     topic: TopicName,
     subscriber: SubscriberId,
@@ -153,8 +157,8 @@ export class SubscriptionDataManager {
   }
 
   /**
-   * All subscriptions of a topic at one moment, in the order of the subscribers' bytes; empty if
-   * there are none. One that cannot be read fails the call with `UNEXPECTED_CONDITION`.
+   * A snapshot of all subscriptions of a topic, in the order of the subscribers' bytes. An
+   * unreadable subscription fails the call with `UNEXPECTED_CONDITION`.
    */
   async readSubscriptions(topic: TopicName): Promise<Subscription[]> {
     const prefix = subscriptionPrefix(topic)
@@ -185,12 +189,12 @@ export class SubscriptionDataManager {
     return subscriptions
   }
 
-  /** Ends this handle of the table. */
+  /** Closes this handle of the table. */
   close(): void {
     this.#table.close()
   }
 
-  /** Not async: an update is called for every few messages of every subscriber. */
+  /** Not async, a hot path: every subscriber updates its state after every few messages. */
   #put(
     topic: TopicName,
     subscriber: SubscriberId,
@@ -220,7 +224,7 @@ export class SubscriptionDataManager {
 
   #encode(data: SubscriptionData): Value {
     if (data.unknownFields !== undefined && data.unknownFields?.length !== 0) {
-      // A row has a field for each part that is known, and nowhere to put others.
+      // A row has fields only for the known parts.
       throw unexpectedCondition('a subscription has parts that cannot be stored')
     }
     const value = new Value()

@@ -1,12 +1,12 @@
 /**
- * Fencing: writes of a hub that lost a topic are refused, however late they arrive.
+ * Fencing: late writes of a hub that lost a topic are refused.
  *
- * The table `sub` has one row a topic (`fenceKey`) with the field `token`: the version of the
- * owner's record for which the topic's subscriptions were taken over last. A new owner replaces the
- * row under the condition that no higher token is there, and only then reads subscriptions. Each of
- * its writes is guarded by the version that the row got: write, condition and guard are one step.
- * So no write of an earlier owner is applied behind the moment in which the fence was taken, and
- * an earlier owner that comes late cannot take it back. The row stays when the topic is released.
+ * The table `sub` has one fence row per topic (`fenceKey`) with the field `token`: the version of
+ * the owner's record at the last takeover of the subscriptions. A new owner replaces the row on the
+ * condition that there is no higher token. Only then does the owner read subscriptions. Each of its
+ * writes is guarded by the new version of the fence row: write, condition and guard are one step.
+ * So no write of an earlier owner is applied after the fence was taken, and an earlier owner cannot
+ * take the fence back. The row is kept when the topic is released.
  */
 import { checkMethods, readArguments } from '../../../api/index.js'
 import { isLostRace } from '../bookkeeper/errors.js'
@@ -22,9 +22,9 @@ const field = 'token'
 const fields: ReadonlySet<string> = new Set([field])
 const kind = new RecordKind('fence of the topic', 'BAD_VERSION', 'BAD_VERSION')
 
-/** An owner's fence around the subscriptions of one topic. */
+/** The fence of an owner for the subscriptions of one topic. */
 export class SubscriptionFence {
-  /** @internal The condition on the topic's row. */
+  /** @internal The condition on the fence row. */
   readonly guard: RowGuard
   readonly #ownership: TopicOwnership
   readonly #topicKey: string
@@ -35,14 +35,14 @@ export class SubscriptionFence {
     this.guard = guard
   }
 
-  /** @internal Whether something is a fence. */
+  /** @internal Whether a value is a fence. */
   static isOne(value: unknown): boolean {
     return typeof value === 'object' && value !== null && #topicKey in value
   }
 
   /**
-   * @internal Takes the subscriptions of a topic over. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was
-   * lost, or a later owner was here.
+   * @internal Takes over the subscriptions of a topic. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was
+   * lost, or a later owner has taken the fence.
    */
   static async take(table: MetastoreTable, ownership: TopicOwnership): Promise<SubscriptionFence> {
     checkMethods(ownership, 'the ownership', ['isHeld'])
@@ -71,7 +71,7 @@ export class SubscriptionFence {
 
   /**
    * @internal Checks that a write to a topic may be sent now. `NOT_RESPONSIBLE_FOR_TOPIC` if the
-   * topic was lost, `UNEXPECTED_CONDITION` if the fence is another topic's.
+   * topic was lost, `UNEXPECTED_CONDITION` if the fence belongs to another topic.
    */
   check(key: string): void {
     if (key !== this.#topicKey) throw unexpectedCondition('the fence is of another topic')

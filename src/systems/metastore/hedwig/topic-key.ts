@@ -1,17 +1,17 @@
 /**
  * Keys of topics and subscriptions.
  *
- * The key of a topic is its name; the key of a subscription is the topic, U+0001 and the
- * subscriber, as in Hedwig. So that no two of them meet and one topic's subscriptions are exactly
- * the keys between `topic U+0001` and `topic U+0002`, a topic's own U+0000, U+0001 and U+0002 are
- * written as U+0002 and a letter, and so are bytes that are not UTF-8. Hedwig does neither: there
- * topic `a` with subscriber `b^Ac` is topic `a^Ab` with subscriber `c`.
+ * The key of a topic is its name. The key of a subscription is the topic, U+0001 and the
+ * subscriber, as in Hedwig. Within topics, U+0000, U+0001 and U+0002 are escaped as U+0002 and a
+ * letter, as are names that are not UTF-8. So keys are unique, and the subscriptions of a topic are
+ * exactly the keys between `topic U+0001` and `topic U+0002`. Hedwig does not escape: topic `a`
+ * with subscriber `b^Ac` collides with topic `a^Ab` and subscriber `c`.
  *
- * A subscriber is any bytes. Each byte becomes the character of the same number, U+0000 to U+00FF:
- * nothing is lost, and subscriptions of a topic lie in the order of the bytes. The form of ASCII is
- * that of Hedwig; every other byte takes two in the stored key.
+ * A subscriber is any bytes. Each byte is encoded as the character of the same number, U+0000 to
+ * U+00FF. The encoding is lossless and orders the subscriptions of a topic by their bytes. ASCII is
+ * stored as in Hedwig; every other byte takes two bytes in the stored key.
  *
- * The key of a topic's fence is the topic and U+0000, which lies outside of its subscriptions.
+ * The key of a topic's fence is the topic and U+0000, outside of the range of its subscriptions.
  */
 import { checkBytesLike } from '../../../api/index.js'
 import { unexpectedCondition } from './errors.js'
@@ -27,7 +27,7 @@ const control = /[\u0000-\u0002]/g
 const loneSurrogate = /\p{Surrogate}/u
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The key of a topic. `UNEXPECTED_CONDITION` if the name is no bytes and has no UTF-8 form. */
+/** The key of a topic. `UNEXPECTED_CONDITION` unless the name is bytes or has a UTF-8 form. */
 export function topicKey(topic: TopicName): string {
   if (typeof topic === 'string') return escapeText(checkText(topic, 'topic'))
   checkBytes(topic, 'topic')
@@ -38,7 +38,7 @@ export function topicKey(topic: TopicName): string {
   }
 }
 
-/** The name of the topic with this key. `UNEXPECTED_CONDITION` if the key is no topic's. */
+/** The name of the topic of a key. `UNEXPECTED_CONDITION` if it is not the key of a topic. */
 export function topicOfKey(key: string): Buffer {
   if (key.startsWith(`${escape}x`)) {
     const name = Buffer.from(key.slice(2), 'hex')
@@ -52,12 +52,12 @@ export function topicOfKey(key: string): Buffer {
   throw unexpectedCondition(`${JSON.stringify(key)} is not the key of a topic`)
 }
 
-/** What the keys of a topic's subscriptions begin with. */
+/** Prefix of the keys of a topic's subscriptions. */
 export function subscriptionPrefix(topic: TopicName): string {
   return `${topicKey(topic)}\u0001`
 }
 
-/** Behind all keys of a topic's subscriptions. */
+/** Exclusive end of the keys of a topic's subscriptions. */
 export function subscriptionEnd(topic: TopicName): string {
   return `${topicKey(topic)}\u0002`
 }
@@ -68,7 +68,7 @@ export function fenceKey(topic: TopicName): string {
 }
 
 /**
- * The key of a subscription. `UNEXPECTED_CONDITION` if the subscriber is no bytes and has no UTF-8
+ * The key of a subscription. `UNEXPECTED_CONDITION` unless the subscriber is bytes or has a UTF-8
  * form.
  */
 export function subscriptionKey(topic: TopicName, subscriber: SubscriberId): string {
@@ -100,7 +100,7 @@ function checkText(text: string, what: string): string {
   return text
 }
 
-/** U+0000 to U+0002 become U+0002 and `a` to `c`, which keeps the order of topics. */
+/** Escapes U+0000 to U+0002 as U+0002 and `a` to `c`, which keeps the order of topics. */
 function escapeText(name: string): string {
   return name.replace(control, (character) => {
     return escape + String.fromCharCode(0x61 + character.charCodeAt(0))

@@ -1,17 +1,17 @@
 /**
- * Which hub owns a topic (Hedwig: `MMTopicManager`): elected by conditional writes of the owner's
- * record, with nobody in between.
+ * The election of topic owners (Hedwig: `MMTopicManager`), by conditional writes of the owner's
+ * record, without a coordinator.
  *
- * A topic without owner, or whose owner is dead, goes to the hub with the lowest load, by a write
- * that names the version that was read. Whoever loses that race reads again, whatever it lost to:
- * that the record exists already is a lost race as well. (In Hedwig it was `SERVICE_DOWN`.) An
- * owner is alive if exactly the incarnation in the record is registered; one that is dead is
- * expelled from the registry before its topic is taken over.
+ * A topic without an owner, or with a dead owner, is assigned to the hub with the lowest load, by a
+ * write conditional on the version that was read. A hub that loses this race reads again, also if
+ * the record was created in the meantime. (In Hedwig this was `SERVICE_DOWN`.) An owner is alive if
+ * the incarnation in the record is registered. A dead owner is expelled from the registry before
+ * its topic is taken over.
  *
- * When the hub's registration ends, the hub owns nothing from that moment on: every listener is
- * told of every topic, and all calls fail. A hub that registers again needs another manager.
+ * When the registration of the hub ends, the hub owns no topic: every listener is notified of every
+ * lost topic, and all calls fail. A hub that registers again needs a new manager.
  *
- * Calls for one topic are carried out in order. Listeners are told before a call returns.
+ * Calls for one topic are performed in order. Listeners are notified before a call returns.
  */
 import { checkMethods, OptionNames, readArguments } from '../../../api/index.js'
 import { Version } from '../bookkeeper/tables/version.js'
@@ -23,43 +23,43 @@ import type { HubInfoData } from './records.js'
 import { topicKey, topicOfKey, type TopicName } from './topic-key.js'
 import type { TopicOwnershipManager } from './topic-ownership-manager.js'
 
-/** A hub's right to a topic, from an election until it is released or lost. */
+/** The ownership of a topic by a hub, from an election until the topic is released or lost. */
 export interface TopicOwnership {
   /** The topic, as bytes. */
   readonly topic: Buffer
   /**
-   * The fencing token: the version of the owner's record, which lies after that of every earlier
-   * owner. See `SubscriptionDataManager.fence`.
+   * The fencing token: the version of the owner's record, which is after the tokens of all earlier
+   * owners. See `SubscriptionDataManager.fence`.
    */
   readonly token: Version
-  /** Whether the hub owns the topic at this moment. Once it is false it stays false. */
+  /** Whether the hub currently owns the topic. Once false, the result stays false. */
   isHeld(): boolean
 }
 
-/** Told when this hub gets or loses a topic. */
+/** Notified when this hub acquires or loses a topic. */
 export interface TopicOwnershipChangeListener {
-  /** If it fails, the topic is given back. */
+  /** The topic was acquired. If the listener fails, the topic is released. */
   acquiredTopic(topic: Buffer, ownership: TopicOwnership): Promise<void> | void
-  /** Failures are ignored: the topic is lost all the same. */
+  /** The topic was lost. Failures are ignored: a listener cannot keep a topic. */
   lostTopic(topic: Buffer): Promise<void> | void
 }
 
 /** Settings of a topic manager. */
 export interface TopicManagerOptions {
-  /** Where the owners are stored; stays the caller's to close. */
+  /** The stored owners; the caller closes the manager. */
   readonly ownership: TopicOwnershipManager
-  /** Which hubs are alive, and how busy they are. */
+  /** The registered hubs and their load. */
   readonly hubs: HubRegistry
-  /** This hub. */
+  /** The registration of this hub. */
   readonly registration: HubRegistration
   /**
-   * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`; default: time
-   * stands still.
+   * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`. Default: constant
+   * 0.
    */
   readonly now?: (() => number) | undefined
-  /** Topics that this hub owns at most; the one unused for longest goes. Default: no limit. */
+  /** Most topics of this hub; the least recently used one is released. Default: no limit. */
   readonly topicsMax?: number | undefined
-  /** Topics unused for so long are idle. Default: never. */
+  /** Time without use after which a topic is idle. Default: never. */
   readonly retentionMilliseconds?: number | undefined
 }
 
@@ -72,7 +72,7 @@ const names = new OptionNames<TopicManagerOptions>('a topic manager', {
   retentionMilliseconds: true,
 })
 
-/** Lost races: the record is not what was read a moment ago. */
+/** The statuses of lost races: the record has changed since it was read. */
 const lostRaces: ReadonlySet<StatusName | undefined> = new Set([
   'BAD_VERSION',
   'NO_TOPIC_OWNER_INFO',
@@ -98,7 +98,7 @@ class OwnedTopic implements TopicOwnership {
   }
 }
 
-/** What the record of an owner says. */
+/** The owner in a record, with the version of the record. */
 interface Elected {
   readonly owner: HubInfoData
   readonly version: Version
@@ -114,11 +114,11 @@ export class TopicManager {
   readonly #retention: number
   readonly #listeners: TopicOwnershipChangeListener[] = []
   readonly #queue = new KeyedQueue()
-  /** Owned topics by key, the one unused for longest first. */
+  /** Owned topics by key, the least recently used first. */
   readonly #owned = new Map<string, OwnedTopic>()
   #isSuspended = false
 
-  /** Begins to watch the registration. `ERR_INVALID_ARGUMENT` for an unknown option. */
+  /** Subscribes to the end of the registration. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(options: TopicManagerOptions) {
     readArguments(() => names.check(options))
     checkMethods(options.ownership, 'ownership', ['readOwnerInfo', 'writeOwnerInfo'])
@@ -143,24 +143,24 @@ export class TopicManager {
     return this.#registration.isHeld() ? this.#owned.size : 0
   }
 
-  /** Adds a listener; they are told in the order in which they came. */
+  /** Adds a listener. Listeners are notified in the order of their registration. */
   addTopicOwnershipChangeListener(listener: TopicOwnershipChangeListener): void {
     checkMethods(listener, 'the listener', ['acquiredTopic', 'lostTopic'])
     this.#listeners.push(listener)
   }
 
-  /** Whether this hub owns a topic at this moment. */
+  /** Whether this hub currently owns a topic. */
   owns(topic: TopicName): boolean {
     return this.ownershipOf(topic) !== undefined
   }
 
-  /** The right to a topic that this hub owns at this moment; undefined if it does not. */
+  /** The current ownership of a topic; undefined if this hub does not own the topic. */
   ownershipOf(topic: TopicName): TopicOwnership | undefined {
     const owned = this.#owned.get(topicKey(topic))
     return owned?.isHeld() === true ? owned : undefined
   }
 
-  /** Refuses all topics with `SERVICE_DOWN` until {@link resume}: the registry is out of reach. */
+  /** Refuses all topics with `SERVICE_DOWN` until {@link resume}, for an unreachable registry. */
   suspend(): void {
     this.#isSuspended = true
   }
@@ -171,14 +171,14 @@ export class TopicManager {
   }
 
   /**
-   * The owner of a topic; elects one if there is none that lives. `SERVICE_DOWN` if that is not
-   * possible now or the registration of this hub has ended, `COMPOSITE` if this hub was elected and
-   * a listener refused the topic.
+   * The owner of a topic; elects one if there is no living owner. `SERVICE_DOWN` if the election is
+   * currently not possible, or the registration of this hub has ended. `COMPOSITE` if this hub was
+   * elected and a listener refused the topic.
    */
   async getOwner(topic: TopicName): Promise<HubInfoData> {
     const key = topicKey(topic)
     const owner = await this.#queue.run(key, () => this.#getOwner(key))
-    // Outside the queue: two topics that push out each other must not wait for each other.
+    // Outside the queue: two topics that evict each other must not wait for each other.
     while (this.#owned.size > this.#topicsMax) {
       const [oldest] = this.#owned.keys()
       await this.#queue.run(oldest, async () => {
@@ -190,7 +190,7 @@ export class TopicManager {
     return owner
   }
 
-  /** Gives a topic up. Success as well if this hub does not own it. */
+  /** Releases a topic. Also succeeds if this hub does not own the topic. */
   async releaseTopic(topic: TopicName): Promise<void> {
     const key = topicKey(topic)
     await this.#queue.run(key, async () => {
@@ -198,7 +198,7 @@ export class TopicManager {
     })
   }
 
-  /** Gives up the topics that are idle, and says how many; to be called from time to time. */
+  /** Releases the idle topics and returns their number. To be called periodically. */
   async releaseIdleTopics(): Promise<number> {
     const isIdle = (usedAt: number | undefined): boolean =>
       usedAt !== undefined && this.#now() - usedAt >= this.#retention
@@ -239,7 +239,7 @@ export class TopicManager {
     }
   }
 
-  /** Reads the owner or makes one; undefined if another hub was faster. */
+  /** Reads or elects the owner; undefined after a lost race. */
   async #elect(key: string): Promise<Elected | undefined> {
     const topic = topicOfKey(key)
     try {
@@ -262,7 +262,7 @@ export class TopicManager {
     }
   }
 
-  /** Whether an owner is alive; one that is not can never be again. */
+  /** Whether an owner is alive. After false the owner can never be alive again. */
   async #isAlive(owner: HubInfoData): Promise<boolean> {
     if (isSameHub(owner, this.self)) return true
     if (await this.#hubs.expel(owner)) return false
@@ -298,7 +298,10 @@ export class TopicManager {
     await this.#giveUp(owned)
   }
 
-  /** Tells the listeners first, so that nobody serves the topic when another hub gets it. */
+  /**
+   * Notifies the listeners first, so that this hub stops serving the topic before another hub owns
+   * it.
+   */
   async #giveUp(owned: OwnedTopic): Promise<void> {
     const { topic } = owned
     owned.isLost = true
@@ -317,7 +320,7 @@ export class TopicManager {
     }
   }
 
-  /** The registration has ended: others may own the topics from now on. */
+  /** The registration has ended: from now on other hubs may own the topics. */
   #loseAll(): void {
     const lost = [...this.#owned.values()]
     this.#owned.clear()
@@ -335,10 +338,7 @@ export class TopicManager {
     this.#owned.set(key, owned)
   }
 
-  /**
-   * Nobody waits for it: the load only steers elections, and that it could not be told is no
-   * failure of the topic.
-   */
+  /** Not awaited: the load only balances elections, so a failed report must not fail the call. */
   #reportLoad(): void {
     if (!this.#registration.isHeld()) return
     this.#registration.setLoad(this.#owned.size).catch(() => undefined)
@@ -349,6 +349,6 @@ async function tellLost(listener: TopicOwnershipChangeListener, topic: Buffer): 
   try {
     await listener.lostTopic(topic)
   } catch {
-    // The interface says so: a listener cannot keep a topic.
+    // By contract, failures are ignored: a listener cannot keep a topic.
   }
 }

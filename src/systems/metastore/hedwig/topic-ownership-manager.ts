@@ -1,5 +1,5 @@
 /**
- * Who owns which topic: table `owner`, one row a topic, field `owner` with the hub in text form
+ * The owners of topics: table `owner`, one row per topic, field `owner` with the hub in text form
  * (Hedwig: `TopicOwnershipManager`).
  */
 import { checkStore } from '../bookkeeper/arguments.js'
@@ -33,8 +33,8 @@ export class TopicOwnershipManager {
   }
 
   /**
-   * The owner of a topic; null if it has none. A record that cannot be read has the value null and
-   * a version, so that it can be overwritten.
+   * The owner of a topic; null if there is none. An unreadable record has the value null and a
+   * version, so that it can be overwritten.
    */
   async readOwnerInfo(topic: TopicName): Promise<Versioned<HubInfoData | null> | null> {
     const row = await readRow(this.#table, kind, topicKey(topic), fields)
@@ -43,9 +43,9 @@ export class TopicOwnershipManager {
   }
 
   /**
-   * Makes a hub the owner and returns the version. With `NEW`, if there is none
-   * (`TOPIC_OWNER_INFO_EXISTS`); with a version or `ANY`, if there is one (`NO_TOPIC_OWNER_INFO`)
-   * that matches (`BAD_VERSION`).
+   * Writes the owner and returns the version. With `NEW` there must be no record
+   * (`TOPIC_OWNER_INFO_EXISTS`). With a version or `ANY` the record must exist
+   * (`NO_TOPIC_OWNER_INFO`) and match (`BAD_VERSION`).
    */
   async writeOwnerInfo(topic: TopicName, owner: HubInfoData, version: Version): Promise<Version> {
     const key = topicKey(topic)
@@ -57,7 +57,7 @@ export class TopicOwnershipManager {
     await removeRow(this.#table, kind, topicKey(topic), version)
   }
 
-  /** Ends this handle of the table. */
+  /** Closes this handle of the table. */
   close(): void {
     this.#table.close()
   }

@@ -1,6 +1,6 @@
 /**
- * In which ledgers the messages of topics are: table `persist`, one row a topic, field `prst`
- * (Hedwig: `TopicPersistenceManager`).
+ * The ledgers of topics: table `persist`, one row per topic, field `prst` (Hedwig:
+ * `TopicPersistenceManager`).
  */
 import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
@@ -39,7 +39,7 @@ export class TopicPersistenceManager {
   }
 
   /**
-   * The ledgers of a topic; null if it has no record. No ledgers at all is a record too.
+   * The ledgers of a topic; null if there is no record. A record may have no ledgers.
    * `UNEXPECTED_CONDITION` if the record cannot be read.
    */
   async readTopicPersistenceInfo(topic: TopicName): Promise<Versioned<LedgerRanges> | null> {
@@ -50,9 +50,9 @@ export class TopicPersistenceManager {
   }
 
   /**
-   * Stores the ledgers of a topic and returns the version. With `NEW`, if there is no record
-   * (`TOPIC_PERSISTENCE_INFO_EXISTS`); with a version or `ANY`, if there is one
-   * (`NO_TOPIC_PERSISTENCE_INFO`) that matches (`BAD_VERSION`).
+   * Stores the ledgers of a topic and returns the version. With `NEW` there must be no record
+   * (`TOPIC_PERSISTENCE_INFO_EXISTS`). With a version or `ANY` the record must exist
+   * (`NO_TOPIC_PERSISTENCE_INFO`) and match (`BAD_VERSION`).
    */
   async writeTopicPersistenceInfo(
     topic: TopicName,
@@ -69,7 +69,7 @@ export class TopicPersistenceManager {
     await removeRow(this.#table, kind, topicKey(topic), version)
   }
 
-  /** Ends this handle of the table. */
+  /** Closes this handle of the table. */
   close(): void {
     this.#table.close()
   }
