@@ -1,4 +1,4 @@
-/** Waiting between attempts: doubling, with jitter, up to a deadline. */
+/** Exponential backoff with jitter, up to a deadline. */
 import { randomInt } from 'node:crypto'
 import { systemClock } from '../../../api/index.js'
 import { elapsed, later, type LeaseClock } from './lease-clock.js'
@@ -9,39 +9,39 @@ export interface BackoffOptions {
   readonly initialMilliseconds?: number | undefined
   /** The longest wait. Default 3,000. */
   readonly maxMilliseconds?: number | undefined
-  /** Time after which there are no more attempts. Default 30,000. 0 = only one attempt. */
+  /** Time after which there are no more attempts. Default 30,000; 0 = a single attempt. */
   readonly stopMilliseconds?: number | undefined
 }
 
-/** Waits of an operation when nothing else is asked for. */
+/** The default settings. */
 export const backoffDefaults: Required<BackoffOptions> = Object.freeze({
   initialMilliseconds: 5,
   maxMilliseconds: 3_000,
   stopMilliseconds: 30_000,
 })
 
-/** Only one attempt. */
+/** Settings of a single attempt. */
 export const withoutBackoff: Required<BackoffOptions> = Object.freeze({
   initialMilliseconds: 0,
   maxMilliseconds: 0,
   stopMilliseconds: 0,
 })
 
-/** Where waits get time and chance from. */
+/** The sources of time and randomness. */
 export interface BackoffSources {
   readonly clock: LeaseClock
-  /** At least 0 and below 1. */
+  /** Random numbers of at least 0 and below 1. */
   readonly random: () => number
 }
 
 export { systemClock }
 
-/** The machine's chance. */
+/** A random number of at least 0 and below 1, from the system. */
 export function systemRandom(): number {
   return randomInt(2 ** 32) / 2 ** 32
 }
 
-/** The waits of one operation that is tried again. */
+/** The waits between the attempts of one operation. */
 export class Backoff {
   readonly #sources: BackoffSources
   readonly #max: number
@@ -56,7 +56,7 @@ export class Backoff {
     this.#stopAt = elapsed(sources.clock) + (options.stopMilliseconds ?? stopMilliseconds)
   }
 
-  /** Waits before the next attempt; false if there is to be none. */
+  /** Waits before the next attempt; false after the deadline. */
   async wait(): Promise<boolean> {
     const { clock, random } = this.#sources
     const left = this.#stopAt - elapsed(clock)
@@ -69,14 +69,14 @@ export class Backoff {
 }
 
 /**
- * Resolves after a time for which a caller waits: unlike {@link after}, the default timer keeps the
- * process alive, else a program whose only work is that call would end before it is answered.
+ * Resolves after a time that a caller awaits. Unlike {@link after}, the default timer keeps the
+ * process alive: otherwise a program that only awaits this call would exit before its result.
  */
 export function pause(clock: LeaseClock, milliseconds: number): Promise<void> {
   return new Promise((resolve) => laterForCaller(clock, milliseconds, resolve))
 }
 
-/** As {@link later} for an action that a caller waits for; see {@link pause}. */
+/** As {@link later}, for an action that a caller awaits; see {@link pause}. */
 export function laterForCaller(
   clock: LeaseClock,
   milliseconds: number,

@@ -1,8 +1,8 @@
-/** Runs tasks of one key one after the other, in order, and those of different keys at once. */
+/** Runs tasks of the same key one at a time, in order, and tasks of different keys concurrently. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Settles as `task` does. A task must not wait for a later one of its own key. */
+  /** Settles as `task` does. A task that waits for a later task of its own key deadlocks. */
   run<T>(key: string, task: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const result = before === undefined ? task() : before.then(task, task)

@@ -1,21 +1,21 @@
 /**
- * What becomes of the errors of callbacks that users hand to a store: a handler is told of them.
- * Neither a callback nor the handler can end the process, or the work that calls them.
+ * Errors of users' callbacks: an error handler receives them. Neither a callback nor the handler
+ * can end the process or fail the calling operation.
  */
 import { inspect, types } from 'node:util'
 
-/** Told about what a callback, listener or watcher throws; nothing else becomes of it. */
+/** Receives the errors of a callback, listener or watcher. The errors have no other effect. */
 export type ListenerErrorHandler = (error: unknown) => void
 
-/** Hands what a listener threw to Node's warnings. */
+/** Emits the error of a listener as a warning of Node. */
 export function warnOfListener(error: unknown): void {
-  // Not by `instanceof`, which throws for a proxy that was revoked.
+  // Does not use `instanceof`, which throws for a revoked proxy.
   process.emitWarning(types.isNativeError(error) ? error : `a listener threw ${inspect(error)}`)
 }
 
 const safeHandlers = new WeakMap<ListenerErrorHandler, ListenerErrorHandler>()
 
-/** The handler in a form that never throws: a handler that throws or rejects is warned of. */
+/** Wraps a handler so that it never throws; errors of the handler are emitted as warnings. */
 export function safeHandler(handler: ListenerErrorHandler): ListenerErrorHandler {
   let safe = safeHandlers.get(handler)
   if (safe === undefined) {
@@ -30,8 +30,8 @@ export function safeHandler(handler: ListenerErrorHandler): ListenerErrorHandler
 }
 
 /**
- * Calls a listener. What the listener throws or rejects with goes to `onError`. Nobody waits for a
- * promise that the listener returns.
+ * Calls a listener. `onError` receives its exception or rejection. A returned promise is not
+ * awaited.
  */
 export function callListener<A extends readonly unknown[]>(
   onError: ListenerErrorHandler,
@@ -44,7 +44,7 @@ export function callListener<A extends readonly unknown[]>(
 function settle(call: () => unknown, onError: ListenerErrorHandler): void {
   try {
     const outcome = call()
-    // A promise of another realm or library is no instance of this one's class.
+    // Not checked by `instanceof`: a promise may come from another realm or library.
     if (typeof outcome !== 'object' || outcome === null || !('then' in outcome)) return
     Promise.resolve(outcome).catch(onError)
   } catch (error) {

@@ -1,9 +1,8 @@
 /**
- * Databases that several store objects of one process use: the first opens a database, the last
- * closes it.
+ * Databases shared by the store objects of a process: the first user opens a database, the last
+ * user closes it.
  */
 
-/** What is shared. */
 interface Closeable {
   close(): Promise<void>
 }
@@ -11,7 +10,7 @@ interface Closeable {
 interface OpenDatabase<D> {
   readonly opened: Promise<D>
   users: number
-  /** Set when the last user has left. */
+  /** Set when the last user has closed the database. */
   closed: Promise<void> | undefined
 }
 
@@ -25,7 +24,7 @@ export class SharedDatabases<K, D extends Closeable> {
     this.#beforeClose = beforeClose
   }
 
-  /** Opens a database, or takes part in the one that is open under the key. */
+  /** Opens a database, or joins the users of the one that is open under the key. */
   async open(key: K, open: () => Promise<D>): Promise<D> {
     for (;;) {
       const known = this.#databases.get(key)
@@ -43,7 +42,7 @@ export class SharedDatabases<K, D extends Closeable> {
     }
   }
 
-  /** Takes back {@link open}; the last one closes the database. */
+  /** Reverts one {@link open}; the last call closes the database. */
   async close(key: K): Promise<void> {
     const known = this.#databases.get(key)
     if (known === undefined || --known.users > 0) return

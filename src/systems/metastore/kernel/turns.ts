@@ -1,18 +1,18 @@
 /**
- * Turns of the event loop, bounded by time: work that memory can do ends in microtasks, and a loop
- * of such work would keep timers and sockets from ever having their turn.
+ * Time-bounded turns of the event loop. In-memory work completes in microtasks, so a loop of such
+ * work would starve timers and sockets.
  */
 
-/** Time that work may take of a turn, in milliseconds. */
+/** Longest time of work in one turn, in milliseconds. */
 const turnMilliseconds = 8
 
-/** The budget of one kind of work; see the file header. */
+/** The time budget of one kind of work; see the file header. */
 export class Turns {
   #isBegun = false
   #endsAt = 0
   readonly #next = (): void => void (this.#isBegun = false)
 
-  /** Whether the work has had its part of this turn. */
+  /** Whether the budget of this turn is used up. */
   get isSpent(): boolean {
     const now = performance.now()
     if (!this.#isBegun) {
