@@ -1,12 +1,11 @@
 /**
  * The binary form of records: protobuf's wire format, by the reader and writer of
- * `@bufbuild/protobuf`, driven by field tables.
+ * `@bufbuild/protobuf`, driven by the tables of fields.
  *
- * Nothing is lost between reading and writing: unknown fields, known fields with another wire type
- * and unknown values of enumerations are kept in `unknownFields`. Bytes that are no such message,
- * and messages without a required field, are `ERR_INVALID_ARGUMENT`. Byte values of a message that
- * was read are views of the bytes it was read from. The package is an optional peer, loaded by the
- * first call: `ERR_MISSING_PACKAGE`.
+ * Reading and writing is lossless: unknown fields, known fields with another wire type and unknown
+ * values of enumerations are kept in `unknownFields`. Malformed bytes and messages without a
+ * required field are `ERR_INVALID_ARGUMENT`. Byte values of a decoded message are views of the
+ * input. The package is an optional peer, loaded by the first call: `ERR_MISSING_PACKAGE`.
  */
 import type * as Wire from '@bufbuild/protobuf/wire'
 import {
@@ -31,7 +30,9 @@ import {
   type MessageType,
 } from './message-type.js'
 
-/** Wire types of the format; the package's own names are not there before it is loaded. */
+/**
+ * Wire types of the format, because the names of the package are not available before it is loaded.
+ */
 const varint = 0
 const lengthDelimited = 2
 const endGroup = 4
@@ -43,7 +44,7 @@ function loadWire(): typeof Wire {
   return wire
 }
 
-/** The binary form of a message. `ERR_INVALID_ARGUMENT` names a field that does not fit. */
+/** Encodes a message. `ERR_INVALID_ARGUMENT` names an invalid field. */
 export function toBinary<T extends object>(type: MessageType<T>, message: T): Buffer {
   const writer = new (loadWire().BinaryWriter)()
   readArguments(() =>
@@ -52,7 +53,7 @@ export function toBinary<T extends object>(type: MessageType<T>, message: T): Bu
   return toBuffer(writer.finish())
 }
 
-/** Reads a message that fills `bytes`. */
+/** Decodes a message that occupies all of `bytes`. */
 export function fromBinary<T extends object>(type: MessageType<T>, bytes: Uint8Array): T {
   const reader = new (loadWire().BinaryReader)(bytes)
   const message: MessageFields = {}
@@ -151,7 +152,7 @@ function readMessage(
   }
 }
 
-/** A singular message that comes in several pieces is their merger. */
+/** A singular nested message may occur several times; the occurrences are merged. */
 function readNested(
   reader: Wire.BinaryReader,
   type: AnyMessageType,

@@ -1,15 +1,15 @@
 /**
- * Field tables of protobuf messages (proto2): one table per message drives its binary form, its
- * text form and its checks.
+ * Message types: tables of the fields of protobuf messages (proto2). One table per message drives
+ * its binary form, its text form and its checks.
  *
- * A message is a plain object. An optional field that is absent is an absent property, which is
- * not the same as a present empty one; a repeated field is an array. `int32` and `uint32` are
- * numbers, `int64` and `uint64` are bigints, bytes are `Uint8Array`s, enumeration values are their
- * names. Fields that the table does not know are kept in `unknownFields`, and written back.
+ * A message is a plain object. An absent optional field is an absent property, as distinct from an
+ * empty value; a repeated field is an array. `int32` and `uint32` are numbers, `int64` and `uint64`
+ * are bigints, bytes are `Uint8Array`s, enumeration values are their names. Unknown fields are kept
+ * in `unknownFields` and written back.
  */
 import { CellarError, checkBytesLike, ErrorCode } from '../../../api/index.js'
 
-/** Makes the `ERR_INVALID_ARGUMENT` of bytes, text or objects that are no record. */
+/** Makes the `ERR_INVALID_ARGUMENT` for invalid bytes, text or objects. */
 export function invalidRecord(message: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, message)
 }
@@ -22,10 +22,10 @@ export function toBuffer(value: string | Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
-/** The scalar types that the records use. */
+/** The scalar types in use. */
 export type ScalarType = 'int32' | 'uint32' | 'int64' | 'uint64' | 'string' | 'bytes'
 
-/** Numbers of an enumeration by name. */
+/** An enumeration. */
 export interface EnumType {
   readonly numbers: ReadonlyMap<string, number>
   readonly names: ReadonlyMap<number, string>
@@ -40,54 +40,54 @@ export interface FieldType {
   readonly type: ScalarType | EnumType | AnyMessageType
 }
 
-/** A message of which only the table matters. */
+/** A message type without the shape of its messages. */
 export interface AnyMessageType {
   readonly name: string
-  /** By ascending number, the order in which both forms write them. */
+  /** In ascending order of numbers, the order of both forms. */
   readonly fields: readonly FieldType[]
   readonly byNumber: ReadonlyMap<number, FieldType>
 }
 
-/** The table of messages that have the shape `T`. */
+/** The type of messages with the shape `T`. */
 export interface MessageType<T> extends AnyMessageType {
-  /** Never set: binds the table to its shape. */
+  /** Never set: binds the type to its shape. */
   readonly shape?: T
 }
 
 /**
- * A field that the reader's table does not have. Those of the binary form have a number and can be
- * written in both forms. Those of the text form have a name and the canonical text behind it
- * (`: 5` or ` {…}`), and can be written in the text form only.
+ * A field that is not in the table. Fields of the binary form have a number and can be written in
+ * both forms. Fields of the text form have a name and the canonical text after it (`: 5` or `
+ * {…}`), and can be written in the text form only.
  */
 export type UnknownField =
   | {
       /** Number of the field in the schema of the writer. */
       readonly number: number
-      /** How protobuf stores the value: 0, 1, 2, 3 (a group) or 5. */
+      /** Wire type of the value: 0, 1, 2, 3 (a group) or 5. */
       readonly wireType: number
-      /** The value as it is stored, without the field's tag. */
+      /** The stored value without the tag of the field. */
       readonly data: Uint8Array
     }
   | {
       /** Name of the field in the schema of the writer. */
       readonly name: string
-      /** Canonical text behind the name. */
+      /** Canonical text after the name. */
       readonly text: string
     }
 
-/** What every message may carry. */
+/** The unknown fields of a message. */
 export interface WithUnknownFields {
-  /** Fields that this version does not know; written back as they were read. */
+  /** Fields that this version does not know; written back unchanged. */
   readonly unknownFields?: readonly UnknownField[]
 }
 
-/** A message as the forms handle it: properties by field name. */
+/** A message of any type: properties by field name. */
 export type MessageFields = Record<string, unknown> & { unknownFields?: UnknownField[] }
 
-/** Messages nest at most this deep, so that no input can exhaust the stack. */
+/** Greatest nesting depth, so that no input can exhaust the stack. */
 export const nestingMax = 100
 
-/** Makes the table of a message. */
+/** Makes a message type. */
 export function messageType<T extends object>(
   name: string,
   fields: readonly FieldType[],
@@ -100,7 +100,7 @@ export function messageType<T extends object>(
   }
 }
 
-/** A field that every message has to have. */
+/** A field that every message must have. */
 export function required(number: number, name: string, type: FieldType['type']): FieldType {
   return { name, number, label: 'required', type }
 }
@@ -135,8 +135,7 @@ export function isMessage(type: FieldType['type']): type is AnyMessageType {
 }
 
 /**
- * Checks that a message that was read, and all inside it, have their required fields.
- * `ERR_INVALID_ARGUMENT` if not.
+ * Checks the required fields of a decoded message and its nested messages. `ERR_INVALID_ARGUMENT`.
  */
 export function checkRequired(type: AnyMessageType, message: MessageFields): void {
   for (const field of type.fields) {
@@ -151,7 +150,7 @@ export function checkRequired(type: AnyMessageType, message: MessageFields): voi
   }
 }
 
-/** Puts a value that was read into its message; a singular field keeps the last one. */
+/** Adds a decoded value to its message; a singular field keeps the last value. */
 export function addValue(message: MessageFields, field: FieldType, value: unknown): void {
   if (field.label !== 'repeated') message[field.name] = value
   else if (message[field.name] === undefined) message[field.name] = [value]
@@ -159,8 +158,8 @@ export function addValue(message: MessageFields, field: FieldType, value: unknow
 }
 
 /**
- * The values of a field that is about to be written, checked: none if it is absent, several only
- * if it is repeated. `ERR_INVALID_ARGUMENT` names the field.
+ * The checked values of a field to write: none if absent, several only if repeated.
+ * `ERR_INVALID_ARGUMENT` names the field.
  */
 export function valuesToWrite(
   type: AnyMessageType,
@@ -216,7 +215,7 @@ function isValid(type: FieldType['type'], value: unknown): boolean {
   }
 }
 
-/** Such a string has no UTF-8 form. */
+/** A string with a lone surrogate has no UTF-8 form. */
 const loneSurrogate = /\p{Surrogate}/u
 
 /** Whether an integer is in the range of its type. */

@@ -1,10 +1,10 @@
 /**
- * Writes the text form of records as protobuf's Java library prints it: one `name: value` a line,
- * messages as `name {` … `}` indented by two spaces, strings and bytes in double quotes with octal
- * escapes, so that the text is plain ASCII. `text-reader.ts` reads it.
+ * Writes the text form of records as protobuf's Java library does: one `name: value` per line, and
+ * messages as `name {` … `}` indented by two spaces. Strings and bytes are in double quotes with
+ * octal escapes, so the text is ASCII. `text-reader.ts` reads this form.
  *
- * Own code, because the text form of `@bufbuild/protobuf` refuses fields that it does not know,
- * prints `name: {` and escapes that readers of Hedwig's time refuse.
+ * The text form of `@bufbuild/protobuf` cannot be used: it refuses unknown fields, and writes
+ * `name: {` and escapes that readers of Hedwig's time refuse.
  */
 import { checkObject, readArguments } from '../../../api/index.js'
 import {
@@ -21,7 +21,7 @@ import {
   type UnknownField,
 } from './message-type.js'
 
-/** The text form of a message. `ERR_INVALID_ARGUMENT` names a field that does not fit. */
+/** Encodes a message as text. `ERR_INVALID_ARGUMENT` names an invalid field. */
 export function toText<T extends object>(type: MessageType<T>, message: T): string {
   return readArguments(() =>
     messageText(type, checkObject(message, type.name) as MessageFields, ''),
@@ -62,8 +62,8 @@ function unknownText(unknown: UnknownField, indent: string): string {
 }
 
 /**
- * The value of a field of which only the wire type is known; the reader tells the types apart by
- * the number of digits. The data are as the binary reader kept them, so they are complete.
+ * The value of a field with only a wire type. The number of hexadecimal digits distinguishes types
+ * 1 and 5 for the reader. REQUIRES: `data` was kept by the binary reader, so it is complete.
  */
 function unknownValueText(wireType: number, data: Buffer): string {
   switch (wireType) {
@@ -116,7 +116,7 @@ const named: Readonly<Record<number, string>> = {
   92: '\\\\',
 }
 
-/** How each byte is written inside quotes. */
+/** The quoted form of each byte. */
 const escapes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
   if (Object.hasOwn(named, byte)) return named[byte]
   if (byte >= 0x20 && byte < 0x7f) return String.fromCharCode(byte)

@@ -1,10 +1,10 @@
 /**
  * Reads the text form of records (see `text-form.ts`), in the grammar of protobuf's Java library:
- * comments, `name: value`, `name { … }`, `name: < … >`, optional `,` or `;` behind a field,
- * decimal, octal and hexadecimal numbers, both kinds of quotes, adjacent strings joined.
+ * comments, `name: value`, `name { … }`, `name: < … >`, optional `,` or `;` after a field, decimal,
+ * octal and hexadecimal numbers, both kinds of quotes, adjacent strings joined.
  *
- * Fields that the table does not know are kept, with their value in canonical form. Text that is
- * no such message is `ERR_INVALID_ARGUMENT` with the position. Byte values are copies.
+ * Unknown fields are kept, with their value in canonical form. Malformed text is
+ * `ERR_INVALID_ARGUMENT` with the position. Byte values are copies.
  */
 import { CellarError, ErrorCode } from '../../../api/index.js'
 import {
@@ -24,7 +24,7 @@ import {
 import { quote } from './text-form.js'
 import { TextTokens } from './text-tokens.js'
 
-/** Reads a message from its text; bytes are UTF-8. */
+/** Decodes a message from text; bytes are UTF-8. */
 export function fromText<T extends object>(type: MessageType<T>, text: string | Uint8Array): T {
   const message: MessageFields = {}
   const tokens = new TextTokens(toBuffer(text))
@@ -33,7 +33,7 @@ export function fromText<T extends object>(type: MessageType<T>, text: string | 
   return message as T
 }
 
-/** Reads fields up to and including `close`; '' is the end of the text. */
+/** Reads fields up to and including `close`; '' means the end of the text. */
 function readFields(
   tokens: TextTokens,
   type: AnyMessageType,
@@ -60,7 +60,7 @@ function readFields(
   }
 }
 
-/** Messages have few fields, so trying them beats cutting a name out of the text. */
+/** Messages have few fields: comparing each name is faster than extracting the name. */
 function takeFieldName(tokens: TextTokens, type: AnyMessageType): FieldType | undefined {
   for (const field of type.fields) if (tokens.takeThisName(field.name)) return field
   return undefined
@@ -103,7 +103,7 @@ function decode(tokens: TextTokens, bytes: Buffer): string {
   }
 }
 
-/** A field known by number only goes back to what the binary form had, if it came from there. */
+/** Restores a numbered field to its binary form, if its text was written from the binary form. */
 function readUnknown(tokens: TextTokens, name: string, depth: number): UnknownField {
   const text = unknownText(tokens, depth)
   const number = /^[1-9][0-9]{0,8}$/.test(name) ? Number(name) : 0
@@ -136,7 +136,7 @@ function varintOf(value: bigint): Buffer {
   return Buffer.from([...data, Number(rest)])
 }
 
-/** What follows the name of an unknown field, in canonical form and not indented. */
+/** The text after the name of an unknown field, in canonical form and not indented. */
 function unknownText(tokens: TextTokens, depth: number): string {
   if (depth > nestingMax) throw tokens.error('nested too deep')
   const hasColon = tokens.take(':')

@@ -1,9 +1,8 @@
 /**
- * The tokens of protobuf's text form: names, words, integers, quoted strings and punctuation.
- * White space and comments (`#` to the end of the line) stand between any two of them.
+ * The tokens of protobuf's text form: names, words, integers, quoted strings and punctuation. White
+ * space and comments (`#` to the end of the line) may separate tokens.
  *
- * The text is held with one character per byte, so that quoted bytes that are no UTF-8 stay what
- * they are.
+ * The text is kept as one character per byte, so that quoted bytes other than UTF-8 are preserved.
  */
 import type { CellarError } from '../../../api/index.js'
 import { invalidRecord } from './message-type.js'
@@ -12,7 +11,6 @@ export class TextTokens {
   readonly #text: string
   #position = 0
 
-  /** REQUIRES `bytes` not to change before the last token is taken. */
   constructor(bytes: Buffer) {
     this.#text = bytes.toString('latin1')
     this.#skipSpace()
@@ -23,7 +21,7 @@ export class TextTokens {
     return invalidRecord(`text record: ${what} at byte ${this.#position}`)
   }
 
-  /** Takes one character if it comes next. */
+  /** Takes a character if it is next. */
   take(character: string): boolean {
     if (this.#text[this.#position] !== character) return false
     this.#position++
@@ -31,7 +29,7 @@ export class TextTokens {
     return true
   }
 
-  /** Takes one character that has to come next. */
+  /** Takes a character that must be next. */
   expect(character: string): void {
     if (!this.take(character)) throw this.error(`expected "${character}"`)
   }
@@ -49,7 +47,7 @@ export class TextTokens {
     return next === '{' || next === '<'
   }
 
-  /** Takes the beginning of a message and says how it has to end. */
+  /** Takes the opening of a message. Returns the matching closing character. */
   takeOpening(): string {
     if (this.take('{')) return '}'
     if (this.take('<')) return '>'
@@ -64,7 +62,7 @@ export class TextTokens {
     return this.#end(start)
   }
 
-  /** Takes this name if it comes next. */
+  /** Takes a given name if it is next. */
   takeThisName(name: string): boolean {
     const end = this.#position + name.length
     if (!this.#text.startsWith(name, this.#position)) return false
@@ -94,7 +92,7 @@ export class TextTokens {
     return sign === '-' ? -value : value
   }
 
-  /** Takes a decimal of up to 15 digits; -1 if something else comes next. */
+  /** Takes a decimal of up to 15 digits; returns -1 for other tokens. */
   #takeShortInteger(): number {
     const text = this.#text
     const start = this.#position
@@ -102,7 +100,7 @@ export class TextTokens {
     let end = start
     for (; end - start <= shortDigitsMax; end++) {
       const digit = text.charCodeAt(end) - 0x30
-      // Not a digit, and neither is what the end of the text has for a code.
+      // The code at the end of the text is NaN, which this condition also rejects.
       if (!(digit >= 0 && digit <= 9)) break
       value = value * 10 + digit
     }
@@ -121,7 +119,7 @@ export class TextTokens {
     return next === '"' || next === "'"
   }
 
-  /** Takes a quoted string, or several in a row, as the bytes that they stand for. */
+  /** Takes one or several adjacent quoted strings and returns their bytes. */
   takeQuoted(): Buffer {
     if (!this.isQuote()) throw this.error('expected a quoted string')
     let content = ''
@@ -152,7 +150,7 @@ export class TextTokens {
     return content
   }
 
-  /** Takes a backslash and what belongs to it. */
+  /** Takes an escape sequence. */
   #escape(): string {
     escapePattern.lastIndex = this.#position
     const match = escapePattern.exec(this.#text)
