@@ -36,7 +36,7 @@ export interface TableViewOptions<T> {
   readonly clearsWhenOutdated?: boolean | undefined
   /** Clock and timers of the backoff. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
-  /** Random numbers of at least 0 and below 1, for the backoff. Default: `Math.random`. */
+  /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
   readonly random?: (() => number) | undefined
 }
 

@@ -53,7 +53,7 @@ export interface TopicManagerOptions {
   /** The registration of this hub. */
   readonly registration: HubRegistration
   /**
-   * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`. Default: constant
+   * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`. Default: always
    * 0.
    */
   readonly now?: (() => number) | undefined

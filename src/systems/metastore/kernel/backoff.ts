@@ -36,7 +36,7 @@ export interface BackoffSources {
 
 export { systemClock }
 
-/** A random number of at least 0 and below 1, from the system. */
+/** A random number of at least 0 and below 1, from `node:crypto`. */
 export function systemRandom(): number {
   return randomInt(2 ** 32) / 2 ** 32
 }

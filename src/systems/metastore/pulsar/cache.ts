@@ -51,7 +51,7 @@ export interface MetadataCacheOptions<T> {
   readonly onReload?: ((path: string, result: CacheGetResult<T> | undefined) => unknown) | undefined
   /** Clock and timers. Default: the system clock. */
   readonly clock?: LeaseClock | undefined
-  /** Random numbers of at least 0 and below 1, for the backoff. Default: `Math.random`. */
+  /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
   readonly random?: (() => number) | undefined
 }
 

@@ -56,8 +56,8 @@ export interface MessageType<T> extends AnyMessageType {
 
 /**
  * A field that is not in the table. Fields of the binary form have a number and can be written in
- * both forms. Fields of the text form have a name and the canonical text after it (`: 5` or `
- * {…}`), and can be written in the text form only.
+ * both forms. Fields of the text form have a name and the canonical text after the name: a colon
+ * and a value, or a message in braces. They can be written in the text form only.
  */
 export type UnknownField =
   | {
