@@ -19,7 +19,6 @@ const petWords = new RegExp(
 
 /** Words per 1,000 words of comment; rooms that are not named may have {@link ceilingOfOthers}. */
 const ceilings: Readonly<Record<string, number>> = {
-  metastore: 8.5,
   repository: 5.5,
 }
 const ceilingOfOthers = 2
