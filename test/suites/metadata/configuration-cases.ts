@@ -198,6 +198,18 @@ export const configurationCases: readonly MetadataCase[] = [
       const parents = store.capabilities.impliedParents ? '' : `,${k}/a,${k}`
       const paths = joined(deleted.map(({ path }) => path))
       t.equal(paths, `${k}/a/b${parents}`, 'a tree, record by record')
+      const before = cluster.published.length
+      const lock = `${k}-lock`
+      await synchronized.put(lock, 'mine', -1, { ephemeral: true })
+      await synchronized.delete(lock)
+      await synchronized.put(lock, 'mine', -1, { ephemeral: true })
+      await synchronized.batch([{ delete: lock }, { put: lock, value: 'again', ephemeral: true }])
+      t.equal(cluster.published.length, before, 'records of sessions are not published')
+      const later = stat.modificationTimestamp + 9e7
+      await cluster.listener!({ ...event, path: lock, lastUpdatedTimestamp: later })
+      const removal = { path: lock, value: undefined, lastUpdatedTimestamp: later }
+      await cluster.listener!({ ...event, ...removal })
+      t.equal(await textOf(synchronized, lock), 'again', 'nor changed by other clusters')
       await synchronized.close()
     },
   },

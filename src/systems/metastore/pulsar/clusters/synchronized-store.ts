@@ -188,6 +188,8 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     for (;;) {
       const { stamp, expected } = await this.#stampOf(path)
       const existing = (await this.target.get(path))?.stat
+      // The record of a session belongs to this cluster alone.
+      if (existing?.ephemeral === true) return
       // Without a stamp, no synchronized handle has written the record.
       const known = stamp === undefined ? existing : undefined
       if (isIgnoredEvent(copy, known, clusterName)) return
@@ -235,7 +237,10 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     return stat
   }
 
-  /** Commits steps with their stamps, and publishes the last step of each path. */
+  /**
+   * Commits steps with their stamps, and publishes the last step of each path. Records of sessions
+   * belong to this cluster alone: neither their puts nor their deletes are published.
+   */
   async #commit(steps: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
     const shared = new Map<string, Write>()
     for (const step of steps) {
@@ -247,6 +252,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
       const known = new Map<string, Expected>()
       const all = [...steps]
       for (const [path, write] of shared) {
+        if ('delete' in write && (await this.target.get(path))?.stat.ephemeral === true) continue
         const { stamp: before, expected } = await this.#stampOf(path)
         const stamp = this.#stampAfter(before)
         known.set(path, expected)
