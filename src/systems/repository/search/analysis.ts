@@ -1,11 +1,11 @@
 /**
- * Words of a text: runs of letters and digits in lower case, in the compatibility form of Unicode.
+ * Splits a text into words: runs of letters and digits, in lower case and NFKC form.
  *
- * An apostrophe between letters, and a dot or comma between digits, do not end a word. Scripts that
- * are written without spaces give one word for each character.
+ * An apostrophe between letters, and a dot or comma between digits, do not end a word. In scripts
+ * that are written without spaces each character is a word.
  */
 
-/** Most characters of a word; a longer one is cut into several, as in Lucene. */
+/** Maximum length of a word in characters; a longer one is cut into several, as in Lucene. */
 export const wordLengthMax = 255
 
 const plainAscii = /^[\0-\x7f]*$/
@@ -14,7 +14,7 @@ const part = `(?:(?!${single})[\\p{L}\\p{N}\\p{M}_])+`
 const joint = "(?:(?<=\\p{L})['’](?=\\p{L})|(?<=\\p{N})[.,](?=\\p{N}))"
 const unicodeWord = new RegExp(`${single}\\p{M}*|${part}(?:${joint}${part})*`, 'gu')
 
-/** What an ASCII character is: 0 no part of a word, 1 letter, 2 digit, 3 underscore. */
+/** Class of each ASCII character: 0 no part of a word, 1 letter, 2 digit, 3 underscore. */
 const asciiKinds = new Uint8Array(128)
 for (let code = 0; code < 128; code++) {
   const character = String.fromCharCode(code)
@@ -23,7 +23,7 @@ for (let code = 0; code < 128; code++) {
   else if (character === '_') asciiKinds[code] = 3
 }
 
-/** Words of a text, in their order. */
+/** The words of a text, in order. */
 export function wordsOf(text: string): string[] {
   const words: string[] = []
   if (plainAscii.test(text)) addAsciiWords(text.toLowerCase(), words)
@@ -36,8 +36,8 @@ export function wordsOf(text: string): string[] {
 }
 
 /**
- * Words of a text, those together that stand side by side without anything between them: characters
- * of a script without spaces, or the parts of a word that is too long for one.
+ * The words of a text, grouped: words with no character between them form one group. These are the
+ * characters of a script without spaces, or the parts of a word above {@link wordLengthMax}.
  */
 export function adjacentWords(text: string): string[][] {
   if (plainAscii.test(text) && text.length <= wordLengthMax)
@@ -54,7 +54,7 @@ export function adjacentWords(text: string): string[][] {
   return runs
 }
 
-/** The beginning of a word, in the form that words have in the index. */
+/** Normalizes the prefix of a word as the index normalizes words. */
 export function foldedPrefix(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }

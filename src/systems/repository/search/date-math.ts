@@ -1,4 +1,4 @@
-/** Times as documents and queries write them: ISO 8601 in UTC or NOW, then date math. */
+/** Parses times of documents and queries: ISO 8601 in UTC or NOW, then date math. */
 import { shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 
@@ -20,8 +20,8 @@ const units: Readonly<
 }
 
 /**
- * Milliseconds since 1970 of a text such as `2020-02-29T12:00:00Z`, `2020-02-29T12:00:00Z/DAY` or
- * `NOW/DAY+1MONTH`. Throws `ERR_INVALID_ARGUMENT`.
+ * Parses a text such as `2020-02-29T12:00:00Z`, `2020-02-29T12:00:00Z/DAY` or `NOW/DAY+1MONTH` into
+ * milliseconds since 1970. Throws `ERR_INVALID_ARGUMENT`.
  */
 export function parseTime(text: string, now: number): number {
   const fixed = iso.exec(text)
@@ -51,7 +51,7 @@ export function parseTime(text: string, now: number): number {
   return milliseconds
 }
 
-/** The form of years and fractions that `Date` takes. */
+/** Converts years and fractions of a second into the form that `Date` parses. */
 function isoForm(text: string): string {
   const [, sign, year, rest] = /^(-?)(\d{4,6})(.*)Z$/.exec(text)!
   const isLong = sign !== '' || year.length > 4
@@ -92,7 +92,7 @@ function add(time: Date, unit: (typeof units)[string], count: number): void {
     const day = time.getUTCDate()
     time.setUTCDate(1)
     time.setUTCMonth(time.getUTCMonth() + count * (unit === 'year' ? 12 : 1))
-    // The last day of a shorter month, as java.time has it.
+    // A day that the month lacks becomes its last day, as in java.time.
     const last = new Date(time)
     last.setUTCMonth(last.getUTCMonth() + 1, 0)
     time.setUTCDate(Math.min(day, last.getUTCDate()))

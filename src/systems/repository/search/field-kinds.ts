@@ -1,9 +1,9 @@
 /**
- * Kinds of fields, by their names, and the terms of their values.
+ * Kinds of fields by name, and the index terms of their values.
  *
- * A term is a string with one character for each byte, so that the order of JavaScript's strings is
- * the order of the bytes. For texts these are the bytes of UTF-8; for numbers, eight bytes whose
- * order is that of the numbers.
+ * A term is a string with one character per byte, so the order of JavaScript strings is the order
+ * of the bytes. The bytes of a text are its UTF-8 form. A number has eight bytes, which sort as the
+ * numbers do.
  */
 import { shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
@@ -11,10 +11,10 @@ import { isText } from '../text.js'
 import { parseTime } from './date-math.js'
 import { reservedFields } from './search-backend.js'
 
-/** How a field is indexed: `text` by words, all others by the whole value. */
+/** How a field is indexed: `text` by its words, all others by the whole value. */
 export type FieldKind = 'text' | 'literal' | 'long' | 'double' | 'date' | 'boolean'
 
-/** All kinds; their place is their number in stored segments. */
+/** All kinds; the index of a kind is its number in stored segments. */
 export const fieldKindNames: readonly FieldKind[] = [
   'text',
   'literal',
@@ -24,10 +24,10 @@ export const fieldKindNames: readonly FieldKind[] = [
   'boolean',
 ]
 
-/** Kinds by name: a name, or a star before an ending or behind a beginning. */
+/** Kinds by field name. A pattern is a name, or an ending or a beginning with a star. */
 export type FieldPatterns = Readonly<Record<string, FieldKind>>
 
-/** The patterns that an index has if it is given none; `_mv` is for fields of several values. */
+/** The default patterns of an index; `_mv` is for fields with several values. */
 export const defaultFieldPatterns: FieldPatterns = {
   ...ending('_t', 'text'),
   ...ending('_s', 'literal'),
@@ -52,17 +52,17 @@ const reserved: FieldPatterns = {
   [reservedFields.version]: 'long',
 }
 
-/** Most bytes of a term, as in Lucene. */
+/** Maximum length of a term in bytes, as in Lucene. */
 export const termBytesMax = 32_766
 
 /** Kinds of the fields of one index. */
 export class FieldKinds {
   readonly #names = new Map<string, FieldKind>(Object.entries(reserved))
-  /** Longest first. */
+  /** Longest first, so that the longest matching pattern wins. */
   readonly #patterns: { readonly part: string; readonly isEnding: boolean; kind: FieldKind }[] = []
   readonly #others: FieldKind | undefined
 
-  /** `others` is the kind of fields without a pattern; undefined: they are refused. */
+  /** `others` is the kind of fields that match no pattern; undefined refuses them. */
   constructor(patterns: FieldPatterns, others: FieldKind | undefined) {
     for (const [pattern, kind] of Object.entries(patterns)) {
       checkKind(kind, `fields['${pattern}']`)
@@ -104,14 +104,14 @@ function wrong(pattern: string): Error {
 
 const plainAscii = /^[\0-\x7f]*$/
 
-/** The term of a text: its bytes in UTF-8, one character each. */
+/** The term of a text: its UTF-8 bytes, one character each. */
 export function textTerm(text: string): string {
   return plainAscii.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
 }
 
 const eight = Buffer.alloc(8)
 
-/** The term of a whole value. `ERR_INVALID_ARGUMENT` if the kind has no such value. */
+/** The term of a whole value. `ERR_INVALID_ARGUMENT` if the value is not valid for the kind. */
 export function termOf(kind: Exclude<FieldKind, 'text'>, value: string, now: number): string {
   switch (kind) {
     case 'literal': {
@@ -157,7 +157,7 @@ function signedTerm(number: bigint): string {
 }
 
 function doubleTerm(number: number): string {
-  // Adding 0 makes -0 equal to 0.
+  // Adding 0 turns -0 into 0, so both have the same term.
   eight.writeDoubleBE(number + 0)
   if (eight[0] < 0x80) eight[0] ^= 0x80
   else for (let i = 0; i < 8; i++) eight[i] ^= 0xff

@@ -1,27 +1,27 @@
 /**
- * The query language: a subset of that of Lucene's classic parser, read into a tree.
+ * Parses the query language, a subset of Lucene's classic query syntax, into a tree.
  *
  *     term  "a phrase"  pre*  field:term  field:(a b)  field:*  [a TO b]  {a TO *}  *:*
  *     +must  -not  a AND b  a OR b  NOT a  (a b)  term^2  escapes with \
  *
- * Clauses without an operator are optional, as in Lucene, and AND makes its two neighbours
- * required. Queries come from anybody, so length, depth and number of clauses are limited.
+ * Clauses without an operator are optional, as in Lucene; AND makes both its neighbours required.
+ * Queries are untrusted input, so length, depth and number of clauses are limited.
  */
 import { invalidArgument } from '../errors.js'
 import { isText } from '../text.js'
 
-/** Whether a clause must match, must not match, or may. */
+/** Whether a clause must, may or must not match. */
 export type Occurrence = 'MUST' | 'SHOULD' | 'MUST_NOT'
 
 /** A clause of a boolean query. */
 export interface QueryClause {
-  /** Whether the clause must match, must not match, or may. */
+  /** Whether the clause must, may or must not match. */
   occurrence: Occurrence
   /** The query of the clause. */
   readonly node: QueryNode
 }
 
-/** What all nodes but the boolean one have: a field and the place in the query, from 0. */
+/** Common to all nodes except the boolean one: a field and the position in the query, from 0. */
 interface Leaf {
   readonly field: string
   readonly position: number
@@ -48,7 +48,7 @@ export type QueryNode =
   | (Leaf & {
       /** Kind of the query. */
       readonly type: 'term' | 'phrase' | 'prefix'
-      /** The text without escapes, before it is divided into terms. */
+      /** The text without escapes, before it is split into terms. */
       readonly text: string
     })
   | (Leaf & {
@@ -58,7 +58,7 @@ export type QueryNode =
   | (Leaf & {
       /** Kind of the query. */
       readonly type: 'range'
-      /** Undefined: open. */
+      /** The lower end; undefined: open. */
       readonly low: string | undefined
       /** The upper end; undefined: open. */
       readonly high: string | undefined
@@ -68,11 +68,11 @@ export type QueryNode =
       readonly includesHigh: boolean
     })
 
-/** Most characters of a query. */
+/** Maximum length of a query in characters. */
 export const queryLengthMax = 65_536
-/** Most levels of parentheses. */
+/** Maximum depth of nested parentheses. */
 export const queryDepthMax = 64
-/** Most clauses of a query, over all levels, as in Lucene. */
+/** Maximum number of clauses of a query over all levels, as in Lucene. */
 export const queryClausesMax = 1024
 
 /** Parses a query. `ERR_INVALID_ARGUMENT` with the position. */
@@ -87,7 +87,7 @@ export function parseQuery(text: string, defaultField: string | undefined): Quer
   return new QueryParser(text, defaultField).parse()
 }
 
-/** Names of the fields that a query looks at. `ERR_INVALID_ARGUMENT` as {@link parseQuery}. */
+/** Names of the fields that a query refers to. `ERR_INVALID_ARGUMENT` as {@link parseQuery}. */
 export function queryFields(text: string, defaultField: string | undefined): Set<string> {
   const fields = new Set<string>()
   const visit = (node: QueryNode): void => {
@@ -98,18 +98,18 @@ export function queryFields(text: string, defaultField: string | undefined): Set
   return fields
 }
 
-/** Makes an `ERR_INVALID_ARGUMENT` about a place of a query, counted from 0. */
+/** Makes an `ERR_INVALID_ARGUMENT` for a position in a query, counted from 0. */
 export function queryError(position: number, problem: string): Error {
   return invalidArgument(`the query has an error at position ${position}: ${problem}`)
 }
 
-/** A run of characters without white space and operators. */
+/** A run of characters without white space or operators. */
 interface Word {
   readonly text: string
   readonly position: number
-  /** Without escapes, so that AND, OR and NOT are operators. */
+  /** Whether the word has no escapes. Only such a word can be an operator: AND, OR, NOT. */
   readonly isPlain: boolean
-  /** Ends with an unescaped star, which `text` lacks. */
+  /** Whether the word ends with an unescaped star, which `text` does not include. */
   readonly isPrefix: boolean
 }
 
@@ -136,7 +136,7 @@ class QueryParser {
     return node
   }
 
-  /** Clauses up to a closing parenthesis or the end. */
+  /** Parses clauses up to a closing parenthesis or the end. */
   #clausesUntilEnd(field: string | undefined): QueryNode {
     const clauses: QueryClause[] = []
     for (;;) {
@@ -263,7 +263,7 @@ class QueryParser {
     return this.#boosted({ type: 'range', field, position, boost: 1, ...ends })
   }
 
-  /** One end of a range; undefined for a star. */
+  /** Parses one end of a range; undefined for a star. */
   #rangeEnd(): string | undefined {
     if (this.#peek() === '"') return this.#quoted()
     const start = this.#at
@@ -322,7 +322,7 @@ class QueryParser {
     return { text, position, isPlain, isPrefix: false }
   }
 
-  /** The character behind a backslash; `\u0041` is A. */
+  /** Parses the character after a backslash; `\u0041` is A. */
   #escape(): string {
     const start = this.#at++
     if (this.#peek() === '') throw queryError(start, 'nothing follows the backslash')
@@ -350,7 +350,7 @@ class QueryParser {
     throw queryError(position, 'a term names no field, and there is no defaultField')
   }
 
-  /** The next character; empty at the end. */
+  /** The next character, or an empty string at the end. */
   #peek(): string {
     return this.#text[this.#at] ?? ''
   }
@@ -364,7 +364,7 @@ class QueryParser {
   }
 }
 
-/** Adds a clause by the rules of Lucene's classic parser. */
+/** Adds a clause by the rules of Lucene's classic query parser. */
 function addClause(
   clauses: QueryClause[],
   operator: Operator,

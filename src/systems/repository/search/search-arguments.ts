@@ -1,4 +1,4 @@
-/** Checks of what callers give to a search backend. All throw `ERR_INVALID_ARGUMENT`. */
+/** Checks the arguments of search backends. All checks throw `ERR_INVALID_ARGUMENT`. */
 import { checkArray, checkObject, OptionNames, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { SearchChanges, SearchDocument, SearchQuery, SearchSort } from './search-backend.js'
@@ -31,7 +31,7 @@ interface Changes {
   removedRecords: { table: string; id: string }[]
 }
 
-/** Changes with copies of everything. */
+/** Checks changes and copies them deeply. */
 export function checkedChanges(changes: SearchChanges): Changes {
   return readArguments(() => readChanges(changes))
 }
@@ -70,7 +70,7 @@ interface CheckedQuery {
   limit: number
 }
 
-/** A query with its defaults. */
+/** Checks a query and fills in the defaults. */
 export function checkedQuery(query: SearchQuery): CheckedQuery {
   return readArguments(() => readQuery(queryNames.copy(query)))
 }

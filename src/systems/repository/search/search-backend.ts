@@ -1,15 +1,15 @@
 /**
- * What an index of records needs of a search server: documents by key, an explicit moment at which
- * changes become visible, and queries in a subset of Lucene's language.
+ * The interface between an index of records and a search server: documents by key, an explicit
+ * commit that makes changes visible, and queries in a subset of Lucene's language.
  *
- * A backend may be told of the same document more than once, so every operation is idempotent.
+ * The same change may be sent more than once, so every operation is idempotent.
  */
 
 /** A document: the text of the fields of one record in one of its versions. */
 export interface SearchDocument {
   /** Unique in the index: table, record id and version tag. */
   readonly key: string
-  /** Values by field, in their order, as text in the form of the field's kind. */
+  /** Values by field, in order, as text in the form of the field's kind. */
   readonly fields: Readonly<Record<string, readonly string[]>>
 }
 
@@ -29,11 +29,11 @@ export const reservedFields = {
   version: 'lily.version',
 } as const
 
-/** Changes that are sent together. Removals come first, then documents in their order. */
+/** Changes that are sent together. Removals are applied first, then documents in order. */
 export interface SearchChanges {
-  /** Each replaces the document of the same key. */
+  /** Each document replaces the one with the same key. */
   readonly documents?: readonly SearchDocument[] | undefined
-  /** Keys of documents to remove; one that does not exist is no error. */
+  /** Keys of documents to remove; a key without a document is no error. */
   readonly removedKeys?: readonly string[] | undefined
   /** Records all of whose documents are removed. */
   readonly removedRecords?:
@@ -46,31 +46,31 @@ export interface SearchChanges {
     | undefined
 }
 
-/** A document that the backend will never take, for instance a number that is none. */
+/** A document that the backend can never accept, for instance for an invalid number. */
 export interface RejectedDocument {
   /** Key of the document. */
   readonly key: string
-  /** Why it can never be taken, for people. */
+  /** Why the document was rejected, for people. */
   readonly reason: string
 }
 
 /** A search. */
 export interface SearchQuery {
-  /** A query in Lucene's language; `*:*` finds everything. */
+  /** A query in Lucene's language; `*:*` matches every document. */
   readonly query: string
-  /** Further queries that must hold and do not count for the score. */
+  /** Further queries that must match and do not contribute to the score. */
   readonly filters?: readonly string[] | undefined
-  /** Field of terms that name none. */
+  /** Field of terms that name no field. */
   readonly defaultField?: string | undefined
-  /** Default: by falling score, then by key. A field must have one value a document. */
+  /** Default: by descending score, then by key. A sort field must have one value per document. */
   readonly sort?: readonly SearchSort[] | undefined
-  /** Documents that are left out at the beginning. Default 0. */
+  /** Number of documents to skip. Default 0. */
   readonly offset?: number | undefined
-  /** Documents that are returned. Default 10. */
+  /** Maximum number of documents to return. Default 10. */
   readonly limit?: number | undefined
 }
 
-/** An order of the documents found. */
+/** A sort order of the documents found. */
 export interface SearchSort {
   /** A field, or 'score'. */
   readonly field: string
@@ -84,27 +84,28 @@ export interface SearchHit extends SearchDocument {
   readonly score: number
 }
 
-/** What a search found. */
+/** The result of a search. */
 export interface SearchResult {
-  /** All documents found, not only those returned. */
+  /** Number of all documents found, not only of those returned. */
   readonly total: number
-  /** The documents from `offset` on, at most `limit`, in the order of the search. */
+  /** The documents from `offset` on, at most `limit`, in the order of the query. */
   readonly hits: readonly SearchHit[]
 }
 
 /** A search server or an embedded index. */
 export interface SearchBackend {
   /**
-   * Takes changes; they may be invisible until `commit`. Documents that can never be taken are
-   * returned and the others are kept. Any other failure rejects, and the changes are sent again.
+   * Applies changes, which may stay invisible until `commit`. Returns the documents that can never
+   * be accepted; the others are kept. After any other failure the call rejects, and the caller
+   * sends the changes again.
    */
   update(changes: SearchChanges): Promise<RejectedDocument[]>
-  /** Makes all changes visible and lasting. */
+  /** Makes all changes visible and durable. */
   commit(): Promise<void>
-  /** Searches what was committed. A query with an error rejects with `ERR_INVALID_ARGUMENT`. */
+  /** Searches the committed documents. A malformed query rejects with `ERR_INVALID_ARGUMENT`. */
   search(query: SearchQuery): Promise<SearchResult>
-  /** Removes all documents, visible at once. */
+  /** Removes all documents; the removal is visible at once. */
   clear(): Promise<void>
-  /** Lets go of everything; changes since the last `commit` may be lost. */
+  /** Releases all resources; changes since the last `commit` may be lost. */
   close(): Promise<void>
 }

@@ -1,9 +1,9 @@
 /**
  * Apache Solr as search backend, over its HTTP interface: `/update` and `/select` of one core.
  *
- * The core needs a string field for keys as unique key, and the reserved fields. An answer 400 to
- * documents means that Solr will never take one of them: they are then sent one by one. Any other
- * failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
+ * The core needs a string field for keys as unique key, and the reserved fields. A response 400 to
+ * several documents means that Solr will never accept one of them; they are then sent one by one.
+ * Any other failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
  */
 import { checkObject, checkText, OptionNames, readArguments, shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
@@ -23,9 +23,9 @@ import {
 
 /** Options of {@link SolrSearch}. */
 export interface SolrSearchOptions {
-  /** Address of the core: `http://localhost:8983/solr/records`. */
+  /** URL of the core: `http://localhost:8983/solr/records`. */
   readonly url: string
-  /** The unique key of the core. Default `lily.key`. */
+  /** The unique key field of the core. Default `lily.key`. */
   readonly keyField?: string
   /** Headers of all requests, for instance `authorization`. */
   readonly headers?: Readonly<Record<string, string>>
@@ -40,7 +40,7 @@ const names = new OptionNames<SolrSearchOptions>('a Solr search', {
   timeoutMilliseconds: true,
 })
 
-/** What Solr answers to a search, as far as it counts. */
+/** The part of Solr's response to a search that is read. */
 interface SolrAnswer {
   readonly response?: {
     readonly numFound: number
@@ -50,19 +50,19 @@ interface SolrAnswer {
 
 const plainName = /^[\p{L}\p{N}_.-]+$/u
 
-/** A copy of the options with headers that can be sent. */
+/** Copies the options and checks the headers. */
 function readOptions(options: SolrSearchOptions): SolrSearchOptions & {
   readonly headers: Readonly<Record<string, string>>
 } {
   const given = names.copy(options)
   const headers = { ...checkObject(given.headers ?? {}, 'headers') }
   for (const [name, value] of Object.entries(headers)) checkText(value, `the header ${name}`)
-  // Refuses names and values that no header has.
+  // Throws for names and values that are not valid in HTTP.
   new Headers(headers)
   return { ...given, headers }
 }
 
-/** The longest time of a timer. */
+/** The longest delay of a timer. */
 const timeoutMillisecondsMax = 2 ** 31 - 1
 
 /** A core of Solr. */
@@ -73,7 +73,7 @@ export class SolrSearch implements SearchBackend {
   readonly #timeout: number
   #isClosed = false
 
-  /** Sends nothing. `ERR_INVALID_ARGUMENT`. */
+  /** Sends no request. `ERR_INVALID_ARGUMENT`. */
   constructor(options: SolrSearchOptions) {
     const {
       url,
@@ -129,12 +129,12 @@ export class SolrSearch implements SearchBackend {
     await this.#mustUpdate([command('delete', { query: '*:*' }), command('commit', {})])
   }
 
-  /** As {@link SearchBackend.search}. The values of fields are as Solr has stored them. */
+  /** See {@link SearchBackend.search}. Field values are returned as Solr has stored them. */
   async search(query: SearchQuery): Promise<SearchResult> {
     const checked = checkedQuery(query)
     const { defaultField, sort, offset, limit } = checked
     for (const text of [checked.query, ...checked.filters]) {
-      // Also keeps out Solr's other query languages, such as {!func}.
+      // Parsing also rejects Solr's other query languages, such as {!func}.
       checkFields(parseQuery(text, defaultField))
     }
     const form = new URLSearchParams({
@@ -156,7 +156,7 @@ export class SolrSearch implements SearchBackend {
     return { total: response.numFound, hits: response.docs.map((found) => this.#hit(found)) }
   }
 
-  /** Later calls fail. The core of the server stays as it is. */
+  /** Later calls fail. The core of the server is not changed. */
   async close(): Promise<void> {
     this.#isClosed = true
   }
@@ -187,7 +187,7 @@ export class SolrSearch implements SearchBackend {
     return { key: String(found[this.#keyField]), score: Number(found['score']), fields }
   }
 
-  /** Sends commands; the message if Solr answers 400. */
+  /** Sends commands; returns the message of a response 400. */
   async #update(commands: readonly string[]): Promise<string | undefined> {
     const { status, text } = await this.#send('update?wt=json', `{${commands.join(',')}}`)
     if (status === 400) return messageOf(text)
@@ -232,7 +232,7 @@ export class SolrSearch implements SearchBackend {
   }
 }
 
-/** A command of `/update`. The object may name a command several times, so it is made as text. */
+/** A command of `/update`. Built as text, because the object may repeat a command's name. */
 function command(name: string, body: unknown): string {
   return `${JSON.stringify(name)}:${JSON.stringify(body)}`
 }
@@ -241,7 +241,7 @@ function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
 
-/** Refuses Solr's fields `_query_` and `_val_`, which lead to its other query languages. */
+/** Rejects Solr's fields `_query_` and `_val_`, which give access to its other query languages. */
 function checkFields(node: QueryNode): void {
   if (node.type === 'boolean') for (const clause of node.clauses) checkFields(clause.node)
   else if (node.type !== 'all' && /^_.*_$/.test(node.field)) {
@@ -249,13 +249,13 @@ function checkFields(node: QueryNode): void {
   }
 }
 
-/** The message of an error of Solr, or the beginning of its text. */
+/** The message of an error response of Solr, or the beginning of its text. */
 function messageOf(text: string): string {
   try {
     const message = (JSON.parse(text) as { error?: { msg?: unknown } }).error?.msg
     if (typeof message === 'string') return message
   } catch {
-    // A proxy in between may answer with a page.
+    // A proxy in between may answer with an HTML page.
   }
   return text.slice(0, 200)
 }

@@ -1,8 +1,8 @@
-/** Operations on ascending lists of document numbers. */
+/** Set operations on ascending lists of document numbers. */
 
 let counting = new Int32Array(0)
 
-/** 0, 1, … `size` - 1. The list is shared and must not be changed. */
+/** The list 0, 1, … `size` - 1. The list is shared and must not be changed. */
 export function allDocs(size: number): Int32Array {
   if (counting.length < size) {
     counting = new Int32Array(Math.max(size, counting.length * 2))
@@ -11,10 +11,10 @@ export function allDocs(size: number): Int32Array {
   return counting.subarray(0, size)
 }
 
-/** A list with at least one number in so many has a bit for each number, once it is used again. */
+/** A list gets a bitmap on its second use, if it has at least one number in each 32 on average. */
 export const numbersPerBitmapEntry = 32
 
-/** Bits of lists that were used before; undefined: only once. Lists of one search have none. */
+/** Bitmaps by list; undefined after the first use. The lists of a single search never get one. */
 const bitmaps = new WeakMap<Int32Array, Uint32Array | undefined>()
 
 function bitmapOf(docs: Int32Array): Uint32Array | undefined {
@@ -32,14 +32,14 @@ function bitmapOf(docs: Int32Array): Uint32Array | undefined {
   return bits
 }
 
-/** Numbers that both lists have. */
+/** Numbers that are in both lists. */
 export function intersection(a: Int32Array, b: Int32Array): Int32Array {
   const [few, many] = a.length <= b.length ? [a, b] : [b, a]
   const found = new Int32Array(few.length + 1)
   let size = 0
   const bits = bitmapOf(many)
   if (bits !== undefined) {
-    // Every number is written, and the next one over it unless both have it: no branch to guess.
+    // Branch-free: each number is written, and overwritten by the next unless its bit is set.
     const end = bits.length * 32
     for (const doc of few) {
       if (doc >= end) break
@@ -58,7 +58,7 @@ export function intersection(a: Int32Array, b: Int32Array): Int32Array {
   return found.subarray(0, size)
 }
 
-/** Numbers that at least one list has; all are less than `size`. */
+/** Numbers that are in at least one list; all are less than `size`. */
 export function union(lists: readonly Int32Array[], size: number): Int32Array {
   if (lists.length === 0) return new Int32Array(0)
   const total = lists.reduce((sum, list) => sum + list.length, 0)
@@ -71,9 +71,9 @@ export function union(lists: readonly Int32Array[], size: number): Int32Array {
   return marked(marks, Math.min(total, size))
 }
 
-/** The places of the marks that are 1, of which there are `countMax` at most. */
+/** Indexes of the marks that are 1; there are at most `countMax`. */
 export function marked(marks: Uint8Array, countMax: number): Int32Array {
-  // Every place is written, and the next one over it unless it is marked: no branch to guess.
+  // Branch-free: each index is written, and overwritten by the next unless it is marked.
   const docs = new Int32Array(countMax + 1)
   let size = 0
   for (let doc = 0; doc < marks.length; doc++) {
@@ -100,7 +100,7 @@ function unionOfTwo(a: Int32Array, b: Int32Array): Int32Array {
   return found.subarray(0, size)
 }
 
-/** Numbers of `a` that `b` lacks. */
+/** Numbers of `a` that are not in `b`. */
 export function difference(a: Int32Array, b: Int32Array): Int32Array {
   const found = new Int32Array(a.length)
   let size = 0
@@ -112,14 +112,14 @@ export function difference(a: Int32Array, b: Int32Array): Int32Array {
   return found.subarray(0, size)
 }
 
-/** Place of the first number that is not less than `doc`, from `at` on; one step at a time. */
+/** Index of the first number at or above `doc`, from `at` on; a linear search. */
 function step(docs: Int32Array, at: number, doc: number): number {
   let place = at
   while (place < docs.length && docs[place] < doc) place++
   return place
 }
 
-/** As `step`, in steps that double. */
+/** As `step`, by an exponential search. */
 export function gallop(docs: Int32Array, at: number, doc: number): number {
   let low = at
   let stride = 1

@@ -21,23 +21,24 @@ import {
 export interface EmbeddedSearchOptions {
   /** Name of the table: tablePrefix, `.search.`, name. Default 'repository'. */
   readonly tablePrefix?: string
-  /** Of the index. Default 'default'. */
+  /** Name of the index. Default 'default'. */
   readonly name?: string
   /**
-   * Kinds of fields by name; a star stands for any beginning or ending, and a longer pattern wins.
-   * Default: `*_t` text, `*_s` literal, `*_i` and `*_l` long, `*_f` and `*_d` double, `*_dt` date,
-   * `*_b` boolean, and the same with `_mv` at the end. The reserved fields have kinds of their own.
+   * Kinds of fields by name; a star stands for any beginning or ending, and the longest pattern
+   * wins. Default: `*_t` text, `*_s` literal, `*_i` and `*_l` long, `*_f` and `*_d` double, `*_dt`
+   * date, `*_b` boolean, and the same with `_mv` at the end. The reserved fields have kinds of
+   * their own.
    */
   readonly fields?: FieldPatterns
-  /** Kind of all other fields; 'refused': documents with them are rejected. Default 'text'. */
+  /** Kind of all other fields; 'refused' rejects documents with such fields. Default 'text'. */
   readonly otherFields?: FieldKind | 'refused'
-  /** For NOW. Default: the machine's clock. */
+  /** Clock of NOW. Default: the machine's clock. */
   readonly clock?: Clock
-  /** Of all writes. Default 'SYNC_WAL'. */
+  /** Durability of all writes. Default 'SYNC_WAL'. */
   readonly durability?: DurabilityOption
-  /** Bytes of changes that are kept in memory before a commit. Default 16 MiB. */
+  /** Bytes of changes in memory before a segment is written. Default 16 MiB. */
   readonly bufferBytesMax?: number
-  /** Bytes of decoded parts of the index in memory. Default 64 MiB. */
+  /** Capacity of the cache of decoded segment parts, in bytes. Default 64 MiB. */
   readonly cacheBytesMax?: number
 }
 
@@ -52,7 +53,7 @@ const names = new OptionNames<EmbeddedSearchOptions>('an embedded search index',
   cacheBytesMax: true,
 })
 
-/** The options as the index uses them. */
+/** The checked options with their defaults. */
 export interface EmbeddedSearchSettings {
   readonly table: string
   readonly kinds: FieldKinds

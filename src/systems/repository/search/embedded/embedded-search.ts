@@ -1,10 +1,10 @@
 /**
- * A search index on a table: immutable segments, written when changes are committed and merged in
- * the background, as in Lucene. `src/systems/repository/FORMAT.md` describes the rows.
+ * A search index on a table. It consists of immutable segments, which are written at a commit and
+ * merged in the background, as in Lucene. `src/systems/repository/FORMAT.md` describes the rows.
  *
- * Changes are kept in memory until a commit, or until there are too many: then they become a
- * segment that no search sees yet. A commit replaces one row, so a crash leaves the commit before
- * or the one after. Rows of segments that no commit names are removed at the next open.
+ * Changes are buffered in memory up to a commit or a number of bytes. Then they become a segment
+ * that is invisible until the commit. A commit replaces one row, so after a crash either the old or
+ * the new commit is in force. Rows of segments that no commit names are removed at the next open.
  */
 import { checkDatabase, type Clock, type Database } from '../../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
@@ -33,23 +33,23 @@ import { SegmentReader } from './segments/segment-reader.js'
 import { searchFamilies, SegmentRows } from './segments/segment-rows.js'
 import { topHits } from './top-hits.js'
 
-/** More segments than these make a commit wait for merges. */
+/** Above this number of segments a commit waits for merges. */
 const segmentsMax = 48
 
-/** Tables of indexes that are open, by database: an index has one writer. */
+/** Tables of open indexes by database: an index has a single writer. */
 const openTables = new WeakMap<Database, Set<string>>()
 
-/** What an index has. */
+/** Statistics of an index. */
 export interface EmbeddedSearchStatus {
   /** Documents of the last commit. */
   readonly documents: number
-  /** Documents that were removed or replaced, and still take room. */
+  /** Documents that were removed or replaced, and not yet dropped by a merge. */
   readonly removedDocuments: number
-  /** Parts that a search looks into; merges keep their number low. */
+  /** Number of segments, each of which a search reads; merges keep the number low. */
   readonly segments: number
-  /** Estimated bytes of changes that are not committed. */
+  /** Estimated bytes of uncommitted changes. */
   readonly pendingBytes: number
-  /** Estimated bytes of decoded parts in memory. */
+  /** Estimated bytes of cached segment parts. */
   readonly cacheBytes: number
 }
 
@@ -62,13 +62,13 @@ export class EmbeddedSearch implements SearchBackend {
   readonly #rows: SegmentRows
   readonly #manifest: Manifest
   readonly #cache: ByteCache
-  /** What searches see. */
+  /** The committed segments, which searches read. */
   #committed: readonly SegmentView[]
-  /** What the next commit will have, without the pending changes. */
+  /** The segments of the next commit, without the pending changes. */
   #working: readonly SegmentView[]
   #nextSegment: number
   #pending = new PendingChanges()
-  /** The end of the last writing call. */
+  /** The completion of the last writing call. */
   #writes: Promise<unknown> = Promise.resolve()
   #merging: Promise<void> | undefined
   #mergeError: Error | undefined
@@ -94,7 +94,7 @@ export class EmbeddedSearch implements SearchBackend {
   }
 
   /**
-   * Opens an index, and creates its table if there is none. The database stays the caller's.
+   * Opens an index, and creates its table if there is none. The caller still owns the database.
    * `ERR_INVALID_ARGUMENT`, also if the index is open already or has fields of another kind;
    * `ERR_CORRUPTION`.
    */
@@ -132,10 +132,7 @@ export class EmbeddedSearch implements SearchBackend {
     }
   }
 
-  /**
-   * Removes an index that is not open, with its table; no error if there is none.
-   * `ERR_INVALID_ARGUMENT`.
-   */
+  /** Removes a closed index with its table; no error if there is none. `ERR_INVALID_ARGUMENT`. */
   static async remove(database: Database, options: EmbeddedSearchOptions = {}): Promise<void> {
     checkDatabase(database, 'a search index')
     const { table } = embeddedSettings(options)
@@ -145,7 +142,7 @@ export class EmbeddedSearch implements SearchBackend {
     if (await database.admin.tableExists(table)) await database.admin.deleteTable(table)
   }
 
-  /** What the index has. */
+  /** Statistics of the index. */
   get status(): EmbeddedSearchStatus {
     let documents = 0
     let all = 0
@@ -162,7 +159,7 @@ export class EmbeddedSearch implements SearchBackend {
     }
   }
 
-  /** As {@link SearchBackend.update}; changes that were not committed are gone after a crash. */
+  /** See {@link SearchBackend.update}; a crash loses uncommitted changes. */
   async update(changes: SearchChanges): Promise<RejectedDocument[]> {
     this.#checkOpen()
     const { documents, removedKeys, removedRecords } = checkedChanges(changes)
@@ -182,7 +179,7 @@ export class EmbeddedSearch implements SearchBackend {
     })
   }
 
-  /** As {@link SearchBackend.commit}. Also rejects with the error of a merge that has failed. */
+  /** See {@link SearchBackend.commit}. Also rejects with the error of a failed background merge. */
   async commit(): Promise<void> {
     this.#checkOpen()
     await this.#exclusive(async () => {
@@ -224,7 +221,7 @@ export class EmbeddedSearch implements SearchBackend {
     })
   }
 
-  /** Merges all segments into one, which makes searches fastest. Waits for merges under way. */
+  /** Merges all segments into one, for the fastest searches. Waits for running merges. */
   async merge(): Promise<void> {
     this.#checkOpen()
     while (this.#merging !== undefined) await this.#merging
@@ -235,7 +232,7 @@ export class EmbeddedSearch implements SearchBackend {
     await this.#merging
   }
 
-  /** Changes that were not committed are lost. */
+  /** Closes the index. Uncommitted changes are lost. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     this.#isClosed = true
@@ -245,7 +242,7 @@ export class EmbeddedSearch implements SearchBackend {
     this.#release()
   }
 
-  /** Keeps the rows of segments while `work` reads them. */
+  /** Pins the rows of segments while `work` reads them. */
   async #using<T>(views: readonly SegmentView[], work: () => Promise<T>): Promise<T> {
     for (const { reader } of views) reader.users++
     try {
@@ -263,7 +260,7 @@ export class EmbeddedSearch implements SearchBackend {
     throw new RepositoryError(RepositoryErrorCode.closed, 'the search index is closed')
   }
 
-  /** Runs writing work alone, in the order of the calls. */
+  /** Runs writing work exclusively, in the order of the calls. */
   #exclusive<T>(work: () => Promise<T>): Promise<T> {
     const result = this.#writes.then(() => {
       this.#checkOpen()
@@ -273,7 +270,7 @@ export class EmbeddedSearch implements SearchBackend {
     return result
   }
 
-  /** Makes a segment of the pending changes. After an error they are still pending. */
+  /** Writes the pending changes as a segment. After an error they stay pending. */
   async #flush(): Promise<void> {
     const pending = this.#pending
     if (pending.isEmpty) return
@@ -299,7 +296,7 @@ export class EmbeddedSearch implements SearchBackend {
     this.#replace(this.#committed, views)
   }
 
-  /** Makes views the commit. */
+  /** Commits these views. */
   async #publish(
     committed: readonly SegmentView[],
     working: readonly SegmentView[],
@@ -319,11 +316,11 @@ export class EmbeddedSearch implements SearchBackend {
     }
   }
 
-  /** Removes the rows of a segment that nobody uses any more. */
+  /** Removes the rows of a segment without readers. */
   #removeUnused(reader: SegmentReader): void {
     if (reader.users > 0) return
     reader.drop()
-    // Rows that stay after an error are removed at the next open.
+    // Rows that remain after an error are removed at the next open.
     const removal = this.#rows.remove(reader.number).catch(() => undefined)
     this.#removals.add(removal)
     void removal.then(() => this.#removals.delete(removal))
@@ -347,7 +344,9 @@ export class EmbeddedSearch implements SearchBackend {
     this.#merging = merge()
   }
 
-  /** Merges segments of the commit. Documents that are removed meanwhile are removed again. */
+  /**
+   * Merges committed segments. Documents removed during the merge are marked removed in its result.
+   */
   async #mergeViews(sources: readonly SegmentView[]): Promise<void> {
     const number = this.#nextSegment++
     const merged = await this.#using(sources, () => {
@@ -379,7 +378,7 @@ export class EmbeddedSearch implements SearchBackend {
   }
 }
 
-/** The removed documents of a segment with further ones. */
+/** The removed documents of a segment, together with further ones. */
 function withRemoved(view: SegmentView, docs: readonly number[]): Bits | undefined {
   if (docs.every((doc) => view.removed?.has(doc) === true)) return view.removed
   const removed = view.removed?.copy() ?? new Bits(view.reader.docs)

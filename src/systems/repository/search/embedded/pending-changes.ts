@@ -1,19 +1,19 @@
-/** Changes that no segment has yet. */
+/** The changes that are not in a segment yet. */
 import { CellarError } from '../../../../api/index.js'
 import { isText } from '../../text.js'
 import { termBytesMax, termOf, type FieldKinds } from '../field-kinds.js'
 import { reservedFields, type RejectedDocument, type SearchDocument } from '../search-backend.js'
 
-/** A record, all of whose documents are meant. */
+/** A record, standing for all its documents. */
 export interface RecordName {
   readonly table: string
   readonly id: string
 }
 
-/** Documents to write, and keys and records whose older documents go. */
+/** Documents to write, and the keys and records whose older documents are removed. */
 export class PendingChanges {
   readonly documents = new Map<string, SearchDocument>()
-  /** Keys whose documents in segments go; also those of `documents`. */
+  /** Keys whose documents in segments are removed; includes the keys of `documents`. */
   readonly removedKeys = new Set<string>()
   readonly removedRecords = new Map<string, RecordName>()
   /** Keys of `documents` by record. */
@@ -77,7 +77,7 @@ function recordText({ table, id }: RecordName): string {
   return `${table}/${id}`
 }
 
-/** Why the index cannot take a document; undefined if it can. */
+/** The reason why the index cannot accept a document; undefined if it can. */
 export function rejection(
   { key, fields }: SearchDocument,
   kinds: FieldKinds,

@@ -4,23 +4,23 @@ import type { PhraseNode } from './plan.js'
 import type { DecodedPostings } from './segments/postings.js'
 import type { SegmentReader } from './segments/segment-reader.js'
 
-/** Documents, and how often each has something. */
+/** Documents, and the number of matches in each. */
 export interface CountedDocs {
   readonly docs: Int32Array
-  /** Undefined: each is 1. */
+  /** Undefined: one match each. */
   readonly counts: Int32Array | undefined
 }
 
 interface PhraseWord {
   readonly postings: DecodedPostings
   readonly positions: Int32Array
-  /** Where the positions of each document begin; undefined: at its own place. */
+  /** The index of each document's first position; undefined: the document's own index. */
   readonly starts: Int32Array | undefined
-  /** Place of the present document. */
+  /** Index of the current document. */
   at: number
 }
 
-/** Documents of a segment with a phrase, all of whose words it has. */
+/** Documents of a segment that contain a phrase. REQUIRES that each word occurs in the segment. */
 export async function phraseCounts(
   reader: SegmentReader,
   { field, terms }: PhraseNode,
@@ -53,7 +53,7 @@ function startsOf({ docs, counts }: DecodedPostings): Int32Array | undefined {
   return starts
 }
 
-/** How often the present document of all words has them one behind the other. */
+/** The number of times that the words follow each other in the current document. */
 function countIn(words: readonly PhraseWord[]): number {
   const [first] = words
   const from = startOf(first)

@@ -1,10 +1,10 @@
-/** Turns a parsed query into what the index looks up, by the kinds of the fields. */
+/** Translates a parsed query into index lookups, by the kinds of the fields. */
 import { CellarError } from '../../../../api/index.js'
 import { adjacentWords, foldedPrefix, wordsOf } from '../analysis.js'
 import { textTerm, termOf, type FieldKind, type FieldKinds } from '../field-kinds.js'
 import { queryError, type QueryNode } from '../query-syntax.js'
 
-/** What a search looks up. */
+/** A node of the plan of a search. */
 export type PlanNode =
   | { readonly type: 'none' }
   | { readonly type: 'all'; readonly boost: number }
@@ -22,7 +22,7 @@ export interface TermNode {
   readonly boost: number
 }
 
-/** Documents with words one behind the other; at least two. */
+/** Documents in which these words follow each other; at least two words. */
 export interface PhraseNode {
   readonly type: 'phrase'
   readonly field: string
@@ -30,19 +30,19 @@ export interface PhraseNode {
   readonly boost: number
 }
 
-/** Documents with any term of a range; all have the same score. */
+/** Documents with any term of a range, all with the same score. */
 export interface RangeNode {
   readonly type: 'range'
   readonly field: string
   readonly kind: FieldKind
-  /** First term; undefined: all from the first one on. */
+  /** First term; undefined: the range has no lower bound. */
   readonly low: string | undefined
-  /** The first term that is not meant any more; undefined: none. */
+  /** The first term after the range; undefined: the range has no upper bound. */
   readonly high: string | undefined
   readonly boost: number
 }
 
-/** A boolean combination. Without `must` at least one of `should` matches. */
+/** A boolean combination. Without `must`, at least one of `should` has to match. */
 export interface BooleanNode {
   readonly type: 'boolean'
   readonly must: readonly PlanNode[]
@@ -50,7 +50,7 @@ export interface BooleanNode {
   readonly mustNot: readonly PlanNode[]
 }
 
-/** The plan of a query. `ERR_INVALID_ARGUMENT` with the position. */
+/** Plans a query. `ERR_INVALID_ARGUMENT` with the position. */
 export function planQuery(node: QueryNode, kinds: FieldKinds, now: number): PlanNode {
   return new Planner(kinds, now).plan(node, 1) ?? { type: 'none' }
 }
@@ -64,7 +64,7 @@ class Planner {
     this.#now = now
   }
 
-  /** Undefined for a clause without words, which has no say. */
+  /** Undefined for a clause without words, which is ignored. */
   plan(node: QueryNode, factor: number): PlanNode | undefined {
     const boost = node.boost * factor
     if (node.type === 'all') return { type: 'all', boost }
@@ -89,7 +89,7 @@ class Planner {
     }
     if (node.type === 'phrase') return words(field, wordsOf(node.text), boost)
     const runs = adjacentWords(node.text).map((run) => {
-      // Of a text without spaces each pair of neighbours is wanted, wherever the pairs are.
+      // In a script without spaces each pair of neighbours must occur, at any position.
       const pairs = run.slice(1).map((word, at) => words(field, [run[at], word], boost)!)
       if (pairs.length < 2) return pairs[0] ?? words(field, run, boost)!
       return { type: 'boolean', must: pairs, should: [], mustNot: [] } as const
@@ -110,7 +110,7 @@ class Planner {
     }
     const { MUST: must, SHOULD: should, MUST_NOT: mustNot } = parts
     if (must.length + should.length + mustNot.length === 0) return undefined
-    // Only exclusions: all other documents.
+    // A query with exclusions only matches all other documents.
     if (must.length + should.length === 0) must.push({ type: 'all', boost })
     return { type: 'boolean', must, should, mustNot }
   }
@@ -143,7 +143,7 @@ class Planner {
   }
 }
 
-/** Words one behind the other; undefined for none. */
+/** A phrase or a term; undefined without words. */
 function words(field: string, list: readonly string[], boost: number): PlanNode | undefined {
   const terms = list.map(textTerm)
   if (terms.length > 1) return { type: 'phrase', field, terms, boost }
@@ -151,12 +151,12 @@ function words(field: string, list: readonly string[], boost: number): PlanNode 
   return { type: 'term', field, kind: 'text', term: terms[0], boost }
 }
 
-/** The term directly behind another one. */
+/** The least term greater than a term. */
 function following(term: string): string {
   return `${term}\0`
 }
 
-/** The first term behind all with a prefix; undefined: there is none. */
+/** The least term greater than all terms with a prefix; undefined if there is none. */
 function afterPrefix(prefix: string): string | undefined {
   for (let length = prefix.length; length > 0; length--) {
     const last = prefix.charCodeAt(length - 1)

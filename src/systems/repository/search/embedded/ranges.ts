@@ -1,12 +1,12 @@
-/** Finds the documents with a term of a range. */
+/** Finds the documents that have a term of a range. */
 import { marked } from './doc-sets.js'
 import type { RangeNode } from './plan.js'
 import { lowerBound, type SegmentReader } from './segments/segment-reader.js'
 
-/** Blocks of terms up to which a range is read term by term. */
+/** A range over at most this number of term blocks is read term by term. */
 const blocksMax = 4
 
-/** Documents of a segment with a term of the range. */
+/** Documents of a segment that have a term of the range. */
 export async function docsInRange(reader: SegmentReader, range: RangeNode): Promise<Int32Array> {
   const { field, low, high } = range
   if (reader.field(field) === undefined) return new Int32Array(0)

@@ -1,9 +1,9 @@
 /**
- * One search over the segments of a commit: loads what the plan names, then finds and scores
- * documents without waiting.
+ * One search over the committed segments. Loads all parts that the plan refers to, then matches and
+ * scores documents synchronously.
  *
- * Scores are those of BM25 with Lucene's constants. Removed documents count for the frequency of
- * words until their segment is merged, as in Lucene.
+ * Scores are BM25 with Lucene's constants. Removed documents count in the document frequency of a
+ * term until their segment is merged, as in Lucene.
  */
 import type { Bits } from './segments/bits.js'
 import { allDocs, difference, gallop, intersection, union } from './doc-sets.js'
@@ -13,33 +13,33 @@ import { docsInRange } from './ranges.js'
 import type { SegmentReader } from './segments/segment-reader.js'
 import { sharesOf } from './shares.js'
 
-/** A segment as a commit has it. */
+/** A segment with its removed documents, as committed. */
 export interface SegmentView {
   readonly reader: SegmentReader
-  /** Undefined: none. */
+  /** Undefined: no document is removed. */
   readonly removed: Bits | undefined
 }
 
-/** What a leaf of the plan has in one segment. */
+/** The matches of a leaf of the plan in one segment. */
 interface Leaf {
   readonly docs: Int32Array
-  /** What the words of each document are worth; undefined: they are not scored. */
+  /** The share of each document in the score; undefined: the leaf is not scored. */
   readonly shares: Float64Array | undefined
 }
 
 const none = new Int32Array(0)
 
-/** Memory of scores, which one call after the other uses. */
+/** Memory for scores, reused by every call. */
 let scratch = new Float64Array(1024)
 
-/** A search whose parts are in memory. */
+/** A search whose segment parts are loaded. */
 export class SearchRun {
   readonly #views: readonly SegmentView[]
   readonly #plan: PlanNode
   readonly #filters: readonly PlanNode[]
-  /** By segment. */
+  /** Matches of each leaf, by segment. */
   readonly #leaves = new Map<PlanNode, Leaf[]>()
-  /** What a leaf is worth in all segments. */
+  /** The weight of each leaf over all segments. */
   readonly #factors = new Map<PlanNode, number>()
   readonly #matches: Map<PlanNode, Int32Array>[]
 
@@ -50,7 +50,7 @@ export class SearchRun {
     this.#matches = views.map(() => new Map<PlanNode, Int32Array>())
   }
 
-  /** Loads what the plan and the filters need; what scores need only if there will be any. */
+  /** Loads the parts that the plan and the filters need; those for scores only if `isScored`. */
   static async load(
     views: readonly SegmentView[],
     plan: PlanNode,
@@ -63,7 +63,7 @@ export class SearchRun {
     return run
   }
 
-  /** Documents of a segment that match and were not removed. */
+  /** Documents of a segment that match and are not removed. */
   match(segment: number): Int32Array {
     let docs = this.#match(this.#plan, segment)
     for (const filter of this.#filters) docs = intersection(docs, this.#match(filter, segment))
@@ -71,7 +71,7 @@ export class SearchRun {
     return removed === undefined ? docs : docs.filter((doc) => !removed.has(doc))
   }
 
-  /** Scores of documents that match, ascending; until the next call of any run. */
+  /** Scores of ascending matching documents; valid until the next call on any run. */
   score(segment: number, docs: Int32Array): Float64Array {
     if (scratch.length < docs.length) scratch = new Float64Array(2 * docs.length)
     const scores = scratch.subarray(0, docs.length).fill(0)
@@ -141,7 +141,7 @@ export class SearchRun {
     this.#factors.set(node, factor * node.boost)
   }
 
-  /** Documents of a node, removed ones too. */
+  /** Documents that match a node, including removed ones. */
   #match(node: PlanNode, segment: number): Int32Array {
     switch (node.type) {
       case 'none':
@@ -177,7 +177,7 @@ export class SearchRun {
     return docs
   }
 
-  /** Adds to the score of each document; documents that the node lacks get nothing. */
+  /** Adds the score of a node to each document; documents without a match get 0. */
   #addScores(node: PlanNode, segment: number, docs: Int32Array, scores: Float64Array): void {
     switch (node.type) {
       case 'none':
@@ -210,7 +210,7 @@ export class SearchRun {
     const { docs: found, shares } = this.#leaves.get(node)![segment]
     if (shares === undefined) return
     const factor = this.#factors.get(node)!
-    // The loops run over all documents found: no calls in them.
+    // The hot loops over all documents found; kept free of calls.
     if (docs === found) {
       for (let i = 0; i < docs.length; i++) scores[i] += factor * shares[i]
       return
@@ -235,7 +235,7 @@ export class SearchRun {
         this.#addScores(child, segment, docs, scores)
         continue
       }
-      // Parts of a nested combination count only where the whole of it matches.
+      // The parts of a nested combination score only where the whole combination matches.
       const matching = intersection(docs, this.#match(child, segment))
       const some = new Float64Array(matching.length)
       this.#addScores(child, segment, matching, some)
@@ -246,7 +246,7 @@ export class SearchRun {
   }
 }
 
-/** Calls `each` with the places of every number that both lists have. */
+/** Calls `each` with the indexes of every number that is in both lists. */
 function eachCommon(
   docs: Int32Array,
   found: Int32Array,

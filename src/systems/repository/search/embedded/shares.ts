@@ -1,14 +1,14 @@
-/** What the words of a document are worth: the part of BM25 that has no say of other documents. */
+/** The share of a document in a score: the part of BM25 that depends on this document alone. */
 import type { CountedDocs } from './phrases.js'
 import type { SegmentReader } from './segments/segment-reader.js'
 
 const k1 = 1.2
 const b = 0.75
 
-/** Shares that were computed before, as long as the average length is the same. */
+/** Cached shares, valid while the average length stays the same. */
 const known = new WeakMap<Int32Array, { averageLength: number; shares: Float64Array }>()
 
-/** The share of each document, in their order. */
+/** The share of each document, in order. */
 export async function sharesOf(
   { docs, counts }: CountedDocs,
   reader: SegmentReader,

@@ -1,4 +1,4 @@
-/** The first documents of a search in its order, out of all segments. */
+/** Finds the first documents of a search in its order, over all segments. */
 import { invalidArgument } from '../../errors.js'
 import type { SearchHit, SearchSort } from '../search-backend.js'
 import type { FieldColumn } from './segments/segment-reader.js'
@@ -9,25 +9,25 @@ interface Candidate {
   readonly segment: number
   readonly doc: number
   readonly score: number
-  /** By order: a term, a score, or undefined for a document without a value. */
+  /** One per sort order: a term, a score, or undefined for a document without a value. */
   readonly values: readonly (string | number | undefined)[]
 }
 
-/** One order within one segment. */
+/** One sort order within one segment. */
 interface SegmentOrder {
   readonly isDescending: boolean
-  /** Undefined: by score. */
+  /** The values to sort by; undefined: sorts by score. */
   readonly column: FieldColumn | undefined
 }
 
-/** Which documents are wanted. */
+/** The requested part of the result. */
 export interface Window {
   readonly sort: readonly SearchSort[]
   readonly offset: number
   readonly limit: number
 }
 
-/** What a search found; `ERR_INVALID_ARGUMENT` if a sorted field has several values. */
+/** The result of a search; `ERR_INVALID_ARGUMENT` if a sort field has several values. */
 export async function topHits(
   run: SearchRun,
   views: readonly SegmentView[],
@@ -74,7 +74,7 @@ async function segmentOrders(
   return orders
 }
 
-/** Whether one of these documents has two values in the field. */
+/** Whether one of these documents has several values in the field. */
 async function hasSeveral(
   reader: SegmentView['reader'],
   field: string,
@@ -92,7 +92,7 @@ async function hasSeveral(
   return found
 }
 
-/** The first `wanted` documents of a segment. Equal ones are in the order of their keys. */
+/** The first `wanted` documents of a segment. Ties are in the order of their keys. */
 function firstOf(
   run: SearchRun,
   segment: number,
@@ -122,7 +122,7 @@ function firstOf(
       const left = column === undefined ? scores![a] : column.ordinals[docs[a]]
       const right = column === undefined ? scores![b] : column.ordinals[docs[b]]
       if (left === right) continue
-      // Without a value: last in both directions.
+      // Documents without a value sort last in both directions.
       if (column !== undefined && (left < 0 || right < 0)) return left < 0 ? 1 : -1
       return left < right === isDescending ? 1 : -1
     }
@@ -130,7 +130,7 @@ function firstOf(
   }
 }
 
-/** Scores of some documents by their numbers. */
+/** Scores by document number. */
 function scoresOf(
   run: SearchRun,
   segment: number,
@@ -146,11 +146,11 @@ function byFallingScore(scores: Float64Array, a: number, b: number): number {
   return scores[b] - scores[a] || a - b
 }
 
-/** Places of the `wanted` greatest scores, greatest first; equal ones in their order. */
+/** Indexes of the `wanted` greatest scores, in descending order; ties keep their order. */
 function bestPlaces(scores: Float64Array, wanted: number): number[] {
   const order = (a: number, b: number): number => byFallingScore(scores, a, b)
   if (scores.length <= wanted || wanted > 500) return firstPlaces(scores.length, wanted, order)
-  // Most documents are not better than the worst of those kept, which one comparison shows.
+  // Most documents lose against the worst of the heap, which takes one comparison.
   const kept = firstPlaces(wanted, wanted, order)
   let worst = scores[kept[wanted - 1]]
   for (let place = wanted; place < scores.length; place++) {
@@ -175,7 +175,7 @@ function firstPlaces(
   wanted: number,
   order: (a: number, b: number) => number,
 ): number[] {
-  // A heap whose root is the last of those kept.
+  // A heap whose root is the worst of the numbers kept.
   const heap: number[] = []
   for (let place = 0; place < size; place++) {
     if (heap.length < wanted) {
@@ -203,7 +203,7 @@ function firstPlaces(
   return heap.sort(order)
 }
 
-/** Order of documents of different segments, without their keys. */
+/** Compares documents of different segments, without their keys. */
 function compare(a: Candidate, b: Candidate, sort: readonly SearchSort[]): number {
   for (const [i, { descending }] of sort.entries()) {
     const left = a.values[i]
@@ -215,7 +215,7 @@ function compare(a: Candidate, b: Candidate, sort: readonly SearchSort[]): numbe
   return 0
 }
 
-/** Puts equal documents of different segments that are wanted into the order of their keys. */
+/** Sorts tied documents of different segments by key, as far as they are in the window. */
 async function orderTies(
   candidates: Candidate[],
   views: readonly SegmentView[],

@@ -1,4 +1,4 @@
-/** Long work on the event loop lets others in between. */
+/** Yields to the event loop during long work. */
 
 /** Resolves in the next turn of the event loop. */
 export function nextTurn(): Promise<void> {

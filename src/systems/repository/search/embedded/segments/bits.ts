@@ -1,8 +1,8 @@
-/** A set of document numbers as bits: the removed documents of a segment. */
+/** A bitmap of document numbers: the removed documents of a segment. */
 import { ByteReader } from '../../../byte-reader.js'
 import { ByteWriter } from '../../../byte-writer.js'
 
-/** A set of whole numbers from 0 to a fixed size. */
+/** A set of integers from 0 up to a fixed size, as a bitmap. */
 export class Bits {
   readonly #words: Uint32Array
   #count = 0
@@ -12,7 +12,7 @@ export class Bits {
     this.#count = count
   }
 
-  /** How many numbers the set has. */
+  /** Number of integers in the set. */
   get count(): number {
     return this.#count
   }
@@ -21,7 +21,7 @@ export class Bits {
     return ((this.#words[number >>> 5] >>> (number & 31)) & 1) === 1
   }
 
-  /** Adds a number; false if the set had it. */
+  /** Adds a number; false if the set already contains it. */
   add(number: number): boolean {
     if (this.has(number)) return false
     this.#words[number >>> 5] |= 1 << (number & 31)
@@ -48,7 +48,7 @@ export class Bits {
     return numbers
   }
 
-  /** The count, then the distance of each number from the one before, all varints. */
+  /** The count, then each number as the distance from its predecessor, all varints. */
   encode(): Buffer {
     const writer = new ByteWriter()
     writer.varint(this.#count)
@@ -60,7 +60,7 @@ export class Bits {
     return writer.finish()
   }
 
-  /** Reads {@link encode}; `ERR_CORRUPTION` also for a number of `size` or more. */
+  /** Decodes {@link encode}; `ERR_CORRUPTION` also for a number of `size` or more. */
   static decode(bytes: Buffer, size: number, what: string): Bits {
     const reader = new ByteReader(bytes, what)
     const bits = new Bits(size)

@@ -1,4 +1,4 @@
-/** Decoded parts of segments in memory, up to a number of bytes; the least recently used go. */
+/** An LRU cache of decoded segment parts, bounded by their bytes. */
 
 interface Entry {
   readonly value: unknown
@@ -15,7 +15,7 @@ export class ByteCache {
     this.#bytesMax = bytesMax
   }
 
-  /** Estimated bytes of what is kept. */
+  /** Estimated bytes of the cached values. */
   get bytes(): number {
     return this.#bytes
   }
@@ -23,7 +23,7 @@ export class ByteCache {
   get<T>(key: string): T | undefined {
     const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
-    // The order of a map is that of insertion.
+    // Reinserts the entry: a map iterates in the order of insertion, so the oldest comes first.
     this.#entries.delete(key)
     this.#entries.set(key, entry)
     return entry.value as T
@@ -40,7 +40,7 @@ export class ByteCache {
     }
   }
 
-  /** Forgets all keys with a prefix. */
+  /** Removes all keys with a prefix. */
   removePrefix(prefix: string): void {
     for (const key of this.#entries.keys()) if (key.startsWith(prefix)) this.#remove(key)
   }

@@ -1,4 +1,4 @@
-/** The commit of an index: one row that names its segments and their removed documents. */
+/** The commit of an index: one row that names the segments and their removed documents. */
 import type { Put, RowMutations } from '../../../../../api/index.js'
 import { ByteReader } from '../../../byte-reader.js'
 import { ByteWriter } from '../../../byte-writer.js'
@@ -16,24 +16,26 @@ function removedQualifier(segment: number): string {
   return `d${segment.toString(16).padStart(8, '0')}`
 }
 
-/** What the row of the commit says. */
+/** The content of the commit row. */
 export interface Commit {
   readonly views: readonly SegmentView[]
-  /** Number of the next segment, as far as the commit knows. */
+  /**
+   * The next segment number at the time of the commit; later segments may exist without a commit.
+   */
   readonly nextSegment: number
 }
 
 /** Reads and writes the commit. */
 export class Manifest {
   readonly #rows: SegmentRows
-  /** Removed documents as they are stored, by segment. */
+  /** Removed documents by segment, as stored. */
   #stored = new Map<number, Bits>()
 
   constructor(rows: SegmentRows) {
     this.#rows = rows
   }
 
-  /** The last commit. `ERR_CORRUPTION`. */
+  /** Reads the last commit. `ERR_CORRUPTION`. */
   async read(cache: ByteCache): Promise<Commit> {
     const found = await this.#rows.table.get({ row, columns: [commitFamily] })
     const bytes = found.value(segmentsColumn)
@@ -54,7 +56,7 @@ export class Manifest {
     return { views, nextSegment }
   }
 
-  /** Makes these segments the commit, in one step. */
+  /** Commits these segments atomically. */
   async write({ views, nextSegment }: Commit): Promise<void> {
     const writer = new ByteWriter()
     writer.byte(format)

@@ -1,19 +1,19 @@
-/** Chooses the segments that are merged next. */
+/** Chooses the segments of the next merge. */
 import type { SegmentView } from '../search-run.js'
 
-/** Segments of about the same size that are merged. */
+/** Number of segments of about the same size that are merged. */
 const segmentsPerMerge = 8
-/** Documents of the smallest size. */
+/** Segments below this number of documents count as the same size. */
 const smallDocs = 256
 
-/** Documents that were not removed. */
+/** Number of documents that are not removed. */
 export function liveDocs({ reader, removed }: SegmentView): number {
   return reader.docs - (removed?.count ?? 0)
 }
 
 /**
- * Eight segments of about the same size, or one of whose documents most were removed; none if
- * nothing is to be done. Sizes are powers of eight, so a document is written again once for each.
+ * Eight segments of about the same size, or one segment whose documents are mostly removed; empty
+ * if no merge is due. Sizes are powers of eight, so a document is rewritten once per size.
  */
 export function chooseMerge(views: readonly SegmentView[]): readonly SegmentView[] {
   const sizes = new Map<number, SegmentView[]>()

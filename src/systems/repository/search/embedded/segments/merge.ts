@@ -1,4 +1,4 @@
-/** Merges segments into one, without the removed documents. */
+/** Merges segments into one and drops the removed documents. */
 import { Bits } from './bits.js'
 import type { Postings } from './postings.js'
 import { termKey, type SegmentField, type SegmentHeader } from './segment-header.js'
@@ -14,19 +14,19 @@ export interface MergeSource {
   readonly removed: Bits | undefined
 }
 
-/** A merged segment, and where the documents of each source went; -1 = nowhere. */
+/** A merged segment, and the new number of each document by source; -1: dropped. */
 export interface MergeResult {
   readonly header: SegmentHeader
   readonly places: readonly Int32Array[]
 }
 
-/** Fields of the merged segment, and their numbers by source and number there. */
+/** Fields of the merged segment, and their numbers by source and old number. */
 interface MergedFields {
   readonly fields: { name: string; kind: SegmentField['kind']; docs: Bits; words: number }[]
   readonly numbers: readonly Int32Array[]
 }
 
-/** Writes the merged segment. `isStopped` ends it early, and then there is no result. */
+/** Writes the merged segment. If `isStopped` ends the merge early, the result is undefined. */
 export async function mergeSegments(
   sources: readonly MergeSource[],
   rows: SegmentRows,
@@ -59,7 +59,7 @@ interface StoredHead {
   bytes: Buffer
 }
 
-/** Copies the stored documents in the order of their keys. */
+/** Copies the stored documents in key order. */
 async function mergeStored(
   sources: readonly MergeSource[],
   writer: SegmentWriter,
@@ -128,7 +128,7 @@ class TermHead {
     this.#numbers = numbers
   }
 
-  /** Goes to the next term of the block; false at its end. */
+  /** Advances to the next term of the block; false at its end. */
   next(): boolean {
     this.#at++
     if (this.#at >= this.#terms.length) return false
@@ -139,7 +139,7 @@ class TermHead {
     return true
   }
 
-  /** Goes to the first term of the next block; false at the end of the segment. */
+  /** Advances to the first term of the next block; false at the end of the segment. */
   async nextBlock(): Promise<boolean> {
     if (this.#nextBlock >= this.#reader.header.termBlocks.length) return false
     this.#terms = await this.#reader.blockTerms(this.#nextBlock++)
@@ -156,7 +156,7 @@ interface MergeWork {
   readonly merged: MergedFields
 }
 
-/** Merges the terms, all sources at once; false if it was stopped. */
+/** Merges the terms of all sources; false if the merge was stopped. */
 async function mergeTerms(work: MergeWork, isStopped: () => boolean): Promise<boolean> {
   const { sources, writer, places, merged } = work
   let heads: TermHead[] = []
@@ -185,7 +185,7 @@ async function mergeTerms(work: MergeWork, isStopped: () => boolean): Promise<bo
   return true
 }
 
-/** Postings of one term out of several segments, with the new numbers of documents. */
+/** Joins the postings of one term over several segments, with the new document numbers. */
 function joined(heads: readonly TermHead[], places: readonly Int32Array[]): Postings {
   const entries: { doc: number; head: TermHead; at: number; position: number }[] = []
   for (const head of heads) {

@@ -1,27 +1,27 @@
-/** The documents of a term: packed in a segment, and as arrays of numbers in memory. */
+/** Posting lists: encoded in a segment, and as typed arrays in memory. */
 import type { ByteReader } from '../../../byte-reader.js'
 import type { ByteWriter } from '../../../byte-writer.js'
 
-/** The documents of a term. */
+/** The posting list of a term. */
 export interface Postings {
   /** Numbers of documents, ascending. */
   readonly docs: ArrayLike<number>
-  /** How often each document has the term; undefined for kinds without positions. */
+  /** Frequency of the term in each document; undefined for kinds without positions. */
   readonly counts: ArrayLike<number> | undefined
-  /** Positions of all documents, one document after the other. */
+  /** Positions in all documents, document by document. */
   readonly positions: ArrayLike<number> | undefined
 }
 
-/** Postings in memory. */
+/** A posting list in memory. */
 export interface DecodedPostings {
   readonly docs: Int32Array
-  /** Undefined: each is 1. */
+  /** Undefined: 1 in each document. */
   readonly counts: Int32Array | undefined
 }
 
 /**
- * Writes the distances of the documents, with their counts, and behind them the positions. With
- * positions, the length of the first part comes before it.
+ * Writes the document numbers as distances, with their counts, then the positions. With positions,
+ * the length of the first part precedes it.
  */
 export function encodePostings(writer: ByteWriter, postings: Postings): void {
   const { docs, counts, positions } = postings
@@ -55,7 +55,7 @@ export function encodePostings(writer: ByteWriter, postings: Postings): void {
   }
 }
 
-/** Reads documents and counts. `documents` is the number of documents of the segment. */
+/** Reads documents and counts. `documents` is the number of documents in the segment. */
 export function decodePostings(
   reader: ByteReader,
   docCount: number,
@@ -83,7 +83,7 @@ export function decodePostings(
   return { docs, counts }
 }
 
-/** Reads the positions behind what {@link decodePostings} has read, to the end. */
+/** Reads the positions that follow the documents read by {@link decodePostings}, to the end. */
 export function decodePositions(reader: ByteReader, postings: DecodedPostings): Int32Array {
   const { docs, counts } = postings
   let total = docs.length

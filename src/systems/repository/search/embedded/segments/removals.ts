@@ -1,11 +1,11 @@
-/** Finds the documents of a segment that pending changes remove. */
+/** Finds the documents of a segment that the pending changes remove. */
 import { textTerm } from '../../field-kinds.js'
 import { reservedFields } from '../../search-backend.js'
 import { intersection } from '../doc-sets.js'
 import type { PendingChanges } from '../pending-changes.js'
 import type { SegmentReader } from './segment-reader.js'
 
-/** Documents of a segment whose keys or records are removed, also those removed before. */
+/** Documents of a segment whose keys or records are removed, including earlier removals. */
 export async function removedBy(
   { removedKeys, removedRecords }: PendingChanges,
   reader: SegmentReader,

@@ -1,4 +1,4 @@
-/** Makes a segment out of documents: words, terms, positions. */
+/** Builds a segment from documents: words, terms, positions. */
 import { textTerm, termOf, type FieldKind, type FieldKinds } from '../../field-kinds.js'
 import { reservedFields, type SearchDocument } from '../../search-backend.js'
 import { wordsOf } from '../../analysis.js'
@@ -9,7 +9,7 @@ import type { SegmentRows } from './segment-rows.js'
 import { SegmentWriter } from './segment-writer.js'
 import { encodeDocument } from './stored-document.js'
 
-/** Positions between two values of a field, so that no phrase matches across them. */
+/** Gap of positions between two values of a field, so that no phrase matches across values. */
 export const valueGap = 100
 
 interface TermDocuments {
@@ -26,19 +26,19 @@ interface FieldTerms {
   words: number
 }
 
-/** The documents of a segment in the making; all were checked. */
+/** The documents of a segment under construction; all have passed the checks. */
 export class SegmentBuilder {
   readonly #kinds: FieldKinds
   readonly #now: number
   readonly #fields = new Map<string, FieldTerms>()
 
-  /** `now` is NOW of date math. */
+  /** `now` is the time of NOW in date math. */
   constructor(kinds: FieldKinds, now: number) {
     this.#kinds = kinds
     this.#now = now
   }
 
-  /** Writes documents, which are sorted by the bytes of their keys. */
+  /** Writes the documents sorted by the bytes of their keys. */
   async write(
     rows: SegmentRows,
     number: number,

@@ -1,32 +1,32 @@
-/** The header of a segment: its fields, and where its blocks begin. */
+/** The header of a segment: its fields, and the first key of each block. */
 import { ByteReader } from '../../../byte-reader.js'
 import { ByteWriter } from '../../../byte-writer.js'
 import { fieldKindNames, type FieldKind } from '../../field-kinds.js'
 
 const format = 1
 
-/** A field of a segment. Its place in the header is its number. */
+/** A field of a segment. Its index in the header is its number. */
 export interface SegmentField {
   readonly name: string
   readonly kind: FieldKind
-  /** Documents that have it. */
+  /** Number of documents that have the field. */
   readonly docs: number
-  /** Words of all documents; 0 for kinds other than `text`. */
+  /** Number of words over all documents; 0 for kinds other than `text`. */
   readonly words: number
 }
 
-/** What is known of a segment without reading its blocks. */
+/** The metadata of a segment: fields and block boundaries. */
 export interface SegmentHeader {
   readonly docs: number
   /** Sorted by name. */
   readonly fields: readonly SegmentField[]
-  /** First key of each block of terms: number of the field in two bytes, then the term. */
+  /** First key of each term block: the field number in two bytes, then the term. */
   readonly termBlocks: readonly string[]
   /** First document of each block of stored documents. */
   readonly storedBlocks: readonly number[]
 }
 
-/** The key of a term within a segment. */
+/** The key of a term within a segment: the field number in two bytes, then the term. */
 export function termKey(field: number, term: string): string {
   return String.fromCharCode(field >>> 8, field & 0xff) + term
 }
@@ -54,7 +54,7 @@ export function encodeHeader(header: SegmentHeader): Buffer {
   return writer.finish()
 }
 
-/** Reads {@link encodeHeader}. `ERR_CORRUPTION`. */
+/** Decodes {@link encodeHeader}. `ERR_CORRUPTION`. */
 export function decodeHeader(bytes: Buffer, segment: number): SegmentHeader {
   const reader = new ByteReader(bytes, `the header of the search segment ${segment}`)
   if (reader.byte() !== format) throw reader.failure('the format is not known')

@@ -1,4 +1,4 @@
-/** Reads a segment: its terms, postings, stored documents and lengths, through a cache. */
+/** Reads a segment through a cache: terms, postings, stored documents and lengths. */
 import { ByteReader } from '../../../byte-reader.js'
 import { corrupt } from '../../../errors.js'
 import type { SearchDocument } from '../../search-backend.js'
@@ -10,34 +10,34 @@ import { rowKind, type SegmentRows } from './segment-rows.js'
 import { decodeDocument, decodeDocumentKey } from './stored-document.js'
 import { nextTurn } from '../turns.js'
 
-/** A block of terms, with the places of their postings. */
+/** A term block, with the location of each term's postings. */
 interface TermBlock {
   readonly bytes: Buffer
   readonly keys: readonly string[]
   readonly docCounts: readonly number[]
-  /** Where the postings begin in `bytes`, or the number of their row. */
+  /** Offset of the postings in `bytes`, or the number of their row. */
   readonly places: readonly number[]
-  /** Bytes of the postings; -1: they have a row. */
+  /** Bytes of the postings; -1: the postings have a row of their own. */
   readonly sizes: readonly number[]
 }
 
-/** A term of a segment. */
+/** The location of a term in a segment. */
 interface TermPlace {
   readonly block: TermBlock
   readonly index: number
 }
 
-/** The value of each document in a field of one value. */
+/** The value of each document in a field with one value per document. */
 export interface FieldColumn {
-  /** By document: the place of its value in `terms`; -1 = none. */
+  /** By document: the index of its value in `terms`; -1: no value. */
   readonly ordinals: Int32Array
   /** All values, ascending. */
   readonly terms: readonly string[]
-  /** Whether a document has two values: then only one of them is in `ordinals`. */
+  /** Whether a document has several values; `ordinals` then holds only one of them. */
   readonly hasSeveral: boolean
 }
 
-/** An open segment. Segments never change. */
+/** An open segment. Segments are immutable. */
 export class SegmentReader {
   readonly number: number
   readonly header: SegmentHeader
@@ -45,9 +45,9 @@ export class SegmentReader {
   readonly #cache: ByteCache
   readonly #fields = new Map<string, number>()
   readonly #postingsName: string
-  /** Searches that read it. */
+  /** Number of searches that read the segment. */
   users = 0
-  /** Whether its rows go when there are no users any more. */
+  /** Whether the rows are removed once there are no users. */
   isRetired = false
 
   constructor(number: number, header: SegmentHeader, rows: SegmentRows, cache: ByteCache) {
@@ -59,13 +59,13 @@ export class SegmentReader {
     for (const [index, { name }] of header.fields.entries()) this.#fields.set(name, index)
   }
 
-  /** Reads the header of a segment. `ERR_CORRUPTION`. */
+  /** Opens a segment by reading its header. `ERR_CORRUPTION`. */
   static async open(number: number, rows: SegmentRows, cache: ByteCache): Promise<SegmentReader> {
     const header = decodeHeader(await rows.read(number, rowKind.header, 0), number)
     return new SegmentReader(number, header, rows, cache)
   }
 
-  /** Number of documents, removed ones too. */
+  /** Number of documents, including removed ones. */
   get docs(): number {
     return this.header.docs
   }
@@ -75,7 +75,7 @@ export class SegmentReader {
     return index === undefined ? undefined : this.header.fields[index]
   }
 
-  /** Documents and counts of a term; undefined if no document has it. */
+  /** Documents and counts of a term; undefined if no document contains it. */
   async postings(field: string, term: string): Promise<DecodedPostings | undefined> {
     const index = this.#fields.get(field)
     if (index === undefined) return undefined
@@ -86,7 +86,7 @@ export class SegmentReader {
     const place = await this.#find(key)
     if (place === undefined) return undefined
     const postings = this.#decode(place.block, place.index, await this.#readerOf(place))
-    // With the shares and the bits that searches keep beside them.
+    // The estimate includes the shares and bitmaps that searches cache by list.
     const { length } = postings.docs
     const bitBytes = length * numbersPerBitmapEntry > this.docs ? this.docs / 8 : 0
     this.#cache.set(name, postings, 200 + length * (postings.counts ? 16 : 12) + bitBytes)
@@ -94,8 +94,8 @@ export class SegmentReader {
   }
 
   /**
-   * Calls `visit` with those of many terms that the segment has, in their order, and their
-   * documents. A block is read once, however many of the terms lie in it.
+   * Calls `visit` for those of the terms that the segment contains, in order, with their documents.
+   * Each block is read once, even if it contains several of the terms.
    */
   async eachOf(
     field: string,
@@ -123,7 +123,7 @@ export class SegmentReader {
     }
   }
 
-  /** Positions of a term of a field of the kind `text`, one document after the other. */
+  /** Positions of a term of a `text` field, document by document. */
   async positions(field: string, term: string): Promise<Int32Array | undefined> {
     const index = this.#fields.get(field)
     if (index === undefined) return undefined
@@ -141,8 +141,8 @@ export class SegmentReader {
   }
 
   /**
-   * Calls `visit` with the terms of a field in their order and their documents, from `low` on up
-   * to `high`, which does not belong to them. Undefined: without an end.
+   * Calls `visit` for the terms of a field from `low` to `high` (exclusive) in order, with their
+   * documents. Undefined: no bound.
    */
   async eachTerm(
     field: string,
@@ -167,7 +167,7 @@ export class SegmentReader {
     }
   }
 
-  /** Documents that `find` finds, or those that it found for this name before. */
+  /** The documents cached by name, or those returned by `find`, which are then cached. */
   async kept(name: string, find: () => Promise<Int32Array>): Promise<Int32Array> {
     const cacheName = `${this.number}/r/${name}`
     const cached = this.#cache.get<Int32Array>(cacheName)
@@ -177,7 +177,7 @@ export class SegmentReader {
     return docs
   }
 
-  /** How many blocks the terms of a range lie in: a measure of its size. */
+  /** Number of blocks that contain the terms of a range: an estimate of the range's size. */
   blocksBetween(field: string, low: string | undefined, high: string | undefined): number {
     const index = this.#fields.get(field)
     if (index === undefined) return 0
@@ -185,7 +185,7 @@ export class SegmentReader {
     return this.#blockOf(end) - this.#blockOf(termKey(index, low ?? '')) + 1
   }
 
-  /** Terms of one block with all that is known of their documents: for merges. */
+  /** All terms of one block with their full postings, for merges. */
   async blockTerms(number: number): Promise<{ key: string; postings: Postings }[]> {
     const block = await this.#termBlock(number)
     const terms: { key: string; postings: Postings }[] = []
@@ -224,7 +224,7 @@ export class SegmentReader {
     return column
   }
 
-  /** Words of each document in a field of the kind `text`. */
+  /** Number of words of each document in a `text` field. */
   async lengths(field: string): Promise<Int32Array> {
     const index = this.#fields.get(field)
     if (index === undefined) return new Int32Array(this.docs)
@@ -251,7 +251,7 @@ export class SegmentReader {
     return decodeDocumentKey(await this.storedBytes(doc))
   }
 
-  /** The bytes of a stored document. */
+  /** The encoded form of a stored document. */
   async storedBytes(doc: number): Promise<Buffer> {
     const { storedBlocks } = this.header
     let low = 0
@@ -268,7 +268,7 @@ export class SegmentReader {
     return bytes
   }
 
-  /** Forgets what is cached. */
+  /** Removes the cached parts of the segment. */
   drop(): void {
     this.#cache.removePrefix(`${this.number}/`)
   }
@@ -292,7 +292,7 @@ export class SegmentReader {
     return block.keys[index] === key ? { block, index } : undefined
   }
 
-  /** The last block whose first key is not greater; 0 if there is none. */
+  /** Index of the last block whose first key is at or below `key`; 0 if there is none. */
   #blockOf(key: string): number {
     const { termBlocks } = this.header
     const next = lowerBound(termBlocks, key)
@@ -310,7 +310,7 @@ export class SegmentReader {
     return this.#inlineReader(block, index) ?? this.#rowReader(block, index)
   }
 
-  /** Reads the postings of a term that lie in its block; undefined: they have a row. */
+  /** Reads the postings of a term that are stored in its block; undefined: they have a row. */
   #inlineReader({ bytes, places, sizes }: TermBlock, index: number): ByteReader | undefined {
     const size = sizes[index]
     if (size < 0) return undefined
@@ -361,7 +361,7 @@ export class SegmentReader {
   }
 }
 
-/** Place of the first element that is not less than `key`. */
+/** Index of the first element at or above `key`. */
 export function lowerBound(sorted: readonly string[], key: string): number {
   let low = 0
   let high = sorted.length

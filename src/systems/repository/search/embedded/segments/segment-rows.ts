@@ -1,17 +1,17 @@
-/** The rows of segments in a table. `src/systems/repository/FORMAT.md` describes them. */
+/** The rows of segments in the table. `src/systems/repository/FORMAT.md` describes them. */
 import type { Database, DurabilityOption, Put, Table } from '../../../../../api/index.js'
 import { corrupt } from '../../../errors.js'
 
-/** What a row of a segment holds. */
+/** Kinds of segment rows; the numbers are stored. */
 export const rowKind = { header: 0, terms: 1, postings: 2, stored: 3, lengths: 4 } as const
-/** See {@link rowKind}. */
+/** A kind of row; see {@link rowKind}. */
 export type RowKind = (typeof rowKind)[keyof typeof rowKind]
 
 /** The family of the rows of segments. */
 export const segmentFamily = 's'
 /** The family of the commit. */
 export const commitFamily = 'c'
-/** Bytes of a cell; a longer value has several cells. */
+/** Maximum bytes of a cell; a longer value is split into several cells. */
 const partBytes = 1 << 20
 
 /** The families of the table of an index. */
@@ -20,7 +20,7 @@ export const searchFamilies = {
   [segmentFamily]: {},
 }
 
-/** The key of a row; every row of a segment begins with its number. */
+/** The key of a row; it begins with the number of the segment. */
 export function segmentRow(segment: number, kind: RowKind, number: number): Buffer {
   const row = Buffer.allocUnsafe(9)
   row.writeUInt32BE(segment)
@@ -39,7 +39,7 @@ export class SegmentRows {
     this.durability = durability
   }
 
-  /** The value of a row. `ERR_CORRUPTION` if there is none. */
+  /** Reads the value of a row. `ERR_CORRUPTION` if the row is missing. */
   async read(segment: number, kind: RowKind, number: number): Promise<Buffer> {
     const row = segmentRow(segment, kind, number)
     const cells = (await this.table.get({ row, columns: [segmentFamily] })).cells()
@@ -69,7 +69,7 @@ export class SegmentRows {
       await this.table.deleteList(batch.map((row) => ({ row, families, timestamp: 1, durability })))
       batch = []
     }
-    // The header goes last: while there is one, the numbers of the other rows are known.
+    // The header is deleted last: it is needed to find the other rows.
     for await (const row of this.table.scan({ prefix, reversed: true, columns: [segmentFamily] })) {
       batch.push(row.row!)
       if (batch.length >= 500) await remove()
@@ -77,7 +77,7 @@ export class SegmentRows {
     if (batch.length > 0) await remove()
   }
 
-  /** Numbers of all segments that have a row, ascending. */
+  /** Numbers of all segments with at least one row, ascending. */
   async segments(): Promise<number[]> {
     const numbers: number[] = []
     let startRow: Buffer = Buffer.alloc(4)

@@ -5,17 +5,19 @@ import { encodePostings, type Postings } from './postings.js'
 import { encodeHeader, type SegmentField, type SegmentHeader } from './segment-header.js'
 import { rowKind, type RowKind, type SegmentRows } from './segment-rows.js'
 
-/** Bytes after which a block of terms or of stored documents ends. */
+/** Size at which a block of terms or stored documents is finished. */
 const blockBytes = 8192
-/** Postings of more bytes have a row of their own. */
+/** Longer postings have a row of their own. */
 const inlineBytesMax = 1024
-/** Bytes of rows that are sent together. */
+/** Bytes of rows per batch. */
 const batchBytes = 1 << 20
 
-/** How many words each document has in one field, by document; 0 = it lacks the field. */
+/** Number of words of each document in one field; 0: the document lacks the field. */
 export type Lengths = ArrayLike<number>
 
-/** Writes a segment of a fixed number of documents. Who adds also calls `send`. */
+/**
+ * Writes a segment with a fixed number of documents. The caller of an addition also calls `send`.
+ */
 export class SegmentWriter {
   readonly number: number
   readonly #rows: SegmentRows
@@ -45,7 +47,7 @@ export class SegmentWriter {
     if (this.#stored.length >= blockBytes) this.#endStored()
   }
 
-  /** Adds the next term, in the order of keys. */
+  /** Adds the next term, in key order. */
   addTerm(key: string, postings: Postings): void {
     const block = this.#terms
     let shared = 0
@@ -72,7 +74,7 @@ export class SegmentWriter {
     if (block.length >= blockBytes) this.#endTerms()
   }
 
-  /** Adds the lengths of a field of the kind `text`, by its number. */
+  /** Adds the lengths of a `text` field by its number. */
   addLengths(field: number, lengths: Lengths): void {
     const writer = new ByteWriter()
     let last = -1
@@ -85,7 +87,7 @@ export class SegmentWriter {
     this.#add(rowKind.lengths, field, writer.finish())
   }
 
-  /** Writes what is left, and the header as the last row. */
+  /** Writes the remaining rows, and the header as the last row. */
   async finish(fields: readonly SegmentField[]): Promise<SegmentHeader> {
     if (this.#stored.length > 0) this.#endStored()
     if (this.#terms.length > 0) this.#endTerms()
@@ -117,7 +119,7 @@ export class SegmentWriter {
     this.#putBytes += bytes.length
   }
 
-  /** Sends the rows so far, if there are many: called between additions. */
+  /** Sends the buffered rows if they fill a batch. To be called between additions. */
   async send(): Promise<void> {
     if (this.#putBytes >= batchBytes) await this.#send()
   }

@@ -1,9 +1,9 @@
-/** A document as it was given, in a block of stored documents. */
+/** The encoding of a document in a block of stored documents. */
 import { ByteReader } from '../../../byte-reader.js'
 import { ByteWriter } from '../../../byte-writer.js'
 import type { SearchDocument } from '../../search-backend.js'
 
-/** The bytes of a document. */
+/** Encodes a document. */
 export function encodeDocument(document: SearchDocument): Buffer {
   const writer = new ByteWriter()
   writer.text(document.key)
@@ -17,7 +17,7 @@ export function encodeDocument(document: SearchDocument): Buffer {
   return writer.finish()
 }
 
-/** Reads {@link encodeDocument}. `ERR_CORRUPTION`. */
+/** Decodes {@link encodeDocument}. `ERR_CORRUPTION`. */
 export function decodeDocument(bytes: Buffer): SearchDocument {
   const reader = new ByteReader(bytes, 'a stored document')
   const key = reader.text()
@@ -26,7 +26,7 @@ export function decodeDocument(bytes: Buffer): SearchDocument {
     const name = reader.text()
     const values: string[] = []
     for (let more = reader.count(); more > 0; more--) values.push(reader.text())
-    // A field may have the name __proto__.
+    // Defines the property, because a field may have the name __proto__.
     Object.defineProperty(fields, name, {
       value: values,
       enumerable: true,
@@ -38,7 +38,7 @@ export function decodeDocument(bytes: Buffer): SearchDocument {
   return { key, fields }
 }
 
-/** The key of a stored document. `ERR_CORRUPTION`. */
+/** Decodes only the key of a stored document. `ERR_CORRUPTION`. */
 export function decodeDocumentKey(bytes: Buffer): string {
   return new ByteReader(bytes, 'a stored document').text()
 }
