@@ -1,9 +1,9 @@
 /**
- * Builds the documents of all records of an index, or of some, while writes go on.
+ * Builds the documents of all or some records of an index, concurrently with writes.
  *
- * The tables are split into ranges of ids. Several ranges are read side by side, in this thread:
- * documents are built by reads of the database, which another thread cannot open. How far each
- * range has come is stored again and again, so a build that is broken off goes on where it was.
+ * The tables are split into ranges of ids, and several ranges are read side by side in this thread:
+ * building a document reads the database, which another thread cannot open. The progress of each
+ * range is stored at checkpoints, so an interrupted build resumes at its last checkpoint.
  */
 import type { Clock } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
@@ -16,7 +16,7 @@ import { allDocuments, type RecordIndexer } from './record-indexer.js'
 import type { ShownSources } from './shown-sources.js'
 import { errorOf } from '../thrown.js'
 
-/** What a build is made of. */
+/** The dependencies of a build. */
 export interface BuildParts {
   readonly name: string
   readonly definitions: IndexDefinitions
@@ -30,22 +30,22 @@ export interface BuildParts {
   readonly refused: Set<string>
   readonly shown: ShownSources
   readonly late: LateTexts
-  /** Ranges that are read side by side. */
+  /** Number of ranges that are read side by side. */
   readonly lanes: number
   readonly signal: AbortSignal
 }
 
-/** A range of one table; bounds are rows in hexadecimal. */
+/** A range of one table; the bounds are rows in hexadecimal. */
 interface BuildRange {
   readonly table: string
-  /** Inclusive; undefined = the beginning of the table. */
+  /** Inclusive; undefined: the beginning of the table. */
   start?: string | undefined
-  /** Exclusive; undefined = the end of the table. */
+  /** Exclusive; undefined: the end of the table. */
   readonly stop?: string | undefined
   isDone?: boolean
 }
 
-/** What is stored of a build that is under way. */
+/** The stored state of a build in progress. */
 interface StoredBuild {
   readonly started: number
   readonly arguments: BuildArguments
@@ -55,15 +55,15 @@ interface StoredBuild {
   failed: number
 }
 
-/** How far a build has come. */
+/** Progress of a build. */
 export interface BuildProgress {
-  /** Records that were indexed so far. */
+  /** Records that are indexed so far. */
   readonly records: number
   /** Records among them whose documents could not be built. */
   readonly failed: number
-  /** Parts into which the record tables are divided. */
+  /** Number of ranges into which the record tables are split. */
   readonly ranges: number
-  /** Parts that are finished. */
+  /** Number of finished ranges. */
   readonly rangesDone: number
 }
 
@@ -71,9 +71,9 @@ const rangesPerTable = 16
 const recordsPerPage = 64
 const recordsAtOnce = 8
 /**
- * Each checkpoint is a commit, which makes a segment of the index: few of them, or many merges. The
- * first ones come when the work has doubled, so a build that breaks off repeats at most half of its
- * pages, and those that were under way at the checkpoint.
+ * Pages between checkpoints. Each checkpoint commits, and a commit makes a segment of the index, so
+ * frequent checkpoints cause many merges. Early checkpoints come whenever the number of pages has
+ * doubled: an interrupted build repeats at most half of its pages, and those that were in progress.
  */
 const pagesPerCheckpoint = 64
 const firstCheckpointPages = 8
@@ -83,7 +83,7 @@ function isCheckpoint(pages: number): boolean {
   return pages >= firstCheckpointPages && (pages & (pages - 1)) === 0
 }
 
-/** A build that runs. */
+/** A running build. */
 export class BatchBuild {
   readonly #parts: BuildParts
   #state: StoredBuild | undefined
@@ -94,14 +94,16 @@ export class BatchBuild {
     this.#parts = parts
   }
 
-  /** How far it has come. */
+  /** The progress so far. */
   get progress(): BuildProgress {
     const { records = 0, failed = 0, ranges = [] } = this.#state ?? {}
     const rangesDone = ranges.filter(({ isDone }) => isDone === true).length
     return { records, failed, ranges: ranges.length, rangesDone }
   }
 
-  /** Runs the build, from its checkpoints if there are any; undefined if it was broken off. */
+  /**
+   * Runs the build, from its checkpoint if there is one; undefined if the build was interrupted.
+   */
   async run(args: BuildArguments): Promise<BuildReport | undefined> {
     const { name, definitions, clock, signal } = this.#parts
     const stored = (await definitions.progress(name)) as StoredBuild | undefined
@@ -156,7 +158,7 @@ export class BatchBuild {
   async #buildRange(state: StoredBuild, range: BuildRange): Promise<void> {
     const { signal } = this.#parts
     while (range.isDone !== true && !signal.aborted) {
-      // No range runs ahead of a checkpoint: pages after it are done again if the build breaks off.
+      // Waits for the checkpoint: an interrupted build would repeat the pages after it.
       await this.#storing
       const table = this.#parts.tables().find(({ name }) => name === range.table)
       const ids = table === undefined ? [] : await this.#nextIds(state, table, range)
@@ -208,7 +210,7 @@ export class BatchBuild {
     await Promise.all(Array.from({ length: recordsAtOnce }, lane))
   }
 
-  /** Stores how far all ranges are now, once their documents are lasting. */
+  /** Stores the progress of all ranges, once their documents are durable. */
   async #store(state: StoredBuild): Promise<void> {
     const { name, definitions, writer } = this.#parts
     const store = async (): Promise<void> => {
@@ -220,7 +222,7 @@ export class BatchBuild {
     await this.#storing
   }
 
-  /** Removes what the index has of records that are no longer there. */
+  /** Removes the documents and rows of records that no longer exist. */
   async #removeGone(): Promise<void> {
     const { rows, indexer, tables, signal } = this.#parts
     for await (const place of rows.places()) {
@@ -231,7 +233,7 @@ export class BatchBuild {
   }
 }
 
-/** Ranges of a table with about equal parts of the space between its first and its last row. */
+/** Splits a table into ranges of about equal key distance between its first and last row. */
 async function splitTable(
   { name, context }: RecordTable,
   { startId, stopId }: BuildArguments,
@@ -256,7 +258,7 @@ async function splitTable(
   return starts.map((start, index) => ({ table: name, start, stop: stops[index] }))
 }
 
-/** Rows between two rows, ascending, at about equal distances. */
+/** Rows between two rows, ascending, at about equal key distances. */
 export function cutsBetween(first: Buffer, last: Buffer): Buffer[] {
   let common = 0
   while (common < first.length && first[common] === last[common]) common++

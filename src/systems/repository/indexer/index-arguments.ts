@@ -19,39 +19,40 @@ import type { BuildArguments, IncrementalState, IndexDefinition } from './index-
 
 /** Options of `SearchIndexes.open`. */
 export interface SearchIndexesOptions {
-  /** Opens the search server of an index. It is closed with the indexes. */
+  /** Opens the search server of an index. The server is closed together with the indexes. */
   readonly backend: (definition: IndexDefinition) => SearchBackend | Promise<SearchBackend>
   /** Configurations with functions, by the name of the index. */
   readonly configurations?: Readonly<Record<string, IndexConfiguration>> | undefined
-  /** Formatters that configurations name, beside the built-in ones. */
+  /** Formatters that configurations may name, in addition to the built-in ones. */
   readonly formatters?: Readonly<Record<string, Formatter>> | undefined
-  /** Extracts the text of blobs; default none, so that such fields are left out. */
+  /** Extracts the text of blobs; by default such fields are left out. */
   readonly extract?: ContentExtractor | undefined
-  /** Told of blobs whose text could not be had. Default: they are counted only. */
+  /**
+   * Called for each blob whose text could not be extracted. Default: such blobs are only counted.
+   */
   readonly onExtractionFailure?: ((index: string, blob: Blob, error: unknown) => void) | undefined
-  /** Events handled, and ranges of a build read, side by side. Default 4. */
+  /** Number of events handled, and of build ranges read, side by side. Default 4. */
   readonly lanes?: number | undefined
-  /** Milliseconds before the first retry; each later one waits twice as long. Default 100. */
+  /** Milliseconds before the first retry; the delay doubles with each retry. Default 100. */
   readonly retryMilliseconds?: number | undefined
   /**
-   * Milliseconds after which changes become visible to searches by themselves; 0 = only by
-   * `waitFor`. Default 200.
+   * Milliseconds between a change and its automatic commit; 0: only `waitFor` commits. Default 200.
    */
   readonly commitMilliseconds?: number | undefined
   /**
-   * Milliseconds that a document waits for the texts of its blobs. Then it is indexed without them,
-   * and again when they are there. Default 1,000.
+   * Milliseconds that a document waits for the texts of its blobs. After that the document is
+   * indexed without the missing texts, and again once they are extracted. Default 1,000.
    */
   readonly textMilliseconds?: number | undefined
 }
 
-/** What an index is created from. */
+/** Arguments for the creation of an index. */
 export interface SearchIndexInput {
-  /** Letters, digits, `_`, `-` and `.`; at most 80. */
+  /** Letters, digits, `_`, `-` and `.`; at most 80 characters. */
   readonly name: string
   /** Default 'default'. */
   readonly repository?: string | undefined
-  /** One of the two is given. */
+  /** Exactly one of `configuration` and `xml` is given. */
   readonly configuration?: IndexConfiguration | undefined
   /** The configuration as XML; needs the package `saxes`. */
   readonly xml?: string | undefined
@@ -59,29 +60,29 @@ export interface SearchIndexInput {
   readonly incremental?: IncrementalState | undefined
   /** Plain JSON for the function that opens the search server. */
   readonly backend?: unknown
-  /** Arguments of builds that are given none. */
+  /** Arguments of builds that are requested without arguments. */
   readonly defaultBuild?: BuildArguments | undefined
-  /** Whether the records that exist are indexed at once. Default false. */
+  /** Whether existing records are indexed at once. Default false. */
   readonly build?: boolean | undefined
 }
 
-/** A change of an index; what is absent stays. */
+/** A change of an index; absent properties stay unchanged. */
 export interface SearchIndexUpdate {
-  /** The version of the definition that the change was made from. */
+  /** The version of the definition that the change is based on. */
   readonly version?: number | undefined
-  /** A new configuration; documents change with a build. Not together with `xml`. */
+  /** A new configuration; existing documents change with a build. Excludes `xml`. */
   readonly configuration?: IndexConfiguration | undefined
-  /** A new configuration as XML. Not together with `configuration`. */
+  /** A new configuration as XML. Excludes `configuration`. */
   readonly xml?: string | undefined
   /** Whether documents follow the writes of records. */
   readonly incremental?: IncrementalState | undefined
   /** Plain JSON for the function that opens the search server. */
   readonly backend?: unknown
-  /** Arguments of builds that are given none. */
+  /** Arguments of builds that are requested without arguments. */
   readonly defaultBuild?: BuildArguments | undefined
   /** Requests a build. */
   readonly build?: boolean | undefined
-  /** Arguments of the build that is requested, for this once. */
+  /** Arguments of the requested build only. */
   readonly buildArguments?: BuildArguments | undefined
 }
 
@@ -129,12 +130,12 @@ const incrementalStates: readonly IncrementalState[] = [
   'DO_NOT_SUBSCRIBE',
 ]
 
-/** Levels of objects and lists in arguments. */
+/** Maximum nesting of objects and lists in arguments. */
 const levelsMax = 100
 
 /**
- * Arguments as of the call: JSON, and the functions in it. `ERR_INVALID_ARGUMENT` for anything
- * else, since a definition is stored.
+ * Copies arguments deeply: JSON, and functions. `ERR_INVALID_ARGUMENT` for any other value, because
+ * a definition is stored.
  */
 function copyOf<T>(value: T, levels = levelsMax): T {
   if (typeof value === 'function' || value === undefined || value === null) return value
@@ -142,7 +143,7 @@ function copyOf<T>(value: T, levels = levelsMax): T {
   if (typeof value === 'number' && Number.isFinite(value)) return value
   if (typeof value !== 'object') throw noJson(value)
   if (levels === 0) throw invalidArgument(`arguments of an index have ${levelsMax} levels at most`)
-  // Also of arrays with holes, which JSON does not have.
+  // Also rejects arrays with holes, which JSON cannot represent.
   if (Array.isArray(value))
     return Array.from(value, (each) => copyOf<unknown>(each, levels - 1)) as T
   const prototype = Object.getPrototypeOf(value) as object | null
@@ -155,17 +156,17 @@ function noJson(value: unknown): Error {
   return invalidArgument(`arguments of an index are plain JSON and functions, got ${shown(value)}`)
 }
 
-/** The options of all indexes. */
+/** Checks the options of all indexes. */
 export function indexesOptions(options: SearchIndexesOptions): SearchIndexesOptions {
   return readArguments(() => readOptions(options))
 }
 
-/** What an index is created from, as of the call. */
+/** Checks and copies the arguments of a creation. */
 export function indexInput(given: SearchIndexInput): SearchIndexInput {
   return readArguments(() => inputNames.check(copyOf(given)))
 }
 
-/** A change of an index, as of the call. */
+/** Checks and copies a change of an index. */
 export function indexUpdate(given: SearchIndexUpdate): SearchIndexUpdate {
   return readArguments(() => updateNames.check(copyOf(given)))
 }
@@ -194,23 +195,23 @@ function checkFormatter(formatter: unknown, name: string): void {
   throw invalidArgument(`the formatter ${name} must be a function, got ${shown(formatter)}`)
 }
 
-/** The name of an index. */
+/** Checks the name of an index. */
 export function checkIndexName(name: string): void {
   if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,79}$/.test(name)) return
   throw invalidArgument(`an index cannot have the name ${shown(name)}`)
 }
 
-/** Whether an index follows writes. */
+/** Checks whether an index follows writes. */
 export function checkIncremental(state: unknown): void {
   checkChoice(state, 'incremental', incrementalStates)
 }
 
-/** Whether a build is wanted. */
+/** Checks whether a build is requested. */
 export function checkFlag(build: unknown): void {
   if (typeof build !== 'boolean') throw invalidArgument('build must be true or false')
 }
 
-/** The arguments of a build. */
+/** Checks the arguments of a build. */
 export function checkBuild(args: BuildArguments): void {
   buildNames.check(args)
   const { clear = false, tables, startId, stopId } = args

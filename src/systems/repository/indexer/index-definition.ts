@@ -1,4 +1,4 @@
-/** Definitions of indexes: what is stored of each, and changes that check the version before. */
+/** Definitions of indexes: their stored form, and changes that are conditional on the version. */
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { RecordFilter } from '../records/reads/record-filters.js'
@@ -7,58 +7,62 @@ import type { IndexConfiguration } from './definition/configuration.js'
 
 /** Whether an index follows the writes of records. */
 export type IncrementalState =
-  /** Documents follow. */
+  /** Documents are updated by writes. */
   | 'SUBSCRIBE_AND_CONSUME'
-  /** Documents stay; what is written meanwhile is indexed when the state changes back. */
+  /** Writes are queued, and indexed when the state changes back. */
   | 'SUBSCRIBE_DO_NOT_CONSUME'
-  /** What is written meanwhile is not known to the index: it needs a build afterwards. */
+  /** Writes are not recorded for the index, which needs a build afterwards. */
   | 'DO_NOT_SUBSCRIBE'
 
-/** Which records a build indexes, and what becomes of the documents before. Plain JSON. */
+/**
+ * Which records a build indexes, and whether the existing documents are removed first. Plain JSON.
+ */
 export interface BuildArguments {
   /** Whether all documents are removed first. Default false. */
   readonly clear?: boolean | undefined
   /** Record tables; default all of the repository. */
   readonly tables?: readonly string[] | undefined
-  /** Text of the first id, and of the id to stop before. */
+  /** Text of the first id, inclusive. */
   readonly startId?: string | undefined
-  /** Text of the id to stop before. */
+  /** Text of the last id, exclusive. */
   readonly stopId?: string | undefined
   /** Records that are indexed; default all. */
   readonly filter?: RecordFilter | undefined
 }
 
-/** What a build has done. */
+/** The outcome of a build. */
 export interface BuildReport {
-  /** Milliseconds. */
+  /** When the build started, in milliseconds since the Unix epoch. */
   readonly started: number
   /** When the build ended, in milliseconds since the Unix epoch. */
   readonly ended: number
-  /** What the build was asked for. */
+  /** The arguments of the build. */
   readonly arguments: BuildArguments
-  /** Records that were looked at. */
+  /** Number of records that were read. */
   readonly records: number
   /** Records whose documents could not be built; they are among the refused documents. */
   readonly failed: number
 }
 
-/** How the configuration of an index is stored. */
+/** The stored form of the configuration of an index. */
 export type StoredConfiguration =
   | {
-      /** `json` and `xml` are stored, `code` is not. */
+      /** Kind of the configuration; `json` and `xml` are stored, `code` is not. */
       readonly kind: 'json'
       /** The configuration, without functions. */
       readonly json: IndexConfiguration
     }
   | {
-      /** `json` and `xml` are stored, `code` is not. */
+      /** Kind of the configuration; `json` and `xml` are stored, `code` is not. */
       readonly kind: 'xml'
       /** The text as it was given. */
       readonly xml: string
     }
-  /** It has functions, so the program gives it again whenever the indexes are opened. */
+  /**
+   * A configuration with functions; the program provides it again at each opening of the indexes.
+   */
   | {
-      /** `json` and `xml` are stored, `code` is not. */
+      /** Kind of the configuration; `json` and `xml` are stored, `code` is not. */
       readonly kind: 'code'
     }
 
@@ -66,7 +70,7 @@ export type StoredConfiguration =
 export interface IndexDefinition {
   /** Unique in the repository manager. */
   readonly name: string
-  /** Grows with every change of the definition, also with those by a build. */
+  /** Increases with every change of the definition, including those by a build. */
   readonly version: number
   /** Name of the repository whose records are indexed. */
   readonly repository: string
@@ -74,19 +78,19 @@ export interface IndexDefinition {
   readonly state: 'ACTIVE' | 'DELETE_REQUESTED'
   /** Whether documents follow the writes of records. */
   readonly incremental: IncrementalState
-  /** `BUILDING` from the request of a build to its end. */
+  /** `BUILDING` from the request to the end of a build. */
   readonly build: 'INACTIVE' | 'BUILDING'
   /** Which records become documents, and with which fields. */
   readonly configuration: StoredConfiguration
-  /** Ids of the types that the configuration names, as they were when it was given. */
+  /** Ids of the types that the configuration names, resolved when the configuration was given. */
   readonly names?: StoredNames | undefined
-  /** Whatever the program's function needs to open the search server. Plain JSON. */
+  /** Settings for the program's function that opens the search server. Plain JSON. */
   readonly backend: unknown
-  /** Arguments of builds that are given none. */
+  /** Arguments of builds that are requested without arguments. */
   readonly defaultBuild: BuildArguments
-  /** Arguments of the build under way; undefined = the default ones. */
+  /** Arguments of the build in progress; undefined: the default ones. */
   readonly buildArguments?: BuildArguments | undefined
-  /** What the last finished build did; absent before the first. */
+  /** The outcome of the last finished build; absent before the first. */
   readonly lastBuild?: BuildReport | undefined
 }
 
@@ -120,18 +124,18 @@ export class IndexDefinitions {
     await this.#database.admin.ensureTable(this.#name, { families })
   }
 
-  /** By name. */
+  /** All definitions, by name. */
   async list(): Promise<IndexDefinition[]> {
     const rows = await this.#table.scan({ columns: [definitionColumn] }).all()
     return rows.map((row) => row.value(definitionColumn, 'json') as IndexDefinition)
   }
 
-  /** `ERR_INDEX_NOT_FOUND`. */
+  /** The definition of a name. `ERR_INDEX_NOT_FOUND`. */
   async get(name: string): Promise<IndexDefinition> {
     return (await this.#read(name)).definition
   }
 
-  /** `ERR_INDEX_EXISTS`. */
+  /** Adds a definition. `ERR_INDEX_EXISTS`. */
   async add(definition: IndexDefinition): Promise<void> {
     const { success } = await this.#database.atomic({
       checks: [{ table: this.#name, row: definition.name, column: definitionColumn, equals: null }],
@@ -143,8 +147,8 @@ export class IndexDefinitions {
   }
 
   /**
-   * Changes a definition. `ERR_INDEX_NOT_FOUND`; `ERR_INDEX_STATE` if it is not of `version` any
-   * more.
+   * Changes a definition. `ERR_INDEX_NOT_FOUND`; `ERR_INDEX_STATE` if the version is no longer
+   * `version`.
    */
   async change(
     name: string,
@@ -165,13 +169,13 @@ export class IndexDefinitions {
     }
   }
 
-  /** The checkpoints of a build; undefined if none were stored. */
+  /** The checkpoint of a build; undefined if none is stored. */
   async progress(name: string): Promise<unknown> {
     const row = await this.#table.get({ row: name, columns: [progressColumn] })
     return row.value(progressColumn, 'json')
   }
 
-  /** Stores the checkpoints of a build, or forgets them. */
+  /** Stores the checkpoint of a build, or removes it. */
   async setProgress(name: string, progress: unknown): Promise<void> {
     if (progress === undefined) {
       const columns = [{ family, qualifier: 'b', timestamp: 1 }]

@@ -1,7 +1,7 @@
 /**
- * Rows of the table of one index (src/systems/repository/FORMAT.md): what each record has in the index and
- * what that depends on, the same by what it depends on, what fields of documents are made of, and
- * documents that were refused.
+ * Rows of the table of one index (`src/systems/repository/FORMAT.md`): the documents of each record
+ * with their dependencies, the same by dependency, the sources of document fields, and refused
+ * documents.
  */
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
@@ -19,37 +19,37 @@ export interface Place {
   readonly id: RecordId
 }
 
-/** The key of the document of a record at a tag. */
+/** The key of the document of a record at a version tag. */
 export function documentKey({ table, id }: Place, tagId: string): string {
   return `${table}-${id.text}-${tagId}`
 }
 
-/** Text that names a place, as key of maps. */
+/** The text of a place, for use as a map key. */
 export function placeKey({ table, id }: Place): string {
   return `${table}/${id.text}`
 }
 
-/** Variant properties of the records that something depends on; null = with any value. */
+/** Variant properties of the records of a dependency; null matches any value. */
 export type VariantPattern = Readonly<Record<string, string | null>>
 
-/** That a document shows records of a master, and which of their fields. */
+/** A dependency of a document: records of a master, and the fields of theirs that it shows. */
 export interface Dependency {
   readonly table: string
-  /** Text of the id. */
+  /** Text of the master's id. */
   readonly master: string
   readonly pattern: VariantPattern
-  /** Ids of fields, sorted; also `version` and `type` for those of the record itself. */
+  /** Sorted ids of fields; also `version` and `type` for the record itself. */
   readonly fields: readonly string[]
 }
 
-/** What a record has in the index at one version tag. */
+/** The state of a record in the index at one version tag. */
 export interface IndexEntry {
-  /** The version that the tag pointed to; 0 for none. */
+  /** The version that the tag points to; 0 without a version. */
   readonly version: number
-  /** Whether there is a document; one without fields is not indexed. */
+  /** Whether there is a document; a document without fields is not indexed. */
   readonly hasDocument: boolean
   readonly dependencies: readonly Dependency[]
-  /** Blobs whose text the document lacks; absent if there are none. */
+  /** Blobs whose text the document lacks; absent if none. */
   readonly failures?: readonly FailedExtraction[]
 }
 
@@ -78,7 +78,7 @@ export interface Dependant {
   readonly fields: readonly string[]
 }
 
-/** A document that the search server will not take. */
+/** A document that the search server refuses. */
 export interface RefusedDocument {
   /** Key of the document in the index. */
   readonly key: string
@@ -88,7 +88,7 @@ export interface RefusedDocument {
   readonly id: string
   /** Why the server refused, or the document could not be built. */
   readonly reason: string
-  /** Milliseconds. */
+  /** Time of the refusal, in milliseconds since the Unix epoch. */
   readonly time: number
 }
 
@@ -139,15 +139,15 @@ export class IndexRows {
     if (await admin.tableExists(this.#name)) await admin.deleteTable(this.#name)
   }
 
-  /** What a record has in the index; undefined if nothing is known of it. */
+  /** The entries of a record; undefined if the index has none. */
   async entries(place: Place): Promise<IndexEntries | undefined> {
     const row = await this.#table.get({ row: entryRow(place), columns: [valueColumn] })
     return row.value(valueColumn, 'json') as IndexEntries | undefined
   }
 
   /**
-   * Replaces what is known of a record, together with the rows by what it depends on and those of
-   * texts that could not be had.
+   * Replaces the entries of a record, together with the rows by dependency and the rows of missing
+   * texts.
    */
   async replace(
     place: Place,
@@ -184,14 +184,14 @@ export class IndexRows {
     return rows.flatMap((row) => row.value(valueColumn, 'json') as Dependant[])
   }
 
-  /** Records that are known: all, or those of a table. */
+  /** Records with entries: all, or those of a table. */
   async *places(table?: string): AsyncGenerator<Place, void> {
     const inTable = table === undefined ? [] : [terminated(Buffer.from(table))]
     const prefix = Buffer.concat([entryKind, ...inTable])
     for await (const { row } of this.#table.scan({ prefix })) yield placeOfRow(row!)
   }
 
-  /** Names of the tables with records that are known. */
+  /** Names of the tables that have records with entries. */
   async tables(): Promise<string[]> {
     const found: string[] = []
     let startRow: Buffer = entryKind
@@ -201,7 +201,7 @@ export class IndexRows {
       if ((next as typeof next | undefined) === undefined) return found
       const { table } = placeOfRow(next.row!)
       found.push(table)
-      // Behind the last record of the table: 00 01 ends its name.
+      // The first row after the last record of the table: 00 01 terminates its name.
       startRow = Buffer.concat([entryKind, terminated(Buffer.from(table))])
       startRow[startRow.length - 1]++
     }
@@ -217,19 +217,19 @@ export class IndexRows {
     await this.#database.atomic({ mutations: [this.#mutation(row, undefined)] })
   }
 
-  /** By key. */
+  /** Refused documents, by key. */
   async refused(): Promise<RefusedDocument[]> {
     const rows = await this.#table.scan({ prefix: refusedKind }).all()
     return rows.map((row) => row.value(valueColumn, 'json') as RefusedDocument)
   }
 
-  /** Documents that lack the text of blobs, in the order of their records; default all. */
+  /** Documents that lack the text of blobs, in the order of their records; default all of them. */
   async extractionFailures(limit?: number): Promise<ExtractionFailure[]> {
     const rows = await this.#table.scan({ prefix: failureKind, limit }).all()
     return rows.map((row) => row.value(valueColumn, 'json') as ExtractionFailure)
   }
 
-  /** What the texts of each field of documents were made of. */
+  /** The sources of each field of documents. */
   async sources(): Promise<[name: string, StoredSources][]> {
     const rows = await this.#table.scan({ prefix: sourcesKind }).all()
     return rows.map((row) => {
@@ -249,7 +249,9 @@ export class IndexRows {
     }
   }
 
-  /** Every row of records as text, for checks: what texts were made of has a history. */
+  /**
+   * All rows of records as text, for checks. Rows of sources are left out: they depend on history.
+   */
   async all(): Promise<string[]> {
     const rows = await this.#table.scan({ stopRow: sourcesKind }).all()
     return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
@@ -269,7 +271,7 @@ export class IndexRows {
   }
 }
 
-/** What follows from entries, by row, which is a text of one character a byte. */
+/** The rows derived from entries, by row key as a text with one character per byte. */
 function derivedValues(
   { table, id }: Place,
   entries: IndexEntries | undefined,
@@ -293,7 +295,7 @@ function derivedValues(
   return new Map<string, ExtractionFailure | readonly Dependant[]>([...rows, ...failed])
 }
 
-/** Whether the variant properties of a record fit a pattern exactly. */
+/** Whether the variant properties of a record match a pattern exactly. */
 export function fitsPattern(pattern: VariantPattern, id: RecordId): boolean {
   const own = id.variantProperties
   const names = Object.keys(pattern)

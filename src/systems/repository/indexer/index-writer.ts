@@ -1,8 +1,9 @@
 /**
- * Sends changes to a search server: what comes while a call is under way goes with the next one.
+ * Sends changes to a search server. Changes that arrive during a call are sent together by the next
+ * call.
  *
- * A failure of the server is tried again for as long as the index runs, so that an outage loses
- * nothing and makes no dead letters. Documents that the server refuses are told to the sender.
+ * A failure of the server is retried as long as the index runs, so an outage loses no changes and
+ * makes no dead letters. Documents that the server refuses are returned to the sender.
  */
 import { checkArray, checkObject, checkText } from '../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
@@ -14,11 +15,11 @@ import type {
 } from '../search/search-backend.js'
 import { errorOf } from '../thrown.js'
 
-/** How an {@link IndexWriter} waits. */
+/** Delays of an {@link IndexWriter}. */
 export interface WriterOptions {
-  /** Milliseconds before the first retry; each later one waits twice as long. */
+  /** Milliseconds before the first retry; the delay doubles with each retry. */
   readonly retryMilliseconds: number
-  /** Milliseconds after which changes are committed; 0 = only when asked for. */
+  /** Milliseconds between a change and its commit; 0: only on request. */
   readonly commitMilliseconds: number
 }
 
@@ -31,14 +32,14 @@ interface Waiting {
 const documentsPerCallMax = 500
 const retryMillisecondsMax = 30_000
 
-/** The writer of one index. Calls of the server are made one at a time. */
+/** The writer of one index. Calls to the server are serialized. */
 export class IndexWriter {
   readonly #backend: SearchBackend
   readonly #options: WriterOptions
   readonly #closing = new AbortController()
   #waiting: Waiting[] = []
   #isSending = false
-  /** Calls of the server, one after the other. */
+  /** The completion of the last call to the server. */
   #last: Promise<unknown> = Promise.resolve()
   #sent = 0
   #committed = 0
@@ -50,12 +51,12 @@ export class IndexWriter {
     this.#options = options
   }
 
-  /** The failure of the last call of the server; undefined after one that succeeded. */
+  /** The failure of the last call to the server; undefined after a success. */
   get failure(): Error | undefined {
     return this.#failure
   }
 
-  /** Sends changes; the documents among them that the server refuses. */
+  /** Sends changes; returns those of the documents that the server refuses. */
   send(changes: SearchChanges): Promise<RejectedDocument[]> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ changes, resolve, reject })
@@ -65,7 +66,7 @@ export class IndexWriter {
     })
   }
 
-  /** Makes visible and lasting what was sent before. */
+  /** Makes all changes sent before visible and durable. */
   async commit(): Promise<void> {
     const target = this.#sent
     while (this.#committed < target) {
@@ -83,7 +84,7 @@ export class IndexWriter {
     await this.#call(() => this.#backend.clear())
   }
 
-  /** From now on a failure is not tried again. */
+  /** Stops retries: later failures reject. */
   stopRetrying(): void {
     this.#closing.abort()
     clearTimeout(this.#timer)
@@ -157,7 +158,7 @@ export class IndexWriter {
     if (this.#closing.signal.aborted) return
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      // A failure is kept, and tried again until the index is closed.
+      // The failure is kept in `failure`, and the commit is retried until the index is closed.
       this.commit().catch(() => undefined)
     }, commitMilliseconds)
     this.#timer.unref()
@@ -177,7 +178,7 @@ function mergeChanges(all: readonly SearchChanges[]): SearchChanges {
   return { documents, removedKeys, removedRecords }
 }
 
-/** What a search server has refused. `ERR_SEARCH_SERVER` if that cannot be read. */
+/** Checks the refusals that a search server returns. `ERR_SEARCH_SERVER` if they are malformed. */
 function checkRejected(given: readonly RejectedDocument[]): readonly RejectedDocument[] {
   try {
     return checkArray(given, 'refused documents').map((each) => {

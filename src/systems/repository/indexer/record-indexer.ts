@@ -1,8 +1,8 @@
 /**
- * Brings what a record has in the index to the record's present state.
+ * Brings the documents of a record up to date with the record.
  *
- * What is indexed depends on the state of the record alone, never on what an event says of it: an
- * event only tells which documents are worth building again. So events may come twice and late.
+ * A document depends on the state of its record alone, never on the content of an event. An event
+ * only selects the documents that have to be built again. So events may be repeated or late.
  */
 import type { Clock } from '../../../api/index.js'
 import type { StoredEvent } from '../records/writes/commit.js'
@@ -29,7 +29,7 @@ import { SourceSet } from './definition/field-sources.js'
 import { presence, type ShownSources } from './shown-sources.js'
 import { RecordId } from '../record-id.js'
 
-/** What a {@link RecordIndexer} is made of. */
+/** The dependencies of a {@link RecordIndexer}. */
 export interface RecordIndexerParts {
   readonly configuration: PreparedConfiguration
   readonly schema: SchemaCache
@@ -44,27 +44,27 @@ export interface RecordIndexerParts {
   readonly shown: ShownSources
 }
 
-/** What an index has done since it was opened. */
+/** Counters of an index since its opening. */
 export interface IndexCounts {
-  /** Documents that the search server took. */
+  /** Documents that the search server accepted. */
   documentsWritten: number
-  /** Documents that were removed one by one; not those of deleted records. */
+  /** Documents that were removed one by one; excludes those of deleted records. */
   documentsRemoved: number
   /** Documents that the search server refused. */
   documentsRefused: number
-  /** Documents that were built because a record they show has changed. */
+  /** Documents that were built because a record that they show has changed. */
   dependantsUpdated: number
-  /** Blobs whose text could not be had. */
+  /** Blobs whose text could not be extracted. */
   extractionFailures: number
-  /** Events that change no document and wake no other. */
+  /** Events that affect no document, neither of their record nor of a dependent one. */
   eventsSkipped: number
 }
 
-/** Which documents of a record are built again. */
+/** Selects the documents of a record to be built again. */
 export interface UpdateScope {
-  /** Whether the document of a tag, which shows this version, is not up to date. */
+  /** Whether the document of a tag, which shows this version, is stale. */
   readonly isStale: (tag: FieldType, version: number) => boolean
-  /** Whether documents may be on the server of which nothing is known here. */
+  /** Whether the server may have documents of the record without an entry here. */
   readonly removesUnknown: boolean
 }
 
@@ -79,10 +79,10 @@ interface Building {
   readonly done: Promise<unknown>
 }
 
-/** Keeps the documents of records up to date. Updates of one record run one after the other. */
+/** Keeps the documents of records up to date. Updates of one record are serialized. */
 export class RecordIndexer {
   readonly #parts: RecordIndexerParts
-  /** The last update of each record that has one under way. */
+  /** The last update of each record with an update in progress. */
   readonly #updates = new Map<string, Promise<unknown>>()
   readonly #building = new Set<Building>()
   #gate: Promise<unknown> | undefined
@@ -91,7 +91,9 @@ export class RecordIndexer {
     this.#parts = parts
   }
 
-  /** Handles an event: the documents of its record, then those that show the record. */
+  /**
+   * Handles an event: first the documents of its record, then the documents that show the record.
+   */
   async handle(event: StoredEvent, isComplete: boolean): Promise<void> {
     const place: Place = { table: event.table, id: RecordId.parse(event.id) }
     const change = new RecordEventChange(event, this.#parts, isComplete)
@@ -99,7 +101,10 @@ export class RecordIndexer {
     if (this.#parts.configuration.dereferences) await this.#updateDependants(place, change, newest)
   }
 
-  /** Updates documents of a record; its newest version, undefined if it does not exist. */
+  /**
+   * Updates documents of a record. Returns its newest version; undefined if the record does not
+   * exist.
+   */
   update(place: Place, scope: UpdateScope): Promise<StoredRecord | undefined> {
     const key = placeKey(place)
     const before = this.#updates.get(key) ?? Promise.resolve()
@@ -112,7 +117,7 @@ export class RecordIndexer {
     return updated
   }
 
-  /** Runs `work` while no update is under way. */
+  /** Runs `work` while no update is in progress. */
   async exclusive(work: () => Promise<void>): Promise<void> {
     while (this.#gate !== undefined) await this.#gate
     const run = async (): Promise<void> => {
@@ -125,7 +130,7 @@ export class RecordIndexer {
     await this.#gate
   }
 
-  /** Builds again all documents that show records of a table that was dropped. */
+  /** Builds all documents again that show records of a dropped table. */
   async updateTableDependants(dependants: readonly Dependant[]): Promise<void> {
     await this.#updateAll(dependants)
   }
@@ -172,7 +177,8 @@ export class RecordIndexer {
         failures,
       } = await builder.build(place, tag, record, collector)
       const hasDocument = document !== undefined
-      // Nobody may find a document before it is known what may be read of it.
+      // The sources of a document are stored before the document can be found: they decide read
+      // access.
       if (hasDocument) {
         const sources = new SourceSet({ own: configuration.filterFields })
         await shown.note([...showing, { names: presence, sources }])
@@ -215,7 +221,7 @@ export class RecordIndexer {
     return new Set(rejected.map(({ key }) => key))
   }
 
-  /** Forgets that documents of a record were refused, but those that still are. */
+  /** Removes the refusals of a record, except those of documents that are still refused. */
   async #forgetRefused(place: Place, stillRefused: ReadonlySet<string>): Promise<void> {
     const { refused, rows } = this.#parts
     if (refused.size === 0) return
@@ -235,7 +241,7 @@ export class RecordIndexer {
   ): Promise<void> {
     const { rows, source, schema } = this.#parts
     const { table, id } = place
-    // A document under way may have seen the record as it was, and is not among the rows yet.
+    // A document in progress may show the old record, and its dependencies are not stored yet.
     const waiting = [...this.#building].filter(({ collector }) => collector.has(table, id.master))
     await Promise.all(waiting.map(({ done }) => done))
     const versionAt = (tagId: string): number | undefined => {
@@ -283,24 +289,24 @@ function tagsOf(
   return configuration.tagsFor({ table, id, type: type.name, fields })
 }
 
-/** In the order of the tags' ids, so that equal entries have equal text. */
+/** Sorted by the ids of the tags, so that equal entries have equal text. */
 function emptyAsUndefined(entries: Record<string, IndexEntry>): IndexEntries | undefined {
   const sorted = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1))
   return sorted.length === 0 ? undefined : Object.fromEntries(sorted)
 }
 
-/** Whether a key is of a document of this record: only the id of a tag follows. */
+/** Whether the rest of a key is the id of a tag only: the key is of a document of this record. */
 function isTagId(key: string, prefix: string): boolean {
   return key.length === prefix.length + uuidLength
 }
 
-/** What an event may have changed in documents. */
+/** The effect of an event on documents. */
 class RecordEventChange implements UpdateScope {
   readonly removesUnknown: boolean
   readonly #isComplete: boolean
   readonly #usesOwn: boolean
   readonly #usesOwnVersioned: boolean
-  /** Ids of the changed fields without versions, and of the others. */
+  /** Ids of the changed fields: the unversioned ones here, the others in `#versioned`. */
   readonly #always = new Set<string>()
   readonly #versioned = new Set<string>()
   /** The oldest version that the write may have changed. */
@@ -326,13 +332,13 @@ class RecordEventChange implements UpdateScope {
     if (versionCreated !== undefined) this.#versioned.add(versionOfRecord)
   }
 
-  /** A mutable field that an old version gets is shown by later ones that have none. */
+  /** A mutable field set in an old version is inherited by later versions that lack it. */
   readonly isStale = (_: FieldType, version: number): boolean => {
     if (this.#isComplete || this.#usesOwn) return true
     return this.#usesOwnVersioned && version >= this.#firstVersion
   }
 
-  /** Whether a document that shows the record is not up to date. */
+  /** Whether a document that shows the record is stale. */
   wakes({ tag, fields }: Dependant, versionAt: (tagId: string) => number | undefined): boolean {
     if (this.#isComplete || this.#always.has(tag)) return true
     if (fields.some((field) => this.#always.has(field))) return true

@@ -1,4 +1,4 @@
-/** An index that runs: it follows the writes of records, and builds documents when asked to. */
+/** A running index: it follows the writes of records and runs builds. */
 import {
   checkArray,
   checkMethods,
@@ -42,7 +42,7 @@ import { allDocuments, RecordIndexer, type IndexCounts } from './record-indexer.
 import { presence, ShownSources } from './shown-sources.js'
 import { errorOf } from '../thrown.js'
 
-/** What an index is made of. */
+/** The dependencies of an index. */
 export interface IndexParts {
   readonly definition: IndexDefinition
   readonly configuration: PreparedConfiguration
@@ -68,18 +68,18 @@ export interface IndexParts {
   readonly onExtractionFailure: ((index: string, blob: Blob, error: unknown) => void) | undefined
 }
 
-/** Which extraction failures are wanted. */
+/** Selects extraction failures. */
 interface FailureOptions {
-  /** Failures at most. Default 1,000. */
+  /** Maximum number of failures. Default 1,000. */
   readonly limit?: number | undefined
 }
 
 const failureNames = new OptionNames<FailureOptions>('failures of extraction', { limit: true })
 
-/** The attribute of a write that keeps it away from indexes, with the value 'false'. */
+/** The attribute of a write that excludes it from indexes, with the value 'false'. */
 export const indexingAttribute = 'lily.mq'
 
-/** A running index; made by `SearchIndexes.index`. */
+/** A running index; returned by `SearchIndexes.index`. */
 export class SearchIndex {
   /** Name of the definition. */
   readonly name: string
@@ -98,13 +98,13 @@ export class SearchIndex {
   readonly #sources: ReadonlyMap<PreparedField, FieldSources>
   readonly #shown: ShownSources
   readonly #late: LateTexts
-  /** Texts that the documents of a write still lack, by its sequence. */
+  /** Texts that the documents of a write still lack, by the sequence of the write. */
   readonly #lateOfWrites = new Map<number, Promise<void>>()
-  /** The newest write that was handled. */
+  /** Sequence of the newest handled write. */
   #handled = 0
   readonly #stop = new AbortController()
   #subscription: Subscription | undefined
-  /** Writes up to here may have been handled in part before the index was opened. */
+  /** Writes up to this sequence may have been handled partly before the index was opened. */
   #recovery = 0
   #build: BatchBuild | undefined
   #building: Promise<BuildReport | undefined> = Promise.resolve(undefined)
@@ -142,7 +142,7 @@ export class SearchIndex {
     this.#indexer = new RecordIndexer({ ...common, refused, shown })
   }
 
-  /** Begins to follow, and goes on with a build. @internal */
+  /** Starts to follow writes, and resumes an interrupted build. @internal */
   async start(): Promise<void> {
     const { definition, rows, findTable, lanes, retryMilliseconds } = this.#parts
     await rows.create()
@@ -170,38 +170,38 @@ export class SearchIndex {
     }
   }
 
-  /** Whether it follows the writes of records. */
+  /** Whether the index follows the writes of records. */
   get isFollowing(): boolean {
     return this.#subscription?.isRunning === true
   }
 
-  /** Writes of the database between the newest one and the one up to which documents follow. */
+  /** Number of writes between the newest write and the last write that documents reflect. */
   get lag(): number {
     return this.#subscription?.lag ?? 0
   }
 
-  /** What was done since the index was opened. */
+  /** Counters since the opening of the index. */
   get counts(): Readonly<IndexCounts> {
     return { ...this.#counts }
   }
 
   /**
-   * The last failure: of the search server while it is tried again, or the one by which the index
-   * has ceased to follow. Undefined while all is well.
+   * The last failure: one of the search server that is being retried, or the one that stopped the
+   * index from following writes. Undefined without a failure.
    */
   get failure(): Error | undefined {
     return this.#subscription?.failure ?? this.#writer.failure ?? this.#buildFailure
   }
 
-  /** How far the build under way has come; undefined without one. */
+  /** Progress of the current build; undefined without one. */
   get buildProgress(): BuildProgress | undefined {
     return this.#build?.progress
   }
 
   /**
-   * Resolves when searches see a write, with the texts of its blobs: by its sequence, as
-   * `WriteResult` has it; default the newest one. Texts of earlier writes may still be read.
-   * `ERR_INVALID_ARGUMENT` if the index does not follow the writes of records.
+   * Resolves when searches see a write with the texts of its blobs. The write is given by its
+   * sequence, as in `WriteResult`; the default is the newest one. Texts of earlier writes may still
+   * be missing. `ERR_INVALID_ARGUMENT` if the index does not follow the writes of records.
    */
   async waitFor(sequence?: number): Promise<void> {
     if (this.#subscription === undefined) {
@@ -212,14 +212,14 @@ export class SearchIndex {
     await this.#writer.commit()
   }
 
-  /** Searches. `ERR_INVALID_ARGUMENT` for a query with an error. */
+  /** Searches. `ERR_INVALID_ARGUMENT` for a malformed query. */
   search(query: SearchQuery): Promise<SearchResult> {
     return this.#parts.backend.search(query)
   }
 
   /**
-   * What of the records a field of documents shows, in any document of the index; undefined if no
-   * document has that field. Documents that become visible later may show more.
+   * The record fields that a document field derives from, over all documents of the index;
+   * undefined if no document has the field. Documents that become visible later may add more.
    */
   fieldSources(name: string): FieldSources | undefined {
     checkText(name, 'the name of a field')
@@ -231,13 +231,13 @@ export class SearchIndex {
     return possible
   }
 
-  /** Ids of the fields that have decided which records are in the index. */
+  /** Ids of the fields that decide which records are indexed. */
   get filterFields(): ReadonlySet<string> {
     const { filterFields } = this.#parts.configuration
     return new Set([...filterFields, ...(this.#shown.of(presence.start)?.own ?? [])])
   }
 
-  /** Names of the fields that the configuration has without variables, in its order. */
+  /** Names of the configured fields without variables, in configured order. */
   get plainFields(): readonly string[] {
     return [...this.#sources.keys()].flatMap(({ name }) => {
       const { start, end } = spanOf(name)
@@ -251,7 +251,7 @@ export class SearchIndex {
     return [...configuration.versionTags].map((id) => schema.fieldById(id))
   }
 
-  /** Builds the documents of some records again, and makes them visible. `ERR_INVALID_ARGUMENT`. */
+  /** Builds the documents of some records again, and commits them. `ERR_INVALID_ARGUMENT`. */
   async reindex(table: string, ids: readonly RecordIdLike[]): Promise<void> {
     checkText(table, 'the name of a record table')
     const places = checkArray(ids, 'the ids of records').map((id) => ({
@@ -263,17 +263,20 @@ export class SearchIndex {
     await this.#writer.commit()
   }
 
-  /** Resolves at the end of the build under way; its report, undefined if it was broken off. */
+  /**
+   * Resolves at the end of the current build with its report; undefined if the build was
+   * interrupted.
+   */
   built(): Promise<BuildReport | undefined> {
     return this.#building
   }
 
-  /** Events that failed too often, in the order of the writes. */
+  /** Events that failed too often, in the order of their writes. */
   async deadLetters(): Promise<DeadLetter[]> {
     return this.#subscription?.deadLetters() ?? []
   }
 
-  /** Handles the dead letters again; how many succeeded. */
+  /** Handles the dead letters again; returns the number of successes. */
   async retryDeadLetters(): Promise<number> {
     const handled = (await this.#subscription?.retryDeadLetters()) ?? 0
     await this.#writer.commit()
@@ -285,12 +288,12 @@ export class SearchIndex {
     return this.#parts.rows.refused()
   }
 
-  /** Builds the refused documents again; how many are refused no more. */
+  /** Builds the refused documents again; returns the number of those accepted now. */
   async retryRefusedDocuments(): Promise<number> {
     const { rows } = this.#parts
     const refused = await rows.refused()
     for (const { table, id } of refused) {
-      // What fails again stays as it is.
+      // A record that fails again keeps its refusal.
       const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
       await updated.catch(() => undefined)
     }
@@ -300,8 +303,8 @@ export class SearchIndex {
   }
 
   /**
-   * Documents that lack the text of blobs, with the reasons, by key; the first ones up to `limit`,
-   * default 1,000. `ERR_INVALID_ARGUMENT`.
+   * Documents that lack the text of blobs, with the reasons, by key; at most `limit`, default
+   * 1,000. `ERR_INVALID_ARGUMENT`.
    */
   async extractionFailures(options: FailureOptions = {}): Promise<ExtractionFailure[]> {
     const { limit = 1000 } = readArguments(() => failureNames.copy(options))
@@ -311,7 +314,7 @@ export class SearchIndex {
     return this.#parts.rows.extractionFailures(limit)
   }
 
-  /** Builds the documents that lack texts again; how many are complete now. */
+  /** Builds the documents that lack texts again; returns the number of those complete now. */
   async retryExtractions(): Promise<number> {
     const { rows } = this.#parts
     const failed = await rows.extractionFailures()
@@ -325,12 +328,14 @@ export class SearchIndex {
     return Math.max(0, failed.length - left.length)
   }
 
-  /** What is stored of the records of the index, for checks. */
+  /** The stored rows of the indexed records, for checks. */
   storedRows(): Promise<string[]> {
     return this.#parts.rows.all()
   }
 
-  /** Removes what the index has of a table, and builds again what showed its records. @internal */
+  /**
+   * Removes the documents of a table, and rebuilds the documents that show its records. @internal
+   */
   async removeTable(table: string): Promise<void> {
     checkText(table, 'the name of a record table')
     const { rows } = this.#parts
@@ -371,7 +376,7 @@ export class SearchIndex {
     })
   }
 
-  /** Ends; a build is broken off, and goes on with the next start. @internal */
+  /** Closes the index; an interrupted build resumes at the next start. @internal */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#writer.stopRetrying()
@@ -381,7 +386,7 @@ export class SearchIndex {
 
   async #handle({ event, sequence, isReplay }: RecordEvent): Promise<void> {
     if (event.repository !== this.#parts.definition.repository) return
-    // A replay tells of the last write only, and earlier ones may have been for the index.
+    // A replayed event describes the last write only; an earlier write may be one to be indexed.
     if (!isReplay && event.attributes?.[indexingAttribute] === 'false') {
       this.#counts.eventsSkipped++
       return
@@ -398,17 +403,17 @@ export class SearchIndex {
   }
 }
 
-/** How many of each kind were tried again with success. */
+/** Number of successful retries of each kind. */
 export interface RetryCounts {
   /** Documents that the search server had refused. */
   readonly refused: number
-  /** Documents with blobs whose text could not be had. */
+  /** Documents with blobs whose text could not be extracted. */
   readonly texts: number
-  /** Events that the index had given up. */
+  /** Events that had become dead letters. */
   readonly deadLetters: number
 }
 
-/** Tries again all that is not in an index. `ERR_INVALID_ARGUMENT`. */
+/** Retries everything that failed to be indexed. `ERR_INVALID_ARGUMENT`. */
 export async function retryAll(index: SearchIndex): Promise<RetryCounts> {
   checkMethods(index, 'an index', ['retryRefusedDocuments', 'retryExtractions', 'retryDeadLetters'])
   const refused = await index.retryRefusedDocuments()

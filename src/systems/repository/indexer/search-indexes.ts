@@ -1,6 +1,6 @@
 /**
- * The indexes of the records of a repository manager: defined by name, stored, and running from the
- * time they are opened until they are closed.
+ * The indexes of the records of a repository manager. They are defined by name, stored, and run
+ * between open and close.
  */
 import { checkMethods, requireCapability, shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
@@ -48,11 +48,11 @@ export class SearchIndexes {
   readonly #options: SearchIndexesOptions
   readonly #definitions: IndexDefinitions
   readonly #running = new Map<string, Running>()
-  /** Why an index does not run. */
+  /** The error of each index that does not run. */
   readonly #failures = new Map<string, Error>()
   readonly #configurations = new Map<string, IndexConfiguration>()
   readonly #stopObserving: () => void
-  /** Changes of definitions, one after the other. */
+  /** The completion of the last change of a definition. */
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
@@ -72,9 +72,8 @@ export class SearchIndexes {
   }
 
   /**
-   * Opens the indexes: those that are active run, and deletions and builds that were broken off go
-   * on. An index that cannot run does not hinder the others; {@link index} throws its error.
-   * `ERR_INVALID_ARGUMENT`.
+   * Opens the indexes: active ones run, and interrupted deletions and builds resume. An index that
+   * cannot run does not affect the others; {@link index} throws its error. `ERR_INVALID_ARGUMENT`.
    */
   static async open(
     manager: RepositoryManager,
@@ -89,7 +88,7 @@ export class SearchIndexes {
       try {
         await (isDropped ? indexes.#drop(definition) : indexes.#start(definition))
       } catch (error) {
-        // One search server that is away does not hinder the others.
+        // An unreachable search server must not affect the other indexes.
         indexes.#failures.set(definition.name, errorOf(error))
       }
     }
@@ -102,7 +101,7 @@ export class SearchIndexes {
     return this.#definitions.list()
   }
 
-  /** `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  /** The definition of an index. `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   async get(name: string): Promise<IndexDefinition> {
     this.#checkOpen()
     checkIndexName(name)
@@ -110,8 +109,8 @@ export class SearchIndexes {
   }
 
   /**
-   * A running index. `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`, or the error by which the index
-   * does not run.
+   * A running index. `ERR_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`, or the error that keeps the
+   * index from running.
    */
   index(name: string): SearchIndex {
     this.#checkOpen()
@@ -121,19 +120,19 @@ export class SearchIndexes {
     throw this.#failures.get(name) ?? indexNotFound(name)
   }
 
-  /** The indexes that run, by name. */
+  /** The running indexes, by name. */
   get running(): readonly SearchIndex[] {
     const indexes = [...this.#running.values()].map(({ index }) => index)
     return indexes.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
-  /** Why indexes do not run, by name. */
+  /** The error of each index that does not run, by name. */
   get failures(): ReadonlyMap<string, Error> {
     return this.#failures
   }
 
   /**
-   * Creates an index, which runs from now on. `ERR_INDEX_EXISTS`, `ERR_INDEX_CONFIGURATION`,
+   * Creates and starts an index. `ERR_INDEX_EXISTS`, `ERR_INDEX_CONFIGURATION`,
    * `ERR_REPOSITORY_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
   async create(given: SearchIndexInput): Promise<SearchIndex> {
@@ -170,10 +169,9 @@ export class SearchIndexes {
   }
 
   /**
-   * Changes an index and runs it anew. A new configuration counts for records that are written from
-   * now on; for the others request a build. `ERR_INDEX_NOT_FOUND`, `ERR_INDEX_STATE` if the
-   * definition has another `version` or a build is under way, `ERR_INDEX_CONFIGURATION`,
-   * `ERR_INVALID_ARGUMENT`.
+   * Changes an index and restarts it. A new configuration applies to records written from now on;
+   * the other records need a build. `ERR_INDEX_NOT_FOUND`, `ERR_INDEX_STATE` if the definition has
+   * another `version` or a build is in progress, `ERR_INDEX_CONFIGURATION`, `ERR_INVALID_ARGUMENT`.
    */
   async update(name: string, changes: SearchIndexUpdate): Promise<IndexDefinition> {
     checkIndexName(name)
@@ -215,7 +213,7 @@ export class SearchIndexes {
   }
 
   /**
-   * Deletes an index with its documents and all that is stored of it. `ERR_INDEX_NOT_FOUND`,
+   * Deletes an index with its documents and stored state. `ERR_INDEX_NOT_FOUND`,
    * `ERR_INVALID_ARGUMENT`.
    */
   async delete(name: string): Promise<void> {
@@ -228,7 +226,7 @@ export class SearchIndexes {
     })
   }
 
-  /** Lets go; builds are broken off, and go on when the indexes are opened again. */
+  /** Stops all indexes; interrupted builds resume when the indexes are opened again. */
   async close(): Promise<void> {
     if (this.#isClosed) return
     await this.#last.catch(() => undefined)
@@ -251,7 +249,7 @@ export class SearchIndexes {
     return changed
   }
 
-  /** The stored form of a configuration, which is checked; undefined if none is given. */
+  /** Checks a configuration and returns its stored form; undefined if none is given. */
   #stored({
     configuration,
     xml,
@@ -273,7 +271,7 @@ export class SearchIndexes {
     return { configuration: stored, names: names.stored }
   }
 
-  /** `ERR_INDEX_CONFIGURATION`. */
+  /** Compiles a configuration. `ERR_INDEX_CONFIGURATION`. */
   #compile(
     stored: StoredConfiguration,
     given: IndexConfiguration | undefined,
@@ -292,14 +290,14 @@ export class SearchIndexes {
     return compileConfiguration(configuration, { names, formatters, places: placesByPath })
   }
 
-  /** Notes where an index begins to follow, unless that is noted already. */
+  /** Stores the position from which an index follows writes, unless one is stored already. */
   async #subscribeFromNow(name: string, incremental: IncrementalState): Promise<void> {
     const state = this.#manager.parts.stateOf(subscriptionOf(name))
     if (incremental === 'DO_NOT_SUBSCRIBE') await state.remove()
     else if ((await state.position()) === undefined) await state.setPosition(this.#newest())
   }
 
-  /** `ERR_UNSUPPORTED` if the backend cannot tell an index of writes. */
+  /** `ERR_UNSUPPORTED` if the backend has no change feed to follow. */
   #checkCapabilities(incremental: IncrementalState): void {
     if (incremental === 'DO_NOT_SUBSCRIBE') return
     const { capabilities } = this.#manager.parts.database
@@ -314,7 +312,7 @@ export class SearchIndexes {
     return sequence
   }
 
-  /** Runs an index. One that cannot run says so by {@link failures}, and {@link index} throws. */
+  /** Starts an index. On failure {@link failures} has the error, and {@link index} throws it. */
   async #start(definition: IndexDefinition): Promise<void> {
     const { name } = definition
     this.#failures.delete(name)
@@ -373,7 +371,7 @@ export class SearchIndexes {
     return checkMethods(backend, `the search server of ${definition.name}`, methods)
   }
 
-  /** The definition with its names: a program may give other functions with other names. */
+  /** The definition with these names: the program may provide functions with other names. */
   async #withNames(definition: IndexDefinition, names: StoredNames): Promise<IndexDefinition> {
     if (JSON.stringify(definition.names) === JSON.stringify(names)) return definition
     return this.#definitions.change(definition.name, undefined, () => ({ names }))
@@ -419,7 +417,7 @@ export class SearchIndexes {
   }
 }
 
-/** Name of the subscription of an index. */
+/** The name of the subscription of an index. */
 function subscriptionOf(name: string): string {
   return `Indexer_${name}`
 }

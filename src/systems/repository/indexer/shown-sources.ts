@@ -1,7 +1,7 @@
 /**
- * What the texts of an index were made of, by field of its documents. It is stored before a
- * document is sent and only grows until the index is cleared: so it holds for every document there
- * is, also for those of an earlier configuration or of an earlier name of a field.
+ * The sources of the texts in an index, by field of its documents. Sources are stored before the
+ * document is sent, and only grow until the index is cleared. So they cover every document,
+ * including documents of an earlier configuration and of earlier field names.
  */
 import {
   isWithin,
@@ -12,21 +12,23 @@ import {
 } from './definition/field-sources.js'
 import type { IndexRows } from './index-rows.js'
 
-/** What some fields of documents show; {@link presence} instead of names: that there is one. */
+/**
+ * The sources of some document fields; with {@link presence} as name, those of the document itself.
+ */
 export interface ShownField {
   readonly names: NameSpan
   readonly sources: FieldSources
 }
 
-/** In place of the name of a field: that there is a document at all. */
+/** Stands for the existence of a document, instead of the name of a field. */
 export const presence: NameSpan = { start: '', end: undefined }
 
 /** The sources of all fields of the documents of one index. */
 export class ShownSources {
   readonly #rows: IndexRows
-  /** By the stored form of the names. */
+  /** Sources by the stored form of the names. */
   readonly #known = new Map<string, { readonly names: NameSpan; readonly sources: SourceSet }>()
-  /** Those that are not stored as they are. */
+  /** Keys of sources that are not stored yet. */
   readonly #unsaved = new Set<string>()
   #saving: Promise<void> = Promise.resolve()
 
@@ -34,14 +36,14 @@ export class ShownSources {
     this.#rows = rows
   }
 
-  /** Takes what is stored. */
+  /** Loads the stored sources. */
   async load(): Promise<void> {
     for (const [key, stored] of await this.#rows.sources()) {
       this.#add(key, namesOf(key), new SourceSet(stored))
     }
   }
 
-  /** The sources of a field; undefined if no document had it yet. */
+  /** The sources of a field; undefined if no document has had the field. */
   of(name: string): SourceSet | undefined {
     let found: SourceSet | undefined
     for (const { names, sources } of this.#known.values()) {
@@ -52,7 +54,7 @@ export class ShownSources {
     return found
   }
 
-  /** Notes what a document shows; resolves when that is stored, with all that was noted before. */
+  /** Adds sources of a document; resolves when these and all earlier additions are stored. */
   async note(fields: readonly ShownField[]): Promise<void> {
     for (const { names, sources } of fields) {
       const key = keyOf(names)
@@ -64,7 +66,7 @@ export class ShownSources {
     await this.#saving
   }
 
-  /** Forgets all, when the index has no documents. */
+  /** Clears all sources. REQUIRES that the index has no documents. */
   clear(): void {
     this.#known.clear()
     this.#unsaved.clear()

@@ -1,6 +1,6 @@
 /**
- * The field types and record types that a configuration names. They are bound to ids when the
- * configuration is given, and stored with it: a type that gets another name is still the one meant.
+ * The field types and record types that a configuration names. They are resolved to ids when the
+ * configuration is given, and stored with it, so a renamed type stays the same type.
  */
 import type { FieldType } from '../../schema/field-type.js'
 import type { RecordType } from '../../schema/record-type.js'
@@ -20,14 +20,14 @@ export class BoundNames {
   readonly #fields: Map<string, string>
   readonly #recordTypes: Map<string, string>
 
-  /** With `stored` the names mean what they meant then, and others what they mean now. */
+  /** Names in `stored` keep their stored ids; other names resolve by the present schema. */
   constructor(schema: SchemaCache, stored?: StoredNames) {
     this.schema = schema
     this.#fields = new Map(Object.entries(stored?.fields ?? {}))
     this.#recordTypes = new Map(Object.entries(stored?.recordTypes ?? {}))
   }
 
-  /** `ERR_FIELD_TYPE_NOT_FOUND`. */
+  /** The field type of a name. `ERR_FIELD_TYPE_NOT_FOUND`. */
   field(name: string): FieldType {
     const id = this.#fields.get(name)
     const field = id === undefined ? this.schema.field(name) : this.schema.fieldById(id)
@@ -35,7 +35,7 @@ export class BoundNames {
     return field
   }
 
-  /** `ERR_RECORD_TYPE_NOT_FOUND`. */
+  /** The record type of a name. `ERR_RECORD_TYPE_NOT_FOUND`. */
   recordType(name: string): RecordType {
     const id = this.#recordTypes.get(name)
     const type = id === undefined ? this.schema.recordType(name) : this.schema.recordTypeById(id)
@@ -43,13 +43,13 @@ export class BoundNames {
     return type
   }
 
-  /** As {@link recordType}; undefined for a name that no type has. */
+  /** See {@link recordType}; undefined if there is no such type. */
   findRecordType(name: string): RecordType | undefined {
     const isKnown = this.#recordTypes.has(name) || this.schema.findRecordType(name) !== undefined
     return isKnown ? this.recordType(name) : undefined
   }
 
-  /** All names that were asked for. */
+  /** All names that were resolved. */
   get stored(): StoredNames {
     const sorted = (ids: ReadonlyMap<string, string>): Record<string, string> => {
       return Object.fromEntries([...ids].sort(([a], [b]) => (a < b ? -1 : 1)))

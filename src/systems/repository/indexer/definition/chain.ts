@@ -1,7 +1,7 @@
 /**
- * Chains: `{n}author=>{n}address=>{n}city` follows a link, then a record inside a field, and ends
- * in a field. Other steps are `master`, `-lang` (the variant without a property) and `+lang` or
- * `+lang=en` (the variants with one more).
+ * Chains: `{n}author=>{n}address=>{n}city` follows a link, then an embedded record, and ends in a
+ * field. Other steps are `master`, `-lang` (the variant without a property) and `+lang` or
+ * `+lang=en` (the variants with one more property).
  */
 import { systemNamespace } from '../../qualified-name.js'
 import { splitEscaped, unescaped } from '../../record-id.js'
@@ -10,14 +10,14 @@ import type { BoundNames } from './bound-names.js'
 
 /** A step from a record to others. */
 export type ChainStep =
-  /** Id of a field with links, or with records. */
+  /** Id of a field of links or of embedded records. */
   | { readonly kind: 'link' | 'record'; readonly field: string }
   | { readonly kind: 'master' }
   | { readonly kind: 'less'; readonly names: readonly string[] }
-  /** Properties that are added; null = with any value. */
+  /** Properties to add; null: with any value. */
   | { readonly kind: 'more'; readonly properties: Readonly<Record<string, string | null>> }
 
-/** Where a chain ends. */
+/** The end of a chain. */
 export type ChainEnd =
   | { readonly kind: 'field'; readonly field: string }
   | { readonly kind: 'system'; readonly name: SystemField }
@@ -55,7 +55,9 @@ export type SystemField = (typeof systemFields)[number]
 
 const stepsMax = 32
 
-/** The chain of a value. `inRecord`: it begins at a record inside a field. Throws if it is none. */
+/**
+ * Parses the chain of a value. `inRecord`: it starts at an embedded record. Throws if malformed.
+ */
 export function parseChain(text: string, names: BoundNames, inRecord: boolean): Chain {
   const tokens = tokensOf(text)
   const steps: ChainStep[] = []
@@ -73,7 +75,9 @@ export function parseChain(text: string, names: BoundNames, inRecord: boolean): 
   return { steps, end: parseEnd(last, names, inside) }
 }
 
-/** The chain of a `forEach`, which leads to records; whether those are inside a field. */
+/**
+ * Parses the chain of a `forEach`, which leads to records; also whether those are embedded records.
+ */
 export function parseRecordChain(
   text: string,
   names: BoundNames,
@@ -132,7 +136,9 @@ function parseVariantStep(token: string): ChainStep | undefined {
   return { kind: 'more', properties }
 }
 
-/** The system field of a name; undefined for a name of another namespace. Throws for no field. */
+/**
+ * The system field of a name; undefined for another namespace. Throws if there is no such field.
+ */
 export function systemFieldOf(name: string): SystemField | undefined {
   const prefix = `{${systemNamespace}}`
   if (!name.startsWith(prefix)) return undefined

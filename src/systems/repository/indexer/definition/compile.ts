@@ -1,4 +1,4 @@
-/** Checks a configuration against the schema, and makes what documents are built by. */
+/** Checks a configuration against the schema and compiles it for building documents. */
 import { OptionNames } from '../../../../api/index.js'
 import { versionTagNamespace } from '../../qualified-name.js'
 import type { FieldType } from '../../schema/field-type.js'
@@ -25,12 +25,12 @@ import { prepareMatch, type MatchSubject, type RecordMatcher } from './record-ma
 import { TypePattern } from './type-pattern.js'
 import { WildcardPattern } from './wildcard.js'
 
-/** A variable of a name: a variant property, a system field, or a field by its id. */
+/** A variable in a name: a variant property, a system field, or the id of a field. */
 export type NameVariable =
   | { readonly kind: 'property'; readonly name: string }
   | { readonly kind: 'chain'; readonly chain: Chain }
 
-/** A field of the documents, checked. */
+/** A checked field of the documents. */
 export interface PreparedField {
   readonly kind: 'field'
   readonly name: readonly TemplatePart[]
@@ -41,24 +41,24 @@ export interface PreparedField {
   readonly formatter: Formatter
 }
 
-/** A node of the tree of fields, checked. */
+/** A checked node of the tree of fields. */
 export type PreparedNode =
   | PreparedField
   | { readonly kind: 'match'; readonly matcher: RecordMatcher; readonly nodes: PreparedNode[] }
   | { readonly kind: 'forEach'; readonly chain: Chain; readonly nodes: PreparedNode[] }
 
-/** A dynamic field, checked. */
+/** A checked dynamic field. */
 export interface PreparedDynamicField {
-  /** The name in the document for a field that matches, else undefined. */
+  /** The name in the document for a matching field, else undefined. */
   readonly nameFor: (field: FieldType) => string | undefined
   readonly extractContent: boolean
   readonly formatter: Formatter
   readonly goesOn: boolean
 }
 
-/** A configuration ready for use. */
+/** A compiled configuration. */
 export interface PreparedConfiguration {
-  /** Version tags at which a record is indexed; undefined if it is not known to the index. */
+  /** Version tags at which a record is indexed; undefined unless an include rule applies. */
   readonly tagsFor: (subject: MatchSubject) => readonly FieldType[] | undefined
   /** Ids of all these version tags. */
   readonly versionTags: ReadonlySet<string>
@@ -120,22 +120,22 @@ const dynamicNames = new OptionNames<DynamicFieldRule>('a dynamic field', {
 const depthMax = 32
 const nodesMax = 10_000
 
-/** What a configuration may refer to. */
+/** Inputs of the compilation. */
 export interface CompileOptions {
-  /** What its names mean. */
+  /** Resolves the names of types. */
   readonly names: BoundNames
   /** Formatters of the program, by name. */
   readonly formatters?: Readonly<Record<string, Formatter>> | undefined
   readonly places?: Places | undefined
 }
 
-/** Where a node stands. */
+/** The position of a node in the tree. */
 interface Position {
   readonly path: string
   readonly depth: number
-  /** Whether the records of this place are inside fields. */
+  /** Whether the records at this position are embedded records. */
   readonly isInRecord: boolean
-  /** Whether the record of this place is that of the document. */
+  /** Whether the record at this position is the record of the document. */
   readonly isOwn: boolean
 }
 
@@ -320,10 +320,10 @@ class Compiler {
     return { kind: 'chain', chain }
   }
 
-  /** Notes the field of the record itself that a chain begins with. */
+  /** Notes the first field of a chain, if it is one of the document's own record. */
   #noteOwn({ steps, end }: Chain, { isOwn }: Position): void {
     if (!isOwn) return
-    // A record inside a field belongs to its holder, and so do its fields.
+    // An embedded record is part of its holder, and so are its fields.
     const [first] = steps.length > 0 ? steps : [end]
     if (first !== undefined && 'field' in first) this.#ownFields.add(first.field)
   }
@@ -438,7 +438,7 @@ function variablesOf({ name, type }: FieldType): Record<string, string> {
   }
 }
 
-/** Checks a configuration. `ERR_INDEX_CONFIGURATION` with the place of what cannot be. */
+/** Compiles a configuration. `ERR_INDEX_CONFIGURATION` with the location of the error. */
 export function compileConfiguration(
   configuration: IndexConfiguration,
   options: CompileOptions,

@@ -1,4 +1,4 @@
-/** The error of a configuration that cannot be, with the place in it. */
+/** Errors of a configuration, with their location in it. */
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import { errorOf } from '../../thrown.js'
 
@@ -12,7 +12,7 @@ export function configurationError(
   return new RepositoryError(code, `${problem}, at ${place}`, cause)
 }
 
-/** Runs `work`; what it refuses is an error of the place. */
+/** Runs `work`; turns its errors into errors of this location. */
 export function atPlace<T>(place: string, work: () => T): T {
   try {
     return work()
@@ -24,8 +24,8 @@ export function atPlace<T>(place: string, work: () => T): T {
   }
 }
 
-/** Where a part of a configuration was written: `line 3, column 5`, or its path. */
+/** The location of a part of a configuration: `line 3, column 5`, or its path. */
 export type Places = (node: object, path: string) => string
 
-/** The places of configurations in code. */
+/** Locations in configurations given in code. */
 export const placesByPath: Places = (_, path) => path

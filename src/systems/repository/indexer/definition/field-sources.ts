@@ -1,9 +1,9 @@
 /**
- * What of the records a field of documents shows: whoever may not read that may not search it.
+ * The record fields an index field derives from; search permission follows read permission.
  *
- * A configuration says by itself what a field can come from; what texts were really made of, such
- * as fields of records inside fields, is noted with each document. Fields are named by their ids,
- * so that a new name opens nothing.
+ * A configuration bounds the possible sources of a field. The actual sources, such as fields of
+ * embedded records, are noted with each document. Fields are identified by id, so a renamed field
+ * gains no permission.
  */
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
@@ -12,15 +12,15 @@ import type { Chain } from './chain.js'
 import type { PreparedConfiguration, PreparedField, PreparedNode } from './compile.js'
 import type { TemplatePart } from './name-template.js'
 
-/** Fields of records that decide what a field of documents has. */
+/** The record fields that determine the content of a document field. */
 export interface FieldSources {
   /** Ids of fields of records in the table of the document's record. */
   readonly own: ReadonlySet<string>
-  /** Those of records behind links, which may be in any table of the repository. */
+  /** Ids of fields of linked records, which may be in any table of the repository. */
   readonly linked: ReadonlySet<string>
-  /** Whether it shows something of records behind links, be it only that they exist. */
+  /** Whether the field shows linked records at all, even if only their existence. */
   readonly followsLinks: boolean
-  /** Whether a function of the program makes it, which may show any field of its record. */
+  /** Whether a function of the program computes the field; it may use any field of its record. */
   readonly isFunction: boolean
 }
 
@@ -32,7 +32,7 @@ export interface StoredSources {
   readonly isFunction: boolean
 }
 
-/** Sources that grow. */
+/** A mutable set of sources. */
 export class SourceSet implements FieldSources {
   readonly own: Set<string>
   readonly linked: Set<string>
@@ -55,7 +55,9 @@ export class SourceSet implements FieldSources {
     this.isFunction = isFunction
   }
 
-  /** Adds the fields of records inside a value; `isLinked`: of a record behind links. */
+  /**
+   * Adds the fields of records embedded in a value; `isLinked`: the value is of a linked record.
+   */
   addInner(value: unknown, type: ValueType, schema: SchemaCache, isLinked: boolean): void {
     if (type.element !== undefined) {
       for (const each of value as readonly unknown[]) {
@@ -71,7 +73,7 @@ export class SourceSet implements FieldSources {
     }
   }
 
-  /** Adds the fields that a chain goes through. */
+  /** Adds the fields that a chain passes. */
   follow({ steps, end }: Chain): this {
     for (const step of steps) {
       if ('field' in step) this.#add(step.field)
@@ -81,19 +83,19 @@ export class SourceSet implements FieldSources {
     return this
   }
 
-  /** Adds a field of the record that the sources have come to. */
+  /** Adds a field of the record reached so far. */
   #add(field: string): void {
     if (this.followsLinks) this.linked.add(field)
     else this.own.add(field)
   }
 
-  /** Adds the field that a match of the record, to which the sources have come, looks at. */
+  /** Adds the field that a condition on the record reached so far refers to. */
   match(field: string | undefined): this {
     if (field !== undefined) this.#add(field)
     return this
   }
 
-  /** Adds other sources; whether there was one among them that was not known. */
+  /** Adds other sources; returns whether any of them was new. */
   merge({ own, linked, followsLinks, isFunction }: FieldSources): boolean {
     const before = this.#size
     for (const id of own) this.own.add(id)
@@ -113,7 +115,7 @@ export class SourceSet implements FieldSources {
   }
 }
 
-/** Where each field of a configuration comes from, as far as the configuration says. */
+/** The sources of each field of a configuration, as far as the configuration determines them. */
 export function sourcesOfFields(
   nodes: readonly PreparedNode[],
   before = new SourceSet(),
@@ -138,7 +140,9 @@ export function sourcesOfFields(
   return found
 }
 
-/** What a field of documents may come from; undefined if the configuration makes none such. */
+/**
+ * The possible sources of a document field; undefined if the configuration cannot make that field.
+ */
 export function possibleSources(
   { dynamicFields }: PreparedConfiguration,
   fields: ReadonlyMap<PreparedField, FieldSources>,
@@ -163,8 +167,8 @@ export function possibleSources(
 }
 
 /**
- * Names that a template makes: one, or all with a beginning and an end. What is between them may be
- * a value of a record, so none of these names may be told from another.
+ * The names that a template can make: a single one, or all with a beginning and an end. The part
+ * between may be a value of a record, so all names of a span are treated as one.
  */
 export interface NameSpan {
   readonly start: string
@@ -179,7 +183,7 @@ export function spanOf(template: readonly TemplatePart[]): NameSpan {
   return { start: texts[0] ?? '', end: texts[texts.length - 1] ?? '' }
 }
 
-/** Whether a name is among these. */
+/** Whether a name is in the span. */
 export function isWithin({ start, end }: NameSpan, name: string): boolean {
   return end === undefined ? name === start : name.startsWith(start) && name.endsWith(end)
 }

@@ -1,4 +1,6 @@
-/** Names with variables: `title_${vprop:lang}`, and with a choice `${list?_mv:_single}`. */
+/**
+ * Name templates with variables: `title_${vprop:lang}`, and with a choice: `${list?_mv:_single}`.
+ */
 
 /** A part of a template. */
 export type TemplatePart =
@@ -8,7 +10,7 @@ export type TemplatePart =
 
 const variable = /^(\{[^{}]*\}[^{}]+|[^{}]+)\}/
 
-/** The parts of a template. `\${` is a plain `${`. Throws for a template that is none. */
+/** Parses a template. `\${` is a literal `${`. Throws if the template is malformed. */
 export function parseTemplate(template: string): TemplatePart[] {
   if (template === '') throw new Error('a name is empty')
   const parts: TemplatePart[] = []
@@ -42,7 +44,7 @@ function partOf(inner: string, template: string): TemplatePart {
   return { kind: 'choice', name: inner.slice(0, question), yes, no }
 }
 
-/** The text of a template; undefined if a variable has no value. */
+/** Fills in a template; undefined if a variable has no value. */
 export function fillTemplate(
   parts: readonly TemplatePart[],
   valueOf: (name: string) => string | undefined,

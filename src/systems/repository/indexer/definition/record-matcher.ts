@@ -7,27 +7,27 @@ import type { BoundNames } from './bound-names.js'
 import type { FieldMatch, RecordMatch } from './configuration.js'
 import { WildcardPattern } from './wildcard.js'
 
-/** What is matched: a record, or one inside a field, which has the id and table of its holder. */
+/** The subject of a match: a record, or an embedded record with the id and table of its holder. */
 export interface MatchSubject {
   readonly id: RecordId
   readonly table: string
-  /** Name of the record type; undefined matches no type. */
+  /** Name of the record type; undefined matches no type condition. */
   readonly type: string | undefined
   readonly fields: Readonly<Record<string, unknown>>
 }
 
 type Test = (subject: MatchSubject) => boolean
 
-/** A prepared match. */
+/** A compiled condition. */
 export interface RecordMatcher {
   readonly matches: Test
-  /** Id of the field that it looks at. */
+  /** Id of the field that the condition refers to. */
   readonly field: string | undefined
 }
 
 const matchNames = ['recordType', 'instanceOf', 'field', 'variant', 'tables']
 
-/** Prepares a match. Throws for one that cannot be. */
+/** Compiles a condition. Throws if the condition is invalid. */
 export function prepareMatch(match: RecordMatch, names: BoundNames): RecordMatcher {
   const { recordType, instanceOf, field, variant, tables } = match
   const tests: Test[] = []
@@ -46,7 +46,7 @@ export function prepareMatch(match: RecordMatch, names: BoundNames): RecordMatch
   return { matches: (subject) => tests.every((test) => test(subject)), field: fieldId }
 }
 
-/** Names of the properties of a match. */
+/** Whether a name is a property of a condition. */
 export function isMatchName(name: string): boolean {
   return matchNames.includes(name)
 }
@@ -98,7 +98,7 @@ function valueTest(match: FieldMatch, names: BoundNames): Test {
   }
 }
 
-/** A value by its form in JSON, or by its text, as XML has it. */
+/** A value from its JSON form, or from its text as in XML. */
 function valueOfText(field: FieldType, given: unknown): unknown {
   if (typeof given !== 'string') return field.type.fromJson(given)
   switch (field.type.base) {

@@ -1,7 +1,7 @@
 /**
- * Patterns of value types: names with `*`, and for arguments `<x>`, `<*>` none or one level, `<+>`
- * exactly one, `<**>` anything or nothing, `<++>` at least one level. Round brackets may stand for
- * pointed ones, so that XML needs no escapes. Commas part alternatives.
+ * Patterns of value types: names with `*`. For arguments: `<x>`, `<*>` zero or one level, `<+>`
+ * exactly one, `<**>` any number of levels, `<++>` at least one. Parentheses may replace angle
+ * brackets, so that XML needs no escapes. Commas separate alternatives.
  */
 import type { ValueType } from '../../values/value-type.js'
 import { WildcardPattern } from './wildcard.js'
@@ -33,7 +33,7 @@ function parseInner(inner: string, depth: number): Level {
   return parseLevel(inner, depth)
 }
 
-/** Names of a type from the outside in: `LIST<LINK<{n}a>>` is LIST, LINK and `{n}a`. */
+/** The names of a type from the outside in: `LIST<LINK<{n}a>>` is LIST, LINK and `{n}a`. */
 function namesOf(type: ValueType): string[] {
   const names: string[] = []
   for (let at: ValueType | undefined = type; at !== undefined; at = at.element) {
@@ -84,7 +84,7 @@ function alternatives(text: string): string[] {
 export class TypePattern {
   readonly #levels: readonly Level[]
 
-  /** Throws for a pattern that is none. */
+  /** Throws if the pattern is malformed. */
   constructor(pattern: string) {
     const text = pattern.replaceAll('(', '<').replaceAll(')', '>')
     this.#levels = alternatives(text).map((each) => parseLevel(each.trim(), 0))

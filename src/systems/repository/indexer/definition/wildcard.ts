@@ -1,6 +1,6 @@
-/** Patterns of names with `*` at the beginning or at the end. */
+/** Name patterns with a `*` at the beginning or the end. */
 
-/** A pattern; a `*` elsewhere, or behind a first one, is a plain character. */
+/** A name pattern; a `*` elsewhere, or a second one, is a literal character. */
 export class WildcardPattern {
   readonly #kind: 'exact' | 'prefix' | 'suffix'
   readonly #text: string
@@ -22,7 +22,7 @@ export class WildcardPattern {
     return this.#kind !== 'exact'
   }
 
-  /** What stands for the `*`, '' without one; undefined if the name does not match. */
+  /** The text matched by the `*`, '' without one; undefined if the name does not match. */
   match(name: string): string | undefined {
     const text = this.#text
     if (this.#kind === 'exact') return name === text ? '' : undefined

@@ -1,4 +1,4 @@
-/** The XML form of a configuration, as Lily's `indexerconf`, turned into the form in code. */
+/** Converts the XML form of a configuration, Lily's `indexerconf`, into the form in code. */
 import type { Scope } from '../../schema/field-type.js'
 import { configurationError, placesByPath, type Places } from './configuration-error.js'
 import type {
@@ -11,7 +11,7 @@ import type {
 } from './configuration.js'
 import { parseXml, type XmlElement } from './xml-tree.js'
 
-/** A configuration, and where its parts were written. */
+/** A configuration with the locations of its parts. */
 export interface ReadConfiguration {
   readonly configuration: IndexConfiguration
   readonly places: Places
@@ -66,7 +66,7 @@ class Reader {
     return { includes, excludes }
   }
 
-  /** A rule of the form before `recordFilter`. */
+  /** Reads a rule in the older form, without `recordFilter`. */
   #record(element: XmlElement): IncludeRule {
     if (element.name !== 'record') throw refuse(element, `<records> has no <${element.name}>`)
     check(element, ['matchNamespace', 'matchName', 'matchVariant', 'vtags'], [])
@@ -203,7 +203,7 @@ function scopesOf(text: string): Scope[] {
   return listOf(text).map((scope) => scope.toUpperCase().replaceAll('-', '_') as Scope)
 }
 
-/** `prefix:local` as `{namespace}local`. */
+/** Resolves `prefix:local` to `{namespace}local`. */
 function nameOf(element: XmlElement, text: string): string {
   const name = text.trim()
   if (name.startsWith('{')) return name
@@ -214,7 +214,7 @@ function nameOf(element: XmlElement, text: string): string {
   throw refuse(element, `the prefix of '${name}' is not declared`)
 }
 
-/** A pattern of a record type, whose namespace may have a `*` in place of a prefix. */
+/** A pattern of a record type; a `*` in place of the prefix matches any namespace. */
 function typePatternOf(element: XmlElement, text: string): string {
   const colon = text.indexOf(':')
   const prefix = text.slice(0, Math.max(colon, 0)).trim()
@@ -256,7 +256,7 @@ function chainOf(element: XmlElement, text: string): string {
     .join('=>')
 }
 
-/** A template with the namespaces of its prefixes. */
+/** A template with its prefixes resolved to namespaces. */
 function templateOf(element: XmlElement, text: string): string {
   return text.replace(/(\\?)\$\{([^{}]+)\}/g, (whole, escape: string, name: string) => {
     if (escape !== '' || name.startsWith('vprop:')) return whole
@@ -264,7 +264,7 @@ function templateOf(element: XmlElement, text: string): string {
   })
 }
 
-/** Reads the XML form. `ERR_INDEX_CONFIGURATION` with line and column; `ERR_MISSING_PACKAGE`. */
+/** Parses the XML form. `ERR_INDEX_CONFIGURATION` with line and column; `ERR_MISSING_PACKAGE`. */
 export function readXmlConfiguration(text: string): ReadConfiguration {
   return new Reader().read(parseXml(text))
 }

@@ -1,18 +1,18 @@
-/** Reads a small XML document into a tree that knows where each element was written. */
+/** Parses a small XML document into a tree with the location of each element. */
 import type * as Saxes from 'saxes'
 import { requirePackage } from '../../../../api/index.js'
 import { configurationError } from './configuration-error.js'
 
-/** An element. */
+/** An element of the tree. */
 export interface XmlElement {
   /** Local name. */
   readonly name: string
-  /** Attributes by their names, without declarations of namespaces. */
+  /** Attributes by name, without namespace declarations. */
   readonly attributes: ReadonlyMap<string, string>
   readonly children: readonly XmlElement[]
-  /** `line 3, column 5`. */
+  /** Location in the text: `line 3, column 5`. */
   readonly place: string
-  /** The namespace of a prefix at this element. */
+  /** Resolves a prefix to its namespace at this element. */
   readonly namespaceOf: (prefix: string) => string | undefined
 }
 
@@ -25,8 +25,9 @@ interface OpenElement extends XmlElement {
 }
 
 /**
- * The root element of a document. A document type is refused, so there are no entities but the five
- * of XML. `ERR_INDEX_CONFIGURATION`; `ERR_MISSING_PACKAGE` without the package `saxes`.
+ * Parses a document and returns its root element. A document type is refused, so only the five
+ * predefined entities exist. `ERR_INDEX_CONFIGURATION`; `ERR_MISSING_PACKAGE` without the package
+ * `saxes`.
  */
 export function parseXml(text: string): XmlElement {
   if (typeof text !== 'string' || text.length > charactersMax) {

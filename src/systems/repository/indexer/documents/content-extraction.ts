@@ -1,4 +1,4 @@
-/** The text of blobs, by a function of the program. */
+/** Extracts the text of blobs by a function of the program. */
 import { shown } from '../../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { Blob } from '../../values/blob-value.js'
@@ -8,9 +8,9 @@ import type { LateTexts, Patience } from './late-texts.js'
 import { errorOf } from '../../thrown.js'
 
 /**
- * Extracts the text of a blob. Media type and name are hints. A failure leaves the field out of the
- * document, is stored with the index, and is told to `onExtractionFailure`. The signal is aborted
- * when the index is closed: a failure behind that is none of the document.
+ * Extracts the text of a blob. Media type and name are hints. On failure the document lacks the
+ * field; the failure is stored with the index and reported to `onExtractionFailure`. The signal is
+ * aborted when the index is closed; a failure after that is not recorded.
  */
 export type ContentExtractor = (
   content: AsyncIterable<Uint8Array>,
@@ -19,13 +19,13 @@ export type ContentExtractor = (
   signal?: AbortSignal,
 ) => Promise<string>
 
-/** Characters of extracted text that are kept. */
+/** Maximum length of an extracted text in characters; the rest is cut off. */
 export const extractedCharactersMax = 500_000
 
-/** What extraction needs. */
+/** The dependencies of extraction. */
 export interface ExtractionParts {
   readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
-  /** Undefined: blobs have no text. */
+  /** Undefined: blobs are indexed without text. */
   readonly extract: ContentExtractor | undefined
   readonly onFailure: (blob: Blob, error: unknown) => void
   readonly late: LateTexts
@@ -33,23 +33,25 @@ export interface ExtractionParts {
   readonly signal: AbortSignal
 }
 
-/** A blob whose text could not be had. */
+/** A blob whose text could not be extracted. */
 export interface FailedExtraction {
   /** Name of the file, if the blob has one. */
   readonly name?: string | undefined
   /** Media type of the blob. */
   readonly mediaType: string
-  /** Bytes. */
+  /** Size in bytes. */
   readonly size: number
   /** Message of the error, at most 500 characters. */
   readonly reason: string
-  /** True while the text is being read: the document gets it when it is there. */
+  /** True while the extraction runs: the document is indexed again once the text is there. */
   readonly isPending?: true | undefined
 }
 
 const reasonLengthMax = 500
 
-/** The blobs in values, at any depth of lists and paths; and the values without blobs. */
+/**
+ * Separates the blobs in values, at any depth of lists and paths, from the values without blobs.
+ */
 export function splitBlobs(values: readonly IndexValue[]): {
   readonly blobs: Blob[]
   readonly others: IndexValue[]
@@ -75,13 +77,13 @@ function checkExtracted(text: unknown): string {
   throw new RepositoryError(RepositoryErrorCode.extraction, message)
 }
 
-/** The document that texts are for. */
+/** The document that a text belongs to. */
 export interface TextPlace {
   readonly place: Place
   readonly patience: Patience
 }
 
-/** The text of each blob; those whose text cannot be had are left out, and added to `failures`. */
+/** The text of each blob; a blob whose extraction fails is left out and added to `failures`. */
 export async function extractTexts(
   blobs: readonly Blob[],
   { place, patience }: TextPlace,

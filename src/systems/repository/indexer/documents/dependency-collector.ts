@@ -1,4 +1,4 @@
-/** Collects what a document depends on, while it is built. */
+/** Collects the dependencies of a document while the document is built. */
 import type { RecordId } from '../../record-id.js'
 import type { Dependency, VariantPattern } from '../index-rows.js'
 
@@ -9,25 +9,25 @@ interface Collected {
   readonly fields: Set<string>
 }
 
-/** The version of a record, among the fields that something depends on. */
+/** Pseudo field of a dependency: the version of the record. */
 export const versionOfRecord = 'version'
 
-/** Dependencies of a document, or of all documents of a record. Notes come before reads. */
+/** Dependencies of a document, or of all documents of a record. They are noted before the reads. */
 export class DependencyCollector {
   readonly #collected = new Map<string, Collected>()
   readonly #masters: Set<string>
 
-  /** `masters` takes the masters that are noted. */
+  /** Noted masters are also added to `masters`. */
   constructor(masters = new Set<string>()) {
     this.#masters = masters
   }
 
-  /** A collector of one document, whose masters this one knows too. */
+  /** A collector for one document; its masters are also known here. */
   child(): DependencyCollector {
     return new DependencyCollector(this.#masters)
   }
 
-  /** Notes records; the set takes their fields. */
+  /** Notes a dependency on records; the caller adds the fields to the returned set. */
   note(table: string, master: RecordId, pattern: VariantPattern): Set<string> {
     const key = `${table}/${master.text}/${JSON.stringify(Object.entries(pattern).sort())}`
     let found = this.#collected.get(key)
@@ -39,12 +39,12 @@ export class DependencyCollector {
     return found.fields
   }
 
-  /** Whether a record of this master was noted. */
+  /** Whether a record of this master is noted. */
   has(table: string, master: RecordId): boolean {
     return this.#masters.has(`${table}/${master.text}`)
   }
 
-  /** In an order of their own. */
+  /** The dependencies in a fixed order. */
   list(): Dependency[] {
     return [...this.#collected.entries()]
       .sort(([a], [b]) => (a < b ? -1 : 1))

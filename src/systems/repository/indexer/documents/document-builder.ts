@@ -2,9 +2,9 @@
  * Builds the document of a record at a version tag: fields of the configuration, dynamic fields of
  * that version, and the reserved fields.
  *
- * A chain goes from record to record at the same tag. Each record on the way is noted together with
- * the fields that were looked at, before it is read: so whoever changes the record either sees the
- * note or is seen by the read.
+ * A chain goes from record to record at the same tag. Each record on the way is noted as a
+ * dependency, with the fields used, before it is read. So a concurrent change of that record either
+ * finds the note or is seen by the read.
  */
 import { checkArray, shown } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
@@ -42,55 +42,55 @@ import { flattened, textOf } from './formatters.js'
 import type { RecordSource } from './record-source.js'
 import { systemValues } from './system-values.js'
 
-/** What a {@link DocumentBuilder} is made of. */
+/** The dependencies of a {@link DocumentBuilder}. */
 export interface BuilderParts {
   readonly configuration: PreparedConfiguration
-  /** Where the fields of the configuration come from. */
+  /** The sources of the fields of the configuration. */
   readonly sources: ReadonlyMap<PreparedField, FieldSources>
   readonly schema: SchemaCache
   readonly source: RecordSource
   readonly extraction: ExtractionParts
 }
 
-/** A record on the way of a chain, or a record inside one of its fields. */
+/** A record on the way of a chain, or one embedded in its fields. */
 interface Visited {
-  /** Of the record, or of the one that holds it. */
+  /** Place of the record; of the holder for an embedded record. */
   readonly place: Place
   readonly type: string | undefined
   readonly typeVersion: number | undefined
   readonly version: number | undefined
   readonly fields: Readonly<Record<string, unknown>>
-  /** Takes the fields that are looked at; undefined where nobody needs them. */
+  /** Collects the fields used; undefined if the record is not tracked. */
   readonly looked: Set<string> | undefined
   /** Whether a link leads to the record. */
   readonly isLinked: boolean
 }
 
-/** One document under way. */
+/** A document under construction. */
 interface Draft {
   readonly tag: FieldType
   readonly record: StoredRecord
   readonly place: Place
   readonly collector: DependencyCollector
   readonly fields: Map<string, string[]>
-  /** What the texts are made of, by the rule that made them. */
+  /** Sources of the texts, by the rule that made them. */
   readonly shown: Map<object | string, ShownField & { readonly sources: SourceSet }>
   readonly failures: FailedExtraction[]
-  /** How long it waits for texts of blobs. */
+  /** Remaining time to wait for texts of blobs. */
   readonly patience: Patience
 }
 
-/** What a record becomes at a version tag. */
+/** The result of building a record at a version tag. */
 export interface BuiltDocument {
-  /** Undefined: it would have no field. */
+  /** Undefined: the document would have no field. */
   readonly document: SearchDocument | undefined
-  /** What the texts are made of. */
+  /** Sources of the texts. */
   readonly shown: readonly ShownField[]
   /** Blobs whose text the document lacks. */
   readonly failures: readonly FailedExtraction[]
 }
 
-/** Builds documents of one index. */
+/** Builds the documents of one index. */
 export class DocumentBuilder {
   readonly #parts: BuilderParts
 
@@ -98,7 +98,7 @@ export class DocumentBuilder {
     this.#parts = parts
   }
 
-  /** The document of a record in the version of a tag. */
+  /** Builds the document of a record in the version of a tag. */
   async build(
     place: Place,
     tag: FieldType,
@@ -230,7 +230,7 @@ export class DocumentBuilder {
     return found
   }
 
-  /** The values of a chain; `sources` takes the fields of records inside of them. */
+  /** The values of a chain; fields of records embedded in them are added to `sources`. */
   async #evaluate(
     draft: Draft,
     { steps, end }: Chain,
@@ -325,7 +325,7 @@ export class DocumentBuilder {
     const looked = this.#note(draft, place.table, place.id, place.id.variantProperties)
     const record = await this.#read(draft, place)
     if (record !== undefined) return [visitedRecord(place, record, looked, isLinked)]
-    // It may come with a version to which a tag points already.
+    // Depends on the version too: the tag may already point to a version that is written later.
     looked.add(versionOfRecord)
     return []
   }
@@ -372,7 +372,7 @@ function visitedRecord(
   return { place, type: type.name, typeVersion: type.version, version, fields, looked, isLinked }
 }
 
-/** What is in lists and paths, at any depth. */
+/** The values in lists and paths, at any depth. */
 function leavesOf(value: unknown, type: ValueType): unknown[] {
   if (type.element === undefined) return [value]
   return (value as readonly unknown[]).flatMap((each) => leavesOf(each, type.element!))
@@ -389,7 +389,7 @@ function noteShown(
   else known.sources.merge(sources)
 }
 
-/** What a function of the program gives for a field. `ERR_INDEX_CONFIGURATION`. */
+/** Checks the texts that a function of the program returns. `ERR_INDEX_CONFIGURATION`. */
 function checkTexts(given: unknown, place: string): readonly string[] {
   return atPlace(place, () => {
     return checkArray(given as readonly unknown[], 'what it gives').map((text) => {

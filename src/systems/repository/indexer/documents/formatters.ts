@@ -1,20 +1,20 @@
-/** Formatters: values as the texts of a document. */
+/** Formatters turn values into the texts of a document. */
 import type { FieldType } from '../../schema/field-type.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
 import type { Formatter, IndexValue } from '../definition/configuration.js'
 
-/** Finds a field type by its name, of fields inside records. */
+/** Finds the field type of a field in an embedded record, by its name. */
 export type FieldFinder = (name: string) => FieldType
 
-/** Values one by one: those of a list each for itself. */
+/** Flattens a value: the elements of a list become values of their own. */
 export function flattened(value: unknown, type: ValueType): IndexValue[] {
   if (type.base !== 'LIST') return [{ value, type }]
   return (value as readonly unknown[]).map((each) => ({ value: each, type: type.element! }))
 }
 
-/** The text of one value; '' for one that has none. */
+/** The text of one value; '' if the value has no text form. */
 export function textOf({ value, type }: IndexValue, find: FieldFinder): string {
   if (type.element !== undefined) {
     const element = type.element
@@ -67,7 +67,7 @@ function leafOf(type: ValueType): ValueType {
   return type.element === undefined ? type : leafOf(type.element)
 }
 
-/** Fields by their local names, without records inside them. */
+/** The fields by local name, without embedded records. */
 function shallowRecord({ fields }: EmbeddedRecord, find: FieldFinder): unknown {
   const shown = Object.entries(fields).flatMap(([name, value]) => {
     const { type } = find(name)
@@ -77,7 +77,7 @@ function shallowRecord({ fields }: EmbeddedRecord, find: FieldFinder): unknown {
   return Object.fromEntries(shown)
 }
 
-/** The built-in formatters by their names, also those of the classes in the XML form. */
+/** The built-in formatters, by their names and by the class names of the XML form. */
 export function builtInFormatters(find: FieldFinder): ReadonlyMap<string, Formatter> {
   const text: Formatter = (values) => withoutEmpty(values.map((value) => textOf(value, find)))
   const first: Formatter = (values) => text(values.slice(0, 1))

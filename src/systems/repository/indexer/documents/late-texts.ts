@@ -1,13 +1,13 @@
 /**
- * Texts that a document does not wait for. It is indexed without them, they are noted as missing,
- * and when they are there its record is indexed again: so a document that is hard to read holds no
- * other one.
+ * Texts that a document does not wait for. The document is indexed without them, and they are noted
+ * as missing. Once they are extracted, the record is indexed again. So a slow document does not
+ * delay others.
  */
 import { placeKey, type Place } from '../index-rows.js'
 
-/** What late texts need. */
+/** The dependencies of {@link LateTexts}. */
 export interface LateTextsParts {
-  /** Milliseconds that a document waits for all its texts. */
+  /** Milliseconds that a document waits for all its texts together. */
   readonly milliseconds: number
   /** Indexes a record again. */
   readonly again: (place: Place) => Promise<unknown>
@@ -22,16 +22,16 @@ interface LateText {
 
 interface LateRecord {
   readonly place: Place
-  /** By the key of the blob. */
+  /** Texts by the key of the blob. */
   readonly texts: Map<string, LateText>
-  /** Resolves when the record is indexed with them. */
+  /** Resolves when the record has been indexed with them. */
   readonly done: Promise<void>
 }
 
-/** Texts under way at once, over all records: with more of them documents wait. */
+/** Maximum number of late texts over all records; above it documents wait for their texts. */
 const textsMax = 64
 
-/** How long one document still waits. */
+/** The remaining waiting time of one document. */
 export class Patience {
   readonly #end: number
 
@@ -53,12 +53,12 @@ export class LateTexts {
     this.#parts = parts
   }
 
-  /** For the texts of one document. */
+  /** A new waiting time, for one document. */
   patience(): Patience {
     return new Patience(this.#parts.milliseconds)
   }
 
-  /** The text of a blob; undefined if it is late. It is asked for once until it was there. */
+  /** The text of a blob; undefined while the text is late. A late text is extracted only once. */
   async textOf(
     place: Place,
     blob: string,
@@ -75,7 +75,7 @@ export class LateTexts {
     return undefined
   }
 
-  /** Resolves when the record is indexed with the texts that are late now; undefined: with none. */
+  /** Resolves when the record has been indexed with its late texts; undefined if there are none. */
   of(place: Place): Promise<void> | undefined {
     return this.#records.get(placeKey(place))?.done
   }
@@ -109,17 +109,17 @@ export class LateTexts {
   async #finish(key: string, place: Place, texts: ReadonlyMap<string, LateText>): Promise<void> {
     const { again, signal } = this.#parts
     const open = (): LateText[] => [...texts.values()].filter(({ isSettled }) => !isSettled)
-    // While the record is indexed again it may have got another blob.
+    // Indexing the record may find another blob with a late text.
     do {
       while (open().length > 0) await Promise.allSettled(open().map(({ text }) => text))
-      // Of a failure the record keeps its note; the next start of the index tries again.
+      // After a failure the record keeps its note; the next start of the index retries.
       if (!signal.aborted) await again(place).catch(() => undefined)
     } while (open().length > 0)
     this.#records.delete(key)
   }
 }
 
-/** Whether a promise is not settled after so many milliseconds. */
+/** Whether a promise is still pending after the given number of milliseconds. */
 async function comesLate(text: Promise<string>, milliseconds: number): Promise<boolean> {
   let timer: NodeJS.Timeout | undefined
   const time = new Promise<true>((resolve) => {

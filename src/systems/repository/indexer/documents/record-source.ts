@@ -1,4 +1,4 @@
-/** Reads records at version tags, for documents. */
+/** Reads records at version tags for the document builder. */
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import { lastTag } from '../../qualified-name.js'
 import type { RecordTable } from '../../records/record-table.js'
@@ -21,13 +21,13 @@ export class RecordSource {
     return this.#findTable(name)
   }
 
-  /** The newest version; undefined if the record does not exist. */
+  /** The newest version of a record; undefined if the record does not exist. */
   async newest({ table, id }: Place): Promise<StoredRecord | undefined> {
     const records = this.#findTable(table)
     return records === undefined ? undefined : ifThere(() => records.read(id))
   }
 
-  /** The version that a tag of a record points to; 0 = none, undefined = no such tag. */
+  /** The version that a tag of a record points to; 0: no version, undefined: no such tag. */
   versionAt(newest: StoredRecord, tag: FieldType): number | undefined {
     if (tag.name === lastTag) return newest.version ?? 0
     const value = newest.fields[tag.name] as bigint | undefined

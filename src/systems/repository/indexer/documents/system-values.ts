@@ -6,7 +6,7 @@ import type { SystemField } from '../definition/chain.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { Place } from '../index-rows.js'
 
-/** What system fields are read from. */
+/** The input of system fields. */
 export interface SystemSubject {
   readonly place: Place
   readonly type: string | undefined
@@ -45,7 +45,7 @@ export function systemValues(
   return shown(isPlural ? [own, ...above(own, schema)] : [own], part)
 }
 
-/** The types above a type, each once. */
+/** All supertypes of a type, each once. */
 function above(own: TypeVersion, schema: SchemaCache): TypeVersion[] {
   const found = new Map<string, TypeVersion>()
   const visit = ({ name, version }: TypeVersion): void => {
