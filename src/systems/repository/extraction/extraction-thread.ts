@@ -1,24 +1,24 @@
 /**
- * A thread that reads one document after the other. One that takes too long or too much memory is
- * ended with its document.
+ * A worker thread that reads one document after the other. A thread that exceeds its time or memory
+ * is terminated, and its document fails.
  */
 import { Worker } from 'node:worker_threads'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 
-/** How long a thread works on a document. */
+/** Time limits of a document in a thread. */
 export interface ThreadLimits {
   readonly milliseconds: number
-  /** Whether the document gets no more time than that. */
+  /** Whether the document fails at this limit, instead of being read again. */
   readonly isLast: boolean
-  /** Ends the work. */
+  /** Aborts the work. */
   readonly signal: AbortSignal | undefined
 }
 
-/** A document took more than its first time, and may be read again. */
+/** A document exceeded its first time limit, and may be read again. */
 export class DocumentTooSlow extends Error {}
 
-/** The worker is started by the first document. */
+/** A worker thread, started at its first document. */
 export class ExtractionThread {
   readonly #heapMebibytesMax: number
   #worker: Worker | undefined
@@ -27,7 +27,7 @@ export class ExtractionThread {
     this.#heapMebibytesMax = heapMebibytesMax
   }
 
-  /** Rejects if the thread dies or takes too long, or the signal ends the work. */
+  /** Reads a document. Rejects if the thread dies, exceeds the time, or the signal is aborted. */
   ask(
     task: ExtractionTask,
     { milliseconds, isLast, signal }: ThreadLimits,
@@ -59,7 +59,7 @@ export class ExtractionThread {
         clearTimeout(timer)
         signal?.removeEventListener('abort', onAbort)
         worker.off('message', onMessage).off('error', onError).off('exit', onExit).unref()
-        // Errors of a thread that is being ended have no other listener.
+        // Errors during termination would otherwise be unhandled.
         worker.on('error', () => undefined)
       }
       signal?.addEventListener('abort', onAbort)
@@ -69,7 +69,7 @@ export class ExtractionThread {
     })
   }
 
-  /** Ends the worker. */
+  /** Terminates the worker. */
   async end(): Promise<void> {
     const worker = this.#worker
     this.#worker = undefined
@@ -82,7 +82,7 @@ export class ExtractionThread {
         maxOldGenerationSizeMb: this.#heapMebibytesMax,
         maxYoungGenerationSizeMb: 32,
       },
-      // Libraries write warnings about documents.
+      // Captures output: libraries print warnings about documents.
       stdout: true,
       stderr: true,
     })

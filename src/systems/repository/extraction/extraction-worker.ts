@@ -1,4 +1,4 @@
-/** The thread that extracts texts: one document at a time. */
+/** The worker thread that extracts texts, one document at a time. */
 import { parentPort } from 'node:worker_threads'
 import { extractMarkup } from './formats/markup.js'
 import { extractOffice } from './formats/office.js'
@@ -14,19 +14,19 @@ export interface ExtractionTask {
   readonly name: string | undefined
   readonly charactersMax: number
   readonly inflatedBytesMax: number
-  /** Address of a module that reads this media type; undefined: the built-in formats. */
+  /** URL of a module that reads this media type; undefined: the built-in formats. */
   readonly module: string | undefined
 }
 
-/** The text, or why there is none. */
+/** The text, or the reason why there is none. */
 export type ExtractionAnswer =
   | { readonly text: string; readonly isCut: boolean }
-  /** `isPackageMissing`: this thread will not find the package when it is installed later. */
+  /** `isPackageMissing`: the thread cannot import the package, even if installed later. */
   | { readonly problem: string; readonly isPackageMissing: boolean }
 
-/** What a module for a media type exports. */
+/** The exports of a module for a media type. */
 export interface ExtractionModule {
-  /** Calls `write` with the text, piece by piece. `write` throws when there is enough. */
+  /** Calls `write` with the text in pieces. `write` throws when the text is long enough. */
   readonly extractText: (
     content: Uint8Array,
     write: (text: string) => void,
@@ -66,7 +66,7 @@ async function answer(task: ExtractionTask): Promise<ExtractionAnswer> {
   try {
     await extract(task, sink)
   } catch (error) {
-    // A library may hide the error of a full sink in one of its own.
+    // A library may wrap the error of a full sink in an error of its own.
     if (!(error instanceof EnoughText) && !sink.isCut) return failureOf(error)
   }
   return { text: sink.text(), isCut: sink.isCut }

@@ -1,13 +1,13 @@
-/** Which format a document has, by its media type, its name and its first bytes. */
+/** Detects the format of a document by its media type, its name and its first bytes. */
 
 /** Formats whose text can be extracted without further modules. */
 export type DocumentFormat = 'text' | 'html' | 'xml' | 'pdf' | 'zip'
 
-/** What is known of a document beside its bytes. */
+/** Hints about a document in addition to its bytes. */
 export interface DocumentHint {
-  /** For instance `text/html; charset=utf-8`. */
+  /** Media type, for instance `text/html; charset=utf-8`. */
   readonly mediaType?: string | undefined
-  /** For instance `report.pdf`. */
+  /** File name, for instance `report.pdf`. */
   readonly name?: string | undefined
 }
 
@@ -43,18 +43,18 @@ const byEnding: Readonly<Record<string, DocumentFormat>> = {
   epub: 'zip',
 }
 
-/** The media type without parameters, in lower case; empty if there is none. */
+/** The media type without parameters, in lower case; empty if absent. */
 export function plainMediaType(mediaType: string | undefined): string {
   return (mediaType ?? '').split(';')[0].trim().toLowerCase()
 }
 
-/** The format of a document; undefined if it is not known. */
+/** The format of a document; undefined if unknown. */
 export function formatOf(content: Uint8Array, hint: DocumentHint): DocumentFormat | undefined {
-  // The first bytes are right where the declared type is not.
+  // The first bytes are trusted more than the declared type.
   const begin = Buffer.from(content.buffer, content.byteOffset, Math.min(content.length, 1024))
   if (begin.subarray(0, 4).equals(Buffer.from('PK\x03\x04', 'latin1'))) return 'zip'
   if (begin.subarray(0, 5).equals(Buffer.from('%PDF-'))) return 'pdf'
-  // The container of the older formats of Office, which may be declared as anything.
+  // The container of the older Office formats: not supported, even if declared as another type.
   if (begin.subarray(0, 4).equals(Buffer.from([0xd0, 0xcf, 0x11, 0xe0]))) return undefined
   const mediaType = plainMediaType(hint.mediaType)
   const named = Object.hasOwn(byMediaType, mediaType) ? byMediaType[mediaType] : undefined
@@ -67,15 +67,12 @@ export function formatOf(content: Uint8Array, hint: DocumentHint): DocumentForma
   return isGeneric && Object.hasOwn(byEnding, ending) ? byEnding[ending] : undefined
 }
 
-/** Bytes at the beginning of markup in which its character set is declared, as browsers look. */
+/** Number of leading bytes of markup searched for a declared character set, as in browsers. */
 const declarationBytes = 1024
 const inMarkup =
   /<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)/i
 
-/**
- * The name of the character set: by a byte order mark, the media type, or for markup by its own
- * declaration.
- */
+/** The name of the character set: by byte order mark, media type, or the declaration in markup. */
 export function charsetOf(
   content: Uint8Array,
   mediaType: string | undefined,
@@ -88,6 +85,6 @@ export function charsetOf(
   const begin = Buffer.from(content.subarray(0, declarationBytes)).toString('latin1')
   const declared = inMarkup.exec(begin)
   const name = declared?.[1] ?? declared?.[2] ?? 'utf-8'
-  // The declaration was read by single bytes, so it cannot be of this kind.
+  // The declaration was readable as single bytes, so the character set cannot be UTF-16.
   return /^utf-?16/i.test(name) ? 'utf-8' : name
 }

@@ -1,8 +1,9 @@
 /**
  * Extracts the text of documents in a few worker threads, with limits for time, memory and output.
  *
- * A document that is not read within a tenth of its time makes room for others: it goes behind all
- * that wait, and has its whole time then, never in all threads at once.
+ * A document that is not read within a tenth of its time limit makes room for others. It is queued
+ * again with its whole time limit, after at most 16 waiting documents. With several threads, one of
+ * them is kept free of such documents.
  */
 import {
   checkObject,
@@ -22,24 +23,24 @@ import { plainMediaType } from './media-types.js'
 
 /** Options of {@link TextExtraction}. */
 export interface TextExtractionOptions {
-  /** Documents that are read side by side, each in a thread of its own. Default 2. */
+  /** Number of documents read side by side, each in a thread of its own. Default 2. */
   readonly threads?: number
-  /** Characters of a text that are kept; the rest is cut off. Default 500,000. */
+  /** Maximum length of a text in characters; the rest is cut off. Default 500,000. */
   readonly charactersMax?: number
-  /** Milliseconds for one document, with the start of the thread. Default 30,000. */
+  /** Milliseconds per document, including the start of the thread. Default 30,000. */
   readonly timeMillisecondsMax?: number
-  /** Mebibytes of the heap of the thread. Default 256. */
+  /** Heap limit of a thread in mebibytes. Default 256. */
   readonly heapMebibytesMax?: number
-  /** Bytes of a document. Default 64 MiB. */
+  /** Maximum size of a document in bytes. Default 64 MiB. */
   readonly contentBytesMax?: number
   /**
-   * Bytes of the inflated parts of an archive, which are never in memory as a whole. Default 512
-   * MiB.
+   * Maximum total size of the inflated parts of an archive, in bytes. They are never in memory as a
+   * whole. Default 512 MiB.
    */
   readonly inflatedBytesMax?: number
   /**
-   * Addresses of modules by media type, before the built-in formats. The thread imports them; each
-   * exports `extractText(content, write, { mediaType, name })`.
+   * URLs of modules by media type; they take precedence over the built-in formats. The thread
+   * imports them; each exports `extractText(content, write, { mediaType, name })`.
    */
   readonly modules?: Readonly<Record<string, string | URL>>
 }
@@ -63,33 +64,33 @@ function readOptions(options: TextExtractionOptions): TextExtractionOptions {
   return { ...copy, modules }
 }
 
-/** A text, and whether its end was cut off. */
+/** A text, and whether it was cut off. */
 export interface ExtractedText {
   /** The text, at most `charactersMax` characters. */
   readonly text: string
-  /** Whether there was more text. */
+  /** Whether the text was longer. */
   readonly isCut: boolean
 }
 
-/** A document that waits, or is being read. */
+/** A document that waits or is being read. */
 interface Job {
   readonly content: Uint8Array | AsyncIterable<Uint8Array>
   readonly hint: Pick<ExtractionTask, 'mediaType' | 'name'>
   readonly signal: AbortSignal | undefined
   readonly resolve: (text: ExtractedText) => void
   readonly reject: (error: unknown) => void
-  /** Read again after it has made room for others. */
+  /** Kept for the second attempt. */
   bytes: Uint8Array | undefined
   isSlow: boolean
 }
 
-/** Share of its time that a document has before it makes room for others. */
+/** The share of its time limit that a document has in its first attempt. */
 const firstShare = 1 / 10
 const firstMillisecondsMin = 1000
-/** Documents that begin before one that has made room, at most. */
+/** Maximum number of first attempts that start before a waiting second attempt. */
 const fastBeforeSlow = 16
 
-/** The text of documents. */
+/** Extracts the text of documents. */
 export class TextExtraction {
   readonly #settings: Required<Omit<TextExtractionOptions, 'modules'>>
   readonly #modules: ReadonlyMap<string, string>
@@ -101,7 +102,7 @@ export class TextExtraction {
   #isClosed = false
   readonly #work = new Set<Promise<unknown>>()
 
-  /** Starts nothing. `ERR_INVALID_ARGUMENT`. */
+  /** Starts no thread. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TextExtractionOptions = {}) {
     const {
       threads = 2,
@@ -131,10 +132,10 @@ export class TextExtraction {
 
   /**
    * The text of a document, cut at `charactersMax`. Media type and name are hints; the first bytes
-   * count more. `ERR_EXTRACTION` if the document cannot be read or goes beyond a limit,
-   * `ERR_REPOSITORY_CLOSED` when `signal` ends the work.
+   * take precedence. `ERR_EXTRACTION` if the document cannot be read or exceeds a limit,
+   * `ERR_REPOSITORY_CLOSED` when `signal` aborts the work.
    *
-   * Needs no `this`, so an indexer may have it as its function.
+   * The function uses no `this`, so it can be passed to an indexer.
    */
   readonly extract = async (
     content: Uint8Array | AsyncIterable<Uint8Array>,
@@ -143,7 +144,7 @@ export class TextExtraction {
     signal?: AbortSignal,
   ): Promise<string> => (await this.extractText(content, mediaType, name, signal)).text
 
-  /** As {@link extract}, and says whether the text was cut. Bytes count as they are now. */
+  /** See {@link extract}; also returns whether the text was cut. Bytes are copied at the call. */
   async extractText(
     content: Uint8Array | AsyncIterable<Uint8Array>,
     mediaType?: string,
@@ -177,7 +178,7 @@ export class TextExtraction {
     return done
   }
 
-  /** Ends the threads, after the documents under way. */
+  /** Ends the threads, after the documents in progress. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const job of [...this.#waiting, ...this.#slow]) this.#drop(job)
@@ -185,7 +186,7 @@ export class TextExtraction {
     await Promise.all(this.#idle.splice(0).map((thread) => thread.end()))
   }
 
-  /** Lets go of a document that waits. */
+  /** Removes a waiting document. */
   #drop(job: Job): void {
     const others = (jobs: readonly Job[]): Job[] => jobs.filter((each) => each !== job)
     this.#waiting = others(this.#waiting)
@@ -193,7 +194,7 @@ export class TextExtraction {
     if (!this.#busy.has(job)) job.reject(closedError())
   }
 
-  /** Begins with as many documents as there are threads for. */
+  /** Starts documents while threads are free. */
   #next(): void {
     while (this.#busy.size < this.#settings.threads) {
       const job = this.#chosen()
@@ -242,7 +243,7 @@ export class TextExtraction {
     const { charactersMax, inflatedBytesMax, timeMillisecondsMax } = this.#settings
     const { hint, signal, isSlow } = job
     job.bytes ??= await this.#collected(job.content)
-    // The thread gets a copy of its own: the document may be read again.
+    // Copied, because a second attempt may need the bytes.
     const content = new Uint8Array(job.bytes)
     const module = this.#modules.get(plainMediaType(hint.mediaType))
     const first = Math.max(firstMillisecondsMin, timeMillisecondsMax * firstShare)

@@ -1,13 +1,13 @@
 /** Collects the text of a document up to a number of characters. */
 
-/** Ends the reading of a document: no more text is wanted. */
+/** Ends the reading of a document: the text is long enough. */
 export class EnoughText extends Error {
   constructor() {
     super('there is enough text')
   }
 }
 
-/** Takes text; throws {@link EnoughText} when it is full. */
+/** Collects text; throws {@link EnoughText} when it is full. */
 export class TextSink {
   readonly #charactersMax: number
   readonly #parts: string[] = []
@@ -18,7 +18,7 @@ export class TextSink {
     this.#charactersMax = charactersMax
   }
 
-  /** Whether there was more text. */
+  /** Whether there was more text than fits. */
   get isCut(): boolean {
     return this.#isCut
   }
@@ -31,7 +31,7 @@ export class TextSink {
       this.#length += text.length
       return
     }
-    // No half of a character outside the basic plane stays.
+    // A surrogate pair is not split.
     const end = left > 0 && isHighSurrogate(text.charCodeAt(left - 1)) ? left - 1 : left
     this.#parts.push(text.slice(0, end))
     this.#length = this.#charactersMax

@@ -1,4 +1,4 @@
-/** Texts out of HTML and XML. Entities of a document type are not expanded. */
+/** Extracts text from HTML and XML. Entities of a document type are not expanded. */
 import type { TextSink } from '../text-sink.js'
 import { decoded } from './plain-text.js'
 
@@ -15,13 +15,13 @@ interface ParserModule {
   ) => MarkupParser
 }
 
-/** Takes markup in pieces. */
+/** A parser of markup in pieces. */
 export interface MarkupParser {
   write(chunk: string): void
   end(): void
 }
 
-/** What text of a kind of XML is wanted. */
+/** Which text of a kind of markup is extracted. */
 export interface MarkupRules {
   readonly isXml: boolean
   /** Only text within these elements; undefined: all text. */
@@ -32,7 +32,7 @@ export interface MarkupRules {
   readonly lines?: ReadonlySet<string>
   /** Elements that stand for text. */
   readonly texts?: Readonly<Record<string, string>>
-  /** Element to skip, by its attributes. */
+  /** Whether an element is skipped, by its attributes. */
   readonly skips?: (name: string, attributes: Readonly<Record<string, string>>) => boolean
 }
 
@@ -50,7 +50,7 @@ export const htmlRules: MarkupRules = {
 /** Rules for any XML: every element ends a line. */
 export const xmlRules: MarkupRules = { isXml: true }
 
-/** A parser that writes the wanted text. `ERR_MISSING_PACKAGE` by Node if htmlparser2 is absent. */
+/** A parser that writes the extracted text. Node's `ERR_MODULE_NOT_FOUND` without htmlparser2. */
 export async function markupParser(rules: MarkupRules, sink: TextSink): Promise<MarkupParser> {
   const name = 'htmlparser2'
   const { Parser } = (await import(name)) as ParserModule
@@ -101,23 +101,23 @@ export async function extractMarkup(
   parser.end()
 }
 
-/** Most characters of a document type; markup that goes on is no declaration. */
+/** Maximum length of a document type; longer markup is not taken for a declaration. */
 const declarationMax = 1 << 20
 
 /**
- * Leaves out the declaration of a document type, whose internal subset may hold anything: the
- * parser takes the first `>` for its end, and what follows for text.
+ * Removes the declaration of a document type. The internal subset may contain any character, but
+ * the parser takes the first `>` for its end, and the rest for text.
  */
 class SubsetFilter {
   #held = ''
   #isOver = false
 
-  /** What of the markup can be read by now. */
+  /** Returns the markup that can be parsed so far. */
   pass(text: string): string {
     if (this.#isOver) return text
     this.#held += text
     const start = this.#held.search(/<!doctype\b/i)
-    // The declaration comes before the first element.
+    // The declaration precedes the first element.
     const element = this.#held.search(/<[a-z]/i)
     if (start < 0 || (element >= 0 && element < start)) {
       return element >= 0 || this.#held.length > declarationMax ? this.end() : ''
@@ -130,7 +130,7 @@ class SubsetFilter {
     return rest
   }
 
-  /** What is left. */
+  /** Returns the rest of the markup. */
   end(): string {
     const rest = this.#held
     this.#held = ''
@@ -139,7 +139,7 @@ class SubsetFilter {
   }
 }
 
-/** The place behind a declaration: its `>` outside of quotes, comments and the subset. */
+/** The position after a declaration: after its `>` outside of quotes, comments and the subset. */
 function endOfDeclaration(text: string, start: number): number | undefined {
   const parts = /<!--[^]*?-->|"[^"]*"|'[^']*'|<!--|["'[\]<>]/g
   parts.lastIndex = start + '<!doctype'.length

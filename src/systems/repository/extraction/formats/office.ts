@@ -1,9 +1,9 @@
-/** Office documents that are ZIP archives of XML: OOXML, OpenDocument, EPUB. */
+/** Extracts text from Office documents that are ZIP archives of XML: OOXML, OpenDocument, EPUB. */
 import type { TextSink } from '../text-sink.js'
 import { htmlRules, markupParser, type MarkupRules } from './markup.js'
 import { inflated, InflateLimit, zipEntries, type ZipEntry } from './zip.js'
 
-/** The entries of a kind of document that have text, and how. */
+/** Entries of a kind of document that contain text, and their rules. */
 interface OfficePart {
   readonly entries: RegExp
   readonly rules: MarkupRules
@@ -41,7 +41,7 @@ const parts: readonly OfficePart[] = [
       isXml: true,
       within: set('v t'),
       lines: set('c'),
-      // A shared text has its number as value; the text itself is in sharedStrings.xml.
+      // A shared text has an index as value; the text itself is in sharedStrings.xml.
       skips: (name, attributes) => name === 'c' && attributes['t'] === 's',
     },
   },
@@ -49,7 +49,7 @@ const parts: readonly OfficePart[] = [
   { entries: /\.x?html?$/, rules: htmlRules },
 ]
 
-/** Writes the text of an archive; fails if it is no document of a known kind. */
+/** Writes the text of an archive; throws if the kind of document is unknown. */
 export async function extractOffice(
   content: Uint8Array,
   sink: TextSink,
@@ -65,7 +65,7 @@ export async function extractOffice(
   for (const { entry, rules } of found) await extractEntry(entry, rules, sink, limit)
 }
 
-/** slide2 before slide10. */
+/** Sorts slide2 before slide10. */
 const naturalOrder = new Intl.Collator('en', { numeric: true })
 
 async function extractEntry(

@@ -1,4 +1,4 @@
-/** Text of PDF documents, by PDF.js. */
+/** Extracts text from PDF documents with PDF.js. */
 import type { TextSink } from '../text-sink.js'
 
 /** The part of the package pdfjs-dist that is used. */
@@ -17,7 +17,7 @@ interface PdfDocument {
   }>
 }
 
-/** Writes the text of all pages in their order. */
+/** Writes the text of all pages in order. */
 export async function extractPdf(content: Uint8Array, sink: TextSink): Promise<void> {
   const name = 'pdfjs-dist/legacy/build/pdf.mjs'
   const { getDocument } = (await import(name)) as PdfModule

@@ -1,10 +1,10 @@
-/** Plain text, and all that people read as such: CSV, Markdown, JSON. */
+/** Reads plain text, and other formats that are indexed as plain text: CSV, Markdown, JSON. */
 import { charsetOf } from '../media-types.js'
 import type { TextSink } from '../text-sink.js'
 
 const chunkBytes = 65_536
 
-/** A decoder of a character set; of UTF-8 if Node does not know it. */
+/** A decoder of a character set; of UTF-8 if Node does not support the character set. */
 export function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
   try {
     return new TextDecoder(charset)
@@ -13,7 +13,7 @@ export function decoderOf(charset: string): InstanceType<typeof TextDecoder> {
   }
 }
 
-/** Pieces of the text of a document. */
+/** Decodes a document in pieces. */
 export function* decoded(
   content: Uint8Array,
   mediaType: string | undefined,

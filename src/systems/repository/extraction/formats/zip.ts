@@ -1,4 +1,4 @@
-/** Reads entries of a ZIP archive in pieces, so that no entry takes more memory than a piece. */
+/** Reads the entries of a ZIP archive in pieces, so that no entry is in memory as a whole. */
 import { createInflateRaw } from 'node:zlib'
 
 /** An entry of an archive. */
@@ -13,7 +13,7 @@ const entrySignature = 0x02014b50
 const endBytes = 22
 const commentBytesMax = 65_535
 
-/** The entries of an archive, from its directory. Fails if the archive is damaged. */
+/** The entries of an archive, from its directory. Throws if the archive is damaged. */
 export function zipEntries(content: Uint8Array): ZipEntry[] {
   const bytes = Buffer.from(content.buffer, content.byteOffset, content.length)
   let end = bytes.length - endBytes
@@ -38,7 +38,7 @@ export function zipEntries(content: Uint8Array): ZipEntry[] {
   return entries
 }
 
-/** Counts the inflated bytes of all entries of an archive. */
+/** Counts and limits the inflated bytes of all entries of an archive. */
 export class InflateLimit {
   #left: number
 
