@@ -1,9 +1,10 @@
 /**
- * Imports of types and records from JSON: one object with `namespaces`, `fieldTypes`,
- * `recordTypes` and `records`, or lines each of which is a record or such an object.
+ * Imports types and records from JSON: one object with `namespaces`, `fieldTypes`, `recordTypes`
+ * and `records`, or lines each of which is a record or such an object.
  *
- * Types are made or brought to what the import says; a conflict ends it. Records are written side
- * by side, each on its own: those that fail are counted and told, and the others stay.
+ * Types are created, or changed as the import says; a conflict ends the import. Records are written
+ * side by side, each in a write of its own: a failed record is counted and reported, the others
+ * stay.
  */
 import {
   CellarError,
@@ -29,15 +30,15 @@ import type { TypeManager } from '../schema/type-manager.js'
 import { tell } from '../told.js'
 import { splitLines } from './lines.js'
 
-/** Text, whole or in pieces: strings or UTF-8. */
+/** The text, whole or in pieces: strings or UTF-8. */
 export type ImportSource =
   string | Uint8Array | Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
 
-/** A record, or a line, that was not imported. */
+/** A record or line that was not imported. */
 export interface ImportFailure {
-  /** Its place: the line, or the number of the record, from 1. */
+  /** The number of the line or of the record, from 1. */
   readonly place: number
-  /** Undefined if it has none, or cannot be read. */
+  /** Undefined if the record has no id or the id cannot be read. */
   readonly id: string | undefined
   /** Code of the error. */
   readonly code: string
@@ -49,35 +50,35 @@ export interface ImportFailure {
 export interface ImportOptions {
   /** `object` (the default) or `lines`. */
   readonly format?: 'object' | 'lines' | undefined
-  /** Whether records are left alone. Default false. */
+  /** Whether records are skipped. Default false. */
   readonly schemaOnly?: boolean | undefined
   /** Whether empty texts, lists and records count as absent. Default false. */
   readonly ignoreEmptyFields?: boolean | undefined
-  /** Whether they remove their field from the record that is stored. Default false. */
+  /** Whether an empty value removes its field from the stored record. Default false. */
   readonly ignoreAndDeleteEmptyFields?: boolean | undefined
-  /** Records that are written at the same time. Default 4. */
+  /** Number of records written side by side. Default 4. */
   readonly workers?: number | undefined
-  /** Failures at which the import stops. Default 1. */
+  /** Number of failures at which the import stops. Default 1. */
   readonly failuresMax?: number | undefined
-  /** Told of every record that was not imported; what it throws is ignored. */
+  /** Called for every record that was not imported; its errors are ignored. */
   readonly failed?: ((failure: ImportFailure) => void) | undefined
 }
 
-/** What an import did. */
+/** The outcome of an import. */
 export interface ImportCounts {
-  /** Field types and record types, whether they were new or not. */
+  /** Field types, new or not. */
   readonly fieldTypes: number
-  /** Record types, whether they were new or not. */
+  /** Record types, new or not. */
   readonly recordTypes: number
-  /** Records that did not exist. */
+  /** Records that were created. */
   readonly created: number
   /** Records that existed and were changed. */
   readonly updated: number
-  /** Records that were stored like that already. */
+  /** Records that were already stored in that form. */
   readonly unchanged: number
   /** Records and lines that were not imported. */
   readonly failed: number
-  /** Whether it stopped before the end, because of failures. */
+  /** Whether the import stopped early because of failures. */
   readonly isStopped: boolean
 }
 
@@ -103,8 +104,8 @@ interface Waiting {
 }
 
 /**
- * Imports into a record table. `ERR_INVALID_ARGUMENT` for text that is no import, and the errors of
- * `TypeManager` for types that cannot be made; those of records are told to `failed`.
+ * Imports into a record table. `ERR_INVALID_ARGUMENT` for a malformed import, and the errors of
+ * `TypeManager` for types that cannot be created; errors of records are reported to `failed`.
  */
 export async function importRecords(
   types: TypeManager,
@@ -177,7 +178,7 @@ class Import {
       }
     }
     const workers = Array.from({ length: this.#options.workers! }, work)
-    // No worker may still write when the caller is told of an error.
+    // All workers must have stopped writing before an error is returned to the caller.
     const outcomes = await Promise.allSettled(workers)
     await records.return()
     const rejected = outcomes.find((outcome) => outcome.status === 'rejected')
@@ -232,7 +233,7 @@ class Import {
     let waiting = arrayOf(json['recordTypes'] ?? [], 'recordTypes').map((each) => {
       return recordTypeFromJson(each, names)
     })
-    // A type may stand before its supertypes.
+    // A type may precede its supertypes.
     while (waiting.length > 0) {
       const later: RecordTypeUpdate[] = []
       for (const each of waiting) {
@@ -243,7 +244,7 @@ class Import {
     }
   }
 
-  /** False if a supertype is missing that may still come. */
+  /** False if a supertype is missing that may follow later. */
   async #importRecordType(given: RecordTypeUpdate, mayCome: boolean): Promise<boolean> {
     const { name, fields, supertypes, strict } = given
     if (name === undefined) throw invalidArgument('a record type needs a name')
@@ -286,7 +287,7 @@ class Import {
     else this.#counts.unchanged++
   }
 
-  /** Tells of what is wrong with a record; what is wrong with the database ends the import. */
+  /** Reports an error of a record; an error of the database ends the import. */
   #fail(place: number, input: RecordInput | undefined, error: unknown): void {
     const isOfRecord =
       (error instanceof RepositoryError && error.code !== RepositoryErrorCode.closed) ||
@@ -298,7 +299,7 @@ class Import {
   }
 }
 
-/** Whether a line declares something, rather than being a record. */
+/** Whether a line has declarations, rather than a record. */
 function isImport(json: Json): json is JsonObject {
   if (typeof json !== 'object' || json === null || Array.isArray(json)) return false
   const names = Object.keys(json)
@@ -308,7 +309,7 @@ function isImport(json: Json): json is JsonObject {
 function piecesOf(source: ImportSource): AsyncIterable<Buffer> {
   const isWhole = typeof source === 'string' || isBytes(source)
   return checkPieces(isWhole ? [source] : source, 'an import is text or UTF-8', (piece) => {
-    // A piece belongs to the caller again at the next step.
+    // Copied, because a piece belongs to the caller again at the next step.
     return Buffer.from(
       typeof piece === 'string' ? piece : checkBuffer(piece, 'a piece of an import'),
     )

@@ -1,9 +1,11 @@
-/** Lines of a text that comes in pieces. */
+/** Splits a text in pieces into lines. */
 import { invalidArgument } from '../errors.js'
 
 const lineBytesMax = 64 << 20
 
-/** The lines, without their ends. `ERR_INVALID_ARGUMENT` for one that is too long, or no UTF-8. */
+/**
+ * The lines, without their ends. `ERR_INVALID_ARGUMENT` for a line that is too long or not UTF-8.
+ */
 export async function* splitLines(pieces: AsyncIterable<Buffer>): AsyncGenerator<string, void> {
   let parts: Buffer[] = []
   let bytes = 0
