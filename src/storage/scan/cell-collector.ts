@@ -1,10 +1,10 @@
-/** Takes the cells that a scan includes. */
+/** The receivers of the cells that a scan includes. */
 import type { CellView } from '../cell/cell-view.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 
-/** Where a store scanner puts the cells that it includes. */
+/** Receives the cells that a store scanner includes. */
 export interface CellCollector {
-  /** No further cell fits (batch limit); the scanner pauses before the next one. */
+  /** Whether the batch limit is reached; the scanner pauses before the next cell. */
   readonly full: boolean
   /** Copies a borrowed cell; the filter may replace its value. */
   add(cell: CellView, filter: Filter | undefined): void
@@ -18,20 +18,23 @@ export interface CellCollector {
   ): void
 }
 
-/** Where a row scanner puts the cells of one row after the other. */
+/** Receives the cells of rows, one row after the other. */
 export interface RowTarget extends CellCollector {
   /** Cells of the current row. */
   readonly count: number
-  /** For filters that judge whole rows; undefined if it serves scans without a filter only. */
+  /**
+   * For filters that decide on whole rows; undefined if the target serves scans without a filter
+   * only.
+   */
   readonly rowCells: RowCells | undefined
-  /** Whether more rows are read after the current one, each ended by {@link endRow}. */
+  /** Whether another row is wanted after the current one. Each row is ended by {@link endRow}. */
   readonly wantsRows: boolean
-  /** The current row is complete. */
+  /** Ends the current row, which is complete. */
   endRow(): void
-  /** A row begins: drops the cells that were not taken, or keeps them. */
+  /** Starts a row. Cells not taken are dropped; rows that were ended are kept. */
   startRow(): void
-  /** The memory of the cells added so far is about to go: copies the rest of them. */
+  /** Copies all cells that are still borrowed, because their memory is about to be released. */
   settle(): void
-  /** Puts the cells of the row into the order of their families. */
+  /** Sorts the cells of the row by family; the order within a family is kept. */
   sortFamilies(): void
 }

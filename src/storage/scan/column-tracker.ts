@@ -1,6 +1,6 @@
 /**
- * Decides which columns and how many versions of each a read or a flush keeps. Duplicates of one
- * timestamp count once. VERSIONS and MIN_VERSIONS are counted here.
+ * Decides which columns, and how many versions of each, a read or a flush keeps. Counts VERSIONS
+ * and MIN_VERSIONS; cells of one column and timestamp count once.
  *
  * One class serves both "all columns" and an explicit list, so that the hot loop stays monomorphic.
  */
@@ -16,24 +16,24 @@ export class ColumnTracker {
   private versionsMin = 0
   private oldestHigh = 0
   private oldestLow = 0
-  /** Position in the list of asked columns. */
+  /** Index in the list of requested columns. */
   private index = 0
   private count = 0
   /**
-   * Qualifier of the column being counted, within a key of the row; undefined at the start of a
-   * row.
+   * Qualifier of the current column, as a range within a key of the row; undefined at the start of
+   * a row.
    */
   columnBuffer: Buffer | undefined = undefined
   columnStart = 0
   columnEnd = 0
-  /** Timestamp and type last counted, to drop duplicates; type 0 = nothing yet. */
+  /** Timestamp and type counted last, to drop duplicates; type 0: no cell was counted. */
   private lastHigh = 0
   private lastLow = 0
   private lastType = 0
 
   /**
-   * Prepares for a query. Puts older than `oldest` have outlived the family's TTL; (0, 0) = none
-   * have.
+   * Prepares for a query. Puts older than `oldest` are expired by the family's TTL; (0, 0): no put
+   * is.
    */
   configure(
     columns: readonly Buffer[] | undefined,
@@ -50,7 +50,7 @@ export class ColumnTracker {
     this.reset()
   }
 
-  /** A new row begins. */
+  /** Starts a row. */
   reset(): void {
     this.index = 0
     this.count = 0
@@ -58,7 +58,7 @@ export class ColumnTracker {
     this.lastType = 0
   }
 
-  /** Copies the qualifier that is remembered by where it lies: that memory is about to go. */
+  /** Copies the borrowed qualifier, because its memory is about to be released. */
   detach(): void {
     if (this.columnBuffer === undefined) return
     this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
@@ -66,34 +66,34 @@ export class ColumnTracker {
     this.columnStart = 0
   }
 
-  /** All asked columns of the row have been served. */
+  /** Whether all requested columns of the row are complete. */
   get done(): boolean {
     return this.columns !== undefined && this.index >= this.columns.length
   }
 
   /**
-   * The asked column to jump to next, or undefined if all columns are wanted. REQUIRES not done.
+   * The requested column to seek next; undefined if all columns are requested. REQUIRES not done.
    */
   get nextColumn(): Buffer | undefined {
     return this.columns?.[this.index]
   }
 
-  /** Position of the first asked column that was not served yet. */
+  /** Index of the first requested column that is not complete. */
   get position(): number {
     return this.index
   }
 
-  /** Another reader served the asked columns before a position. */
+  /** Skips the requested columns before an index, which the fast path has served. */
   moveTo(position: number): void {
     this.index = position
   }
 
-  /** Whether the cell's age alone rules out its column from here on (no MIN_VERSIONS). */
+  /** Whether the age of the cell excludes the rest of its column (there is no MIN_VERSIONS). */
   expiredForGood(cell: CellView): boolean {
     return this.versionsMin <= 0 && this.isExpired(cell)
   }
 
-  /** Checks a put (or, in raw scans and compactions, a marker) and counts it. */
+  /** Decides on a put (or, in raw scans and compactions, a marker) and counts it. */
   check(cell: CellView): MatchCode {
     if (this.columns !== undefined) {
       const code = this.checkExplicit(cell, this.columns)
@@ -122,7 +122,7 @@ export class ColumnTracker {
     return this.done ? MatchCode.includeAndSeekNextRow : MatchCode.includeAndSeekNextColumn
   }
 
-  /** Whether the column of the cell has all the puts that are kept of it. */
+  /** Whether the column of the cell already has the maximum number of puts. */
   isFull(cell: CellView): boolean {
     const { buffer, qualifierStart, qualifierEnd } = cell
     if (!this.isCurrent(buffer, qualifierStart, qualifierEnd)) return false
@@ -132,7 +132,7 @@ export class ColumnTracker {
     return compareTimestamps(lastHigh, lastLow, oldestHigh, oldestLow) < 0
   }
 
-  /** Whether a qualifier is that of the column being counted. */
+  /** Whether a qualifier is that of the current column. */
   private isCurrent(buffer: Buffer, start: number, end: number): boolean {
     return (
       this.columnBuffer !== undefined &&
@@ -140,7 +140,7 @@ export class ColumnTracker {
     )
   }
 
-  /** Counts the first put of a column without looking at it further. REQUIRES no asked columns. */
+  /** Counts the first put of a column without further checks. REQUIRES no requested columns. */
   countFirst(buffer: Buffer, qualifierStart: number, qualifierEnd: number): void {
     this.columnBuffer = buffer
     this.columnStart = qualifierStart
@@ -149,13 +149,13 @@ export class ColumnTracker {
     this.lastType = 0
   }
 
-  /** The rest of the cell's column is not wanted. */
+  /** Leaves the cell's column: the rest of it is not wanted. */
   skipColumn(cell: CellView): MatchCode {
     this.finishColumn(cell)
     return this.done ? MatchCode.seekNextRow : MatchCode.seekNextColumn
   }
 
-  /** Moves the list of asked columns after the cell's column. */
+  /** Advances the list of requested columns past the cell's column. */
   finishColumn(cell: CellView): void {
     const columns = this.columns
     if (columns === undefined) return

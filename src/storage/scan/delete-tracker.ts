@@ -1,28 +1,28 @@
 /**
- * Remembers the delete markers of the current row and says which puts they mask, in
- * classic mode: masking goes by timestamp alone and ignores the order of writing.
+ * Remembers the delete markers of the current row and decides which puts they mask, in classic
+ * mode: by timestamp alone, independent of the order of writing.
  *
- * Cells come in store order: by qualifier, newest timestamp first, markers before puts of the same
- * timestamp. So one slot for the current column suffices: a version marker only concerns the puts
- * that follow at once, and a column marker everything that follows in the column.
+ * Cells arrive in store order: by qualifier, newest timestamp first, markers before puts of the
+ * same timestamp. So one slot for the current column suffices. A version marker masks only the puts
+ * that follow directly, and a column marker masks all later cells of the column.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { CellType } from '../cell/cell-type.js'
 import { compareTimestamps } from '../cell/timestamp.js'
 import { equalBytes } from '../../base/bytes.js'
 
-/** What masks a put. */
+/** How a put is masked. */
 export const Masking = {
   none: 0,
-  /** This version only. */
+  /** Masks this version only. */
   version: 1,
-  /** This version and all older ones of the column. */
+  /** Masks this version and all older ones of the column. */
   column: 2,
 } as const
 export type Masking = (typeof Masking)[keyof typeof Masking]
 
 export class DeleteTracker {
-  /** True while no marker has been seen in the row: the common case, tested by callers first. */
+  /** True until the row's first marker. Callers test it first, since most rows have no marker. */
   empty = true
   private hasFamilyMarker = false
   private familyHigh = 0
@@ -30,7 +30,7 @@ export class DeleteTracker {
   private familyVersionCount = 0
   private readonly familyVersionHighs: number[] = []
   private readonly familyVersionLows: number[] = []
-  /** Type of the marker in the column slot, 0 = none. */
+  /** Type of the marker in the column slot; 0: empty. */
   private columnType = 0
   private columnHigh = 0
   private columnLow = 0
@@ -38,7 +38,7 @@ export class DeleteTracker {
   private columnStart = 0
   private columnEnd = 0
 
-  /** Forgets everything: a new row begins. */
+  /** Starts a row: forgets all markers. */
   reset(): void {
     this.empty = true
     this.hasFamilyMarker = false
@@ -46,11 +46,11 @@ export class DeleteTracker {
     this.columnType = 0
   }
 
-  /** Takes note of a marker. */
+  /** Adds a marker. */
   add(cell: CellView): void {
     this.empty = false
     if (cell.type === CellType.deleteFamily) {
-      // Markers of the family come newest first, so the first one covers the later ones.
+      // Family markers arrive newest first, so the first one covers the later ones.
       if (!this.hasFamilyMarker) {
         this.hasFamilyMarker = true
         this.familyHigh = cell.timestampHigh
@@ -73,7 +73,7 @@ export class DeleteTracker {
     this.columnEnd = cell.qualifierEnd
   }
 
-  /** Copies the qualifier that is remembered by where it lies: that memory is about to go. */
+  /** Copies the borrowed qualifier, because its memory is about to be released. */
   detach(): void {
     if (this.columnBuffer === undefined) return
     this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
@@ -81,7 +81,7 @@ export class DeleteTracker {
     this.columnStart = 0
   }
 
-  /** How the markers seen so far mask a put. */
+  /** How the markers so far mask a put. */
   masking(cell: CellView): Masking {
     const high = cell.timestampHigh
     const low = cell.timestampLow

@@ -1,7 +1,7 @@
 /**
- * Leaves the empty column of a row by a filter's hint. Markers of the family carry the empty
- * qualifier and lie among its cells, so the scanner steps through the rest of the column before it
- * follows the hint.
+ * Handles a filter's hint to leave the empty column of a row. Markers of the family carry the empty
+ * qualifier and are sorted among the cells of that column. So the scanner steps through the rest of
+ * the column before it follows the hint.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { SeekKey } from './seek-key.js'
@@ -11,15 +11,15 @@ export class EmptyColumn {
   isLeft = false
   private readonly hint = new SeekKey()
 
-  /** Notes a hint that leads to a later column of the row. */
+  /** Stores a hint to a later column of the row. */
   leaveTo(hint: SeekKey): void {
     this.hint.copyFrom(hint)
     this.isLeft = true
   }
 
   /**
-   * REQUIRES {@link isLeft}. After the column, forgets the hint, copies it to `target` and returns
-   * true, if the hint leads on.
+   * Once the column has ended, clears the hint. Copies it to `target` and returns true if it leads
+   * forward. REQUIRES {@link isLeft}.
    */
   takeHint(cell: CellView, target: SeekKey): boolean {
     if (cell.qualifierStart === cell.qualifierEnd) return false

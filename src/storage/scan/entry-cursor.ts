@@ -1,9 +1,9 @@
-/** A stand-in for a cursor that is set by hand to one entry, to point a `CellView` at it. */
+/** A cursor stub that is set to one entry, so that a `CellView` can be pointed at the entry. */
 import { emptyBytes } from '../../base/bytes.js'
 import { InvariantError } from '../../base/assert.js'
 import type { Cursor } from '../cursor/cursor.js'
 
-/** A cursor whose entry is assigned; moving it is an assertion failure. */
+/** A cursor whose entry is assigned; moving the cursor is an assertion failure. */
 export interface EntryCursor extends Cursor {
   buffer: Buffer
   keyStart: number
@@ -16,7 +16,7 @@ function immovable(): never {
   throw new InvariantError('an entry cursor does not move')
 }
 
-/** Makes an {@link EntryCursor} at an empty entry. */
+/** Makes an {@link EntryCursor} positioned at an empty entry. */
 export function emptyCursor(): EntryCursor {
   return {
     valid: true,

@@ -1,6 +1,6 @@
 /**
- * One cursor over the sources of a read: that of the only source itself, or a merge. While
- * invariants are checked, the merge is checked as well.
+ * One cursor over the sources of a read: the cursor of the only source, or a merge. In invariants
+ * mode the merge is checked as well.
  */
 import { checksInvariants } from '../../base/invariants.js'
 import { CheckedCursor } from '../cursor/checked-cursor.js'
@@ -9,11 +9,11 @@ import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
 import type { StoreRowRead } from './store-read.js'
 
-/** Joins the sources of one read after the other; see the file header. */
+/** Joins the sources of successive reads; see the file header. */
 export class JoinedSources {
   private readonly merge = new MergeCursor()
 
-  /** A cursor over the sources, newest first; it has to seek. */
+  /** Joins sources, newest first, into a cursor that is not positioned yet. */
   join(chosen: readonly Cursor[], deferring: readonly (DeferredCursor | undefined)[]): Cursor {
     if (chosen.length === 1 && deferring.length === 0) return chosen[0]
     this.merge.setChildren(chosen, deferring)
@@ -21,8 +21,8 @@ export class JoinedSources {
   }
 
   /**
-   * A cursor over the sources of a row, which were moved to the row; it stands at the first entry
-   * that is wanted. Sources that hold none of the entries wanted take no part.
+   * Joins the sources of a row read, whose cursors are already positioned at the row. The result is
+   * positioned at the first wanted entry. Sources without a wanted entry are left out.
    */
   joinWithin({ chosen, deferring, row, wantedLength }: StoreRowRead): Cursor {
     if (chosen.length === 1 && deferring.length === 0) return chosen[0]
@@ -31,7 +31,7 @@ export class JoinedSources {
     return this.merged()
   }
 
-  /** Lets go of the sources; a cursor over none. */
+  /** Releases the sources; returns a cursor over none. */
   release(): Cursor {
     this.merge.setChildren([])
     return this.merge

@@ -1,18 +1,18 @@
-/** What a read asks of one store, in the form that matchers want. */
+/** The query of one store, in the form that matchers use. */
 import { allTime, type TimeRange } from '../cell/timestamp.js'
 import type { Filter } from '../filter/filter.js'
 
-/** The column-family options that decide what a read or a flush keeps. */
+/** The column-family options that decide which cells a read or a flush keeps. */
 export interface RetentionOptions {
-  /** VERSIONS: most versions kept and returned per column, >= 1. */
+  /** VERSIONS: maximum number of versions kept and returned per column, at least 1. */
   readonly versions: number
-  /** MIN_VERSIONS: versions kept although the TTL has expired them. */
+  /** MIN_VERSIONS: number of versions kept even if expired by the TTL. */
   readonly minVersions: number
-  /** TTL in seconds; Infinity = forever. */
+  /** TTL in seconds; Infinity: no expiry. */
   readonly ttlSeconds: number
   /** KEEP_DELETED_CELLS. */
   readonly keepDeletedCells: 'FALSE' | 'TRUE' | 'TTL'
-  /** How long a major compaction keeps markers that it could drop, counted from their timestamp. */
+  /** How long after its timestamp a marker is kept by a major compaction that could drop it. */
   readonly timeToPurgeDeletesMilliseconds: number
   /** NEW_VERSION_BEHAVIOR: markers mask only earlier writes. */
   readonly newVersionBehavior: boolean
@@ -22,22 +22,21 @@ export interface RetentionOptions {
 export interface StoreQuery {
   /** Escaped qualifiers, ascending and unique; undefined = all columns. */
   readonly columns: readonly Buffer[] | undefined
-  /** Versions asked for per column, >= 1. */
+  /** Maximum number of versions per column, at least 1. */
   readonly versions: number
   readonly timeRange: TimeRange
-  /** Return delete markers and masked cells as well. */
+  /** Whether delete markers and masked cells are returned as well. */
   readonly raw: boolean
   readonly filter: Filter | undefined
-  /** Most cells returned per row of this family; negative = no limit. */
+  /** Maximum number of cells per row of this family; negative: no limit. */
   readonly cellsPerRowMax: number
-  /** Cells skipped at the start of each row of this family. */
+  /** Number of cells to skip at the start of each row of this family. */
   readonly cellsPerRowOffset: number
 }
 
 /**
- * Whether a read asks for the newest version of columns, for any timestamp and any number
- * of them: a put that no marker masks, that does not expire and that is the first of a column
- * asked for is included.
+ * Whether a read wants the newest version of columns: any number of columns, no time range. Then a
+ * put is included if it is not masked, does not expire, and is the first of a requested column.
  */
 export function asksForNewest(query: StoreQuery, options: RetentionOptions): boolean {
   return (
@@ -66,11 +65,11 @@ export const MatchCode = {
 } as const
 export type MatchCode = (typeof MatchCode)[keyof typeof MatchCode]
 
-/** Whether nothing more of the row is wanted. */
+/** Whether the rest of the row is not wanted. */
 export function endsRow(code: MatchCode): boolean {
   return code === MatchCode.includeAndSeekNextRow || code === MatchCode.seekNextRow
 }
 
-/** Where a scanner moves: to the next cell, or to a key in the row, after the row or anywhere. */
+/** A planned move: to the next cell, or to a key in the row, after the row or anywhere. */
 export const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
 export type Move = (typeof Move)[keyof typeof Move]

@@ -1,14 +1,15 @@
 /**
- * Decides what a flush or a compaction writes: cells over VERSIONS, expired cells and
- * cells masked by markers of the same inputs are dropped; a flush and a minor compaction keep the
- * markers, a major compaction drops those that nothing needs any more.
+ * Decides which cells a flush or a compaction writes. Cells over VERSIONS, expired cells and cells
+ * masked by markers of the same inputs are dropped. A flush and a minor compaction keep the
+ * markers; a major compaction drops markers that have no further effect.
  *
- * As in HBase, what is over VERSIONS goes even if a later marker would make room for it: how many
- * versions a delete brings back depends on when a flush ran. Open snapshots are not looked at here:
- * a flush does not ask about what they see, and a compaction leaves them the files of before.
+ * As in HBase, a cell over VERSIONS is dropped even if a later marker would make room for it: how
+ * many versions reappear after a delete depends on the time of the flush. Open snapshots are
+ * ignored here. A flush does not consult them, and a compaction leaves them the old files.
  *
- * With NEW_VERSION_BEHAVIOR only a major compaction drops anything: what is invisible by the order
- * of writing, and markers. It cannot become visible again, so nobody can tell when that happened.
+ * With NEW_VERSION_BEHAVIOR only a major compaction drops cells: those invisible by the order of
+ * writing, and markers. An invisible cell stays invisible, so the time of the drop cannot be
+ * observed.
  */
 import type { CellView } from '../cell/cell-view.js'
 import { isFamilyMarker } from '../cell/cell-key.js'
@@ -22,21 +23,23 @@ import { WriteOrderTracker } from './write-order-tracker.js'
 /** Why a cell is dropped; see `DropCounts`. */
 export type DropReason = 'versions' | 'masked' | 'expired' | 'markers'
 
-/** What a job may drop. */
+/** The limits on the cells that a job may drop. */
 export interface RetentionScope {
   readonly options: RetentionOptions
-  /** Cells up to this sequence are kept; the rules do not apply to them. */
+  /** Cells up to this sequence are kept regardless of the rules. */
   readonly sequenceKept: number
-  /** Milliseconds since the epoch; the time of expiry. */
+  /** Time of expiry in milliseconds since the epoch. */
   readonly now: number
-  /** True if the inputs are all files of the store, so that delete markers may go. */
+  /** Whether the inputs are all files of the store, so that delete markers may be dropped. */
   readonly dropsMarkers: boolean
-  /** Timestamp of the earliest put in the inputs; KEEP_DELETED_CELLS drops older markers. */
+  /**
+   * Timestamp of the earliest put in the inputs; older markers are dropped with KEEP_DELETED_CELLS.
+   */
   readonly earliestPutTimestamp: number
 }
 
 export class RetentionMatcher {
-  /** Why the last cell that {@link match} did not include goes. */
+  /** Why the last cell not included by {@link match} is dropped. */
   reason: DropReason = 'versions'
   private readonly deletes = new DeleteTracker()
   private readonly columns = new ColumnTracker()
@@ -65,7 +68,7 @@ export class RetentionMatcher {
     this.columns.reset()
   }
 
-  /** `include`, `skip`, or `seekNextColumn` (drop the rest of the column). */
+  /** `include`, `skip`, or `seekNextColumn` (drops the rest of the column). */
   match(cell: CellView): MatchCode {
     if (this.history !== undefined) return this.matchHistory(this.history, cell)
     const columns = this.columns
@@ -97,7 +100,7 @@ export class RetentionMatcher {
     if (isDeleteMarker(cell.type)) {
       history.addMarker(cell)
       this.reason = 'markers'
-      // After the last version no marker is needed, however long markers are to be kept.
+      // After the last version a marker has no effect, even within its time to purge.
       if (!isFamilyMarker(cell.type) && columns.isFull(cell)) return MatchCode.seekNextColumn
       return this.fateOfMarker(cell) ?? MatchCode.include
     }
@@ -107,13 +110,13 @@ export class RetentionMatcher {
     return columns.check(cell)
   }
 
-  /** With KEEP_DELETED_CELLS a marker drops nothing, except an expired one in mode TTL. */
+  /** With KEEP_DELETED_CELLS a marker masks no cell, except an expired one in mode TTL. */
   private markerMasks(cell: CellView): boolean {
     const mode = this.scope.options.keepDeletedCells
     return mode === 'FALSE' || (mode === 'TTL' && cell.timestamp < this.oldest)
   }
 
-  /** What a major compaction does with a marker; undefined = count it like a version. */
+  /** The decision of a major compaction on a marker; undefined: counted like a version. */
   private fateOfMarker(cell: CellView): MatchCode | undefined {
     const { now, earliestPutTimestamp, options } = this.scope
     const kept = options.timeToPurgeDeletesMilliseconds

@@ -1,16 +1,16 @@
 /**
- * Collects the cells of rows into memory that results keep: of one row at a time (`take`), or of
- * several that are read ahead (`wantRows`, `endRow`, `takeRows`).
+ * Collects the cells of rows into memory that results own: of one row at a time (`take`), or of
+ * several rows read ahead (`wantRows`, `endRow`, `takeRows`).
  *
- * Cells are copied, key and value together, into pages that many rows share; a row is handed out as
- * a page plus four numbers per cell. So a result costs no copy of its own, and it never keeps a
- * block or a memtable alive: at most a page, and the numbers of the rows read with it.
+ * Cells are copied, key and value together, into pages shared by many rows. A row is returned as a
+ * page plus four numbers per cell. So a result needs no further copy and pins no block or memtable,
+ * only a page and the numbers of the rows read with it.
  *
- * Cells that lie close after each other in their block are copied together, of several rows too,
- * once they are taken or a cell lies elsewhere; the few bytes between them come along.
+ * Cells that are close together in their block are copied in one go, also across rows, with the few
+ * bytes between them. The copy is made when rows are taken or a cell is elsewhere.
  *
  * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
- * memory of a cell that was added must stay as it is until the row is taken or dropped.
+ * memory of an added cell must not change until the row is taken or dropped.
  */
 import { checkedValue, wrongAnswer } from '../filter/answers.js'
 import { assert } from '../../base/assert.js'
@@ -21,57 +21,59 @@ import { emptyCursor, type EntryCursor } from './entry-cursor.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 
-/** Size of a page; a row that does not fit gets a page of its own. */
+/** Page size in bytes; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024
 
 /**
- * The rest of a page that a collector gave back, for the next one: many scans need less than a
- * page, and making one costs as much as reading some rows.
+ * The unused rest of a released collector's page, for the next collector. Many scans need less than
+ * a page, and allocating one costs as much as reading several rows.
  */
 let spare: Buffer = emptyBytes
 let spareUsed = 0
 
 const wordBytes = 8
 
-/** Bytes between two cells up to which one copy is cheaper than two. */
+/** Maximum number of bytes between two cells for which one copy is cheaper than two. */
 const gapBytesMax = 16
 
-/** Numbers of cells after which no more rows are read ahead: results keep them all alive. */
+/** Number of cells at which reading ahead stops, because results pin all cells read together. */
 const cellsAheadMax = 256
 
 /** Numbers per cell in {@link CollectedRow.cells}: family index, key start, key end, value end. */
 export const numbersPerCell = 4
 
-/** The cells of a row (or of a piece of a row). */
+/** The cells of a row or of a piece of a row. */
 export interface CollectedRow {
   readonly page: Buffer
   /**
-   * {@link numbersPerCell} numbers a cell: family index, key start, key end (= value start), value
-   * end.
+   * {@link numbersPerCell} numbers per cell: family index, key start, key end (= value start),
+   * value end.
    */
   readonly cells: readonly number[]
-  /** More cells of the same row follow in the next piece. */
+  /** Whether the next piece has more cells of the same row. */
   readonly partial: boolean
 }
 
-/** Rows that were read ahead. Row i lies in `pages[i]`; its cells end at `cells[ends[i]]`. */
+/** Rows that were read ahead. Row i is in `pages[i]`; its cells end at `cells[ends[i]]`. */
 export interface CollectedRows {
   readonly count: number
   readonly pages: readonly Buffer[]
   readonly cells: readonly number[]
   readonly ends: readonly number[]
-  /** Bytes of the cells of each row. */
+  /** Size of the cells of each row in bytes. */
   readonly bytes: readonly number[]
 }
 
 export class RowCollector implements RowTarget, RowCells {
   full = false
-  /** Rows that were ended and not taken yet. */
+  /** Number of rows that were ended and not taken yet. */
   rowCount = 0
   private page: Buffer = emptyBytes
   private used = 0
   private rowStart = 0
-  /** Cells not copied yet: `source[sourceStart, sourceEnd)` goes to `page` at `target`. */
+  /**
+   * Cells not copied yet: `source[sourceStart, sourceEnd)` is to be copied to `page` at `target`.
+   */
   private source: Buffer = emptyBytes
   private sourceStart = 0
   private sourceEnd = 0
@@ -79,7 +81,7 @@ export class RowCollector implements RowTarget, RowCells {
   /** Bytes of the row in the page that belong to no cell. */
   private gapBytes = 0
   private cells: number[] = []
-  /** Where the numbers of the open row begin. */
+  /** Index of the first number of the open row. */
   private openCells = 0
   private rowsMax = 0
   private pages: Buffer[] = []
@@ -88,14 +90,14 @@ export class RowCollector implements RowTarget, RowCells {
   private batch = -1
   private bytesMax = Infinity
   private families: readonly string[] = []
-  /** Nothing is added from {@link release} to {@link configure}. */
+  /** True between {@link release} and {@link configure}, when no cell may be added. */
   private released = false
   private readonly view = new CellView()
   private readonly entry: EntryCursor = emptyCursor()
 
   /**
-   * Prepares for a scan. `batch` is the most cells in a piece, negative = whole rows; a piece also
-   * ends with the cell that brings it to `bytesMax` bytes.
+   * Prepares for a scan. `batch` is the maximum number of cells per piece; negative: whole rows. A
+   * piece also ends with the cell that reaches `bytesMax` bytes.
    */
   configure(families: readonly string[], batch: number, bytesMax = Infinity): void {
     this.families = families
@@ -107,7 +109,9 @@ export class RowCollector implements RowTarget, RowCells {
     this.cutAt(batch)
   }
 
-  /** Gives the rest of the page to others. The collector must not be used until `configure`. */
+  /**
+   * Releases the rest of the page for other collectors. `configure` must come before further use.
+   */
   release(): void {
     this.dropRows()
     this.startRow()
@@ -121,12 +125,12 @@ export class RowCollector implements RowTarget, RowCells {
     this.released = true
   }
 
-  /** Changes how many cells a piece has at most. */
+  /** Changes the maximum number of cells per piece. */
   cutAt(batch: number): void {
     this.batch = batch
   }
 
-  /** Forgets cells that were not taken. */
+  /** Drops the cells of the open row that were not taken. */
   startRow(): void {
     this.full = false
     this.used = this.rowStart
@@ -140,17 +144,17 @@ export class RowCollector implements RowTarget, RowCells {
     return this
   }
 
-  /** Cells of the open row. */
+  /** Number of cells of the open row. */
   get count(): number {
     return (this.cells.length - this.openCells) / numbersPerCell
   }
 
-  /** Asks for up to this number of rows, to be ended one by one and taken together. */
+  /** Requests up to this number of rows, which are ended one by one and taken together. */
   wantRows(rowsMax: number): void {
     this.rowsMax = rowsMax
   }
 
-  /** Whether the open row is to be followed by another one before the rows are taken. */
+  /** Whether another row is to follow the open one before the rows are taken. */
   get wantsRows(): boolean {
     const { rowCount, rowsMax } = this
     if (rowCount === 0) return rowsMax > 0
@@ -158,7 +162,7 @@ export class RowCollector implements RowTarget, RowCells {
     return this.pages[0] === this.page
   }
 
-  /** Ends the open row; the next cell begins another one. */
+  /** Ends the open row; the next cell starts another one. */
   endRow(): void {
     assert(this.cells.length > this.openCells, 'a row that is ended has cells')
     this.pages.push(this.page)
@@ -171,7 +175,7 @@ export class RowCollector implements RowTarget, RowCells {
     this.full = false
   }
 
-  /** Hands out the rows that were ended. A row that is open stays so. */
+  /** Returns the rows that were ended. An open row stays open. */
   takeRows(): CollectedRows {
     this.copyPending()
     const { rowCount: count, pages, cells, ends, rowBytes: bytes } = this
@@ -193,7 +197,7 @@ export class RowCollector implements RowTarget, RowCells {
     this.rowBytes = []
   }
 
-  /** Bytes of the cells not taken yet, without those that a filter has dropped after them. */
+  /** Bytes of the cells not taken yet, without cells that a filter dropped afterwards. */
   get bytes(): number {
     return this.used - this.rowStart - this.gapBytes
   }
@@ -238,8 +242,8 @@ export class RowCollector implements RowTarget, RowCells {
   }
 
   /**
-   * Leaves bytes out so that the next cell lies in the page as its source does to whole words: out
-   * of a memtable, which is shared memory, V8 copies by words then, and by bytes else.
+   * Aligns the cell to 8 bytes as in its source. V8 copies aligned shared memory, such as that of a
+   * memtable, word by word, and unaligned shared memory byte by byte.
    */
   private align(sourceStart: number): void {
     const skipped = (sourceStart - this.used) & (wordBytes - 1)
@@ -290,7 +294,7 @@ export class RowCollector implements RowTarget, RowCells {
     if (this.used + bytes > this.page.length) this.startPage(bytes)
   }
 
-  /** Hands out the collected cells and starts afresh. REQUIRES no rows that were ended. */
+  /** Returns the collected cells and starts afresh. REQUIRES that no ended rows are pending. */
   take(partial: boolean): CollectedRow {
     assert(this.rowCount === 0, 'rows that were ended are taken together')
     this.copyPending()
@@ -325,7 +329,7 @@ export class RowCollector implements RowTarget, RowCells {
     this.cells = kept
   }
 
-  /** Puts the families into their order; cells of one family stay as they are. */
+  /** Sorts the cells by family; the order within a family is kept. */
   sortFamilies(): void {
     const groups: number[][] = []
     for (let at = 0; at < this.cells.length; at += numbersPerCell) {
@@ -335,7 +339,7 @@ export class RowCollector implements RowTarget, RowCells {
     this.cells = groups.flat()
   }
 
-  /** Moves the row begun on the old page to a new one, so that a row never spans pages. */
+  /** Moves the open row to a new page, so that a row never spans pages. */
   private startPage(bytes: number): void {
     assert(!this.released, 'a collector is not used between release and configure')
     if (this.page === emptyBytes && spare.length - spareUsed >= bytes) {

@@ -1,11 +1,11 @@
 /**
- * The one loop over plain puts, of gets and of scans: rows of one store that are made of nothing
- * but puts that everybody sees, of which the newest of each column is wanted. The loop goes from
- * entry to entry, asks no matcher, and seeks after a column that has many versions.
+ * The fast path of gets and scans: one loop over rows of one store that consist of plain puts
+ * visible to the read, of which the newest of each column is wanted. The loop needs no matcher, and
+ * seeks past a column with many versions.
  *
- * The loop stops where anything else comes. If that is within a row, `openRow` is true, the fields
- * tell what was last collected of the row, and the scanner reads on from there by the rules. The
- * same holds if a block is missing or damaged.
+ * The loop stops at any other entry. Within a row `openRow` is then true, the fields describe the
+ * cell collected last, and the scanner continues with the matcher. The same holds if a block is
+ * missing or damaged.
  *
  * Ownership: `buffer` refers to the memory of the last cell collected, see `row-collector.ts`.
  */
@@ -25,8 +25,8 @@ import type { RowTarget } from './cell-collector.js'
 import { SeekKey } from './seek-key.js'
 
 /**
- * Whether an entry is a put without a TTL or a reference, not of the far future, that a read at
- * `readPoint` sees.
+ * Whether an entry is a put visible at `readPoint`, without TTL or value reference, and with a
+ * timestamp that is not in the far future.
  */
 export function isVisiblePut(
   buffer: Buffer,
@@ -34,7 +34,7 @@ export function isVisiblePut(
   valueStart: number,
   readPoint: number,
 ): boolean {
-  // The highest byte of the timestamp is zero, and so stored as 0x7f, but for far futures.
+  // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
   return (
     valueStart === keyEnd &&
     buffer[valueStart] === plainValueFlags &&
@@ -44,58 +44,64 @@ export function isVisiblePut(
   )
 }
 
-/** Where a scan ends: a row (escaped), or undefined = nowhere. */
+/** The end of a scan: a row (escaped); undefined: no bound. */
 export interface RowEnd {
   readonly stop: Buffer | undefined
   readonly stopInclusive: boolean
 }
 
-/** Cells of a row that are remembered on the way to its start; longer rows are read forward. */
+/**
+ * Maximum number of buffered cells of a row that is read backwards; longer rows are read forward.
+ */
 const cellsBackMax = 64
 
-/** Numbers of such a cell: start and end of its key, end of its value. */
+/** Numbers per buffered cell: start and end of its key, end of its value. */
 const numbersBack = 3
 
-/** Older versions of a column that are stepped over; then a seek leads after the column. */
+/** Number of older versions of a column that are stepped over before a seek past the column. */
 const stepsBeforeSeek = 4
 
-/** Reads rows one after the other; see the file header. */
+/** The fast path over successive rows; see the file header. */
 export class RowRun {
-  /** Rows that were begun by the last call. */
+  /** Number of rows started by the last call. */
   rows = 0
-  /** A row was begun that may go on, and the cell under the cursor or after it is to be judged. */
+  /** Whether a row is open: the matcher decides on the cell at or after the cursor. */
   openRow = false
-  /** The last cell collected: its row is `buffer[rowStart, rowEnd)`. */
+  /** Memory of the last cell collected; its row is `buffer[rowStart, rowEnd)`. */
   buffer: Buffer = emptyBytes
   rowStart = 0
   rowEnd = 0
-  /** End of that cell's qualifier; 0 = no cell of the row was collected. */
+  /** End of that cell's qualifier; 0: no cell of the row was collected. */
   qualifierEnd = 0
-  /**
-   * A call that threw was on its way to {@link seekKey}; else to the next entry.
-   */
+  /** Whether a call that threw was seeking {@link seekKey}; otherwise it was stepping. */
   isSeeking = false
   readonly seekKey = new SeekKey()
-  /** Whether no marker of the family can lie among the cells of the empty column. */
+  /**
+   * Whether the empty column has no markers of the family among its cells, so that it may be
+   * skipped.
+   */
   jumpsEmptyColumn = false
-  /** Of named columns: position of the first that was not served. */
+  /** Index of the first requested column that is not complete. */
   columnIndex = 0
-  /** Whether a step may be tried before a seek; not where steps carry out deferred seeks. */
+  /**
+   * Whether a step is tried before a seek. False with deferred cursors, since a step makes them
+   * seek.
+   */
   mayStep = true
-  /** The cells of the row that is read backwards, from its last: their memory and numbers. */
+  /** The cells of the row that is read backwards, last cell first: their memory and numbers. */
   private readonly buffers: Buffer[] = Array<Buffer>(cellsBackMax).fill(emptyBytes)
   private readonly places = new Float64Array(cellsBackMax * numbersBack)
 
-  /** Forgets the cells that were read: their memory is about to go. */
+  /** Drops references to the cells read, because their memory is about to be released. */
   forget(): void {
     this.buffer = emptyBytes
     this.buffers.fill(emptyBytes)
   }
 
   /**
-   * Names the row for {@link readRow}, and its column that was collected last: the row is
-   * `buffer[rowStart, rowEnd)`; a terminator and the qualifier, which ends at `qualifierEnd`,
-   * follow. 0 = no cell of the row was collected yet.
+   * Sets the row for {@link readRow} and its column collected last. The row is `buffer[rowStart,
+   * rowEnd)`, followed by a terminator and the qualifier up to `qualifierEnd`; 0: no cell of the
+   * row was collected yet.
    */
   enterRow(buffer: Buffer, rowStart: number, rowEnd: number, qualifierEnd: number): void {
     this.buffer = buffer
@@ -105,9 +111,8 @@ export class RowRun {
   }
 
   /**
-   * Reads on in the row given to {@link enterRow}, until the collector is full or something else
-   * comes. `openRow` is false afterwards if the row has ended; the row itself is not ended in the
-   * collector.
+   * Continues in the row of {@link enterRow}, until the collector is full or an entry is no plain
+   * put. `openRow` is false afterwards if the row has ended; the collector's row is not ended.
    */
   readRow(cursor: Cursor, familyIndex: number, readPoint: number, collector: RowTarget): void {
     this.openRow = true
@@ -115,8 +120,8 @@ export class RowRun {
   }
 
   /**
-   * Reads rows until the collector wants no more, and ends them there, or until the row after the
-   * bounds or something else comes.
+   * Reads and ends rows until the collector wants no more, a row is out of bounds, or an entry is
+   * no plain put.
    */
   readRows(
     cursor: Cursor,
@@ -129,7 +134,7 @@ export class RowRun {
     this.run(cursor, familyIndex, readPoint, bounds, collector)
   }
 
-  /** Without bounds one row is read, which is open. */
+  /** Without bounds, reads one row, which is open. */
   private run(
     cursor: Cursor,
     familyIndex: number,
@@ -185,8 +190,8 @@ export class RowRun {
   }
 
   /**
-   * Collects the cell under the cursor, of the only column wanted; false, and nothing is changed,
-   * if it is no plain put.
+   * Collects the cell under the cursor, of the only requested column. Returns false without a
+   * change if the cell is no plain put.
    */
   readFirst(cursor: Cursor, familyIndex: number, readPoint: number, collector: RowTarget): boolean {
     const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
@@ -196,10 +201,9 @@ export class RowRun {
   }
 
   /**
-   * Collects the newest put of each column of a list (escaped, ascending), from the one at
-   * {@link columnIndex} on, in the row given to {@link enterRow}; of older versions and other
-   * columns none is looked at but the next one. `openRow` is false afterwards if all columns were
-   * served or the row has ended.
+   * Collects the newest put of each column of a list (escaped, ascending), from {@link columnIndex}
+   * on, in the row of {@link enterRow}. Of older versions and other columns at most the next entry
+   * is read. `openRow` is false afterwards if all columns are complete or the row has ended.
    */
   readColumns(
     cursor: Cursor,
@@ -251,7 +255,9 @@ export class RowRun {
     this.isSeeking = false
   }
 
-  /** Seeks after the column of the cell under the cursor; false if it may not be jumped over. */
+  /**
+   * Seeks past the column of the cell under the cursor; false if the column must not be skipped.
+   */
   private leaveColumn(cursor: Cursor, rowEnd: number): boolean {
     const { buffer, keyStart, keyEnd } = cursor
     const end = qualifierEndOf(keyEnd)
@@ -262,8 +268,8 @@ export class RowRun {
   }
 
   /**
-   * As {@link readRows}, backwards from the last cell of a row. Of an open row nothing was
-   * collected; it has to be read from its start.
+   * As {@link readRows}, backwards from the last cell of a row. An open row has no collected cells
+   * and has to be read from its start.
    */
   readBack(
     cursor: BackwardCursor,
@@ -314,7 +320,7 @@ export class RowRun {
     }
   }
 
-  /** Collects the newest cell of each column of a row. */
+  /** Collects the newest cell of each column of a buffered row. */
   private collectBack(cells: number, familyIndex: number, collector: RowTarget): void {
     const { buffers, places } = this
     let last: Buffer | undefined
@@ -354,7 +360,7 @@ function isBehind(buffer: Buffer, start: number, end: number, bounds: RowEnd): b
   return stopInclusive ? order > 0 : order >= 0
 }
 
-/** Whether two cells of one row, given by the ends of their parts, are of one column. */
+/** Whether two cells of one row, given by the ends of their parts, are in the same column. */
 function isSameColumn(
   last: Buffer,
   lastRowEnd: number,

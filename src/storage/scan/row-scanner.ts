@@ -1,6 +1,6 @@
 /**
- * Reads rows over several families: finds the next row among the stores' positions, asks the filter
- * at row level, and lets each store add its cells, families in order of their names.
+ * Reads rows over several families. Finds the next row among the stores' positions, consults the
+ * filter at row level, and lets each store add its cells, families in order of their names.
  *
  * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called
  * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that
@@ -15,10 +15,10 @@ import type { RowTarget } from './cell-collector.js'
 import { RowRun } from './row-run.js'
 import type { StoreScanner } from './store-scanner.js'
 
-/** Sorts after the key of every possible row. */
+/** Sorts after the keys of all rows. */
 const behindAllRows = Buffer.alloc(rowBytesMax + 1, 0xff)
 
-/** The rows of a scan. Rows are escaped, without terminator; undefined = no bound on that side. */
+/** The range of a scan. Rows are escaped, without terminator; undefined: no bound on that side. */
 export interface RowBounds {
   readonly start: Buffer | undefined
   readonly startInclusive: boolean
@@ -40,12 +40,12 @@ const Phase = {
 } as const
 type Phase = (typeof Phase)[keyof typeof Phase]
 
-/** What a call of {@link RowScanner.nextRow} came to. */
+/** The outcome of {@link RowScanner.nextRow}. */
 export type RowOutcome = 'row' | 'rows' | 'piece' | 'end' | 'pause'
 
 export class RowScanner {
   private scanners: readonly StoreScanner[] = []
-  /** Families that are read only for rows that pass. */
+  /** Families that are read only for rows that pass the filter. */
   private joined: readonly StoreScanner[] = []
   private bounds!: RowBounds
   private filter: Filter | undefined = undefined
@@ -54,16 +54,16 @@ export class RowScanner {
   private readonly run = new RowRun()
   /** One family, no filter, no limit: the fast path applies. */
   private mayRun = false
-  /** Rows scanned when the call under way pauses; negative between calls. */
+  /** Value of `rowsScanned` at which the current call pauses; negative between calls. */
   private pauseAt = -1
   private row: Buffer = Buffer.allocUnsafe(64)
   private rowLength = 0
   private key: Buffer = Buffer.allocUnsafe(64)
-  /** Rows looked at, whether or not they came through (scan metrics). */
+  /** Number of rows read, whether or not they passed (scan metrics). */
   rowsScanned = 0
-  /** Rows dropped by the filter. */
+  /** Number of rows dropped by the filter. */
   rowsFiltered = 0
-  /** Called for each row that was read and gives nothing; false ends the scan. */
+  /** Called for each row that was read without a result; false ends the scan. */
   onRowFiltered: ((row: Buffer) => boolean) | undefined = undefined
 
   /**
@@ -91,25 +91,25 @@ export class RowScanner {
     filter?.setReversed?.(bounds.reversed)
   }
 
-  /** Drops references to memory that is about to go; the scanners drop theirs. */
+  /** Drops references to memory that is about to be released; the scanners drop theirs. */
   detach(): void {
     this.run.forget()
   }
 
-  /** The row looked at last, as the user wrote it; undefined before the first. */
+  /** The row read last, unescaped; undefined before the first row. */
   get lastRow(): Buffer | undefined {
     return this.rowsScanned === 0 ? undefined : unescape(this.row, 0, this.rowLength)
   }
 
   /**
-   * Fills the collector with the next row, or with the next piece of it if the collector says that
-   * it is full. Returns 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause'
-   * after `rowsMax` rows that gave nothing, so that the caller can let the event loop run. From a
-   * collector that wants rows it may return 'rows': as many as were wanted are ended there. Some
-   * may be ended whatever the outcome is, and if this throws.
+   * Fills the collector with the next row, or with its next piece if the collector is full. Returns
+   * 'row' (complete), 'piece' (more of the row follows), 'end', or 'pause'. A pause comes after
+   * `rowsMax` rows without a result, so that the caller can yield to the event loop. If the
+   * collector wants several rows, the outcome may also be 'rows': the wanted number of rows is
+   * ended there. With any other outcome, and if the call throws, some rows may have been ended too.
    */
   nextRow(collector: RowTarget, rowsMax = Infinity): RowOutcome {
-    // A call that is repeated for a missing block continues the count.
+    // A call repeated for a missing block continues the count.
     if (this.pauseAt < 0) this.pauseAt = this.rowsScanned + rowsMax
     const outcome = this.step(collector)
     this.pauseAt = -1
@@ -199,7 +199,9 @@ export class RowScanner {
     for (const scanner of scanners) scanner.seek(key, length)
   }
 
-  /** Reads rows ahead; true if the collector has enough of them. Else the phase is another one. */
+  /**
+   * Reads rows ahead; true if the collector wants no more rows. Otherwise the phase has changed.
+   */
   private readRun(scanner: StoreScanner, collector: RowTarget): boolean {
     const { run, bounds } = this
     if (scanner.atCell) {
@@ -227,7 +229,7 @@ export class RowScanner {
     copyBytes(buffer, start, end, this.row, 0)
   }
 
-  /** Chooses the next row and decides whether it is read, skipped or the end. */
+  /** Chooses the next row and decides whether the row is read or skipped, or the scan ends. */
   private pickRow(collector: RowTarget): void {
     const reversed = this.bounds.reversed
     if (this.filter?.filterAllRemaining()) {
@@ -292,7 +294,7 @@ export class RowScanner {
     }
   }
 
-  /** Ends the row; true if it has cells that the filter lets through. */
+  /** Ends the row; true if it has cells that pass the filter. */
   private finishRow(collector: RowTarget): boolean {
     assert(this.phase === Phase.read, 'a row that is read is finished')
     const ended = this.family < this.scanners.length
@@ -304,7 +306,7 @@ export class RowScanner {
     }
     if (filter === undefined) return true
     filter.filterRowCells?.(collector.rowCells!)
-    // Filters that drop single families' cells do so for the essential ones only.
+    // Filters that drop cells of a single family do so for the essential families only.
     const passes = (collector.count > 0 || this.joined.length > 0) && !filter.filterRow()
     if (passes && this.joined.length > 0 && !ended) {
       this.phase = Phase.join
@@ -316,7 +318,7 @@ export class RowScanner {
     return false
   }
 
-  /** The current row gives nothing. REQUIRES that the next phase is set. */
+  /** Counts the current row as one without a result. REQUIRES that the next phase is set. */
   private dropRow(): void {
     if (this.filter !== undefined) this.rowsFiltered++
     if (this.onRowFiltered === undefined) return

@@ -1,6 +1,6 @@
 /**
- * A key to seek, in memory that is used again for the next one. The setters take a row (escaped)
- * or a cell of the row and make the key of what the cursor goes to.
+ * A reusable buffer for a key to seek. The setters take an escaped row or a cell of the row, and
+ * form the key of the target.
  */
 import { compareBytes, copyBytes, equalBytes } from '../../base/bytes.js'
 import {
@@ -22,14 +22,16 @@ export class SeekKey {
   buffer: Buffer = Buffer.allocUnsafe(256)
   length = 0
 
-  /** After all cells of a row. */
+  /** Sets the key after all cells of a row. */
   setBehindRow(row: Buffer, rowLength: number): void {
     this.reserve(rowLength + terminatorBytes)
     copyBytes(row, 0, rowLength, this.buffer, 0)
     this.length = writeBehind(this.buffer, rowLength)
   }
 
-  /** The first cell of a column (escaped) of the row of an entry, whose qualifier begins there. */
+  /**
+   * Sets the first cell of a column (escaped) in the row of an entry, whose qualifier starts there.
+   */
   setColumn(source: Buffer, keyStart: number, qualifierStart: number, column: Buffer): void {
     const length = qualifierStart - keyStart
     this.reserve(length + column.length + terminatorBytes)
@@ -38,7 +40,7 @@ export class SeekKey {
     this.length = writeTerminator(this.buffer, length + column.length)
   }
 
-  /** After all cells of the column of an entry. */
+  /** Sets the key after all cells of an entry's column. */
   setBehindColumn(source: Buffer, keyStart: number, qualifierEnd: number): void {
     const length = qualifierEnd - keyStart
     this.reserve(length + terminatorBytes)
@@ -46,7 +48,7 @@ export class SeekKey {
     this.length = writeBehind(this.buffer, length)
   }
 
-  /** The first version of a cell's column that is older than a timestamp above 0. */
+  /** Sets the first version of a cell's column that is older than a timestamp above 0. */
   setOlderThan({ buffer, keyStart, qualifierEnd }: CellView, high: number, low: number): void {
     const length = qualifierEnd - keyStart
     this.reserve(length + terminatorBytes + timestampBytes)
@@ -55,7 +57,7 @@ export class SeekKey {
     this.length = writeTimestamp(this.buffer, at, low === 0 ? high - 1 : high, (low - 1) >>> 0)
   }
 
-  /** What a filter hints at; its timestamp counts `withTime`. */
+  /** Sets the target of a filter's hint; its timestamp is used only `withTime`. */
   setHint(hint: CellHint, withTime: boolean): void {
     const { row, qualifier, timestampHigh, timestampLow } = hint
     this.reserve(2 * (row.length + (qualifier?.length ?? 0)) + 2 * terminatorBytes + timestampBytes)
@@ -70,7 +72,7 @@ export class SeekKey {
     this.length = at
   }
 
-  /** The key of an entry; a zero byte after it makes the key that comes next. */
+  /** Sets the key of an entry. An additional zero byte would make the successor of the key. */
   setEntry({ buffer, keyStart, keyEnd }: Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd'>): void {
     const length = keyEnd - keyStart
     this.reserve(length + 1)
@@ -79,21 +81,21 @@ export class SeekKey {
     this.length = length
   }
 
-  /** Takes another key over. */
+  /** Copies another key. */
   copyFrom({ buffer, length }: SeekKey): void {
     this.reserve(length)
     copyBytes(buffer, 0, length, this.buffer, 0)
     this.length = length
   }
 
-  /** Whether the key lies in the row of a cell. */
+  /** Whether the key is in the row of a cell. */
   isInRowOf({ buffer, keyStart, qualifierStart }: CellView): boolean {
     const rowBytes = qualifierStart - keyStart
     if (this.length < rowBytes) return false
     return equalBytes(this.buffer, 0, rowBytes, buffer, keyStart, qualifierStart)
   }
 
-  /** Compares the key of an entry with this one. */
+  /** Compares the key of an entry with this key. */
   compare({ buffer, keyStart, keyEnd }: Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd'>): number {
     return compareBytes(buffer, keyStart, keyEnd, this.buffer, 0, this.length)
   }

@@ -1,13 +1,13 @@
 /**
- * What a scanner of one store is asked to read, and the sources chosen for that: made by the store,
- * which knows its sources, for the scanner, which knows only cursors.
+ * A read of one store with the chosen sources. The store makes it, because it knows its sources;
+ * the scanner only knows cursors.
  */
 import type { Moment } from '../../base/clock.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import type { RetentionOptions, StoreQuery } from './query.js'
 
-/** What a store is asked for, and the sources chosen for that, newest first. */
+/** A query of a store, and the chosen sources, newest first. */
 export interface StoreRead {
   readonly query: StoreQuery
   readonly settings: RetentionOptions
@@ -15,23 +15,26 @@ export interface StoreRead {
   readonly isNewest: boolean
   readonly readPoint: number
   readonly moment: Moment
-  /** Without it, a block that is not in memory throws `BlockMissing`. */
+  /** If false, a block that is not in memory throws `BlockMissing`. */
   readonly mayBlock: boolean
   readonly chosen: readonly Cursor[]
   /** As in `MergeCursor.setChildren`. */
   readonly deferring: readonly (DeferredCursor | undefined)[]
-  /** Delete markers that the sources hold at most, and those of them that are of the family. */
+  /** Upper bounds on the delete markers in the sources: all of them, and those of the family. */
   readonly deletes: number
   readonly familyDeletes: number
 }
 
-/** A read of one row, to which the cursors were moved. */
+/** A read of one row, at which the cursors are positioned. */
 export interface StoreRowRead extends StoreRead {
   /** The row (escaped) is `row[0, rowLength)`; borrowed. */
   readonly row: Buffer
   readonly rowLength: number
-  /** All keys that are wanted begin with `row[0, wantedLength)`. */
+  /** All wanted keys begin with `row[0, wantedLength)`. */
   readonly wantedLength: number
-  /** That is the only column which the query names; else the row with its terminator. */
+  /**
+   * Whether that prefix includes the only requested column; otherwise it is the row with
+   * terminator.
+   */
   readonly isColumn: boolean
 }

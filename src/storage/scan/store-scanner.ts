@@ -1,13 +1,12 @@
 /**
  * Reads one store (one family of one table): moves a merge of memtables and SSTables row by row and
- * hands the cells that the matcher includes to a collector.
+ * passes the cells that the matcher includes to a collector.
  *
- * Resumability: every call may throw `BlockMissing`. All progress is in fields and the
- * only calls that can throw are the moves at the top of the loops, so the same call can simply be
- * made again once the block is there.
+ * Resumability: every call may throw `BlockMissing`. All progress is in fields, and only the moves
+ * at the top of the loops can throw. So the same call is repeated once the block is loaded.
  *
- * Ownership: the scanner is reusable; between `open` and the last use its cursors hold references
- * to memtables and table readers, which the caller keeps alive.
+ * Ownership: the scanner is reusable. Between `open` and the last use its cursors refer to
+ * memtables and SSTable readers, which the caller pins.
  */
 import { checkedHint } from '../filter/answers.js'
 import { assert } from '../../base/assert.js'
@@ -28,23 +27,23 @@ import type { StoreRead, StoreRowRead } from './store-read.js'
 import { UserMatcher } from './user-matcher.js'
 import type { ValueSource } from './value-source.js'
 
-/** Steps taken forward before a seek is tried: a seek costs about as much as a few steps. */
+/** Number of steps before a seek: a seek costs about as much as a few steps. */
 const stepsBeforeSeek = 4
 
-/** Of single rows, which are read in one go. */
+/** The fast path for single rows, which are read in one call. */
 const rowRun = new RowRun()
 
 export class StoreScanner {
-  /** The cell under the cursor, decoded; meaningful while `atCell`. */
+  /** The cell under the cursor, decoded; valid while `atCell`. */
   readonly cell = new CellView()
-  /** The filter has ended the whole scan. */
+  /** Whether the filter has ended the whole scan. */
   ended = false
-  /** Only one row is read: no need to move after it. */
+  /** Whether a single row is read, so that the cursor need not move past it. */
   private singleRow = false
-  /** The cursor was moved to where the first {@link seek} leads. */
+  /** Whether the cursor is already at the target of the first {@link seek}. */
   private positioned = false
   private readonly matcher = new UserMatcher()
-  /** The matcher was configured since {@link open}, and follows the current row. */
+  /** Whether the matcher is configured since {@link open}; `rulesFollow`: it follows the row. */
   private hasRules = false
   private rulesFollow = false
   private readonly sources = new JoinedSources()
@@ -57,31 +56,33 @@ export class StoreScanner {
   private readonly seekKey = new SeekKey()
   private rowStarted = false
   private cellsInRow = 0
-  /** Every version of a column has to be seen, also those that a filter would jump over. */
+  /** Whether all versions of a column must be seen, even those that a filter would skip. */
   private inWriteOrder = false
   private readPoint = 0
-  /** Plain puts are included as they come: the matcher is asked only where others come. */
+  /**
+   * Whether the fast path applies to plain puts; the matcher then decides on the other cells only.
+   */
   private plain = false
   private mayStep = true
-  /** Where values are found that lie apart. */
+  /** Resolves values that are stored in value files. */
   private readonly values: ValueSource | undefined
   private mayBlock = true
-  /** Whether the sources hold delete markers, and whether such of the family are among them. */
+  /** Whether the sources hold delete markers; `hasFamilyMarkers`: those of the family. */
   private hasMarkers = true
   private hasFamilyMarkers = true
   /**
-   * What the matcher said of the cell at which the collector was full or whose value was missing; 0
-   * = nothing waits.
+   * The decision on a cell that waits, because the collector was full or the value was missing; 0:
+   * no cell waits.
    */
   private waitingCode: MatchCode | 0 = 0
-  /** The last seek was backwards. */
+  /** Whether the last seek was backwards. */
   private backward = false
-  /** The cursors were replaced: the next use goes back to the entry in {@link position}. */
+  /** Whether the cursors were replaced: the next use seeks the entry in {@link position} again. */
   private displaced = false
   private readonly position = new SeekKey()
   private readonly emptyColumn = new EmptyColumn()
 
-  /** A scanner of one store. */
+  /** Makes a scanner of one store. */
   constructor(familyIndex: number, family: string, values: ValueSource | undefined) {
     this.cell.familyIndex = familyIndex
     this.cell.family = family
@@ -89,9 +90,9 @@ export class StoreScanner {
   }
 
   /**
-   * Takes over the cursors of a read, until it ends; {@link seek} comes next. Older versions are
-   * jumped over only where no marker can lie among them; markers that are written later lie above
-   * the read point.
+   * Takes over the cursors of a read until the read ends; {@link seek} has to follow. Older
+   * versions are skipped only if the sources hold no markers; markers written later are above the
+   * read point.
    */
   open(read: StoreRead): void {
     this.begin(read)
@@ -109,7 +110,7 @@ export class StoreScanner {
     this.mayBlock = mayBlock
     this.hasRules = false
     this.rulesFollow = false
-    // A read without a read point also sees markers that are written while it is under way.
+    // A read without a read point also sees markers that are written during the read.
     const seesLater = readPoint === Number.MAX_SAFE_INTEGER
     this.hasMarkers = deletes > 0 || seesLater
     this.hasFamilyMarkers = familyDeletes > 0 || seesLater
@@ -121,14 +122,14 @@ export class StoreScanner {
     this.rowStarted = false
     this.waitingCode = 0
     this.displaced = false
-    // A step would let deferred cursors seek for an unwanted version.
+    // A step would make deferred cursors seek for an unwanted version.
     this.mayStep = read.deferring.length === 0
   }
 
   /**
-   * As {@link open}, at the row of a read: {@link readRow} may come next, and the first seek is
-   * done already. Nothing after the row is read. May throw `BlockMissing`; then the row has to be
-   * opened again.
+   * As {@link open}, with the cursors at the row of the read: {@link readRow} may follow directly,
+   * and cells after the row are not read. May throw `BlockMissing`; then the row has to be opened
+   * again.
    */
   openRow(read: StoreRowRead): void {
     this.begin(read)
@@ -137,9 +138,8 @@ export class StoreScanner {
   }
 
   /**
-   * Reads a row from its start; false if the collector is full. Plain puts are collected first; the
-   * rules begin where another cell comes. May throw `BlockMissing`; then the row has to be read
-   * again.
+   * Reads a row from its start; false if the collector is full. The fast path reads up to the first
+   * cell that is no plain put. May throw `BlockMissing`; then the row has to be read again.
    */
   readFromStart(read: StoreRowRead, collector: RowTarget): boolean {
     const { row, rowLength, readPoint, query } = read
@@ -169,14 +169,15 @@ export class StoreScanner {
   }
 
   /**
-   * Continues over new cursors at the entry that the scanner stands at. They hold every
-   * entry that a read at the scanner's read point can see, and the memory of the old ones may go.
-   * REQUIRES that no call is under way, though one may have to be repeated for a missing block.
+   * Continues with new cursors at the current entry. The new cursors hold every entry visible at
+   * the scanner's read point, and the memory of the old ones may be released. REQUIRES that no call
+   * is in progress; a call that threw `BlockMissing` may be repeated afterwards.
    */
   replaceCursors(cursors: readonly Cursor[]): void {
     const { cursor, move } = this
     assert(!this.singleRow, 'only a scan changes its cursors')
-    // A call that broke off within a step has left the cursor where it was; a plan needs no place.
+    // A step that threw has left the cursor in place, and a planned seek does not need the
+    // position.
     if (!this.displaced && cursor.valid) {
       this.position.setEntry(cursor)
       this.displaced = true
@@ -189,7 +190,7 @@ export class StoreScanner {
     this.cursor = this.sources.join(cursors, [])
   }
 
-  /** Seeks the entry again that the replaced cursors stood at; may throw `BlockMissing`. */
+  /** Seeks the entry at which the replaced cursors were positioned; may throw `BlockMissing`. */
   private findPosition(): void {
     const { cursor, move } = this
     const { buffer, length } = this.position
@@ -200,7 +201,7 @@ export class StoreScanner {
       cursor.seekBefore(buffer, length + 1)
     } else {
       cursor.seek(buffer, length)
-      // An entry that this read does not see may be gone: then the cursor is past it already.
+      // An entry invisible to this read may be missing; then the cursor is already past it.
       const isThere = cursor.valid && this.position.compare(cursor) === 0
       if (move === Move.next && !isThere) this.move = Move.none
     }
@@ -208,7 +209,7 @@ export class StoreScanner {
     if (cursor.valid) this.cell.set(cursor)
   }
 
-  /** Lets go of cursors and query, so that a pooled scanner keeps nothing alive. */
+  /** Drops cursors and query, so that a pooled scanner pins no memory. */
   release(): void {
     this.cursor = this.sources.release()
     this.displaced = false
@@ -221,7 +222,7 @@ export class StoreScanner {
     return this.cursor.valid
   }
 
-  /** Moves to the first cell at or after an encoded key prefix. */
+  /** Seeks the first cell at or after an encoded key prefix. */
   seek(key: Buffer, length: number): void {
     this.move = Move.none
     this.rowStarted = false
@@ -232,7 +233,7 @@ export class StoreScanner {
     if (this.cursor.valid) this.cell.set(this.cursor)
   }
 
-  /** Moves to the last cell before an encoded key prefix; a `seek` must follow before reading. */
+  /** Seeks the last cell before an encoded key prefix; a `seek` must follow before reading. */
   seekBefore(key: Buffer, length: number): void {
     this.move = Move.none
     this.rowStarted = false
@@ -242,7 +243,7 @@ export class StoreScanner {
     if (this.cursor.valid) this.cell.set(this.cursor)
   }
 
-  /** Whether the cell under the cursor lies in the row `row[0, rowLength)` (escaped). */
+  /** Whether the cell under the cursor is in the row `row[0, rowLength)` (escaped). */
   inRow(row: Buffer, rowLength: number): boolean {
     const cell = this.cell
     return (
@@ -250,7 +251,7 @@ export class StoreScanner {
     )
   }
 
-  /** Compares the row under the cursor with another scanner's. REQUIRES `atCell` of both. */
+  /** Compares the row under the cursor with that of another scanner. REQUIRES `atCell` of both. */
   compareRow(other: StoreScanner): number {
     assert(this.cursor.valid && other.cursor.valid, 'scanners at cells are compared')
     const a = this.cell
@@ -259,8 +260,8 @@ export class StoreScanner {
   }
 
   /**
-   * Reads on in the row `row[0, rowLength)` until it ends (true; the cursor is then after the row)
-   * or the collector is full (false; call again to go on).
+   * Continues in the row `row[0, rowLength)`. Returns true at the end of the row, with the cursor
+   * past it; false if the collector is full, and the call has to be repeated.
    */
   readRow(row: Buffer, rowLength: number, collector: RowTarget): boolean {
     if (this.displaced) this.findPosition()
@@ -278,7 +279,7 @@ export class StoreScanner {
         continue
       }
       if (this.query.filter !== undefined && cell.isReference) this.resolveForFilter()
-      // A match changes the matcher's state, so a cell that did not fit keeps its answer.
+      // A match changes the matcher's state, so the decision on a cell that did not fit is kept.
       const code = this.waitingCode === 0 ? this.matcher.match(cell) : this.waitingCode
       if (code <= MatchCode.includeAndSeekNextRow) {
         const collects = this.collectsNext
@@ -314,7 +315,7 @@ export class StoreScanner {
     this.emptyColumn.isLeft = false
   }
 
-  /** From here on the matcher follows the current row, which is new to it. */
+  /** Lets the matcher follow the current row from here on. */
   private startRules(): void {
     const { matcher } = this
     if (!this.hasRules) matcher.configure(this.query, this.options, this.readPoint, this.moment)
@@ -324,8 +325,8 @@ export class StoreScanner {
   }
 
   /**
-   * Reads on in the row as long as plain puts come; true if it has ended. Where something else
-   * comes, the matcher knows the column that was collected last.
+   * Reads the row while its cells are plain puts; true if the row has ended. At any other cell the
+   * matcher is given the column collected last.
    */
   private readPlain(row: Buffer, rowLength: number, collector: RowTarget): boolean {
     const { cursor, query } = this
@@ -349,7 +350,7 @@ export class StoreScanner {
     return true
   }
 
-  /** Passes the collected part of the row to the run; false if that is not known well enough. */
+  /** Passes the collected part of the row to the fast path; false if the matcher lacks the key. */
   private enterRow(row: Buffer, rowLength: number): boolean {
     const { columnBuffer, columnStart, columnEnd } = this.matcher.columns
     if (!this.rulesFollow || columnBuffer === undefined) {
@@ -357,13 +358,13 @@ export class StoreScanner {
       return true
     }
     const rowEnd = columnStart - terminatorBytes
-    // The matcher was detached: it has only the qualifier, without the key around it.
+    // The matcher was detached: it has the qualifier only, without the key around it.
     if (rowEnd < rowLength) return false
     rowRun.enterRow(columnBuffer, rowEnd - rowLength, rowEnd, columnEnd)
     return true
   }
 
-  /** As {@link readPlain}, of columns that are named. */
+  /** As {@link readPlain}, for requested columns. */
   private readColumns(
     named: readonly Buffer[],
     row: Buffer,
@@ -397,14 +398,14 @@ export class StoreScanner {
     return true
   }
 
-  /** Passes the cells of the row that a run has collected to the matcher. */
+  /** Passes the last column collected by the fast path to the matcher. */
   private handOver({ buffer, rowEnd, qualifierEnd }: RowRun): void {
     if (!this.rulesFollow) this.startRules()
     if (qualifierEnd === 0) return
     this.matcher.columns.countFirst(buffer, rowEnd + terminatorBytes, qualifierEnd)
   }
 
-  /** Plans the move in which a run has thrown. */
+  /** Plans the move in which the fast path threw. */
   private planAgain({ isSeeking, seekKey }: RowRun): void {
     this.move = Move.next
     if (!isSeeking) return
@@ -413,16 +414,16 @@ export class StoreScanner {
     this.move = Move.column
   }
 
-  /** Whether {@link readRun} may be used: the read needs rules for few cells only. */
+  /** Whether {@link readRun} may be used: the fast path applies, and all columns are requested. */
   get mayRun(): boolean {
     return this.plain && this.query.columns === undefined
   }
 
   /**
-   * Reads rows ahead from the cell under the cursor, until the collector wants no more or something
-   * comes that has to be judged or lies after `stop`. Returns how many rows were begun. If the
-   * last of them is not complete ({@link RowRun.openRow}), the next `readRow` has to be of that
-   * row; so also if this throws. REQUIRES `mayRun`, and no row that is being read.
+   * Reads rows ahead from the cell under the cursor, until the collector wants no more rows, a row
+   * is out of bounds, or a cell is no plain put. `run.rows` is the number of rows started. If the
+   * last row is not complete ({@link RowRun.openRow}), the next `readRow` must be of that row, even
+   * if this call throws. REQUIRES `mayRun`, and no row in progress.
    */
   readRun(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
     const { cursor } = this
@@ -442,7 +443,7 @@ export class StoreScanner {
   }
 
   /**
-   * As {@link readRun}, backwards from the last cell of a row, with a cursor that can do that. A
+   * As {@link readRun}, backwards from the last cell of a row. REQUIRES a {@link BackwardCursor}. A
    * row that is not complete has to be read from its start.
    */
   readRunBack(run: RowRun, bounds: RowBounds, collector: RowTarget): void {
@@ -452,7 +453,7 @@ export class StoreScanner {
     if (cursor.valid) cell.set(cursor)
   }
 
-  /** Moves after the row without reading it. */
+  /** Moves past the row without reading it. */
   skipRow(row: Buffer, rowLength: number): void {
     if (this.displaced) this.findPosition()
     if (this.move === Move.none && this.inRow(row, rowLength)) this.planRowMove(row, rowLength)
@@ -461,24 +462,24 @@ export class StoreScanner {
     this.rowStarted = false
   }
 
-  /** Brings the cell's value here, from its value file; may throw `BlockMissing`. */
+  /** Loads the cell's value from its value file; may throw `BlockMissing`. */
   private resolve(): void {
     const { values, cell } = this
     assert(values !== undefined, 'a scanner of tables can follow references')
     values.resolve(cell, this.mayBlock)
   }
 
-  /** As {@link resolve}, unless the filter does not look at the value. */
+  /** As {@link resolve}, unless the filter does not read the value. */
   private resolveForFilter(): void {
     if (this.query.filter?.readsValue?.(this.cell) ?? true) this.resolve()
   }
 
-  /** Whether per-family offset and limit let the next included cell into the result. */
+  /** Whether per-family offset and limit admit the next included cell. */
   private get collectsNext(): boolean {
     return this.cellsInRow >= this.query.cellsPerRowOffset && this.query.cellsPerRowMax !== 0
   }
 
-  /** The limit is reached: neither matcher nor filter is asked about another cell of the row. */
+  /** Whether the limit is reached, so that the rest of the row needs neither matcher nor filter. */
   private get hasAllCells(): boolean {
     const { cellsPerRowOffset, cellsPerRowMax } = this.query
     return cellsPerRowMax >= 0 && this.cellsInRow >= cellsPerRowOffset + cellsPerRowMax
@@ -510,8 +511,8 @@ export class StoreScanner {
   }
 
   /**
-   * Markers of the family carry the empty qualifier and are mixed by timestamp with real cells of
-   * that qualifier, so where there are any the empty column is not jumped over.
+   * Markers of the family carry the empty qualifier and are sorted by timestamp among the cells of
+   * the empty column. So that column is not skipped if there are any.
    */
   private planColumnMove(): void {
     const cell = this.cell
@@ -527,8 +528,8 @@ export class StoreScanner {
   }
 
   /**
-   * Jumps over versions of the cell's column that are newer than the time range; false if the cell
-   * is not, or if markers or versions that count may lie among them.
+   * Skips the versions of the cell's column that are newer than the time range. Returns false if
+   * the cell is not newer, or if there may be markers or counted versions among them.
    */
   private planTimeMove(): boolean {
     const { cell, query } = this
@@ -551,17 +552,17 @@ export class StoreScanner {
     if (hint === undefined) return
     const { cell, seekKey } = this
     seekKey.setHint(hint, !this.inWriteOrder)
-    // A hint that does not lead forward must not hold the scan in place.
+    // A hint that does not lead forward would stop the scan from making progress.
     if (seekKey.compare(cell) >= 0) return
     const inRow = seekKey.isInRowOf(cell)
     if (inRow && cell.qualifierStart === cell.qualifierEnd && this.hasFamilyMarkers) {
-      // As with planColumnMove: the matcher still has to see the markers among these cells.
+      // As in planColumnMove: the matcher has to see the markers among these cells.
       if (hint.qualifier?.length === 0) return
       this.matcher.leaveEmptyColumn(cell)
       this.emptyColumn.leaveTo(seekKey)
       return
     }
-    // A column of the row is often near, another row seldom.
+    // A column of the same row is often near, another row seldom.
     this.planSeek(inRow ? Move.column : Move.hint)
   }
 
@@ -572,8 +573,8 @@ export class StoreScanner {
   }
 
   /**
-   * Carries out the planned move without decoding the cell there; may throw `BlockMissing`, then
-   * the plan stands.
+   * Carries out the planned move without decoding the cell. May throw `BlockMissing`; the plan is
+   * kept.
    */
   private finishMove(): void {
     if (this.move === Move.none) return
@@ -585,7 +586,7 @@ export class StoreScanner {
     this.move = Move.none
   }
 
-  /** Steps towards the seek key; true once the cursor is at or after it. */
+  /** Steps towards the seek key; true once the cursor is at or past the key. */
   private stepForward(): boolean {
     const cursor = this.cursor
     while (this.steps < stepsBeforeSeek) {

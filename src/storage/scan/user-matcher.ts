@@ -1,6 +1,6 @@
 /**
- * The exact pipeline by which HBase decides what a get or scan sees of a store, also a raw scan
- * and a family with NEW_VERSION_BEHAVIOR, one cell at a time in store order.
+ * Decides which cells of a store a get or scan sees, exactly as HBase does, one cell at a time in
+ * store order. Covers raw scans and families with NEW_VERSION_BEHAVIOR.
  *
  * Steps per cell: read point, age (family TTL, cell TTL), delete markers, time range, masking,
  * column selection and versions, filter, versions again after the filter.
@@ -23,9 +23,9 @@ import { WriteOrderTracker } from './write-order-tracker.js'
 
 export class UserMatcher {
   private readonly deletes = new DeleteTracker()
-  /** Public for the loop over plain puts, which goes past {@link match}. */
+  /** Public for the fast path, which bypasses {@link match}. */
   readonly columns = new ColumnTracker()
-  /** In place of `deletes`, with NEW_VERSION_BEHAVIOR. */
+  /** Replaces `deletes` with NEW_VERSION_BEHAVIOR. */
   private history: WriteOrderTracker | undefined = undefined
   private readonly ownHistory = new WriteOrderTracker()
   private query!: StoreQuery
@@ -35,20 +35,20 @@ export class UserMatcher {
   private moment!: Moment
   private seesPastMarkers = false
   private versionsAfterFilter = 1
-  /** Cells of the current column that passed the filter. */
+  /** Number of cells of the current column that passed the filter. */
   private passed = 0
   private passedBuffer: Buffer | undefined = undefined
   private passedStart = 0
   private passedEnd = 0
-  /** The filter wants nothing more of the empty column of this row. */
+  /** Whether the filter has left the empty column of this row. */
   private emptyColumnLeft = false
 
-  /** Prepares for a read at `readPoint`; `moment` is the time of expiry. */
+  /** Prepares for a read at `readPoint`; `moment` is the read time, which decides expiry. */
   configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
     const isSame = query === (this.query as StoreQuery | undefined) && options === this.options
     this.readPoint = readPoint
     this.moment = moment
-    // Without a TTL nothing else depends on the time, and the same query asks for the same.
+    // Without a TTL the configuration does not depend on the time.
     if (isSame && options.ttlSeconds === Infinity) return
     const wanted = query.raw ? query.versions : Math.min(query.versions, options.versions)
     const kept = query.raw ? Infinity : options.versions
@@ -83,7 +83,7 @@ export class UserMatcher {
     this.emptyColumnLeft = false
   }
 
-  /** The memory of the cells seen so far is about to go: copies the state of the row. */
+  /** Copies the state of the row, because the memory of the cells seen is about to be released. */
   detach(): void {
     this.deletes.detach()
     this.columns.detach()
@@ -94,7 +94,7 @@ export class UserMatcher {
     this.passedStart = 0
   }
 
-  /** The column to jump to after `seekNextColumn` at a cell, if query or filter name it. */
+  /** The column to seek after `seekNextColumn` at a cell, if query or filter name one. */
   nextColumn(cell: CellView): Buffer | undefined {
     const asked = this.columns.nextColumn
     const only = this.filter?.onlyColumn
@@ -102,7 +102,7 @@ export class UserMatcher {
     return compareQualifier(cell, only.qualifier) < 0 ? only.qualifier : undefined
   }
 
-  /** No marker of the row can concern a cell that is still to come. */
+  /** Whether no marker of the row can mask a later cell. */
   get unmasked(): boolean {
     return this.deletes.empty
   }
@@ -142,7 +142,7 @@ export class UserMatcher {
     return this.applyFilter(filter, cell, code)
   }
 
-  /** Undefined for a visible put. Versions are counted before the time range is looked at. */
+  /** Undefined for a visible put. Versions are counted before the time range is applied. */
   private matchHistory(history: WriteOrderTracker, cell: CellView): MatchCode | undefined {
     if (isDeleteMarker(cell.type)) {
       if (this.markerApplies(cell)) history.addMarker(cell)
@@ -152,7 +152,7 @@ export class UserMatcher {
     return history.isColumnFull ? this.columns.skipColumn(cell) : MatchCode.skip
   }
 
-  /** Without KEEP_DELETED_CELLS a marker also counts when it lies after the time range. */
+  /** Without KEEP_DELETED_CELLS a marker also masks if it is newer than the time range. */
   private markerApplies(cell: CellView): boolean {
     const range = this.query.timeRange
     const high = cell.timestampHigh
@@ -197,14 +197,14 @@ export class UserMatcher {
   }
 
   /**
-   * The filter has left the column of the cell. The scanner steps through the empty column, so the
-   * rest of that column is kept from the filter here.
+   * Called when the filter has left the column of the cell. The scanner steps through the empty
+   * column, so the matcher skips the rest of that column without the filter.
    */
   leaveEmptyColumn(cell: CellView): void {
     if (cell.qualifierStart === cell.qualifierEnd) this.emptyColumnLeft = true
   }
 
-  /** Counts the cells after the filter against the versions that the caller asked for. */
+  /** Applies the requested number of versions to the cells that passed the filter. */
   private countPassed(cell: CellView, code: MatchCode): MatchCode {
     const same =
       this.passedBuffer !== undefined &&
@@ -230,7 +230,7 @@ export class UserMatcher {
   }
 }
 
-/** Timestamps below this have outlived the family's TTL; 0 if the TTL is infinite. */
+/** The oldest timestamp that is not expired by the family's TTL; 0 if the TTL is infinite. */
 export function oldestUnexpired(options: RetentionOptions, now: number): number {
   return options.ttlSeconds === Infinity ? 0 : Math.max(0, now - options.ttlSeconds * 1000)
 }
@@ -239,7 +239,7 @@ function hasOwnTtl(cell: CellView): boolean {
   return cell.buffer[cell.valueStart] !== plainValueFlags
 }
 
-/** Whether a cell's own TTL has passed (timestamp + TTL < now). */
+/** Whether the cell's own TTL has passed (timestamp + TTL < now). */
 export function outlivedOwnTtl(cell: CellView, now: number): boolean {
   const ttl = cell.ttlMilliseconds
   return ttl > 0 && cell.timestamp + ttl < now

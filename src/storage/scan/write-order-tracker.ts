@@ -1,20 +1,20 @@
 /**
- * NEW_VERSION_BEHAVIOR: which puts of a column a read sees if versions are counted and markers take
- * effect in the order of writing, whatever the timestamps say.
+ * NEW_VERSION_BEHAVIOR: decides which puts of a column are visible if versions are counted and
+ * markers take effect in the order of writing, independent of the timestamps.
  *
- * The rule: replay the mutations of the column in the order of their sequences. A put takes its
- * place among the versions and displaces the one of its timestamp; only the newest VERSIONS stay,
- * what falls out never comes back; a marker removes what it masks of the versions there at that
- * moment. Within one mutation the puts come first. What is there at the end is visible.
+ * The rule: replay the mutations of the column in the order of their sequences. A put is inserted
+ * among the versions and replaces the one with its timestamp. Only the newest VERSIONS stay, and a
+ * version that is displaced never returns. A marker removes the versions that it masks at that
+ * time. Within one mutation the puts come first. The versions at the end of the replay are visible.
  *
- * Cells come in store order (newest timestamp first), so nothing is replayed: each put gets its
- * span of life, from its writing until it was replaced, deleted or displaced. Displaced it is as
- * soon as VERSIONS puts with newer timestamps are alive at the same time, and those have all been
- * seen before. `depths` holds how many were alive when.
+ * Cells arrive in store order (newest timestamp first), so there is no actual replay. Each put has
+ * a lifetime, from its writing until it is replaced, deleted or displaced. A put is displaced as
+ * soon as VERSIONS puts with newer timestamps are alive at the same time; those have been seen
+ * before it. `depths` holds the number of live puts over time.
  *
- * Consequences: a put that is invisible stays invisible, so a major compaction may drop it with the
- * markers and no read tells the difference. HBase's tracker approximates this (it merges what
- * happened between two markers); where the two differ, the rule above is what its tests state.
+ * Consequences: an invisible put stays invisible, so a major compaction may drop it together with
+ * the markers, unnoticed by reads. HBase's tracker approximates this (it merges the history between
+ * two markers); where the two differ, the rule above is the one that HBase's tests state.
  */
 import { equalBytes } from '../../base/bytes.js'
 import { CellType } from '../cell/cell-type.js'
@@ -22,13 +22,13 @@ import { isFamilyMarker } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps } from '../cell/timestamp.js'
 
-/** Delete markers: which timestamps, and since when. */
+/** Delete markers: the timestamps that they mask, and their sequences. */
 class Markers {
   count = 0
   private readonly highs: number[] = []
   private readonly lows: number[] = []
   private readonly sequences: number[] = []
-  /** 1: masks its timestamp only; 0: and everything older. */
+  /** 1: masks its timestamp only; 0: masks all older ones as well. */
   private readonly single: number[] = []
 
   add(cell: CellView, single: boolean): void {
@@ -39,7 +39,7 @@ class Markers {
     this.single[at] = single ? 1 : 0
   }
 
-  /** Sequence of the first marker that hits the put, `before` if there is none earlier. */
+  /** Sequence of the first marker that masks the put; `before` if there is no earlier one. */
   firstHit(put: CellView, before: number): number {
     let first = before
     for (let i = 0; i < this.count; i++) {
@@ -64,14 +64,14 @@ export class WriteOrderTracker {
   private columnBuffer: Buffer | undefined = undefined
   private columnStart = 0
   private columnEnd = 0
-  /** The put seen last: the next one of its timestamp was replaced by it. */
+  /** The last put seen; it replaces the next put if both have the same timestamp. */
   private lastHigh = -1
   private lastLow = -1
   private lastSequence = 0
   /**
-   * Moments in descending order, the last one is 0: `depths[i]` puts were alive from `moments[i]`
-   * until the moment before it in the list. A mutation has two moments: twice its sequence, when
-   * its puts take effect, and the one after, when its markers do.
+   * Points in time in descending order, the last one 0: `depths[i]` puts are alive from
+   * `moments[i]` up to `moments[i - 1]`. A mutation has two points in time: twice its sequence,
+   * when its puts take effect, and the following one, when its markers do.
    */
   private readonly moments: number[] = [0]
   private readonly depths: number[] = [0]
@@ -81,14 +81,14 @@ export class WriteOrderTracker {
     this.startRow()
   }
 
-  /** A new row begins. */
+  /** Starts a row. */
   startRow(): void {
     this.familyMarkers.count = 0
     this.columnBuffer = undefined
     this.startColumn()
   }
 
-  /** Takes note of a marker. */
+  /** Adds a marker. */
   addMarker(cell: CellView): void {
     const single = cell.type === CellType.deleteFamilyVersion || cell.type === CellType.delete
     if (isFamilyMarker(cell.type)) {
@@ -99,7 +99,7 @@ export class WriteOrderTracker {
     }
   }
 
-  /** Whether the put is visible; to be asked of every put of the column, in store order. */
+  /** Whether the put is visible. REQUIRES a call for every put of the column, in store order. */
   sees(put: CellView): boolean {
     this.enterColumn(put)
     const start = 2 * put.sequence
@@ -116,12 +116,12 @@ export class WriteOrderTracker {
     return displaced === Infinity
   }
 
-  /** Nothing that follows in the column is visible. */
+  /** Whether no later put of the column is visible. */
   get isColumnFull(): boolean {
     return this.depths[0] >= this.versionsMax
   }
 
-  /** Copies the qualifier that is remembered by where it lies: that memory is about to go. */
+  /** Copies the borrowed qualifier, because its memory is about to be released. */
   detach(): void {
     if (this.columnBuffer === undefined) return
     this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
@@ -129,7 +129,7 @@ export class WriteOrderTracker {
     this.columnStart = 0
   }
 
-  /** When VERSIONS newer timestamps are alive for the first time in [start, end); else `end`. */
+  /** The first time in [start, end) at which VERSIONS newer puts are alive; otherwise `end`. */
   private momentOfDisplacement(start: number, end: number): number {
     const { moments, depths, versionsMax } = this
     for (let i = this.find(start); i >= 0 && moments[i] < end; i--) {
@@ -142,17 +142,17 @@ export class WriteOrderTracker {
     const { moments, depths } = this
     const first = this.split(start)
     const behind = end === Infinity ? -1 : this.split(end)
-    // The split at the end moved the one at the start.
+    // The split at the end has moved the index of the split at the start.
     const from = behind < 0 ? first : this.find(start)
     for (let i = from; i > behind; i--) depths[i]++
-    // A column that is written over and over must not leave a moment for each time.
+    // Merges equal spans: a column that is overwritten often must not accumulate entries.
     if (behind >= 0 && depths[behind] === depths[behind + 1]) {
       moments.splice(behind, 1)
       depths.splice(behind, 1)
     }
   }
 
-  /** Position of the span that holds a moment. Older ones are asked for as the column continues. */
+  /** Index of the span that contains a time. Later calls for the column ask for older ones. */
   private find(moment: number): number {
     let i = this.moments.length - 1
     while (i > 0 && this.moments[i - 1] <= moment) i--
