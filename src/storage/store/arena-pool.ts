@@ -1,31 +1,33 @@
 /**
- * Arenas of flushed memtables, for the next ones.
+ * A pool of arenas for memtables.
  *
- * A SharedArrayBuffer that a worker has seen is freed only when the collectors of both threads have
- * run, and V8 does not count its bytes when it decides to run them: hundreds of megabytes of dead
- * arenas would pile up. So all arenas have the same size, and each is used again.
+ * A SharedArrayBuffer that a worker has seen is freed only when the garbage collectors of both
+ * threads have run. V8 does not count its bytes when it schedules them, so hundreds of megabytes of
+ * dead arenas would pile up. Therefore all arenas have the same size, and each is reused.
  */
 import { memoryError } from '../memtable/arena.js'
 
-/** Room for the mutation that fills a memtable; a larger one gets an arena of its own size. */
+/**
+ * Space for the mutation that fills a memtable; a larger mutation gets an arena of its own size.
+ */
 const mutationBytes = 1024 * 1024
 
-/** Idle arenas that are kept: as many as can be full and on their way to disk at once. */
+/** Maximum number of idle arenas: as many as can be full and being flushed at the same time. */
 const idleMax = 2
 
 export class ArenaPool {
-  /** Bytes of an arena that holds a full memtable. */
+  /** Size of an arena in bytes, enough for a full memtable. */
   readonly arenaBytes: number
-  /** Bytes of memtables that tables have replaced and that a scan or a job still reads. */
+  /** Bytes of memtables that SSTables have replaced and that a scan or a job still pins. */
   pinnedBytes = 0
   private readonly idle: SharedArrayBuffer[] = []
 
-  /** Memtables are flushed once they have `flushBytes` bytes, by a mutation that may be large. */
+  /** A memtable is flushed once it has `flushBytes` bytes; the last mutation may be large. */
   constructor(flushBytes: number) {
     this.arenaBytes = Math.ceil((1.25 * flushBytes) / 4096) * 4096 + mutationBytes
   }
 
-  /** Bytes of the arenas that wait for the next memtables. */
+  /** Bytes of the idle arenas. */
   get idleBytes(): number {
     return this.idle.length * this.arenaBytes
   }
@@ -41,7 +43,7 @@ export class ArenaPool {
     }
   }
 
-  /** Takes an arena without readers; one of another size is left to the collector. */
+  /** Returns an arena without readers to the pool; one of another size is left to the collector. */
   give(arena: SharedArrayBuffer): void {
     if (arena.byteLength === this.arenaBytes && this.idle.length < idleMax) this.idle.push(arena)
   }

@@ -1,11 +1,11 @@
 /**
- * A cursor over an SSTable, for reading named columns of one row, that seeks only when the merge
- * comes to it (HBase: lazy seek). Until then it stands where the newest cell of the next column
- * that is asked for could be at best: at the highest timestamp of the table.
+ * A cursor over an SSTable with lazy seek (as in HBase), for reading named columns of one row.
+ * Until the merge needs its entry, the cursor is positioned at a lower bound: the first possible
+ * cell of the next requested column, at the newest timestamp of the SSTable.
  *
- * So a get of the newest version, found in a newer source, reads no block of the tables whose cells
- * are all older. REQUIRES that the table has no marker of the family, which would lie before the
- * columns. Cells of other columns are passed over.
+ * So a get whose newest version is in a newer source reads no block of SSTables with older cells
+ * only. REQUIRES that the SSTable has no marker of the family, which would sort before the columns.
+ * Cells of other columns are skipped.
  */
 import { compareBytes, copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import {
@@ -33,13 +33,13 @@ export class DeferredTableCursor implements DeferredCursor {
   private readonly cursor: SsTableCursor
   private readonly newestHigh: number
   private readonly newestLow: number
-  /** Sequence of the newest cell, if all cells are puts; else -1. */
+  /** Sequence of the newest cell if all cells are puts; else -1. */
   private readonly newestPut: number
   private columns: readonly Buffer[] = []
   private rowLength = 0
-  /** The row with its terminator, borrowed. */
+  /** The row with its terminator; borrowed. */
   private row: Buffer = emptyBytes
-  /** The key to seek, while deferred; the key that is shown meanwhile is in `bound`. */
+  /** The key to seek while deferred; `bound` holds the key that is shown until then. */
   private key: Buffer = Buffer.allocUnsafe(256)
   private keyLength = 0
   private bound: Buffer = Buffer.allocUnsafe(256)
@@ -53,8 +53,8 @@ export class DeferredTableCursor implements DeferredCursor {
   }
 
   /**
-   * Prepares to read columns (escaped, ascending) of the row `row[0, rowLength)`; a terminator
-   * follows in `row`, which is borrowed while the cursor is used.
+   * Prepares to read columns (escaped, ascending) of the row `row[0, rowLength)`, which is followed
+   * by a terminator. `row` is borrowed while the cursor is used.
    */
   begin(row: Buffer, rowLength: number, columns: readonly Buffer[]): void {
     this.row = row
@@ -72,7 +72,7 @@ export class DeferredTableCursor implements DeferredCursor {
       return
     }
     if (!equalBytes(key, 0, start, this.row, 0, start)) {
-      // After the row.
+      // The key is after the row.
       this.valid = false
       return
     }
@@ -105,7 +105,7 @@ export class DeferredTableCursor implements DeferredCursor {
     this.showEntry()
   }
 
-  /** Stands at the later of the asked key and the best place in the column `this.key[0, end)`. */
+  /** Positions at the later of `key` and the lower bound of the column `this.key[0, end)`. */
   private defer(key: Buffer, length: number, end: number): void {
     const { bound, newestHigh, newestLow, newestPut } = this
     copyBytes(this.key, 0, end, bound, 0)
@@ -116,7 +116,7 @@ export class DeferredTableCursor implements DeferredCursor {
     this.keyLength = end
     this.keyEnd = boundLength
     if (compareBytes(this.key, 0, end, key, 0, length) < 0) {
-      // Somewhere inside of the column.
+      // The key is within the column.
       copyBytes(key, 0, length, this.key, 0)
       this.keyLength = length
       if (compareBytes(bound, 0, boundLength, key, 0, length) < 0) {

@@ -1,6 +1,4 @@
-/**
- * The options of a column family as the engine uses them, and their form in the manifest.
- */
+/** The options of a column family as the engine uses them, and their form in the manifest. */
 import {
   decodeCompaction,
   encodeCompaction,
@@ -10,21 +8,21 @@ import type { SsTableFormat } from '../job/sstable-output.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { JsonObject } from '../version/json-fields.js'
 
-/** All options of a family, defaults filled in. Immutable. */
+/** All options of a family, with defaults filled in. Immutable. */
 export interface FamilySettings extends RetentionOptions, Omit<SsTableFormat, 'inlineBytesMax'> {
   /** Whether reads admit blocks to the cache. */
   readonly blockCache: boolean
   readonly compaction: CompactionSetting
-  /** Blocks that were read stay in the cache before those of other families. */
+  /** Whether the cache evicts blocks of this family after those of other families. */
   readonly inMemory: boolean
-  /** Values of more than `mobThreshold` bytes lie in value files. */
+  /** Whether values of more than `mobThreshold` bytes are stored in value files. */
   readonly mob: boolean
   readonly mobThreshold: number
-  /** What users keep with the family; means nothing here. */
+  /** Metadata that users store with the family; not interpreted. */
   readonly metadata: Readonly<Record<string, string>>
 }
 
-/** The settings as a JSON object for the manifest, without an infinite TTL and no purge time. */
+/** The settings as JSON for the manifest; leaves out an infinite TTL and a zero purge time. */
 export function encodeFamilySettings(settings: FamilySettings): JsonObject {
   const { ttlSeconds, timeToPurgeDeletesMilliseconds, metadata, compaction, ...rest } = settings
   const finite = {
@@ -35,7 +33,7 @@ export function encodeFamilySettings(settings: FamilySettings): JsonObject {
   return { ...rest, ...finite, ...options }
 }
 
-/** Reads settings back. The manifest's checksum vouches for the types. */
+/** Decodes settings. Their types are not checked: the manifest has a checksum. */
 export function decodeFamilySettings(options: JsonObject): FamilySettings {
   const { compaction, ...stored } = options as unknown as FamilySettings & {
     compaction: Record<string, unknown>
@@ -44,7 +42,7 @@ export function decodeFamilySettings(options: JsonObject): FamilySettings {
   return { ...absent, ...stored, compaction: decodeCompaction(compaction) }
 }
 
-/** The part of the settings that decides which cells are kept, as jobs get it. */
+/** The settings that decide which cells are kept, for jobs. */
 export function retentionOf(settings: FamilySettings): RetentionOptions {
   const { versions, minVersions, ttlSeconds, keepDeletedCells, newVersionBehavior } = settings
   const { timeToPurgeDeletesMilliseconds } = settings
@@ -58,7 +56,7 @@ export function retentionOf(settings: FamilySettings): RetentionOptions {
   }
 }
 
-/** The part of the settings that decides how tables are written, as jobs get it. */
+/** The settings that decide the format of SSTables, for jobs. */
 export function formatOfFamily(settings: FamilySettings): SsTableFormat {
   const { blockBytes, codec, bloomFilter, rowPrefixBytes, mob, mobThreshold } = settings
   const inlineBytesMax = mob ? mobThreshold : Infinity

@@ -1,9 +1,9 @@
 /**
- * What reaches the disk together: memtables that were frozen in one moment.
+ * A unit of flushing: memtables that were frozen together.
  *
- * Most units have one member. A mutation that is not in the log and spans several stores ties
- * their active memtables together: they are frozen together, and one edit names the SSTables of
- * all of them. So a crash leaves such a mutation whole or not at all.
+ * Most units have one member. A mutation that spans several stores and is not in the log ties their
+ * active memtables. These are frozen together, and one edit names the SSTables of all of them. So
+ * after a crash either all or none of such a mutation is durable.
  */
 import type { MemtableSlot } from './memtable-slot.js'
 import type { Store } from './store.js'
@@ -14,35 +14,35 @@ export interface FlushMember {
   readonly slot: MemtableSlot
 }
 
-/** Memtables that are flushed by one edit; see the file header. */
+/** Memtables that one edit flushes; see the file header. */
 export class FlushUnit {
   readonly members: readonly FlushMember[]
-  /** True while the edit that names the SSTables is on its way into the manifest. */
+  /** True while the edit that names the SSTables is being written to the manifest. */
   isPublishing = false
 
   constructor(members: readonly FlushMember[]) {
     this.members = members
   }
 
-  /** Bytes of the memtables. */
+  /** Total bytes of the memtables. */
   get bytes(): number {
     return this.members.reduce((sum, { slot }) => sum + slot.memtable.bytesUsed, 0)
   }
 
-  /** The members that are still wanted. */
+  /** The members whose stores are not dropped. */
   get live(): readonly FlushMember[] {
     return this.members.filter(({ store }) => !store.dropped)
   }
 
-  /** Whether the memtables are still in memory only, and no edit names their SSTables. */
+  /** Whether the memtables are in memory only, and no edit names their SSTables yet. */
   get isPending(): boolean {
     return !this.isPublishing && this.live.some(({ store, slot }) => store.frozen.includes(slot))
   }
 }
 
 /**
- * Ties the active memtables of `stores[0, count)`: an unlogged mutation has cells in all of them.
- * REQUIRES that no memtable was frozen since the mutation went in.
+ * Ties the active memtables of `stores[0, count)`, because an unlogged mutation has cells in all of
+ * them. REQUIRES that none of them was frozen since the insertion of the mutation.
  */
 export function tieStores(stores: readonly Store[], count: number): void {
   const known = stores[0].tied

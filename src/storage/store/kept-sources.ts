@@ -1,21 +1,21 @@
 /**
- * What open snapshots read of a store in place of its present sources.
+ * The sources that open snapshots read instead of the present sources of a store.
  *
- * A compaction drops cells that a snapshot shows: older versions to a get with a time range, masked
- * cells to a raw scan. So a snapshot keeps reading the SSTables that were there before the first
- * compaction after its opening. What is flushed later comes on top: a flush drops nothing that an
- * open snapshot sees. If a snapshot was opened while a flush was being published that dropped
- * something, the snapshot goes on to read the memtable.
+ * A compaction drops cells that a snapshot can see: older versions in a get with a time range,
+ * masked cells in a raw scan. So a snapshot pins the SSTables that existed before the first
+ * compaction after its opening. SSTables flushed later are added: a flush drops no cell that an
+ * open snapshot sees. A snapshot may be opened while a flush that dropped cells is being installed;
+ * it then keeps reading the memtable.
  *
- * Snapshots are named by their read points; see `storage/engine/catalog/read-points.ts`.
+ * Snapshots are identified by their read points; see `storage/engine/catalog/read-points.ts`.
  */
 import type { SsTableReader } from '../sstable/reader.js'
 import type { MemtableSlot } from './memtable-slot.js'
 import { flattenTables, levelsOf, type StoreSources } from './store-sources.js'
 
-/** The sources that are kept for one read point. */
+/** The sources pinned by one read point. */
 interface Kept {
-  /** Memtables that are flushed, beside those of the store. */
+  /** Flushed memtables, in addition to those of the store. */
   readonly memtables: readonly MemtableSlot[]
   readonly sources: StoreSources
 }
@@ -27,36 +27,36 @@ export class KeptSources {
     return this.byReadPoint.size === 0
   }
 
-  /** The sources of a read point; undefined = the store's. */
+  /** The sources of a read point; undefined: those of the store. */
   at(readPoint: number): StoreSources | undefined {
     return this.byReadPoint.get(readPoint)?.sources
   }
 
-  /** Whether a flushed memtable is still read. */
+  /** Whether a snapshot still reads a flushed memtable. */
   reads(slot: MemtableSlot): boolean {
     for (const { memtables } of this.byReadPoint.values()) if (memtables.includes(slot)) return true
     return false
   }
 
-  /** Keeps `sources` for a read point, unless older ones are kept already. */
+  /** Pins `sources` for a read point, unless older sources are pinned already. */
   keep(readPoint: number, sources: StoreSources): void {
     if (!this.byReadPoint.has(readPoint)) {
       this.byReadPoint.set(readPoint, { memtables: [], sources })
     }
   }
 
-  /** Keeps a memtable for a read point. REQUIRES that sources are kept for the read point. */
+  /** Pins a memtable for a read point. REQUIRES that sources are pinned for the read point. */
   keepMemtable(readPoint: number, slot: MemtableSlot): void {
     const { memtables, sources } = this.byReadPoint.get(readPoint)!
     this.byReadPoint.set(readPoint, { memtables: [...memtables, slot], sources })
   }
 
-  /** The read point is closed. */
+  /** Releases the sources of a closed read point. */
   forget(readPoint: number): void {
     this.byReadPoint.delete(readPoint)
   }
 
-  /** A memtable was flushed to `tables`: read points see its cells there, unless they keep it. */
+  /** Adds the SSTables of a flushed memtable to the read points that do not pin the memtable. */
   flushed(slot: MemtableSlot, tables: readonly SsTableReader[]): void {
     for (const [readPoint, { memtables, sources }] of this.byReadPoint) {
       if (slot.firstSequence > readPoint || memtables.includes(slot)) continue
@@ -66,7 +66,7 @@ export class KeptSources {
     }
   }
 
-  /** The store has other memtables. */
+  /** Updates the memtables of all read points to those of the store. */
   refresh(present: readonly MemtableSlot[]): void {
     for (const [readPoint, { memtables, sources }] of this.byReadPoint) {
       const all = [...present, ...memtables]

@@ -1,10 +1,10 @@
 /**
- * A cursor over the tables of one level below 0: they are sorted and share no key, so that one
- * after the other is read and a seek finds its table by a binary search. See
+ * A cursor over the SSTables of one level below 0. They are sorted and disjoint, so they are read
+ * one after the other, and a seek finds its SSTable by binary search. See
  * `src/storage/cursor/cursor.ts` for the contract.
  *
- * It has one table cursor at a time. Blocks of a table that was left are held for good, as cells of
- * the current row may lie there.
+ * One SSTable cursor is open at a time. Blocks of an SSTable that was left stay pinned, because cells
+ * of the current row may be in them.
  */
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
@@ -22,13 +22,13 @@ export class LevelCursor implements BackwardCursor {
   private tables: readonly SsTableReader[] = []
   private mayBlock = true
   private cacheBlocks = true
-  /** The table that {@link child} reads. */
+  /** Index of the SSTable that {@link child} reads. */
   private index = -1
   private child: SsTableCursor | undefined = undefined
-  /** A call of `next` or `previous` has left one table and not found a block of the other yet. */
+  /** True if `next` or `previous` has left one SSTable and threw for a block of the other. */
   private entering = false
 
-  /** Takes the tables of a level, or some of them, by key. Invalid until the next seek. */
+  /** Sets the SSTables of a level, or some of them, in key order. Invalid until the next seek. */
   setTables(tables: readonly SsTableReader[], mayBlock: boolean, cacheBlocks: boolean): void {
     this.tables = tables
     this.mayBlock = mayBlock

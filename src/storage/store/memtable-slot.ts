@@ -1,90 +1,91 @@
-/** A memtable with what the store must know about it. */
+/** A memtable with its state in the store. */
 import { assert } from '../../base/assert.js'
 import { Memtable, type MemtableOptions } from '../memtable/memtable.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { FlushUnit } from './flush-unit.js'
 
-/** The replacement of a memtable. */
+/** The SSTables that replace a memtable. */
 export interface FlushedTables {
   readonly tables: readonly SsTableReader[]
-  /** Up to this sequence they hold the same cells; newer ones may have been dropped. */
+  /** Cells up to this sequence are all in the SSTables; newer ones may have been dropped. */
   readonly sequenceSame: number
 }
 
 /** A reader that pins a memtable until its SSTable is installed. */
 export interface MemtableUser {
-  /** Newest sequence that it sees. */
+  /** The newest sequence visible to the reader. */
   readonly readPoint: number
   /**
-   * The memtable was flushed: `tables` hold all its entries up to {@link readPoint}. The user goes
-   * on in them, at once or at its next step, and then calls {@link MemtableSlot.endUse}.
+   * Called when the memtable is flushed: `tables` hold all its entries up to {@link readPoint}. The
+   * reader switches to them, at once or at its next step, and then calls
+   * {@link MemtableSlot.endUse}.
    */
   memtableFlushed(slot: MemtableSlot, tables: readonly SsTableReader[]): void
 }
 
 export class MemtableSlot {
   readonly memtable: Memtable
-  /** Sequence of the first mutation in it, or of one shortly before that; 0 = empty. */
+  /** Sequence of its first mutation, or a slightly lower one; 0: empty. */
   firstSequence = 0
-  /** Delete markers in it, and those of them that are markers of a family. */
+  /** Number of delete markers; `familyDeleteCount`: of those that are markers of the family. */
   deleteCount = 0
   familyDeleteCount = 0
-  /** Newest timestamp of its markers of single versions; -1 = it has none. */
+  /** Newest timestamp of its markers of single versions; -1: it has none. */
   versionMarkerTimestamp = -1
-  /** Some of its mutations are not in the log (SKIP_WAL). */
+  /** Whether some of its mutations are not in the log (SKIP_WAL). */
   hasUnloggedMutations = false
   /**
-   * Set when it is frozen: every mutation of the store with a sequence up to this one is in this
-   * memtable or in older ones.
+   * Set by the freeze: every mutation of the store up to this sequence is in this memtable or in
+   * older ones.
    */
   sequenceCovered = 0
-  /** Set when it is frozen: the unit that is flushed with it. */
+  /** Set by the freeze: the unit that is flushed together. */
   unit: FlushUnit | undefined = undefined
 
-  /** Open scans that come back to it. */
+  /** Open scans that pin the memtable. */
   private readonly users = new Set<MemtableUser>()
-  /** A job may be reading it in another thread. */
+  /** Whether a job in another thread may read the memtable. */
   private jobRunning = false
-  /** Called after the last read; set when an SSTable has taken its place. */
+  /** Called after the last read; set when SSTables have replaced the memtable. */
   private onUnused: (() => void) | undefined = undefined
-  /** Tables have taken its place. */
+  /** Whether SSTables have replaced the memtable. */
   private retired = false
 
-  /** A memtable that starts small if nothing is said. */
+  /** Makes an empty memtable; without options it starts small. */
   constructor(options: MemtableOptions = {}) {
     this.memtable = new Memtable(options)
   }
 
-  /** Its bytes in the memory budget: none while it is empty. */
+  /** Bytes charged to the memory budget; 0 while empty. */
   get bytesCharged(): number {
     const { memtable } = this
     return memtable.entryCount === 0 ? 0 : memtable.bytesUsed
   }
 
-  /** Whether a scan is open that may come back to it. */
+  /** Whether an open scan pins the memtable. */
   get isUsed(): boolean {
     return this.users.size > 0
   }
 
-  /** The newest read point of the scans that use it; 0 if there are none. */
+  /** The newest read point of the scans that pin the memtable; 0 without one. */
   get readPointNewest(): number {
     let newest = 0
     for (const { readPoint } of this.users) if (readPoint > newest) newest = readPoint
     return newest
   }
 
-  /** A scan comes back to this memtable until {@link endUse}. */
+  /** Pins the memtable for a scan until {@link endUse}. */
   startUse(user: MemtableUser): void {
     this.users.add(user)
   }
 
-  /** Ends {@link startUse}; once. */
+  /** Releases the pin of {@link startUse}. REQUIRES one call per `startUse`. */
   endUse(user: MemtableUser): void {
     assert(this.users.delete(user), 'only a user of a memtable ends its use')
     this.tellIfUnused()
   }
 
-  /** A job in another thread begins or ends to read the memtable. */
+  /** Called when a job in another thread starts or ends to read the memtable. */
   startJob(): void {
     this.jobRunning = true
   }
@@ -95,9 +96,9 @@ export class MemtableSlot {
   }
 
   /**
-   * Tables have taken its place. Users go on there, but for those that would miss cells: scans that
-   * were opened while the manifest was written. `onUnused` is called when the last user and the
-   * last job have gone, perhaps at once.
+   * Called when SSTables have replaced the memtable. Scans switch to them, except those that would
+   * miss cells because they were opened while the manifest was written. `onUnused` is called once
+   * the last scan and the last job are done, possibly at once.
    */
   retire({ tables, sequenceSame }: FlushedTables, onUnused: () => void): void {
     assert(!this.retired, 'a memtable is retired once')

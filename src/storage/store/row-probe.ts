@@ -1,8 +1,8 @@
 /**
- * Which tables of a store can hold a row: by their range of keys and by their filters. Each answer
- * errs on the side of reading.
+ * Decides which SSTables of a store may hold a row, by key range and filter. False positives are
+ * possible, false negatives are not.
  *
- * Ownership: the row is borrowed from one {@link RowProbe.setRow} to the next.
+ * Ownership: the row is borrowed until the next {@link RowProbe.setRow}.
  */
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
 import { Hash64, hashRange } from '../../base/hash.js'
@@ -10,7 +10,7 @@ import { terminatorBytes, writeTerminator } from '../cell/cell-key.js'
 import { escapedPrefixEnd, FilterKind, filterPrefixBytes } from '../cell/row-filter.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
-/** Position of the first of `tables[start, end)` whose last key is >= `key[0, length)`. */
+/** Index of the first of `tables[start, end)` whose last key is at or above `key[0, length)`. */
 export function findTable(
   tables: readonly SsTableReader[],
   start: number,
@@ -29,36 +29,36 @@ export function findTable(
   return low
 }
 
-/** Asks tables about one row after the other; see the file header. */
+/** Probes SSTables for successive rows; see the file header. */
 export class RowProbe {
   private row: Buffer = emptyBytes
   private rowLength = 0
   private readonly rowHash = new Hash64()
-  /** Whether {@link rowHash} is that of the row. */
+  /** Whether {@link rowHash} is valid for the row. */
   private hashed = false
   private readonly keyHash = new Hash64()
   private key: Buffer = Buffer.allocUnsafe(128)
 
-  /** Takes the row `row[0, rowLength)` (escaped), after which a terminator follows. */
+  /** Sets the row `row[0, rowLength)` (escaped), which is followed by a terminator. */
   setRow(row: Buffer, rowLength: number): void {
     this.row = row
     this.rowLength = rowLength
     this.hashed = false
   }
 
-  /** Whether the row lies between the first and the last key of a table. */
+  /** Whether the row is between the first and the last key of an SSTable. */
   isInRange({ properties: { firstKey, lastKey } }: SsTableReader): boolean {
     const { row } = this
     const length = this.rowLength + terminatorBytes
-    // After the last key altogether, or before the first key and not the start of it.
+    // Out of range: after the last key, or before the first key without being its row.
     if (compareBytes(lastKey, 0, lastKey.length, row, 0, length) < 0) return false
     const firstEnd = Math.min(firstKey.length, length)
     return compareBytes(firstKey, 0, firstEnd, row, 0, length) <= 0
   }
 
   /**
-   * Whether the table's filter, which may be of another kind than the family's present setting,
-   * lets the row pass, or some of its columns (escaped; undefined = all).
+   * Whether the SSTable's filter admits the row, or one of its columns (escaped; undefined: all).
+   * The filter may be of another kind than the family's present setting.
    */
   passesFilter(table: SsTableReader, columns: readonly Buffer[] | undefined): boolean {
     const kind = table.properties.filterKind
@@ -70,7 +70,7 @@ export class RowProbe {
     const prefixBytes = filterPrefixBytes(kind)
     if (prefixBytes > 0) return this.passesPrefix(table, row, rowLength, prefixBytes)
     if (kind !== FilterKind.rowColumn || columns === undefined) return true
-    // Markers of the family have the row as key: they concern every column.
+    // Markers of the family have the row as key and affect every column.
     if (table.properties.familyDeleteCount > 0 && table.mayContain(this.rowHash)) return true
     for (let i = 0; i < columns.length; i++) {
       hashRange(this.key, 0, this.columnKey(columns[i]), this.keyHash)
@@ -79,7 +79,9 @@ export class RowProbe {
     return false
   }
 
-  /** The same for the prefix of any row, of `prefixBytes` bytes, which the table's filter is of. */
+  /**
+   * As `passesFilter`, for a row prefix of `prefixBytes` bytes, the length of the SSTable's filter.
+   */
   passesPrefix(table: SsTableReader, row: Buffer, length: number, prefixBytes: number): boolean {
     hashRange(row, 0, escapedPrefixEnd(row, 0, length, prefixBytes), this.keyHash)
     return table.mayContain(this.keyHash)

@@ -1,24 +1,24 @@
 /**
- * Which SSTables of a store hold nothing that a compaction of them alone could change.
+ * Knows the SSTables that a compaction of each alone would not change.
  *
- * A job applies the rules of the family to all that it writes. The rules give the same answer when
- * they are asked again, provided that all cells are puts, and that nothing expires. So a major
- * compaction of such an SSTable would write the same cells again.
+ * A job applies the rules of the family to all cells that it writes. A second application has the
+ * same result if all cells are puts and none can expire. So a major compaction of such an SSTable
+ * would write the same cells again.
  *
- * Known only for SSTables that this process wrote, and until the settings of the family change.
+ * Known only for SSTables written by this process, and until the settings of the family change.
  */
 import type { JobResult } from '../job/job.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { FamilySettings } from './family-settings.js'
 
 export class SettledTables {
-  /** The settings by which a file was written, by the number of the file. */
+  /** The settings by which a file was written, by file number. */
   private readonly written = new Map<number, FamilySettings>()
 
   /**
-   * Notes the files of a finished job that `settings` alone decided. `sequenceKept`: cells up to
-   * this sequence were kept whatever the rules say. `present`: the numbers of all files of the
-   * store; others are forgotten.
+   * Adds the files of a finished job that applied `settings` to all its cells. `sequenceKept`:
+   * cells up to this sequence were kept regardless of the rules. `present`: the numbers of all
+   * files of the store; others are removed.
    */
   note(
     { files, holdsPlainPuts }: Pick<JobResult, 'files' | 'holdsPlainPuts'>,

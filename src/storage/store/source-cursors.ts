@@ -1,6 +1,6 @@
 /**
- * The cursors over the sources of a store, kept from one read to the next as long as the sources
- * stay the same, so that a hot get makes none.
+ * The cursors over the sources of a store. They are reused by the next read as long as the sources
+ * stay the same, so that a hot get allocates none.
  */
 import { assert } from '../../base/assert.js'
 import { compareTimestamps, timestampHigh, timestampLow } from '../cell/timestamp.js'
@@ -13,31 +13,31 @@ import { LevelCursor } from './level-cursor.js'
 import type { MemtableSlot } from './memtable-slot.js'
 import type { Store, StoreSources } from './store.js'
 
-/** How a read may touch the disk. */
+/** How a read accesses the disk. */
 export interface ReadMode {
-  /** False: a missing block throws `BlockMissing` instead of being read. */
+  /** If false, a missing block throws `BlockMissing` instead of being read. */
   readonly mayBlock: boolean
-  /** False: blocks that are read do not enter the cache. */
+  /** If false, blocks that are read are not added to the cache. */
   readonly cacheBlocks: boolean
 }
 
-/** Most table cursors that are kept for the next get; each keeps a block alive. */
+/** Maximum number of SSTable cursors kept for the next get; each of them pins a block. */
 const tableCursorsMax = 64
 
 /** Cursors of one store; see the file header. */
 export class SourceCursors {
-  /** What the store's sources were at the last {@link refresh}. */
+  /** The sources of the store at the last {@link refresh}. */
   sources!: StoreSources
   private readonly store: Store
   private settings: FamilySettings
-  /** At the positions of the memtables; undefined = a scan has left the memtable. */
+  /** By index of the memtable; undefined: a scan has left the memtable. */
   private memtables: (MemtableCursor | undefined)[] = []
-  /** Made when they are needed, at the positions of the tables. */
+  /** By index of the SSTable; made on first use. */
   private tables: (SsTableCursor | undefined)[] = []
   private tableCount = 0
-  /** Newest cells of the tables, {@link numbersPerTable} each; made when first asked for. */
+  /** Newest cells of the SSTables, {@link numbersPerTable} numbers each; made on first use. */
   private newest: Float64Array | undefined = undefined
-  /** For single rows: around those of tables, made when first needed. */
+  /** Wrappers of SSTable cursors for single rows, made on first use. */
   private deferred: (DeferredTableCursor | undefined)[] = []
   /** One for each level below 0 that was scanned. */
   private levels: LevelCursor[] = []
@@ -47,7 +47,7 @@ export class SourceCursors {
     this.settings = store.settings
   }
 
-  /** Looks at the sources of a read point, and at the settings of the family. */
+  /** Updates sources and settings for a read point; returns the sources. */
   refresh(readPoint: number): StoreSources {
     const { store } = this
     const sources = store.sourcesAt(readPoint)
@@ -60,7 +60,7 @@ export class SourceCursors {
     return sources
   }
 
-  /** Drops what refers to memtables and tables if the store has moved on; true if it has. */
+  /** Drops references to memtables and SSTables if the store's sources have changed; true if so. */
   release(): boolean {
     if ((this.sources as StoreSources | undefined) === undefined) return false
     if (this.sources === this.store.sources) return false
@@ -72,8 +72,8 @@ export class SourceCursors {
   }
 
   /**
-   * Ends the read of a range: lets go of its blocks, and drops the cursors that only scans need.
-   * REQUIRES that nothing refers to the cells that were read.
+   * Ends the read of a range: releases its blocks, and drops the cursors that only scans need.
+   * REQUIRES that no reference to its cells remains.
    */
   releaseRange(): void {
     const { tables, levels } = this
@@ -89,12 +89,12 @@ export class SourceCursors {
     this.deferred = []
   }
 
-  /** The cursor of a memtable that a scan has not left. */
+  /** The cursor of a memtable that the scan has not left. */
   memtable(index: number): MemtableCursor {
     return this.memtables[index]!
   }
 
-  /** Takes away the cursor of a memtable; undefined if there is none. */
+  /** Removes the cursor of a memtable and returns it; undefined if there is none. */
   leaveMemtable(slot: MemtableSlot): MemtableCursor | undefined {
     if ((this.sources as StoreSources | undefined) === undefined) return undefined
     const index = this.sources.memtables.indexOf(slot)
@@ -104,19 +104,19 @@ export class SourceCursors {
     return left
   }
 
-  /** The cursor of the SSTable at a position; for a row of this many bytes, 0 = for all entries. */
+  /** The cursor of the SSTable at an index, for a row of `rowBytes` bytes; 0: for all entries. */
   table(index: number, mode: ReadMode, rowBytes: number): SsTableCursor {
     const cursor = this.tables[index] ?? this.makeTable(index)
     cursor.mayBlock = mode.mayBlock
     cursor.cacheBlocks = mode.cacheBlocks && this.settings.blockCache
     cursor.rowBytes = rowBytes
-    // What a read of a row has collected is taken before the next: nothing refers to its blocks.
-    // Those of a scan are let go of at its end (releaseRange).
+    // Row reads: the cells of the previous read are already copied, so its blocks are released
+    // here. Scans: blocks are released at the end (releaseRange).
     cursor.beginRead()
     return cursor
   }
 
-  /** Whether a table has no cell that is newer than a put, or that masks the put. */
+  /** Whether all cells of an SSTable are older than a put, and none of them masks the put. */
   isTableOlder(index: number, high: number, low: number, sequence: number): boolean {
     const newest = (this.newest ??= newestOf(this.sources))
     const at = numbersPerTable * index
@@ -124,7 +124,7 @@ export class SourceCursors {
     return order < 0 || (order === 0 && newest[at + 2] < sequence)
   }
 
-  /** A cursor of a table that is none of the sources' yet. */
+  /** A new cursor of an SSTable that is not among the sources yet. */
   newTable(table: SsTableReader, mode: ReadMode): SsTableCursor {
     const { blockCache, inMemory } = this.settings
     const cursor = table.cursor()
@@ -136,7 +136,7 @@ export class SourceCursors {
 
   private makeTable(index: number): SsTableCursor {
     if (this.tableCount === tableCursorsMax) this.dropTables()
-    // Filled up to the index, so that the array never becomes a dictionary.
+    // Filled up to the index, so that the array does not become a dictionary.
     while (this.tables.length < index) this.tables.push(undefined)
     const table = this.sources.tables[index]
     const cursor = table.cursor()
@@ -146,7 +146,10 @@ export class SourceCursors {
     return cursor
   }
 
-  /** A cursor around that of {@link table}, which has been asked for. */
+  /**
+   * A lazy cursor around the cursor of {@link table}. REQUIRES that `table` was called for the
+   * index.
+   */
   deferredTable(index: number): DeferredTableCursor {
     const inner = this.tables[index]
     assert(inner !== undefined, 'a table is asked for before its seeks are put off')
@@ -154,7 +157,7 @@ export class SourceCursors {
     return (this.deferred[index] ??= new DeferredTableCursor(this.sources.tables[index], inner))
   }
 
-  /** A cursor over tables of a level below 0. */
+  /** A cursor over SSTables of a level below 0. */
   level(index: number, tables: readonly SsTableReader[], mode: ReadMode): LevelCursor {
     while (this.levels.length <= index) this.levels.push(new LevelCursor())
     const cursor = this.levels[index]
@@ -165,12 +168,12 @@ export class SourceCursors {
   }
 }
 
-/** Timestamp in halves, and the sequence up to which a put of that timestamp may be newer. */
+/** Timestamp in halves, and the sequence up to which a put with that timestamp may be newer. */
 const numbersPerTable = 3
 
 function newestOf({ tables }: StoreSources): Float64Array {
   const numbers = tables.flatMap(({ properties: { maxTimestamp, maxSequence, deleteCount } }) => {
-    // A marker masks puts of its timestamp that were written later, too.
+    // A marker also masks puts of its timestamp that are written later.
     const sequence = deleteCount === 0 ? maxSequence : Infinity
     return [timestampHigh(maxTimestamp), timestampLow(maxTimestamp), sequence]
   })

@@ -1,17 +1,17 @@
 /**
- * Which sources of a store a read looks at: the one selection, of single rows and of ranges. Each
- * test errs on the side of reading.
+ * Chooses the sources of a store that a read has to consult, for single rows and for ranges. False
+ * positives are possible, false negatives are not.
  *
- * Left out are empty memtables, and tables whose key range or Bloom filter excludes the row, whose
- * sequences are above the read point, or whose timestamps lie outside the time range or have
+ * Left out are empty memtables, and SSTables whose key range or Bloom filter excludes the row,
+ * whose sequences are above the read point, or whose timestamps are outside the time range or
  * expired.
  *
- * For a row the cursors are moved as well: a source that turns out not to hold the row takes no
- * further part. A table whose cells are all older than what was found of the only column, of which
- * the newest version is wanted, is left out; of several columns such tables are sought only when
- * nothing newer was found (`DeferredTableCursor`). The table of a row that was found in the only
- * one that can hold it is noted by the row's hash (`RowLocations`): the next read of the row goes
- * to its first entry, past key ranges, filters, index and search.
+ * For a row the cursors are positioned as well, and a source without the row is left out. For the
+ * newest version of a single column, SSTables whose cells are all older than the version found are
+ * left out. For several columns such SSTables are sought lazily (`DeferredTableCursor`). If only
+ * one SSTable can hold a row, the location of the row is remembered by its hash (`RowLocations`).
+ * The next read of the row then goes directly to its first entry, without key ranges, filters,
+ * index and search.
  */
 import { compareBytes, copyBytes, emptyBytes, equalBytes, prefixSuccessor } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
@@ -40,7 +40,7 @@ import type { ReadMode, SourceCursors } from './source-cursors.js'
 import type { Store } from './store.js'
 import type { StoreSources } from './store-sources.js'
 
-/** Chooses the cursors of reads; see the file header. One read at a time. */
+/** Chooses the sources of one read at a time; see the file header. */
 export class SourceSelection implements StoreRowRead {
   query!: StoreQuery
   settings: FamilySettings
@@ -59,23 +59,28 @@ export class SourceSelection implements StoreRowRead {
   private readonly store: Store
   private readonly cursors: SourceCursors
   private readonly probe = new RowProbe()
-  /** Length of the row with its terminator, and with the first column that is named after it. */
+  /**
+   * Length of the row with its terminator; `columnLength`: also with the first requested column.
+   */
   private rowEnd = 0
   private columnLength = 0
   private columns: readonly Buffer[] | undefined = undefined
-  /** The timestamps of a table may exclude it. */
+  /** Whether timestamps can exclude an SSTable. */
   private hasTimes = false
-  /** Timestamp (in halves) and sequence of the newest put found of the only column; -1 = none. */
+  /** Timestamp (in halves) and sequence of the newest put found of the only column; -1: none. */
   private foundHigh = -1
   private foundLow = 0
   private foundSequence = 0
-  /** Whether tables may be left out because of it. */
+  /** Whether SSTables may be left out because of the put found. */
   private mayLeaveOut = false
   private mode!: ReadMode
-  /** Hash of the wanted row or column, with its terminator: the key of locations. */
+  /** Hash of the wanted row or column with its terminator, the key of locations. */
   private readonly hash = new Hash64()
   private hashed = false
-  /** Positions of tables that can hold the row, and how many could without regard to times. */
+  /**
+   * Indexes of SSTables that may hold the row; `candidatesOfAnyTime`: their number ignoring
+   * timestamps.
+   */
   private readonly candidates: number[] = []
   private candidatesOfAnyTime = 0
 
@@ -86,9 +91,9 @@ export class SourceSelection implements StoreRowRead {
   }
 
   /**
-   * Moves cursors to the row `row[0, rowLength)` (escaped), after which a terminator follows, or
-   * to the columns of it that are named. After the row memory is overwritten. May throw
-   * `BlockMissing`; then the whole call is made again.
+   * Positions cursors at the row `row[0, rowLength)` (escaped), which is followed by a terminator,
+   * or at its requested columns. The memory after the row is overwritten. May throw `BlockMissing`;
+   * then the whole call is repeated.
    */
   chooseForRow(
     row: Buffer,
@@ -111,12 +116,12 @@ export class SourceSelection implements StoreRowRead {
     this.mayLeaveOut = hasTables && this.isNewest && this.isColumn
     this.seekMemtables(sources)
     if (hasTables) {
-      // A marker may mask the version found, and then an older one is wanted.
+      // A marker may mask the version found, so that an older version is wanted.
       if (this.deletes > 0) this.mayLeaveOut = false
       this.hashed = false
       if (!this.chooseLocated(sources)) this.chooseTables(sources)
     }
-    // A marker of the family concerns every column.
+    // A marker of the family affects every column.
     if (this.familyDeletes > 0 && this.isColumn) {
       this.isColumn = false
       this.wantedLength = this.rowEnd
@@ -154,7 +159,10 @@ export class SourceSelection implements StoreRowRead {
     this.hasTimes = !query.raw && (expires || query.timeRange !== allTime)
   }
 
-  /** Writes the first column after the row, if there is room; one alone is all that is wanted. */
+  /**
+   * Appends the first column to the row, if there is room. A single column becomes the wanted
+   * prefix.
+   */
   private addColumn(columns: readonly Buffer[]): void {
     const { row, rowEnd } = this
     const qualifier = columns[0]
@@ -184,7 +192,7 @@ export class SourceSelection implements StoreRowRead {
     }
   }
 
-  /** Chooses the table in which the row was found before; false if that is not known. */
+  /** Chooses the SSTable at the remembered location of the row; false if there is none. */
   private chooseLocated(sources: StoreSources): boolean {
     const { tables } = sources
     const { rows } = tables[0].cache
@@ -193,7 +201,7 @@ export class SourceSelection implements StoreRowRead {
     const { table, block, slot } = rows
     if (table >= tables.length || block >= tables[table].index.blockCount) return false
     if (!this.isInTime(tables[table])) return true
-    // Only beside a memtable the table may turn out not to be needed.
+    // Only next to a memtable can the SSTable turn out to be unneeded.
     if (this.chosen.length > 0) {
       if (this.isOutdated(table)) return true
       if (this.mayDefer(tables[table], 1)) {
@@ -202,7 +210,7 @@ export class SourceSelection implements StoreRowRead {
       }
     }
     const cursor = this.cursors.table(table, this.mode, this.rowEnd)
-    // Else it is another row with the same hash that was found there.
+    // On a mismatch the location is that of another row with the same hash.
     if (!cursor.seekLocated(block, slot, this.row, this.wantedLength)) return false
     this.choose(cursor, tables[table])
     return true
@@ -230,14 +238,14 @@ export class SourceSelection implements StoreRowRead {
       if (this.mayLeaveOut && i + 1 < candidates.length) this.noteFound(cursor)
       this.choose(cursor, table)
       if (this.candidatesOfAnyTime > 1 || length !== this.wantedLength) continue
-      // The first entry of the row itself, or of the only column.
+      // Only the first entry of the row itself, or of the only column, is a location to remember.
       if (!cursor.cacheBlocks || (this.columnLength > 0 && length === this.rowEnd)) continue
       this.hashWanted()
       cursor.noteLocation(this.hash, this.locationSet(sources), position)
     }
   }
 
-  /** Notes the version of the only column that a cursor stands at. */
+  /** Notes the version of the only column at the position of a cursor. */
   private noteFound(cursor: Cursor): void {
     const { buffer, keyEnd, valueStart } = cursor
     if (!startsWith(cursor, this.row, this.wantedLength)) return
@@ -252,7 +260,9 @@ export class SourceSelection implements StoreRowRead {
     this.foundSequence = sequence
   }
 
-  /** Whether a table can neither hold a newer version than the one found nor mask that. */
+  /**
+   * Whether an SSTable can neither hold a newer version than the one found nor mask that version.
+   */
   private isOutdated(position: number): boolean {
     const { cursors, foundHigh, foundLow, foundSequence } = this
     if (!this.mayLeaveOut || foundHigh < 0) return false
@@ -265,7 +275,7 @@ export class SourceSelection implements StoreRowRead {
     this.familyDeletes += properties.familyDeleteCount
   }
 
-  /** Whether a table may be left unread until its cells are needed, beside this many others. */
+  /** Whether the seek in an SSTable may be deferred; `tables` is the number of candidates. */
   private mayDefer({ properties }: SsTableReader, tables: number): boolean {
     if (this.columns === undefined || this.mayLeaveOut) return false
     if (properties.familyDeleteCount > 0) return false
@@ -278,7 +288,7 @@ export class SourceSelection implements StoreRowRead {
     const cursor = cursors.deferredTable(position)
     cursor.begin(row, rowLength, columns!)
     cursor.seek(row, this.columnLength > 0 ? this.columnLength : rowEnd)
-    // Filled up to the position, so that the array never becomes a dictionary.
+    // Filled up to the index, so that the array does not become a dictionary.
     while (deferring.length < this.chosen.length) deferring.push(undefined)
     deferring.push(cursor)
     this.choose(cursor, this.cursors.sources.tables[position])
@@ -290,8 +300,8 @@ export class SourceSelection implements StoreRowRead {
   }
 
   /**
-   * The name of the tables for locations: another one for columns, so that one of a row never leads
-   * into the middle of it.
+   * The set of SSTables in the keys of locations. Columns have a set of their own, so that the
+   * location of a column is never used for a row.
    */
   private locationSet({ tablesId }: StoreSources): number {
     return this.isColumn ? ~tablesId : tablesId
@@ -308,7 +318,7 @@ export class SourceSelection implements StoreRowRead {
     for (let level = 1; level < levelEnds.length; level++) {
       const end = levelEnds[level]
       let i = findTable(tables, levelEnds[level - 1], end, this.row, this.rowEnd)
-      // One table, unless the row continues in the next.
+      // One SSTable, unless the row continues in the next one.
       for (; i < end && probe.isInRange(tables[i]); i++) this.consider(tables[i], i)
     }
   }
@@ -319,7 +329,7 @@ export class SourceSelection implements StoreRowRead {
     if (this.isInTime(table)) this.candidates.push(position)
   }
 
-  /** Chooses cursors, not moved yet, for a range of rows. */
+  /** Chooses the sources of a range of rows; their cursors are not positioned. */
   chooseForRange(
     query: StoreQuery,
     bounds: RowBounds,
@@ -372,12 +382,12 @@ export class SourceSelection implements StoreRowRead {
     return prefixBytes === 0 || this.prefixAdmits(table, bounds, prefixBytes)
   }
 
-  /** Whether a table may hold rows within bounds that share a prefix of the filter's length. */
+  /** Whether an SSTable may hold rows within bounds that share a prefix of the filter's length. */
   private prefixAdmits(table: SsTableReader, bounds: RowBounds, prefixBytes: number): boolean {
     const { first, last, lastInclusive } = ends(bounds)
     if (first === undefined || last === undefined) return true
     const end = escapedPrefixEnd(first, 0, first.length, prefixBytes)
-    // A row shorter than the prefix stands for itself only.
+    // A bound shorter than the prefix does not determine a prefix for the filter.
     if (unescape(first, 0, end).length < prefixBytes) return true
     const behind = prefixSuccessor(first.subarray(0, end))
     const order = behind === undefined ? -1 : Buffer.compare(last, behind)
@@ -397,12 +407,12 @@ export class SourceSelection implements StoreRowRead {
     const range = query.timeRange
     if (range === allTime) return true
     if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false
-    // Cells after the range still count as versions, or mask cells in the range.
+    // Cells newer than the range still count as versions, or mask cells in the range.
     if (properties.deleteCount > 0 || settings.newVersionBehavior) return true
     return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
   }
 
-  /** Lets go of the cursors. */
+  /** Drops the cursors. */
   release(): void {
     this.row = emptyBytes
     clear(this.chosen)
@@ -410,19 +420,19 @@ export class SourceSelection implements StoreRowRead {
   }
 }
 
-/** Empties a short array that is filled again at once, without giving its memory away. */
+/** Clears a short array that is refilled soon, without releasing its memory. */
 function clear(array: unknown[]): void {
   while (array.length > 0) array.pop()
 }
 
-/** Whether a cursor stands at a key that begins with `prefix[0, length)`. */
+/** Whether the key at a cursor begins with `prefix[0, length)`. */
 function startsWith(cursor: Cursor, prefix: Buffer, length: number): boolean {
   const { valid, buffer, keyStart, keyEnd } = cursor
   const end = keyStart + length
   return valid && end <= keyEnd && equalBytes(buffer, keyStart, end, prefix, 0, length)
 }
 
-/** The bounds in ascending order; undefined = open on that side. */
+/** The bounds in ascending order; undefined: no bound on that side. */
 function ends({ start, startInclusive, stop, stopInclusive, reversed }: RowBounds): {
   first: Buffer | undefined
   last: Buffer | undefined
@@ -433,7 +443,7 @@ function ends({ start, startInclusive, stop, stopInclusive, reversed }: RowBound
     : { first: start, last: stop, lastInclusive: stopInclusive }
 }
 
-/** False only if a table with these first and last keys has no row within the bounds. */
+/** False only if an SSTable with these first and last keys has no row within the bounds. */
 function overlaps(bounds: RowBounds, firstKey: Buffer, lastKey: Buffer): boolean {
   const { start, stop, reversed } = bounds
   const first = reversed ? stop : start
@@ -444,6 +454,6 @@ function overlaps(bounds: RowBounds, firstKey: Buffer, lastKey: Buffer): boolean
   if (last === undefined) return true
   const length = Math.min(firstKey.length, last.length)
   const order = compareBytes(firstKey, 0, length, last, 0, last.length)
-  // With equal bytes the first row is `last` itself only if its terminator follows.
+  // If all bytes are equal, the first row is `last` only if its terminator follows.
   return order === 0 ? firstKey[length] === 0 && firstKey[length + 1] === 1 : order < 0
 }

@@ -1,8 +1,8 @@
 /**
- * Points a store scanner at the sources that can hold what a read wants (`SourceSelection`).
+ * Opens a store scanner over the sources that a read has to consult (`SourceSelection`).
  *
- * A reader is reusable: it keeps its cursors as long as the store's sources stay the same
- * (`SourceCursors`), so that a hot get makes no cursor. It serves one read at a time.
+ * A reader is reusable and serves one read at a time. It keeps its cursors while the store's
+ * sources stay the same (`SourceCursors`), so that a hot get allocates no cursor.
  */
 import { assert } from '../../base/assert.js'
 import type { Moment } from '../../base/clock.js'
@@ -24,7 +24,7 @@ export class StoreReader {
   readonly scanner: StoreScanner
   private readonly cursors: SourceCursors
   private readonly selection: SourceSelection
-  /** Stands around the chosen cursors while invariants are checked. */
+  /** Wraps the chosen cursors in invariants mode. */
   private lease: CursorLease | undefined = undefined
 
   constructor(store: Store, familyIndex: number) {
@@ -34,9 +34,9 @@ export class StoreReader {
   }
 
   /**
-   * Opens the scanner at the row `row[0, rowLength)` (escaped), after which a terminator follows,
-   * for a `RowScanner`. The row is borrowed while it is read, and after it memory is overwritten.
-   * May throw `BlockMissing`, and is then called again.
+   * Opens the scanner at the row `row[0, rowLength)` (escaped), which is followed by a terminator,
+   * for a `RowScanner`. The row is borrowed during the read, and the memory after it is
+   * overwritten. May throw `BlockMissing`, and is then called again.
    */
   openRow(
     row: Buffer,
@@ -53,8 +53,8 @@ export class StoreReader {
   }
 
   /**
-   * Reads the row given as to {@link openRow}; false if the collector is full. May throw
-   * `BlockMissing`; then the read of the row begins anew.
+   * Reads a row, given as to {@link openRow}; false if the collector is full. May throw
+   * `BlockMissing`; then the read of the row starts again.
    */
   readRow(
     row: Buffer,
@@ -72,7 +72,7 @@ export class StoreReader {
     return this.scanner.readFromStart(selection, collector)
   }
 
-  /** Opens the scanner for a range of rows; the caller moves it. */
+  /** Opens the scanner for a range of rows; the caller positions it. */
   openRange(
     query: StoreQuery,
     bounds: RowBounds,
@@ -87,8 +87,8 @@ export class StoreReader {
   }
 
   /**
-   * The memtable of an opened range was flushed: the scanner continues in `tables`, which hold all
-   * that it sees of it, and nothing refers to the memtable's memory any more.
+   * Called when a memtable of an opened range was flushed. The scanner continues in `tables`, which
+   * hold all entries visible to it, and releases the memtable's memory.
    */
   leaveMemtable(slot: MemtableSlot, tables: readonly SsTableReader[], mode: ReadMode): void {
     const left = this.cursors.leaveMemtable(slot)
@@ -119,7 +119,7 @@ export class StoreReader {
     this.cursors.releaseRange()
   }
 
-  /** Drops references to memtables and tables if the store has moved on. */
+  /** Drops references to memtables and SSTables if the store's sources have changed. */
   release(): void {
     this.lease?.closeAll()
     this.lease = undefined

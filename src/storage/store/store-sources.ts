@@ -1,25 +1,27 @@
-/** What a read of a store looks at. */
+/** The sources of a store: memtables and SSTables. */
 import { assert } from '../../base/assert.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { MemtableSlot } from './memtable-slot.js'
 
-/** What a read of a store looks at, newest first. Immutable. */
+/** The sources of a read, newest first. Immutable. */
 export interface StoreSources {
-  /** Active first. */
+  /** The active memtable comes first. */
   readonly memtables: readonly MemtableSlot[]
   readonly tables: readonly SsTableReader[]
-  /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 begins at 0. */
+  /** Level n is `tables[levelEnds[n - 1], levelEnds[n])`; level 0 starts at 0. */
   readonly levelEnds: readonly number[]
-  /** Names the tables: no other set of tables of this process has the number, or its complement. */
+  /**
+   * Identifies the set of SSTables. No other set in this process has this number or its complement.
+   */
   readonly tablesId: number
 }
 
-/** The tables of a store by level, as `StoreVersion.levels` orders their files. */
+/** The SSTables of a store by level, in the order of `StoreVersion.levels`. */
 export type LeveledTables = readonly (readonly SsTableReader[])[]
 
 let lastTablesId = 0
 
-/** The tables of all levels in one list, under a name of their own. */
+/** Flattens the levels into one list with a new identifier. */
 export function flattenTables(levels: LeveledTables): Omit<StoreSources, 'memtables'> {
   let end = 0
   const levelEnds = levels.map((level) => (end += level.length))
@@ -27,12 +29,12 @@ export function flattenTables(levels: LeveledTables): Omit<StoreSources, 'memtab
   return { tables: levels.flat(), levelEnds, tablesId: lastTablesId }
 }
 
-/** Undoes {@link flattenTables}. */
+/** The inverse of {@link flattenTables}. */
 export function levelsOf({ tables, levelEnds }: Omit<StoreSources, 'memtables'>): LeveledTables {
   return levelEnds.map((end, level) => tables.slice(level === 0 ? 0 : levelEnds[level - 1], end))
 }
 
-/** Checks that the tables of each level below 0 ascend by key, and that none is closed. */
+/** Checks that the SSTables of each level below 0 ascend by key, and that none is closed. */
 export function checkLevels(set: Omit<StoreSources, 'memtables'>): void {
   const [newest, ...deeper] = levelsOf(set)
   for (const table of [newest, ...deeper].flat()) {

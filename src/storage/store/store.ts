@@ -1,18 +1,18 @@
 /**
  * A store: the data of one column family of one table.
  *
- * It holds the active memtable, the frozen ones on their way to disk, and the readers of its
+ * A store holds the active memtable, the frozen ones that are being flushed, and the readers of its
  * SSTables.
  *
  * Invariants
- * 1. Sources are ordered newest first: active, frozen, then tables by level: those of level 0 by
+ * 1. Sources are ordered newest first: active, frozen, then SSTables by level: those of level 0 by
  *    descending sequence, those of each deeper level by key.
- * 2. `sources` is immutable: every change makes a new object, so a reader that took one keeps a
- *    consistent set while memtables are frozen, flushed and dropped.
- * 3. Frozen memtables are flushed oldest first; only the oldest may be replaced by its table.
+ * 2. `sources` is immutable: every change makes a new object. So a reader has a consistent set
+ *    while memtables are frozen, flushed and dropped.
+ * 3. Frozen memtables are flushed oldest first; only the oldest may be replaced by its SSTables.
  * 4. Stores whose active memtables share an unlogged mutation are frozen together (`tied`).
  *
- * Failure behaviour: nothing here does input or output; failures happen in jobs and readers.
+ * Failure behaviour: a store does no input or output; failures happen in jobs and readers.
  */
 import { assert } from '../../base/assert.js'
 import { checksInvariants } from '../../base/invariants.js'
@@ -35,31 +35,33 @@ import { approximateTimestamp, keepsOneVersion, VersionOverwrites } from './vers
 
 export type { LeveledTables, StoreSources } from './store-sources.js'
 
-/** Memtables smaller than this start with the smallest arena again. */
+/** A store whose memtable stayed smaller than this starts the next one with the smallest arena. */
 const arenaBytesWorthSizing = 1024 * 1024
 
 export class Store {
   readonly storeId: number
   readonly family: string
   settings: FamilySettings
-  /** The active memtable is flushed at this many bytes, if the engine does not want it earlier. */
+  /** Size at which the active memtable is flushed, unless the engine flushes it earlier. */
   flushBytes = Infinity
   active: MemtableSlot
-  /** The stores, this one among them, whose active memtables share unlogged mutations with it. */
+  /** The stores, including this one, whose active memtables share unlogged mutations. */
   tied: Set<Store> | undefined = undefined
   /** Frozen memtables, newest first. */
   frozen: readonly MemtableSlot[] = []
   sources: StoreSources
-  /** As {@link MemtableSlot.versionMarkerTimestamp}, of everything but the active memtable. */
+  /**
+   * As {@link MemtableSlot.versionMarkerTimestamp}, over all sources except the active memtable.
+   */
   private markerTimestampBelow = -1
-  /** Tables that a major compaction of them alone would not change. */
+  /** SSTables that a major compaction of each alone would not change. */
   readonly settled = new SettledTables()
   private readonly overwrites = new VersionOverwrites()
-  /** What open snapshots read in place of `sources`. */
+  /** The sources that open snapshots read instead of `sources`. */
   private readonly kept = new KeptSources()
-  /** True once its table or family is gone; jobs then discard their output. */
+  /** True once the table or the family is dropped; jobs then discard their output. */
   dropped = false
-  /** Follows references of cells in the tables; undefined = they have none. */
+  /** Resolves value references of cells in the SSTables; undefined: there are none. */
   readonly values: ValueSource | undefined
   private readonly arenas: ArenaPool | undefined
 
@@ -82,7 +84,7 @@ export class Store {
   }
 
   /**
-   * Bytes that the memtables hold. Empty ones do not count, or idle families would fill the budget.
+   * Bytes of the memtables. Empty ones count as 0; otherwise idle families would use up the budget.
    */
   get memtableBytes(): number {
     let bytes = this.active.bytesCharged
@@ -90,13 +92,15 @@ export class Store {
     return bytes
   }
 
-  /** Sequence of the oldest mutation that is not in a table, or Infinity. */
+  /** Sequence of the oldest mutation that is not in an SSTable, or Infinity. */
   get oldestUnflushedSequence(): number {
     const oldest = this.frozen.at(-1) ?? this.active
     return oldest.isEmpty ? Infinity : oldest.firstSequence
   }
 
-  /** Makes room in the active memtable for cells and returns by how many bytes it grew. */
+  /**
+   * Reserves memory in the active memtable for cells; returns the number of bytes that it grew by.
+   */
   reserve(entries: number, bytes: number): number {
     const before = this.active.bytesCharged
     this.active.memtable.reserve(entries, bytes)
@@ -104,9 +108,10 @@ export class Store {
   }
 
   /**
-   * Adds one cell to the active memtable; `sequence` is its own or an earlier one. The cell may
-   * take the place of an older version (version-overwrites.ts): `serverTimestamp` is what the clock
-   * gave to its mutation, 0 if nothing, and `sequenceSeen` the newest sequence of an open read.
+   * Adds one cell to the active memtable; `sequence` is that of the cell or a lower one. The cell
+   * may replace an older version (version-overwrites.ts). `serverTimestamp` is the timestamp that
+   * the clock gave to its mutation, 0 if none, and `sequenceSeen` the newest sequence visible to an
+   * open read.
    */
   insert(
     source: Buffer,
@@ -141,7 +146,7 @@ export class Store {
     if (timestamp > slot.versionMarkerTimestamp) slot.versionMarkerTimestamp = timestamp
   }
 
-  /** Notes which timestamps markers can have that lie outside the active memtable. */
+  /** Computes the newest timestamp that markers outside the active memtable can have. */
   private measureMarkers(): void {
     let newest = -1
     for (const slot of this.frozen) newest = Math.max(newest, slot.versionMarkerTimestamp)
@@ -152,7 +157,7 @@ export class Store {
   }
 
   /**
-   * Freezes the active memtable, and those tied to it, if it holds anything; `lastSequence` is the
+   * Freezes the active memtable, and those tied to it, unless it is empty; `lastSequence` is the
    * engine's.
    */
   freeze(lastSequence: number): boolean {
@@ -172,8 +177,8 @@ export class Store {
     this.active.unit = unit
     this.tied = undefined
     this.frozen = [this.active, ...this.frozen]
-    // A store that has filled a memtable will fill the next: spare it the copies of a growing
-    // arena.
+    // A store that has filled a memtable will probably fill the next one: a full-size arena saves
+    // the copies of a growing arena.
     const { arenas } = this
     this.active =
       bytes > arenaBytesWorthSizing && arenas !== undefined
@@ -187,15 +192,15 @@ export class Store {
     return new MemtableSlot(arenaBytesLarge === undefined ? {} : { arenaBytesLarge })
   }
 
-  /** The memtable that was frozen before `slot` and is not on disk yet. */
+  /** The memtable frozen before `slot` that is not flushed yet. */
   frozenBefore(slot: MemtableSlot): MemtableSlot | undefined {
     const position = this.frozen.indexOf(slot)
     return position < 0 ? undefined : this.frozen.at(position + 1)
   }
 
   /**
-   * Drops the oldest frozen memtable, whose cells are in tables of `levels` now. Open scans of it
-   * go on there.
+   * Drops the oldest frozen memtable, whose cells are now in the SSTables of `levels`. Open scans
+   * of the memtable switch to these.
    */
   installFlush(slot: MemtableSlot, flushed: FlushedTables, levels: LeveledTables): void {
     assert(this.frozen.at(-1) === slot, 'memtables are flushed oldest first')
@@ -208,21 +213,21 @@ export class Store {
       )
     }
     this.publishSources(flattenTables(levels))
-    // Results hold copies and single reads look at the present sources, so only scans and jobs
-    // count.
+    // Only scans and jobs pin the memtable: results hold copies, and single reads use the present
+    // sources.
     const isKept = this.kept.reads(slot)
     const bytes = slot.bytesCharged
     if (this.arenas !== undefined) this.arenas.pinnedBytes += bytes
     slot.retire(flushed, () => {
       if (this.arenas !== undefined) this.arenas.pinnedBytes -= bytes
-      // A snapshot reads it on; then the memory goes with the snapshot.
+      // If a snapshot keeps reading the memtable, its memory is not reused.
       if (!isKept && slot.memtable.bytesUsed > arenaBytesWorthSizing) {
         this.arenas?.give(slot.memtable.takeArena())
       }
     })
   }
 
-  /** Replaces the tables: a compaction has finished. */
+  /** Replaces the SSTables after a compaction. */
   installTables(levels: LeveledTables): void {
     this.publishSources(flattenTables(levels))
   }
@@ -237,24 +242,24 @@ export class Store {
 
   // Snapshots
 
-  /** What a read at a read point looks at. */
+  /** The sources of a read at a read point. */
   sourcesAt(readPoint: number): StoreSources {
     if (this.kept.isEmpty) return this.sources
     return this.kept.at(readPoint) ?? this.sources
   }
 
-  /** Keeps what a read point sees now, for reads after the tables have been replaced. */
+  /** Pins the present sources for a read point, for reads after the SSTables have been replaced. */
   keepSources(readPoint: number): void {
     this.kept.keep(readPoint, this.sources)
   }
 
-  /** As {@link keepSources}, with a memtable that is about to be replaced. */
+  /** As {@link keepSources}; also pins a memtable that is about to be replaced. */
   keepMemtable(readPoint: number, slot: MemtableSlot): void {
     this.keepSources(readPoint)
     this.kept.keepMemtable(readPoint, slot)
   }
 
-  /** Ends {@link keepSources}. */
+  /** Releases the sources of {@link keepSources}. */
   forgetSources(readPoint: number): void {
     this.kept.forget(readPoint)
   }

@@ -1,20 +1,21 @@
 /**
- * Which older versions a new put replaces in the memtable.
+ * Decides which older versions a new put replaces in the memtable.
  *
- * Without this a column that is written a million times has a million cells until the next flush.
- * A put replaces the next older version of its column if all of this holds:
+ * Without this a column that is written a million times has a million cells until the next flush. A
+ * put replaces the next older version of its column if all of these conditions hold:
  *
  * 1. The family keeps one version, without KEEP_DELETED_CELLS and NEW_VERSION_BEHAVIOR.
- * 2. The put has a timestamp that the engine's clock gave to its mutation. The log has the highest
- *    of those; the rows of a batch may have some that are a few milliseconds lower.
- * 3. The older version is a put in the active memtable, and no marker lies between the two.
- * 4. Nobody can see the older version: no open snapshot, no open scan, no read under way.
- * 5. No marker can mask the put and spare the older version: markers of single versions have older
- *    timestamps.
+ * 2. The put has the timestamp that the engine's clock gave to its mutation. The log holds the
+ *    highest one of a mutation; rows of a batch may have timestamps that are a few milliseconds
+ *    lower.
+ * 3. The older version is a put in the active memtable, and there is no marker between the two.
+ * 4. The older version is invisible to all open snapshots, open scans and reads in progress.
+ * 5. No marker can mask the put without masking the older version: markers of single versions have
+ *    older timestamps.
  * 6. The put has no TTL of its own, or the older version expires no later.
  *
- * All of this but number 4 follows from the log and the files, so that a recovery, which nobody
- * watches, replaces at least as much. The log keeps every mutation.
+ * All conditions except number 4 follow from the log and the files. A recovery has no readers, so
+ * it replaces at least as much. The log keeps every mutation.
  */
 import { CellType } from '../cell/cell-type.js'
 import {
@@ -29,10 +30,10 @@ import type { OverwriteRule } from '../memtable/overwrite-rule.js'
 import type { RetentionOptions } from '../scan/query.js'
 import type { MemtableSlot } from './memtable-slot.js'
 
-/** Milliseconds that the timestamps of one mutation may differ by. */
+/** Maximum difference between the timestamps of one mutation, in milliseconds. */
 const serverSpan = 8
 
-/** Timestamp of the key that ends at `keyEnd`; not exact from 2^53 on. */
+/** Timestamp of the key that ends at `keyEnd`; inexact from 2^53 on. */
 export function approximateTimestamp(source: Buffer, keyEnd: number): number {
   return timestampHighOf(source, keyEnd) * 0x1_0000_0000 + timestampLowOf(source, keyEnd)
 }
@@ -53,16 +54,16 @@ export class VersionOverwrites implements OverwriteRule {
   private sequenceSeen = 0
   private markerTimestamp = 0
 
-  /** Whether no scan may return to the replaced cell. */
+  /** Whether no open scan may still refer to the replaced cell. */
   get reusesMemory(): boolean {
     return !this.slot.isUsed
   }
 
   /**
-   * Takes a put for the memtable `slot`: the key ends at `source[keyEnd]`, and the value follows.
-   * `serverTimestamp` is that of its mutation, `sequenceSeen` the newest sequence that somebody but
-   * the slot's users can see, and `markerTimestamp` the newest timestamp that a marker of a single
-   * version may have.
+   * Sets the put for the memtable `slot`: its key ends at `source[keyEnd]`, and the value follows.
+   * `serverTimestamp` is that of its mutation. `sequenceSeen` is the newest sequence visible to
+   * readers other than the scans that pin the slot. `markerTimestamp` is the newest timestamp that
+   * a marker of a single version may have.
    */
   set(
     slot: MemtableSlot,
