@@ -1,23 +1,23 @@
 /**
- * Stands around a cursor and checks the contract of `cursor.ts` on both sides; only made while
- * `checksInvariants` is on (base/invariants.ts).
+ * Wraps a cursor and checks the contract of `cursor.ts` on both sides. Only used in invariants mode
+ * (`checksInvariants` in base/invariants.ts).
  *
- * - The cursor inside: keys ascend with `next` and descend with `previous`, a seek ends where the
- *   contract says, no key begins before its buffer or ends after it.
- * - The caller: `next` and `previous` need a valid cursor and a move in their direction before, and
- *   nothing is called after {@link CheckedCursor.close}, which comes once.
- * - Memory: entries are shown as copies, which are overwritten by the close. A caller that still
- *   refers to an entry then reads garbage, as it would read another block's bytes in production.
+ * - The inner cursor: keys ascend with `next` and descend with `previous`, a seek ends where the
+ *   contract says, and keys are within their buffer.
+ * - The caller: `next` and `previous` need a valid cursor and a preceding move in their direction.
+ *   No call follows {@link CheckedCursor.close}, which is called once.
+ * - Memory: entries are shown as copies, which the close overwrites. A caller that still refers to
+ *   an entry then reads garbage, as it would read another block's bytes in production.
  */
 import { assert } from '../../base/assert.js'
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
 import type { BackwardCursor, Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
-/** What memory holds that was given back: no row, no type and no sequence looks like this. */
+/** Fills released memory; no row, type or sequence has such bytes. */
 const garbage = 0xdb
 
-/** Copies lie side by side in pages of this size, as entries do in a block. */
+/** Size of the pages in which copies are placed side by side, as entries in a block are. */
 const pageBytes = 16 * 1024
 
 const Direction = { none: 0, forward: 1, backward: 2 } as const
@@ -31,7 +31,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
-  /** The cursor inside. */
+  /** The wrapped cursor. */
   readonly inner: Cursor
   private readonly copies: boolean
   private readonly pages: Buffer[] = []
@@ -40,8 +40,8 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
   private closed = false
 
   /**
-   * Wraps a cursor where it stands. With `copies` entries are shown in memory that the close
-   * overwrites; without they are shown where they lie, for cursors over checked cursors.
+   * Wraps a cursor at its current position. With `copies`, entries are shown in memory that the
+   * close overwrites. Without, they are shown in place, for cursors over checked cursors.
    */
   constructor(inner: Cursor, copies = true) {
     this.inner = inner
@@ -96,7 +96,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
     if (this.valid) this.expectBefore(before)
   }
 
-  /** Gives the entries back: the memory that showed them is overwritten. */
+  /** Releases the entries by overwriting the memory that showed them. */
   close(): void {
     assert(!this.closed, 'a cursor is closed once')
     this.closed = true
@@ -108,7 +108,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
     assert(!this.closed, 'a cursor is not used after its close')
   }
 
-  /** A move that throws leaves the current entry as it was, if the cursor inside does so too. */
+  /** A move that throws keeps the current entry if the inner cursor keeps it. */
   private move(action: () => void): void {
     try {
       action()
@@ -145,7 +145,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
     this.buffer = this.pages.at(-1)!
     this.keyStart = this.used
     source.copy(this.buffer, this.used, start, end)
-    // Entries in blocks have a few bytes between them.
+    // Adds a gap, since entries in blocks also have a few bytes between them.
     this.used += bytes + 2
   }
 
@@ -171,7 +171,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
 export class CursorLease {
   private readonly cursors = new Set<CheckedCursor>()
 
-  /** Replaces cursors by checked ones, in place; those that are checked already stay. */
+  /** Replaces cursors by checked ones in place; checked ones are kept. */
   checkAll(cursors: Cursor[]): void {
     for (let i = 0; i < cursors.length; i++) {
       if (cursors[i] instanceof CheckedCursor) continue
@@ -181,7 +181,7 @@ export class CursorLease {
     }
   }
 
-  /** Closes one cursor: its memory is about to go. */
+  /** Closes one cursor, because its memory is about to be released. */
   close(cursor: Cursor): void {
     if (!(cursor instanceof CheckedCursor)) return
     assert(this.cursors.delete(cursor), 'a cursor is given back to where it came from')
@@ -195,7 +195,7 @@ export class CursorLease {
   }
 }
 
-/** The cursor inside a checked one, or the cursor itself. */
+/** The wrapped cursor of a checked one, or the cursor itself. */
 export function uncheckedCursor(cursor: Cursor): Cursor {
   return cursor instanceof CheckedCursor ? cursor.inner : cursor
 }

@@ -1,14 +1,14 @@
 /**
  * The contract of internal cursors over sorted entries (memtable, SSTable, merge).
  *
- * An entry is a key and a value, both opaque bytes, lying in one buffer. Keys ascend in unsigned
+ * An entry is a key and a value, both opaque bytes in one buffer. Keys ascend in unsigned
  * lexicographic order and are unique within a cursor.
  *
  * Invariants
  * - While `valid`, `buffer[keyStart, keyEnd)` and `buffer[valueStart, valueEnd)` are the current
- *   entry. They are *borrowed*: good until the next call that moves the cursor.
- * - A moving call that throws {@link BlockMissing} leaves the cursor such that the same call can be
- *   made again after the block was loaded, and then does what it would have done.
+ *   entry. They are *borrowed*: usable until the next call that moves the cursor.
+ * - A move that throws {@link BlockMissing} can be repeated after the block is loaded, and then has
+ *   the effect that it would have had.
  * - Any other error (corruption, input/output) leaves the cursor invalid.
  */
 export interface Cursor {
@@ -18,37 +18,36 @@ export interface Cursor {
   readonly keyEnd: number
   readonly valueStart: number
   readonly valueEnd: number
-  /** Moves to the first entry whose key is >= `key[0, length)`, or becomes invalid. */
+  /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */
   seek(key: Uint8Array, length: number): void
-  /** Moves to the last entry whose key is < `key[0, length)`, or becomes invalid. */
+  /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
   seekBefore(key: Uint8Array, length: number): void
-  /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
+  /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void
 }
 
-/** A cursor that can also go backwards; those of reversed scans can. */
+/** A cursor that can also move backwards, for reversed scans. */
 export interface BackwardCursor extends Cursor {
   /**
-   * Moves to the entry before, or becomes invalid. REQUIRES valid, and that the last move was
+   * Moves to the previous entry, or becomes invalid. REQUIRES valid, and that the last move was
    * `seekBefore` or `previous`.
    */
   previous(): void
 }
 
-/** Something that can bring one of its blocks into memory without blocking the event loop. */
+/** Loads blocks into memory without blocking the event loop. */
 export interface BlockLoader {
-  /** Loads block `index`, keeps it at least until `release` is called with the same index. */
+  /** Loads block `index` and pins it at least until `releaseBlock` with the same index. */
   loadBlock(index: number): Promise<void>
-  /** Allows the block to be evicted again. */
+  /** Releases the pin of a block. */
   releaseBlock(index: number): void
 }
 
 /**
- * Thrown by cursors that may not touch the disk: the block that is needed is not in
- * memory. The asynchronous shell catches it, awaits `loader.loadBlock(index)` and repeats the call;
- * synchronous callers let cursors read the disk and never see it. Not an error and not exported:
- * one object serves the whole thread, because it is always caught before anything else can throw
- * it.
+ * Thrown by cursors that must not block on the disk if a needed block is not in memory. The
+ * asynchronous shell catches it, awaits `loader.loadBlock(index)` and repeats the call; for
+ * synchronous callers cursors read the disk instead. Not an error and not exported. One object
+ * serves the whole thread, because it is always caught before another one can be thrown.
  */
 export class BlockMissing extends Error {
   override readonly name = 'BlockMissing'
@@ -56,7 +55,7 @@ export class BlockMissing extends Error {
   index = -1
 }
 
-/** The one instance; making an Error for each miss would cost a stack trace. */
+/** The only instance: an Error for each miss would cost a stack trace. */
 export const blockMissing = new BlockMissing('block is not in memory')
 
 /** Throws {@link blockMissing} for a block. */

@@ -1,26 +1,27 @@
 /**
- * Merges sorted cursors into one: the numbers of the children lie sorted by their current keys.
+ * Merges sorted cursors into one, with an array of child numbers sorted by the children's current
+ * keys.
  *
- * A step costs one comparison while the entries come from one child; else the child finds its new
- * place by binary search. Reads have few sources, and then this takes fewer comparisons than a
- * heap. After a prefix that the current keys share, the next six bytes, read as one number, decide
- * nearly every comparison. The caller may give the prefix of all keys that it reads. Else the
- * prefix is chosen from the current keys after some steps, and again when all have left it.
+ * A step costs one comparison while the entries come from one child; otherwise the child is
+ * reinserted by binary search. Reads have few sources, for which this needs fewer comparisons than
+ * a heap. The six bytes after a prefix shared by the current keys, read as one number, decide
+ * nearly every comparison. The caller may give the prefix of all keys that it reads. Otherwise the
+ * prefix is chosen from the current keys after some steps, and again when all keys have left it.
  *
  * Invariants
  * 1. `sorted[0, size)` holds the valid children, least current key first; equal keys are ordered by
- *    child number, so callers list newer sources first. Backwards the order is the reverse.
+ *    child number, so callers list newer sources first. Backwards the order is reversed.
  * 2. While `numbered`, with more than one child in `sorted`, `heads[i]` is the number of child i's
- *    current key, or `left` if that does not begin with the prefix: then it lies after all keys
- *    that do.
- * 3. The public fields show the entry of the first child, which is settled if it is a deferred one
- *    (deferred-cursor.ts).
+ *    current key. It is `left` if the key does not begin with the prefix; then the key is after all
+ *    keys that do.
+ * 3. The public fields show the entry of the first child, which is settled if it is a deferred
+ *    cursor (deferred-cursor.ts).
  *
- * Failure behaviour: a child that throws `BlockMissing` leaves the merge such that the same call
- * can be repeated (see cursor.ts): `seek` starts over with all children, `next` continues with the
- * child that was being moved. Any other error leaves the cursor invalid.
+ * Failure behaviour: after `BlockMissing` from a child the same call can be repeated (see
+ * cursor.ts). `seek` starts over with all children; `next` continues with the child that was being
+ * moved. Any other error leaves the cursor invalid.
  *
- * Ownership: the merge owns nothing; entries are borrowed from the children.
+ * Ownership: the merge owns no memory; entries are borrowed from the children.
  */
 import { assert } from '../../base/assert.js'
 import {
@@ -35,15 +36,15 @@ import type { DeferredCursor } from './deferred-cursor.js'
 
 const noneDeferred: readonly (DeferredCursor | undefined)[] = []
 
-/** The number of a key that has left the prefix, forwards: above all others. */
+/** Forwards, the number of a key that has left the prefix: above all others. */
 const left = 2 ** 48
-/** The same backwards: below all others. */
+/** Backwards, the number of a key that has left the prefix: below all others. */
 const leftBackwards = -1
 
-/** A prefix is chosen after this many steps since a seek. */
+/** Number of steps since a seek after which a prefix is chosen. */
 const stepsBeforePrefix = 8
 
-/** Shared bytes at the end of the prefix that stay in the numbers: they change soon. */
+/** Number of last bytes of the shared prefix that stay in the numbers, because they change soon. */
 const soonBytes = 2
 
 export class MergeCursor implements BackwardCursor {
@@ -57,27 +58,27 @@ export class MergeCursor implements BackwardCursor {
   private sorted: Int32Array = new Int32Array(8)
   private heads: Float64Array = new Float64Array(8)
   private size = 0
-  /** Whether {@link sorted} describes where the children are. */
+  /** Whether {@link sorted} is in order. */
   private ordered = false
-  /** The children that can be deferred, at their positions; empty if none can. */
+  /** The children that can be deferred, by child number; empty if none can. */
   private deferring: readonly (DeferredCursor | undefined)[] = noneDeferred
-  /** A move is done but for settling the first child. */
+  /** Whether a move is complete except for settling the first child. */
   private unsettled = false
-  /** Length of the prefix, in `prefix`. */
+  /** Length of the prefix in `prefix`. */
   private prefixLength = 0
   private prefix: Buffer = Buffer.allocUnsafe(64)
-  /** There is a prefix, which `heads` describe. */
+  /** Whether there is a prefix, so that `heads` are valid. */
   private numbered = false
-  /** Steps without numbers since the last seek. */
+  /** Number of steps without a prefix since the last seek. */
   private steps = 0
-  /** A child that leaves the prefix takes no part any more. */
+  /** Whether a child that leaves the prefix is removed from the merge. */
   private within = false
-  /** The last seek was backwards: the greatest key comes first. */
+  /** Whether the last seek was backwards, so that the greatest key comes first. */
   private backward = false
 
   /**
-   * Replaces the children; the cursor is invalid until the next seek. Newer sources come first.
-   * `deferring` names those that can be deferred, at their positions.
+   * Replaces the children, newer sources first; the cursor is invalid until the next seek.
+   * `deferring` holds those that can be deferred, by child number.
    */
   setChildren(children: readonly Cursor[], deferring = noneDeferred): void {
     this.children = children
@@ -96,8 +97,8 @@ export class MergeCursor implements BackwardCursor {
   }
 
   /**
-   * As {@link seek} for a caller that reads no entry after those that start with `key[0, length)`:
-   * children without one take no part, and the cursor is invalid if there is none at all.
+   * As {@link seek}, for a caller that only reads entries that start with `key[0, length)`: other
+   * children are left out, and the cursor is invalid if none remains.
    */
   seekWithin(key: Uint8Array, length: number): void {
     const children = this.children
@@ -107,7 +108,7 @@ export class MergeCursor implements BackwardCursor {
     this.startWithin(key, length)
   }
 
-  /** As {@link seekWithin}, with children that have done the seek already. */
+  /** As {@link seekWithin}, with children that are positioned already. */
   startWithin(key: Uint8Array, length: number): void {
     if (this.prefix.length < length) this.prefix = Buffer.allocUnsafe(2 * length)
     const { children, prefix } = this
@@ -125,7 +126,7 @@ export class MergeCursor implements BackwardCursor {
     this.sort(size)
   }
 
-  /** Whether a child has an entry that is asked for. */
+  /** Whether a child has a wanted entry. */
   private takesPart(child: Cursor): boolean {
     return child.valid && (!this.within || this.hasPrefix(child))
   }
@@ -148,9 +149,9 @@ export class MergeCursor implements BackwardCursor {
     this.rebuild(false)
   }
 
-  /** Moves only the children before the key; the others stay where they are. */
+  /** Moves only the children before the key. */
   private seekForward(key: Uint8Array, length: number): void {
-    // If a child throws, the repeated call starts over with all of them.
+    // If a child throws, the repeated call starts over with all children.
     this.valid = false
     while (this.size > 0 && this.compareFirst(key, length) < 0) {
       const child = this.children[this.sorted[0]]
@@ -175,7 +176,7 @@ export class MergeCursor implements BackwardCursor {
     this.rebuild(true)
   }
 
-  /** See {@link BackwardCursor}; the children have to be such cursors. */
+  /** See {@link BackwardCursor}. REQUIRES that all children are such cursors. */
   previous(): void {
     assert(this.backward && this.size > 0, 'previous follows seekBefore or previous')
     const child = this.children[this.sorted[0]] as BackwardCursor
@@ -196,7 +197,7 @@ export class MergeCursor implements BackwardCursor {
     else this.settleFirst()
   }
 
-  /** Restores the order after the first child has moved. */
+  /** Restores the order after a move of the first child. */
   private placeFirst(child: Cursor): void {
     const { sorted, size } = this
     const moved = sorted[0]
@@ -224,7 +225,7 @@ export class MergeCursor implements BackwardCursor {
     if (this.hasLeft(sorted[0])) this.choosePrefix()
   }
 
-  /** Lets deferred children that come first seek. REQUIRES size > 0. */
+  /** Settles deferred children while one comes first. REQUIRES size > 0. */
   private settleFirst(): void {
     const { deferring } = this
     if (deferring.length > 0) {
@@ -253,7 +254,7 @@ export class MergeCursor implements BackwardCursor {
     this.valid = true
   }
 
-  /** Orders the children anew. */
+  /** Rebuilds the order of all children. */
   private rebuild(backward: boolean): void {
     const { children, sorted } = this
     this.within = false
@@ -265,7 +266,7 @@ export class MergeCursor implements BackwardCursor {
     this.sort(size)
   }
 
-  /** Takes the bytes that the current keys share as the prefix, and reads the numbers. */
+  /** Chooses the bytes shared by the current keys as the prefix, and computes the numbers. */
   private choosePrefix(): void {
     const { children, sorted, size } = this
     const { buffer, keyStart, keyEnd } = children[sorted[0]]
@@ -284,7 +285,7 @@ export class MergeCursor implements BackwardCursor {
     for (let i = 0; i < size; i++) this.readHead(sorted[i])
   }
 
-  /** Sorts the first children in `sorted`, which come by number. */
+  /** Sorts the first children in `sorted`, which are in order of child number. */
   private sort(size: number): void {
     const { sorted } = this
     this.size = size
@@ -307,14 +308,14 @@ export class MergeCursor implements BackwardCursor {
     } else this.heads[index] = this.backward ? leftBackwards : left
   }
 
-  /** Whether a child has left the prefix that was chosen. */
+  /** Whether a child has left the prefix. */
   private hasLeft(index: number): boolean {
     if (!this.numbered) return false
     const head = this.heads[index]
     return head === left || head === leftBackwards
   }
 
-  /** Whether a child comes before another one in the order of {@link sorted}. */
+  /** Whether a child precedes another one in the order of {@link sorted}. */
   private isBefore(a: number, b: number): boolean {
     const { heads, backward } = this
     if (this.numbered && heads[a] !== heads[b]) return heads[a] < heads[b] !== backward
@@ -322,7 +323,7 @@ export class MergeCursor implements BackwardCursor {
     return (order === 0 ? a < b : order < 0) !== backward
   }
 
-  /** Compares the current keys of two children whose numbers, if there are any, are the same. */
+  /** Compares the current keys of two children with equal numbers, or without numbers. */
   private compareKeys(a: number, b: number): number {
     const first = this.children[a]
     const second = this.children[b]
