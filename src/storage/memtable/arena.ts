@@ -2,33 +2,35 @@
  * The arena of a memtable: entries, one after the other, in one shared buffer.
  *
  * An entry is `[u32 key length][u32 value length][key][value]` in the machine's byte order, padded
- * to four bytes, and is named by its offset divided by four (its *entry number*).
+ * to four bytes. It is identified by its offset divided by four (its *entry number*).
  *
  * Invariants
- * 1. An entry never moves relative to the start once it is written. It changes only in `replace`,
- *    whose caller knows that nobody reads it any more.
- * 2. When the arena is full it is replaced by a larger copy; `buffer`, `lengths` and `shared`
- *    change together. Whoever holds the old ones still reads every entry that existed then.
- * 3. Nothing is changed when an allocation fails.
+ * 1. An entry is immutable, and keeps its offset. The exception is `replace`, whose caller knows
+ *    that the entry has no readers.
+ * 2. A full arena is replaced by a larger copy; `buffer`, `lengths` and `shared` change together. A
+ *    holder of the old ones can still read every entry that existed at that time.
+ * 3. A failed allocation changes nothing.
  *
- * Ownership: the arena owns its memory and only ever lends views. Memory beyond `bytesUsed` is zero
- * and, on systems that commit pages on first use, costs no physical memory; hence the generous
- * growth factor.
+ * Ownership: the arena owns its memory and only lends views. Memory after `bytesUsed` is zero. On
+ * systems that commit pages on first use it costs no physical memory; hence the generous growth
+ * factor.
  */
 import { assert } from '../../base/assert.js'
 import { commonPrefixLength, copySharedBytes } from '../../base/bytes.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 
-/** Bytes in front of the key: the two lengths. */
+/** Bytes of the header before the key: the two lengths. */
 export const entryHeaderBytes = 8
 
-/** Largest arena; keeps every offset below 2^32 and every entry number below 2^30. */
+/** Maximum size of an arena; keeps every offset below 2^32 and every entry number below 2^30. */
 export const arenaBytesMax = 0xffff_0000
 
-/** Most bytes that an entry takes beyond its payload: both lengths and the padding. */
+/**
+ * Maximum number of bytes of an entry in addition to key and value: both lengths and the padding.
+ */
 export const entryOverheadBytesMax = entryHeaderBytes + 3
 
-/** From here on {@link copySharedBytes} is quicker than a loop over words. */
+/** Size from which {@link copySharedBytes} is faster than a loop over words. */
 const wordCopyBytesMax = 512
 
 const littleEndian = new Uint8Array(Int32Array.of(1).buffer)[0] === 1
@@ -37,19 +39,19 @@ const growthFactor = 4
 const arenaBytesMin = 256
 
 /**
- * An arena that has outgrown the first size will probably be filled until the memtable is flushed,
- * so it gets its large size at once, and its entries are not copied again and again. By default
- * that is what the default of `flushBytes` takes.
+ * Arenas above this size grow to their large size at once. They will probably be filled until the
+ * flush, and this avoids repeated copies. The default of the large size fits the default of
+ * `flushBytes`.
  */
 const arenaBytesSmallMax = 1024 * 1024
 const arenaBytesLargeDefault = 40 * 1024 * 1024
 
-/** Bytes that an entry takes, padding included. */
+/** Size of an entry in bytes, including the padding. */
 function entryBytes(keyBytes: number, valueBytes: number): number {
   return (entryHeaderBytes + keyBytes + valueBytes + 3) & ~3
 }
 
-/** Makes the error for memory that cannot be had; `cause` is always a RangeError. */
+/** Makes the error of a failed allocation; `cause` is always a RangeError. */
 export function memoryError(bytes: number, cause: unknown): CellarError {
   const message = `memtable cannot grow to ${bytes} bytes`
   const reason = cause instanceof RangeError ? cause : new RangeError(message, { cause })
@@ -61,22 +63,22 @@ export class EntryArena {
   /** The whole memory as bytes. */
   buffer: Buffer
   /**
-   * The same memory as 32-bit numbers: at an entry number lies the key length, after it the value
-   * length.
+   * The same memory as 32-bit numbers: the index of an entry's key length is its entry number, and
+   * the value length follows.
    */
   lengths: Int32Array
-  /** The same memory as it is handed to another thread. */
+  /** The same memory, as passed to another thread. */
   shared: SharedArrayBuffer
-  /** Bytes taken by entries, a multiple of four. */
+  /** Bytes used by entries, a multiple of four. */
   bytesUsed: number
   private readonly bytesLarge: number
   private readonly reader = new WordReader()
-  /** Entries that are gone, by the bytes that they take. */
+  /** Numbers of replaced entries, by their size in bytes. */
   private readonly free = new Map<number, number[]>()
 
   /**
-   * Uses `recycled` memory, whose content does not matter, or allocates. An arena that outgrows 1
-   * MiB gets `bytesLarge` bytes. Throws `ERR_TOO_LARGE` if the memory cannot be had.
+   * Uses `recycled` memory, with any content, or allocates. An arena that outgrows 1 MiB gets
+   * `bytesLarge` bytes. Throws `ERR_TOO_LARGE` if the allocation fails.
    */
   constructor(
     bytesInitial: number,
@@ -94,13 +96,13 @@ export class EntryArena {
     this.bytesUsed = 0
   }
 
-  /** Makes room for `bytes` more (headers and padding included) or throws `ERR_TOO_LARGE`. */
+  /** Reserves `bytes` more bytes (headers and padding included) or throws `ERR_TOO_LARGE`. */
   reserve(bytes: number): void {
     const needed = this.bytesUsed + bytes
     if (needed > this.buffer.length) this.grow(needed)
   }
 
-  /** Copies an entry to the end and returns its number. REQUIRES that room was reserved. */
+  /** Copies an entry to the end and returns its number. REQUIRES reserved memory. */
   append(
     source: Buffer,
     keyStart: number,
@@ -117,9 +119,8 @@ export class EntryArena {
   }
 
   /**
-   * As {@link append}, in memory of entries that are gone if there is some of the right size:
-   * `gone` is one more of them from now on. REQUIRES room as `append`, and that nobody reads
-   * `gone`.
+   * As {@link append}, but reuses the memory of replaced entries of the right size. `gone` is added
+   * to these. REQUIRES reserved memory, and that `gone` has no readers.
    */
   replace(
     gone: number,
@@ -164,7 +165,7 @@ export class EntryArena {
     }
   }
 
-  /** Bytes that the keys of two entries share. */
+  /** Length of the common prefix of the keys of two entries. */
   sharedKeyLength(a: number, b: number): number {
     const { buffer, lengths } = this
     const aStart = a * 4 + entryHeaderBytes
@@ -173,7 +174,7 @@ export class EntryArena {
     return commonPrefixLength(buffer, aStart, aEnd, buffer, bStart, bStart + lengths[b])
   }
 
-  /** Gives the memory away; the arena is empty and useless afterwards. */
+  /** Removes and returns the memory. The arena must not be used afterwards. */
   take(): SharedArrayBuffer {
     const taken = this.shared
     this.reader.release()
@@ -213,21 +214,24 @@ export class EntryArena {
 }
 
 /**
- * Copies bytes from any offset to an aligned one, a word at a time: into shared memory that beats
- * `Buffer.copy`, which moves bytes there one by one and makes a view of the source besides.
+ * Copies bytes from any offset to an aligned one, word by word. Into shared memory this is faster
+ * than `Buffer.copy`, which copies byte by byte and allocates a view of the source.
  */
 class WordReader {
-  /** The buffer that was read last, and its memory as words: mutations all come from one. */
+  /** The last source and its memory as words: all mutations come from one buffer. */
   private source: Buffer | undefined = undefined
   private words: Int32Array = new Int32Array(0)
 
-  /** Copies some multiple of four bytes, less than 8 fewer than `length`, and returns how many. */
+  /**
+   * Copies a multiple of four bytes and returns the number of bytes. At most 7 bytes are left to
+   * copy.
+   */
   copy(source: Buffer, start: number, length: number, target: Int32Array, offset: number): number {
     if (length < 8) return 0
     if (source !== this.source) this.use(source)
     const { words } = this
     const from = source.byteOffset + start
-    // One word is left out, so that the word after the last never lies after the source.
+    // Leaves out one word, so that the read of the word after the last stays within the source.
     const count = (length >>> 2) - 1
     const to = offset / 4
     let at = Math.floor(from / 4)
@@ -246,7 +250,7 @@ class WordReader {
     return count * 4
   }
 
-  /** Forgets the source, so that its memory can go. */
+  /** Drops the source, so that its memory can be freed. */
   release(): void {
     this.source = undefined
     this.words = new Int32Array(0)
@@ -258,7 +262,7 @@ class WordReader {
   }
 }
 
-/** Tries the generous size first, then the one that is really needed. */
+/** Tries the generous size first, then the size that is needed. */
 function allocateShared(bytesWanted: number, bytesNeeded: number): SharedArrayBuffer {
   try {
     return new SharedArrayBuffer(bytesWanted)

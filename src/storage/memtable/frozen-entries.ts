@@ -3,32 +3,32 @@
  *
  * Invariants
  * 1. `offsets[i]` is the arena offset of entry i divided by four; keys ascend strictly with i.
- * 2. Neither buffer is written any more, so any number of threads may read them.
+ * 2. Both buffers are immutable, so any number of threads may read them.
  *
  * Failure: the buffers come from the same process and are trusted; `next` on an invalid cursor is
- * an assertion failure.
- * Ownership: both buffers are shared; they live as long as some thread refers to them.
+ * an assertion failure. Ownership: both buffers are shared; they live as long as a thread refers to
+ * them.
  */
 import { assert } from '../../base/assert.js'
 import { compareBytes } from '../../base/bytes.js'
 import type { Cursor } from '../cursor/cursor.js'
 import { entryHeaderBytes } from './arena.js'
 
-/** What a flush job gets; survives `postMessage`. */
+/** The input of a flush job; can be sent with `postMessage`. */
 export interface FrozenEntries {
   /** Entries as `[u32 key length][u32 value length][key][value]`, four-byte aligned. */
   readonly arena: SharedArrayBuffer
   /** Uint32 in machine order: arena offsets divided by four, in ascending order of keys. */
   readonly offsets: SharedArrayBuffer
   readonly entryCount: number
-  /** Bytes of the arena in use; after them it is zero. */
+  /** Bytes of the arena in use; the rest is zero. */
   readonly arenaBytes: number
 }
 
-/** Entries that `next` fetches into the processor's cache at a time. */
+/** Number of entries that `next` prefetches into the processor's cache at a time. */
 const touchedEntries = 32
 
-/** Walks frozen entries in key order. Invalid until a seek. */
+/** Iterates over frozen entries in key order. Invalid until a seek. */
 export class FrozenEntriesCursor implements Cursor {
   valid: boolean
   readonly buffer: Buffer
@@ -40,7 +40,7 @@ export class FrozenEntriesCursor implements Cursor {
   private readonly offsets: Int32Array
   private readonly entryCount: number
   private index: number
-  /** The entry at which `next` has to touch entries again. */
+  /** Index of the entry at which `next` has to prefetch again. */
   private touchedEnd: number
   /** @internal Keeps the compiler from dropping the reads of `touch`. */
   touched: number
@@ -60,17 +60,17 @@ export class FrozenEntriesCursor implements Cursor {
     this.touched = 0
   }
 
-  /** Moves to the first entry whose key is >= `key[0, length)`, or becomes invalid. */
+  /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */
   seek(key: Uint8Array, length: number): void {
     this.moveTo(this.lowerBound(key, length))
   }
 
-  /** Moves to the last entry whose key is < `key[0, length)`, or becomes invalid. */
+  /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
   seekBefore(key: Uint8Array, length: number): void {
     this.moveTo(this.lowerBound(key, length) - 1)
   }
 
-  /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
+  /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void {
     assert(this.valid, 'next needs a valid cursor')
     const index = this.index + 1
@@ -84,7 +84,7 @@ export class FrozenEntriesCursor implements Cursor {
     this.load(index)
   }
 
-  /** Reads from the entries that come next; the processor fetches them all at once this way. */
+  /** Prefetches the next entries: independent reads let the processor fetch them in parallel. */
   private touch(index: number): void {
     const { offsets, lengths } = this
     const end = Math.min(index + touchedEntries, this.entryCount)

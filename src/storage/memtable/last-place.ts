@@ -1,15 +1,15 @@
 /**
- * Where the entry inserted last stands in the tree of a memtable. The cells of a row come one
- * after the other, so the next key often belongs directly after that entry. Then its place is
- * known without a way through the tree.
+ * Remembers the position of the entry inserted last in the tree of a memtable. The cells of a row
+ * are inserted one after the other, so the next key often belongs directly after that entry. Then
+ * no search of the tree is needed.
  */
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../../base/bytes.js'
 import { type EntryArena, entryHeaderBytes } from './arena.js'
 import { type NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
 
 /**
- * Compares a key with the key of an entry when prefixes and numbers are equal. If one key ends
- * within the number, the other continues with zeros only; then the remaining lengths, which may be
+ * Compares a key with the key of an entry whose prefix and number are equal. If one key ends within
+ * the number, the other continues with zeros only. Then the remaining lengths, which may be
  * negative, decide.
  */
 export function compareBehind(
@@ -26,17 +26,17 @@ export function compareBehind(
   return compareBytes(source, start + skip, end, buffer, keyStart + skip, keyEnd)
 }
 
-/** After this many misses in a row, as with rows of one cell, {@link LastPlace} is not used. */
+/** After this many consecutive misses, as with rows of one cell, {@link LastPlace} is not used. */
 const missesMax = 2
 
 export class LastPlace {
-  /** The leaf of the entry; -1 = not known. */
+  /** The leaf of the entry; -1: unknown. */
   private leaf = -1
   private position = 0
-  /** Keys in a row that did not belong after the entry before them. */
+  /** Number of consecutive keys that did not belong after their predecessor. */
   private misses = missesMax
 
-  /** Notes where an entry was inserted. REQUIRES `forget` before slots of the leaf change. */
+  /** Remembers the position of an insert. REQUIRES `forget` before slots of the leaf change. */
   note(leaf: number, position: number): void {
     this.leaf = leaf
     this.position = position
@@ -46,15 +46,19 @@ export class LastPlace {
     this.leaf = -1
   }
 
-  /** Tells where the way through the tree led, of a key that {@link leafBehind} did not place. */
+  /**
+   * Compares the remembered position with the result of a search, for a key not placed by
+   * {@link leafBehind}.
+   */
   compare(leaf: number, position: number): void {
     if (leaf === this.leaf && position === this.position + 1) this.misses = 0
     else if (this.misses < missesMax) this.misses++
   }
 
   /**
-   * The leaf in which a key stands between the entry inserted last and the one after it, at
-   * {@link positionBehind}; -1 if the key belongs elsewhere, or the leaf does not tell or is full.
+   * The leaf in which a key belongs directly after the entry inserted last, at
+   * {@link positionBehind}. -1 if the key belongs elsewhere, the leaf cannot decide, or the leaf is
+   * full.
    */
   leafBehind(
     arena: EntryArena,
@@ -72,7 +76,7 @@ export class LastPlace {
     const { lengths, buffer } = arena
     const prefixLength = leaves.prefixLengths[leaf]
     const number = readPrefix48(source, start + prefixLength, end)
-    // The other numbers exclude the key, whichever bytes stand before them.
+    // The neighbours' numbers exclude the key, independent of its prefix.
     if (number < numbers[slot] || number > numbers[slot + 1]) return -1
     const before = entries[slot] * 4 + entryHeaderBytes
     const beforeEnd = before + lengths[entries[slot]]
@@ -91,7 +95,7 @@ export class LastPlace {
     return leaf
   }
 
-  /** The position in the leaf after the entry. */
+  /** The position in the leaf directly after the entry. */
   get positionBehind(): number {
     return this.position + 1
   }

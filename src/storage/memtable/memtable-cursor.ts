@@ -1,15 +1,14 @@
 /**
- * A cursor over a memtable that may be written between any two calls.
+ * A cursor over a memtable that may be written between two calls.
  *
  * Invariants
- * 1. While valid and if the tree was not modified since, the current entry lies in `slot`, and the
- *    views held here are the tree's current ones.
- * 2. After a modification the next moving call finds the current key again before it moves. The
- *    current entry itself stays readable, also if a newer version has taken its place in the tree.
+ * 1. While valid, and without a modification of the tree since, the current entry is in `slot`, and
+ *    the views held here are the tree's current ones.
+ * 2. After a modification the next move first finds the current key again. The current entry stays
+ *    readable, even if a newer version has replaced it in the tree.
  *
  * Failure: never throws, except for `next` on an invalid cursor, which is an assertion failure.
- * Ownership: `buffer` is lent by the arena; a larger arena may take its place when the cursor
- * moves.
+ * Ownership: `buffer` is lent by the arena; a move may replace it by that of a larger arena.
  */
 import { assert } from '../../base/assert.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
@@ -17,13 +16,15 @@ import { entryHeaderBytes } from './arena.js'
 import { numberBytes, slotsPerNode } from './nodes.js'
 import type { EntryTree } from './tree.js'
 
-/** Entries that `next` fetches into the processor's cache at a time. */
+/** Number of entries that `next` prefetches into the processor's cache at a time. */
 const touchedEntries = 32
 
-/** A scan is assumed after this many steps since a seek. */
+/** Number of steps since a seek after which a scan is assumed. */
 const untouchedEntries = 4
 
-/** Walks a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek. */
+/**
+ * Iterates over a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek.
+ */
 export class MemtableCursor implements BackwardCursor {
   valid: boolean
   buffer: Buffer
@@ -32,8 +33,8 @@ export class MemtableCursor implements BackwardCursor {
   valueStart: number
   valueEnd: number
   /**
-   * Only entries that share this many first bytes are wanted after a seek; the cursor may become
-   * invalid in place of moving to another one. 0 = all are wanted.
+   * After a seek only entries that share this number of first bytes are wanted. The cursor may
+   * become invalid instead of moving to another entry. 0: all entries are wanted.
    */
   rowBytes: number
   private readonly tree: EntryTree
@@ -43,9 +44,9 @@ export class MemtableCursor implements BackwardCursor {
   private leaf: number
   private slot: number
   private slotEnd: number
-  /** The slot at which `next` has to touch entries again; at most `slotEnd`. */
+  /** The slot at which `next` has to prefetch again; at most `slotEnd`. */
   private touchedEnd: number
-  /** The slot below which `previous` has to touch entries; at least the first of the leaf. */
+  /** The slot below which `previous` has to prefetch; at least the first of the leaf. */
   private touchedStart: number
   /** @internal Keeps the compiler from dropping the reads of `touch`. */
   touched: number
@@ -70,20 +71,20 @@ export class MemtableCursor implements BackwardCursor {
     this.touched = 0
   }
 
-  /** Moves to the first entry whose key is >= `key[0, length)`, or becomes invalid. */
+  /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */
   seek(key: Uint8Array, length: number): void {
     this.tree.find(key, 0, length)
     this.takeFound()
     this.loadFound()
   }
 
-  /** Loads the entry at the place that was found. */
+  /** Loads the entry at the position found by the tree. */
   private loadFound(): void {
     if (this.slot < this.slotEnd) this.load(this.entries[this.slot])
     else this.enterNextLeaf()
   }
 
-  /** Moves to the last entry whose key is < `key[0, length)`, or becomes invalid. */
+  /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
   seekBefore(key: Uint8Array, length: number): void {
     this.tree.find(key, 0, length)
     this.takeFound()
@@ -94,7 +95,7 @@ export class MemtableCursor implements BackwardCursor {
     this.load(this.entries[this.slot])
   }
 
-  /** Moves to the entry before, or becomes invalid. REQUIRES valid. */
+  /** Moves to the previous entry, or becomes invalid. REQUIRES valid. */
   previous(): void {
     assert(this.valid, 'previous needs a valid cursor')
     if (this.modificationCount !== this.tree.modificationCount) this.findAgain()
@@ -104,7 +105,7 @@ export class MemtableCursor implements BackwardCursor {
     this.load(this.entries[this.slot])
   }
 
-  /** Puts the slot after the last one of the leaf before; false if there is none. */
+  /** Sets the slot after the last one of the previous leaf; false if there is none. */
   private enterPreviousLeaf(): boolean {
     const { counts, links } = this.tree.leaves
     let leaf = links[this.leaf * 2 + 1]
@@ -121,7 +122,7 @@ export class MemtableCursor implements BackwardCursor {
     return true
   }
 
-  /** As {@link touch}, for the current entry and those before it. */
+  /** As {@link touch}, for the current entry and its predecessors. */
   private touchBefore(): void {
     const { entries, lengths } = this
     const start = Math.max(this.slot + 1 - touchedEntries, this.leaf * slotsPerNode)
@@ -131,7 +132,7 @@ export class MemtableCursor implements BackwardCursor {
     this.touchedStart = start
   }
 
-  /** Moves to the following entry, or becomes invalid. REQUIRES valid. */
+  /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void {
     assert(this.valid, 'next needs a valid cursor')
     if (this.modificationCount !== this.tree.modificationCount && !this.findAgain()) {
@@ -155,8 +156,8 @@ export class MemtableCursor implements BackwardCursor {
   }
 
   /**
-   * Whether the next entry is sure to have other first `bytes` bytes than the current one; tells
-   * without reading the entry. REQUIRES a position that is up to date.
+   * Whether the next entry certainly differs from the current one in its first `bytes` bytes;
+   * decided without reading the entry. REQUIRES an up-to-date position.
    */
   private leavesPrefix(bytes: number): boolean {
     const { leaves } = this.tree
@@ -165,7 +166,7 @@ export class MemtableCursor implements BackwardCursor {
     return leaves.numbers[slot] !== leaves.numbers[slot - 1]
   }
 
-  /** Reads from the entries that come next; the processor fetches them all at once this way. */
+  /** Prefetches the next entries: independent reads let the processor fetch them in parallel. */
   private touch(slot: number): void {
     const { entries, lengths } = this
     const end = Math.min(slot + touchedEntries, this.slotEnd)
@@ -202,7 +203,7 @@ export class MemtableCursor implements BackwardCursor {
     this.load(this.entries[this.slot])
   }
 
-  /** Takes over where the tree's search ended, and the tree's current views. */
+  /** Takes over the position found by the tree, and the tree's current views. */
   private takeFound(): void {
     const { foundLeaf, foundPosition } = this.tree
     this.leaf = foundLeaf
@@ -223,8 +224,8 @@ export class MemtableCursor implements BackwardCursor {
   }
 
   /**
-   * Brings the position up to date after inserts; most of them happen in other leaves. False if a
-   * newer version has taken the place of the current entry: the position is that of the next one.
+   * Updates the position after inserts, most of which are in other leaves. False if a newer version
+   * has replaced the current entry; the position is then that of the next entry.
    */
   private findAgain(): boolean {
     const { counts, entries } = this.tree.leaves

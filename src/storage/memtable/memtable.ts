@@ -4,16 +4,16 @@
  * Keys and values are opaque bytes in one {@link EntryArena}; an {@link EntryTree} orders them.
  *
  * Invariants
- * 1. One thread writes and reads; any number of cursors may be open while it writes.
- * 2. Each key occurs once; the value is that of its last insert. A newer version takes the place of
- *    an older one where an `OverwriteRule` says so.
- * 3. After `freeze` nothing changes any more, so the arena may be read by other threads.
- * 4. An insert either happens as a whole or, for want of memory, throws and changes nothing.
+ * 1. One thread writes and reads; any number of cursors may be open during writes.
+ * 2. Keys are unique; the value is that of the last insert. A newer version replaces an older one
+ *    where an `OverwriteRule` allows it.
+ * 3. After `freeze` the memtable is immutable, so other threads may read the arena.
+ * 4. An insert either succeeds as a whole, or throws for lack of memory and changes nothing.
  *
- * Failure: `ERR_TOO_LARGE` with a RangeError as cause if memory cannot be had or the arena would
- * pass 4 GiB. Wrong use (insert after freeze, export before) is an assertion failure.
- * Ownership: `insert` copies. What cursors show is lent by the arena. It stays readable as long as
- * its buffer is referred to and no insert is told to use memory of replaced entries again.
+ * Failure: `ERR_TOO_LARGE` with a RangeError as cause if an allocation fails or the arena would
+ * exceed 4 GiB. Wrong use (insert after freeze, export before) is an assertion failure. Ownership:
+ * `insert` copies. Entries shown by cursors are lent by the arena. They stay readable as long as
+ * their buffer is referenced and no insert reuses the memory of replaced entries.
  */
 import { assert } from '../../base/assert.js'
 import { EntryArena, memoryError } from './arena.js'
@@ -49,23 +49,21 @@ export class Memtable {
     this.frozen = false
   }
 
-  /** Entries with different keys. */
+  /** Number of entries with different keys. */
   get entryCount(): number {
     return this.tree.entryCount
   }
 
-  /**
-   * Bytes of the arena in use plus bytes allocated for nodes: what the memory budget is charged.
-   */
+  /** Bytes of the arena in use plus bytes of nodes: the charge on the memory budget. */
   get bytesUsed(): number {
     return this.arena.bytesUsed + this.tree.nodeBytes
   }
 
   /**
    * Copies the key `source[keyStart, keyEnd)` and the value `source[valueStart, valueEnd)` into the
-   * arena; quicker if the value follows the key. An equal key gets the new value, and `rule` may
-   * give the place of the next older version to the entry. REQUIRES not frozen. Throws
-   * `ERR_TOO_LARGE`, changing nothing; never after a {@link reserve} that covers it.
+   * arena; faster if the value follows the key. An equal key gets the new value, and `rule` may let
+   * the entry replace the next older version. REQUIRES not frozen. Throws `ERR_TOO_LARGE` without a
+   * change; never after a sufficient {@link reserve}.
    */
   insert(
     source: Buffer,
@@ -80,37 +78,37 @@ export class Memtable {
   }
 
   /**
-   * Makes room so that the next `entries` inserts, whose keys and values have together at most
-   * `bytes` bytes, cannot fail. Throws `ERR_TOO_LARGE` with a RangeError as cause; no entry is
-   * changed then.
+   * Reserves memory, so that the next `entries` inserts, with keys and values of at most `bytes`
+   * bytes in total, cannot fail. Throws `ERR_TOO_LARGE` with a RangeError as cause, without
+   * changing an entry.
    */
   reserve(entries: number, bytes: number): void {
     this.tree.reserve(entries, bytes)
   }
 
-  /** A new cursor, invalid until its first seek. It needs no closing. */
+  /** A new cursor, invalid until its first seek. It need not be closed. */
   cursor(): MemtableCursor {
     return new MemtableCursor(this.tree)
   }
 
   /**
-   * Gives the arena's memory away for another memtable. REQUIRES frozen, and that nothing, here or
-   * in another thread, reads this memtable any more.
+   * Removes and returns the arena's memory for another memtable. REQUIRES frozen, and that neither
+   * this thread nor another one reads this memtable any more.
    */
   takeArena(): SharedArrayBuffer {
     assert(this.frozen, 'only a frozen memtable gives its arena away')
     return this.arena.take()
   }
 
-  /** Ends writing. Later inserts are assertion failures. */
+  /** Makes the memtable immutable. Later inserts are assertion failures. */
   freeze(): void {
     this.frozen = true
   }
 
   /**
-   * Makes the sorted offsets for a flush job, yielding after each `entriesPerSlice` entries (at
-   * least one leaf) so that the caller can let the event loop run. REQUIRES frozen. Throws
-   * `ERR_TOO_LARGE` if there is no memory for the offsets; may be started again any time.
+   * Builds the sorted offsets for a flush job. Yields after each `entriesPerSlice` entries (at
+   * least one leaf), so that the caller can yield to the event loop. REQUIRES frozen. Throws
+   * `ERR_TOO_LARGE` if the offsets cannot be allocated; may be restarted at any time.
    */
   exportSlices(entriesPerSlice = entriesPerSliceDefault): Generator<void, FrozenEntries> {
     assert(this.frozen, 'only a frozen memtable can be exported')

@@ -1,21 +1,21 @@
 /**
- * Nodes of the memtable's tree: all nodes of one kind live in a few parallel typed arrays, so that
- * the garbage collector sees a handful of objects however large the tree is.
+ * Nodes of the memtable's tree. All nodes of one kind are in a few parallel typed arrays, so that
+ * the garbage collector sees few objects, independent of the size of the tree.
  *
  * Invariants
  * 1. Node n owns the slots `[n * slotsPerNode, (n + 1) * slotsPerNode)` of `numbers` and `entries`;
- *    the first `counts[n]` are in use. Nodes are never freed and never renamed.
- * 2. Leaves have two links: the following and the preceding leaf, or -1. Inner nodes have a link
- *    per slot: the child.
- * 3. Growing replaces the arrays; nothing is changed when an allocation fails.
+ *    the first `counts[n]` are in use. Nodes are never freed and never renumbered.
+ * 2. Leaves have two links: the next and the previous leaf, or -1. Inner nodes have a link per
+ *    slot: the child.
+ * 3. Growing replaces the arrays; a failed allocation changes nothing.
  *
  * Ownership: the arrays belong to the tree of one thread and are never shared.
  */
 
-/** Most entries in a leaf and most children of an inner node; a power of two. */
+/** Maximum number of entries in a leaf and of children of an inner node; a power of two. */
 export const slotsPerNode = 64
 
-/** Numbers hold this many key bytes. */
+/** Number of key bytes in a number. */
 export const numberBytes = 6
 
 const bytesPerSlot = 12
@@ -23,18 +23,18 @@ const bytesPerNodeHeader = 8
 
 /** All leaves, or all inner nodes, of one tree. */
 export class NodeArrays {
-  /** Nodes in use. */
+  /** Number of nodes in use. */
   count: number
-  /** Nodes that fit without growing. */
+  /** Number of nodes that fit without growing. */
   capacity: number
-  /** For each slot the six key bytes after the node's prefix, see `readPrefix48`. */
+  /** By slot: the six key bytes after the node's prefix, see `readPrefix48`. */
   numbers: Float64Array
-  /** For each slot the entry number in the arena. */
+  /** By slot: the entry number in the arena. */
   entries: Int32Array
   links: Int32Array
-  /** For each node the number of slots in use. */
+  /** By node: the number of slots in use. */
   counts: Int32Array
-  /** For each node the number of leading key bytes that `numbers` skips. */
+  /** By node: the number of leading key bytes that `numbers` skips. */
   prefixLengths: Int32Array
   readonly linksPerNode: number
 
@@ -49,17 +49,17 @@ export class NodeArrays {
     this.linksPerNode = linksPerNode
   }
 
-  /** Bytes allocated. */
+  /** Number of allocated bytes. */
   get bytes(): number {
     return this.capacity * this.bytesPerNode
   }
 
-  /** Bytes that one node takes. */
+  /** Size of one node in bytes. */
   get bytesPerNode(): number {
     return slotsPerNode * bytesPerSlot + this.linksPerNode * 4 + bytesPerNodeHeader
   }
 
-  /** Makes room for `nodes` more; throws a RangeError, changing nothing, if memory is short. */
+  /** Reserves `nodes` more nodes; throws a RangeError without a change if the allocation fails. */
   reserve(nodes: number): void {
     const needed = this.count + nodes
     if (needed <= this.capacity) return
@@ -83,12 +83,12 @@ export class NodeArrays {
     this.capacity = capacity
   }
 
-  /** Takes a node, empty, with prefix length 0. REQUIRES that room was reserved. */
+  /** Allocates an empty node with prefix length 0. REQUIRES reserved memory. */
   allocate(): number {
     return this.count++
   }
 
-  /** Moves the slots from `position` on by one and puts an entry there. REQUIRES a free slot. */
+  /** Shifts the slots from `position` on by one and sets an entry there. REQUIRES a free slot. */
   insertSlot(node: number, position: number, entry: number, number: number): void {
     const base = node * slotsPerNode
     const { numbers, entries } = this
@@ -103,7 +103,7 @@ export class NodeArrays {
     this.counts[node]++
   }
 
-  /** Takes the first slot of a node away. REQUIRES that there is one. */
+  /** Removes the first slot of a node. REQUIRES a slot in use. */
   removeFirstSlot(node: number): void {
     const { numbers, entries } = this
     const base = node * slotsPerNode
@@ -130,8 +130,8 @@ export class NodeArrays {
 }
 
 /**
- * The first place of `numbers[from, to)` whose number is >= `number`, or `to`. Without a branch per
- * step: random keys would be guessed wrongly every other time.
+ * The first index of `numbers[from, to)` with a number >= `number`, or `to`. The loop has no branch
+ * per step, because random keys would be mispredicted half of the time.
  */
 export function lowerBound(
   numbers: Float64Array,

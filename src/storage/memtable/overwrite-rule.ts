@@ -1,30 +1,30 @@
 /**
- * What a memtable asks before a new entry takes the place of an older one.
+ * Decides whether a new entry of a memtable replaces an older one.
  *
- * Keys are opaque to the memtable. It knows only that keys that differ in their last bytes alone
- * name versions of one thing, and that the newer version sorts first.
+ * Keys are opaque to the memtable, except for two facts. Keys that differ only in their last bytes
+ * are versions of one column, and the newer version sorts first.
  */
 import { commonPrefixLength, readPrefix48 } from '../../base/bytes.js'
 import { type EntryArena, entryHeaderBytes } from './arena.js'
 import { type NodeArrays, numberBytes, slotsPerNode } from './nodes.js'
 
-/** Says which older versions go when a newer one is inserted. */
+/** Decides which older versions an insert replaces. */
 export interface OverwriteRule {
-  /** Versions of one column have keys that differ in this number of last bytes alone. */
+  /** Number of last bytes in which the keys of versions of one column differ. */
   readonly versionBytes: number
   /**
-   * No cursor of the memtable is open, so a replaced entry may be written over. Otherwise its bytes
-   * stay as they are until the memtable goes.
+   * True if no cursor of the memtable is open, so that a replaced entry may be overwritten.
+   * Otherwise its bytes stay unchanged for the life of the memtable.
    */
   readonly reusesMemory: boolean
   /**
-   * Whether the new entry takes the place of the entry whose key is `buffer[keyStart, keyEnd)` and
-   * whose value ends at `valueEnd`: the next older version of the same thing.
+   * Whether the new entry replaces the entry whose key is `buffer[keyStart, keyEnd)` and whose
+   * value ends at `valueEnd`: the next older version of the same column.
    */
   replaces(buffer: Buffer, keyStart: number, keyEnd: number, valueEnd: number): boolean
 }
 
-/** Where the search for a key has ended in a tree. */
+/** The result of a search for a key in a tree. */
 interface FoundPlace {
   readonly arena: EntryArena
   readonly leaves: NodeArrays
@@ -33,9 +33,9 @@ interface FoundPlace {
 }
 
 /**
- * The slot after the place where the search for a new key ended, if the rule gives the slot to the
- * key: in the same leaf, or the first of a later one. Else -1. `side` is 0 if the key lies between
- * the smallest and the greatest of the tree.
+ * The slot that the rule lets a new key replace: the slot after the position found for the key, in
+ * the same leaf or the first of a later one. Else -1. `side` is 0 if the key is between the
+ * smallest and the greatest key of the tree.
  */
 export function findReplaced(
   { arena, leaves, foundLeaf, foundPosition }: FoundPlace,
@@ -56,8 +56,8 @@ export function findReplaced(
     slot = leaf * slotsPerNode
   } else if (side === 0) {
     const start = keyStart + leaves.prefixLengths[leaf]
-    // Most neighbours are no versions of the same thing. Then the numbers tell, and the neighbour's
-    // entry need not come into the processor's cache.
+    // Most neighbours are not versions of the same column. Then the numbers decide, and the
+    // neighbour's entry need not be loaded into the processor's cache.
     const differs = leaves.numbers[slot] !== readPrefix48(source, start, keyEnd)
     if (differs && start + numberBytes <= sameEnd) return -1
   }

@@ -2,29 +2,29 @@
  * The B+-tree of a memtable: finds and orders entries of an arena by key.
  *
  * A slot holds an entry number and, as a float64, the six key bytes after the node's *prefix*.
- * Searching a node compares numbers; full keys are compared only when numbers are equal (then also
- * because short keys are padded with zeros), and only after the prefix.
+ * Searching a node compares numbers. Full keys are compared only if numbers are equal (which can
+ * also come from padding short keys with zeros), and only after the prefix.
  *
  * Invariants
- * 1. The keys below a node lie between two *fences*: separators of its ancestors or, at the edges
+ * 1. The keys below a node are between two *fences*: separators of its ancestors or, at the edges
  *    of the tree, the smallest and greatest key of all. The node's prefix length is at most the
  *    number of bytes that its fences share. So every key that can be looked up in the node shares
- *    its prefix, and the prefix itself is never compared or stored. Keys beyond the greatest or
+ *    its prefix, and the prefix itself is never compared or stored. Keys after the greatest or
  *    before the smallest key never descend.
  * 2. A key that becomes the smallest or greatest can only shorten prefixes on that edge; they are
- *    shortened before the key goes in.
+ *    shortened before the insert.
  * 3. Inner nodes with n children use the separators of slots 1 to n - 1; a separator is <= every
- *    key below its child and > every key below the child before. Slot 0 is not looked at.
+ *    key below its child and > every key below the previous child. Slot 0 is unused.
  * 4. Leaf 0 is always the first leaf; a node that is split keeps the smaller keys.
- * 5. An equal key replaces the entry number in its leaf. Separators and edges may go on naming the
- *    replaced entry: its key is the same.
+ * 5. An equal key replaces the entry number in its leaf. Separators and edges may still refer to
+ *    the replaced entry: its key is the same.
  * 6. A newer version may take the slot of the next older one (`OverwriteRule`). That is never the
- *    first of a leaf other than leaf 0, because the newer key stands before the separator. The
- *    first one is removed instead; the separator goes on naming it, so its bytes stay. Only this
- *    makes leaves empty.
- * 7. Nothing is changed before all memory that an insert can need was allocated.
+ *    first of a leaf other than leaf 0, because the newer key is before the separator. The first
+ *    one is removed instead; the separator still refers to it, so its bytes stay. Only this empties
+ *    leaves.
+ * 7. An insert changes nothing before all memory that it can need is allocated.
  *
- * Ownership: keys that are passed in are read during the call only. One thread uses a tree.
+ * Ownership: keys passed to a call are read during the call only. One thread uses a tree.
  */
 import { assert } from '../../base/assert.js'
 import { commonPrefixLength, readPrefix48 } from '../../base/bytes.js'
@@ -39,45 +39,45 @@ import { compareBehind, LastPlace } from './last-place.js'
 import { lowerBound, NodeArrays, slotsPerNode } from './nodes.js'
 import { findReplaced, type OverwriteRule } from './overwrite-rule.js'
 
-/** Levels of inner nodes that a tree can have; 2^30 entries need far fewer. */
+/** Maximum number of levels of inner nodes; 2^30 entries need far fewer. */
 const heightMax = 24
 
-/**
- * A prefix is made longer in a split only if that many bytes are gained; it costs reading all keys.
- */
+/** A split lengthens a prefix only if it gains this number of bytes, since that reads all keys. */
 const prefixGainMin = 3
 
 export class EntryTree {
   readonly arena: EntryArena
   readonly leaves: NodeArrays
   readonly inners: NodeArrays
-  /** Entries with different keys. */
+  /** Number of entries with different keys. */
   entryCount: number
   /** Bytes allocated for nodes. */
   nodeBytes: number
-  /** Changes with every insert; cursors compare it to know whether their position is still good. */
+  /** Changes with every insert; cursors compare it to check their position. */
   modificationCount: number
-  /** Where {@link find} ended: the leaf. */
+  /** Result of {@link find}: the leaf. */
   foundLeaf: number
-  /**
-   * Where {@link find} ended: the slot within the leaf; may be the leaf's count at the very end.
-   */
+  /** Result of {@link find}: the slot within the leaf; at the end of the tree, the leaf's count. */
   foundPosition: number
 
-  /** Whether the key at that place is equal. */
+  /** Result of {@link find}: whether the key is equal. */
   private foundEqual: boolean
   private root: number
-  /** Levels of inner nodes above the leaves. */
+  /** Number of levels of inner nodes above the leaves. */
   private height: number
   private lastLeaf: number
   private firstEntry: number
   private lastEntry: number
-  /** Bytes that the smallest and the greatest key share, and the six after them of both. */
+  /**
+   * Length of the common prefix of the smallest and the greatest key; the numbers are their next
+   * six bytes.
+   */
   private sharedLength: number
   private firstNumber: number
   private lastNumber: number
   /**
-   * Bytes that the key of the last {@link compareEdges} shares with the edge that it lies beyond.
+   * Length of the common prefix of the key of the last {@link compareEdges} and the edge that it is
+   * beyond.
    */
   private edgeLength: number
   /** Upper bounds of the prefix lengths along the left and the right edge. */
@@ -121,8 +121,8 @@ export class EntryTree {
   }
 
   /**
-   * Allocates all that inserting `entries` entries with together `bytes` bytes of keys and values
-   * can need. Throws `ERR_TOO_LARGE` with a RangeError as cause, and then has changed nothing.
+   * Allocates all memory for the insert of `entries` entries with `bytes` bytes of keys and values
+   * in total. Throws `ERR_TOO_LARGE` with a RangeError as cause, without a change.
    */
   reserve(entries: number, bytes: number): void {
     const arenaBytes = bytes + entries * entryOverheadBytesMax
@@ -130,7 +130,7 @@ export class EntryTree {
     if (!(this.arena.bytesUsed + arenaBytes <= arenaBytesMax)) {
       throw memoryError(this.arena.bytesUsed + arenaBytes, undefined)
     }
-    // A leaf that exists may be split up to three times before pieces are half full; from then on
+    // An existing leaf may be split up to three times before its pieces are half full. From then on
     // every split needs inserts in proportion to the size of a node.
     const leafCount = this.leaves.count
     const slack = Math.ceil(entries / (slotsPerNode / 4)) + 2
@@ -153,8 +153,8 @@ export class EntryTree {
   }
 
   /**
-   * Copies an entry into the arena; an equal key gets the new value. With a rule the entry may take
-   * the place of the next older version.
+   * Copies an entry into the arena; an equal key gets the new value. With a rule the entry may
+   * replace the next older version.
    */
   insert(
     source: Buffer,
@@ -210,7 +210,7 @@ export class EntryTree {
     else this.entryCount++
   }
 
-  /** Finds the place of a new key as {@link find} does, and returns its side of the edges. */
+  /** Finds the position of a new key as {@link find} does; returns its side of the edges. */
   private findPlace(source: Uint8Array, start: number, end: number): number {
     const { lastPlace } = this
     const leaf = lastPlace.leafBehind(this.arena, this.leaves, source, start, end)
@@ -228,7 +228,7 @@ export class EntryTree {
     return side
   }
 
-  /** Gives the slot of the entry `old` to `entry`, which sorts directly before `old`. */
+  /** Replaces the entry `old` in its slot by `entry`, which sorts directly before `old`. */
   private replaceSlot(side: number, slot: number, old: number, entry: number): void {
     const { leaves } = this
     leaves.entries[slot] = entry
@@ -242,7 +242,7 @@ export class EntryTree {
   }
 
   /**
-   * Finds the first entry whose key is >= `source[start, end)` and sets `foundLeaf` and
+   * Finds the first entry with a key >= `source[start, end)` and sets `foundLeaf` and
    * `foundPosition`. Returns whether its key is equal.
    */
   find(source: Uint8Array, start: number, end: number): boolean {
@@ -255,8 +255,8 @@ export class EntryTree {
   }
 
   /**
-   * Tells whether a key lies before the smallest key (-1), beyond the greatest (1), or within (0).
-   * In the first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
+   * Whether a key is before the smallest key (-1), after the greatest (1), or within (0). In the
+   * first two cases also sets `foundLeaf`, `foundPosition` and `edgeLength`.
    */
   private compareEdges(source: Uint8Array, start: number, end: number): number {
     if (this.isSurelyWithin(source, start, end)) return 0
@@ -285,7 +285,7 @@ export class EntryTree {
     return -1
   }
 
-  /** Most keys within the edges differ from both in the first bytes that the edges differ in. */
+  /** Fast check: the discriminating bytes of the two edges decide most comparisons. */
   private isSurelyWithin(source: Uint8Array, start: number, end: number): boolean {
     const { sharedLength } = this
     if (end - start < sharedLength) return false
@@ -297,7 +297,7 @@ export class EntryTree {
     return number > this.firstNumber && number < this.lastNumber
   }
 
-  /** Like {@link find} for a key within the edges; notes the path. */
+  /** As {@link find}, for a key within the edges; records the path. */
   private descend(source: Uint8Array, start: number, end: number): boolean {
     const { inners, pathNodes, pathSlots } = this
     const height = this.height
@@ -340,8 +340,9 @@ export class EntryTree {
   }
 
   /**
-   * The first place, from `from` on, that the key stands before: its order to the key there is
-   * below `orderMin`. REQUIRES that the number at `from` is the key's. Notes whether one was equal.
+   * The first position from `from` on before which the key belongs: its order to the key there is
+   * below `orderMin`. REQUIRES that the number at `from` is the key's. Records whether a key was
+   * equal.
    */
   private findAmongTies(
     nodes: NodeArrays,
@@ -354,7 +355,7 @@ export class EntryTree {
   ): number {
     const { numbers, entries, counts, prefixLengths } = nodes
     const prefixLength = prefixLengths[node]
-    // Most often the first one decides: it is the only one, or the key is a newer version of it.
+    // The first one usually decides: it is the only one, or the key is a newer version of it.
     let order = compareBehind(this.arena, entries[from], prefixLength, source, start, end)
     if (order === 0) this.foundEqual = true
     if (order < orderMin) return from
@@ -404,7 +405,7 @@ export class EntryTree {
     this.lastNumber = this.numberOf(this.lastEntry, this.sharedLength)
   }
 
-  /** Sets all prefix lengths along one edge to at most `length`. */
+  /** Limits all prefix lengths along one edge to `length`. */
   private shortenPrefixes(side: number, length: number): void {
     const { inners, leaves } = this
     let node = this.root
@@ -416,7 +417,7 @@ export class EntryTree {
     this.measureEdges()
   }
 
-  /** Brings the bounds of the prefix lengths along both edges up to date. */
+  /** Updates the bounds of the prefix lengths along both edges. */
   private measureEdges(): void {
     this.leftPrefixMax = this.edgePrefixMax(-1)
     this.rightPrefixMax = this.edgePrefixMax(1)
@@ -433,7 +434,7 @@ export class EntryTree {
     return Math.max(longest, this.leaves.prefixLengths[node])
   }
 
-  /** Notes the path to the first or the last leaf. */
+  /** Records the path to the first or the last leaf. */
   private followEdge(side: number): void {
     const { inners } = this
     let node = this.root
@@ -460,11 +461,11 @@ export class EntryTree {
     this.highFence = high
   }
 
-  /** Splits a full leaf, to which the path leads, while inserting an entry. */
+  /** Splits a full leaf at the end of the path, and inserts an entry. */
   private splitLeaf(leaf: number, position: number, entry: number): void {
     const { leaves } = this
     const base = leaf * slotsPerNode
-    // Runs of ascending or descending keys leave full nodes.
+    // Ascending or descending keys leave full nodes.
     let split = slotsPerNode / 2
     if (position === slotsPerNode) {
       const ascending = leaves.entries[base + slotsPerNode - 1] === this.newestEntry
@@ -496,7 +497,7 @@ export class EntryTree {
     else links[following * 2 + 1] = right
   }
 
-  /** Puts a new child after the one that the path takes at `depth`; -1 means above the root. */
+  /** Inserts a new child after the one on the path at `depth`; -1: above the root. */
   private insertChild(depth: number, left: number, separator: number, right: number): void {
     const { inners } = this
     if (depth < 0) {
@@ -550,7 +551,7 @@ export class EntryTree {
     this.height++
   }
 
-  /** Uses the narrower fences of two halves of a node for longer prefixes. */
+  /** Lengthens the prefixes of the halves of a node by their narrower fences. */
   private lengthenPrefixes(
     nodes: NodeArrays,
     left: number,
