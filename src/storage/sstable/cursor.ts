@@ -1,14 +1,14 @@
 /**
  * A cursor over one SSTable. See `src/storage/cursor/cursor.ts` for the contract.
  *
- * It holds every block that it enters, so its entries stay readable when the block leaves the
- * cache, and until the reader is closed and beyond; only moves that need another block, and all
- * seeks, throw `ERR_CLOSED` then. A caller that remembers nothing of earlier reads says so
- * ({@link SsTableCursor.beginRead}, {@link SsTableCursor.endRead}). The memory of the blocks may be
- * used again then.
+ * The cursor holds every block that it enters. So its entries stay readable when the block is
+ * evicted, and even after the reader is closed; then moves that need another block, and all seeks,
+ * throw `ERR_CLOSED`. A caller that has no references to entries of earlier reads calls
+ * {@link SsTableCursor.beginRead} or {@link SsTableCursor.endRead}. The memory of the blocks may
+ * then be recycled.
  *
- * A block that was needed on the way of a call that then met `BlockMissing` is remembered, so a
- * repeated call makes progress even with a cache that keeps nothing.
+ * A block that was read by a call that then threw `BlockMissing` is kept, so that the repeated call
+ * makes progress even without a cache.
  */
 import { closedError } from '../../base/errors.js'
 import { compareBytes, equalBytes } from '../../base/bytes.js'
@@ -26,13 +26,13 @@ import { aheadCacheBytesMin, readAheadBytes } from './blocks/read-ahead.js'
 const emptyBuffer = Buffer.alloc(0)
 
 /**
- * Blocks, and their bytes, that a cursor holds at most until it lets go of them; more than two only
- * within the bytes. Blocks beyond that are held for good.
+ * Maximum number of blocks that a cursor holds until the next read, and of their bytes. Two blocks
+ * are held regardless of their bytes. Other blocks are never recycled.
  */
 const heldMax = 64
 const heldBytesMax = 512 * 1024
 
-/** Moves over the entries of an SSTable. Made by `SsTableReader.cursor`. */
+/** Iterates over the entries of an SSTable. Made by `SsTableReader.cursor`. */
 export class SsTableCursor implements BackwardCursor {
   valid = false
   buffer: Buffer = emptyBuffer
@@ -40,36 +40,34 @@ export class SsTableCursor implements BackwardCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
-  /** False: throw BlockMissing instead of reading the disk. */
+  /** If false, a missing block throws BlockMissing instead of being read from disk. */
   mayBlock = true
-  /**
-   * False: blocks that this cursor reads are not admitted to the cache, and its hits do not count.
-   */
+  /** If false, blocks read by this cursor are not added to the cache, and its hits do not count. */
   cacheBlocks = true
   /**
-   * Only entries that share this many first bytes with the current one are wanted next; no block
-   * is entered for others, and the cursor becomes invalid. 0 = all are wanted.
+   * Only entries that share this number of first bytes with the current one are wanted next. For
+   * other entries no block is entered, and the cursor becomes invalid. 0: all entries are wanted.
    */
   rowBytes = 0
-  /** Where blocks come from that are not in the cache; undefined: from the table itself. */
+  /** Source of blocks that are not in the cache; undefined: the SSTable's file. */
   stream: BlockStream | undefined = undefined
-  /** Over the bytes of {@link buffer}; undefined without a stream. */
+  /** View of the bytes of {@link buffer}; undefined without a stream. */
   words: DataView | undefined = undefined
   private readonly reader: BlockSource
   private block: Block | undefined = undefined
   private slot = 0
   private count = 0
   private entriesEnd = 0
-  /** A block that an unfinished call needed before the one that was missing. */
+  /** A block read by a call that then threw BlockMissing. */
   private fetched: Block | undefined = undefined
-  /** Blocks read ahead, side by side, from index {@link aheadFrom} on. */
+  /** Adjacent blocks that were read ahead, from index {@link aheadFrom} on. */
   private ahead: Block[] = []
   private aheadFrom = 0
-  /** Blocks entered one after the other since the last seek. */
+  /** Number of consecutive blocks entered since the last seek. */
   private run = 0
-  /** Whether the caller uses {@link beginRead}; else all blocks are held for good. */
+  /** Whether the caller uses {@link beginRead}; otherwise no block is recycled. */
   private letsGo = false
-  /** Blocks that were needed since {@link beginRead}, and the one that the cursor stood in then. */
+  /** Blocks used since {@link beginRead}, and the block at the position at that time. */
   private readonly held: Block[] = []
   private heldBytes = 0
 
@@ -79,8 +77,8 @@ export class SsTableCursor implements BackwardCursor {
   }
 
   /**
-   * Begins a read. REQUIRES that nothing refers to entries of earlier reads any more, but for the
-   * cursor itself. Without this call no block is used again, which costs memory alone.
+   * Begins a read. REQUIRES that there are no references to entries of earlier reads, except those
+   * of the cursor itself. Without this call no block is recycled, which costs only memory.
    */
   beginRead(): void {
     const { held, block } = this
@@ -91,7 +89,7 @@ export class SsTableCursor implements BackwardCursor {
       if (held[i] === block && kept === undefined) kept = block
       else held[i].holders--
     }
-    // Popped: a length that is set gives the array's memory away.
+    // Popped, because setting the length would release the array's memory.
     while (held.length > 0) held.pop()
     this.heldBytes = 0
     if (kept !== undefined) {
@@ -101,7 +99,7 @@ export class SsTableCursor implements BackwardCursor {
     this.fetched = undefined
   }
 
-  /** Ends a read: lets go of all blocks, under the conditions of {@link beginRead}. */
+  /** Ends a read: releases all blocks, under the conditions of {@link beginRead}. */
   endRead(): void {
     this.valid = false
     this.buffer = emptyBuffer
@@ -124,15 +122,15 @@ export class SsTableCursor implements BackwardCursor {
     if (slot < block.count) {
       this.enter(block, slot)
     } else if (index + 1 < reader.index.blockCount) {
-      // The key lies between the last key of the block and its separator.
+      // The key is after the last key of the block, and at or below its separator.
       this.fetched = block
       this.enter(this.fetch(index + 1), 0)
     }
   }
 
   /**
-   * Moves to the entry in `slot` of block `index`, where a row was found before; false, and
-   * invalid, if another key stands there than one that begins with `key[0, length)`.
+   * Moves to the entry in `slot` of block `index`, a remembered location. Returns false, and
+   * becomes invalid, if the entry's key does not begin with `key[0, length)`.
    */
   seekLocated(index: number, slot: number, key: Uint8Array, length: number): boolean {
     const { reader } = this
@@ -205,13 +203,13 @@ export class SsTableCursor implements BackwardCursor {
     }
   }
 
-  /** Seeks forward without the index if the key lies between here and the end of the block. */
+  /** Seeks forward without the index, if the key is in the rest of the block. */
   private seekInBlock(key: Uint8Array, length: number): boolean {
     const block = this.block!
     const order = compareBytes(this.buffer, this.keyStart, this.keyEnd, key, 0, length)
     if (order === 0) return true
     if (order > 0) return false
-    // Above the separator the key cannot be in this block.
+    // A key above the separator is not in this block.
     if (this.reader.index.compareSeparator(block.index, key, 0, length) < 0) return false
     this.valid = false
     const slot = lowerBound(block, key, length, this.slot + 1)
@@ -246,7 +244,7 @@ export class SsTableCursor implements BackwardCursor {
     this.enter(block, 0)
   }
 
-  /** Whether a block's separator tells that the entries wanted end with the block. */
+  /** Whether, by the block's separator, no wanted entry follows the block. */
   private endsRow(index: number): boolean {
     const { rowBytes, buffer, keyStart, reader } = this
     if (rowBytes === 0) return false
@@ -259,7 +257,7 @@ export class SsTableCursor implements BackwardCursor {
     )
   }
 
-  /** A block for a step, which may be made again if the block is missing. */
+  /** Fetches a block for a step, which is repeated if the block is missing. */
   private fetchBeside(index: number): Block {
     try {
       return this.fetch(index)
@@ -282,7 +280,7 @@ export class SsTableCursor implements BackwardCursor {
     this.valid = true
   }
 
-  /** Makes the entry at offset `at` of the block the current one. */
+  /** Decodes the entry at offset `at` of the block as the current one. */
   private decode(at: number): void {
     const { buffer, entriesEnd } = this
     if (at >= entriesEnd) this.failDamaged(at)
@@ -299,7 +297,7 @@ export class SsTableCursor implements BackwardCursor {
     }
     const keyEnd = offset + keyLength
     const valueEnd = keyEnd + valueLength
-    // Negated, so that a length read beyond the block (undefined, hence NaN) fails too.
+    // Negated, so that a length read after the end of the block (undefined, hence NaN) fails too.
     if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) this.failDamaged(at)
     this.keyStart = offset
     this.keyEnd = keyEnd
@@ -308,7 +306,8 @@ export class SsTableCursor implements BackwardCursor {
   }
 
   /**
-   * Block `index` from wherever it can be had, held. Throws BlockMissing before anything changed.
+   * Fetches block `index` from cache, read-ahead or file, and holds it. Throws BlockMissing before
+   * any change.
    */
   private fetch(index: number): Block {
     const { reader } = this
@@ -316,12 +315,12 @@ export class SsTableCursor implements BackwardCursor {
     if (cached === undefined) return this.fetchMissing(index)
     this.hold(cached)
     const { frequency } = cached
-    // Below zero it is here because this call, made before, asked for it: not a hit.
+    // A negative frequency means that this call, made before, requested the block: not a hit.
     if (frequency >= 0) reader.counters.cacheHits++
     if (this.cacheBlocks) {
       if (frequency < frequencyMax) cached.frequency = frequency + 1
     } else if (frequency < 0 && cached.pins === 0) {
-      // Read ahead for this cursor, which holds it from now on.
+      // The block was read ahead for this cursor, which holds it now.
       reader.cache.remove(cached)
     }
     return cached
@@ -344,24 +343,27 @@ export class SsTableCursor implements BackwardCursor {
     return this.admit(blocks[0])
   }
 
-  /** Keeps blocks for later steps: in the cache, or here if it is not to have them. */
+  /**
+   * Keeps blocks for later steps: in the cache, or in the cursor if they must not be added to the
+   * cache.
+   */
   private keepAhead(blocks: Block[], from: number): void {
     const { cache } = this.reader
     if (this.cacheBlocks && cache.bytesMax >= aheadCacheBytesMin) {
-      // Not held: one that the cache evicts before its use is read once more.
+      // These blocks are not held; one that is evicted before its use is read again.
       for (let i = 1; i < blocks.length; i++) {
         blocks[i].frequency = -1
         cache.admit(blocks[i])
       }
     } else {
-      // The cursor may come back to them after the cache has taken them in and let them go.
+      // The cursor may return to them after they were added to the cache and evicted.
       for (let i = 0; i < blocks.length; i++) blocks[i].holders |= heldForGood
       this.ahead = blocks
       this.aheadFrom = from
     }
   }
 
-  /** Held before it is admitted: a cache without room drops it again at once. */
+  /** Holds the block before its admission, because a cache without room drops it at once. */
   private admit(block: Block): Block {
     this.hold(block)
     if (!this.cacheBlocks) return block

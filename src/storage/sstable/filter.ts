@@ -1,26 +1,26 @@
 /**
- * Bloom filter with one 512-bit line per key, so that a question costs one cache miss.
+ * A Bloom filter with one 512-bit line per key, so that a lookup costs one cache miss.
  *
- * The high half of a key's hash chooses the line; the low half, multiplied again and again by an
- * odd constant, gives the bits: the top nine bits of each product. At 10 bits a key it takes 6 bits
- * of one line, and about 1 % of absent keys pass (see FORMAT.md for the measured rates). Keys never
- * added may pass, keys added always do.
+ * The high half of a key's hash chooses the line. The low half, repeatedly multiplied by an odd
+ * constant, gives the bits: the top nine bits of each product. At 10 bits a key it sets 6 bits of
+ * one line, and about 1 % of absent keys pass (FORMAT.md has the measured rates). Keys that were
+ * added always pass.
  */
 import { assert } from '../../base/assert.js'
 import type { Hash64 } from '../../base/hash.js'
 import { growNumbers } from './grow.js'
 import { sectionBytesMax } from './format.js'
 
-/** Bytes of a line. Stands on disk: never change. */
+/** Size of a line in bytes. Part of the disk format: never change. */
 const lineBytes = 64
-/** Odd, close to 2^32 divided by the golden ratio. Stands on disk: never change. */
+/** Odd, close to 2^32 divided by the golden ratio. Part of the disk format: never change. */
 const multiplier = 0x9e37_79b9
-/** Most bits a key may set. Stands on disk: never change. */
+/** Maximum number of bits per key. Part of the disk format: never change. */
 const probesMax = 16
 
 /**
- * Bits that each key sets, by the bits of filter per key; fewer than theory asks, as lines fill
- * unevenly.
+ * Number of bits that each key sets, by the filter's bits per key. Less than the theoretical
+ * optimum, because lines fill unevenly.
  */
 function probesFor(bitsPerKey: number): number {
   return Math.min(probesMax, Math.max(1, Math.round(bitsPerKey * 0.6)))
@@ -30,7 +30,7 @@ function lineOffset(hashHigh: number, lines: number): number {
   return Math.floor(((hashHigh >>> 0) / 0x1_0000_0000) * lines) * lineBytes
 }
 
-/** Gathers hashes and makes the filter once their number is known. */
+/** Collects hashes and builds the filter once their number is known. */
 export class FilterBuilder {
   private readonly bitsPerKey: number
   private hashes = new Uint32Array(1024)
@@ -42,17 +42,17 @@ export class FilterBuilder {
     this.bitsPerKey = bitsPerKey
   }
 
-  /** Hashes gathered; runs of the same hash count once. */
+  /** Number of hashes; consecutive equal hashes count once. */
   get keyCount(): number {
     return this.used / 2
   }
 
-  /** Adds a key by its hash. The object is not kept. */
+  /** Adds a key by its hash. Does not keep the object. */
   add(hash: Hash64): void {
     const { used } = this
     const low = hash.low >>> 0
     const high = hash.high >>> 0
-    // A row of many cells comes in as many equal keys, one after the other.
+    // The cells of a row come as consecutive equal keys.
     if (used > 0 && this.hashes[used - 2] === low && this.hashes[used - 1] === high) return
     if (used + 2 > this.hashes.length) this.hashes = growNumbers(this.hashes, used + 2)
     this.hashes[used] = low
@@ -60,7 +60,7 @@ export class FilterBuilder {
     this.used = used + 2
   }
 
-  /** The section's payload: whole lines, then the number of probes as one byte. */
+  /** The payload of the section: whole lines, then the number of probes as one byte. */
   finish(): Buffer {
     const { hashes, used } = this
     const probes = probesFor(this.bitsPerKey)
@@ -81,7 +81,7 @@ export class FilterBuilder {
   }
 }
 
-/** A filter as read from a file. */
+/** A filter read from a file. */
 export class Filter {
   private readonly bits: Buffer
   private readonly lines: number
@@ -93,7 +93,7 @@ export class Filter {
     this.probes = probes
   }
 
-  /** Takes over a payload made by {@link FilterBuilder.finish}; undefined if it cannot be one. */
+  /** Takes over a payload of {@link FilterBuilder.finish}; undefined if it is malformed. */
   static decode(payload: Buffer): Filter | undefined {
     const lines = (payload.length - 1) / lineBytes
     if (!Number.isInteger(lines) || lines < 1) return undefined
@@ -102,7 +102,7 @@ export class Filter {
     return new Filter(payload, lines, probes)
   }
 
-  /** Bytes in memory. */
+  /** Size in memory. */
   get bytes(): number {
     return this.bits.length
   }

@@ -1,10 +1,10 @@
 /**
- * What the footers of SSTables and value files have in common: they end with file number, identity
+ * The common part of the footers of SSTables and value files. They end with file number, identity
  * of the database, checksum, version, complement of the version, magic number. See FORMAT.md,
  * "Footer" and "Value file".
  *
- * The last sixteen bytes are the same in every format version. The complement keeps a flipped bit
- * from looking like a newer version. The checksum is seeded with file number and offset.
+ * The last sixteen bytes are the same in every format version. The complement prevents that a
+ * flipped bit looks like a newer version. The checksum is seeded with file number and offset.
  */
 import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
@@ -13,19 +13,19 @@ import { databaseIdBytes, footerTailBytes, noDatabaseId } from './format.js'
 import { damaged } from './blocks/section.js'
 import type { SectionFile } from './blocks/section.js'
 
-/** The numbers that distinguish the footers of two kinds of files. */
+/** The constants that distinguish the footers of the two kinds of files. */
 export interface FooterKind {
   readonly footerBytes: number
   readonly version: number
   readonly magic: Buffer
 }
 
-/** Checksum, version, complement, magic number: what the checksum does not cover. */
+/** Bytes not covered by the checksum: checksum, version, complement, magic number. */
 const uncoveredBytes = 8 + footerTailBytes
 
 /**
- * Completes a footer that will stand at `offset` of file `fileNumber`. REQUIRES `target` of
- * `kind.footerBytes`, whose own fields are written.
+ * Completes a footer for `offset` of file `fileNumber`. REQUIRES `target` of `kind.footerBytes`
+ * with the kind's own fields.
  */
 export function sealFooter(
   target: Buffer,
@@ -48,9 +48,9 @@ export function sealFooter(
 }
 
 /**
- * Checks the part of the footer that all versions share. `tail` holds the last `footerTailBytes` of
- * a file of `fileBytes`. Throws `ERR_FORMAT_VERSION` for a file of another version, else
- * `ERR_CORRUPTION`.
+ * Checks the part of the footer that is common to all versions. `tail` holds the last
+ * `footerTailBytes` of a file of `fileBytes`. Throws `ERR_FORMAT_VERSION` for a file of another
+ * version, else `ERR_CORRUPTION`.
  */
 export function checkFooterTail(
   tail: Buffer,
@@ -74,7 +74,7 @@ export function checkFooterTail(
 }
 
 /**
- * Checks checksum, file number and identity of a footer whose tail was checked. Throws
+ * Checks checksum, file number and identity of a footer. REQUIRES a checked tail. Throws
  * `ERR_CORRUPTION`, also if the file belongs to another database than `databaseId`.
  */
 export function checkFooter(

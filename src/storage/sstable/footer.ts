@@ -1,6 +1,7 @@
 /**
- * The footer of an SSTable: fixed size, at the end of the file. It tells the lengths of the
- * sections before it; they lie without gaps, so lengths are places. See FORMAT.md, "Footer".
+ * The footer of an SSTable: fixed size, at the end of the file. It holds the lengths of the
+ * sections. There are no gaps between these, so their lengths determine their offsets. See
+ * FORMAT.md, "Footer".
  */
 import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { checkFooter, sealFooter, type FooterKind } from './footer-frame.js'
@@ -8,7 +9,7 @@ import { fileMagic, footerBytes, formatVersion, sectionBytesMax } from './format
 import { damaged } from './blocks/section.js'
 import type { SectionFile } from './blocks/section.js'
 
-/** The footer of an SSTable among footers. */
+/** The footer of an SSTable as a kind of footer. */
 export const tableFooter: FooterKind = { footerBytes, version: formatVersion, magic: fileMagic }
 
 /** Lengths of the sections in file order, trailers included. */
@@ -20,7 +21,7 @@ export interface Footer {
   readonly propertiesBytes: number
 }
 
-/** Makes the footer that will stand at `offset` of file `fileNumber`. */
+/** Makes the footer for `offset` of file `fileNumber`. */
 export function encodeFooter(
   footer: Footer,
   databaseId: Buffer,
@@ -37,8 +38,8 @@ export function encodeFooter(
 }
 
 /**
- * Reads the footer of a file of `fileBytes`, whose tail was checked. Throws `ERR_CORRUPTION`, also
- * if the file belongs to another database than `databaseId`.
+ * Decodes the footer of a file of `fileBytes`. REQUIRES a checked tail. Throws `ERR_CORRUPTION`,
+ * also if the file belongs to another database than `databaseId`.
  */
 export function decodeFooter(
   source: Buffer,

@@ -8,7 +8,7 @@ export function growBuffer(buffer: Buffer, used: number, needed: number): Buffer
   return larger
 }
 
-/** `array`, or a copy of it with room for at least `needed` numbers. */
+/** `array`, or a copy with space for at least `needed` numbers. */
 export function growNumbers(
   array: Uint32Array<ArrayBuffer>,
   needed: number,

@@ -1,8 +1,8 @@
 /**
- * Reads what stands after the data blocks: footer, properties, index, filter.
+ * Reads the parts after the data blocks: footer, properties, index, filter.
  *
- * Two reads: the footer, whose lengths are compared with the file's size, then all sections at once
- * into one buffer that the results refer to.
+ * This takes two reads: the footer, whose lengths are compared with the file's size, then all
+ * sections at once, into one buffer that the results refer to.
  */
 import { CodecId } from '../codec/codec.js'
 import type { Codecs } from '../codec/codec.js'
@@ -18,18 +18,18 @@ import type { SsTableProperties } from './properties.js'
 import { checkSection, damaged, missingCodec } from './blocks/section.js'
 import type { SectionFile } from './blocks/section.js'
 
-/** All of an SSTable but its data blocks. */
+/** All parts of an SSTable except its data blocks. */
 export interface SsTableMeta {
   readonly fileBytes: number
   readonly codecId: number
   readonly properties: SsTableProperties
   readonly index: BlockIndex
   readonly filter: Filter | undefined
-  /** Bytes in memory of the sections; the index's arrays come on top. */
+  /** Size of the sections in memory, without the arrays of the index. */
   readonly bytes: number
 }
 
-/** What must hold of the file, and what its blocks need. */
+/** Expectations on the file, and the dependencies for its blocks. */
 export interface SsTableMetaOptions {
   readonly codecs: Codecs
   readonly databaseId: Buffer
@@ -38,7 +38,7 @@ export interface SsTableMetaOptions {
 }
 
 /**
- * Reads and checks the meta data of a file. Throws as `SsTableReader.openSync` does. Does not close
+ * Reads and checks the metadata of a file. Throws as `SsTableReader.openSync` does. Does not close
  * the file.
  */
 export function readSsTableMeta(
@@ -87,7 +87,7 @@ export function readSsTableMeta(
   return { fileBytes, codecId, properties, index, filter, bytes: sections.length }
 }
 
-/** The properties of a file whose keys are rewritten. */
+/** The properties of a file with a key patch. */
 function patched(properties: SsTableProperties, keyPatch: KeyPatch): SsTableProperties {
   const firstKey = Buffer.from(properties.firstKey)
   const lastKey = Buffer.from(properties.lastKey)
@@ -97,7 +97,7 @@ function patched(properties: SsTableProperties, keyPatch: KeyPatch): SsTableProp
   return { ...properties, firstKey, lastKey, ...keyPatch.properties }
 }
 
-/** Reads the footer's checksummed lengths. Throws `ERR_CORRUPTION` or `ERR_FORMAT_VERSION`. */
+/** Reads and checks the footer. Throws `ERR_CORRUPTION` or `ERR_FORMAT_VERSION`. */
 export function readFooter(
   file: File,
   databaseId: Buffer,
@@ -130,7 +130,7 @@ export function readExactly(
   return target
 }
 
-/** The payload of the section `sections[start, end)`, which is never compressed. */
+/** The payload of the section `sections[start, end)`, which is always raw. */
 function rawPayload(
   sections: Buffer,
   start: number,

@@ -1,15 +1,12 @@
-/** What a table says about itself: counts of the writer and statistics of its caller. */
+/** The properties of an SSTable: counts by the writer and statistics by its caller. */
 import { assert } from '../../base/assert.js'
 import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 
-/**
- * Facts about the cells in a table that this layer stores without understanding them. Numbers are
- * safe integers >= 0.
- */
+/** Statistics of the cells in an SSTable, opaque to this room. Numbers are safe integers >= 0. */
 export interface CellStatistics {
-  /** Delete markers of all kinds. */
+  /** Number of delete markers of all kinds. */
   readonly deleteCount: number
-  /** Delete markers of a whole family among them. */
+  /** Number of delete markers of a whole family. */
   readonly familyDeleteCount: number
   /** Signed 64-bit, inclusive. */
   readonly minTimestamp: bigint
@@ -21,34 +18,34 @@ export interface CellStatistics {
   readonly minSequence: number
   /** Inclusive. */
   readonly maxSequence: number
-  /** What the keys of the filter stand for; a number that means nothing at this layer. */
+  /** Kind of the filter's keys; a number that is opaque to this room. */
   readonly filterKind: number
 }
 
-/** All that is known of a table without reading its blocks. */
+/** All properties of an SSTable, known without reading its blocks. */
 export interface SsTableProperties extends CellStatistics {
   readonly entryCount: number
-  /** Sum of the key lengths. */
+  /** Total length of the keys. */
   readonly keyBytes: number
-  /** Sum of the value lengths. */
+  /** Total length of the values. */
   readonly valueBytes: number
-  /** Stored bytes of the data blocks, trailers included. */
+  /** Stored size of the data blocks, trailers included. */
   readonly dataBytes: number
   readonly blockCount: number
-  /** Codec that the writer was given; single blocks may be stored raw all the same. */
+  /** Codec given to the writer; single blocks may be stored raw nevertheless. */
   readonly codecName: string
-  /** Empty if there is no entry. */
+  /** Empty without entries. */
   readonly firstKey: Buffer
-  /** Empty if there is no entry. */
+  /** Empty without entries. */
   readonly lastKey: Buffer
 }
 
-/** {@link SsTableProperties} as stored: the codec by its id. */
+/** {@link SsTableProperties} as stored, with the codec's id. */
 export interface StoredProperties extends Omit<SsTableProperties, 'codecName'> {
   readonly codecId: number
 }
 
-/** Order on disk of the fields that are safe integers. Never change. */
+/** Disk order of the fields that are safe integers. Never change. */
 const numberFields = [
   'entryCount',
   'keyBytes',
@@ -63,12 +60,12 @@ const numberFields = [
   'filterKind',
 ] as const
 
-/** Order on disk of the timestamps, after the numbers. Never change. */
+/** Disk order of the timestamps, after the numbers. Never change. */
 const timestampFields = ['minTimestamp', 'maxTimestamp', 'earliestPutTimestamp'] as const
 
 const fixedBytes = (numberFields.length + timestampFields.length) * 8 + 8
 
-/** The payload of the properties section. */
+/** Encodes the payload of the properties section. */
 export function encodeProperties(properties: StoredProperties): Buffer {
   const { firstKey, lastKey } = properties
   const payload = Buffer.alloc(fixedBytes + firstKey.length + lastKey.length)
@@ -88,8 +85,8 @@ export function encodeProperties(properties: StoredProperties): Buffer {
 }
 
 /**
- * Reads a payload made by {@link encodeProperties}; returns what is wrong as a string. Keys refer
- * to its memory.
+ * Decodes a payload of {@link encodeProperties}; returns the fault as a string if it is malformed.
+ * Keys refer to the payload's memory.
  */
 export function decodeProperties(payload: Buffer): StoredProperties | string {
   if (payload.length < fixedBytes) return `${payload.length} bytes`

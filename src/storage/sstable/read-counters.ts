@@ -1,19 +1,19 @@
-/** Counters of the read path: plain numbers that only grow, read on demand by metrics. */
+/** Counters of the read path: increasing numbers, read on demand by metrics. */
 export class ReadCounters {
   /** Data blocks read from files and decoded. */
   blocksRead = 0
-  /** Stored bytes of those blocks. */
+  /** Stored size of those blocks. */
   blockBytesRead = 0
-  /** Blocks that a cursor found in the block cache. */
+  /** Blocks found in the block cache by a cursor. */
   cacheHits = 0
-  /** Blocks that a cursor or a load did not find there. */
+  /** Blocks not found there by a cursor or a load. */
   cacheMisses = 0
   /** Values read from value files. */
   valuesRead = 0
-  /** Stored bytes of those values. */
+  /** Stored size of those values. */
   valueBytesRead = 0
-  /** Questions put to a filter. */
+  /** Lookups in filters. */
   filterChecks = 0
-  /** Questions that the filter answered with "not here". */
+  /** Lookups for which the filter excluded the key. */
   filterNegatives = 0
 }

@@ -1,13 +1,13 @@
 /**
- * An open SSTable: footer, properties, index and filter in memory, data blocks by demand.
+ * An open SSTable: footer, properties, index and filter in memory, data blocks on demand.
  *
- * Every byte that is read is checked against a checksum bound to file number and offset before it
- * is used (`ERR_CORRUPTION` names file, offset, expected, found). Lengths are compared with the
- * file's size before memory is allocated for them.
+ * All bytes are checked against a checksum bound to file number and offset before their use
+ * (`ERR_CORRUPTION` names file, offset, expected, found). Lengths are compared with the file's size
+ * before memory is allocated for them.
  *
- * Ownership: the reader owns its file. Blocks are immutable while they are held. After
- * `closeSync` everything that needs the file throws `ERR_CLOSED`; the file itself is closed when
- * the asynchronous reads that were under way have settled.
+ * Ownership: the reader owns its file. Blocks are immutable while they are held. After `closeSync`
+ * all calls that need the file throw `ERR_CLOSED`. The file itself is closed when the asynchronous
+ * reads in progress have settled.
  */
 import { assert } from '../../base/assert.js'
 import { closedError } from '../../base/errors.js'
@@ -35,20 +35,23 @@ import type { ReadCounters } from './read-counters.js'
 import { checkSection, damaged, decompressSection } from './blocks/section.js'
 import { verifySsTable } from './verify.js'
 
-/** What a reader shares with other readers. */
+/** Dependencies of a reader, and its expectations on the file. */
 export interface SsTableReaderOptions {
   readonly codecs: Codecs
   readonly cache: BlockCache
   readonly counters: ReadCounters
-  /** Identity that the file must have: `noDatabaseId` for one that `BulkWriter` wrote. */
+  /** The expected identity of the file: `noDatabaseId` for a file of `BulkWriter`. */
   readonly databaseId: Buffer
-  /** Size that the file must have, if known. */
+  /** The expected size of the file, if known. */
   readonly expectedBytes?: number
-  /** Changes the keys of the file while it is read. */
+  /** Rewrites the keys of the file as blocks are read. */
   readonly keyPatch?: KeyPatch | undefined
 }
 
-/** Blocks of one large value are about so long or longer: the options' block size ends there. */
+/**
+ * Approximate minimum size of a block with one large value, since options allow no larger block
+ * size.
+ */
 const largeBlockBytesMin = 64 * 1024
 
 interface PendingLoad {
@@ -65,13 +68,13 @@ export class SsTableReader implements BlockSource {
   readonly properties: SsTableProperties
   readonly keyPatch: KeyPatch | undefined
   readonly index: BlockIndex
-  /** Blocks in the cache by index; the cache clears entries. */
+  /** Cached blocks by index; the cache clears the entries. */
   readonly blocks: (Block | undefined)[]
   readonly ghosts: Uint32Array
   readonly cache: BlockCache
   readonly counters: ReadCounters
   closed = false
-  /** Whether its blocks stay in the cache before those of other tables (HBase: IN_MEMORY). */
+  /** Whether the cache evicts the blocks after those of other SSTables (HBase: IN_MEMORY). */
   inMemory = false
   private readonly file: File
   private readonly codecs: Codecs
@@ -80,7 +83,7 @@ export class SsTableReader implements BlockSource {
   private readonly meta: SsTableMeta
   private readonly loads = new Map<number, PendingLoad>()
   private readsUnderWay = 0
-  /** Where the last asynchronous load ended, and how many before it followed each other. */
+  /** End of the last asynchronous load; `loadRun`: number of consecutive loads before it. */
   private loadEnd = -1
   private loadRun = 0
 
@@ -109,10 +112,10 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Opens a table and reads footer, properties, index and filter. The checksums are bound to the
-   * file number `writtenAs`. Throws `ERR_CORRUPTION` for
-   * damage or a size other than `expectedBytes`, `ERR_FORMAT_VERSION` for a file of a newer Cellar,
-   * `ERR_MISSING_PACKAGE` if its codec cannot be had, or what the file system throws.
+   * Opens an SSTable and reads footer, properties, index and filter. The checksums are bound to the
+   * file number `writtenAs`. Throws `ERR_CORRUPTION` for damage or a size other than
+   * `expectedBytes`, `ERR_FORMAT_VERSION` for a file of a newer Cellar, `ERR_MISSING_PACKAGE` if
+   * its codec is not available, and errors of the file system.
    */
   static openSync(
     fileSystem: FileSystem,
@@ -131,14 +134,13 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Bytes that index, filter and properties hold in memory while the reader is open; not part of
-   * the cache.
+   * Size of index, filter and properties in memory while the reader is open; not part of the cache.
    */
   get pinnedBytes(): number {
     return this.meta.bytes + this.index.arrayBytes + this.blocks.length * 8 + this.ghosts.byteLength
   }
 
-  /** False only if no key with this hash was added to the filter; true if there is none. */
+  /** False only if no key with this hash was added to the filter; true without a filter. */
   mayContain(hash: Hash64): boolean {
     if (this.filter === undefined) return true
     this.counters.filterChecks++
@@ -147,14 +149,14 @@ export class SsTableReader implements BlockSource {
     return false
   }
 
-  /** A new cursor, not yet valid. */
+  /** A new cursor, invalid until a seek. */
   cursor(): SsTableCursor {
     return new SsTableCursor(this)
   }
 
   /**
-   * A new cursor for a job that passes over the table once: it may block, reads past the cache and
-   * uses memory of `pool` again, so its entries are good only until the pool is recycled.
+   * A new cursor for a job that reads the SSTable once. It may block, bypasses the cache and
+   * recycles the memory of `pool`, so its entries are valid only until the pool is recycled.
    */
   streamCursor(pool: BlockMemoryPool): SsTableCursor {
     const cursor = new SsTableCursor(this)
@@ -164,8 +166,8 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Stored bytes of the blocks from the one that holds `start` up to, not including, the one that
-   * holds `end`: the data in [start, end), to a block. Without `start` from the first, without
+   * Stored bytes of the blocks from the one with `start` up to, excluding, the one with `end`: the
+   * size of [start, end) with the accuracy of a block. Without `start` from the first, without
    * `end` to the last.
    */
   approximateBytes(start?: Uint8Array, end?: Uint8Array): number {
@@ -176,17 +178,17 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Reads the whole file again past the cache and checks every checksum, the order of keys and
-   * separators and all counts. Throws `ERR_CORRUPTION` at the first contradiction, `ERR_CLOSED` if
-   * the reader is closed between two steps. Yields after each block so that callers can slice the
-   * work.
+   * Reads the whole file again, bypassing the cache, and checks all checksums, the order of keys
+   * and separators and all counts. Throws `ERR_CORRUPTION` at the first contradiction, and
+   * `ERR_CLOSED` if the reader is closed between two steps. Yields after each block, so that
+   * callers can slice the work.
    */
   *verify(): Generator<void, void> {
     this.throwIfClosed()
     yield* verifySsTable(this, this.file, this.codecs, this.databaseId)
   }
 
-  /** Drops the table's cached blocks and closes the file. Calling it again does nothing. */
+  /** Drops the cached blocks and closes the file. Repeated calls have no effect. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
@@ -203,17 +205,14 @@ export class SsTableReader implements BlockSource {
     return damaged(this, this.index.offsets[index], expected, found)
   }
 
-  /** Reads block `index` from the file, past the cache. */
+  /** Reads block `index` from the file, bypassing the cache. */
   readBlockSync(index: number): Block {
     const blocks: Block[] = []
     this.readBlocksSync(index, index + 1, blocks)
     return blocks[0]
   }
 
-  /**
-   * Reads blocks [from, to), which lie side by side, with one call and appends them to
-   * `target`.
-   */
+  /** Reads the adjacent blocks [from, to) with one call and appends them to `target`. */
   readBlocksSync(from: number, to: number, target: Block[]): void {
     this.throwIfClosed()
     if (this.isInput(from, to)) {
@@ -228,9 +227,9 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Whether blocks [from, to) are decoded out of {@link storedInput}. A raw block alone keeps the
-   * memory it was read into instead. A long block holds one large value, which most often does not
-   * get smaller, and so is raw.
+   * Whether blocks [from, to) are decoded from {@link storedInput}. A single raw block is read into
+   * memory of its own, which it keeps. A long block holds one large value, which seldom compresses,
+   * and is then raw.
    */
   private isInput(from: number, to: number): boolean {
     const length = this.index.offsets[to] - this.index.offsets[from]
@@ -263,8 +262,8 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Where a read ends that starts with block `from`, takes up to `bytesMax` bytes and
-   * meets no block that is in the cache. At least `from + 1`.
+   * The end of a read that starts at block `from`, takes up to `bytesMax` bytes and stops before
+   * any cached block. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number {
     const { offsets, blockCount } = this.index
@@ -300,10 +299,10 @@ export class SsTableReader implements BlockSource {
 
   releaseBlock(index: number): void {
     const block = this.blocks[index]
-    // A close took the block out, pins and all.
+    // A close removes blocks even if they are pinned.
     if (block === undefined && this.closed) return
     assert(block !== undefined, 'reader: released a block that is not loaded')
-    // Read by those only who keep nothing in the cache.
+    // Only cursors that bypass the cache have used the block.
     if (block.pins === 1 && block.frequency < 0) this.cache.remove(block)
     else this.cache.unpin(block)
   }
@@ -317,17 +316,18 @@ export class SsTableReader implements BlockSource {
       await this.readBlocks(index, to, blocks)
       for (const block of blocks) block.frequency = -1
       this.cache.admitPinned(blocks[0], load.waiters)
-      // Those behind it are not pinned: one that is evicted before its use is loaded once more.
+      // The blocks after the first are not pinned; one that is evicted before its use is loaded
+      // again.
       for (let i = 1; i < blocks.length; i++) this.cache.admit(blocks[i])
     } finally {
       this.loads.delete(index)
     }
   }
 
-  /** Grows while loads follow each other, so that a scan pays for fewer hops between threads. */
+  /** Grows with consecutive loads, so that a scan needs fewer round trips between threads. */
   private nextLoadBytes(index: number): number {
     this.loadRun = index === this.loadEnd ? this.loadRun + 1 : 0
-    // Blocks that were read ahead wait in the cache, so a small one must not be asked for much.
+    // Blocks read ahead wait in the cache, so they may use only a small share of it.
     const share = this.cache.bytesMax / 16
     return Math.min(share, loadAheadBytes(this.index, index, this.loadRun))
   }
@@ -357,8 +357,8 @@ export class SsTableReader implements BlockSource {
   }
 
   /**
-   * Decodes blocks [from, to), stored from `stored[storedStart]` on. One alone keeps that memory if
-   * it is raw and the memory is not {@link storedInput}; else the pool gets the memory.
+   * Decodes blocks [from, to), stored from `stored[storedStart]` on. A single raw block keeps that
+   * memory, unless the memory is {@link storedInput}; otherwise the memory is returned to the pool.
    */
   private decodeBlocks(
     stored: Buffer,

@@ -1,18 +1,19 @@
 /**
- * Where rows were found: a small table by hash that leads a get of a row that was read before to
- * its first entry, past the choice of tables, their filters, the index and the search in the block.
+ * Locations of rows: a small hash table that leads a repeated get of a row directly to its first
+ * entry. This bypasses the choice of SSTables, their filters, the index and the search in the
+ * block.
  *
- * A location says that under one set of tables, named by a number that is never used for another
- * set, no other table of the set can hold the row (or the column: those count as a set of their
- * own). It is a hint: hashes collide, so whoever uses it
- * compares the key there. New tables mean another number, and old locations are overwritten.
+ * A location is valid for one set of SSTables, identified by a number that is never reused. It
+ * states that no other SSTable of the set can hold the row (or the column: these have a set number
+ * of their own). It is a hint: hashes collide, so the user of a location compares the key there.
+ * New SSTables mean a new number, and old locations are overwritten.
  *
- * Two neighbouring places share a hash; what is noted takes the first and moves what was there to
- * the second. Memory is allocated with the first note.
+ * Two adjacent buckets share a hash. A new location is written to the first bucket, and its
+ * previous content moves to the second. Memory is allocated with the first location.
  */
 import type { Hash64 } from '../../base/hash.js'
 
-/** Numbers of a place: hash, number of the set, table and block, slot. */
+/** Numbers per bucket: hash, number of the set, SSTable and block, slot. */
 const numbersPerPlace = 4
 const bytesPerPlace = numbersPerPlace * 4
 
@@ -21,33 +22,33 @@ const blockMax = (1 << blockBits) - 1
 const tableMax = 0xff
 
 export class RowLocations {
-  /** What {@link find} found: position of the table in its set. */
+  /** Result of {@link find}: index of the SSTable in its set. */
   table = 0
-  /** Index of the block in the table. */
+  /** Result of {@link find}: index of the block in the SSTable. */
   block = 0
-  /** Slot of the entry in the block. */
+  /** Result of {@link find}: slot of the entry in the block. */
   slot = 0
   private capacity: number
   private places: Int32Array | undefined = undefined
   private mask = 0
 
-  /** Takes up to `bytesMax` bytes; below 1 KiB it remembers nothing. */
+  /** Allocates up to `bytesMax` bytes; below 1 KiB no location is kept. */
   constructor(bytesMax: number) {
     this.capacity = capacityOf(bytesMax)
   }
 
-  /** Bytes allocated. */
+  /** Number of allocated bytes. */
   get bytes(): number {
     return this.places === undefined ? 0 : this.places.byteLength
   }
 
-  /** Changes the bound; all locations are forgotten. */
+  /** Changes the bound; drops all locations. */
   resize(bytesMax: number): void {
     this.capacity = capacityOf(bytesMax)
     this.places = undefined
   }
 
-  /** Looks for a row by its hash; true if the fields are set. */
+  /** Finds the location of a row by its hash; true if the fields are set. */
   find(hash: Hash64, tablesId: number): boolean {
     const { places } = this
     if (places === undefined) return false
@@ -63,7 +64,7 @@ export class RowLocations {
     return true
   }
 
-  /** Remembers where a row begins. A location too large for the form is left out. */
+  /** Adds the location of a row's first entry. A location with too large numbers is left out. */
   note(hash: Hash64, tablesId: number, table: number, block: number, slot: number): void {
     if (this.capacity === 0 || table > tableMax || block > blockMax) return
     const places = this.places ?? this.allocate()
@@ -75,20 +76,20 @@ export class RowLocations {
     places[at + 3] = slot
   }
 
-  /** Families share rows, so the set takes part. */
+  /** The set is part of the key, because families have rows in common. */
   private placeOf(hash: Hash64, tablesId: number): number {
     return ((hash.low ^ Math.imul(tablesId, 0x9e3779b1)) & this.mask) * numbersPerPlace
   }
 
   private allocate(): Int32Array {
     this.places = new Int32Array(this.capacity * numbersPerPlace)
-    // The second place of a hash is the one after the first, so the first ones are even.
+    // The second bucket of a hash follows the first, so first buckets are even.
     this.mask = this.capacity - 2
     return this.places
   }
 }
 
-/** The largest power of two of places that fits, or 0. */
+/** The largest power of two of buckets that fits, or 0. */
 function capacityOf(bytesMax: number): number {
   const places = Math.floor(bytesMax / bytesPerPlace)
   return places < 64 ? 0 : 2 ** Math.floor(Math.log2(places))

@@ -1,4 +1,4 @@
-/** Checks an open table down to the last byte, for scrubs and for tests. */
+/** Checks an open SSTable completely, for scrubs and for tests. */
 import { compareBytes } from '../../base/bytes.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
@@ -10,7 +10,7 @@ import { readSsTableMeta } from './meta.js'
 import type { BlockSource } from './blocks/block-source.js'
 import { damaged } from './blocks/section.js'
 
-/** What the blocks checked so far add up to. */
+/** Totals over the blocks checked so far. */
 class Totals {
   entryCount = 0
   keyBytes = 0
@@ -21,8 +21,9 @@ class Totals {
 }
 
 /**
- * Reads `file` again past the cache: footer, sections and every block. Throws `ERR_CORRUPTION`
- * unless all agree with each other and with the open reader. Yields after each block.
+ * Reads `file` again, bypassing the cache: footer, sections and every block. Throws
+ * `ERR_CORRUPTION` unless all agree with each other and with the open reader. Yields after each
+ * block.
  */
 export function* verifySsTable(
   reader: BlockSource,
@@ -39,7 +40,7 @@ export function* verifySsTable(
   const stream = new BlockStream(reader, pool)
   for (let i = 0; i < index.blockCount; i++) {
     verifyBlock(reader, stream.read(i), totals)
-    // The totals refer to the last key of this block, no longer to the one before.
+    // The totals now refer to the last key of this block, no longer to the previous block.
     pool.recycle()
     yield
     reader.throwIfClosed()

@@ -1,11 +1,11 @@
 /**
  * Writes one SSTable from entries in ascending key order.
  *
- * No object is made per entry. The writer owns no more memory than its {@link SectionWriter}, a
- * block, the index and eight bytes per filter key.
+ * Allocates no object per entry. The memory is that of a {@link SectionWriter}, a block, the index
+ * and eight bytes per filter key.
  *
- * Failure behaviour: an error of the file (`ERR_IO`, `ERR_NO_SPACE`) is thrown as it is; the writer
- * and its file must then be thrown away. Keys out of order are an `InvariantError`.
+ * Failure behaviour: errors of the file (`ERR_IO`, `ERR_NO_SPACE`) are rethrown; the writer and its
+ * file must then be discarded. Keys out of order are an `InvariantError`.
  */
 import { assert } from '../../base/assert.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
@@ -29,27 +29,27 @@ import { encodeProperties } from './properties.js'
 import type { CellStatistics, SsTableProperties } from './properties.js'
 import { SectionWriter } from './blocks/section-writer.js'
 
-/** How a table is written. */
+/** Options of an SSTable to be written. */
 export interface SsTableWriterOptions {
-  /** Number of the file, a safe integer >= 0; readers must be given the same. */
+  /** Number of the file, a safe integer >= 0; readers need the same number. */
   readonly fileNumber: number
-  /** Identity of the database that the file is for, 16 bytes. */
+  /** Identity of the file's database, 16 bytes. */
   readonly databaseId: Buffer
   /**
-   * Uncompressed size that data blocks aim at and do not exceed, but for an entry that is larger
-   * alone. 64 to 16 Mi.
+   * Target of the uncompressed size of data blocks, exceeded only by a single larger entry. 64 to
+   * 16 Mi.
    */
   readonly blockBytes: number
   readonly codec: Codec
-  /** Bits of the Bloom filter per filter key, about 10; 0 writes no filter. */
+  /** Bits of the Bloom filter per filter key, about 10; 0: no filter. */
   readonly filterBitsPerKey: number
 }
 
-/** Writes one SSTable. Call `addFilterKey` and `add` as often as needed, then `finish` once. */
+/** Writes one SSTable: calls of `addFilterKey` and `add`, then one call of `finish`. */
 export class SsTableWriter {
-  /** Entries added. */
+  /** Number of entries. */
   entryCount = 0
-  /** How many bytes the key added last shares with the one before it; 0 for the first. */
+  /** Length of the common prefix of the last two keys; 0 for the first key. */
   sharedBytes = 0
   private readonly sections: SectionWriter
   private readonly databaseId: Buffer
@@ -64,13 +64,12 @@ export class SsTableWriter {
   private firstKey: Buffer = Buffer.alloc(0)
   private lastKey: Buffer = Buffer.alloc(0)
   /**
-   * Stored length of the last finished block, whose separator waits for the next key; 0 if none
-   * waits.
+   * Stored length of the last finished block while its separator waits for the next key; else 0.
    */
   private waitingBytes = 0
-  /** Uncompressed bytes of the finished blocks. */
+  /** Uncompressed size of the finished blocks. */
   private writtenBytes = 0
-  /** Uncompressed bytes before the group that the entry added last belongs to. */
+  /** Uncompressed offset of the current group's start. */
   private groupStart = 0
 
   /** REQUIRES an empty file open for writing. */
@@ -85,12 +84,12 @@ export class SsTableWriter {
     this.filter = filterBitsPerKey > 0 ? new FilterBuilder(filterBitsPerKey) : undefined
   }
 
-  /** Bytes of the file so far; the open block counts with its uncompressed size. */
+  /** Size of the file so far, including the uncompressed size of the open block. */
   get bytesWritten(): number {
     return this.sections.bytesWritten + this.block.entryBytes
   }
 
-  /** Adds `source[start, end)` to the filter. Equal keys one after the other count once. */
+  /** Adds `source[start, end)` to the filter. Consecutive equal keys count once. */
   addFilterKey(source: Buffer, start: number, end: number): void {
     if (this.filter === undefined) return
     hashRange(source, start, end, this.hash)
@@ -98,14 +97,13 @@ export class SsTableWriter {
   }
 
   /**
-   * Adds an entry; its bytes are copied. REQUIRES a key greater than the previous one (asserted).
-   * Throws `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
+   * Adds a copy of an entry. REQUIRES a key greater than the previous one (asserted). Throws
+   * `ERR_TOO_LARGE` if key and value together exceed 32 MiB.
    *
-   * `words`, if given, is a view over the same bytes as `source`, with `wordSlackBytes` more after
-   * the entry: short entries are then copied faster. Entries that share
-   * `source[keyStart, groupEnd)` form a group (a row). A block that is half full ends before a
-   * group for which the rest of the block is too short, if the group is as long as the one before.
-   * A read of a group then needs one block. 0: no groups.
+   * `words`, if given, is a view of the bytes of `source`, with `wordSlackBytes` more after the
+   * entry: short entries are then copied faster. Entries with the same `source[keyStart, groupEnd)`
+   * form a group (a row). A block that is half full ends before a group if a group as long as the
+   * previous one would not fit. So a read of a group needs one block. 0: no groups.
    */
   add(
     source: Buffer,
@@ -136,8 +134,8 @@ export class SsTableWriter {
   }
 
   /**
-   * Writes the rest and makes the file durable (fdatasync). The caller closes it. An empty
-   * table is allowed. Call once.
+   * Writes the remaining parts and makes the file durable (fdatasync). The caller closes the file.
+   * An SSTable may be empty. To be called once.
    */
   finish(statistics: CellStatistics): SsTableProperties & { readonly fileBytes: number } {
     if (this.block.count > 0) this.finishBlock()
@@ -178,7 +176,7 @@ export class SsTableWriter {
     }
   }
 
-  /** Whether a group as long as the last one would be cut by the end of the open block. */
+  /** Whether a group as long as the last one would cross the end of the open block. */
   private endsBefore(): boolean {
     const { payloadBytes } = this.block
     const groupBytes = this.writtenBytes + payloadBytes - this.groupStart

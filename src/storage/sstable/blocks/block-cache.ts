@@ -1,24 +1,24 @@
 /**
- * Cache of decompressed data blocks, bounded in bytes: S3-FIFO.
+ * A cache of decompressed data blocks, bounded in bytes: S3-FIFO.
  *
- * A new block enters the probation queue (a tenth of the bytes). At its tail it moves to the main
- * queue if it was hit at least twice meanwhile, else it goes, leaving a mark in its table; a block
- * that comes back while its mark is young enters the main queue at once. At the tail of the main
- * queue a block that was hit since goes round again, one hit the poorer. So a scan of everything
- * passes through probation and leaves the main queue alone. Blocks of tables that are to stay in
- * memory (HBase: IN_MEMORY) enter the main queue at once, with the highest count of hits.
+ * A new block enters the probation queue (a tenth of the bytes). At its tail the block moves to the
+ * main queue if it had at least two hits; otherwise it is evicted and leaves a ghost entry in its
+ * SSTable. A block that returns while its ghost is young enters the main queue at once. At the tail
+ * of the main queue a block with hits is reinserted with its frequency decremented. So a full scan
+ * passes through probation and leaves the main queue unchanged. Blocks of SSTables with IN_MEMORY
+ * (HBase) enter the main queue at once, with the highest frequency.
  *
- * A lookup does not come here: the table holds an array from block index to block, and a hit adds
- * one to the block's `frequency`. All operations are O(1), those that evict in the long run.
+ * Lookups bypass this class: the SSTable reader has an array of its cached blocks, and a hit
+ * increments the block's `frequency`. All operations are O(1), amortized for those that evict.
  *
- * Ownership: a cursor holds each block before it looks into it (`Block.holders`), and lets go when
- * its caller says that nothing refers to bytes of earlier reads. The memory of a block that leaves
- * the cache without a holder goes to the pool ({@link BlockCache.memory}) and serves another
- * block. Memory of a block that is held at this moment is left to the garbage collector: whoever
- * never lets go costs memory its second use, and never sees foreign bytes.
+ * Ownership: a cursor holds each block that it reads (`Block.holders`). It releases the block when
+ * its caller has no references to bytes of earlier reads. When a block without holders is evicted,
+ * its memory goes to the pool ({@link BlockCache.memory}) for another block. The memory of an
+ * evicted block with holders is left to the garbage collector. So a holder that never releases
+ * costs memory, but never sees the bytes of another block.
  *
- * Pinned blocks are outside the queues and are never evicted; they count as used, so `bytesUsed`
- * exceeds the bound by no more than what is pinned.
+ * Pinned blocks are outside the queues and are never evicted. They count as used, so `bytesUsed`
+ * exceeds the bound by at most the pinned bytes.
  */
 import { assert } from '../../../base/assert.js'
 import { emptyBytes } from '../../../base/bytes.js'
@@ -27,26 +27,26 @@ import type { Block } from './block.js'
 import { BufferPool } from './buffer-pool.js'
 import { RowLocations } from '../row-locations.js'
 
-/** Rough cost of a block's object, buffer object and queue links, in bytes. */
+/** Approximate size of a block's object, buffer object and queue links, in bytes. */
 const blockOverheadBytes = 256
 
-/** Highest hit count that a block remembers. */
+/** The highest frequency of a block. */
 export const frequencyMax = 3
 
 const probationFraction = 0.1
 
-/** The part of the bytes that locations of rows may take. */
+/** The share of the bytes for locations of rows. */
 const locationsFraction = 1 / 32
 
 /**
- * The bytes that are set apart for memory of evicted blocks, which waits there for the next ones:
- * each miss takes some and, as a rule, evicts as much.
+ * The share of the bytes for memory of evicted blocks, kept for new ones. Each miss takes memory,
+ * and usually evicts about as much.
  */
 function pooledBytesOf(bytesMax: number): number {
   return Math.min(bytesMax / 32, 1024 * 1024)
 }
 
-/** A first-in-first-out queue through the blocks' own links. */
+/** A FIFO queue linked through the blocks. */
 class BlockQueue {
   readonly id: number
   bytes = 0
@@ -82,11 +82,11 @@ class BlockQueue {
   }
 }
 
-/** A block cache, shared by all tables of a thread. */
+/** A block cache shared by all SSTables of a thread. */
 export class BlockCache {
-  /** Where rows were found in the blocks. */
+  /** Locations of rows in the blocks. */
   readonly rows: RowLocations
-  /** Memory for blocks that are to come. */
+  /** Memory for new blocks. */
   readonly memory: BufferPool
   private maximum: number
   private used = 0
@@ -94,7 +94,7 @@ export class BlockCache {
   private readonly probation = new BlockQueue(1)
   private readonly main = new BlockQueue(2)
 
-  /** Holds up to `bytesMax` bytes; 0 keeps nothing but pinned blocks. */
+  /** Makes a cache of up to `bytesMax` bytes; 0: only pinned blocks are kept. */
   constructor(bytesMax: number) {
     this.maximum = bytesMax
     this.rows = new RowLocations(bytesMax * locationsFraction)
@@ -107,14 +107,14 @@ export class BlockCache {
   }
 
   /**
-   * Bytes of all blocks in the cache, pinned ones and bookkeeping included, and of locations.
-   * Memory that waits to be used again is a part of the bound and is not counted here.
+   * Size of all cached blocks, including pinned ones and bookkeeping, and of locations. Pooled
+   * memory is part of the bound and not counted here.
    */
   get bytesUsed(): number {
     return this.used + this.rows.bytes
   }
 
-  /** Changes the bound and evicts what exceeds it. */
+  /** Changes the bound and evicts the excess. */
   resize(bytesMax: number): void {
     this.maximum = bytesMax
     this.rows.resize(bytesMax * locationsFraction)
@@ -123,8 +123,8 @@ export class BlockCache {
   }
 
   /**
-   * Takes a block in, unless its table has the same one here already, and returns the one that is
-   * in; it may be evicted at once if nothing else can be.
+   * Adds a block, unless the same block of its SSTable is cached, and returns the cached one. The
+   * block may be evicted at once if there is no other block to evict.
    */
   admit(block: Block): Block {
     const { owner, index } = block
@@ -137,7 +137,7 @@ export class BlockCache {
     return block
   }
 
-  /** Takes a block in and keeps it until as many {@link unpin} calls. */
+  /** Adds a pinned block, to be released by `pins` calls of {@link unpin}. */
   admitPinned(block: Block, pins: number): void {
     const present = block.owner.blocks[block.index]
     if (present !== undefined) {
@@ -151,13 +151,13 @@ export class BlockCache {
     this.evict()
   }
 
-  /** Keeps a block that is in the cache until as many {@link unpin} calls. */
+  /** Pins a cached block until `pins` calls of {@link unpin}. */
   pin(block: Block, pins: number): void {
     if (block.pins === 0) this.queueOf(block).unlink(block)
     block.pins += pins
   }
 
-  /** Takes one pin back. */
+  /** Releases one pin. */
   unpin(block: Block): void {
     assert(block.pins > 0, 'block cache: released more often than loaded')
     if (--block.pins > 0) return
@@ -165,7 +165,7 @@ export class BlockCache {
     this.evict()
   }
 
-  /** Takes a block out, pinned or not. */
+  /** Removes a block, even if it is pinned. */
   remove(block: Block): void {
     if (block.pins === 0) this.queueOf(block).unlink(block)
     block.pins = 0
@@ -177,7 +177,7 @@ export class BlockCache {
     return block.queue === this.main.id ? this.main : this.probation
   }
 
-  /** Blocks of tables that are to stay in memory enter the main queue as if hit several times. */
+  /** Blocks of IN_MEMORY SSTables enter the main queue with the highest frequency. */
   private firstQueueOf(block: Block): BlockQueue {
     if (!block.owner.inMemory) return this.isRemembered(block) ? this.main : this.probation
     if (block.frequency >= 0) block.frequency = frequencyMax
@@ -209,7 +209,7 @@ export class BlockCache {
       this.main.push(block)
       return
     }
-    // 0 means "never"; the count passes over it when it wraps.
+    // 0 means "never", so the count skips it when it wraps.
     this.evictions = (this.evictions + 1) >>> 0 || 1
     block.owner.ghosts[block.index] = this.evictions
     this.drop(block)
@@ -238,6 +238,6 @@ export class BlockCache {
 }
 
 function costOf(block: Block): number {
-  // The prefixes count from the start, whether the block ever gets them or not.
+  // The prefixes count from the start, although the block may never get them.
   return block.buffer.length + block.count * 8 + blockOverheadBytes
 }

@@ -1,20 +1,20 @@
 /**
- * The index: for each data block its stored length and a separator, a short key that is >= every
- * key of the block and < every key of the next one. The last separator is the last key of the
- * table.
+ * The index: for each data block its stored length and a separator. A separator is a short key that
+ * is >= every key of the block and < every key of the next one. The last separator is the last key
+ * of the SSTable.
  *
- * It is kept in memory whole, as numbers and one packed buffer: a search compares the six key bytes
- * after the prefix that all separators share as numbers, and whole keys on ties only. The search
- * begins with a copy of every 32nd number. The copies of all tables stay in the processor's cache,
- * and the rest of the search touches a few neighbouring lines of memory.
+ * The index is in memory as a whole, as numbers and one packed buffer. A search compares as numbers
+ * the six key bytes after the common prefix of all separators, and whole keys only on ties. A
+ * search starts with a copy of every 32nd number. These copies of all SSTables fit the processor's
+ * cache, and the rest of the search touches a few adjacent cache lines.
  */
 import { assert } from '../../../base/assert.js'
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../../../base/bytes.js'
 import { growBuffer, growNumbers } from '../grow.js'
 
 /**
- * Writes a short key s with last <= s < next into `target` at `at` and returns its length, at most
- * that of `last`. REQUIRES last < next and room for `last.length` bytes.
+ * Writes a short key s with last <= s < next into `target` at `at`. Returns its length, at most
+ * that of `last`. REQUIRES last < next and space for `last.length` bytes.
  */
 export function writeSeparator(
   target: Buffer,
@@ -25,23 +25,23 @@ export function writeSeparator(
   nextEnd: number,
 ): number {
   const shared = commonPrefixLength(last, 0, last.length, next, nextStart, nextEnd)
-  // One byte more of the next key, unless that is all of it, is already greater than the last key.
+  // The shared bytes and one more byte of the next key, if they are not the whole key.
   if (shared < last.length && nextStart + shared + 1 < nextEnd) {
     return next.copy(target, at, nextStart, nextStart + shared + 1)
   }
   return last.copy(target, at, 0, last.length)
 }
 
-/** Gathers the index of a table that is being written. */
+/** Collects the index of an SSTable that is being written. */
 export class IndexBuilder {
   private lengths = new Uint32Array(256)
   private separatorLengths = new Uint32Array(256)
   private separators: Buffer = Buffer.allocUnsafeSlow(4096)
   private separatorBytes = 0
-  /** Blocks so far. */
+  /** Number of blocks so far. */
   blockCount = 0
 
-  /** Adds a block by its stored length and the separator towards the next key. */
+  /** Adds a block by its stored length and the separator before the next key. */
   add(
     storedLength: number,
     lastKey: Buffer,
@@ -62,7 +62,7 @@ export class IndexBuilder {
     this.append(storedLength, lastKey.length)
   }
 
-  /** The section's payload. */
+  /** Encodes the payload of the section. */
   finish(): Buffer {
     const { blockCount } = this
     const payload = Buffer.allocUnsafeSlow(4 + blockCount * 8 + this.separatorBytes)
@@ -91,21 +91,21 @@ export class IndexBuilder {
   }
 }
 
-/** Blocks for each number of {@link BlockIndex.samples}: a power of two. */
+/** Number of blocks per number of {@link BlockIndex.samples}: a power of two. */
 const sampleBlocks = 32
 
-/** The index of an open table. */
+/** The index of an open SSTable. */
 export class BlockIndex {
   /** Number of data blocks. */
   readonly blockCount: number
-  /** File offset of each block, and after the last where the blocks end. */
+  /** File offset of each block, and after the last the end of the blocks. */
   readonly offsets: Float64Array
   /** All separators, packed. */
   readonly separators: Buffer
-  /** Where each separator starts in {@link separators}, and after the last where they end. */
+  /** Offset of each separator in {@link separators}, and after the last their end. */
   readonly separatorOffsets: Uint32Array
   private readonly prefixes: Float64Array
-  /** The prefix of the last block of each whole run of {@link sampleBlocks}. */
+  /** The prefix of the last block of each complete run of {@link sampleBlocks}. */
   private readonly samples: Float64Array
   private readonly prefixLength: number
 
@@ -129,8 +129,8 @@ export class BlockIndex {
   }
 
   /**
-   * Reads a payload made by {@link IndexBuilder.finish}; refers to its memory. Returns what is
-   * wrong as a string if it contradicts itself or does not add up to `dataBytes`.
+   * Decodes a payload of {@link IndexBuilder.finish} and refers to its memory. Returns the fault as
+   * a string if the payload is inconsistent or does not add up to `dataBytes`.
    */
   static decode(payload: Buffer, dataBytes: number): BlockIndex | string {
     const blockCount = payload.length < 4 ? 0 : payload.readUInt32LE(0)
@@ -164,7 +164,7 @@ export class BlockIndex {
     return new BlockIndex(offsets, separators, separatorOffsets, prefixes, prefixLength)
   }
 
-  /** Bytes in memory of the numbers; the separators lie in the section's memory. */
+  /** Size of the numbers in memory; the separators are in the section's memory. */
   get arrayBytes(): number {
     const { offsets, separatorOffsets, prefixes, samples } = this
     const numbers = prefixes.byteLength + samples.byteLength
@@ -172,7 +172,7 @@ export class BlockIndex {
   }
 
   /**
-   * Index of the only block that can hold the first key >= `key[0, length)`, or of the one before
+   * Index of the only block that can hold the first key >= `key[0, length)`, or of the block before
    * it; `blockCount` if all keys are smaller.
    */
   find(key: Uint8Array, length: number): number {
@@ -186,7 +186,7 @@ export class BlockIndex {
     const target = readPrefix48(key, prefixLength, length)
     let low = this.findRun(target) * sampleBlocks
     let high = blockCount
-    // Unless the number is that of the next sample as well, the block is of this run.
+    // Unless the next sample has the same number, the block is in this run.
     if (low + sampleBlocks <= blockCount && prefixes[low + sampleBlocks - 1] > target) {
       high = low + sampleBlocks
     }
@@ -211,7 +211,7 @@ export class BlockIndex {
     return low
   }
 
-  /** The number of samples below `target`: all separators of their runs are below, too. */
+  /** The number of samples below `target`; all separators of their runs are below, too. */
   private findRun(target: number): number {
     const { samples } = this
     let low = 0
@@ -238,7 +238,7 @@ export class BlockIndex {
   }
 }
 
-/** Separators ascend: what the first and the last share, all share. */
+/** Separators ascend, so the common prefix of the first and the last is common to all. */
 function sharedLength(separators: Buffer, offsets: Uint32Array, count: number): number {
   if (count === 0) return 0
   const lastStart = offsets[count - 1]

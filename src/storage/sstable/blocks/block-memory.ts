@@ -1,27 +1,27 @@
 /**
- * Memory for decoded blocks that is used again: a job reads blocks by the ten thousand and keeps
- * none, so a new buffer for each would feed the garbage collector with all the data of its inputs.
+ * Recycled memory for decoded blocks. A job reads blocks by the ten thousand and keeps none. A new
+ * buffer for each would pass all the data of its inputs through the garbage collector.
  *
- * Ownership: who takes memory owns it until it is retired. What was retired may still be referred
- * to (a matcher remembers a column of the current row by where it lies) and stays as it is until
- * somebody who knows that nothing does calls {@link BlockMemoryPool.recycle}.
+ * Ownership: memory is owned by its taker until it is retired. There may still be references to
+ * retired memory (a matcher borrows the qualifier of the current column), so it stays unchanged.
+ * Once no reference remains, the caller that knows this calls {@link BlockMemoryPool.recycle}.
  */
 
 import { payloadBytesMax } from '../format.js'
 
-/** Words are read and written up to this many bytes past what they are wanted for. */
+/** Number of bytes that loops over words may access after the end of the data. */
 export const wordSlackBytes = 8
 
-/** The memory of one decoded block, with slack after it for loops over words. */
+/** The memory of one decoded block, with slack for loops over words. */
 export class BlockMemory {
   readonly buffer: Buffer
-  /** Over the same bytes. */
+  /** A view of the same bytes. */
   readonly words: DataView
 
   /** At least `bytes` bytes and slack. */
   constructor(bytes: number) {
-    // A whole number of pages, so that blocks of about the same size share memory. What lies in the
-    // last page below the maximum was not written by Cellar and need not have the slack.
+    // A whole number of pages, so that blocks of about the same size share memory. A block that
+    // fills the last page below the maximum was not written by Cellar and need not have the slack.
     const pages = Math.ceil((bytes + wordSlackBytes) / 4096) * 4096
     // Blocks of large values differ much in size: powers of two let them share memory as well.
     const shared = pages > sharedBytesMin ? 2 ** Math.ceil(Math.log2(pages)) : pages
@@ -31,16 +31,16 @@ export class BlockMemory {
   }
 }
 
-/** Memories longer than this have a power of two as their length. */
+/** Longer memories have a power of two as their length. */
 const sharedBytesMin = 64 * 1024
 
-/** Retired memories that are kept for {@link BlockMemoryPool.recycle}, at most. */
+/** Maximum number of retired memories kept for {@link BlockMemoryPool.recycle}. */
 const retiredMax = 64
 
-/** Free memories beyond this number of bytes are left to the garbage collector. */
+/** Maximum size of free memory in bytes; the excess is left to the garbage collector. */
 const freeBytesMax = 8 * 1024 * 1024
 
-/** Hands out memory and takes it back. Not shared between threads. */
+/** A pool of block memory. Not shared between threads. */
 export class BlockMemoryPool {
   /** Ascending by length. */
   private readonly free: BlockMemory[] = []
@@ -48,7 +48,7 @@ export class BlockMemoryPool {
   private retired: BlockMemory[] = []
   private stored: BlockMemory | undefined = undefined
 
-  /** Memory for one stored block of `bytes` bytes, good until the next call. */
+  /** Memory for one stored block of `bytes` bytes, valid until the next call. */
   sharedStored(bytes: number): Buffer {
     if (this.stored === undefined || this.stored.buffer.length < bytes) {
       this.stored = new BlockMemory(bytes)
@@ -56,7 +56,7 @@ export class BlockMemoryPool {
     return this.stored.buffer
   }
 
-  /** Memory for a block of `bytes` bytes, with undefined content: the shortest that will do. */
+  /** The shortest memory for a block of `bytes` bytes; its content is undefined. */
   take(bytes: number): BlockMemory {
     const { free } = this
     const needed = bytes + wordSlackBytes
@@ -67,13 +67,13 @@ export class BlockMemoryPool {
     return memory
   }
 
-  /** Takes memory back, which keeps its content until {@link recycle}. */
+  /** Takes memory back; its content stays until {@link recycle}. */
   retire(memory: BlockMemory): void {
-    // A row of very many blocks: the rest is left to the garbage collector.
+    // With very many blocks in a row, the excess is left to the garbage collector.
     if (this.retired.length < retiredMax) this.retired.push(memory)
   }
 
-  /** Allows all retired memory to be used again. REQUIRES that nothing refers to it. */
+  /** Lets all retired memory be reused. REQUIRES that no reference to it remains. */
   recycle(): void {
     const { retired } = this
     while (retired.length > 0) this.keep(retired.pop()!)

@@ -1,22 +1,22 @@
 /**
- * Reads the blocks of a table one after the other past the cache, for jobs that pass over whole
- * tables: many blocks with one read, each decoded into memory that is used again.
+ * Reads the blocks of an SSTable in order, bypassing the cache, for jobs that read whole SSTables.
+ * One read fetches many blocks, and each is decoded into recycled memory.
  *
- * Invariant: the block that {@link BlockStream.read} returned last stays as it is; the memory of
- * the one before is retired (block-memory.ts).
+ * Invariant: the block returned last by {@link BlockStream.read} stays unchanged; the memory of the
+ * block before it is retired (block-memory.ts).
  *
- * Failure behaviour: as `SsTableReader`; nothing is decoded that its checksum does not vouch for.
+ * Failure behaviour: as `SsTableReader`; a block is decoded only if its checksum is right.
  */
 import { patchKeys, Block } from './block.js'
 import { BlockMemory, type BlockMemoryPool } from './block-memory.js'
 import type { BlockSource } from './block-source.js'
 
-/** Stored bytes that are read at once: little enough to be in the processor's cache when used. */
+/** Stored bytes per read: few enough to be in the processor's cache when used. */
 const chunkBytes = 128 * 1024
 
-/** See the file header. */
+/** A stream of blocks; see the file header. */
 export class BlockStream {
-  /** Of the block that was read last. */
+  /** The memory of the block read last. */
   memory: BlockMemory | undefined = undefined
   private readonly source: BlockSource
   private readonly pool: BlockMemoryPool
@@ -25,13 +25,13 @@ export class BlockStream {
   private from = 0
   private to = 0
 
-  /** Streams of one thread that recycle together share a pool. */
+  /** REQUIRES streams that share a pool to be recycled together, in one thread. */
   constructor(source: BlockSource, pool: BlockMemoryPool) {
     this.source = source
     this.pool = pool
   }
 
-  /** Block `index`. Cheapest if it follows the last one. */
+  /** Reads block `index`. Cheapest if it follows the last one. */
   read(index: number): Block {
     const { source } = this
     source.throwIfClosed()
@@ -50,7 +50,9 @@ export class BlockStream {
     return block
   }
 
-  /** Reads block `index` and those after it; returns where they are, the first at the start. */
+  /**
+   * Reads block `index` and the following ones; returns their stored form, the first at the start.
+   */
   private fill(index: number): Buffer {
     const { source } = this
     const { offsets, blockCount } = source.index
@@ -59,7 +61,7 @@ export class BlockStream {
     const length = offsets[to] - offsets[index]
     this.from = this.to = 0
     if (length > chunkBytes) {
-      // One large block, which is decoded at once: all streams read theirs to the same place.
+      // A single large block is decoded at once, so all streams share one buffer for it.
       const stored = this.pool.sharedStored(length)
       source.readStoredSync(index, to, stored)
       return stored

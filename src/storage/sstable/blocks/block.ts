@@ -1,18 +1,18 @@
 /**
- * The data block: whole entries, then the offset of each ("slots"), then how many. See FORMAT.md,
+ * The data block: entries, then the offset of each ("slots"), then their number. See FORMAT.md,
  * "Data block".
  *
- * An entry is [varint key length][varint value length][key][value]; entries lie without gaps in key
- * order, so any of them is found by binary search over the slots without decoding neighbours, and
- * the next one starts where the value of the one before ends.
+ * An entry is [varint key length][varint value length][key][value]. Entries are in key order
+ * without gaps. So a binary search over the slots finds any entry without decoding others, and the
+ * next entry starts at the end of the previous value.
  *
- * Ownership: a {@link Block} owns its buffer alone and does not change it while somebody holds the
- * block (`holders`). A block that nobody holds loses its buffer when it leaves the cache. Before a
- * block is used, the keys of a file with a {@link KeyPatch} are rewritten ({@link patchKeys}).
+ * Ownership: a {@link Block} owns its buffer and does not change it while the block has `holders`.
+ * A block without holders loses its buffer when it is evicted from the cache. Before a block is
+ * used, the keys of a file with a {@link KeyPatch} are rewritten ({@link patchKeys}).
  *
- * Failure behaviour: block bytes are checked against their checksum before they come here. Lengths
- * are still compared with the block before they are used, so bytes that carry a right checksum
- * over a wrong structure raise `ERR_CORRUPTION`, never a read beyond the block.
+ * Failure behaviour: the checksum of block bytes is checked before. Lengths are still compared with
+ * the block before use. So a wrong structure with a right checksum is `ERR_CORRUPTION`, never a
+ * read beyond the block.
  */
 import { assert } from '../../../base/assert.js'
 import { commonPrefixLength, compareBytes, copySharedBytes, readPrefix48 } from '../../../base/bytes.js'
@@ -24,55 +24,56 @@ import { growBuffer, growNumbers } from '../grow.js'
 import type { KeyPatch } from './key-patch.js'
 
 /**
- * Hits from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of the
- * memory.
+ * Frequency from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of
+ * the memory.
  */
 const hotFrequency = 2
 
-/** Set in {@link Block.holders} if the last reference to the block cannot be known. */
+/**
+ * Set in {@link Block.holders} if the block is never released, so that its memory is never
+ * recycled.
+ */
 export const heldForGood = 1 << 20
 
-/** What a block needs of the table it belongs to. */
+/** The interface of the SSTable that a block belongs to. */
 export interface BlockOwner {
   readonly inMemory: boolean
-  /**
-   * Blocks of the table that are in the cache, by index. The cache clears entries of evicted ones.
-   */
+  /** Cached blocks of the SSTable, by index. The cache clears the entries of evicted ones. */
   readonly blocks: (Block | undefined)[]
-  /** By block index: the cache's eviction count when the block last left the probation queue. */
+  /**
+   * By block index: the cache's eviction count at the time the block last left the probation queue.
+   */
   readonly ghosts: Uint32Array
-  /** Makes the `ERR_CORRUPTION` for a block whose structure contradicts itself. */
+  /** Makes the `ERR_CORRUPTION` for a block with an inconsistent structure. */
   damagedBlock(index: number, expected: string, found: string): CellarError
 }
 
 /** One data block in memory. The fields after `prefixes` belong to the block cache. */
 export class Block {
   readonly owner: BlockOwner
-  /** Position of the block in its table, from 0. */
+  /** Index of the block in its SSTable, from 0. */
   readonly index: number
-  /** Uncompressed payload, and slack after its end; empty once the block has lost it. */
+  /** Uncompressed payload, with slack after its end; empty once the block has lost its memory. */
   buffer: Buffer
   /** Number of entries, at least 1. */
   readonly count: number
-  /** Where the entries end and the slots start. */
+  /** Offset of the end of the entries, and of the first slot. */
   readonly entriesEnd: number
-  /** Bytes of one slot: 2 or 4. */
+  /** Size of one slot in bytes: 2 or 4. */
   readonly slotBytes: number
-  /** Number of leading bytes that all keys of the block share. */
+  /** Length of the common prefix of all keys of the block. */
   readonly prefixLength: number
-  /** Where the first key starts in {@link buffer}. */
+  /** Offset of the first key in {@link buffer}. */
   readonly firstKeyStart: number
-  /**
-   * @internal The six key bytes after the shared ones of every entry, once the block proves hot.
-   */
+  /** @internal The six key bytes after the common prefix of every entry, once the block is hot. */
   prefixes: Float64Array | undefined = undefined
-  /** @internal Saturating hit count; -1 means that the next use is the one the load was for. */
+  /** @internal Saturating hit count; -1: the next use is the one that the block was loaded for. */
   frequency = 0
   /** @internal Loads that were not released yet. */
   pins = 0
   /**
-   * @internal Cursors whose callers may refer to the buffer; {@link heldForGood} and more if that
-   * does not end. The cache uses the memory of an evicted block again if this is 0.
+   * @internal Number of cursors whose callers may refer to the buffer; at least {@link heldForGood}
+   * if the block is never released. At 0 the cache recycles the memory of an evicted block.
    */
   holders = 0
   /** @internal 0 outside the cache, 1 probation queue, 2 main queue. */
@@ -82,7 +83,7 @@ export class Block {
   /** @internal Neighbour towards the tail of the queue (older). */
   older: Block | undefined = undefined
 
-  /** Takes `buffer[0, length)`, the uncompressed payload; bytes after `length` are ignored. */
+  /** Takes over `buffer[0, length)`, the uncompressed payload; bytes after `length` are ignored. */
   constructor(owner: BlockOwner, index: number, buffer: Buffer, length: number) {
     this.owner = owner
     this.index = index
@@ -91,7 +92,7 @@ export class Block {
     this.slotBytes = (word & wideSlotsFlag) === 0 ? 2 : 4
     this.count = (word & ~wideSlotsFlag) >>> 0
     this.entriesEnd = length - 4 - this.count * this.slotBytes
-    // An entry takes at least the two length bytes.
+    // An entry has at least the two length bytes.
     if (this.count === 0 || this.entriesEnd < this.count * 2) {
       throw owner.damagedBlock(index, 'at least one entry and no more than fit', `${this.count}`)
     }
@@ -112,14 +113,14 @@ export function entryOffset(block: Block, slot: number): number {
   return buffer.readUInt32LE(block.entriesEnd + slot * 4)
 }
 
-/** Where one entry's parts lie in its block. A scratch object for cold paths. */
+/** The offsets of one entry's parts in its block. A scratch object for cold paths. */
 export class EntryPlace {
   keyStart = 0
   keyEnd = 0
   valueEnd = 0
 }
 
-/** Decodes the entry at offset `at` into `place`, checking every length against the block. */
+/** Decodes the entry at offset `at` into `place`; checks every length against the block. */
 export function readEntry(block: Block, at: number, place: EntryPlace): void {
   const { buffer, entriesEnd } = block
   const keyLength = readVarint(buffer, at, entriesEnd)
@@ -133,7 +134,7 @@ export function readEntry(block: Block, at: number, place: EntryPlace): void {
   place.valueEnd = valueEnd
 }
 
-/** Writes the same sequence into the key of every entry. REQUIRES a block that no cursor has. */
+/** Writes the same sequence into the key of every entry. REQUIRES a block without cursors. */
 export function patchKeys(block: Block, patch: KeyPatch): void {
   const place = new EntryPlace()
   for (let slot = 0; slot < block.count; slot++) {
@@ -145,15 +146,15 @@ export function patchKeys(block: Block, patch: KeyPatch): void {
   }
 }
 
-/** Makes the error for an entry that does not lie within its block. */
+/** Makes the error for an entry that is not within its block. */
 export function damagedEntry(block: Block, at: number): CellarError {
   const expected = `an entry within ${block.entriesEnd} bytes`
   return block.owner.damagedBlock(block.index, expected, `one at ${at} that is not`)
 }
 
 /**
- * Slot of the first entry at or after slot `from` whose key is >= `key[0, length)`, or `count` if
- * there is none.
+ * Slot of the first entry from slot `from` on with a key >= `key[0, length)`, or `count` if there
+ * is none.
  */
 export function lowerBound(block: Block, key: Uint8Array, length: number, from: number): number {
   const { buffer, count } = block
@@ -171,7 +172,7 @@ export function lowerBound(block: Block, key: Uint8Array, length: number, from: 
   return searchPrefixes(block, block.prefixes, key, length, from)
 }
 
-/** Binary search on the entries themselves in slots [from, to). */
+/** Binary search over the entries in slots [from, to). */
 function searchEntries(
   block: Block,
   key: Uint8Array,
@@ -189,7 +190,7 @@ function searchEntries(
   return low
 }
 
-/** Binary search on the numbers; entries are looked at on ties only. */
+/** Binary search over the numbers; reads entries only on ties. */
 function searchPrefixes(
   block: Block,
   prefixes: Float64Array,
@@ -211,7 +212,10 @@ function searchPrefixes(
   return low
 }
 
-/** Compares the key in `slot` with `key[0, length)`; both share the block's common prefix. */
+/**
+ * Compares the key in `slot` with `key[0, length)`. REQUIRES that both have the block's common
+ * prefix.
+ */
 function compareEntry(block: Block, slot: number, key: Uint8Array, length: number): number {
   const { buffer, entriesEnd, prefixLength } = block
   let at = entryOffset(block, slot)
@@ -241,25 +245,25 @@ function readPrefixes(block: Block): Float64Array {
   return prefixes
 }
 
-/** Builds one block after the other in the same memory. */
+/** Builds successive blocks in the same memory. */
 export class BlockBuilder {
-  /** @internal The payload so far; after {@link finish}, all of it. */
+  /** @internal The payload so far; after {@link finish}, the whole payload. */
   buffer: Buffer = Buffer.allocUnsafeSlow(32 * 1024)
-  /** Entries in the open block. */
+  /** Number of entries in the open block. */
   count = 0
-  /** Bytes of the entries in the open block, slots not counted. */
+  /** Size of the entries in the open block, without slots. */
   entryBytes = 0
   private words = new DataView(this.buffer.buffer)
   private slots = new Uint32Array(512)
   private lastKeyStart = 0
   private lastKeyEnd = 0
 
-  /** Bytes that the payload would have if it was finished now. */
+  /** Size of the payload if it were finished now. */
   get payloadBytes(): number {
     return this.sizeWith(0, 0)
   }
 
-  /** Payload bytes after adding an entry with such lengths. */
+  /** Size of the payload after adding an entry with these lengths. */
   sizeAfter(keyLength: number, valueLength: number): number {
     const header = varintLength(keyLength) + varintLength(valueLength)
     return this.sizeWith(header + keyLength + valueLength, 1)
@@ -272,8 +276,8 @@ export class BlockBuilder {
   }
 
   /**
-   * How many bytes the last key added shares with `source[start, end)`; -1 if that is not greater.
-   * REQUIRES count > 0. `words` as in `SsTableWriter.add`.
+   * Length of the common prefix of the last key and `source[start, end)`; -1 if the latter is not
+   * greater. REQUIRES count > 0. `words` as in `SsTableWriter.add`.
    */
   sharedWithLastKey(source: Buffer, start: number, end: number, words?: DataView): number {
     const { buffer, lastKeyStart, lastKeyEnd } = this
@@ -287,7 +291,7 @@ export class BlockBuilder {
     return lastAt === lastKeyEnd || buffer[lastAt] < source[at] ? shared : -1
   }
 
-  /** Bytes that the two keys share, as far as whole words of four go. */
+  /** Length of the common prefix of the two keys in whole words of four bytes. */
   private sharedWords(words: DataView, start: number, end: number): number {
     const { lastKeyStart } = this
     const own = this.words
@@ -308,7 +312,7 @@ export class BlockBuilder {
   }
 
   /**
-   * Appends an entry. REQUIRES a key greater than the last. Copies its bytes. `words` as in
+   * Appends a copy of an entry. REQUIRES a key greater than the last. `words` as in
    * `SsTableWriter.add`.
    */
   add(
@@ -365,7 +369,7 @@ export class BlockBuilder {
     return length
   }
 
-  /** Starts a new block; the memory of the last one is used again. */
+  /** Starts a new block in the same memory. */
   reset(): void {
     this.count = 0
     this.entryBytes = 0
@@ -377,7 +381,7 @@ export class BlockBuilder {
   }
 }
 
-/** Up to this length a loop over words beats `Buffer.copy`. */
+/** Up to this length a loop over words is faster than `Buffer.copy`. */
 const wordCopyBytesMax = 256
 
 /** Copies `source[start, end)` and up to seven more bytes to `target[offset, …)`. */
@@ -394,7 +398,7 @@ function copyWords(
   }
 }
 
-/** Keys are sorted: what the first and the last share, all share. */
+/** Keys are sorted, so the common prefix of the first and the last is common to all. */
 function sharedPrefixLength(block: Block, first: EntryPlace): number {
   const last = new EntryPlace()
   const offset = entryOffset(block, block.count - 1)

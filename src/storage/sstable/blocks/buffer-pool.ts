@@ -1,46 +1,46 @@
 /**
- * Memory of cached blocks that is used again: a buffer outside of the heap costs a block's worth of
- * misses 3 µs to make and to collect, more than the system call that fills it.
+ * A pool of memory for cached blocks. An off-heap buffer of a block's size costs 3 µs to allocate
+ * and collect, more than the system call that fills it.
  *
- * Buffers have lengths of few classes, so that blocks of about the same size share them. The pool
+ * Buffers have lengths of a few classes, so that blocks of about the same size share them. The pool
  * is bounded in bytes; the excess is left to the garbage collector.
  *
- * While the cache grows there is nothing to use again. Its first buffers are therefore cut out of
- * slabs of shared memory: V8 counts other memory outside of the heap and collects the whole heap
- * after every 64 MiB of it, which doubled the time of misses until a cache of 2 GiB was full. A
- * slab is freed when nothing refers to any of its buffers. So that the rest of slabs cannot pile
- * up, no more is cut in the life of a pool than the cache may hold; later buffers have their own
- * memory.
+ * While the cache grows there is no memory to recycle. Its first buffers are therefore cut out of
+ * slabs of shared memory. V8 counts other off-heap memory and collects the whole heap after every
+ * 64 MiB of it, which doubled the time of misses until a cache of 2 GiB was full. A slab is freed
+ * once none of its buffers is referenced. To bound partly used slabs, a pool cuts at most the size
+ * of the cache in its life; later buffers have memory of their own.
  *
- * Ownership: who takes a buffer owns it until it is given back. REQUIRES of {@link BufferPool.give}
- * that nothing refers to the buffer any more; block-cache.ts says how that is known.
+ * Ownership: a buffer is owned by its taker until it is returned. REQUIRES of
+ * {@link BufferPool.give} that no reference to the buffer remains; block-cache.ts explains how that
+ * is known.
  */
 
 /** Longer buffers are not pooled: they are rare and differ in length. */
 const pooledBytesMax = 1024 * 1024
 
-/** Bytes of a slab of a cache with many blocks. */
+/** Size of a slab of a large cache in bytes. */
 const slabBytesMax = 1024 * 1024
 
-/** The least part of a slab that is longer than a buffer: the rest at its end is wasted. */
+/** Minimum number of buffers per slab, to bound the unused end of the slab. */
 const slabBuffersMin = 8
 
-/** The least number of slabs of a cache, so that one begun slab exceeds its bound by little. */
+/** Minimum number of slabs per cache, so that a partly used slab exceeds the bound by little. */
 const slabsMin = 64
 
-/** Smallest difference between two lengths. */
+/** Minimum difference between two length classes. */
 const stepBytesMin = 256
 
-/** The least length of a class that holds `bytes` bytes: from 2 KiB on at most an eighth more. */
+/** The length of the class for `bytes` bytes: from 2 KiB on at most an eighth more. */
 export function pooledLength(bytes: number): number {
   if (bytes > pooledBytesMax) return bytes
   const step = Math.max(stepBytesMin, 2 ** (28 - Math.clz32(bytes - 1)))
   return Math.ceil(bytes / step) * step
 }
 
-/** Hands out buffers and takes them back. Not shared between threads. */
+/** A pool of buffers. Not shared between threads. */
 export class BufferPool {
-  /** Bytes of the buffers that wait to be used again. */
+  /** Size of the pooled buffers. */
   bytes = 0
   /** The bound in bytes. */
   bytesMax: number
@@ -48,27 +48,27 @@ export class BufferPool {
   private slab: SharedArrayBuffer | undefined = undefined
   private slabUsed = 0
   private slabBytes = 0
-  /** Bytes of all slabs that were made. */
+  /** Size of all slabs allocated so far. */
   private slabBytesTotal = 0
   private slabBytesTotalMax = 0
 
   /**
-   * Keeps up to `bytesMax` bytes for later; 0 keeps nothing. Makes slabs of `cacheBytesMax` bytes
-   * in all, 0 for none.
+   * Keeps up to `bytesMax` bytes; 0 keeps none. Allocates slabs of `cacheBytesMax` bytes in total;
+   * 0: no slabs.
    */
   constructor(bytesMax: number, cacheBytesMax: number) {
     this.bytesMax = bytesMax
     this.setSlabs(cacheBytesMax)
   }
 
-  /** Changes both bounds; what waits is forgotten. */
+  /** Changes both bounds; drops the pooled buffers. */
   resize(bytesMax: number, cacheBytesMax: number): void {
     this.bytesMax = bytesMax
     this.setSlabs(cacheBytesMax)
     this.clear()
   }
 
-  /** At least `bytes` bytes of undefined content. */
+  /** A buffer of at least `bytes` bytes with undefined content. */
   take(bytes: number): Buffer {
     const length = pooledLength(bytes)
     const buffer = this.free.get(length)?.pop()
@@ -77,14 +77,14 @@ export class BufferPool {
     return buffer
   }
 
-  /** Takes a buffer back, which may be used again at once. REQUIRES that nothing refers to it. */
+  /** Returns a buffer, which may be reused at once. REQUIRES that no reference to it remains. */
   give(buffer: Buffer): void {
     const { length } = buffer
     if (length > this.bytesMax || length > pooledBytesMax || pooledLength(length) !== length) return
     let waiting = this.free.get(length)
     if (this.bytes + length > this.bytesMax) {
       if (waiting !== undefined && waiting.length > 0) return
-      // Lengths without requests must not take the place of those that are wanted.
+      // Lengths without demand must not displace those in demand.
       this.clear()
       waiting = undefined
     }

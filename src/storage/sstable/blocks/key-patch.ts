@@ -1,11 +1,11 @@
-/** How the keys of a file are changed while the file is read; to this room keys are opaque. */
+/** Rewriting of keys while a file is read; keys are opaque to this room. */
 import type { SsTableProperties } from '../properties.js'
 
-/** Rewrites the end of every key of a file. The order of the keys must stay as it is. */
+/** Rewrites the end of every key of a file. The order of the keys must not change. */
 export interface KeyPatch {
-  /** Most bytes at the end of a key that are rewritten; a shorter key is damage. */
+  /** Maximum number of bytes rewritten at the end of a key; a shorter key is damage. */
   readonly bytesMax: number
-  /** What the properties of the file say instead of the stored ones. */
+  /** The properties that replace those stored in the file. */
   readonly properties: Partial<SsTableProperties>
   /** Rewrites the key that ends at `keyEnd`. */
   patch(buffer: Buffer, keyEnd: number): void

@@ -1,21 +1,21 @@
-/** How much is read at once when blocks are wanted one after the other. */
+/** The size of reads of consecutive blocks. */
 import type { BlockIndex } from './block-index.js'
 
-/** Most stored bytes that one read of adjacent blocks fetches. */
+/** Maximum stored bytes per read of adjacent blocks. */
 export const readAheadBytesMax = 256 * 1024
 
-/** Most blocks that one read fetches: bounds what well compressed blocks grow to in memory. */
+/** Maximum number of blocks per read: bounds the memory of well compressed blocks. */
 export const readAheadBlocksMax = 64
 
-/** Reads that followed each other before more is read than the one block that is wanted. */
+/** Number of consecutive reads before more than the wanted block is read. */
 const runMin = 3
 
-/** The least cache that takes blocks before they are wanted: they need a sixteenth of it. */
+/** Minimum size of a cache that stores blocks read ahead: they need a sixteenth of it. */
 export const aheadCacheBytesMin = 16 * readAheadBytesMax
 
 /**
- * How many bytes an asynchronous read fetches from block `from` on when `loads` before it followed
- * each other: the block alone (0) at first, from the third on doubling up to the maximum.
+ * The number of bytes that an asynchronous read fetches from block `from` on, after `loads`
+ * consecutive loads: the block alone (0) at first, from the third on doubling up to the maximum.
  */
 export function loadAheadBytes(index: BlockIndex, from: number, loads: number): number {
   if (loads < runMin) return 0
@@ -23,9 +23,9 @@ export function loadAheadBytes(index: BlockIndex, from: number, loads: number): 
 }
 
 /**
- * The same for a synchronous read, by the number of blocks that were entered one after the other: a
- * quarter of them. To decode an unwanted block costs twice as much as the call of a read,
- * so a scan of ten blocks must not fetch thirty.
+ * The same for a synchronous read, by the number of consecutive blocks entered: a quarter of them.
+ * Decoding an unwanted block costs twice as much as the call of a read, so a scan of ten blocks
+ * must not fetch thirty.
  */
 export function readAheadBytes(index: BlockIndex, from: number, blocks: number): number {
   return blocks < 8 ? 0 : blocksBytes(index, from, blocks >> 2)

@@ -2,11 +2,11 @@
  * Appends stored sections to a file that is being written: the data blocks and other parts of an
  * SSTable, or the values of a value file.
  *
- * Bytes are gathered in chunks of 256 KiB and written once; no byte of the file is ever written
- * twice. Memory: one chunk, or one section if that is larger. Payloads are copied as of the call.
+ * Bytes are gathered in chunks of 256 KiB, and every byte of the file is written once. The memory
+ * is one chunk, or one section if that is larger. Payloads are copied at the call.
  *
- * Failure behaviour: an error of the file (`ERR_IO`, `ERR_NO_SPACE`) is thrown as it is; the writer
- * and its file must then be thrown away.
+ * Failure behaviour: errors of the file (`ERR_IO`, `ERR_NO_SPACE`) are rethrown; the writer and its
+ * file must then be discarded.
  */
 import { assert } from '../../../base/assert.js'
 import { CodecId } from '../../codec/codec.js'
@@ -18,8 +18,9 @@ import { writeTrailer } from './section.js'
 const chunkBytes = 256 * 1024
 
 /**
- * Most sections in a row that are stored without a try to compress them, after several that did not
- * become shorter. A try takes about as long as all other steps of a small section together.
+ * Maximum number of consecutive sections stored without an attempt to compress them, after several
+ * that did not get shorter. An attempt takes about as long as all other steps of a small section
+ * together.
  */
 const untriedMax = 7
 
@@ -29,15 +30,15 @@ export class SectionWriter {
   private readonly file: File
   private chunk: Buffer = Buffer.allocUnsafeSlow(chunkBytes)
   private chunkUsed = 0
-  /** Bytes of the file that were handed to the file system. */
+  /** Number of bytes passed to the file system. */
   private flushedBytes = 0
   private isFinished = false
-  /** Sections that are not tried from now on. */
+  /** Number of next sections to store without an attempt. */
   private untried = 0
-  /** The same after the next one that does not become shorter. */
+  /** The value of `untried` after the next section that does not get shorter. */
   private untriedNext = 0
 
-  /** REQUIRES an empty file open for writing; readers must be given the same `fileNumber`. */
+  /** REQUIRES an empty file open for writing; readers need the same `fileNumber`. */
   constructor(file: File, fileNumber: number) {
     assert(Number.isSafeInteger(fileNumber) && fileNumber >= 0, 'writer: file number')
     this.file = file
@@ -50,8 +51,8 @@ export class SectionWriter {
   }
 
   /**
-   * Appends `source[start, end)`, compressed if that is smaller. After sections that were not
-   * smaller, 1, 3 and then 7 are stored as they are. Returns the stored length.
+   * Appends `source[start, end)`, compressed if that is smaller. After sections that did not get
+   * smaller, 1, 3 and then 7 are stored raw. Returns the stored length.
    */
   addCompressed(source: Buffer, start: number, end: number, codec: Codec): number {
     if (this.untried > 0) {
@@ -68,12 +69,14 @@ export class SectionWriter {
     return this.append(compressed, 0, compressed.length, codec.id, end - start)
   }
 
-  /** Appends `source[start, end)` as it is. Returns the stored length. */
+  /** Appends `source[start, end)` raw. Returns the stored length. */
   add(source: Buffer, start: number, end: number): number {
     return this.append(source, start, end, CodecId.none, end - start)
   }
 
-  /** Appends the footer, writes the rest and makes the file durable. Returns its length. */
+  /**
+   * Appends the footer, writes the buffered bytes and makes the file durable. Returns its length.
+   */
   finish(footer: Buffer): number {
     assert(!this.isFinished, 'writer: finished twice')
     this.isFinished = true
@@ -109,7 +112,7 @@ export class SectionWriter {
     return this.chunkUsed - start
   }
 
-  /** Makes room for `bytes` in one piece. */
+  /** Reserves `bytes` contiguous bytes. */
   private reserve(bytes: number): void {
     if (this.chunkUsed + bytes <= this.chunk.length) return
     this.flush()

@@ -1,9 +1,9 @@
 /**
- * The stored form that every part of an SSTable but the footer has: payload (compressed, or raw if
+ * The stored form of every part of an SSTable except the footer: payload (compressed, or raw if
  * that is not smaller), codec id, uncompressed length, checksum. See FORMAT.md, "Stored section".
  *
- * The checksum covers payload, codec id and length and is seeded with file number and offset, so a
- * section is valid in one place only: a swapped or stale one is noticed like a flipped bit.
+ * The checksum covers payload, codec id and length, and is seeded with file number and offset. So a
+ * section is valid at one place only: a swapped or stale section is detected like a flipped bit.
  */
 import { corruption, CellarError, ErrorCode } from '../../../base/errors.js'
 import { placeSeed, storedChecksumMatches, xxh64 } from '../../codec/checksum.js'
@@ -11,18 +11,18 @@ import { CodecId } from '../../codec/codec.js'
 import type { Codecs } from '../../codec/codec.js'
 import { payloadBytesMax, trailerBytes } from '../format.js'
 
-/** Which file a section belongs to. */
+/** The file of a section. */
 export interface SectionFile {
   readonly path: string
   /** The file number that its checksums are bound to. The name of a link has another number. */
   readonly writtenAs: number
-  /** What errors call it. Default 'SSTable'. */
+  /** The kind of file in errors. Default 'SSTable'. */
   readonly fileKind?: string
 }
 
 /**
- * Writes the trailer after `target[start, payloadEnd)`, which will stand at `offset` of the file.
- * Returns the offset in `target` after it. REQUIRES room for `trailerBytes`.
+ * Writes the trailer after `target[start, payloadEnd)`, for a section at `offset` of the file.
+ * Returns the offset in `target` after the trailer. REQUIRES space for `trailerBytes`.
  */
 export function writeTrailer(
   target: Buffer,
@@ -40,8 +40,8 @@ export function writeTrailer(
 }
 
 /**
- * Checks the section `stored[start, end)` that was read from `offset` of the file, and returns its
- * uncompressed length. Throws `ERR_CORRUPTION`.
+ * Checks the section `stored[start, end)` read from `offset` of the file; returns its uncompressed
+ * length. Throws `ERR_CORRUPTION`.
  */
 export function checkSection(
   stored: Buffer,
@@ -69,7 +69,7 @@ export function checkSection(
 }
 
 /**
- * Decompresses a section that {@link checkSection} accepted into `target[0, length)`. Throws
+ * Decompresses a section accepted by {@link checkSection} into `target[0, length)`. Throws
  * `ERR_CORRUPTION`, or `ERR_MISSING_PACKAGE` for a codec that this Node lacks.
  */
 export function decompressSection(
@@ -113,7 +113,7 @@ export function damaged(
   })
 }
 
-/** The error for a codec id that {@link Codecs.byId} does not know. */
+/** Makes the error for a codec id that {@link Codecs.byId} does not know. */
 export function missingCodec(id: number, file: SectionFile, offset: number): CellarError {
   const name = Object.entries(CodecId).find(([, known]) => known === id)?.[0]
   if (name === undefined) return damaged(file, offset, 'a codec id', `${id}`)

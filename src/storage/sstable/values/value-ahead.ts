@@ -1,25 +1,25 @@
 /**
- * Stored bytes of a value file that were read beyond the value that was asked for, because values
- * have been asked for one after the other: a scan then pays for one read instead of dozens.
+ * Read-ahead for value files: stored bytes after the requested value, read because requests were
+ * consecutive. So a scan needs one read instead of dozens.
  *
- * All value files of a database, or of a job, share one window, so it holds 256 KiB at most. Values
- * that come from several files in turn are read one by one.
+ * All value files of a database, or of a job, share one window, which has at most 256 KiB. Values
+ * that alternate between files are read one by one.
  *
- * Ownership: the bytes of a window are never written again; contents may refer to them.
+ * Ownership: the bytes of a window are never overwritten; contents may refer to them.
  */
 import { emptyBytes } from '../../../base/bytes.js'
 
-/** Most bytes that one read fetches, unless one value is longer. */
+/** Maximum size of a read in bytes, unless one value is longer. */
 const aheadBytesMax = 256 * 1024
-/** Values that have to follow each other before more is read than was asked for. */
+/** Number of consecutive values before more than the requested one is read. */
 const runMin = 2
 
-/** The window, and whether values follow each other; see the file header. */
+/** The window, and the detection of consecutive requests; see the file header. */
 export class ValueAhead {
   private owner: unknown = undefined
   private lastOffset = -1
   private nextOffset = -1
-  /** Values handed out one after the other. */
+  /** Number of consecutive values returned. */
   private run = 0
   private windowOwner: unknown = undefined
   private window: Buffer = emptyBytes
@@ -33,14 +33,14 @@ export class ValueAhead {
     return end <= this.window.length ? this.window.subarray(start, end) : undefined
   }
 
-  /** How many bytes to read for a value that is not there. */
+  /** The number of bytes to read for a value that is not in the window. */
   bytesToRead(owner: unknown, offset: number, storedBytes: number): number {
     const follows = owner === this.owner && offset === this.nextOffset
     if (!follows || this.run < runMin) return storedBytes
     return Math.max(storedBytes, Math.min(aheadBytesMax, storedBytes * 2 ** Math.min(this.run, 16)))
   }
 
-  /** Keeps the bytes that were read; a single value leaves nothing to keep. */
+  /** Keeps the bytes of a read, unless they are a single value. */
   keep(owner: unknown, offset: number, stored: Buffer, storedBytes: number): void {
     if (stored.length <= storedBytes) return
     this.windowOwner = owner
@@ -48,7 +48,7 @@ export class ValueAhead {
     this.windowStart = offset
   }
 
-  /** A value was handed out. A scan that repeats a step may ask for one again. */
+  /** Counts a returned value. A scan that repeats a step may request a value again. */
   handedOut(owner: unknown, offset: number, storedBytes: number): void {
     if (owner === this.owner && offset === this.lastOffset) return
     this.run = owner === this.owner && offset === this.nextOffset ? this.run + 1 : 0
@@ -57,7 +57,7 @@ export class ValueAhead {
     this.nextOffset = offset + storedBytes
   }
 
-  /** Lets go of the bytes of a file. */
+  /** Drops the bytes of a file. */
   forget(owner: unknown): void {
     if (owner === this.owner) this.owner = undefined
     if (owner !== this.windowOwner) return

@@ -2,14 +2,14 @@
  * The footer of value files, which hold large values apart from the SSTables whose cells refer to
  * them. See FORMAT.md, "Value file".
  *
- * Everything here stands on disk: never change a value, add a format version instead.
+ * All constants are part of the disk format: never change a value, add a format version instead.
  */
 import { readUint64LE, writeUint64LE } from '../../../base/bytes.js'
 import { checkFooter, checkFooterTail, sealFooter, type FooterKind } from '../footer-frame.js'
 import { footerTailBytes } from '../format.js'
 import { damaged, type SectionFile } from '../blocks/section.js'
 
-/** Bytes of the footer. Never change. */
+/** Size of the footer. Never change. */
 export const valueFooterBytes = 64
 
 const valueFooter: FooterKind = {
@@ -18,16 +18,16 @@ const valueFooter: FooterKind = {
   magic: Buffer.from('CellarVL', 'latin1'),
 }
 
-/** What the footer of a value file tells. */
+/** The content of the footer of a value file. */
 export interface ValueFooter {
-  /** Bytes of the values, trailers included; they come first. */
+  /** Size of the values, trailers included; they come first. */
   readonly dataBytes: number
   readonly valueCount: number
-  /** Stored bytes of the index, which follows. */
+  /** Stored size of the index, which follows. */
   readonly indexBytes: number
 }
 
-/** Makes the footer that will stand at `offset` of file `fileNumber`. */
+/** Makes the footer for `offset` of file `fileNumber`. */
 export function encodeValueFooter(
   footer: ValueFooter,
   databaseId: Buffer,
@@ -43,7 +43,7 @@ export function encodeValueFooter(
 }
 
 /**
- * Reads the footer of a file of `fileBytes`. Throws `ERR_FORMAT_VERSION` for a file of another
+ * Decodes the footer of a file of `fileBytes`. Throws `ERR_FORMAT_VERSION` for a file of another
  * version, else `ERR_CORRUPTION`, also if the file belongs to another database than `databaseId`.
  */
 export function decodeValueFooter(

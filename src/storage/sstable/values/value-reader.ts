@@ -1,11 +1,11 @@
 /**
- * An open value file. Values are read by their place, checked against a checksum that is bound to
- * file number and offset (`ERR_CORRUPTION` names file and offset), and not cached: they are large
- * and are copied into results anyway.
+ * An open value file. Values are read by offset and checked against a checksum that is bound to
+ * file number and offset (`ERR_CORRUPTION` names file and offset). They are not cached: they are
+ * large and are copied into results anyway.
  *
- * A reader that may not touch the disk gets `BlockMissing`; the value is then loaded under its
- * offset and kept until it is released. Ownership: the reader owns its file; contents that it hands
- * out are not changed any more, except that the caller of `contentSync` may keep them.
+ * A call that must not block on the disk throws `BlockMissing`. The value is then loaded under its
+ * offset, and kept until it is released. Ownership: the reader owns its file. Returned contents are
+ * immutable, and the caller of `contentSync` may keep them.
  */
 import { assert } from '../../../base/assert.js'
 import { closedError } from '../../../base/errors.js'
@@ -18,19 +18,19 @@ import { checkSection, damaged, decompressSection, type SectionFile } from '../b
 import type { ValueAhead } from './value-ahead.js'
 import { decodeValueFooter, valueFooterBytes, type ValueFooter } from './value-format.js'
 
-/** What a value file reader shares with others. */
+/** Dependencies of a value file reader, and its expectations on the file. */
 export interface ValueFileOptions {
   readonly codecs: Codecs
   readonly counters: ReadCounters
-  /** The bytes read beyond single values. */
+  /** The window of bytes read ahead. */
   readonly ahead: ValueAhead
-  /** Size that the file must have. */
+  /** The expected size of the file. */
   readonly expectedBytes: number
-  /** Identity that the file must have. */
+  /** The expected identity of the file. */
   readonly databaseId: Buffer
 }
 
-/** A value that a call waits for or has pinned. */
+/** A value that a call has requested or has pinned. */
 interface Load {
   readonly storedBytes: number
   content: Buffer | undefined
@@ -48,7 +48,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private readonly codecs: Codecs
   private readonly counters: ReadCounters
   private readonly ahead: ValueAhead
-  /** By offset. */
+  /** Loads by offset. */
   private readonly loads = new Map<number, Load>()
   private readsUnderWay = 0
   private closed = false
@@ -73,7 +73,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     this.footer = decodeValueFooter(footer, databaseId, this, size)
   }
 
-  /** Opens a file. Throws `ERR_CORRUPTION`, `ERR_FORMAT_VERSION` or what the system throws. */
+  /** Opens a file. Throws `ERR_CORRUPTION`, `ERR_FORMAT_VERSION` and errors of the system. */
   static openSync(
     fileSystem: FileSystem,
     path: string,
@@ -90,8 +90,8 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   }
 
   /**
-   * The content of the value that takes `storedBytes` at `offset`. Unless `mayBlock`, throws
-   * `BlockMissing` if it was not loaded.
+   * The content of the value with `storedBytes` at `offset`. Unless `mayBlock`, throws
+   * `BlockMissing` if it is not loaded.
    */
   contentSync(offset: number, storedBytes: number, mayBlock: boolean): Buffer {
     this.throwIfClosed()
@@ -114,7 +114,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     throwBlockMissing(this, offset)
   }
 
-  /** See {@link BlockLoader.loadBlock}; the index is the offset that `BlockMissing` named. */
+  /** See {@link BlockLoader.loadBlock}; the index is the offset of the `BlockMissing`. */
   async loadBlock(offset: number): Promise<void> {
     this.throwIfClosed()
     const load = this.loads.get(offset)
@@ -136,7 +136,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     if (load.pins === 0) this.loads.delete(offset)
   }
 
-  /** Reads the whole file and checks that every byte is as written. Yields after each value. */
+  /** Reads the whole file and checks all bytes. Yields after each value. */
   *verify(): Generator<void, void> {
     const { dataBytes, valueCount, indexBytes } = this.footer
     const index = this.decode(this.readSync(dataBytes, indexBytes), dataBytes)
@@ -155,7 +155,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     if (offset !== dataBytes) throw damaged(this, offset, `${dataBytes} bytes`, `${offset}`)
   }
 
-  /** Closes the file, at the latest when reads under way have settled. */
+  /** Closes the file, once reads in progress have settled. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
@@ -184,13 +184,13 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     return this.takeRead(offset, stored, found, storedBytes)
   }
 
-  /** For a value and, if it follows others, for those after it. */
+  /** Size of a read: the value and, for consecutive values, the following ones. */
   private bytesToRead(offset: number, storedBytes: number): number {
     const bytes = this.ahead.bytesToRead(this, offset, storedBytes)
     return Math.min(bytes, this.footer.dataBytes - offset)
   }
 
-  /** The value's own part of the bytes read; keeps the others. */
+  /** The value's part of the bytes read; the others are kept for later. */
   private takeRead(offset: number, stored: Buffer, found: number, storedBytes: number): Buffer {
     if (found < storedBytes) throw damaged(this, offset, `${storedBytes} bytes`, `${found}`)
     this.ahead.keep(this, offset, stored.subarray(0, found), storedBytes)
@@ -204,7 +204,7 @@ export class ValueFileReader implements BlockLoader, SectionFile {
     return stored
   }
 
-  /** A reference may be damaged in ways that a checksum of its block does not show. */
+  /** A reference may be wrong in ways that the checksum of its block does not detect. */
   private checkPlace(offset: number, storedBytes: number): void {
     const { dataBytes } = this.footer
     if (storedBytes > entryBytesMax + trailerBytes || offset + storedBytes > dataBytes) {

@@ -2,8 +2,8 @@
  * Writes one value file: values one after the other, each a stored section, then their lengths and
  * a footer. See FORMAT.md, "Value file".
  *
- * Memory: that of a {@link SectionWriter} and four bytes per value. An error of the file is thrown
- * as it is; writer and file must then be thrown away.
+ * The memory is that of a {@link SectionWriter} and four bytes per value. Errors of the file are
+ * rethrown; the writer and its file must then be discarded.
  */
 import { assert } from '../../../base/assert.js'
 import type { Codec } from '../../codec/codec.js'
@@ -13,10 +13,10 @@ import { growNumbers } from '../grow.js'
 import { SectionWriter } from '../blocks/section-writer.js'
 import { encodeValueFooter } from './value-format.js'
 
-/** Writes one value file; `add` as often as needed, then `finish` once. */
+/** Writes one value file: calls of `add`, then one call of `finish`. */
 export class ValueFileWriter {
   readonly fileNumber: number
-  /** Where the last value was put, and how many bytes it takes there. */
+  /** Offset and stored length of the last value. */
   lastOffset = 0
   lastStoredBytes = 0
   private readonly sections: SectionWriter
@@ -25,7 +25,7 @@ export class ValueFileWriter {
   private lengths: Uint32Array<ArrayBuffer> = new Uint32Array(64)
   private valueCount = 0
 
-  /** REQUIRES an empty file open for writing; `fileNumber` is what readers must be given too. */
+  /** REQUIRES an empty file open for writing; readers need the same `fileNumber`. */
   constructor(file: File, databaseId: Buffer, fileNumber: number, codec: Codec) {
     this.sections = new SectionWriter(file, fileNumber)
     this.databaseId = databaseId
@@ -33,12 +33,15 @@ export class ValueFileWriter {
     this.codec = codec
   }
 
-  /** Bytes of the file so far. */
+  /** Size of the file so far. */
   get bytesWritten(): number {
     return this.sections.bytesWritten
   }
 
-  /** Appends the value `source[start, end)`; its place is in `lastOffset` and `lastStoredBytes`. */
+  /**
+   * Appends the value `source[start, end)`; `lastOffset` and `lastStoredBytes` then give its
+   * location.
+   */
   add(source: Buffer, start: number, end: number): void {
     assert(end - start <= entryBytesMax, 'value file: a value that is too long')
     this.lastOffset = this.bytesWritten
@@ -47,7 +50,10 @@ export class ValueFileWriter {
     this.lengths[this.valueCount++] = this.lastStoredBytes
   }
 
-  /** Writes the rest, makes the file durable and returns its length. The caller closes it. */
+  /**
+   * Writes the remaining parts, makes the file durable and returns its length. The caller closes
+   * the file.
+   */
   finish(): number {
     const { valueCount } = this
     const dataBytes = this.bytesWritten
