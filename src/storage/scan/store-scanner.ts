@@ -90,9 +90,8 @@ export class StoreScanner {
   }
 
   /**
-   * Takes over the cursors of a read until the read ends; {@link seek} has to follow. Older
-   * versions are skipped only if the sources hold no markers; markers written later are above the
-   * read point.
+   * Takes over the cursors of a read until the read ends; {@link seek} has to follow. Versions are
+   * skipped only where no marker can be among them; markers written later are above the read point.
    */
   open(read: StoreRead): void {
     this.begin(read)
