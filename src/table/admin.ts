@@ -1,9 +1,9 @@
 /**
- * Schema and upkeep under the names of HBase's `Admin`, as `Database.admin`.
+ * Schema and maintenance under the names of HBase's `Admin`, as `Database.admin`.
  *
- * Every change of the catalog is one manifest edit: all of it or nothing is there after a crash,
- * and it is durable when its promise resolves. Changes run one after the other. Tables are named
- * `table` or `namespace:table`; `default:table` is `table`.
+ * Every change of the catalog is one manifest edit, so after a crash either all or none of it is in
+ * effect. It is durable when its promise resolves. Changes are serialized. Tables are named `table`
+ * or `namespace:table`; `default:table` is `table`.
  */
 import type { Admin as BackendAdmin } from '../api/database.js'
 import { ensureTable } from '../api/ensure-table.js'
@@ -45,17 +45,17 @@ import type {
 export interface SnapshotDescription {
   /** Name of the snapshot. */
   readonly name: string
-  /** The table that it was taken of. */
+  /** The table of the snapshot. */
   readonly table: string
-  /** It holds the table's mutations up to this sequence. */
+  /** The snapshot holds the table's mutations up to this sequence. */
   readonly sequence: number
-  /** When it was taken, milliseconds since the Unix epoch. */
+  /** Creation time in milliseconds since the Unix epoch. */
   readonly createdMilliseconds: number
-  /** Bytes of its files, which cost space only once the table has others. */
+  /** Size of its files, which need space of their own only once the table no longer has them. */
   readonly fileBytes: number
 }
 
-/** Schema and upkeep of one database; see the file header. */
+/** Schema and maintenance of one database; see the file header. */
 export class Admin implements BackendAdmin {
   readonly #engine: Engine
   readonly #ddl: Ddl
@@ -76,7 +76,7 @@ export class Admin implements BackendAdmin {
 
   // Tables
 
-  /** `ERR_TABLE_EXISTS`, `ERR_NAMESPACE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
+  /** Creates a table. `ERR_TABLE_EXISTS`, `ERR_NAMESPACE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     this.#engine.checkWritable()
     const plain = newTableName(name)
@@ -86,8 +86,8 @@ export class Admin implements BackendAdmin {
   }
 
   /**
-   * The table of that name, created if it is absent. Families that an existing one lacks are added.
-   * An option that is given and differs is `ERR_TABLE_EXISTS`; else errors of {@link createTable}.
+   * The table with that name, created if absent. Families missing from an existing table are added.
+   * An option that is given and differs is `ERR_TABLE_EXISTS`; other errors as {@link createTable}.
    */
   async ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     this.#engine.checkOpen()
@@ -95,7 +95,7 @@ export class Admin implements BackendAdmin {
     return new EmbeddedTable(this.#engine, this.#find(name), this.#registry)
   }
 
-  /** Makes an empty table with the options and families of another. */
+  /** Creates an empty table with the options and families of another. */
   async cloneTableSchema(name: string, newName: string): Promise<EmbeddedTable> {
     this.#engine.checkWritable()
     const plain = newTableName(newName)
@@ -115,8 +115,8 @@ export class Admin implements BackendAdmin {
   }
 
   /**
-   * Removes all rows of a table at once. Running scans go on; views no longer see the rows. There
-   * are no splits to preserve.
+   * Removes all rows of a table at once. Running scans continue; views no longer see the rows.
+   * There are no splits to preserve.
    */
   async truncateTable(name: string): Promise<void> {
     this.#engine.checkWritable()
@@ -129,7 +129,7 @@ export class Admin implements BackendAdmin {
     return this.#engine.tables.has(plainTableName(name))
   }
 
-  /** Names of the tables, sorted; with a pattern, of those that match it as a whole. */
+  /** Names of the tables, sorted; with a pattern, those that match it as a whole. */
   listTableNames(pattern?: RegExp): string[] {
     this.#engine.checkOpen()
     return matching([...this.#engine.tables.keys()].sort(), pattern)
@@ -152,12 +152,12 @@ export class Admin implements BackendAdmin {
     return describeTable(this.#find(name))
   }
 
-  /** Changes options, adds and drops families; takes effect for existing files too. */
+  /** Changes options, adds and drops families; also takes effect for existing files. */
   async modifyTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
     return this.#alter(name, () => alteration)
   }
 
-  /** `ERR_COLUMN_FAMILY_EXISTS`. */
+  /** Adds a family. `ERR_COLUMN_FAMILY_EXISTS`. */
   async addColumnFamily(name: string, family: string, options: FamilyOptions = {}): Promise<void> {
     checkFamilyName(family)
     await this.#alter(name, (table) => {
@@ -169,7 +169,7 @@ export class Admin implements BackendAdmin {
     })
   }
 
-  /** Changes the options that are given. `ERR_NO_SUCH_COLUMN_FAMILY`. */
+  /** Changes the given options of a family. `ERR_NO_SUCH_COLUMN_FAMILY`. */
   async modifyColumnFamily(name: string, family: string, options: FamilyOptions): Promise<void> {
     checkText(family, 'family')
     await this.#alter(name, (table) => {
@@ -185,22 +185,22 @@ export class Admin implements BackendAdmin {
     await this.#alter(name, () => ({ dropFamilies: [family] }))
   }
 
-  /** Refuses reads and writes of the table (`ERR_TABLE_NOT_ENABLED`) until it is enabled. */
+  /** Rejects reads and writes of the table (`ERR_TABLE_NOT_ENABLED`) until it is enabled. */
   async disableTable(name: string): Promise<void> {
     await this.#switch(name, true)
   }
 
-  /** Lets a disabled table be used again. */
+  /** Enables a disabled table. */
   async enableTable(name: string): Promise<void> {
     await this.#switch(name, false)
   }
 
-  /** Whether the table can be used. */
+  /** Whether the table is enabled. */
   isTableEnabled(name: string): boolean {
     return !this.isTableDisabled(name)
   }
 
-  /** Whether calls to the table are refused. */
+  /** Whether the table is disabled. */
   isTableDisabled(name: string): boolean {
     this.#engine.checkOpen()
     return this.#find(name).settings.disabled
@@ -208,7 +208,7 @@ export class Admin implements BackendAdmin {
 
   // Namespaces
 
-  /** `ERR_NAMESPACE_EXISTS`, `ERR_INVALID_ARGUMENT`. */
+  /** Creates a namespace. `ERR_NAMESPACE_EXISTS`, `ERR_INVALID_ARGUMENT`. */
   createNamespace(name: string, properties: Readonly<Record<string, string>> = {}): Promise<void> {
     return this.#namespaces.create(name, properties)
   }
@@ -221,17 +221,19 @@ export class Admin implements BackendAdmin {
     return this.#namespaces.modify(name, properties)
   }
 
-  /** `ERR_NAMESPACE_NOT_FOUND`; `ERR_NAMESPACE_NOT_EMPTY` as long as it has tables. */
+  /**
+   * Removes a namespace. `ERR_NAMESPACE_NOT_FOUND`; `ERR_NAMESPACE_NOT_EMPTY` while it has tables.
+   */
   deleteNamespace(name: string): Promise<void> {
     return this.#namespaces.delete(name)
   }
 
-  /** `ERR_NAMESPACE_NOT_FOUND`. */
+  /** The description of a namespace. `ERR_NAMESPACE_NOT_FOUND`. */
   getNamespaceDescriptor(name: string): NamespaceDescription {
     return this.#namespaces.get(name)
   }
 
-  /** Names of the namespaces, sorted; `default` and `hbase` are always there. */
+  /** Names of the namespaces, sorted; always includes `default` and `hbase`. */
   listNamespaces(): string[] {
     return this.#namespaces.list()
   }
@@ -244,8 +246,8 @@ export class Admin implements BackendAdmin {
   // Snapshots
 
   /**
-   * Takes a snapshot: exactly the table's mutations up to one moment, over all families, as links
-   * to its files. With `flush` false, only what is in files already (HBase: SKIPFLUSH).
+   * Takes a snapshot: exactly the table's mutations up to one point in time, over all families, as
+   * links to its files. With `flush` false, only the mutations already in files (HBase: SKIPFLUSH).
    * `ERR_TABLE_NOT_FOUND`, `ERR_SNAPSHOT_EXISTS`.
    */
   async snapshot(
@@ -279,7 +281,7 @@ export class Admin implements BackendAdmin {
       })
   }
 
-  /** Snapshots of tables whose name matches. */
+  /** Snapshots of the tables whose names match. */
   listTableSnapshots(table: RegExp, pattern?: RegExp): SnapshotDescription[] {
     const tables = new Set(
       matching(
@@ -290,7 +292,7 @@ export class Admin implements BackendAdmin {
     return this.listSnapshots(pattern).filter((snapshot) => tables.has(snapshot.table))
   }
 
-  /** Makes a new table of a snapshot, by links. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
+  /** Creates a table from a snapshot, by links. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
   async cloneSnapshot(name: string, table: string): Promise<EmbeddedTable> {
     this.#engine.checkWritable()
     checkSnapshotName(name)
@@ -299,8 +301,8 @@ export class Admin implements BackendAdmin {
   }
 
   /**
-   * Gives the snapshot's table back the options, families and rows that it had. The table need not
-   * be disabled, and comes back if it was dropped. `ERR_SNAPSHOT_NOT_FOUND`.
+   * Restores the options, families and rows of the snapshot's table. The table need not be
+   * disabled, and is created again if it was dropped. `ERR_SNAPSHOT_NOT_FOUND`.
    */
   async restoreSnapshot(name: string): Promise<EmbeddedTable> {
     this.#engine.checkWritable()
@@ -309,14 +311,14 @@ export class Admin implements BackendAdmin {
     return new EmbeddedTable(this.#engine, state, this.#registry)
   }
 
-  /** Removes a snapshot; tables made of it stay. `ERR_SNAPSHOT_NOT_FOUND`. */
+  /** Removes a snapshot; tables created from it stay. `ERR_SNAPSHOT_NOT_FOUND`. */
   async deleteSnapshot(name: string): Promise<void> {
     this.#engine.checkWritable()
     checkSnapshotName(name)
     await this.#snapshots.delete(name)
   }
 
-  /** Removes the snapshots whose name matches as a whole; returns their names. */
+  /** Removes the snapshots whose names match as a whole; returns their names. */
   async deleteSnapshots(pattern: RegExp): Promise<string[]> {
     const names = this.listSnapshots(pattern).map(({ name }) => name)
     for (const name of names) await this.deleteSnapshot(name)
@@ -326,12 +328,12 @@ export class Admin implements BackendAdmin {
   // Bulk load
 
   /**
-   * Makes the files of finished bulk directories ({@link BulkWriter}) part of a table: all of them
-   * at once, over all families, or none. They are verified first and then moved; with `copy` they
-   * stay where they are. Their cells count as written at this moment, in the order of the
-   * directories and files. Durable when it resolves; a change feed does not show it.
+   * Adds the files of finished bulk directories ({@link BulkWriter}) to a table: all of them at
+   * once, over all families, or none. They are verified and then moved; with `copy` they stay in
+   * place. Their cells count as written at the load, in the order of the directories and files. The
+   * load is durable when the promise resolves. A change feed does not include it.
    *
-   * Nothing was loaded after: `ERR_INVALID_ARGUMENT` (no finished bulk directory),
+   * No file is loaded after an error: `ERR_INVALID_ARGUMENT` (no finished bulk directory),
    * `ERR_CORRUPTION`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_TABLE_NOT_FOUND`, `ERR_READ_ONLY`,
    * `ERR_TABLE_NOT_ENABLED`, `ERR_ABORTED`, `ERR_NO_SPACE`.
    */
@@ -353,12 +355,12 @@ export class Admin implements BackendAdmin {
   // Export and import
 
   /**
-   * A stream of the table as it is at one moment, self-checking and compressed, some 128 KiB a
-   * piece (HBase: Export): `pipeline(admin.exportTable('t'), createWriteStream(path))`. Writes go
-   * on meanwhile and are not in it. The moment is that of the first piece.
+   * A stream of the table at one point in time, self-checking and compressed, in pieces of about
+   * 128 KiB (HBase: Export): `pipeline(admin.exportTable('t'), createWriteStream(path))`. That
+   * point is the read of the first piece. Later writes are not included.
    *
-   * Errors come while it is read: `ERR_TABLE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`,
-   * `ERR_CORRUPTION`.
+   * Errors occur while the stream is read: `ERR_TABLE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`,
+   * `ERR_ABORTED`, `ERR_CORRUPTION`.
    */
   async *exportTable(name: string, options: ExportOptions = {}): AsyncGenerator<Buffer, void> {
     this.#engine.checkOpen()
@@ -366,15 +368,16 @@ export class Admin implements BackendAdmin {
   }
 
   /**
-   * Makes the cells of an export part of a table (HBase: Import), with the timestamps that they
-   * had: all of them at once when the stream was read to its end and found good, or none. The
-   * table is made as it was if it is missing; else its families must include the export's. Durable
-   * when it resolves. It writes SSTables and publishes them as a bulk load does: the cells count as
-   * written at the end of the import, so of equal cells theirs are seen; no observer is called, and
-   * a change feed does not show it.
+   * Adds the cells of an export to a table (HBase: Import), with their timestamps: all of them at
+   * once when the stream was read to its end and verified, or none. An absent table is created as
+   * exported; an existing one must have the families of the export. The import is durable when the
+   * promise resolves. It writes SSTables and publishes them as a bulk load does. So the cells count
+   * as written at the end of the import, and take precedence over equal cells. No observer is
+   * called, and a change feed does not include it.
    *
-   * Nothing was imported after: `ERR_CORRUPTION` with the offset in the stream, `ERR_ABORTED`,
-   * `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_READ_ONLY`, `ERR_FORMAT_VERSION`, errors of the stream.
+   * No cell is imported after an error: `ERR_CORRUPTION` with the offset in the stream,
+   * `ERR_ABORTED`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_READ_ONLY`, `ERR_FORMAT_VERSION`, errors of
+   * the stream.
    */
   async importTable(
     source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
@@ -387,41 +390,41 @@ export class Admin implements BackendAdmin {
 
   // Upkeep
 
-  /** Writes the memtables of a table, of one family of it, or of all tables to disk. */
+  /** Flushes the memtables of a table, of one of its families, or of all tables. */
   async flush(name?: string, family?: string): Promise<void> {
     this.#engine.checkOpen()
     return this.#engine.background.flush(this.#storesOf(name, family))
   }
 
-  /** Flushes, then merges what the family's compaction policy finds worth merging. */
+  /** Flushes, then merges the files chosen by the family's compaction policy. */
   async compact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
     this.#engine.checkOpen()
     await this.#compact(name, family, parseCompaction(watch))
   }
 
   /**
-   * Flushes, then merges all files of each family, or all that hold the rows, and drops delete
-   * markers. A single file in which all cells are known to stay is at most moved.
+   * Flushes, then merges all files of each family, or all with rows in the range, and drops delete
+   * markers. A single file that is known to keep all its cells is moved at most.
    */
   async majorCompact(name?: string, family?: string, watch: MajorCompaction = {}): Promise<void> {
     this.#engine.checkOpen()
     await this.#compact(name, family, parseMajorCompaction(watch))
   }
 
-  /** Switches compactions in the background on or off; returns what they were. */
+  /** Enables or disables background compactions; returns the previous state. */
   compactionSwitch(on: boolean): boolean {
     this.#engine.checkOpen()
     if (typeof on !== 'boolean') throw invalidArgument('compactionSwitch takes true or false')
     return this.#engine.background.enableCompaction(on)
   }
 
-  /** Whether background compactions run. */
+  /** Whether background compactions are enabled. */
   isCompactionEnabled(): boolean {
     this.#engine.checkOpen()
     return this.#engine.background.compactor.isEnabled
   }
 
-  /** Continues in a new segment of the log. */
+  /** Starts a new segment of the log. */
   rollWALWriter(): void {
     this.#engine.checkWritable()
     this.#engine.writes.log.roll()
@@ -478,12 +481,12 @@ export class Admin implements BackendAdmin {
 const snapshotNames = new OptionNames<{ readonly flush?: boolean | undefined }>('a snapshot', {
   flush: true,
 })
-/** Options of a table that is not disabled. */
+/** The options of a table, without the mark of a disabled table. */
 function enabled(options: TableDefinition['options']): TableDefinition['options'] {
   return { ...options, disabled: false }
 }
 
-/** The names that a pattern matches from their first to their last character. */
+/** The names that a pattern matches as a whole. */
 function matching(names: string[], pattern: RegExp | undefined): string[] {
   if (pattern === undefined) return names
   if (!types.isRegExp(pattern)) throw invalidArgument('the pattern must be a RegExp')

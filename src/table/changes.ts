@@ -1,4 +1,4 @@
-/** The change feed as users see it: mutations of the log as cells of tables. */
+/** The change feed of the public API: mutations of the log as cells of tables. */
 import { readArguments } from '../base/arguments.js'
 import { cellTypeName, type CellTypeCode } from '../storage/cell/cell-type.js'
 import { CellView } from '../storage/cell/cell-view.js'
@@ -10,8 +10,8 @@ import { parseChangeOptions } from '../api/checks/changes.js'
 import { noSuchTable } from '../api/checks/names.js'
 
 /**
- * The feed; see `Database.changes`. Begins after the last mutation of this moment, although a
- * generator runs only when it is asked.
+ * The feed; see `Database.changes`. Starts after the last mutation at the time of the call,
+ * although a generator only runs at the first request.
  */
 export function changes(engine: Engine, options: ChangeOptions): AsyncGenerator<Change, void> {
   return follow(engine, options, engine.lastSequence + 1)
@@ -85,7 +85,7 @@ class ChangeDecoder {
     return { sequence, timestamp: serverTimestamp === 0 ? undefined : serverTimestamp, cells }
   }
 
-  /** Stores of tables that were dropped or truncated have no name any more. */
+  /** Maps stores to names. Stores of dropped or truncated tables no longer have one. */
   private learnNames(): void {
     const { versions, tables } = this.engine
     if (this.version === versions.current) return

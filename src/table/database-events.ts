@@ -1,4 +1,4 @@
-/** The events of a database: their names and arguments, and how the engine's come to listeners. */
+/** The events of a database: names, arguments, and their delivery from the engine to listeners. */
 import type { EventEmitter } from 'node:events'
 import { checkChoice } from '../base/arguments.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
@@ -10,7 +10,7 @@ import type { Pressure } from '../storage/engine/write/write-pacer.js'
 export interface DatabaseEvents {
   /** A write failed; the database is read-only until it is opened again. */
   poisoned: [error: CellarError]
-  /** A memtable was written to disk. */
+  /** A memtable was flushed. */
   flush: [
     flush: {
       /** Name of the table. */
@@ -23,20 +23,20 @@ export interface DatabaseEvents {
       bytes: number
     },
   ]
-  /** A running flush has come further; raised about ten times a second. Bytes of memory. */
+  /** Progress of a running flush, about ten times a second, in bytes of memory. */
   flushProgress: [
     progress: {
       /** Name of the table. */
       table: string
       /** Name of the family. */
       family: string
-      /** Bytes of memory done so far. */
+      /** Bytes of memory flushed so far. */
       bytesDone: number
-      /** Bytes of memory to do. */
+      /** Bytes of memory to flush. */
       bytesTotal: number
     },
   ]
-  /** A flush failed; it is tried again. Nothing was lost. */
+  /** A flush failed and will be retried. No data was lost. */
   flushError: [
     failure: {
       /** Name of the table. */
@@ -47,14 +47,14 @@ export interface DatabaseEvents {
       error: unknown
     },
   ]
-  /** A running compaction has come further; raised about ten times a second. */
+  /** Progress of a running compaction, about ten times a second. */
   compactionProgress: [
     progress: {
       /** Name of the table. */
       table: string
       /** Name of the family. */
       family: string
-      /** Whether all files of the family take part. */
+      /** Whether all files of the family are merged. */
       major: boolean
       /** Number of files that are merged. */
       inputFiles: number
@@ -71,15 +71,15 @@ export interface DatabaseEvents {
       table: string
       /** Name of the family. */
       family: string
-      /** What happened to the files. */
+      /** The change of the files. */
       kind: 'merge' | 'move' | 'drop'
-      /** Whether all files of the family took part. */
+      /** Whether all files of the family were merged. */
       major: boolean
       /** Number of files that were replaced. */
       inputFiles: number
       /** Number of files that replace them. */
       outputFiles: number
-      /** Their level. */
+      /** Level of the new files. */
       outputLevel: number
       /** Cells and markers written. */
       entries: number
@@ -89,7 +89,7 @@ export interface DatabaseEvents {
       bytes: number
     },
   ]
-  /** A background compaction failed. Nothing was lost; it is tried again after the next flush. */
+  /** A background compaction failed. No data was lost; it is retried after the next flush. */
   compactionError: [
     failure: {
       /** Name of the table. */
@@ -100,12 +100,12 @@ export interface DatabaseEvents {
       error: unknown
     },
   ]
-  /** Compactions lag so far that writers are slowed down or stopped, or no longer. */
+  /** Compactions lag so far that writers are slowed down or stopped, or they have caught up. */
   pressure: [pressure: Pressure]
   /** An operation took at least `slowOperationMilliseconds`. */
   slowOperation: [operation: SlowOperation]
   /**
-   * Something went wrong that changes nothing, such as an obsolete file that could not be removed.
+   * A problem without effect on the database, such as an obsolete file that could not be removed.
    */
   warning: [error: unknown]
 }
@@ -123,7 +123,7 @@ const eventNames: Readonly<Record<keyof DatabaseEvents, true>> = {
   warning: true,
 }
 
-/** Checks the arguments of `on` and its like. */
+/** Checks the arguments of `on`, `once` and `off`. */
 export function checkListener(event: unknown, listener: unknown): void {
   checkChoice(event, 'event', Object.keys(eventNames))
   if (typeof listener === 'function') return
@@ -131,8 +131,8 @@ export function checkListener(event: unknown, listener: unknown): void {
 }
 
 /**
- * Hands the events of an engine to an emitter. What a listener throws is its own fault: it is
- * uncaught, and nothing of the engine fails.
+ * Delivers the events of an engine to an emitter. An error thrown by a listener is uncaught, and
+ * does not affect the engine.
  */
 export function eventsOf(emitter: EventEmitter): EngineEvents {
   const emit: EventEmitter['emit'] = (event, ...values: unknown[]) => {

@@ -1,8 +1,8 @@
 /**
- * The database: what users open.
+ * The database class of the embedded engine.
  *
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
- * without listener is ignored.
+ * without listeners is ignored.
  */
 import {
   checkArray,
@@ -73,47 +73,47 @@ const embeddedCapabilities: Capabilities = Object.freeze({
 
 const openOptions = declareOptions('Database.open', {
   ...databaseOptions,
-  /** Live coprocessors, as by `registerCoprocessor`; they are there before any table is used. */
+  /** Live coprocessors, as by `registerCoprocessor`; registered before any table is used. */
   coprocessors: checked<readonly Coprocessor[]>(checkCoprocessorList, []),
   /**
-   * False opens tables without the coprocessors of their schemas, to repair a schema whose module
-   * is lost (HBase: hbase.coprocessor.user.enabled). Default true.
+   * If false, tables are opened without the coprocessors of their schemas, to repair a schema whose
+   * module is lost (HBase: hbase.coprocessor.user.enabled). Default true.
    */
   schemaCoprocessorsEnabled: boolean(true),
 })
 
-/** What {@link Database.open} takes. */
+/** Options of {@link Database.open}. */
 export interface OpenOptions extends OptionsOf<typeof openOptions> {}
 
 /** Options of {@link Database.compact}. */
 export interface CompactOptions {
-  /** Default true. */
+  /** Whether all files are merged. Default true. */
   readonly major?: boolean | undefined
   /** Only this family of the table. */
   readonly family?: string | undefined
   /**
-   * Only files with rows from this one on, and what shares rows with them. Default: from the first.
-   * Only with `major`.
+   * Only files with rows from this one on, and files with rows in common. Default: from the first
+   * row. Only with `major`.
    */
   readonly startRow?: BytesLike | undefined
-  /** Only files with rows before this one. Default: to the last. */
+  /** Only files with rows before this one. Default: to the last row. */
   readonly stopRow?: BytesLike | undefined
-  /** Called with the part that is done, 0 to 1. */
+  /** Called with the completed fraction, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
-  /** Aborting it ends the compaction with `ERR_ABORTED`; nothing is lost. */
+  /** Ends the compaction with `ERR_ABORTED`; no data is lost. */
   readonly signal?: AbortSignal | undefined
 }
 
 /** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
 export class Database implements BackendDatabase<EmbeddedTable> {
-  /** What this backend can do: everything. */
+  /** The capabilities of this backend: all of them. */
   readonly capabilities = embeddedCapabilities
   readonly #engine: Engine
   readonly #ddl: Ddl
   readonly #admin: Admin
   readonly #emitter: EventEmitter
   readonly #registry: CoprocessorRegistry
-  /** Where atomic batches wait. */
+  /** Orders waiting atomic batches. */
   readonly #place: CallPlace
 
   private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
@@ -126,8 +126,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * Opens the database in a directory, creating it if it is absent or empty (see
-   * `createIfMissing`), and recovers what the log holds. With `readOnly` nothing is written.
+   * Opens the database in a directory and recovers the mutations of the log. An absent or empty
+   * directory becomes a new database (see `createIfMissing`). With `readOnly` no file is written.
    *
    * @throws CellarError `ERR_LOCKED` if it is open already, here or elsewhere; `ERR_NOT_A_DATABASE`
    * if the directory holds something else; `ERR_CORRUPTION` with file and offset if files are
@@ -159,7 +159,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return database
   }
 
-  /** Whether the option `readOnly` was given. */
+  /** Whether the database was opened with `readOnly`. */
   get isReadOnly(): boolean {
     return this.#engine.options.readOnly
   }
@@ -175,19 +175,20 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * What the open found: whether the last close was clean, what came back from the log, and which
-   * torn tails were cut. The event `warning` tells of each cut as well, right after the open.
+   * The result of the recovery at the open: whether the last close was clean, the mutations
+   * recovered from the log, and the torn tails that were cut. Each cut also raises the event
+   * `warning` directly after the open.
    */
   get recovery(): Recovery {
     return this.#engine.recovery
   }
 
-  /** The error that made the database read-only, if one did. */
+  /** The error that made the database read-only, if any. */
   get failure(): CellarError | undefined {
     return this.#engine.failure
   }
 
-  /** Calls `listener` whenever the event happens. */
+  /** Calls `listener` at each event. */
   on<E extends keyof DatabaseEvents>(
     event: E,
     listener: (...values: DatabaseEvents[E]) => void,
@@ -197,7 +198,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this
   }
 
-  /** Calls `listener` when the event happens next. */
+  /** Calls `listener` at the next event. */
   once<E extends keyof DatabaseEvents>(
     event: E,
     listener: (...values: DatabaseEvents[E]) => void,
@@ -207,7 +208,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this
   }
 
-  /** Takes back {@link on}. */
+  /** Removes a listener added by {@link on}. */
   off<E extends keyof DatabaseEvents>(
     event: E,
     listener: (...values: DatabaseEvents[E]) => void,
@@ -217,22 +218,22 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this
   }
 
-  /** Schema and upkeep under HBase's names: namespaces, snapshots, everything below. */
+  /** Schema and maintenance under HBase's names, including namespaces and snapshots. */
   get admin(): Admin {
     return this.#admin
   }
 
-  /** Creates a table: `Admin.createTable`. Durable when it resolves. */
+  /** Creates a table: `Admin.createTable`. Durable when the promise resolves. */
   createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     return this.#admin.createTable(name, options)
   }
 
-  /** The table of that name, created if it is absent: `Admin.ensureTable`. */
+  /** The table with that name, created if absent: `Admin.ensureTable`. */
   ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     return this.#admin.ensureTable(name, options)
   }
 
-  /** Tables of the same options, as {@link ensureTable}, one after the other. */
+  /** Tables with the same options, as {@link ensureTable}, one after the other. */
   async ensureTables(names: readonly string[], options: TableOptions): Promise<EmbeddedTable[]> {
     const tables: EmbeddedTable[] = []
     for (const name of checkArray(names, 'names'))
@@ -240,7 +241,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return tables
   }
 
-  /** The table of that name. `ERR_TABLE_NOT_FOUND`. */
+  /** The table with that name. `ERR_TABLE_NOT_FOUND`. */
   table(name: string): EmbeddedTable {
     this.#engine.checkOpen()
     return new EmbeddedTable(this.#engine, this.#ddl.find(plainTableName(name)), this.#registry)
@@ -262,8 +263,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * Changes options, adds and drops families: `Admin.modifyTable`. Takes effect for existing files
-   * too. Durable when it resolves.
+   * Changes options, adds and drops families: `Admin.modifyTable`. Also takes effect for existing
+   * files. Durable when the promise resolves.
    */
   alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
     return this.#admin.modifyTable(name, alteration)
@@ -280,8 +281,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * Adds a coprocessor to its tables, those that exist and those that will. `ERR_INVALID_ARGUMENT`,
-   * `ERR_COPROCESSOR` if the module of its hook cannot be loaded.
+   * Adds a coprocessor to its tables, present and future. `ERR_INVALID_ARGUMENT`, `ERR_COPROCESSOR`
+   * if the module of its hook cannot be loaded.
    */
   async registerCoprocessor(coprocessor: Coprocessor): Promise<CoprocessorRegistration> {
     this.#engine.checkOpen()
@@ -289,12 +290,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * A view of all tables at this moment, taken synchronously; give it to reads as `snapshot`.
-   * Every read through it gives the same answer until it is closed, whatever is written, flushed or
-   * compacted: also a raw scan, and a time range that shows versions beyond VERSIONS. Cells expire
-   * as of the moment of the snapshot. Settings of families count as they are at the read. While it
-   * is open, flushes drop nothing that it sees, and files that compactions replace stay on the
-   * disk, so close it.
+   * Takes a snapshot of all tables synchronously; reads use it as their option `snapshot`. Until
+   * its close every read through it has the same result, independent of writes, flushes and
+   * compactions. This includes raw scans, and time ranges that show versions beyond VERSIONS. Cells
+   * expire as of the time of the snapshot. Settings of families are those at the time of the read.
+   * An open snapshot keeps flushes from dropping visible cells, and keeps the files that
+   * compactions replace on disk, so it must be closed.
    */
   snapshot(): Snapshot {
     this.#engine.checkOpen()
@@ -304,9 +305,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /**
    * Applies puts and deletes of any rows and tables, all or none, if all checks hold: under one
    * sequence, in one frame of the log, and as one element of the change feed. The promise resolves
-   * when the batch is as durable as it asks.
+   * when the batch is durable as requested.
    *
-   * Nothing is applied after an error: `ERR_INVALID_ARGUMENT` (no mutation, a table of another
+   * No mutation is applied after an error: `ERR_INVALID_ARGUMENT` (no mutation, a table of another
    * database, an increment or append), `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`,
    * `ERR_READ_ONLY`, `ERR_TABLE_NOT_ENABLED`, `ERR_TOO_LARGE`, `ERR_POISONED`, `ERR_CLOSED`.
    */
@@ -337,7 +338,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     })
   }
 
-  /** As {@link atomic}, before it returns. */
+  /** As {@link atomic}, synchronously. */
   atomicSync(batch: AtomicBatch): AtomicResult {
     const request = this.#atomicRequest(batch)
     return mutateSync(this.#place, batch, () => request.apply(blocking))
@@ -348,7 +349,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return new AtomicRequest(this.#atomicTarget, batch)
   }
 
-  /** Tables that atomic batches named: a handle is made once, and goes with its table. */
+  /**
+   * Handles of the tables in atomic batches: made once per state of a table, and collected with it.
+   */
   readonly #handles = new WeakMap<TableState, EmbeddedTable>()
 
   readonly #atomicTarget = (given: string | Table): AtomicTarget | undefined => {
@@ -364,19 +367,19 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return table.atomicTarget(this.#engine)
   }
 
-  /** Writes the memtables of a table, or of all, to disk: `Admin.flush`. */
+  /** Flushes the memtables of a table, or of all tables: `Admin.flush`. */
   flush(tableName?: string): Promise<void> {
     return this.#admin.flush(tableName)
   }
 
   /**
-   * Compacts a table, one of its families, or everything: with `major` all files of each store
-   * become one and delete markers go, else what the policy finds worth merging. A single file in
-   * which all cells are known to stay is at most moved.
-   * Memtables are flushed first. With `startRow` or `stopRow` only files that hold such rows are
-   * merged, and those that share rows with them. `onProgress` is told which part is done, 0 to 1;
-   * `signal` ends it with `ERR_ABORTED` and leaves the files as they were. `ERR_TABLE_NOT_FOUND` if
-   * the table is dropped meanwhile, `ERR_CLOSED` by a close.
+   * Compacts a table, one of its families, or all tables. With `major` all files of each store are
+   * merged into one, and delete markers are dropped; otherwise the files chosen by the policy are
+   * merged. A single file that is known to keep all its cells is moved at most. Memtables are
+   * flushed first. With `startRow` or `stopRow` only files with such rows, and files with rows in
+   * common, are merged. `onProgress` is called with the completed fraction, 0 to 1; `signal` ends
+   * the compaction with `ERR_ABORTED` and leaves the files unchanged. `ERR_TABLE_NOT_FOUND` if the
+   * table is dropped during the call, `ERR_CLOSED` by a close.
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()
@@ -394,21 +397,24 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     await this.#admin.compact(tableName, family, watch)
   }
 
-  /** Compactions rest, running ones too, until {@link resumeCompaction}; flushes do not. */
+  /**
+   * Pauses all compactions, including running ones, until {@link resumeCompaction}. Flushes
+   * continue.
+   */
   pauseCompaction(): void {
     this.#engine.checkOpen()
     this.#engine.background.pauseCompaction(true)
   }
 
-  /** Takes back {@link pauseCompaction}. */
+  /** Ends {@link pauseCompaction}. */
   resumeCompaction(): void {
     this.#engine.checkOpen()
     this.#engine.background.pauseCompaction(false)
   }
 
   /**
-   * Changes what all compactions together may read and write per second, running ones too; see the
-   * option `compactionBytesPerSecondMax`. Infinity = no limit.
+   * Changes the number of bytes per second that all compactions together may read and write,
+   * including running ones; see the option `compactionBytesPerSecondMax`. Infinity: no limit.
    */
   limitCompaction(bytesPerSecondMax: number): void {
     this.#engine.checkOpen()
@@ -422,17 +428,18 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * The mutations of the log from a sequence on, whole and in order, then those to come: an endless
-   * stream. Whoever notes the `sequence` of the last change together with what it made of it goes
-   * on exactly after it, also after a crash, with `fromSequence: sequence + 1`.
+   * The mutations of the log from a sequence on, whole and in order, followed by new ones: an
+   * endless stream. A consumer stores the `sequence` of its last change together with the results.
+   * It then continues exactly after that change, even after a crash, with `fromSequence: sequence +
+   * 1`.
    *
-   * The log holds neither mutations of `SKIP_WAL` nor what changes tables as a whole (schema,
-   * truncation, bulk load, import, restore), and cells of tables that were dropped or truncated are
-   * left out. A running feed keeps the log after it; `logRetentionBytes` keeps it between feeds.
+   * The log does not hold mutations with `SKIP_WAL` or changes of whole tables (schema, truncation,
+   * bulk load, import, restore). Cells of dropped or truncated tables are left out. A running feed
+   * pins the log after its position; `logRetentionBytes` keeps the log between feeds.
    *
-   * Ends with `ERR_CHANGES_GONE` if the log no longer reaches back so far (nothing was shown then),
-   * `ERR_ABORTED`, `ERR_CLOSED`, `ERR_POISONED`, `ERR_CORRUPTION`, `ERR_INVALID_ARGUMENT`,
-   * `ERR_TABLE_NOT_FOUND`.
+   * Ends with `ERR_CHANGES_GONE` if the log no longer reaches back to the start (no change was
+   * returned then), `ERR_ABORTED`, `ERR_CLOSED`, `ERR_POISONED`, `ERR_CORRUPTION`,
+   * `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`.
    */
   changes(options: ChangeOptions = {}): AsyncGenerator<Change, void> {
     this.#engine.checkOpen()
@@ -440,17 +447,17 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * Makes `directory` a backup of all tables and snapshots at one moment between the call and its
-   * end; the `sequence` of the summary names the moment. The directory is made if it is absent, and
-   * brought up to date if it holds an earlier backup of this database: files that are there are
-   * kept. Files are hard links to those of the database, or copies where links are not possible, as
-   * on another disk. Writes go on meanwhile.
+   * Writes a backup of all tables and snapshots at one point in time during the call to
+   * `directory`; the `sequence` of the summary identifies that point. An absent directory is
+   * created. A directory with an earlier backup of this database is updated: files already in it
+   * are kept. Files are hard links to those of the database, or copies where links are not
+   * possible, as on another disk. Writes continue during the backup.
    *
-   * The backup before stays in force until the new one is complete, also over a crash.
-   * {@link Database.restore} makes a database of it; `open` with `readOnly` shows it.
+   * The previous backup stays in force until the new one is complete, even after a crash.
+   * {@link Database.restore} makes a database of the backup; `open` with `readOnly` shows it.
    *
    * `ERR_NOT_A_BACKUP` if the directory holds something else or a backup of another database,
-   * `ERR_LOCKED` by another backup into it, `ERR_CORRUPTION` if the backup there is damaged,
+   * `ERR_LOCKED` by another backup into it, `ERR_CORRUPTION` if the backup in it is damaged,
    * `ERR_ABORTED`, `ERR_READ_ONLY`, `ERR_NO_SPACE`, `ERR_IO`, `ERR_CLOSED`, `ERR_POISONED`,
    * `ERR_INVALID_ARGUMENT`.
    */
@@ -464,11 +471,11 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /**
-   * Makes the database that a backup holds, in an empty or absent directory. Every byte of the
-   * backup is checked first. Links or copies its files, so the backup stays as it is.
+   * Restores the database of a backup into an empty or absent directory. Every byte of the backup
+   * is checked first. Its files are linked or copied, so the backup stays unchanged.
    *
-   * The directory is as before after: `ERR_NOT_A_BACKUP`, `ERR_BACKUP_INCOMPLETE` if the first
-   * backup was interrupted, `ERR_CORRUPTION` with file and offset, `ERR_FORMAT_VERSION`,
+   * The directory is unchanged after an error: `ERR_NOT_A_BACKUP`, `ERR_BACKUP_INCOMPLETE` if the
+   * first backup was interrupted, `ERR_CORRUPTION` with file and offset, `ERR_FORMAT_VERSION`,
    * `ERR_DIRECTORY_NOT_EMPTY`, `ERR_ABORTED`, `ERR_NO_SPACE`, `ERR_IO`, `ERR_INVALID_ARGUMENT`.
    */
   static async restore(
@@ -486,15 +493,15 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     await restoreBackup(backupDirectory, directory, given)
   }
 
-  /** Counters and sizes of this moment. */
+  /** Current counters and sizes. */
   statistics(): DatabaseStatistics {
     this.#engine.checkOpen()
     return collectStatistics(this.#engine, this.#registry)
   }
 
   /**
-   * Closes the database: ends background work, makes the log durable and gives the directory back.
-   * Calling it again waits for the same close.
+   * Closes the database: ends background work, makes the log durable and unlocks the directory.
+   * Repeated calls wait for the same close.
    */
   close(): Promise<void> {
     this.#registry.closing()
@@ -508,7 +515,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /** Directory, state and names of the tables, for `JSON.stringify`. */
   toJSON(): {
-    /** Where the database lies. */
+    /** Path of the directory. */
     directory: string
     /** Whether the database is open. */
     open: boolean
@@ -517,7 +524,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   } {
     const { directory, state, tables } = this.#engine
     return {
-      /** Where the database lies. */
+      /** Path of the directory. */
       directory,
       /** Whether the database is open. */
       open: state === 'open',
@@ -526,7 +533,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     }
   }
 
-  /** The same, for `console.log`. */
+  /** The text for `console.log`, with the same content. */
   [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
     return `Database ${inspect(this.toJSON(), options)}`
   }

@@ -1,6 +1,6 @@
 /**
- * The table interface over the embedded engine. What an operation does is in `operations/`, how a
- * call waits is in `calls/`; this class joins the two.
+ * The table interface over the embedded engine. `operations/` implements the operations, `calls/`
+ * the waiting of calls; this class joins the two.
  */
 import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
@@ -48,7 +48,7 @@ const putListStep: TableListStep<types.Put> = (operations, puts, at, mode, outco
 const deleteListStep: TableListStep<types.Delete> = (operations, deletions, at, mode, outcome) =>
   outcome.attempt(at, () => operations.delete(deletions[at], mode))
 
-/** A check with the action that depends on it, as one operation. */
+/** A check and the action that depends on it, as one operation. */
 interface CheckedAction {
   readonly check: types.Check
   readonly action: types.CheckAction
@@ -87,7 +87,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     this.#calls = new TableCalls(engine, table.name)
   }
 
-  /** The operations for one call: with observers around them if the table is observed. */
+  /** The operations of one call, with observers if the table has any. */
   #operations(): TableOperations {
     return this.#chain.active ? new ObservedOperations(this.#plain, this.#chain) : this.#plain
   }
@@ -291,7 +291,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#times.endLater(TimedOperation.get, startedAt, result, this.name, get)
   }
 
-  /** Reads in one loop, with promises only for rows whose blocks are not in memory. */
+  /** Reads in one loop; only rows whose blocks are not in memory need promises. */
   #readList<T>(gets: readonly types.Get[], step: ReadStep<types.Get, T>): Promise<T[]> {
     const times = this.#times
     const values = gets.map((get) => {
@@ -340,8 +340,8 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   /**
    * Calls a named function next to the data (HBase: coprocessor endpoint): one of a coprocessor of
-   * the table, or `rowCount`, `sum`, `min`, `max` (see `endpoints.ts`). Rejects with what it
-   * throws; `ERR_INVALID_ARGUMENT` if there is no such function.
+   * the table, or `rowCount`, `sum`, `min`, `max` (see `endpoints.ts`). Rejects with the function's
+   * error; `ERR_INVALID_ARGUMENT` if there is no such function.
    */
   callEndpoint<N extends keyof types.Endpoints>(
     name: N,

@@ -1,4 +1,4 @@
-/** Options of bulk loads: what they are, and how they are checked. */
+/** Options of bulk loads, and their checks. */
 import {
   OptionNames,
   checkArray,
@@ -9,17 +9,17 @@ import {
 } from '../../base/arguments.js'
 import { checkDirectory } from '../../storage/engine/options.js'
 
-/** How a bulk load is carried out. */
+/** Options of a bulk load. */
 export interface BulkLoadOptions {
-  /** Leave the files where they are. Default false: they are moved. */
+  /** Whether the files stay in place. Default false: they are moved. */
   readonly copy?: boolean | undefined
-  /** Called now and then with the part of the bytes that is verified, 0 to 1. */
+  /** Called occasionally with the verified fraction of the bytes, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
-  /** Aborting it ends the load with `ERR_ABORTED`; nothing is loaded. */
+  /** Ends the load with `ERR_ABORTED`; no file is loaded. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** What a bulk load made part of a table. */
+/** The result of a bulk load. */
 export interface BulkLoaded {
   /** Number of files. */
   readonly files: number
@@ -35,7 +35,7 @@ const names = new OptionNames<BulkLoadOptions>('a bulk load', {
   signal: true,
 })
 
-/** The arguments of a bulk load as of the call. */
+/** The arguments of a bulk load, copied at the call. */
 export interface ParsedBulkLoad extends BulkLoadOptions {
   /** The directories. */
   readonly list: readonly string[]

@@ -1,4 +1,4 @@
-/** Options of compactions that are asked for: what they are, and how they are checked. */
+/** Options of requested compactions, and their checks. */
 import {
   OptionNames,
   checkBytesLike,
@@ -10,21 +10,22 @@ import { toBytes } from '../../base/bytes.js'
 import type { BytesLike } from '../../api/index.js'
 import type { CompactionRequest } from '../../storage/engine/background/compactor.js'
 
-/** How a compaction that was asked for reports and stops. */
+/** Progress and abort of a requested compaction. */
 export interface CompactionWatch {
-  /** Called now and then with the part that is done, 0 to 1. */
+  /** Called occasionally with the completed fraction, 0 to 1. */
   readonly onProgress?: ((part: number) => void) | undefined
-  /** Ends it with `ERR_ABORTED`; the files stay as they were. */
+  /** Ends the compaction with `ERR_ABORTED`; the files stay unchanged. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Which rows a major compaction is about, besides how it reports and stops. */
+/** The rows of a major compaction, and its progress and abort. */
 export interface MajorCompaction extends CompactionWatch {
   /**
-   * Only files with rows from this one on, and what shares rows with them. Default: from the first.
+   * Only files with rows from this one on, and files with rows in common. Default: from the first
+   * row.
    */
   readonly startRow?: BytesLike | undefined
-  /** Only files with rows before this one. Default: to the last. */
+  /** Only files with rows before this one. Default: to the last row. */
   readonly stopRow?: BytesLike | undefined
 }
 

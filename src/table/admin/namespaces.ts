@@ -1,4 +1,4 @@
-/** Namespaces of tables: names with properties, which mean nothing to the store. */
+/** Namespaces of tables: names with properties, which the store does not interpret. */
 import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { defaultNamespace } from '../../storage/cell/limits.js'
@@ -10,7 +10,7 @@ import { checkNamespaceName, systemNamespace } from '../../api/checks/names.js'
 export interface NamespaceDescription {
   /** Name of the namespace. */
   readonly name: string
-  /** Texts of the application. */
+  /** Properties of the application, as texts. */
   readonly properties: Readonly<Record<string, string>>
 }
 

@@ -19,7 +19,7 @@ import type {
   TableOptions,
 } from '../../api/index.js'
 
-/** Settings of a new family. */
+/** Parses the settings of a new family. */
 export function parseFamilyOptions(name: string, options: FamilyOptions): FamilySettings {
   return familySettings(describeFamilyOptions(name, options))
 }
@@ -35,7 +35,9 @@ function familySettings(family: FamilyDescription): FamilySettings {
   }
 }
 
-/** JSON has no Infinity: it is left out, and so are coprocessors if there are none. */
+/**
+ * The settings as JSON, without infinite numbers, which JSON lacks, and without empty coprocessors.
+ */
 function asJson({ flushBytes, metadata, coprocessors, ...rest }: TableSettings): JsonObject {
   return {
     ...rest,
@@ -91,7 +93,7 @@ export function describeTable(table: TableState): TableDescription {
   const { coprocessors, durability, readOnly, flushBytes, metadata } = table.settings
   const description = {
     name: table.name,
-    // Not by assignment, to which `__proto__` is no name like others.
+    // fromEntries, because an assignment would treat `__proto__` specially.
     families: Object.fromEntries(families) as TableDescription['families'],
     durability,
     readOnly,

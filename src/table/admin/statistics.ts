@@ -1,4 +1,4 @@
-/** What a database tells about itself. */
+/** The statistics of a database. */
 import type { HookCounters, JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { LatencyStatistics, TimedOperationName } from '../../storage/engine/write/operation-times.js'
@@ -8,74 +8,74 @@ import { addDrops, noDrops, type DropCounts } from '../../storage/job/job.js'
 import type { StoreSources } from '../../storage/store/store.js'
 import { valueFilesOf } from '../../storage/version/version.js'
 
-/** Sizes are bytes; counters count since the open. */
+/** Statistics of a database. Sizes are in bytes; counters start at the open. */
 export interface DatabaseStatistics {
-  /** Figures by name of the table. */
+  /** Statistics by name of the table. */
   readonly tables: Readonly<Record<string, TableStatistics>>
   /**
    * Counts and durations by kind: `scan` is a step that reads rows ahead, `update` an increment or
-   * append, `batch` a list or a mutation of several operations, `sync` one of the log.
+   * append, `batch` a list or a mutation with several operations, `sync` a sync of the log.
    */
   readonly latencies: Readonly<Record<TimedOperationName, LatencyStatistics>>
-  /** Files and bytes of all SSTables. */
+  /** Number of SSTables. */
   readonly tableFiles: number
-  /** Bytes of all SSTables. */
+  /** Size of all SSTables. */
   readonly tableFileBytes: number
-  /** Value files that the SSTables refer to, which count in no other figure. */
+  /** Number of value files that SSTables refer to; not included in other statistics. */
   readonly valueFiles: number
-  /** Bytes of these value files. */
+  /** Size of these value files. */
   readonly valueFileBytes: number
-  /** What the open found; as `Database.recovery`. */
+  /** The result of the recovery at the open; as `Database.recovery`. */
   readonly recovery: Recovery
-  /** Files of the log. */
+  /** Number of log segments. */
   readonly logSegments: number
-  /** Bytes of all segments. */
+  /** Size of all log segments. */
   readonly logBytes: number
-  /** Memtables that are not in a table yet, frozen ones included. */
+  /** Size of the memtables that are not in an SSTable yet, including frozen ones. */
   readonly memtableBytes: number
   /**
-   * Memtables that tables have replaced and that somebody still reads: a scan that was opened while
-   * the manifest was written, or a flush that a synchronous writer has overtaken.
+   * Size of the memtables that SSTables have replaced and that are still pinned: by a scan opened
+   * while the manifest was written, or by a flush overtaken by a synchronous writer.
    */
   readonly pinnedMemtableBytes: number
-  /** Memory of flushed memtables that is kept for the next ones: two arenas at most. */
+  /** Memory of flushed memtables kept for new ones: at most two arenas. */
   readonly idleArenaBytes: number
-  /** Mutating calls that wait: for memory, for compactions, for a block, or for each other. */
+  /** Mutating calls that wait for memory, for compactions, for a block, or for each other. */
   readonly waitingCalls: number
-  /** Bytes that the arguments of waiting calls take, estimated. */
+  /** Estimated size of the arguments of waiting calls. */
   readonly waitingArgumentBytes: number
-  /** How often a writer waited for memory. */
+  /** Number of times that a writer waited for memory. */
   readonly stalls: number
-  /** How often writers began to be held back because compactions lagged. */
+  /** Number of times that writers were first held back because compactions lagged. */
   readonly compactionStalls: number
   /** How far compactions lag now. */
   readonly pressure: Pressure
   /** The block cache. */
   readonly blockCache: {
-    /** Blocks and places of rows; not memory that waits to hold other blocks. */
+    /** Size of blocks and locations of rows, without pooled memory. */
     readonly bytesUsed: number
-    /** The limit. */
+    /** The bound in bytes. */
     readonly bytesMax: number
-    /** Memory of the machine that `bytesMax` was derived from; undefined if it was given. */
+    /** Memory of the machine from which `bytesMax` was derived; undefined if it was given. */
     readonly sizedForBytes: number | undefined
     /** Blocks found in the cache. */
     readonly hits: number
     /** Blocks that had to be read. */
     readonly misses: number
   }
-  /** Indexes and filters in memory. */
+  /** Size of indexes and filters in memory. */
   readonly pinnedBytes: number
   /** Blocks read from files. */
   readonly blocksRead: number
-  /** Stored bytes of these blocks. */
+  /** Stored size of these blocks. */
   readonly blockBytesRead: number
-  /** Values read from value files, and their stored bytes. */
+  /** Values read from value files. */
   readonly valuesRead: number
-  /** Stored bytes of these values. */
+  /** Stored size of these values. */
   readonly valueBytesRead: number
-  /** Questions to Bloom filters. */
+  /** Lookups in Bloom filters. */
   readonly filterChecks: number
-  /** Questions that a Bloom filter answered with no. */
+  /** Lookups for which a Bloom filter excluded the key. */
   readonly filterNegatives: number
   /** Memtables flushed. */
   readonly flushes: number
@@ -85,7 +85,7 @@ export interface DatabaseStatistics {
   readonly droppedEntries: number
   /** Bytes written by flushes. */
   readonly flushedBytes: number
-  /** Merges; files are also moved to other levels and dropped as a whole, without being read. */
+  /** Merges; without files moved to other levels or dropped as a whole, which are not read. */
   readonly compactions: number
   /** Files moved to another level. */
   readonly compactionMoves: number
@@ -103,76 +103,76 @@ export interface DatabaseStatistics {
   readonly compactionDroppedEntries: number
   /** Entries that flushes and compactions dropped, by reason. */
   readonly droppedBy: Readonly<DropCounts>
-  /** Compactions that run, wait or were asked for. */
+  /** Compactions that run, wait or were requested. */
   readonly compactionQueue: number
   /** Compactions that run now. */
   readonly compactionsRunning: number
-  /** Families that are being flushed. */
+  /** Families being flushed. */
   readonly flushesRunning: number
-  /** Encoded keys and values of all mutations. */
+  /** Encoded size of the keys and values of all mutations. */
   readonly userBytes: number
-  /**
-   * Bytes written to log and tables for each byte of {@link userBytes}; 0 before the first write.
-   */
+  /** Bytes written to log and SSTables per byte of {@link userBytes}; 0 before the first write. */
   readonly writeAmplification: number
   /**
-   * Most sorted runs of SSTables of a family: what the read of a row may meet besides memtables,
-   * where Bloom filters rule nothing out.
+   * Maximum number of sorted runs of SSTables of a family: an upper bound of the SSTables that a
+   * read of a row consults without Bloom filters.
    */
   readonly readAmplification: number
   /**
-   * Bytes of all SSTables by those of the largest run of each family: an upper bound of what
-   * compacting everything could save. 1 without tables.
+   * Size of all SSTables divided by the size of the largest run of each family: an upper bound of
+   * the saving by a full compaction. 1 without SSTables.
    */
   readonly spaceAmplification: number
-  /** Snapshots that are not closed. */
+  /** Open snapshots. */
   readonly openSnapshots: number
   /** Sequence of the last mutation. */
   readonly lastSequence: number
-  /** Where flushes and compactions run. */
+  /** The thread of flushes and compactions. */
   readonly executor: 'inline' | 'worker'
-  /** Which LZ4 codec is used. */
+  /** The LZ4 codec in use. */
   readonly lz4: 'lz4-napi' | 'native-free'
 }
 
-/** One table. */
+/** Statistics of one table. */
 export interface TableStatistics {
-  /** What cell hooks dropped and replaced in installed jobs, by coprocessor. */
+  /** Cells dropped and replaced by cell hooks in installed jobs, by coprocessor. */
   readonly hooks: Readonly<Record<string, HookCounters>>
-  /** Figures by name of the family. */
+  /** Statistics by name of the family. */
   readonly families: Readonly<
     Record<
       string,
       {
         /** Number of SSTables. */
         readonly files: number
-        /** Bytes of the SSTables. */
+        /** Size of the SSTables. */
         readonly fileBytes: number
-        /** Value files that the family's SSTables refer to; clones of a table share them. */
+        /**
+         * Number of value files that the family's SSTables refer to; clones of a table share them.
+         */
         readonly valueFiles: number
-        /** Bytes of these value files. */
+        /** Size of these value files. */
         readonly valueFileBytes: number
-        /** Files and bytes by level, level 0 first. */
+        /** Number and size of files by level, level 0 first. */
         readonly levels: readonly {
           /** Files of the level. */
           readonly files: number
-          /** Bytes of the level. */
+          /** Size of the level. */
           readonly fileBytes: number
         }[]
-        /** Sorted runs: files of level 0, and deeper levels that have any. */
+        /** Sorted runs: files of level 0, and deeper levels with files. */
         readonly runs: number
         /** Cells and markers in SSTables. */
         readonly entries: number
         /** Cells and markers in memtables. */
         readonly memtableEntries: number
-        /** Bytes of memtables. */
+        /** Size of the memtables. */
         readonly memtableBytes: number
       }
     >
   >
 }
 
-/** Reads all counters. */
+/** Collects the statistics. */
 export function collectStatistics(
   engine: Engine,
   coprocessors: JobCoprocessors,

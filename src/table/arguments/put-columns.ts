@@ -1,8 +1,9 @@
 /**
  * Finds the columns that puts name.
  *
- * The puts of a program name few columns, and most of them the same in the same order; so what each
- * place of the put before held is looked at first, which costs no more than to compare two strings.
+ * The puts of a program name few columns, mostly the same in the same order. So each name is first
+ * compared with the name at the same index of the previous put, at the cost of one comparison of
+ * strings.
  */
 import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
@@ -11,7 +12,7 @@ import { noSuchFamily } from '../../api/checks/reads.js'
 /** A column of a table. */
 export interface TableColumn {
   readonly family: FamilyState
-  /** As the key encoding wants it. */
+  /** The qualifier as encoded in keys. */
   readonly escapedQualifier: Buffer
 }
 
@@ -19,15 +20,15 @@ interface KnownColumn extends TableColumn {
   readonly name: string
 }
 
-/** Places that are remembered. */
+/** Maximum number of remembered columns per put. */
 const placesMax = 64
 
-/** Columns of one table at a time. */
+/** Finds columns of one table at a time. */
 export class PutColumns {
   private table: TableState | undefined = undefined
   private known: KnownColumn[] = []
 
-  /** Sets the table, and forgets those of another one. */
+  /** Sets the table; forgets the columns of another one. */
   use(table: TableState): void {
     if (this.table === table) return
     this.table = table
@@ -35,7 +36,7 @@ export class PutColumns {
   }
 
   /**
-   * The column of that name, the `place`-th (from 0) of its put; `ERR_INVALID_ARGUMENT`,
+   * The column with that name, at index `place` of its put; `ERR_INVALID_ARGUMENT`,
    * `ERR_NO_SUCH_COLUMN_FAMILY`. REQUIRES a table.
    */
   find(name: ColumnName, place: number): TableColumn {

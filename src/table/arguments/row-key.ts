@@ -1,20 +1,18 @@
-/** Encodes the rows that callers give, into memory that is reused. */
+/** Encodes the rows of callers into reused memory. */
 import { viewBytes } from '../../base/bytes.js'
 import { writeEscaped } from '../../storage/cell/cell-key.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { boundBytes, rowBytes } from '../../api/checks/rows.js'
 import type { BytesLike } from '../../api/index.js'
 
-/**
- * Strings up to this many characters are encoded in a loop, which beats a call into native code.
- */
+/** Strings up to this length are encoded in a loop, which is faster than a native call. */
 const loopCharactersMax = 64
 
-/** Room for what readers write after the row: its terminator, and a column if it fits. */
+/** Space for the data that readers append to the row: its terminator, and a column if it fits. */
 const spareBytes = 1024
 
 /**
- * An escaped row, `buffer[0, length)`, without terminator, for which there is room. Borrowed until
+ * An escaped row, `buffer[0, length)`, without terminator, for which there is space. Borrowed until
  * the next `set`.
  */
 export class RowKey {
@@ -32,7 +30,7 @@ export class RowKey {
     return Buffer.from(this.buffer.subarray(0, this.length))
   }
 
-  /** Plain ASCII without zeros; false if the text is something else (or empty). */
+  /** Encodes plain ASCII without zeros; false for any other text (or an empty one). */
   private setText(row: string): boolean {
     const buffer = this.buffer
     const length = row.length

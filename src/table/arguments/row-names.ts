@@ -1,15 +1,15 @@
-/** Names the rows that calls read or change, for the order of the calls that wait. */
+/** Names of the rows that calls read or change, which define the order of waiting calls. */
 import { toBytes } from '../../base/bytes.js'
 import type { Engine } from '../../storage/engine/engine.js'
 
-/** Where calls wait, and by which rows. */
+/** The rows by which waiting calls are ordered. */
 export interface CallPlace {
   readonly engine: Engine
-  /** Names of the rows of a mutation; an improper one has none. */
+  /** Names of the rows of a mutation; a malformed mutation has none. */
   namesOf(operation: unknown): ReadonlySet<string>
 }
 
-/** Where the calls of one table wait. */
+/** Orders the waiting calls of one table. */
 export class TablePlace implements CallPlace {
   readonly engine: Engine
   readonly table: string
@@ -24,13 +24,13 @@ export class TablePlace implements CallPlace {
   }
 }
 
-/** The rows that some operations name; values that are no rows count as none. */
+/** Names of the rows of some operations; values that are not rows are left out. */
 export class RowNames {
   readonly names = new Set<string>()
 
   /**
    * Adds the rows of a put, delete, increment, append, get or row mutation, of `{ check, action }`,
-   * of a mutation of several rows with its checks, all of one table.
+   * or of a mutation of several rows with its checks, all of one table.
    */
   add(table: string, operation: unknown): this {
     if (typeof operation !== 'object' || operation === null) return this
@@ -41,7 +41,7 @@ export class RowNames {
       if (Array.isArray(rows)) for (const each of rows) this.addRowOf(table, each)
       if (Array.isArray(checks)) for (const each of checks) this.addRowOf(table, each)
     } catch {
-      // What cannot be read is refused by the operation itself.
+      // The operation itself rejects unreadable arguments.
     }
     return this
   }
@@ -52,7 +52,7 @@ export class RowNames {
     try {
       for (const inner of Object.values(operation) as unknown[]) this.add(table, inner)
     } catch {
-      // As above.
+      // The operation itself rejects unreadable arguments.
     }
   }
 

@@ -62,7 +62,7 @@ export class AtomicRequest {
   }
 
   /**
-   * The batch with copied arguments, if observers are asked about it; else undefined. Observers may
+   * The batch with copied arguments if observers are called for it; else undefined. Observers may
    * keep the arguments, so the caller's objects are not read again.
    */
   ownBatch(): AtomicBatch | undefined {
@@ -100,7 +100,7 @@ export class AtomicRequest {
       if (part.rows.length === 0) continue
       part.rows = copyArguments(part.rows).value
       if (!part.chain.active) continue
-      // The judgement only needs to know that there may be checks, not which.
+      // Whether there are checks matters here, but not their content.
       const request = { rows: part.rows, checks: [] }
       part.intervention = new RowsJudgement(part.chain, part.operations.engine, request)
       this.judgements.push(part.intervention)

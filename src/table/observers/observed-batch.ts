@@ -1,6 +1,6 @@
 /**
- * The observers' part in mutations: the batch that shares one sequence, its puts and deletes one by
- * one, and the moment between a check and its mutation.
+ * The observers' part in mutations: the batch with one sequence, its puts and deletes one by one,
+ * and the step between a check and its mutation.
  */
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'

@@ -66,7 +66,7 @@ export function applyAtomic(
   return { value: { success: true, failedCheck: undefined, sequence }, durability }
 }
 
-/** The durability asked for; by default the strongest of the written tables. */
+/** The requested durability; by default the strongest of the written tables. */
 function strongest(parts: readonly AtomicPart[], asked: DurabilityOption | undefined): Durability {
   let durability: Durability = 'SKIP_WAL'
   for (const { operations, rows } of parts) {

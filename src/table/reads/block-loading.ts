@@ -1,18 +1,18 @@
 /**
- * The asynchronous shell of reads: runs a synchronous step against what is in memory
- * and, when a block is missing, loads it off the event loop and runs the step again.
+ * The asynchronous shell of reads: runs a synchronous step on the data in memory. When a block is
+ * missing, loads the block off the event loop and repeats the step.
  *
- * Loaded blocks stay pinned until the step succeeds, so that repeating it makes progress however
- * small the cache is. The version that the step has seen last is held meanwhile, so that no file
- * disappears that it asks for: a step that is repeated reads what is current by then.
+ * Loaded blocks stay pinned until the step succeeds, so that repetitions make progress with any
+ * cache size. The version last seen by the step stays pinned, so that its files are not removed. A
+ * repeated step reads the version that is then current.
  */
 import { BlockMissing, blockMissing, type BlockLoader } from '../../storage/cursor/cursor.js'
 import type { Version } from '../../storage/version/version.js'
 
-/** What names the version whose files a step reads: an engine. */
+/** Provides the version whose files a step reads: an engine. */
 interface VersionHolder {
   readonly versions: { readonly current: Version }
-  /** Holds what open snapshots read: the step may read through one. */
+  /** Pins the sources of open snapshots, since the step may read through one. */
   readonly readPoints: {
     holdAll(): readonly number[]
     remove(sequence: number): void
@@ -29,7 +29,7 @@ export function isBlockMissing(error: unknown): error is BlockMissing {
   return error === blockMissing
 }
 
-/** Finishes a step that has just thrown `BlockMissing`. */
+/** Completes a step that has just thrown `BlockMissing`. */
 export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Promise<T> {
   let version = engine.versions.current.acquire()
   const held = engine.readPoints.holdAll()
@@ -54,7 +54,7 @@ export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Pr
   }
 }
 
-/** Runs a step now if everything it needs is in memory, else as soon as it has been loaded. */
+/** Runs a step now if all its blocks are in memory, else once they are loaded. */
 export function runLoading<T>(engine: VersionHolder, step: () => T): T | Promise<T> {
   try {
     return step()

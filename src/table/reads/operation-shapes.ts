@@ -1,10 +1,10 @@
-/** Runs what reads the arguments of operations. */
+/** Runs code that reads the arguments of operations. */
 import { argumentError } from '../../base/arguments.js'
 import { isBlockMissing } from './block-loading.js'
 
 /**
- * Runs what reads the arguments of an operation and encodes them. It may also read stored cells, so
- * the request for a block passes.
+ * Runs code that reads and encodes the arguments of an operation. The code may also read stored
+ * cells, so `BlockMissing` passes through.
  */
 export function encode<T>(step: () => T): T {
   try {

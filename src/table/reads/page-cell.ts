@@ -1,6 +1,5 @@
 /**
- * A cell of the embedded engine's results: a place in a page, decoded member by member when the
- * caller asks.
+ * A cell of the embedded engine's results: a range of a page, decoded member by member on request.
  */
 import { viewBytes } from '../../base/bytes.js'
 import { PrintedCell } from '../../api/results/result-cell.js'
@@ -19,14 +18,14 @@ import { cellTypeName, type CellTypeCode, type CellTypeName } from '../../storag
 import { contentStart } from '../../storage/cell/cell-value.js'
 import { approximateTimestamp, joinTimestamp } from '../../storage/cell/timestamp.js'
 
-/** Decoded bytes of an escaped range; a view if nothing had to be unescaped. */
+/** The decoded bytes of an escaped range; a view if there is nothing to unescape. */
 export function decodeBytes(page: Buffer, start: number, end: number): Buffer {
   return hasEscape(page, start, end) ? unescape(page, start, end) : viewBytes(page, start, end)
 }
 
 /**
- * See above. The place is held in plain fields, not in private ones: two cells that are compared
- * member by member then differ if their places do.
+ * A cell in a page. The range is in plain fields rather than private ones, so that a comparison
+ * member by member finds cells with different ranges unequal.
  */
 export class PageCell extends PrintedCell {
   readonly family: string
@@ -38,7 +37,7 @@ export class PageCell extends PrintedCell {
   private keptQualifier: Buffer | undefined
   private keptValue: Buffer | undefined
 
-  /** @internal The value begins where the key ends. */
+  /** @internal The value starts at the end of the key. */
   constructor(page: Buffer, family: string, keyStart: number, keyEnd: number, valueEnd: number) {
     super()
     this.family = family

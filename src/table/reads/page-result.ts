@@ -1,9 +1,9 @@
 /**
- * The result of the embedded engine: encoded cells in a page, decoded when the caller asks. Cells
- * as objects decode their members as late.
+ * The result of the embedded engine: encoded cells in a page, decoded on request. Cells as objects
+ * also decode their members on request.
  *
- * Ownership: a result keeps one page of memory alive (some KiB, shared with neighbours), and the
- * numbers of the rows that were read with it. The Buffers that it hands out lie in that page.
+ * Ownership: a result pins one page of memory (some KiB, shared with neighbours), and the numbers
+ * of the rows read with it. The Buffers that it returns are views of the page.
  */
 import type { CellarError } from '../../base/errors.js'
 import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
@@ -20,14 +20,14 @@ import { numbersPerCell, type CollectedRow } from '../../storage/scan/row-collec
 import { decodeBytes, PageCell } from './page-cell.js'
 
 /**
- * Names that columns were asked for by, as text, at the position of their cell: results are asked
- * for the same columns again and again, and a comparison beats a look-up.
+ * Column names last requested as text, by the index of their cell. Results are usually asked for
+ * the same columns again, and a comparison is faster than parsing.
  */
 const askedMax = 64
 const askedNames = Array<string>(askedMax).fill('')
 const askedColumns = Array<ParsedColumn>(askedMax).fill(parseColumn(''))
 
-/** As `parseColumn`, for the cell at a position. */
+/** As `parseColumn`, for the cell at an index. */
 function parseAt(column: ColumnName, position: number): ParsedColumn {
   if (typeof column !== 'string' || position < 0 || position >= askedMax) return parseColumn(column)
   if (askedNames[position] === column) return askedColumns[position]
@@ -40,16 +40,16 @@ function parseAt(column: ColumnName, position: number): ParsedColumn {
 const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
 const noMarks = {}
 
-/** The cells of one row (or of a piece of it); empty if there are none. */
+/** The cells of one row or of a piece of it; may be empty. */
 export class PageResult extends Result {
   readonly #page: Buffer
-  /** The numbers of this row's cells, and of others: {@link #from} to {@link #end} are its own. */
+  /** The numbers of this row's cells, {@link #from} to {@link #end}, and those of other rows. */
   readonly #cells: readonly number[]
   readonly #from: number
   readonly #end: number
-  /** Where the cell after the one found last is; -1 = the cells may be in any order. */
+  /** Index of the cell after the one found last; -1: the cells may be in any order. */
   #next: number
-  /** The name, if it is text, that the cell before {@link #next} was found by. */
+  /** The name of the cell before {@link #next}, if it was requested as text. */
   #foundName: string | undefined = undefined
 
   declare protected readonly families: readonly string[]
@@ -70,7 +70,7 @@ export class PageResult extends Result {
     this.#next = from
   }
 
-  /** @internal Of a mutation: cells in the order of its operations. */
+  /** @internal The result of a mutation: cells in the order of its operations. */
   static written(
     row: CollectedRow,
     families: readonly string[],
@@ -81,7 +81,7 @@ export class PageResult extends Result {
     return result
   }
 
-  /** @internal A result that only says where a scan is. */
+  /** @internal A result without cells, which gives the position of a scan. */
   static ofCursor(row: Buffer, families: readonly string[]): PageResult {
     return new PageResult(emptyRow, families, { cursor: row })
   }
@@ -136,9 +136,10 @@ export class PageResult extends Result {
     const end = this.#end
     const { family, escapedQualifier } = parseAt(column, (next - from) / numbersPerCell)
     if (escapedQualifier === undefined) throw this.#noQualifier(family)
-    // Columns are usually asked for in their order.
+    // Columns are usually requested in their order.
     if (next >= 0 && next < end && this.#inColumn(next, family, escapedQualifier)) {
-      // Two texts that differ name two columns; else the cell may be an older version.
+      // Different names mean different columns; with the same name the cell may be an older
+      // version.
       const found = this.#foundName
       const isFirst =
         next === from ||
@@ -158,13 +159,13 @@ export class PageResult extends Result {
     return noQualifier(family)
   }
 
-  /** Where the first cell of a column or a family is. */
+  /** Index of the first cell of a column or a family. */
   #findFirst(column: ColumnName): number {
     const { family, escapedQualifier } = parseColumn(column)
     return escapedQualifier === undefined ? this.#findFamily(family) : this.#find(column)
   }
 
-  /** Notes that the cell of a column was found; where cells are in order, the next one follows. */
+  /** Records the cell found for a column; in ordered cells the search continues after it. */
   #found(at: number, column: ColumnName): number {
     if (this.#next < 0) return at
     this.#next = at + numbersPerCell

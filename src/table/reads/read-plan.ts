@@ -1,9 +1,9 @@
 /**
  * Turns the options of a get or scan into queries of single stores.
  *
- * Plans of reads that name nothing, or columns by strings and nothing else, are kept with the
- * table's state, because they are what hot reads use. A list of columns is compared with
- * the kept lists element by element in each read, so a list that its owner has changed is noticed.
+ * Plans of reads without options, or with string columns only, are cached with the table's state,
+ * because hot reads use them. Each read compares its list of columns with the cached lists element
+ * by element, so a change of the list by its owner is detected.
  */
 import { checkBoolean, checkInteger } from '../../base/arguments.js'
 import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
@@ -31,22 +31,22 @@ export interface ReadPlan {
   readonly families: readonly FamilyPlan[]
   readonly filter: Filter | undefined
   readonly cacheBlocks: boolean
-  /** Families that the filter does not judge by are read only for rows that pass. */
+  /** Whether families that the filter does not need are read only for rows that pass. */
   readonly onDemand: boolean
-  /** Versions wanted; for the callers that read and modify. */
+  /** Maximum number of versions, for callers that read and modify. */
   readonly versions: number
 }
 
-/** A kept plan, and the columns that it is of. */
+/** A cached plan and its columns. */
 interface KeptPlan {
   readonly columns: readonly ColumnName[]
   readonly plan: ReadPlan
 }
 
-/** Kept plans of one table state. */
+/** The cached plans of one table state. */
 export class ReadPlans {
   private readonly table: TableState
-  /** By the first column. */
+  /** Plans by the first column. */
   private readonly known = new Map<ColumnName, KeptPlan[]>()
 
   constructor(table: TableState) {
@@ -68,7 +68,7 @@ export class ReadPlans {
   }
 
   private makePlan(options: ReadOptions, columns: readonly ColumnName[]): ReadPlan {
-    // A copy, which is planned as it is kept, whatever happens to the list.
+    // A copy, so that the cached list stays unchanged.
     const list = columns.slice()
     const plan = planRead(this.table, options, false, list)
     if (list.length > columnsMax || !list.every(isName)) return plan
@@ -86,18 +86,18 @@ export class ReadPlans {
 
 const noColumns: readonly ColumnName[] = []
 
-/** First columns of kept plans, and plans with one first column. */
+/** Maximum number of first columns, and of plans per first column. */
 const plansMax = 1024
 const plansOfFirstMax = 8
 
-/** The plan of a longer list is made anew in each read: comparing costs as much as making. */
+/** Plans of longer lists are not cached: comparing costs as much as planning. */
 const columnsMax = 256
 
 function isName(column: ColumnName): boolean {
   return typeof column === 'string'
 }
 
-/** Whether two lists are equal, of which the first holds strings only. */
+/** Whether two lists are equal. REQUIRES that the first holds strings only. */
 function haveEqualStrings(kept: readonly ColumnName[], columns: readonly ColumnName[]): boolean {
   const { length } = kept
   if (columns.length !== length) return false
@@ -105,7 +105,7 @@ function haveEqualStrings(kept: readonly ColumnName[], columns: readonly ColumnN
   return true
 }
 
-/** Whether a read asks for nothing but columns. What the defaults say need not be said. */
+/** Whether a read has no options except columns, apart from explicit defaults. */
 function isPlain(options: ReadOptions): boolean {
   const { versions, cacheBlocks, isolation, loadFamiliesOnDemand, cellsPerFamilyOffset } = options
   return (
@@ -156,7 +156,7 @@ export function planRead(
   return { families, filter: options.filter, cacheBlocks, onDemand, versions }
 }
 
-/** The mode of a read for its plan. */
+/** The mode of a read with the plan's caching. */
 export function withCaching(mode: ReadMode, plan: ReadPlan): ReadMode {
   return plan.cacheBlocks ? mode : { mayBlock: mode.mayBlock, cacheBlocks: false }
 }

@@ -1,9 +1,9 @@
 /**
- * Reads one row: the core of get, exists and of every operation that reads before it writes.
+ * Reads one row: the core of get, exists and of all operations that read before they write.
  *
- * A `RowRead` is reusable and belongs to one table state; hot gets use the same one over and over
- * and so allocate nothing but the result. `read` may throw `BlockMissing`; the shell loads the
- * block and reads the row again from its start.
+ * A `RowRead` is reusable and belongs to one table state. Hot gets reuse the same one, and so
+ * allocate only the result. `read` may throw `BlockMissing`; the shell loads the block and reads
+ * the row again from its start.
  */
 import { assert } from '../../base/assert.js'
 import type { Moment } from '../../base/clock.js'
@@ -26,9 +26,9 @@ export class RowRead {
   }
 
   /**
-   * Reads `row[0, rowLength)` (escaped), which is borrowed until `release`; after the row memory
-   * is overwritten. An absent row has no cells. With `existenceOnly` the read may stop at the first
-   * cell. May throw `BlockMissing`; the read then begins anew.
+   * Reads `row[0, rowLength)` (escaped), which is borrowed until `release`; the memory after the
+   * row is overwritten. An absent row has no cells. With `existenceOnly` the read may stop at the
+   * first cell. May throw `BlockMissing`; the read then starts again.
    */
   read(
     plan: ReadPlan,
@@ -56,7 +56,7 @@ export class RowRead {
     return collector.take(false)
   }
 
-  /** Drops what would keep outdated memtables and tables alive. */
+  /** Drops references to outdated memtables and SSTables. */
   release(): void {
     const { readers } = this
     for (let i = 0; i < readers.length; i++) readers[i]?.release()
@@ -90,7 +90,7 @@ export class RowRead {
   }
 }
 
-/** Free row reads of a table state. */
+/** A pool of row reads of a table state. */
 export class RowReads {
   private readonly table: TableState
   private readonly free: RowRead[] = []
@@ -103,7 +103,7 @@ export class RowReads {
     return this.free.pop() ?? new RowRead(this.table)
   }
 
-  /** Takes a read back; once. */
+  /** Returns a read to the pool. REQUIRES one call per read. */
   release(read: RowRead): void {
     if (checksInvariants) assert(!this.free.includes(read), 'a read is given back once')
     read.release()

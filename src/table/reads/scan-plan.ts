@@ -14,8 +14,8 @@ export interface ScanPlan extends ScanCuts {
 }
 
 /**
- * Plans a scan; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. `plans` keeps those of simple
- * reads.
+ * Plans a scan; `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. `plans` caches the plans of
+ * simple reads.
  */
 export function planScan(table: TableState, scan: Scan, plans?: ReadPlans): ScanPlan {
   checkScan(scan)

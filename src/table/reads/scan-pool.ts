@@ -1,9 +1,9 @@
 /**
- * What scans work with, for the next scan of the table.
+ * A pool of the parts of scans, for the next scan of the table.
  *
- * A scan that is made of new objects spends more time on making them than on its first row. And V8
- * throws compiled code away when a collection finds no object of a class that the code is about:
- * without the objects kept here the scans after it would begin with interpreted code.
+ * Allocating these objects takes longer than reading the first row. V8 also discards compiled code
+ * when a collection finds no object of a class used in it. Without the objects kept here later
+ * scans would start with interpreted code.
  */
 import { assert } from '../../base/assert.js'
 import { Moment, type Clock } from '../../base/clock.js'
@@ -13,7 +13,7 @@ import { RowCollector } from '../../storage/scan/row-collector.js'
 import { RowScanner } from '../../storage/scan/row-scanner.js'
 import { StoreReader } from '../../storage/store/store-reader.js'
 
-/** Most that are kept for scans that run at the same time. */
+/** Maximum number of idle parts, for scans that run at the same time. */
 const freeMax = 4
 
 /** The parts of one scan at a time. */
@@ -32,7 +32,7 @@ export class ScanParts {
     return (this.readers[family.index] ??= new StoreReader(family.store, family.index))
   }
 
-  /** Lets go of what the scan has read. */
+  /** Drops references to the data read by the scan. */
   release(): void {
     this.collector.release()
     this.moment.renew()
@@ -40,7 +40,7 @@ export class ScanParts {
   }
 }
 
-/** Free parts of a table state. */
+/** The idle parts of a table state. */
 export class ScanPool {
   readonly table: TableState
   private readonly clock: Clock
@@ -56,13 +56,15 @@ export class ScanPool {
     return this.free.pop() ?? new ScanParts(this.clock)
   }
 
-  /** Takes released parts back, of which no other reference is left. */
+  /**
+   * Returns parts to the pool. REQUIRES that they are released and that no other reference remains.
+   */
   giveBack(parts: ScanParts): void {
     if (checksInvariants) assert(!this.free.includes(parts), 'parts of a scan are given back once')
     if (this.free.length < freeMax) this.free.push(parts)
   }
 
-  /** Holds on to the first object that it is given: see the file header. */
+  /** Keeps the first given object alive: see the file header. */
   keep(shape: object): void {
     this.kept ??= shape
   }

@@ -1,10 +1,10 @@
 /**
- * One running scan: it takes its read point and its sources when it is made and keeps both until it
- * is closed, so that writes, flushes and compactions do not change what it returns.
+ * One running scan. It fixes its read point and its sources at the start and keeps them until its
+ * close, so that writes, flushes and compactions do not change its results.
  *
- * Rows are read ahead, more the longer the scan goes on, if nobody can tell: there is no filter, no
- * cutting of rows, and a read point. Results are made of them one by one. A failure after
- * rows that were read is thrown after them.
+ * Rows are prefetched, in growing numbers, if that cannot be observed: without a filter, without
+ * cutting of rows, and with a read point. Results are made of the rows one by one. An error of a
+ * prefetch is thrown after the rows read before it.
  */
 import { assert } from '../../base/assert.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
@@ -27,19 +27,22 @@ import type { ScanPlan } from './scan-plan.js'
 import { ScanPool, type ScanParts } from './scan-pool.js'
 
 /**
- * Rows without result after which a step pauses, so that a selective scan does not hold the loop.
+ * Number of rows without a result after which a step pauses, so that a selective scan does not
+ * block the event loop.
  */
 const barrenRowsMax = 512
 
-/** Rows read ahead at first, and most; a page of results and their numbers are limits too. */
+/**
+ * Initial and maximum number of prefetched rows; a page of results and its numbers are limits too.
+ */
 const rowsAheadMin = 8
 const rowsAheadMax = 64
 
-/** A memtable that a scan reads, and what reads it. */
+/** A memtable that a scan reads, and its reader. */
 interface MemtableUse {
   readonly slot: MemtableSlot
   readonly reader: StoreReader
-  /** The tables that have taken its place, while the scan has not moved there. */
+  /** The SSTables that replace the memtable, until the scan switches to them. */
   tables: readonly SsTableReader[] | undefined
 }
 
@@ -49,42 +52,42 @@ const noMarks = {}
 export class ScanSession implements MemtableUser {
   /** True once the scan has ended or was closed. */
   ended = false
-  /** Ends an awaited scan. */
+  /** Aborts an awaited scan. */
   readonly signal: AbortSignal | undefined
   /** Name of the table. */
   readonly table: string
   private readonly counters: ReadCounters
   private readonly needCursorResult: boolean
-  /** There is no filter. */
+  /** Whether the scan has no filter. */
   private readonly plain: boolean
   private readonly families: readonly string[]
   readonly readPoint: number
-  /** Hold the files that the scan reads: those of its start, then those that flushes made. */
+  /** Pin the files that the scan reads: those at its start, then those of flushes. */
   private readonly versions: Version[] = []
   private readonly versionsOfEngine: { readonly current: Version }
   private memtables: MemtableUse[] = []
   private readonly mode: ReadMode
-  /** Called before the memory of its cells goes. */
+  /** Its cells are copied before their memory is released. */
   private target: RowTarget | undefined = undefined
   private readonly readPoints: ReadPoints
-  /** The read point, if a snapshot has opened it: the scan may read what is kept for it. */
+  /** The read point if a snapshot holds it, so that the scan may read pinned sources; else -1. */
   private readonly heldReadPoint: number = -1
   private readonly pool: ScanPool
-  /** Undefined once they were given back. */
+  /** Undefined once returned to the pool. */
   private parts: ScanParts | undefined
-  /** Rows to be read at once; 1 if nothing may be read ahead. */
+  /** Number of rows to read at once; 1 without prefetch. */
   private rowsAhead: number
-  /** Rows that may still be read. */
+  /** Number of rows left up to the limit. */
   private rowsLeft: number
   private ready: CollectedRows = noRows
-  /** The next of the rows that are ready, and where its cells begin. */
+  /** Index of the next ready row; `start`: index of its first cell number. */
   private position = 0
   private start = 0
-  /** The row that is ready is a piece, and more of it follows. */
+  /** Whether the ready row is a piece, and more of the row follows. */
   private partial = false
-  /** There is nothing after the rows that are ready. */
+  /** Whether no row follows the ready ones. */
   private exhausted = false
-  /** The state after them. */
+  /** The error to throw after the ready rows. */
   private failure: Error | undefined = undefined
   private stepping = false
   private results = 0
@@ -155,11 +158,11 @@ export class ScanSession implements MemtableUser {
     assert(use !== undefined, 'a scan is told of the memtables that it uses')
     use.tables = tables
     this.versions.push(this.versionsOfEngine.current.acquire())
-    // A filter may write, and so flush, while it is asked.
+    // A filter may write during its call, and so cause a flush.
     if (!this.stepping) this.leaveMemtables()
   }
 
-  /** Continues in the SSTables of flushed memtables, so that their memory can go. */
+  /** Switches to the SSTables of flushed memtables, so that their memory can be released. */
   private leaveMemtables(): void {
     const { parts, memtables } = this
     const left = parts === undefined ? memtables : memtables.filter(({ tables }) => tables)
@@ -179,14 +182,15 @@ export class ScanSession implements MemtableUser {
     this.rowsAhead = 1
   }
 
-  /** The listener for rows that give nothing; see `RowScanner.onRowFiltered`. */
+  /** Sets the listener for rows without a result; see `RowScanner.onRowFiltered`. */
   protected tellFiltered(told: (row: Buffer) => boolean): void {
     if (this.parts !== undefined) this.parts.rows.onRowFiltered = told
   }
 
   /**
-   * The next result; undefined at the end; 'pause' if nothing came for a while and the caller
-   * should give up its turn. May throw `BlockMissing` if the scan may not block; call again then.
+   * The next result; undefined at the end. 'pause' after many rows without a result, so that the
+   * caller yields to the event loop. May throw `BlockMissing` if the scan must not block; the call
+   * is then repeated.
    */
   next(): Result | 'pause' | undefined {
     const result = this.nextReady()
@@ -202,7 +206,7 @@ export class ScanSession implements MemtableUser {
     return first
   }
 
-  /** The next result if it was read already. */
+  /** The next result if it is ready. */
   nextReady(): Result | undefined {
     const { ready, position, start } = this
     if (position === ready.count) return undefined
@@ -220,8 +224,9 @@ export class ScanSession implements MemtableUser {
   }
 
   /**
-   * Lets a target take rows, or pieces of them, until it is full or took `rowsMax`; without limit
-   * of rows, and only for a scan without filter. False at the end. May throw as {@link next} does.
+   * Passes rows, or pieces of them, to a target until it is full or has `rowsMax` rows. REQUIRES a
+   * scan without filter and without limit of rows. False at the end. May throw as {@link next}
+   * does.
    */
   fill(target: RowTarget, rowsMax: number): boolean {
     assert(this.plain, 'a scan with a filter makes results')
@@ -236,7 +241,7 @@ export class ScanSession implements MemtableUser {
     return true
   }
 
-  /** Makes the rows ready that come next; none at the end, or if it returns 'pause'. */
+  /** Reads the next rows; none at the end, or if it returns 'pause'. */
   private readAhead(parts: ScanParts): RowOutcome {
     if (this.failure !== undefined) throw this.failure
     if (this.exhausted) return 'end'
@@ -283,7 +288,7 @@ export class ScanSession implements MemtableUser {
     }
   }
 
-  /** What the scan has done so far. */
+  /** The metrics of the scan so far. */
   get metrics(): ScanMetrics {
     const { results, cells, bytes, blockMisses } = this
     const { rows } = this.parts ?? {}
@@ -300,7 +305,7 @@ export class ScanSession implements MemtableUser {
     }
   }
 
-  /** Ends the scan and lets its files go. */
+  /** Ends the scan and releases its files. */
   close(): void {
     this.ended = true
     const ahead = this.ready.count - this.position
@@ -314,10 +319,10 @@ export class ScanSession implements MemtableUser {
     for (const version of this.versions) version.release()
     if (this.heldReadPoint >= 0) this.readPoints.remove(this.heldReadPoint)
     pool.keep(this)
-    // A filter may close the scan that asks it, which reads on until the filter returns.
+    // A filter may close its own scan, which still reads until the filter returns.
     if (this.stepping) return
     this.leaveMemtables()
-    // The memory of the cells goes with the scan.
+    // The memory of the cells is released with the scan.
     this.target?.settle()
     parts.release()
     pool.giveBack(parts)

@@ -1,4 +1,4 @@
-/** The iterators that scans return: asynchronous and synchronous shells over one `ScanSession`. */
+/** The iterators of scans: asynchronous and synchronous shells over one `ScanSession`. */
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import { TimedOperation } from '../../storage/engine/write/operation-times.js'
@@ -10,29 +10,29 @@ import { checkResultCount } from '../../api/checks/scans.js'
 import { ResultScanner, SyncResultScanner } from '../../api/scanners.js'
 
 /**
- * Results made in one turn of the event loop: enough to amortise a promise, short enough to be
- * fair.
+ * Number of results made in one turn of the event loop: enough to amortise a promise, and short
+ * enough to be fair.
  */
 const resultsPerTurnMax = 128
 
-/** What a filling of the buffer takes of the budget of a turn. */
+/** The share of the turn's budget that one filling of the buffer takes. */
 const turnShare = 64
 
-/** A step of a scan names no row. */
+/** A step of a scan waits by no row. */
 const noRow = {}
 
 const endOfScan: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** A scan that is forgotten half-way must not keep its files for ever. */
+/** Closes abandoned scans, which would otherwise pin their files forever. */
 const forgotten = new FinalizationRegistry<ScanSession>((session) => session.close())
 
-/** Asynchronous rows of a scan. */
+/** Asynchronous results of a scan. */
 export class AsyncScanner extends ResultScanner {
   readonly #engine: Engine
   readonly #session: ScanSession
   #buffered: Result[] = []
   #position = 0
-  /** What ended the scan after the results that are buffered or on their way to the caller. */
+  /** The error that ended the scan, thrown after the buffered results. */
   #failure: { readonly error: unknown } | undefined = undefined
   #running: Promise<unknown> = Promise.resolve()
 
@@ -86,7 +86,7 @@ export class AsyncScanner extends ResultScanner {
     this.#failure = undefined
   }
 
-  /** Calls run one after the other, as async generators do. */
+  /** Serializes calls, as async generators do. */
   #enqueue<T>(step: () => Promise<T>): Promise<T> {
     const run = this.#running.then(step)
     this.#running = run.catch(() => undefined)
@@ -131,7 +131,7 @@ export class AsyncScanner extends ResultScanner {
     } catch (error) {
       if (isBlockMissing(error)) return true
       if (this.#buffered.length === 0) throw error
-      // The results before the error are the caller's; the error follows them.
+      // The results before the error are returned first; the error follows.
       this.#session.close()
       this.#failure = { error }
     }
@@ -153,11 +153,11 @@ export class AsyncScanner extends ResultScanner {
   }
 }
 
-/** Synchronous rows of a scan. */
+/** Synchronous results of a scan. */
 export class SyncScanner extends SyncResultScanner {
   readonly #engine: Engine
   readonly #session: ScanSession
-  /** What ended the scan after the results that `nextBatch` has returned. */
+  /** The error that ended the scan, thrown after the results of `nextBatch`. */
   #failure: { readonly error: unknown } | undefined = undefined
 
   constructor(engine: Engine, session: ScanSession) {
@@ -224,7 +224,7 @@ export class SyncScanner extends SyncResultScanner {
   }
 }
 
-/** Compiled code about a class is lost with its last object; see scan-pool.ts. */
+/** Compiled code of a class is lost with its last object; see scan-pool.ts. */
 export const keptShapes: readonly object[] = [
   new SyncScanner(undefined as never, undefined as never),
 ]

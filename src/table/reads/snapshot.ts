@@ -1,4 +1,4 @@
-/** Snapshots: read points that users hold. */
+/** Snapshots: read points held by users. */
 import { closedError, invalidArgument } from '../../base/errors.js'
 import { checkIsolation } from '../../api/checks/reads.js'
 import type { Engine } from '../../storage/engine/engine.js'
@@ -6,7 +6,7 @@ import type { ReadOptions, Snapshot } from '../../api/index.js'
 
 export class EngineSnapshot implements Snapshot {
   readonly sequence: number
-  /** @internal When it was taken: reads through it see cells expire as of then. */
+  /** @internal Time of creation: for reads through the snapshot, cells expire as of this time. */
   readonly milliseconds: number
   readonly #engine: Engine
   readonly #readPoint: number
@@ -32,7 +32,7 @@ export class EngineSnapshot implements Snapshot {
     this.close()
   }
 
-  /** @internal The read point, if the snapshot is open and of this engine. */
+  /** @internal The read point. Throws unless the snapshot is open and of this engine. */
   readPoint(engine: Engine): number {
     if (engine !== this.#engine) throw invalidArgument('the snapshot belongs to another database')
     if (!this.#open) throw closedError('the snapshot')
@@ -49,7 +49,7 @@ export function readPointOf({ snapshot, isolation }: ReadOptions, engine: Engine
   throw invalidArgument('snapshot must come from Database.snapshot')
 }
 
-/** The time at which a read sees cells expire: the snapshot's; undefined = now. */
+/** The read time for expiry: that of the snapshot; undefined: now. */
 export function readTimeOf({ snapshot }: ReadOptions): number | undefined {
   return snapshot instanceof EngineSnapshot ? snapshot.milliseconds : undefined
 }

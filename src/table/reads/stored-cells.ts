@@ -1,4 +1,4 @@
-/** Looks up single cells in a collected row, for the operations that read before they write. */
+/** Finds single cells in a collected row, for operations that read before they write. */
 import { equalBytes } from '../../base/bytes.js'
 import { CellView } from '../../storage/cell/cell-view.js'
 import { emptyCursor, type EntryCursor } from '../../storage/scan/entry-cursor.js'
@@ -9,7 +9,7 @@ export class StoredCells {
   private readonly entry: EntryCursor = emptyCursor()
   private row: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
 
-  /** Sets the row to look into. */
+  /** Sets the row to search. */
   set(row: CollectedRow): void {
     this.row = row
   }
@@ -19,8 +19,8 @@ export class StoredCells {
   }
 
   /**
-   * A view of the n-th newest cell (0 = the newest) of a column, borrowed until the next call;
-   * undefined if there are not that many.
+   * A view of the n-th newest cell (0: the newest) of a column, borrowed until the next call;
+   * undefined if there are fewer.
    */
   find(familyIndex: number, qualifier: Buffer, n = 0): CellView | undefined {
     let found = 0

@@ -1,7 +1,7 @@
 /**
  * The reads of one table: its current state, the plans of its reads, and gets and scans by them.
  *
- * A table that was altered gets a new state. It is looked up again when an operation finds that the
+ * An altered table gets a new state. The state is looked up again when an operation finds that the
  * known one is outdated.
  */
 import { argumentError, checkBoolean, readArguments } from '../../base/arguments.js'
@@ -47,7 +47,9 @@ export class TableReads {
     this.moment = new Moment(engine.clock)
   }
 
-  /** The table as it is now; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_NOT_ENABLED`. */
+  /**
+   * The present state of the table; `ERR_CLOSED`, `ERR_TABLE_NOT_FOUND`, `ERR_TABLE_NOT_ENABLED`.
+   */
   state(): TableState {
     const table = this.description()
     if (!table.settings.disabled) return table
@@ -55,13 +57,13 @@ export class TableReads {
     throw new CellarError(ErrorCode.tableNotEnabled, message)
   }
 
-  /** As {@link state}, of a disabled table as well. */
+  /** As {@link state}, but also for a disabled table. */
   description(): TableState {
     this.engine.checkOpen()
     return this.current.live ? this.current : this.refresh()
   }
 
-  /** Reads a row, or with `existenceOnly` only whether there is one. */
+  /** Reads a row, or with `existenceOnly` only whether it exists. */
   get(get: Get, mode: ReadMode, existenceOnly = false): Result {
     const table = this.state()
     let plan: ReadPlan
@@ -82,7 +84,7 @@ export class TableReads {
     return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
   }
 
-  /** Whether the row has a cell that the get asks for. */
+  /** Whether the row has a cell that the get selects. */
   exists(get: Get, mode: ReadMode): boolean {
     return this.get(get, mode, true).exists!
   }
@@ -98,7 +100,7 @@ export class TableReads {
     return new ScanSession(this.engine, table, plan, readPoint, mayBlock, readTime, this.scans)
   }
 
-  /** The plan of a read of the table as it is now. */
+  /** The plan of a read of the table's present state. */
   planOf(options: Parameters<ReadPlans['plan']>[0]): ReadPlan {
     return this.plans.plan(options)
   }

@@ -1,17 +1,18 @@
 /**
  * Writes SSTables outside of a database, for `Admin.bulkLoad` (HBase: HFileOutputFormat2): sorted
- * rows in, a directory with finished files and their list out. No database need be open; any
+ * rows in, a directory with finished files and their list out. No open database is needed; any
  * process can do it.
  *
- * Rows come in ascending order of their bytes, each once; the cells of a row in any order. Of equal
- * cells (column, timestamp, type) the last one counts, as in a put. Cells without timestamp get
- * one and the same: that of the writer.
+ * Rows come in ascending order of their bytes, each once, and the cells of a row in any order. Of
+ * equal cells (column, timestamp, type) the last one counts, as in a put. All cells without
+ * timestamp get the same one: that of the writer.
  *
- * The methods work synchronously, like `putSync`; files are cut between rows. Memory: one row, and
- * a block, a chunk and the index of one open file for each family.
+ * The methods are synchronous, like `putSync`; files are cut between rows. The memory is one row,
+ * and for each family a block, a chunk and the index of the open file.
  *
- * Failure behaviour: bad input changes nothing and the writer can be used on. After any other error
- * it must be abandoned. A directory without its list, `BULK`, is not complete and is not loaded.
+ * Failure behaviour: invalid input changes nothing, and the writer stays usable. After any other
+ * error it must be abandoned. A directory without its list, `BULK`, is incomplete and is not
+ * loaded.
  */
 import {
   OptionNames,
@@ -60,16 +61,16 @@ import { RowKey } from '../arguments/row-key.js'
 import { parseFamilyOptions } from '../admin/schema.js'
 import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../../api/index.js'
 
-/** How bulk files are written. */
+/** Options of a bulk writer. */
 export interface BulkWriterOptions {
   /**
-   * The families that the files are for; of their options block size, compression and Bloom filter
-   * matter. `Admin.getDescriptor(table).families` gives those of a table.
+   * The families of the files. Of their options block size, compression and Bloom filter have an
+   * effect. `Admin.getDescriptor(table).families` gives those of a table.
    */
   readonly families: Readonly<Record<string, FamilyOptions>>
   /** A file is cut at the first row after this many bytes. Default 256 MiB, at least 64 KiB. */
   readonly fileBytesMax?: number | undefined
-  /** For cells without one. Default: the time of the writer's creation. */
+  /** Timestamp of cells without one. Default: the time of the writer's creation. */
   readonly timestamp?: Timestamp | undefined
   /** As the option of the database. Default 10 MiB. */
   readonly cellBytesMax?: number | undefined
@@ -79,9 +80,9 @@ export interface BulkWriterOptions {
   readonly nativeFree?: boolean | undefined
 }
 
-/** What a bulk writer has written. */
+/** The result of a bulk writer. */
 export interface BulkSummary {
-  /** Where the files lie. */
+  /** Path of the directory. */
   readonly directory: string
   /** Number of files. */
   readonly files: number
@@ -154,11 +155,11 @@ interface EncodedCell {
 
 /** Writes sorted rows as the files of a bulk load; see the file header. */
 export class BulkWriter {
-  /** Rows and cells added so far. */
+  /** Rows added so far. */
   rows = 0
-  /** Cells written so far. */
+  /** Cells added so far. */
   cells = 0
-  /** Where the files lie. */
+  /** Path of the directory. */
   readonly directory: string
   readonly #fileSystem: FileSystem
   readonly #families: readonly string[]
@@ -205,8 +206,8 @@ export class BulkWriter {
   }
 
   /**
-   * Adds a row. Its cells may be delete markers (`type`). `ERR_INVALID_ARGUMENT` if it is not above
-   * the row before, and all that a put refuses: nothing was added then.
+   * Adds a row, whose cells may be delete markers (`type`). `ERR_INVALID_ARGUMENT` if the row is
+   * not above the previous one, and for all rows that a put rejects: no cell is added then.
    */
   add(put: Omit<Put, 'durability'>): void {
     if (this.#ended) throw closedError('the bulk writer')
@@ -222,7 +223,7 @@ export class BulkWriter {
     this.rows++
   }
 
-  /** Completes and syncs the files and writes their list. The writer can then not be used on. */
+  /** Completes and syncs the files and writes their list. The writer cannot be used afterwards. */
   finish(): BulkSummary {
     if (this.#ended) throw closedError('the bulk writer')
     this.#ended = true
@@ -236,7 +237,7 @@ export class BulkWriter {
     return { directory, files: files.length, rows, cells, bytes }
   }
 
-  /** Removes the written files; does nothing after {@link finish}. */
+  /** Removes the written files; no effect after {@link finish}. */
   abandon(): void {
     if (this.#ended) return
     this.#ended = true
@@ -291,7 +292,7 @@ export class BulkWriter {
   }
 }
 
-/** In the order of the files, of equal cells only the last. */
+/** Sorts the cells in the order of the files; of equal cells only the last is kept. */
 function sorted(cells: EncodedCell[]): EncodedCell[] {
   cells.sort((a, b) => a.family - b.family || Buffer.compare(a.key, b.key))
   return cells.filter((cell, i) => {

@@ -1,12 +1,12 @@
 /**
- * Gathers the cells of an export: takes them from the scan where they lie and puts them down as the
- * payload of a chunk (EXPORT.md), without a result or a number array between.
+ * Collects the cells of an export from the scan directly as the payload of a chunk (EXPORT.md),
+ * without results or arrays of numbers in between.
  *
- * Cells of a row that lie after each other in their block, with the same lengths in front of them
- * as a chunk has, are copied together. Sequences are then overwritten: an export has none.
+ * Cells of a row that are adjacent in their block, with the same lengths before them as in a chunk,
+ * are copied together. Sequences are then overwritten: an export has none.
  *
- * Ownership: what {@link ExportCollector.take} returns is borrowed until the next cell is added.
- * The memory of a cell that was added must stay as it is until the next row begins or `take`.
+ * Ownership: the result of {@link ExportCollector.take} is borrowed until the next cell is added.
+ * The memory of an added cell must not change until the next row or `take`.
  */
 import { equalBytes, emptyBytes } from '../../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../../base/varint.js'
@@ -14,13 +14,13 @@ import { keySuffixBytes } from '../../storage/cell/cell-key.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
 import type { RowTarget } from '../../storage/scan/cell-collector.js'
 
-/** Payload bytes after which a chunk is finished. */
+/** Size at which a chunk is finished. */
 const chunkBytes = 128 * 1024
-/** A chunk stays within this unless one cell is longer: what the codecs do at their best. */
+/** Maximum size of a chunk unless one cell is longer: the best size for the codecs. */
 const chunkBytesMax = 256 * 1024
-/** Bytes in front of the cells of a section: the family, at most five, and the length. */
+/** Bytes before the cells of a section: the family, at most five, and the length. */
 const sectionBytesMax = 5 + 4
-/** Where the sequence of a key begins, from its end, and how long it is. */
+/** Distance of the sequence from the end of a key, and its length. */
 const sequenceFromEnd = 9
 const sequenceBytes = 7
 /** A sequence of 0 is stored as bytes 0xff; see cell-key.ts. */
@@ -28,31 +28,33 @@ const noSequence = 0xff
 
 export class ExportCollector implements RowTarget {
   full = false
-  /** Of the current row. */
+  /** Number of cells of the current row. */
   count = 0
   readonly rowCells = undefined
-  /** Rows are asked for one by one, as exports seldom have the newest versions only. */
+  /** Rows are requested one by one, because exports seldom have the newest versions only. */
   readonly wantsRows = false
-  /** The bytes added so far. */
+  /** Totals of the export so far. */
   rows = 0
   cells = 0
   bytes = 0
   private buffer: Buffer = Buffer.allocUnsafeSlow(chunkBytesMax)
   private length = 0
-  /** Where the payload ends that is handed out first, 0 = at `length`. */
+  /** End of the payload to be returned first; 0: at `length`. */
   private cut = 0
   private sectionFamily = -1
-  /** Where the length of the open section stands. */
+  /** Offset of the length of the open section. */
   private sectionAt = 0
-  /** Cells not copied yet: `source[sourceStart, sourceEnd)` goes to `buffer` at `target`. */
+  /**
+   * Cells not copied yet: `source[sourceStart, sourceEnd)` is to be copied to `buffer` at `target`.
+   */
   private source: Buffer = emptyBytes
   private sourceStart = 0
   private sourceEnd = 0
   private target = 0
-  /** Where the keys of those cells will end. */
+  /** The ends of these cells' keys in `buffer`. */
   private keyEnds: Uint32Array = new Uint32Array(256)
   private keyEndCount = 0
-  /** Key of the cell before in its own memory, to leave out equal cells of a raw scan. */
+  /** Key of the previous cell in its own memory, to leave out equal cells of a raw scan. */
   private previous: Buffer = emptyBytes
   private previousStart = 0
   private previousEnd = 0
@@ -64,7 +66,7 @@ export class ExportCollector implements RowTarget {
   }
 
   endRow(): void {
-    // Nothing to do; never called, because no rows are wanted ahead.
+    // Never called, because no rows are prefetched.
   }
 
   settle(): void {
@@ -76,7 +78,7 @@ export class ExportCollector implements RowTarget {
   }
 
   sortFamilies(): void {
-    // No filter, so no family is read after the others.
+    // Never needed: without a filter no family is read after the others.
   }
 
   add(cell: CellView): void {
@@ -132,7 +134,7 @@ export class ExportCollector implements RowTarget {
     this.bytes += keyBytes + valueBytes
   }
 
-  /** The payloads of the chunks that are to be written now: none, one or two. */
+  /** The payloads of the finished chunks: none, one or two. */
   take(): Buffer[] {
     this.closeSection()
     const { buffer, cut, length } = this
@@ -144,7 +146,9 @@ export class ExportCollector implements RowTarget {
     return [buffer.subarray(0, cut), buffer.subarray(cut, length)]
   }
 
-  /** An older cell of the same coordinates is never seen, and two could not be told apart. */
+  /**
+   * Cells with the same key except the sequence are exported once: the older one is never visible.
+   */
   private equalsPrevious(buffer: Buffer, keyStart: number, keyEnd: number): boolean {
     const { previous, previousStart, previousEnd } = this
     if (previous === emptyBytes) return false
@@ -164,7 +168,9 @@ export class ExportCollector implements RowTarget {
     )
   }
 
-  /** Makes room for an entry, and cuts in front of one that would make the chunk too long. */
+  /**
+   * Reserves memory for an entry, and ends the chunk before an entry that would exceed its size.
+   */
   private reserve(bytes: number): void {
     const needed = this.length + bytes
     if (needed <= chunkBytesMax) return

@@ -1,37 +1,37 @@
 /**
- * The chunks of an exported table (EXPORT.md): frames with checksums that are bound to their place
- * in the stream, so damage, loss, repetition and exchange of chunks are all noticed.
+ * The chunks of an exported table (EXPORT.md): frames with checksums bound to their offset in the
+ * stream, so damage, loss, repetition and exchange of chunks are all detected.
  *
- * Failure behaviour: everything that is not exactly as written is `ERR_CORRUPTION` with the offset
- * of the chunk. Lengths are compared with limits before memory is allocated for them.
+ * Failure behaviour: any deviation from the format is `ERR_CORRUPTION` with the offset of the
+ * chunk. Lengths are compared with limits before memory is allocated for them.
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { checksumLength, placeSeed, writeChecksum, checksumMatches } from '../../storage/codec/checksum.js'
 import { CodecError, type Codec, type Codecs } from '../../storage/codec/codec.js'
 import { BlockMemory, wordSlackBytes } from '../../storage/sstable/blocks/block-memory.js'
 
-/** Kinds of chunks. On disk: never change. */
+/** Kinds of chunks. Part of the disk format: never change. */
 export const ChunkKind = { head: 1, cells: 2, end: 3 } as const
 
-/** What a stream begins with, in front of the first chunk. */
+/** The beginning of a stream, before the first chunk. */
 export const exportMagic = Buffer.from('CELLAREX', 'latin1')
 const headerBytes = 16
-/** One cell may have 32 MiB. */
+/** Maximum size of a payload; one cell may have 32 MiB. */
 const payloadBytesMax = 64 * 1024 * 1024
-/** Memory up to this size serves one chunk after the other. */
+/** Memory up to this size is reused for the next chunk. */
 const keptBytesMax = 1024 * 1024
 
-/** One chunk that was read. */
+/** One chunk of a stream. */
 export interface Chunk {
   readonly kind: number
-  /** Uncompressed: `memory.buffer[0, length)`, borrowed until the next chunk. */
+  /** The uncompressed payload, `memory.buffer[0, length)`; borrowed until the next chunk. */
   readonly payload: Buffer
   readonly memory: BlockMemory
-  /** Where it starts in the stream. */
+  /** Offset of the chunk in the stream. */
   readonly offset: number
 }
 
-/** Makes chunks; remembers the place in the stream. */
+/** Encodes chunks; keeps the offset in the stream. */
 export class ChunkEncoder {
   private readonly codec: Codec
   private offset = exportMagic.length
@@ -40,7 +40,7 @@ export class ChunkEncoder {
     this.codec = codec
   }
 
-  /** A chunk in memory of its own. */
+  /** Encodes a chunk into memory of its own. */
   encode(kind: number, payload: Buffer): Buffer {
     const compressed = this.codec.compress(payload, 0, payload.length)
     const stored = compressed ?? payload
@@ -58,7 +58,7 @@ export class ChunkEncoder {
   }
 }
 
-/** Reads chunks out of pieces of any size. */
+/** Decodes chunks from pieces of any size. */
 export class ChunkDecoder {
   private readonly codecs: Codecs
   private readonly name: string
@@ -68,20 +68,20 @@ export class ChunkDecoder {
   private offset = 0
   private kept: BlockMemory | undefined = undefined
 
-  /** `name` stands for the stream in errors. */
+  /** `name` names the stream in errors. */
   constructor(codecs: Codecs, name: string) {
     this.codecs = codecs
     this.name = name
   }
 
-  /** Takes the next piece, which must not be changed any more. */
+  /** Adds the next piece, which must not be changed afterwards. */
   add(piece: Uint8Array): void {
     if (piece.length === 0) return
     this.pieces.push(Buffer.from(piece.buffer, piece.byteOffset, piece.length))
     this.waiting += piece.length
   }
 
-  /** The next chunk, or undefined if more pieces are needed. */
+  /** The next chunk; undefined if more pieces are needed. */
   next(): Chunk | undefined {
     if (this.offset === 0) {
       const magic = this.peek(exportMagic.length)
@@ -114,12 +114,12 @@ export class ChunkDecoder {
     if (this.waiting > 0) throw this.damaged('the end', `${this.waiting} further bytes`)
   }
 
-  /** The error for a stream that ends here. */
+  /** Makes the error for a stream that ends early. */
   endedEarly(): CellarError {
     return this.damaged('a further chunk', `the end after ${this.waiting} bytes of it`)
   }
 
-  /** `ERR_CORRUPTION` at the offset, by default where the reading is. */
+  /** Makes an `ERR_CORRUPTION` at the offset, by default the current one. */
   damaged(expected: string, found: string, offset = this.offset): CellarError {
     return corruption('damaged export', { file: this.name, offset, expected, found })
   }
@@ -151,7 +151,7 @@ export class ChunkDecoder {
     return memory
   }
 
-  /** Memory for a payload with slack after it: the same as before unless it is too short. */
+  /** Memory for a payload with slack; reused unless it is too short. */
   private takeMemory(bytes: number): BlockMemory {
     const { kept } = this
     if (kept !== undefined && bytes + wordSlackBytes <= kept.buffer.length) return kept
@@ -160,7 +160,7 @@ export class ChunkDecoder {
     return memory
   }
 
-  /** The next `bytes` bytes in one piece, without consuming them. */
+  /** The next `bytes` bytes in one buffer, without consuming them. */
   private peek(bytes: number): Buffer | undefined {
     if (this.waiting < bytes) return undefined
     if (this.pieces[0].length < bytes) this.pieces = [Buffer.concat(this.pieces, this.waiting)]

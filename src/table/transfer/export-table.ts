@@ -1,9 +1,9 @@
 /**
- * Exports a table as a stream of chunks (EXPORT.md), as it is at one moment.
+ * Exports a table as a stream of chunks (EXPORT.md), at one point in time.
  *
- * The stream is one scan: it sees the table as of the first chunk, whatever is written meanwhile,
- * and holds the files of that moment until it ends or is returned. Memory: a chunk of 128 to 256
- * KiB, or one cell if that is larger. Blocks are read off the event loop and do not enter the block
+ * The stream is one scan. It reads the table as of the first chunk, independent of later writes,
+ * and pins the files of that time until it ends or is returned. The memory is a chunk of 128 to 256
+ * KiB, or one cell if that is larger. Blocks are read off the event loop and bypass the block
  * cache.
  */
 import {
@@ -26,41 +26,44 @@ import { describeTable } from '../admin/schema.js'
 import { readPointOf, readTimeOf } from '../reads/snapshot.js'
 import type { BytesLike, Snapshot, TimeRangeOption } from '../../api/index.js'
 
-/** How far an export or an import is. */
+/** Progress of an export or an import. */
 export interface TransferProgress {
-  /** Rows so far. */
+  /** Number of rows so far. */
   readonly rows: number
-  /** Cells so far. */
+  /** Number of cells so far. */
   readonly cells: number
-  /** Keys and values, uncompressed. */
+  /** Uncompressed size of keys and values so far. */
   readonly bytes: number
 }
 
-/** The options of an export. */
+/** Options of an export. */
 export interface ExportOptions {
-  /** Versions per column, 1 by default as in HBase's Export; 'all' = as many as are kept. */
+  /** Versions per column, 1 by default as in HBase's Export; 'all': all kept versions. */
   readonly versions?: number | 'all' | undefined
-  /** Only cells of this time, `[min, max)`. */
+  /** Only cells with timestamps in `[min, max)`. */
   readonly timeRange?: TimeRangeOption | undefined
   /** First row, inclusive. Default: the first of the table. */
   readonly startRow?: BytesLike | undefined
-  /** Exclusive. */
+  /** Last row, exclusive. Default: to the end of the table. */
   readonly stopRow?: BytesLike | undefined
-  /** Families and columns; absent = all. */
+  /** Families and columns; default all. */
   readonly columns?: readonly string[] | undefined
-  /** Delete markers and what they mask as well (HBase: include.deleted.rows). Default false. */
+  /**
+   * Whether delete markers and masked cells are included (HBase: include.deleted.rows). Default
+   * false.
+   */
   readonly raw?: boolean | undefined
-  /** The moment; default now. */
+  /** The point in time to export; default now. */
   readonly snapshot?: Snapshot | undefined
   /** Compression of the chunks. Default 'LZ4'. */
   readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined
   /** Called after each chunk. */
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
-  /** Aborting it ends the export with `ERR_ABORTED`. */
+  /** Ends the export with `ERR_ABORTED`. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** Rows between two turns of the event loop, if no chunk is full before. */
+/** Maximum number of rows between two turns of the event loop. */
 const rowsPerTurn = 4096
 
 const codecNames: Readonly<Record<string, CodecName>> = {
@@ -83,7 +86,7 @@ const exportNames = new OptionNames<ExportOptions>('an export', {
   signal: true,
 })
 
-/** The stream; see the file header. Errors come with the first chunk at the latest. */
+/** The stream; see the file header. Argument errors occur at the first chunk. */
 export async function* exportTable(
   engine: Engine,
   table: TableState,
@@ -126,7 +129,7 @@ export async function* exportTable(
   }
 }
 
-/** Chunks are stored as they are. */
+/** A codec that does not compress. */
 const plainCodec = {
   id: 0,
   name: 'none' as const,
@@ -134,7 +137,10 @@ const plainCodec = {
   decompress: () => undefined,
 }
 
-/** JSON has no Infinity; what is left out is the default, which it is wherever it can stand. */
+/**
+ * The payload of the head. JSON lacks Infinity, which is left out: wherever it is allowed, it is
+ * the default.
+ */
 function headOf(table: TableState): Buffer {
   const head = { format: 1, families: table.familyNames, table: describeTable(table) }
   const json = JSON.stringify(head, (_key, value: unknown) =>
@@ -143,7 +149,7 @@ function headOf(table: TableState): Buffer {
   return Buffer.from(json, 'utf8')
 }
 
-/** `ERR_ABORTED` with the signal's reason. */
+/** Makes an `ERR_ABORTED` with the signal's reason. */
 export function aborted(signal: AbortSignal): CellarError {
   return new CellarError(ErrorCode.aborted, 'the transfer was aborted', { cause: signal.reason })
 }

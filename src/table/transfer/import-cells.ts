@@ -1,11 +1,11 @@
 /**
- * The cells of an import: taken out of the chunks, checked, and handed to the files.
+ * The cells of an import: decoded from the chunks, checked, and written to the files.
  *
- * Each key is compared with the one before it in its family once, by words where both have them;
- * the length of what they share tells the order and whether the row is the same.
+ * Each key is compared once with the previous key of its family, by words if both are in block
+ * memory. The length of the common prefix determines the order and whether the row is the same.
  *
- * Failure behaviour: whatever is not as EXPORT.md says is `ERR_CORRUPTION` with the offset of the
- * chunk. Memory: one key for each family.
+ * Failure behaviour: any deviation from EXPORT.md is `ERR_CORRUPTION` with the offset of the chunk.
+ * The memory is one key per family.
  */
 import { commonPrefixLength, compareBytes } from '../../base/bytes.js'
 import { readVarint, varintLength } from '../../base/varint.js'
@@ -17,23 +17,23 @@ import { emptyCursor, type EntryCursor } from '../../storage/scan/entry-cursor.j
 import { BlockMemory } from '../../storage/sstable/blocks/block-memory.js'
 import type { Chunk, ChunkDecoder } from './export-format.js'
 
-/** The key that came last in a family: in a chunk's memory, or copied out of it. */
+/** The previous key of a family: in a chunk's memory, or copied out of it. */
 class LastKey {
   memory: BlockMemory | undefined = undefined
   start = 0
   end = 0
 }
 
-/** See the file header. */
+/** Decodes and checks cells; see the file header. */
 export class ImportCells {
   rows = 0
   cells = 0
-  /** Keys and values. */
+  /** Size of the keys and values so far. */
   bytes = 0
   private readonly decoder: ChunkDecoder
   private readonly files: SortedFiles
   private readonly lastKeys: readonly LastKey[]
-  /** Family of the cell that came last. */
+  /** Family of the previous cell. */
   private lastFamily = -1
   private readonly entry: EntryCursor = emptyCursor()
   private readonly view = new CellView()
@@ -44,7 +44,7 @@ export class ImportCells {
     this.lastKeys = Array.from({ length: familyCount }, () => new LastKey())
   }
 
-  /** Takes a chunk of cells. */
+  /** Decodes a chunk of cells. */
   take(chunk: Chunk): void {
     const { payload, memory } = chunk
     const end = payload.length
@@ -114,8 +114,9 @@ export class ImportCells {
   }
 
   /**
-   * Whether the cell of the view, whose key shares so much with the last of its family, is in the
-   * row of the cell before; undefined if it cannot come after that.
+   * Whether the cell of the view is in the row of the previous cell; undefined if it must not
+   * follow that cell. `shared` is the length of the prefix that its key shares with the previous
+   * key of its family.
    */
   private isInLastRow(family: number, shared: number): boolean | undefined {
     const { buffer, keyStart, rowEnd } = this.view
@@ -135,7 +136,9 @@ export class ImportCells {
   }
 }
 
-/** Bytes that a key shares with the last one of its family; -1 if it is not above that. */
+/**
+ * Length of the common prefix of a key and the previous key of its family; -1 if it is not greater.
+ */
 function sharedWith(lastKey: LastKey, memory: BlockMemory, start: number, end: number): number {
   if (lastKey.memory === undefined) return 0
   const { start: lastStart, end: lastEnd } = lastKey
@@ -156,7 +159,7 @@ function sharedWith(lastKey: LastKey, memory: BlockMemory, start: number, end: n
   return above ? shared : -1
 }
 
-/** Copies a key out of memory that is used again. */
+/** Copies a key out of memory that is about to be reused. */
 function keep(lastKey: LastKey): void {
   const { memory, start, end } = lastKey
   const own = new BlockMemory(end - start)

@@ -1,14 +1,15 @@
 /**
- * Imports an exported table (EXPORT.md): all of it or nothing.
+ * Imports an exported table (EXPORT.md), completely or not at all.
  *
- * The chunks are checked as they come, and their cells go into SSTables that no manifest names
- * yet; only when the end has been read and every count agrees are those made part of the table, by
- * one edit (`Ingest`). So a damaged, cut or aborted stream leaves nothing, and so does a crash: the
- * next open removes the files. Like those of a bulk load, the cells count as written at the end of
- * the import, with the timestamps that they had; the log does not hold them.
+ * Chunks are checked on arrival, and their cells are written to SSTables that no manifest names
+ * yet. One edit (`Ingest`) adds these to the table, once the end has been read and all counts
+ * agree. So a damaged, cut or aborted stream leaves no trace. After a crash the next open removes
+ * the files. As in a bulk load, the cells count as written at the end of the import, with their old
+ * timestamps; they are not in the log.
  *
- * Memory: a chunk, and what `SortedFiles` needs. What was written is synced off the event loop on
- * the way; what blocks at the end of a file is its filter, some 0.1 s for 256 MiB of small cells.
+ * The memory is a chunk, and that of `SortedFiles`. Written bytes are synced off the event loop
+ * during the import. The filter at the end of a file blocks the event loop, about 0.1 s for 256 MiB
+ * of small cells.
  */
 import {
   OptionNames,
@@ -34,29 +35,29 @@ import { defineTable } from '../admin/schema.js'
 import { newTableName } from '../../api/checks/names.js'
 import type { TableDescription } from '../../api/index.js'
 
-/** How an export is imported. */
+/** Options of an import. */
 export interface ImportOptions {
-  /** The table; default the name in the export. Made as the export says if it is missing. */
+  /** The table; default: the name in the export. Created as exported if absent. */
   readonly table?: string | undefined
-  /** Stands for the stream in errors. Default 'the export'. */
+  /** Names the stream in errors. Default 'the export'. */
   readonly source?: string | undefined
   /** Called after each chunk. */
   readonly onProgress?: ((progress: TransferProgress) => void) | undefined
-  /** Aborting it ends the import with `ERR_ABORTED`; rows that were written stay. */
+  /** Ends the import with `ERR_ABORTED`; no cell is imported. */
   readonly signal?: AbortSignal | undefined
 }
 
-/** The counts of an import. */
+/** The result of an import. */
 export interface Imported extends TransferProgress {
   /** Name of the table. */
   readonly table: string
 }
 
 const fileBytesMax = 256 * 1024 * 1024
-/** Bytes of cells from one sync of the open files to the next. */
+/** Bytes of cells between two syncs of the open files. */
 const syncBytes = 8 * 1024 * 1024
 
-/** What the import needs of the database. */
+/** The dependencies of an import. */
 export interface ImportParts {
   readonly engine: Engine
   readonly ddl: Ddl
@@ -132,10 +133,10 @@ function checkSource(source: unknown): void {
   if (!isIterable) throw invalidArgument('the source of an import must be an iterable of Buffers')
 }
 
-/** The table that an import goes to. */
+/** The table of an import. */
 interface Target {
   readonly name: string
-  /** If it is to be made. */
+  /** The definition of a table to be created. */
   readonly definition: TableDefinition | undefined
   readonly files: SortedFiles
   readonly cells: ImportCells
@@ -151,7 +152,7 @@ class ImportRun {
   private families: readonly string[] = []
   private target: Target | undefined = undefined
   private syncing: Promise<void> | undefined = undefined
-  /** Bytes of cells at which the next sync begins. */
+  /** Bytes of cells at which the next sync starts. */
   private syncAt = syncBytes
 
   constructor(parts: ImportParts, decoder: ChunkDecoder, nameWanted: string | undefined) {
@@ -179,8 +180,8 @@ class ImportRun {
   }
 
   /**
-   * Starts to sync what was written, if that is much, once the sync before is done. Its failure is
-   * that of the next call or of {@link publish}.
+   * Starts a sync after enough bytes were written, once the previous sync has ended. Its failure is
+   * thrown by the next call or by {@link publish}.
    */
   async syncBehind(): Promise<void> {
     const bytes = this.progress.bytes
@@ -188,11 +189,12 @@ class ImportRun {
     this.syncAt = bytes + syncBytes
     await this.syncing
     this.syncing = this.target!.files.sync()
-    // Reported where it is awaited, which an import that fails for another reason does not do.
+    // The failure is thrown where the sync is awaited, which an import that fails earlier does not
+    // reach.
     this.syncing.catch(() => undefined)
   }
 
-  /** Makes the cells part of the table. */
+  /** Publishes the SSTables as part of the table. */
   async publish(): Promise<Imported> {
     await this.syncing
     const { name, definition, files } = this.target!
@@ -205,7 +207,10 @@ class ImportRun {
     return { table: name, ...this.progress }
   }
 
-  /** Removes what was written, once, unless the edit may stand in the manifest. */
+  /**
+   * Removes the written files. Keeps them after a failure of the engine, when the edit may be in
+   * the manifest.
+   */
   abandon(): void {
     if (this.isAbandoned) return
     this.isAbandoned = true
