@@ -254,7 +254,6 @@ export class MergeCursor implements BackwardCursor {
     this.valid = true
   }
 
-  /** Rebuilds the order of all children. */
   private rebuild(backward: boolean): void {
     const { children, sorted } = this
     this.within = false

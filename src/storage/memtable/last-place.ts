@@ -95,7 +95,6 @@ export class LastPlace {
     return leaf
   }
 
-  /** The position in the leaf directly after the entry. */
   get positionBehind(): number {
     return this.position + 1
   }

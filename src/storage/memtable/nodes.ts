@@ -1,6 +1,6 @@
 /**
- * Nodes of the memtable's tree. All nodes of one kind are in a few parallel typed arrays, so that
- * the garbage collector sees few objects, independent of the size of the tree.
+ * Nodes of the memtable's tree. All nodes of one kind are in a few parallel typed arrays. So the
+ * garbage collector sees few objects, independent of the size of the tree.
  *
  * Invariants
  * 1. Node n owns the slots `[n * slotsPerNode, (n + 1) * slotsPerNode)` of `numbers` and `entries`;

@@ -1,6 +1,6 @@
 /**
- * Reads rows over several families. Finds the next row among the stores' positions, consults the
- * filter at row level, and lets each store add its cells, families in order of their names.
+ * Reads rows over several families. Finds the next row among the stores' positions and consults the
+ * filter at row level. Then each store adds its cells, families in order of their names.
  *
  * Resumability: as in store-scanner.ts; `nextRow` may throw `BlockMissing` and is then called
  * again. Reversed scans find the previous row with `seekBefore` and read it forward, so that

@@ -565,7 +565,6 @@ export class StoreScanner {
     this.planSeek(inRow ? Move.column : Move.hint)
   }
 
-  /** Plans a move to the seek key. */
   private planSeek(move: Move): void {
     this.move = move
     this.steps = 0

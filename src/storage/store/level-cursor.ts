@@ -3,8 +3,8 @@
  * one after the other, and a seek finds its SSTable by binary search. See
  * `src/storage/cursor/cursor.ts` for the contract.
  *
- * One SSTable cursor is open at a time. Blocks of an SSTable that was left are never recycled, because
- * cells of the current row may be in them.
+ * One SSTable cursor is open at a time. Blocks of an SSTable that was left are never recycled,
+ * because cells of the current row may be in them.
  */
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
 import type { BackwardCursor } from '../cursor/cursor.js'

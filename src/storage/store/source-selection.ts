@@ -2,7 +2,7 @@
  * Chooses the sources of a store that a read has to consult, for single rows and for ranges. False
  * positives are possible, false negatives are not.
  *
- * Left out are empty memtables, and SSTables whose key range or Bloom filter excludes the row,
+ * Empty memtables are left out. So are SSTables whose key range or Bloom filter excludes the row,
  * whose sequences are above the read point, or whose timestamps are outside the time range or
  * expired.
  *
@@ -412,7 +412,6 @@ export class SourceSelection implements StoreRowRead {
     return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
   }
 
-  /** Drops the cursors. */
   release(): void {
     this.row = emptyBytes
     clear(this.chosen)

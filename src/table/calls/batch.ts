@@ -2,7 +2,7 @@
  * Mixed batches: each operation on its own, with an outcome per index.
  *
  * Operations that find their blocks in memory are carried out immediately, in the given order. An
- * operation that misses a block is carried out when the block is loaded. Later operations go on,
+ * operation that misses a block is carried out when the block is loaded. Later operations continue,
  * except those of the same row, which wait for it. One commit serves all mutations.
  */
 import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'

@@ -159,7 +159,6 @@ export class PageResult extends Result {
     return noQualifier(family)
   }
 
-  /** Index of the first cell of a column or a family. */
   #findFirst(column: ColumnName): number {
     const { family, escapedQualifier } = parseColumn(column)
     return escapedQualifier === undefined ? this.#findFamily(family) : this.#find(column)

@@ -1,6 +1,6 @@
 /**
  * One running scan. It fixes its read point and its sources at the start and keeps them until its
- * close, so that writes, flushes and compactions do not change its results.
+ * close. So writes, flushes and compactions do not change its results.
  *
  * Rows are prefetched, in growing numbers, if that cannot be observed: without a filter, without
  * cutting of rows, and with a read point. Results are made of the rows one by one. An error of a

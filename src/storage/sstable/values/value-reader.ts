@@ -48,7 +48,6 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private readonly codecs: Codecs
   private readonly counters: ReadCounters
   private readonly ahead: ValueAhead
-  /** Loads by offset. */
   private readonly loads = new Map<number, Load>()
   private readsUnderWay = 0
   private closed = false

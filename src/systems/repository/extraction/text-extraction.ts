@@ -186,7 +186,6 @@ export class TextExtraction {
     await Promise.all(this.#idle.splice(0).map((thread) => thread.end()))
   }
 
-  /** Removes a waiting document. */
   #drop(job: Job): void {
     const others = (jobs: readonly Job[]): Job[] => jobs.filter((each) => each !== job)
     this.#waiting = others(this.#waiting)

@@ -231,7 +231,7 @@ export class SearchIndex {
     return possible
   }
 
-  /** Ids of the fields that decide which records are indexed. */
+  /** Ids of the fields that decide, or have decided, which records are indexed. */
   get filterFields(): ReadonlySet<string> {
     const { filterFields } = this.#parts.configuration
     return new Set([...filterFields, ...(this.#shown.of(presence.start)?.own ?? [])])

@@ -296,7 +296,6 @@ export class EmbeddedSearch implements SearchBackend {
     this.#replace(this.#committed, views)
   }
 
-  /** Commits these views. */
   async #publish(
     committed: readonly SegmentView[],
     working: readonly SegmentView[],
