@@ -11,7 +11,7 @@
  *     decompress     3.2        8.1         3.7
  *
  * So the kernel does both, with and without the addon, and the bytes are the same. The addon
- * decompresses what is too long for the kernel.
+ * decompresses blocks that are too long for the kernel.
  */
 import { kernelBytesMax, kernelCompress, kernelDecompress } from '../../../native-free/kernel.js'
 import { lz4Compress } from '../../../native-free/lz4.js'
