@@ -1,9 +1,9 @@
 /**
  * The registry of block codecs: none, lz4, gz, zstd.
  *
- * A codec id stands in every block on disk; FORMAT.md tells what each payload is. The lz4 payload
- * is always the size-prefixed block, in each implementation, so files move freely between installations
- * with and without lz4-napi.
+ * A codec id stands in every block on disk; FORMAT.md defines each payload. The lz4 payload is the
+ * size-prefixed block in each implementation, so files move freely between installations with and
+ * without lz4-napi.
  *
  * Ownership: `compress` returns a view over scratch memory of the thread, borrowed until the next
  * call of any codec in the same thread. `decompress` fills memory of the caller.
