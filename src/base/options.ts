@@ -58,13 +58,13 @@ export type SettingsOf<O> = O extends Options<infer D> ? Settings<D> : never
 /** The declared options of one object; made by {@link declareOptions}. */
 export class Options<D extends Declared> {
   private readonly declared: D
-  private readonly names: OptionNames<GivenOptions<D>>
+  private readonly names: OptionNames<object>
 
   /** `what` names the object in messages: 'a get'. */
   constructor(what: string, declared: D) {
     this.declared = declared
     const names = Object.fromEntries(Object.keys(declared).map((name) => [name, true]))
-    this.names = new OptionNames(what, names as Record<keyof D, true>)
+    this.names = new OptionNames<object>(what, names)
   }
 
   /**
@@ -205,13 +205,20 @@ export function list<Given, Read>(
 }
 
 /** A value that `check` reads; `check` is not called for an absent option. */
-export function checked<Given, Read = Given, Default = undefined>(
+export function checked<Given, Read = Given>(
   check: (value: Given, what: string) => Read,
-  missing?: Default,
-): Option<Given, Read | Default> {
+): Option<Given, Read | undefined>
+export function checked<Given, Read = Given>(
+  check: (value: Given, what: string) => Read,
+  missing: Read,
+): Option<Given, Read>
+export function checked<Given, Read = Given>(
+  check: (value: Given, what: string) => Read,
+  missing?: Read,
+): Option<Given, Read | undefined> {
   return {
     read: (value, name) => {
-      return value === undefined ? (missing as Default) : check(value as Given, `option ${name}`)
+      return value === undefined ? missing : check(value as Given, `option ${name}`)
     },
   }
 }

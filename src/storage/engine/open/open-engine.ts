@@ -7,7 +7,6 @@
  * After an error everything opened is closed and the lock is released. The directory is changed
  * only after manifest and log were found good.
  */
-import { readArguments } from '../../../base/arguments.js'
 import { TurnBudget } from '../../../base/turn-budget.js'
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { loadChecksums } from '../../codec/checksum.js'

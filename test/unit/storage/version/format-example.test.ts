@@ -14,8 +14,8 @@ void t.test('the worked example of FORMAT.md is what the code writes', async (t)
   const tableId = set.allocateId()
   const families = [{ storeId: set.allocateId(), name: 'geo', options: { versions: 3 } }]
   set.publishSync({ tablesCreated: [{ tableId, name: 'cities', families, options: {} }] })
-  const path = join(projectRoot, 'src/storage/version/FORMAT.md')
-  const documentation = readFileSync(path, 'utf8')
+  const format = join(projectRoot, 'src/storage/version/FORMAT.md')
+  const documentation = readFileSync(format, 'utf8')
   const rows: string[] = []
   const expected = { kind: 'manifest', fileNumber: 1 } as const
   const path = `${directory}/${manifestName(fileSystem)}`

@@ -13,7 +13,6 @@ import {
   Value,
   Version,
   type GetOptions,
-  type MetaStore,
 } from '../../../../src/systems/metastore/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
