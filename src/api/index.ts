@@ -34,9 +34,11 @@ export {
   limit,
   list,
   number,
+  required,
   text,
   type Option,
   type OptionsOf,
+  type Settings,
   type SettingsOf,
 } from '../base/options.js'
 export { requirePackage } from '../base/load-package.js'

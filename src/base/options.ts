@@ -37,14 +37,24 @@ export interface Option<Given, Read> {
   readonly given?: Given
 }
 
+/** An option that callers must give; made by {@link required}. */
+export interface RequiredOption<Given, Read> extends Option<Given, Read> {
+  readonly isRequired: true
+}
+
 /** Options by name. */
 export type Declared = Readonly<Record<string, Option<unknown, unknown>>>
 
 type GivenOf<O> = O extends Option<infer Given, unknown> ? Given : never
 type ReadOf<O> = O extends Option<unknown, infer Read> ? Read : never
 
+type RequiredName<D> = { [K in keyof D]: D[K] extends { isRequired: true } ? K : never }[keyof D]
+type MayGive<D, K extends keyof D> = { readonly [N in K]?: GivenOf<D[N]> | undefined }
+type MustGive<D, K extends keyof D> = { readonly [N in K]: GivenOf<D[N]> }
+
 /** The object that callers write. An option that is undefined counts as absent. */
-export type GivenOptions<D extends Declared> = { readonly [K in keyof D]?: GivenOf<D[K]> | undefined }
+export type GivenOptions<D extends Declared> = MayGive<D, Exclude<keyof D, RequiredName<D>>> &
+  MustGive<D, RequiredName<D>>
 
 /** The object that the code gets: each option with its value or its default. */
 export type Settings<D extends Declared> = { readonly [K in keyof D]: ReadOf<D[K]> }
@@ -63,8 +73,7 @@ export class Options<D extends Declared> {
   /** `what` names the object in messages: 'a get'. */
   constructor(what: string, declared: D) {
     this.declared = declared
-    const names = Object.fromEntries(Object.keys(declared).map((name) => [name, true]))
-    this.names = new OptionNames<object>(what, names)
+    this.names = new OptionNames<object>(what, declared)
   }
 
   /**
@@ -112,19 +121,25 @@ function numberOption<Default>(
 }
 
 /** An integer. */
-export function integer<Default = number>(rule: NumberRule<Default>): Option<number, number | Default> {
-  return numberOption('an integer', rule, Number.isInteger)
+export function integer<Default = number>(
+  rule: NumberRule<Default>,
+): Option<number, number | Default> {
+  return numberOption('an integer', rule, Number.isSafeInteger)
 }
 
 /** An integer, or Infinity for no limit. */
-export function limit<Default = number>(rule: NumberRule<Default>): Option<number, number | Default> {
+export function limit<Default = number>(
+  rule: NumberRule<Default>,
+): Option<number, number | Default> {
   return numberOption('an integer or Infinity', rule, (value) => {
     return Number.isInteger(value) || value === Infinity
   })
 }
 
 /** A number that may have a fraction, or be infinite. */
-export function number<Default = number>(rule: NumberRule<Default>): Option<number, number | Default> {
+export function number<Default = number>(
+  rule: NumberRule<Default>,
+): Option<number, number | Default> {
   return numberOption('a number', rule, (value) => !Number.isNaN(value))
 }
 
@@ -208,17 +223,30 @@ export function list<Given, Read>(
 export function checked<Given, Read = Given>(
   check: (value: Given, what: string) => Read,
 ): Option<Given, Read | undefined>
-export function checked<Given, Read = Given>(
+export function checked<Given, Read = Given, Default = Read>(
   check: (value: Given, what: string) => Read,
-  missing: Read,
-): Option<Given, Read>
-export function checked<Given, Read = Given>(
+  missing: Default,
+): Option<Given, Read | Default>
+export function checked<Given, Read, Default>(
   check: (value: Given, what: string) => Read,
-  missing?: Read,
-): Option<Given, Read | undefined> {
+  missing?: Default,
+): Option<Given, Read | Default | undefined> {
   return {
     read: (value, name) => {
       return value === undefined ? missing : check(value as Given, `option ${name}`)
+    },
+  }
+}
+
+/** An option without a default. */
+export function required<Given, Read>(
+  option: Option<Given, Read>,
+): RequiredOption<Given, Exclude<Read, undefined>> {
+  return {
+    isRequired: true,
+    read(value, name) {
+      if (value === undefined) throw invalidArgument(`option ${name} is missing`)
+      return option.read(value, name) as Exclude<Read, undefined>
     },
   }
 }

@@ -11,6 +11,7 @@ import {
   limit,
   list,
   number,
+  required,
   text,
   type OptionsOf,
 } from '../../../src/base/options.js'
@@ -53,7 +54,14 @@ void t.test('absent and undefined options have their defaults', async (t) => {
 
 void t.test('given options are copied', async (t) => {
   const names = ['x']
-  const given: SampleOptions = { threads: 8, most: Infinity, isOn: false, kind: 'b', names, even: 4 }
+  const given: SampleOptions = {
+    threads: 8,
+    most: Infinity,
+    isOn: false,
+    kind: 'b',
+    names,
+    even: 4,
+  }
   const read = sampleOptions.read(given)
   names.push('y')
   t.match(read, { threads: 8, most: Infinity, isOn: false, kind: 'b', even: 4 })
@@ -84,4 +92,12 @@ void t.test('wrong values and names are refused with the name of the option', as
       message,
     })
   }
+})
+
+void t.test('an option without a default must be given', async (t) => {
+  const options = declareOptions('a copy', { from: required(text(undefined)), to: text('here') })
+  t.strictSame(options.read({ from: 'there' }), { from: 'there', to: 'here' })
+  // @ts-expect-error The compiler refuses its absence, too.
+  const read = (): unknown => options.read({})
+  t.throws(read, { code: ErrorCode.invalidArgument, message: /option from is missing/ })
 })
