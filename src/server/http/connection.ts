@@ -1,13 +1,16 @@
 /** The address and the headers of a client's requests. */
-import { checkFunction, checkMethods, shown } from '../../api/index.js'
+import { callback, checked, checkMethods, required, shown, type Settings } from '../../api/index.js'
 import { invalidArgument } from './http-errors.js'
 import { keepAliveFetch, type Fetch, type FetchAnswer } from './keep-alive-fetch.js'
 
-/** Options that the clients share. */
-interface ConnectionOptions {
-  readonly url: string
-  readonly token?: string | undefined
-  readonly fetch?: Fetch | undefined
+/** The declarations of the options that the clients share. */
+export const connectionDeclarations = {
+  /** The base address of the server, such as `http://127.0.0.1:11015`. */
+  url: required(checked(checkUrl)),
+  /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
+  token: checked(checkHeader),
+  /** The function for requests, such as the global `fetch`. Default: `node:http`, kept alive. */
+  fetch: callback<Fetch>(),
 }
 
 /** Checked options of a client. */
@@ -20,21 +23,26 @@ export interface Connection {
   readonly fetch: Fetch
 }
 
-/** `ERR_INVALID_ARGUMENT` for an invalid address, token or function. */
-export function connectionOf({ url, token, fetch }: ConnectionOptions): Connection {
-  if (typeof url !== 'string' || !/^https?:\/\//i.test(url) || !URL.canParse(url)) {
-    throw invalidArgument(
-      `url must be an address such as http://127.0.0.1:11015, got ${shown(url)}`,
-    )
-  }
-  // Other characters are not allowed in a header.
-  if (token !== undefined && (typeof token !== 'string' || !/^[\x21-\x7e]+$/.test(token))) {
-    throw invalidArgument('token must be a text of printable ASCII without spaces')
-  }
+function checkUrl(url: string, what: string): string {
+  if (typeof url === 'string' && /^https?:\/\//i.test(url) && URL.canParse(url)) return url
+  throw invalidArgument(
+    `${what} must be an address such as http://127.0.0.1:11015, got ${shown(url)}`,
+  )
+}
+
+/** Other characters are not allowed in a header. */
+function checkHeader(token: string, what: string): string {
+  if (typeof token === 'string' && /^[\x21-\x7e]+$/.test(token)) return token
+  throw invalidArgument(`${what} must be a text of printable ASCII without spaces`)
+}
+
+/** The connection of a client with these options. */
+export function connectionOf(given: Settings<typeof connectionDeclarations>): Connection {
+  const { url, token, fetch } = given
   return {
     url: url.replace(/\/$/, ''),
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
-    fetch: checkedFetch(checkFunction(fetch, 'fetch')),
+    fetch: checkedFetch(fetch),
   }
 }
 

@@ -3,14 +3,14 @@
  * with the package `avsc`.
  */
 import {
+  boolean,
   CellarError,
   checkArray,
-  checkBoolean,
-  checkChoice,
   checkText,
+  choice,
+  declareOptions,
   ErrorCode,
-  OptionNames,
-  readArguments,
+  type OptionsOf,
 } from '../../api/index.js'
 import {
   MessagingError,
@@ -27,39 +27,36 @@ import {
   type TopicId,
   type TopicProperties,
 } from '../../systems/messaging/index.js'
-import { messageIterator, type MessageSource } from '../../systems/messaging/fetch/message-iterator.js'
+import {
+  messageIterator,
+  type MessageSource,
+} from '../../systems/messaging/fetch/message-iterator.js'
 import { checkConsumer, checkedPosition } from '../../systems/messaging/fetch/positions.js'
-import { checkedFetch, checkedPublish, checkedResponse } from '../../systems/messaging/publish/requests.js'
+import {
+  checkedFetch,
+  checkedPublish,
+  checkedResponse,
+} from '../../systems/messaging/publish/requests.js'
 import { checkedProperties } from '../../systems/messaging/topics/topic-properties.js'
 import { checkNamespace, checkTopicId } from '../../systems/messaging/topics/topic.js'
 import { encodeTransaction } from '../../systems/transactions/index.js'
 import { AvroForms } from './avro.js'
 import { BlockDecoder } from './avro-stream.js'
-import { answerObject, connectionOf } from '../http/connection.js'
+import { answerObject, connectionDeclarations, connectionOf } from '../http/connection.js'
 import { bytesOf, parseProperties, parseResponse, publishJson, responseJson } from './json-forms.js'
 import type { Fetch, FetchAnswer } from '../http/keep-alive-fetch.js'
 
-/** Options of a {@link MessagingClient}. */
-export interface MessagingClientOptions {
-  /** The base address of the server, such as `http://127.0.0.1:11015`. */
-  readonly url: string
-  /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
-  readonly token?: string | undefined
+const clientOptions = declareOptions('a messaging client', {
+  ...connectionDeclarations,
   /** Default 'json'. */
-  readonly encoding?: 'json' | 'avro' | undefined
+  encoding: choice(['json', 'avro'], 'json'),
   /** Whether answers may be compressed with gzip, for slow networks. Default false. */
-  readonly gzip?: boolean | undefined
-  /** The function for requests, such as the global `fetch`. Default: `node:http`, kept alive. */
-  readonly fetch?: Fetch | undefined
-}
-
-const names = new OptionNames<MessagingClientOptions>('a messaging client', {
-  url: true,
-  token: true,
-  encoding: true,
-  gzip: true,
-  fetch: true,
+  gzip: boolean(false),
 })
+
+/** Options of a {@link MessagingClient}. */
+export interface MessagingClientOptions extends OptionsOf<typeof clientOptions> {}
+
 const pollLimitDefault = 1000
 /** The largest limit in Avro, and the longest wait in an address. */
 const limitMax = 2 ** 31 - 1
@@ -74,14 +71,12 @@ export class MessagingClient implements Messaging {
 
   /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: MessagingClientOptions) {
-    const { gzip, encoding, ...rest } = readArguments(() => names.copy(options))
+    const { gzip, encoding, ...rest } = clientOptions.read(options)
     const { url, headers, fetch } = connectionOf(rest)
     this.#base = `${url}/v3/namespaces`
     // The global `fetch` requests gzip by default.
-    const accepted = checkBoolean(gzip, 'gzip', false) ? 'gzip' : 'identity'
-    this.#headers = { ...headers, 'accept-encoding': accepted }
-    const form = checkChoice(encoding ?? 'json', 'encoding', ['json', 'avro'])
-    this.#avro = form === 'avro' ? new AvroForms() : undefined
+    this.#headers = { ...headers, 'accept-encoding': gzip ? 'gzip' : 'identity' }
+    this.#avro = encoding === 'avro' ? new AvroForms() : undefined
     this.#fetch = fetch
   }
 

@@ -11,10 +11,12 @@
 import {
   CellarError,
   checkDatabase,
+  checked,
+  declareOptions,
   ErrorCode,
-  OptionNames,
-  readArguments,
+  integer,
   type Database,
+  type OptionsOf,
 } from '../../api/index.js'
 import {
   startOf,
@@ -30,38 +32,31 @@ import {
 } from '../../systems/transactions/index.js'
 import { checkPointer } from '../../systems/transactions/checks.js'
 import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
-import { clientOf, copyCommit, copyStart } from '../../systems/transactions/manager/manager-calls.js'
+import {
+  commitOptions,
+  longStartOptions,
+  startOptions,
+} from '../../systems/transactions/manager/manager-calls.js'
 import { checkMilliseconds } from '../../systems/transactions/options.js'
 import { checkTransaction } from '../../systems/transactions/transaction.js'
-import { answerObject, connectionOf } from '../http/connection.js'
+import { answerObject, connectionDeclarations, connectionOf } from '../http/connection.js'
 import { invalidArgument } from '../http/http-errors.js'
 import type { Fetch } from '../http/keep-alive-fetch.js'
 import { changesJson, parseConflict, parseSnapshot, type StartBody } from './transaction-json.js'
 
-/** Options of a {@link TransactionClient}. */
-export interface TransactionClientOptions {
-  /** The base address of the server, such as `http://127.0.0.1:11015`. */
-  readonly url: string
-  /** Sent with each request as `Authorization: Bearer TOKEN`. Default: none. */
-  readonly token?: string | undefined
+const clientOptions = declareOptions('a transaction client', {
+  ...connectionDeclarations,
   /** The database for `TransactionScope.table`. Default: none. */
-  readonly database?: Database | undefined
+  database: checked((given: Database) => checkDatabase(given, 'a transaction client')),
   /** Timeout of an answer, in milliseconds. Default 30,000. */
-  readonly requestMilliseconds?: number | undefined
+  requestMilliseconds: integer({ min: 1, default: 30_000 }),
   /** Milliseconds to determine the outcome of a commit whose answer was lost. Default 30,000. */
-  readonly outcomeMilliseconds?: number | undefined
-  /** The function for requests, such as the global `fetch`. Default: `node:http`, kept alive. */
-  readonly fetch?: Fetch | undefined
-}
-
-const names = new OptionNames<TransactionClientOptions>('a transaction client', {
-  url: true,
-  token: true,
-  database: true,
-  requestMilliseconds: true,
-  outcomeMilliseconds: true,
-  fetch: true,
+  outcomeMilliseconds: integer({ min: 1, default: 30_000 }),
 })
+
+/** Options of a {@link TransactionClient}. */
+export interface TransactionClientOptions extends OptionsOf<typeof clientOptions> {}
+
 const states: readonly unknown[] = ['running', 'committing', 'invalid', 'ended', 'unknown']
 const codes: ReadonlySet<string> = new Set(Object.values(TransactionErrorCode))
 const pauseMilliseconds = 50
@@ -82,24 +77,22 @@ export class TransactionClient implements Transactions {
 
   /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TransactionClientOptions) {
-    const { database, requestMilliseconds, outcomeMilliseconds, ...rest } = readArguments(() =>
-      names.copy(options),
-    )
-    const { url, headers, fetch } = connectionOf(rest)
+    const settings = clientOptions.read(options)
+    const { url, headers, fetch } = connectionOf(settings)
     this.#base = `${url}/v1/transactions`
     this.#headers = { ...headers, 'accept-encoding': 'identity' }
-    this.#requestMilliseconds = milliseconds(requestMilliseconds, 'requestMilliseconds')
-    this.#outcomeMilliseconds = milliseconds(outcomeMilliseconds, 'outcomeMilliseconds')
-    this.database = database && checkDatabase(database, 'a transaction client')
+    this.#requestMilliseconds = settings.requestMilliseconds
+    this.#outcomeMilliseconds = settings.outcomeMilliseconds
+    this.database = settings.database
     this.#fetch = fetch
   }
 
   async startShort(options: StartOptions = {}): Promise<Transaction> {
-    return this.#start({ ...copyStart(options), type: 'SHORT' })
+    return this.#start({ ...startOptions.read(options), type: 'SHORT' })
   }
 
   async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
-    return this.#start({ client: clientOf(options), type: 'LONG' })
+    return this.#start({ ...longStartOptions.read(options), type: 'LONG' })
   }
 
   async canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void> {
@@ -112,7 +105,7 @@ export class TransactionClient implements Transactions {
    * `ERR_TRANSACTION_OUTCOME_UNKNOWN`.
    */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
-    const { writes, carry } = copyCommit(options)
+    const { writes, carry } = commitOptions.read(options)
     if (writes.length > 0 || carry !== undefined) {
       throw invalidArgument('a manager in another process takes no writes along')
     }
@@ -274,10 +267,4 @@ function errorOf(status: number, body: Buffer): CellarError {
   }
   if (status === 400) return invalidArgument(message)
   return new TransactionError(TransactionErrorCode.unavailable, `${code}: ${message}`)
-}
-
-function milliseconds(value: number | undefined, name: string): number {
-  const number = value ?? 30_000
-  checkMilliseconds(number, name, 1)
-  return number
 }

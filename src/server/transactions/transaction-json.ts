@@ -1,5 +1,5 @@
 /** Transactions over HTTP: bodies and answers in JSON. Pointers are decimal strings. */
-import { OptionNames, shown } from '../../api/index.js'
+import { checked, choice, declareOptions, list, required, type OptionsOf } from '../../api/index.js'
 import {
   type ConflictDetail,
   type ManagerSnapshot,
@@ -7,19 +7,28 @@ import {
   type VisibilitySnapshot,
 } from '../../systems/transactions/index.js'
 import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
-import { keysOf } from '../../systems/transactions/manager/manager-calls.js'
+import { keysOf, startDeclarations } from '../../systems/transactions/manager/manager-calls.js'
 import { invalidArgument } from '../http/http-errors.js'
 
-/** Body of a start. */
-export interface StartBody {
-  /** Default 'SHORT'. */
-  readonly type?: TransactionType
-  readonly timeoutMilliseconds?: number
-  readonly client?: string
-}
+/** The type of a transaction. Default 'SHORT'. */
+const type = choice<TransactionType>(['SHORT', 'LONG'], 'SHORT')
 
-/** The body of a request, an object with known names; an empty body is an empty object. */
-function bodyOf<T extends object>(body: unknown, names: OptionNames<T>): T {
+const startBody = declareOptions('a start', { ...startDeclarations, type })
+
+/** Body of a start. */
+export interface StartBody extends OptionsOf<typeof startBody> {}
+
+const changesBody = declareOptions('a check of changes', {
+  changes: required(list(required(checked(changeOf)))),
+})
+const abortBody = declareOptions('an abort', {
+  type,
+  checkpointWritePointers: list(required(checked(pointerOf))),
+})
+const noBody = declareOptions('this request', {})
+
+/** The body of a request, an object with declared names; an empty body is an empty object. */
+function bodyOf<Given, Read>(body: unknown, declared: { read(given: Given): Read }): Read {
   const text = (body as Buffer).toString('utf8')
   let json: unknown
   try {
@@ -27,45 +36,28 @@ function bodyOf<T extends object>(body: unknown, names: OptionNames<T>): T {
   } catch {
     throw invalidArgument('the body is no JSON')
   }
-  return names.check(json as T)
+  return declared.read(json as Given)
 }
-
-const startNames = new OptionNames<StartBody>('a start', {
-  type: true,
-  timeoutMilliseconds: true,
-  client: true,
-})
-const changesNames = new OptionNames<{ changes: unknown }>('a check of changes', { changes: true })
-const abortNames = new OptionNames<{ type?: unknown; checkpointWritePointers?: unknown }>(
-  'an abort',
-  { type: true, checkpointWritePointers: true },
-)
-const nothing = new OptionNames<object>('this request', {})
 
 /** Reads the body of a start. */
 export function parseStart(body: unknown): StartBody {
-  const start = bodyOf(body, startNames)
-  const { type = 'SHORT', client, timeoutMilliseconds } = start
-  if (type !== 'SHORT' && type !== 'LONG') throw invalidArgument(`no type ${shown(type)}`)
-  if (client !== undefined && typeof client !== 'string') {
-    throw invalidArgument(`client must be a string, got ${shown(client)}`)
-  }
-  if (type === 'LONG' && timeoutMilliseconds !== undefined) {
+  const start = bodyOf(body, startBody)
+  if (start.type === 'LONG' && start.timeoutMilliseconds !== undefined) {
     throw invalidArgument('a LONG transaction has no timeoutMilliseconds')
   }
   return start
 }
 
 /** Reads the keys of a change set: base64 in JSON. */
-export function parseChanges(body: unknown): Uint8Array[] {
-  const { changes } = bodyOf(body, changesNames)
-  if (!Array.isArray(changes)) throw invalidArgument('changes must be an array of base64')
-  return changes.map((change) => {
-    if (typeof change === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(change)) {
-      return Buffer.from(change, 'base64')
-    }
-    throw invalidArgument('changes must be an array of base64')
-  })
+export function parseChanges(body: unknown): readonly Uint8Array[] {
+  return bodyOf(body, changesBody).changes
+}
+
+function changeOf(change: string, what: string): Uint8Array {
+  if (typeof change === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(change)) {
+    return Buffer.from(change, 'base64')
+  }
+  throw invalidArgument(`${what} must be base64`)
 }
 
 /** Writes the keys of a change set. `ERR_INVALID_ARGUMENT`. */
@@ -81,18 +73,12 @@ export function parseAbort(body: unknown): {
   readonly type: TransactionType
   readonly checkpointWritePointers: readonly bigint[]
 } {
-  const { type = 'SHORT', checkpointWritePointers = [] } = bodyOf(body, abortNames)
-  if (type !== 'SHORT' && type !== 'LONG') throw invalidArgument(`no type ${shown(type)}`)
-  if (!Array.isArray(checkpointWritePointers)) {
-    throw invalidArgument('checkpointWritePointers must be an array')
-  }
-  const pointers = checkpointWritePointers.map((each) => pointerOf(each, 'a checkpoint'))
-  return { type, checkpointWritePointers: pointers }
+  return bodyOf(body, abortBody)
 }
 
 /** Refuses a body that is not empty. */
 export function checkNoBody(body: unknown): void {
-  bodyOf(body, nothing)
+  bodyOf(body, noBody)
 }
 
 /** Writes a snapshot of the manager, without change sets. */

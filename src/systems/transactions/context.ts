@@ -27,7 +27,7 @@ import {
   type Transactions,
   type TransactionParticipant,
 } from './participant.js'
-import { checkType, contextStartNames, type ContextStartOptions } from './start-options.js'
+import { contextStartOptions, type ContextStartOptions } from './start-options.js'
 import type { Transaction } from './transaction.js'
 
 /**
@@ -90,13 +90,15 @@ export class TransactionContext {
 
   /** Starts a transaction. `ERR_TRANSACTION_STATE` during another one, `ERR_TRANSACTION_FAILED`. */
   async start(options: ContextStartOptions = {}): Promise<Transaction> {
-    const { type, visibilityLevel, ...start } = contextStartNames.copy(options)
-    checkType(type, visibilityLevel)
+    const { type, visibilityLevel, client, timeoutMilliseconds } = contextStartOptions.read(options)
+    if (type === 'LONG' && timeoutMilliseconds !== undefined) {
+      throw invalidArgument('a LONG transaction has no timeoutMilliseconds')
+    }
     return this.#alone('start', async () => {
       if (this.#current !== undefined) throw stateError('a transaction runs already')
       const started = await (type === 'LONG'
-        ? this.#client.startLong(start)
-        : this.#client.startShort(start))
+        ? this.#client.startLong({ client })
+        : this.#client.startShort({ client, timeoutMilliseconds }))
       const transaction =
         visibilityLevel === undefined ? started : started.withVisibility(visibilityLevel)
       await this.#startAll(transaction)
@@ -107,7 +109,7 @@ export class TransactionContext {
 
   /** Starts a LONG transaction: it never conflicts, and becomes invalid when aborted. */
   async startLong(options: Omit<ContextStartOptions, 'type'> = {}): Promise<Transaction> {
-    return this.start({ ...contextStartNames.copy(options), type: 'LONG' })
+    return this.start({ ...contextStartOptions.read(options), type: 'LONG' })
   }
 
   /**

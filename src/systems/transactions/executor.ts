@@ -1,32 +1,34 @@
 /** Runs work in transactions, with retries after conflicts (Tephra: TransactionExecutor). */
-import { OptionNames, readArguments, shown, type Database } from '../../api/index.js'
+import {
+  checkDatabase,
+  checked,
+  declareOptions,
+  integer,
+  number,
+  readArguments,
+  type Database,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../api/index.js'
 import { TransactionContext } from './context.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
-import { checkMilliseconds } from './options.js'
 import { checkManager, type Transactions, type TransactionParticipant } from './participant.js'
 import { TransactionScope } from './scope.js'
-import type { ContextStartOptions } from './start-options.js'
+import { contextStartDeclarations } from './start-options.js'
 import type { Transaction } from './transaction.js'
 
-/** Options of {@link runTransaction}. */
-export interface ExecutorOptions extends ContextStartOptions {
+const executorOptions = declareOptions('a run of a transaction', {
+  ...contextStartDeclarations,
   /** Most retries after conflicts. Default 20. */
-  readonly retriesMax?: number | undefined
+  retriesMax: number({ min: 0, default: 20 }),
   /** Milliseconds before a retry. Default 100. */
-  readonly retryMilliseconds?: number | undefined
+  retryMilliseconds: integer({ min: 0, default: 100 }),
   /** The database of the tables of a scope. Default: the database of the manager. */
-  readonly database?: Database | undefined
-}
-
-const names = new OptionNames<ExecutorOptions>('a run of a transaction', {
-  timeoutMilliseconds: true,
-  client: true,
-  type: true,
-  visibilityLevel: true,
-  retriesMax: true,
-  retryMilliseconds: true,
-  database: true,
+  database: checked((given: Database) => checkDatabase(given, 'a run of a transaction')),
 })
+
+/** Options of {@link runTransaction}. */
+export interface ExecutorOptions extends OptionsOf<typeof executorOptions> {}
 
 /** Work on the tables of its own transaction. */
 type ScopedWork<T> = (scope: TransactionScope) => T | Promise<T>
@@ -58,14 +60,13 @@ export async function runTransaction<T>(
 ): Promise<T> {
   checkManager(client)
   if (typeof first === 'function') {
-    const options = second as ExecutorOptions
-    const { database = client.database, ...rest } = names.check(options)
-    return run(client, [], rest, (context) => {
+    const { database = client.database, ...options } = executorOptions.read(second)
+    return run(client, [], options, (context) => {
       return first(new TransactionScope(context, client, database))
     })
   }
   if (typeof second !== 'function') throw invalidArgument('runTransaction needs a function to run')
-  const { database: unused, ...options } = names.check(third)
+  const { database: unused, ...options } = executorOptions.read(third)
   if (unused !== undefined) throw invalidArgument('participants have a `database` of their own')
   const participants = readArguments(() => [...first])
   return run(client, participants, options, (context) => second(context.current!))
@@ -74,14 +75,10 @@ export async function runTransaction<T>(
 async function run<T>(
   client: Transactions,
   participants: readonly TransactionParticipant[],
-  options: Omit<ExecutorOptions, 'database'>,
+  options: Omit<SettingsOf<typeof executorOptions>, 'database'>,
   work: (context: TransactionContext) => T | Promise<T>,
 ): Promise<T> {
-  const { retriesMax = 20, retryMilliseconds = 100, ...start } = options
-  checkMilliseconds(retryMilliseconds, 'retryMilliseconds', 0)
-  if (typeof retriesMax !== 'number' || !(retriesMax >= 0)) {
-    throw invalidArgument(`retriesMax must be a number, 0 or more, got ${shown(retriesMax)}`)
-  }
+  const { retriesMax, retryMilliseconds, ...start } = options
   for (let retries = 0; ; retries++) {
     const context = new TransactionContext(client, participants)
     await context.start(start)

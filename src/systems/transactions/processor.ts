@@ -7,16 +7,17 @@
  * Failure behaviour: a source that throws never fails a job. Nothing is dropped then, and `onError`
  * receives the error.
  */
-import { checkArray, checkFunction, checkMethods, checkText, OptionNames } from '../../api/index.js'
+import { callback, declareOptions, implementation, list, required, text } from '../../api/index.js'
 import type {
   Coprocessor,
   Observer,
   ObserverContext,
+  OptionsOf,
+  SettingsOf,
   StoreJob,
   StoreJobOutcome,
   Table,
 } from '../../api/index.js'
-import { requireFunction } from './checks.js'
 import { packPointers } from './manager/pack-pointers.js'
 import type { ProcessorContext, ProcessorReport } from './prune-job/processor-hook.js'
 import type { PruneState } from './manager/prune-state.js'
@@ -24,59 +25,51 @@ import { pruneUpperBound, type VisibilitySnapshot } from './transaction-snapshot
 import { transactionalTtl } from './tables/transactional-family.js'
 import { startOf } from './transaction.js'
 
-/** Options of {@link transactionProcessor}. */
-export interface TransactionProcessorOptions {
-  /** Names of the tables; they need not exist yet. */
-  readonly tables: readonly string[]
-  /** The current transactions; undefined if unknown, and then nothing is dropped. */
-  readonly transactions: () => VisibilitySnapshot | undefined
-  /** Records up to which pointer invalid transactions may be forgotten. */
-  readonly state?: PruneState | undefined
-  /** Receives the counts of a finished job. */
-  readonly onProcessed?:
-    | ((job: StoreJob, dropped: { invalid: number; expired: number; covered: number }) => void)
-    | undefined
-  /** Receives the error of a source. */
-  readonly onError?: (error: unknown) => void
+/** Cells that a job dropped, by reason. */
+interface Dropped {
+  invalid: number
+  expired: number
+  covered: number
 }
 
-const names = new OptionNames<TransactionProcessorOptions>('a transaction processor', {
-  tables: true,
-  transactions: true,
-  state: true,
-  onProcessed: true,
-  onError: true,
+const processorOptions = declareOptions('a transaction processor', {
+  /** Names of the tables; they need not exist yet. */
+  tables: required(list(text(''))),
+  /** The current transactions; undefined if unknown, and then nothing is dropped. */
+  transactions: required(callback<() => VisibilitySnapshot | undefined>()),
+  /** Records up to which pointer invalid transactions may be forgotten. */
+  state: implementation<PruneState>(['epoch', 'noteFlush']),
+  /** Receives the counts of a finished job. */
+  onProcessed: callback<(job: StoreJob, dropped: Dropped) => void>(),
+  /** Receives the error of a source. */
+  onError: callback<(error: unknown) => void>(),
 })
+
+/** Options of {@link transactionProcessor}. */
+export interface TransactionProcessorOptions extends OptionsOf<typeof processorOptions> {}
 
 /**
  * Makes the coprocessor of transactional tables. It must be registered whenever the database is
  * open.
  */
 export function transactionProcessor(options: TransactionProcessorOptions): Coprocessor {
-  const { tables: given, ...sources } = names.copy(options)
-  const tables = checkArray(given, 'tables').map((table) => {
-    checkText(table, 'the name of a table')
-    return table
-  })
-  requireFunction(sources.transactions, 'transactions')
-  checkFunction(sources.onProcessed, 'onProcessed')
-  checkFunction(sources.onError, 'onError')
-  if (sources.state !== undefined) checkMethods(sources.state, 'state', ['epoch', 'noteFlush'])
+  const settings = processorOptions.read(options)
+  const { tables } = settings
   const module = new URL('./prune-job/processor-hook.js', import.meta.url).href
   return {
     name: `transactions of ${tables.join(', ')}`,
     tables,
-    observer: new ProcessorObserver(sources),
+    observer: new ProcessorObserver(settings),
     cellHook: { module },
   }
 }
 
 class ProcessorObserver implements Observer {
-  readonly #options: Omit<TransactionProcessorOptions, 'tables'>
+  readonly #settings: SettingsOf<typeof processorOptions>
   readonly #tables = new Map<string, Table>()
 
-  constructor(options: Omit<TransactionProcessorOptions, 'tables'>) {
-    this.#options = options
+  constructor(settings: SettingsOf<typeof processorOptions>) {
+    this.#settings = settings
   }
 
   postOpen({ table }: ObserverContext): void {
@@ -85,7 +78,7 @@ class ProcessorObserver implements Observer {
 
   jobContext(job: StoreJob): ProcessorContext | undefined {
     try {
-      const snapshot = this.#options.transactions()
+      const snapshot = this.#settings.transactions()
       if (snapshot === undefined) return undefined
       const { visibilityUpperBound: visible } = snapshot
       const table = this.#tables.get(job.table)
@@ -96,17 +89,17 @@ class ProcessorObserver implements Observer {
         visibleLow: Number(visible & 0xffff_ffffn),
         oldestMilliseconds: ttl > 0 ? Math.min(job.now, oldestStart(snapshot)) - ttl : 0,
         pruneBound: pruneUpperBound(snapshot),
-        epoch: this.#options.state?.epoch(job) ?? 0,
+        epoch: this.#settings.state?.epoch(job) ?? 0,
       }
     } catch (error) {
-      this.#options.onError?.(error)
+      this.#settings.onError?.(error)
       return undefined
     }
   }
 
   postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
     const reports = this.#tell(job, outcome)
-    const { state } = this.#options
+    const { state } = this.#settings
     if (state === undefined) return
     if (outcome.storeIsEmpty) state.noteEmpty(job, job.now)
     else if (outcome.entriesRead === 0 || boundOf(reports, outcome) !== undefined) {
@@ -116,7 +109,7 @@ class ProcessorObserver implements Observer {
 
   postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
     const reports = this.#tell(job, outcome)
-    const { state } = this.#options
+    const { state } = this.#settings
     if (state === undefined) return
     const bound = boundOf(reports, outcome)
     if (outcome.storeIsEmpty) state.noteEmpty(job, job.now)
@@ -133,7 +126,7 @@ class ProcessorObserver implements Observer {
       total.expired += report.expired
       total.covered += report.covered
     }
-    if (reports.length > 0) this.#options.onProcessed?.(job, total)
+    if (reports.length > 0) this.#settings.onProcessed?.(job, total)
     return reports
   }
 }

@@ -7,7 +7,7 @@ import { invalidArgument, stateError } from './errors.js'
 import type { Transactions, TransactionParticipant } from './participant.js'
 import type { Transaction } from './transaction.js'
 import {
-  tableNames,
+  tableOptions,
   TransactionalTable,
   type TransactionalTableOptions,
 } from './tables/transactional-table.js'
@@ -44,10 +44,9 @@ export class TransactionScope {
     if (this.#database === undefined) {
       throw invalidArgument('the option `database` of runTransaction says where tables are')
     }
-    const table = new TransactionalTable(this.#database, name, {
-      checkLifetime: (pointer) => client.checkLifetime?.(pointer),
-      ...tableNames.copy(options),
-    })
+    const ofManager = (pointer: bigint): void => client.checkLifetime?.(pointer)
+    const { checkLifetime = ofManager, ...rest } = tableOptions.read(options)
+    const table = new TransactionalTable(this.#database, name, { ...rest, checkLifetime })
     this.#context.addNow(table)
     this.#tables.set(name, table)
     return table

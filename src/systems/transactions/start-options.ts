@@ -1,36 +1,22 @@
 /** Options for the start of a context's transactions. */
-import { OptionNames, shown } from '../../api/index.js'
-import { invalidArgument } from './errors.js'
-import type { StartOptions } from './manager/manager-calls.js'
+import { choice, declareOptions, type OptionsOf } from '../../api/index.js'
+import { startDeclarations } from './manager/manager-calls.js'
 import { visibilityLevels, type TransactionType, type VisibilityLevel } from './transaction.js'
 
-/** Options of `TransactionContext.start`. */
-export interface ContextStartOptions extends StartOptions {
+/** The declarations of the options of a start in a context. */
+export const contextStartDeclarations = {
+  ...startDeclarations,
   /**
    * 'SHORT' (default) detects conflicts and times out. 'LONG' never conflicts, takes no
    * `timeoutMilliseconds`, and becomes invalid when aborted.
    */
-  readonly type?: TransactionType | undefined
+  type: choice<TransactionType, undefined>(['SHORT', 'LONG'], undefined),
   /** Visibility of own writes; a read may override it. Default 'SNAPSHOT'. */
-  readonly visibilityLevel?: VisibilityLevel | undefined
+  visibilityLevel: choice<VisibilityLevel, undefined>(visibilityLevels, undefined),
 }
 
-/** Names of the options of a start in a context. */
-export const contextStartNames = new OptionNames<ContextStartOptions>('a start', {
-  timeoutMilliseconds: true,
-  client: true,
-  type: true,
-  visibilityLevel: true,
-})
+/** The declared options of a start in a context. */
+export const contextStartOptions = declareOptions('a start', contextStartDeclarations)
 
-/** `ERR_INVALID_ARGUMENT` for an unknown type or level. */
-export function checkType(
-  type: TransactionType | undefined,
-  visibilityLevel: VisibilityLevel | undefined,
-): void {
-  if (type !== undefined && type !== 'SHORT' && type !== 'LONG') {
-    throw invalidArgument(`type must be SHORT or LONG, got ${shown(type)}`)
-  }
-  if (visibilityLevel === undefined || visibilityLevels.includes(visibilityLevel)) return
-  throw invalidArgument(`visibilityLevel must be one of ${visibilityLevels.join(', ')}`)
-}
+/** Options of `TransactionContext.start`. */
+export interface ContextStartOptions extends OptionsOf<typeof contextStartOptions> {}

@@ -1,48 +1,52 @@
 /** Arguments and results of the transaction manager's calls, and their checks. */
 import {
+  callback,
   checkArray,
   checkBytesLike,
-  checkFunction,
-  OptionNames,
+  checked,
+  declareOptions,
+  integer,
   readArguments,
-  shown,
+  text,
   type AtomicMutation,
+  type OptionsOf,
 } from '../../../api/index.js'
 import type { ChangeSet } from './change-sets.js'
 import { invalidArgument, TransactionError, TransactionErrorCode } from '../errors.js'
-import { checkMilliseconds, type ManagerSettings } from '../options.js'
+import type { ManagerSettings } from '../options.js'
 
-/** Options of one start. */
-export interface StartOptions {
+/** The declarations of the options of a short start. */
+export const startDeclarations = {
   /** Default: the timeout of the manager. */
-  readonly timeoutMilliseconds?: number | undefined
+  timeoutMilliseconds: integer({ min: 1, default: undefined }),
   /** Name of the client, for messages about conflicts. */
-  readonly client?: string | undefined
+  client: text(undefined),
 }
 
-const startNames = new OptionNames<StartOptions>('a start', {
-  timeoutMilliseconds: true,
-  client: true,
-})
+/** The declared options of a short start. */
+export const startOptions = declareOptions('a start', startDeclarations)
 
-const longNames = new OptionNames<Pick<StartOptions, 'client'>>('a long start', {
-  client: true,
-})
+/** Options of one start. */
+export interface StartOptions extends OptionsOf<typeof startOptions> {}
 
-/** Additional parts of a commit. */
-export interface CommitOptions {
+/** The declared options of a long start. */
+export const longStartOptions = declareOptions('a long start', { client: text(undefined) })
+
+/** The declared additional parts of a commit. */
+export const commitOptions = declareOptions('a commit', {
   /** Writes of the client that become part of the frame of the commit. */
-  readonly writes?: readonly AtomicMutation[] | undefined
+  writes: checked(checkArray<AtomicMutation>, []),
   /**
    * Applies the mutations of the commit atomically, in one frame with others; resolves when they
    * are durable. Throws `CommitNotCarried` if the database received nothing. After another error,
    * unless the database refused the batch, the manager is unavailable until it is opened again.
    * Default: `Database.atomic`.
    */
-  readonly carry?: ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined
-}
+  carry: callback<(mutations: readonly AtomicMutation[]) => Promise<void>>(),
+})
 
-const commitNames = new OptionNames<CommitOptions>('a commit', { writes: true, carry: true })
+/** Additional parts of a commit. */
+export interface CommitOptions extends OptionsOf<typeof commitOptions> {}
 
 /**
  * The state of a transaction. 'committing': its commit is being written. 'ended': committed,
@@ -56,46 +60,6 @@ export interface PrunedPointers {
   readonly pruned: number
   /** The largest of them; undefined if there is none. */
   readonly largest: bigint | undefined
-}
-
-/** A copy of the options of a short start. `ERR_INVALID_ARGUMENT`. */
-export function copyStart(options: StartOptions): StartOptions {
-  const { client, timeoutMilliseconds } = readArguments(() => startNames.copy(options))
-  checkClient(client)
-  if (timeoutMilliseconds !== undefined) {
-    checkMilliseconds(timeoutMilliseconds, 'timeoutMilliseconds', 1)
-  }
-  return { client, timeoutMilliseconds }
-}
-
-/** The timeout of a short start. `ERR_INVALID_ARGUMENT`. */
-export function timeoutOf(options: StartOptions, settings: ManagerSettings): number {
-  const { timeoutMilliseconds = settings.timeoutMilliseconds } = copyStart(options)
-  const { timeoutMillisecondsMax } = settings
-  if (timeoutMilliseconds <= timeoutMillisecondsMax) return timeoutMilliseconds
-  throw invalidArgument(`timeoutMilliseconds is at most ${timeoutMillisecondsMax}`)
-}
-
-/** The client of a long start. `ERR_INVALID_ARGUMENT`. */
-export function clientOf(options: Pick<StartOptions, 'client'>): string | undefined {
-  const { client } = readArguments(() => longNames.copy(options))
-  checkClient(client)
-  return client
-}
-
-/** A copy of the options of a commit. `ERR_INVALID_ARGUMENT`. */
-export function copyCommit(options: CommitOptions): Pick<CommitOptions, 'carry'> & {
-  readonly writes: readonly AtomicMutation[]
-} {
-  return readArguments(() => {
-    const { writes = [], carry } = commitNames.check(options)
-    return { writes: checkArray(writes, 'writes'), carry: checkFunction(carry, 'carry') }
-  })
-}
-
-function checkClient(client: unknown): void {
-  if (client === undefined || typeof client === 'string') return
-  throw invalidArgument(`client must be a string, got ${shown(client)}`)
 }
 
 /**

@@ -21,12 +21,17 @@
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { checkPointer } from '../checks.js'
 import { conflictError, type ChangeSet } from './change-sets.js'
-import { notInProgress, TransactionError, TransactionErrorCode } from '../errors.js'
+import {
+  invalidArgument,
+  notInProgress,
+  TransactionError,
+  TransactionErrorCode,
+} from '../errors.js'
 import {
   changeSetOf,
-  clientOf,
-  copyCommit,
-  timeoutOf,
+  commitOptions,
+  longStartOptions,
+  startOptions,
   type CommitOptions,
   type PrunedPointers,
   type TransactionState,
@@ -105,12 +110,16 @@ export class TransactionManager {
 
   /** Starts a transaction that detects conflicts. `ERR_INVALID_ARGUMENT` for its timeout. */
   async startShort(options: StartOptions = {}): Promise<Transaction> {
-    return this.#start('SHORT', timeoutOf(options, this.#settings), options.client)
+    const { timeoutMillisecondsMax: most, timeoutMilliseconds: missing } = this.#settings
+    const { timeoutMilliseconds = missing, client } = startOptions.read(options)
+    if (timeoutMilliseconds > most) throw invalidArgument(`timeoutMilliseconds is at most ${most}`)
+    return this.#start('SHORT', timeoutMilliseconds, client)
   }
 
   /** Starts a transaction without conflict detection and without rollback. */
   async startLong(options: Pick<StartOptions, 'client'> = {}): Promise<Transaction> {
-    return this.#start('LONG', this.#settings.longTimeoutMilliseconds, clientOf(options))
+    const { client } = longStartOptions.read(options)
+    return this.#start('LONG', this.#settings.longTimeoutMilliseconds, client)
   }
 
   /**
@@ -136,7 +145,7 @@ export class TransactionManager {
    * whether the frame reached the log. `ERR_TRANSACTION_NOT_IN_PROGRESS`.
    */
   async commit(transaction: Transaction, options: CommitOptions = {}): Promise<void> {
-    const { writes, carry } = copyCommit(options)
+    const { writes, carry } = commitOptions.read(options)
     this.#log.checkOpen()
     const running = this.#find(checkTransaction(transaction).transactionId, 'commit')
     const changes = running.committing ?? []

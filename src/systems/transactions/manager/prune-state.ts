@@ -24,14 +24,15 @@
  * error.
  */
 import {
-  checkFunction,
+  callback,
   checkMethods,
   checkObject,
-  OptionNames,
+  declareOptions,
+  implementation,
+  integer,
   readArguments,
-  shown,
 } from '../../../api/index.js'
-import type { StoreJob, Table } from '../../../api/index.js'
+import type { OptionsOf, SettingsOf, StoreJob, Table } from '../../../api/index.js'
 import { checkPointer } from '../checks.js'
 import { invalidArgument } from '../errors.js'
 import { checkMilliseconds } from '../options.js'
@@ -57,29 +58,25 @@ export interface PruneRecord {
   readonly bound: bigint
 }
 
-/** Options of {@link PruneState}. */
-export interface PruneStateOptions {
+const hour = 3_600_000
+
+const pruneStateOptions = declareOptions('a prune state', {
   /**
    * A table with the family `d`, which survives a restart; absent: in memory only. The row of a
    * pruned table has its name, and a column for each family.
    */
-  readonly table?: Table | undefined
+  table: implementation<Table>(['scan', 'put']),
   /** Milliseconds after which a transaction can no longer write, in any state. Default 25 hours. */
-  readonly lifetimeMilliseconds?: number | undefined
+  lifetimeMilliseconds: integer({ min: 0, default: 25 * hour }),
   /** See the file header; milliseconds, default 24 hours. */
-  readonly graceMilliseconds?: number | undefined
+  graceMilliseconds: integer({ min: 0, default: 24 * hour }),
   /** Receives the error of a write to the table. */
-  readonly onError?: (error: unknown) => void
-}
-
-const names = new OptionNames<PruneStateOptions>('a prune state', {
-  table: true,
-  lifetimeMilliseconds: true,
-  graceMilliseconds: true,
-  onError: true,
+  onError: callback<(error: unknown) => void>(() => undefined),
 })
 
-const hourMilliseconds = 3_600_000
+/** Options of {@link PruneState}. */
+export interface PruneStateOptions extends OptionsOf<typeof pruneStateOptions> {}
+
 const stateFamily = 'd'
 const emptyRecord: PruneRecord = { rewritten: undefined, flushedTime: undefined, bound: -1n }
 /** The bound of an empty store. */
@@ -87,22 +84,14 @@ const pointerMax = 2n ** 63n - 1n
 
 /** The bounds of all pruned stores; see the file header. */
 export class PruneState {
-  readonly #table: Table | undefined
-  readonly #lifetimeMilliseconds: number
-  readonly #graceMilliseconds: number
-  readonly #onError: (error: unknown) => void
+  readonly #settings: SettingsOf<typeof pruneStateOptions>
   /** By the name of the store, `table/family`: neither name contains a slash. */
   readonly #records = new Map<string, PruneRecord>()
   readonly #epochs = new Map<string, number>()
   #writes: Promise<void> = Promise.resolve()
 
   private constructor(options: PruneStateOptions) {
-    names.check(options)
-    if (options.table !== undefined) checkMethods(options.table, 'table', ['scan', 'put'])
-    this.#table = options.table
-    this.#lifetimeMilliseconds = duration(options.lifetimeMilliseconds, 25, 'lifetimeMilliseconds')
-    this.#graceMilliseconds = duration(options.graceMilliseconds, 24, 'graceMilliseconds')
-    this.#onError = checkFunction(options.onError, 'onError') ?? (() => undefined)
+    this.#settings = pruneStateOptions.read(options)
   }
 
   /**
@@ -111,12 +100,13 @@ export class PruneState {
    */
   static async open(options: PruneStateOptions = {}): Promise<PruneState> {
     const state = new PruneState(options)
-    if (options.table === undefined) return state
-    for await (const result of options.table.scan({ columns: [stateFamily] })) {
-      const table = result.row!.toString('utf8')
+    const { table } = state.#settings
+    if (table === undefined) return state
+    for await (const result of table.scan({ columns: [stateFamily] })) {
+      const name = result.row!.toString('utf8')
       for (const { qualifier, value } of result.cells()) {
         const record = decodeRecord(value)
-        const store = { table, family: qualifier.toString('utf8') }
+        const store = { table: name, family: qualifier.toString('utf8') }
         if (record !== undefined) state.#records.set(keyOf(store), record)
       }
     }
@@ -185,28 +175,23 @@ export class PruneState {
 
   #update(store: StoreName, changed: Omit<PruneRecord, 'bound'>): void {
     const { rewritten, flushedTime } = changed
+    const { table, lifetimeMilliseconds, graceMilliseconds, onError } = this.#settings
     let { bound } = this.read(store)
     if (
       rewritten !== undefined &&
       flushedTime !== undefined &&
-      flushedTime >= rewritten.time - this.#graceMilliseconds / 2
+      flushedTime >= rewritten.time - graceMilliseconds / 2
     ) {
-      const inactive = inactiveBound(
-        rewritten.time,
-        this.#lifetimeMilliseconds + this.#graceMilliseconds,
-      )
+      const inactive = inactiveBound(rewritten.time, lifetimeMilliseconds + graceMilliseconds)
       const confirmed = rewritten.bound < inactive ? rewritten.bound : inactive
       if (confirmed > bound) bound = confirmed
     }
     const record: PruneRecord = { rewritten, flushedTime, bound }
     this.#records.set(keyOf(store), record)
-    if (this.#table === undefined) return
+    if (table === undefined) return
     const cells = { [`${stateFamily}:${store.family}`]: encodeRecord(record) }
-    const write = this.#table.put({ row: store.table, cells })
-    this.#writes = Promise.all([this.#writes, write]).then(
-      () => undefined,
-      (error: unknown) => this.#onError(error),
-    )
+    const write = table.put({ row: store.table, cells })
+    this.#writes = Promise.all([this.#writes, write]).then(() => undefined, onError)
   }
 }
 
@@ -222,12 +207,6 @@ function keyOf(store: StoreName): string {
     throw invalidArgument('a store has the names of its table and its family')
   }
   return `${table}/${family}`
-}
-
-function duration(value: number | undefined, defaultHours: number, name: string): number {
-  if (value === undefined) return defaultHours * hourMilliseconds
-  if (Number.isSafeInteger(value) && value >= 0) return value
-  throw invalidArgument(`${name} must be whole milliseconds, 0 or more, got ${shown(value)}`)
 }
 
 function encodeRecord({ rewritten, flushedTime, bound }: PruneRecord): string {

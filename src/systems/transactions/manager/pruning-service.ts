@@ -4,12 +4,17 @@
  * bounds.
  */
 import {
-  checkArray,
-  checkFunction,
+  callback,
   checkMethods,
-  OptionNames,
+  declareOptions,
+  implementation,
+  integer,
+  list,
+  required,
   systemClock,
   type Clock,
+  type OptionsOf,
+  type SettingsOf,
   type Table,
 } from '../../../api/index.js'
 import { checkPointer, requireFunction } from '../checks.js'
@@ -30,27 +35,24 @@ export interface PruningPlugin {
   pruneComplete?(time: number, largestPruned: bigint): void | Promise<void>
 }
 
-/** Options of {@link TransactionPruningService}. */
-export interface PruningServiceOptions {
-  /** The manager of the invalid list. */
-  readonly manager: Pick<TransactionManager, 'pruneInvalid' | 'lifetimeMilliseconds'>
-  /** Each reports up to which pointer its tables have no invalid data; the lowest bound counts. */
-  readonly plugins: readonly PruningPlugin[]
-  /** Default: the system clock. */
-  readonly clock?: Clock | undefined
-  /** Added to the lifetime of transactions. Default 0, because plugins have their own grace. */
-  readonly bufferMilliseconds?: number | undefined
-  /** Receives the error of a failed run. */
-  readonly onError?: (error: unknown) => void
-}
+/** The part of a transaction manager that the service needs. */
+type Pruned = Pick<TransactionManager, 'pruneInvalid' | 'lifetimeMilliseconds'>
 
-const names = new OptionNames<PruningServiceOptions>('a pruning service', {
-  manager: true,
-  plugins: true,
-  clock: true,
-  bufferMilliseconds: true,
-  onError: true,
+const serviceOptions = declareOptions('a pruning service', {
+  /** The manager of the invalid list. */
+  manager: required(implementation<Pruned>(['pruneInvalid'])),
+  /** Each reports up to which pointer its tables have no invalid data; the lowest bound counts. */
+  plugins: required(list(required(implementation<PruningPlugin>(['fetchPruneUpperBound'])))),
+  /** Default: the system clock. */
+  clock: implementation<Clock>(['now'], systemClock),
+  /** Added to the lifetime of transactions. Default 0, because plugins have their own grace. */
+  bufferMilliseconds: integer({ min: 0, default: 0 }),
+  /** Receives the error of a failed run. */
+  onError: callback<(error: unknown) => void>(),
 })
+
+/** Options of {@link TransactionPruningService}. */
+export interface PruningServiceOptions extends OptionsOf<typeof serviceOptions> {}
 
 /** Milliseconds; the limit of a Node timer. */
 const intervalMax = 2 ** 31 - 1
@@ -76,21 +78,13 @@ export function pruneStatePlugin(
 
 /** See the file header. */
 export class TransactionPruningService {
-  readonly #options: PruningServiceOptions
-  readonly #clock: Clock
+  readonly #settings: SettingsOf<typeof serviceOptions>
   #timer: ReturnType<typeof setInterval> | undefined
   #running: Promise<unknown> = Promise.resolve()
 
   /** Starts no run. `ERR_INVALID_ARGUMENT` for the options. */
   constructor(options: PruningServiceOptions) {
-    const { plugins, clock = systemClock, ...rest } = names.copy(options)
-    checkMethods(rest.manager, 'manager', ['pruneInvalid'])
-    checkMilliseconds(rest.bufferMilliseconds ?? 0, 'bufferMilliseconds', 0)
-    checkFunction(rest.onError, 'onError')
-    this.#clock = checkMethods(clock, 'clock', ['now'])
-    const copies = checkArray(plugins, 'plugins')
-    for (const plugin of copies) checkMethods(plugin, 'a plugin', ['fetchPruneUpperBound'])
-    this.#options = { ...rest, plugins: copies }
+    this.#settings = serviceOptions.read(options)
   }
 
   /** Runs every `milliseconds` (Tephra: 6 hours) until `stop`. `ERR_INVALID_ARGUMENT`. */
@@ -99,7 +93,7 @@ export class TransactionPruningService {
     if (milliseconds > intervalMax) throw invalidArgument(`the interval is at most ${intervalMax}`)
     clearInterval(this.#timer)
     this.#timer = setInterval(() => {
-      this.#running = this.run().catch((error: unknown) => this.#options.onError?.(error))
+      this.#running = this.run().catch((error: unknown) => this.#settings.onError?.(error))
     }, milliseconds)
     this.#timer.unref()
   }
@@ -115,8 +109,8 @@ export class TransactionPruningService {
    * pruned; nor is anything pruned if a plugin reports -1.
    */
   async run(): Promise<number> {
-    const { manager, plugins, bufferMilliseconds = 0 } = this.#options
-    const time = this.#clock.now()
+    const { manager, plugins, clock, bufferMilliseconds } = this.#settings
+    const time = clock.now()
     const inactive = inactiveBound(time, manager.lifetimeMilliseconds + bufferMilliseconds)
     if (plugins.length === 0) return 0
     const bounds = await Promise.all(

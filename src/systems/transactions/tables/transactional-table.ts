@@ -15,20 +15,22 @@
  * another transaction adds meanwhile stay. With 'NONE' it never conflicts.
  */
 import {
+  callback,
   checkArray,
   checkDatabase,
-  checkFunction,
-  OptionNames,
-  shown,
+  choice,
+  declareOptions,
+  number,
   type AtomicMutation,
   type Database,
+  type OptionsOf,
   type ReadOptions,
   type Result,
   type ResultScanner,
   type Scan,
   type Table,
 } from '../../../api/index.js'
-import { invalidArgument, stateError } from '../errors.js'
+import { stateError } from '../errors.js'
 import type { TransactionParticipant } from '../participant.js'
 import {
   copyGet,
@@ -48,26 +50,22 @@ import { transactionalFamilies, transactionalTtl } from './transactional-family.
 import { TransactionWrites, type ConflictLevel } from './transaction-writes.js'
 import { checkTransaction, type Transaction } from '../transaction.js'
 
-/** Options of a {@link TransactionalTable}. */
-export interface TransactionalTableOptions {
+/** The declared options of a transactional table. */
+export const tableOptions = declareOptions('a transactional table', {
   /** All users of a table should use the same level. Default 'ROW'. */
-  readonly conflictLevel?: ConflictLevel | undefined
+  conflictLevel: choice<ConflictLevel>(['ROW', 'COLUMN', 'NONE'], 'ROW'),
   /**
    * Bytes of buffered writes above which they move to the table before the commit. Default 1 MiB.
    */
-  readonly bufferBytesMax?: number | undefined
+  bufferBytesMax: number({ min: 0, default: 1 << 20 }),
   /**
    * Refuses writes of transactions beyond their lifetime, as `TransactionManager.checkLifetime`.
    */
-  readonly checkLifetime?: ((pointer: bigint) => void) | undefined
-}
-
-/** Names of the options of a transactional table. */
-export const tableNames = new OptionNames<TransactionalTableOptions>('a transactional table', {
-  conflictLevel: true,
-  bufferBytesMax: true,
-  checkLifetime: true,
+  checkLifetime: callback<(pointer: bigint) => void>(),
 })
+
+/** Options of a {@link TransactionalTable}. */
+export interface TransactionalTableOptions extends OptionsOf<typeof tableOptions> {}
 
 /** The state of the table in one transaction. */
 interface Running {
@@ -95,25 +93,13 @@ export class TransactionalTable implements TransactionParticipant {
    */
   constructor(database: Database, tableName: string, options: TransactionalTableOptions = {}) {
     checkDatabase(database, 'a transactional table')
-    const {
-      conflictLevel = 'ROW',
-      bufferBytesMax = 1 << 20,
-      checkLifetime,
-    } = tableNames.check(options)
-    if (!['ROW', 'COLUMN', 'NONE'].includes(conflictLevel)) {
-      throw invalidArgument(
-        `conflictLevel must be ROW, COLUMN or NONE, got ${shown(conflictLevel)}`,
-      )
-    }
-    if (typeof bufferBytesMax !== 'number' || !(bufferBytesMax >= 0)) {
-      throw invalidArgument('bufferBytesMax must be a number of bytes, 0 or more')
-    }
+    const { conflictLevel, bufferBytesMax, checkLifetime } = tableOptions.read(options)
     this.name = tableName
     this.#database = database
     this.#table = database.table(tableName)
     this.#conflictLevel = conflictLevel
     this.#bufferBytesMax = bufferBytesMax
-    this.#checkLifetime = checkFunction(checkLifetime, 'checkLifetime')
+    this.#checkLifetime = checkLifetime
     transactionalFamilies(this.#table)
   }
 

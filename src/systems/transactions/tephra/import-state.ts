@@ -1,12 +1,16 @@
 /** Imports the state of a Tephra manager, for a migration from CDAP. */
 import {
   CellarError,
-  checkArray,
   checkBytes,
   checkDatabase,
+  checked,
+  declareOptions,
   ErrorCode,
-  OptionNames,
+  list,
+  required,
+  text,
   type Database,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { managerSettings } from '../options.js'
 import { StateLog } from '../manager/state-log.js'
@@ -14,13 +18,19 @@ import { applyTephraEdits } from './edits.js'
 import { readTephraSnapshot } from './snapshot.js'
 import { emptyTephraState, type TephraState } from './state.js'
 
-/** Files of Tephra. */
-export interface TephraFiles {
+const bytes = checked<Uint8Array>(checkBytes)
+
+const tephraFiles = declareOptions('the files of Tephra', {
   /** The newest snapshot; absent: the logs begin with the first transaction. */
-  readonly snapshot?: Uint8Array
+  snapshot: bytes,
   /** The logs of this snapshot and later ones, in order. */
-  readonly logs?: readonly Uint8Array[]
-}
+  logs: list(required(bytes)),
+})
+
+/** Files of Tephra. */
+export interface TephraFiles extends OptionsOf<typeof tephraFiles> {}
+
+const importOptions = declareOptions('an import', { table: text(undefined) })
 
 /** Counts of the import. */
 export interface TephraImport {
@@ -34,12 +44,6 @@ export interface TephraImport {
   readonly edits: number
 }
 
-const fileNames = new OptionNames<TephraFiles>('the files of Tephra', {
-  snapshot: true,
-  logs: true,
-})
-const importNames = new OptionNames<{ readonly table?: string }>('an import', { table: true })
-
 /**
  * Writes the state of Tephra's files into the state table, which must be empty; then a
  * `TransactionManager` may be opened. Ids continue after Tephra's. The visibility of cells and
@@ -50,13 +54,11 @@ const importNames = new OptionNames<{ readonly table?: string }>('an import', { 
 export async function importTephraState(
   database: Database,
   files: TephraFiles,
-  options: { readonly table?: string } = {},
+  options: OptionsOf<typeof importOptions> = {},
 ): Promise<TephraImport> {
   checkDatabase(database, 'transactions')
-  const { snapshot, logs = [] } = fileNames.check(files)
-  const settings = managerSettings(importNames.check(options))
-  if (snapshot !== undefined) checkBytes(snapshot, 'snapshot')
-  for (const log of checkArray(logs, 'logs')) checkBytes(log, 'a log')
+  const { snapshot, logs } = tephraFiles.read(files)
+  const settings = managerSettings(importOptions.read(options))
   const state = snapshot === undefined ? emptyTephraState() : readTephraSnapshot(snapshot)
   let edits = 0
   for (const log of logs) edits += applyTephraEdits(state, log)
