@@ -8,14 +8,17 @@
  * error.
  */
 import {
-  checkArray,
-  checkChoice,
-  checkFunction,
-  checkMethods,
-  checkText,
-  OptionNames,
+  callback,
+  choice,
+  declareOptions,
+  implementation,
+  list,
+  required,
+  text,
   type Coprocessor,
   type Observer,
+  type OptionsOf,
+  type SettingsOf,
   type StoreJob,
   type StoreJobOutcome,
 } from '../../api/index.js'
@@ -27,35 +30,38 @@ import {
 } from './prune-job/prune-context.js'
 import type { PruneCounts, PrunedRows, PruneReport } from './prune-job/prune-hook.js'
 import type { TopicRecord } from './topics/topic.js'
-import { requireFunction } from '../transactions/checks.js'
 import { type PruneState, type TransactionSnapshot } from '../transactions/index.js'
 import { largestPointer, packPointers } from '../transactions/manager/pack-pointers.js'
 import { pruneUpperBound } from '../transactions/transaction-snapshot.js'
 import type { PackedPointers } from '../transactions/prune-job/packed-pointers.js'
 
-/** Options of {@link messagingPruning}. */
-export interface MessagingPruningOptions {
+const pruningOptions = declareOptions('messaging prunings', {
   /** The kind of the rows in the tables. */
-  readonly rows: PrunedRows
+  rows: required(
+    choice<PrunedRows, undefined>(['message', 'payload', 'producer', 'consumer'], undefined),
+  ),
   /** Names of the tables; they need not exist yet. */
-  readonly tables: readonly string[]
+  tables: required(list(text(''))),
   /**
    * The current topics, including deleted ones, for instance from `readTopics` of the metadata
    * table. Called at the start of each job. The same array as before means that nothing changed.
    */
-  readonly topics: () => readonly TopicRecord[]
+  topics: required(callback<() => readonly TopicRecord[]>()),
   /**
    * The current transactions; undefined if they are unknown. Called at the start of each job. The
    * same object as before means that nothing changed. Absent: always unknown.
    */
-  readonly transactions?: () => TransactionSnapshot | undefined
+  transactions: callback<() => TransactionSnapshot | undefined>(),
   /** Records up to which pointer invalid transactions may be forgotten. For message tables. */
-  readonly state?: PruneState | undefined
+  state: implementation<PruneState>(['epoch', 'noteFlush']),
   /** Receives the counts of a finished job. */
-  readonly onPruned?: ((pruned: PrunedJob) => void) | undefined
+  onPruned: callback<(pruned: PrunedJob) => void>(),
   /** Receives the error of a source. */
-  readonly onError?: (error: unknown) => void
-}
+  onError: callback<(error: unknown) => void>(),
+})
+
+/** Options of {@link messagingPruning}. */
+export interface MessagingPruningOptions extends OptionsOf<typeof pruningOptions> {}
 
 /** The outcome of a finished job. */
 export interface PrunedJob {
@@ -69,56 +75,36 @@ export interface PrunedJob {
   readonly counts: PruneCounts
 }
 
-const optionNames = new OptionNames<MessagingPruningOptions>('messaging prunings', {
-  rows: true,
-  tables: true,
-  topics: true,
-  transactions: true,
-  state: true,
-  onPruned: true,
-  onError: true,
-})
-
 /**
  * Makes the coprocessor that prunes message or payload tables. It must be registered whenever the
  * database is open.
  */
 export function messagingPruning(options: MessagingPruningOptions): Coprocessor {
-  const { tables: given, ...sources } = optionNames.copy(options)
-  const { rows } = sources
-  checkChoice(rows, 'rows', ['message', 'payload', 'producer', 'consumer'])
-  const tables = checkArray(given, 'tables').map((table) => {
-    checkText(table, 'the name of a table')
-    return table
-  })
-  requireFunction(sources.topics, 'topics')
-  checkFunction(sources.transactions, 'transactions')
-  checkFunction(sources.onPruned, 'onPruned')
-  checkFunction(sources.onError, 'onError')
-  if (sources.state !== undefined) checkMethods(sources.state, 'state', ['epoch', 'noteFlush'])
+  const settings = pruningOptions.read(options)
+  const { rows, tables } = settings
   const module = new URL('./prune-job/prune-hook.js', import.meta.url).href
   return {
     name: `pruning of ${rows} rows in ${tables.join(', ')}`,
     tables,
-    observer: new PruneObserver(sources),
+    observer: new PruneObserver(settings),
     cellHook: { module, options: { rows } },
   }
 }
 
 class PruneObserver implements Observer {
-  readonly #options: Omit<MessagingPruningOptions, 'tables'>
+  readonly #settings: SettingsOf<typeof pruningOptions>
   #records: readonly TopicRecord[] | undefined = undefined
   #topics: PackedTopics = packTopics([])
   #snapshot: TransactionSnapshot | undefined = undefined
   #invalid: PackedPointers | undefined = undefined
   #pruneBound: bigint | undefined = undefined
 
-  constructor(options: Omit<MessagingPruningOptions, 'tables'>) {
-    this.#options = options
+  constructor(settings: SettingsOf<typeof pruningOptions>) {
+    this.#settings = settings
   }
 
   jobContext(job: StoreJob): PruneContext {
-    const epoch = this.#options.state?.epoch(job) ?? 0
+    const epoch = this.#settings.state?.epoch(job) ?? 0
     try {
       this.#refresh()
       const topics = this.#topics
@@ -126,14 +112,14 @@ class PruneObserver implements Observer {
       const pruneBound = this.#pruneBound
       return { topics, invalid, pruneBound, epoch }
     } catch (error) {
-      quietly(() => this.#options.onError?.(error))
+      quietly(() => this.#settings.onError?.(error))
       return emptyPruneContext()
     }
   }
 
   postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
     const reports = this.#tell(job, outcome)
-    const { state } = this.#options
+    const { state } = this.#settings
     if (state === undefined) return
     const { now } = job
     const isClean =
@@ -146,7 +132,7 @@ class PruneObserver implements Observer {
 
   postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
     const reports = this.#tell(job, outcome)
-    const { state } = this.#options
+    const { state } = this.#settings
     if (state === undefined) return
     const { now } = job
     const bound = rewrittenBound(reports, outcome)
@@ -158,8 +144,8 @@ class PruneObserver implements Observer {
 
   /** Reads the sources; packs only changed ones again. */
   #refresh(): void {
-    const records = this.#options.topics()
-    const snapshot = this.#options.transactions?.()
+    const records = this.#settings.topics()
+    const snapshot = this.#settings.transactions?.()
     if (records !== this.#records) {
       this.#topics = packTopics(records)
       this.#records = records
@@ -176,7 +162,7 @@ class PruneObserver implements Observer {
   /** Reports the counts to the listener; returns the reports of the job's parts. */
   #tell(job: StoreJob, outcome: StoreJobOutcome): readonly PruneReport[] {
     const reports = outcome.reports as readonly PruneReport[]
-    const { onPruned } = this.#options
+    const { onPruned } = this.#settings
     if (onPruned !== undefined && reports.length > 0) {
       const counts = reports.map((report) => report.counts).reduce(addCounts)
       quietly(() => onPruned({ table: job.table, kind: job.kind, counts }))

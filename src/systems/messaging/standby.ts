@@ -6,9 +6,18 @@
  * `ERR_MESSAGING_UNAVAILABLE`. An instance that leads again opens the database and the service
  * again, so none of its state is older than the database.
  */
-import { CellarError, checkFunction, checkMethods, ErrorCode, OptionNames } from '../../api/index.js'
-import { requireFunction } from '../transactions/checks.js'
-import { invalidArgument, MessagingError, MessagingErrorCode } from './errors.js'
+import {
+  callback,
+  CellarError,
+  checkMethods,
+  declareOptions,
+  ErrorCode,
+  number,
+  required,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../api/index.js'
+import { MessagingError, MessagingErrorCode } from './errors.js'
 import type { TopicId } from './topics/topic.js'
 import type {
   ConsumerPosition,
@@ -30,49 +39,38 @@ export interface Leadership {
   close(): Promise<void>
 }
 
-/** Options of {@link StandbyMessaging.start}. */
-export interface StandbyOptions {
+const standbyOptions = declareOptions('a standby', {
   /** Opens database and service; fails with `ERR_LOCKED` while another instance leads. */
-  readonly open: () => Promise<Leadership>
+  open: required(callback<() => Promise<Leadership>>()),
   /** Milliseconds between two attempts; 0 = only on `attempt`. Default 1000. */
-  readonly retryMilliseconds?: number
+  retryMilliseconds: number({ min: 0, default: 1000 }),
   /**
    * Called when this instance becomes the leader, or cannot become it for another reason than the
    * lock. Errors and rejections of the function are ignored.
    */
-  readonly changed?: (outcome: 'leads' | Error) => unknown
-}
-
-const standbyNames = new OptionNames<StandbyOptions>('a standby', {
-  open: true,
-  retryMilliseconds: true,
-  changed: true,
+  changed: callback<(outcome: 'leads' | Error) => unknown>(),
 })
+
+/** Options of {@link StandbyMessaging.start}. */
+export interface StandbyOptions extends OptionsOf<typeof standbyOptions> {}
 
 /** See the file header. */
 export class StandbyMessaging implements Messaging {
-  readonly #options: StandbyOptions
+  readonly #settings: SettingsOf<typeof standbyOptions>
   #leadership: Leadership | undefined
   #attempt: Promise<boolean> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #isStopped = false
 
   private constructor(options: StandbyOptions) {
-    this.#options = options
+    this.#settings = standbyOptions.read(options)
   }
 
   /**
    * Starts an instance and tries once to become the leader. `ERR_INVALID_ARGUMENT` for the options.
    */
   static async start(options: StandbyOptions): Promise<StandbyMessaging> {
-    const copy = standbyNames.copy(options)
-    const { retryMilliseconds = 1000 } = copy
-    if (typeof retryMilliseconds !== 'number' || !(retryMilliseconds >= 0)) {
-      throw invalidArgument('retryMilliseconds must be 0 or more')
-    }
-    requireFunction(copy.open, 'open')
-    checkFunction(copy.changed, 'changed')
-    const standby = new StandbyMessaging(copy)
+    const standby = new StandbyMessaging(options)
     await standby.attempt()
     return standby
   }
@@ -117,7 +115,7 @@ export class StandbyMessaging implements Messaging {
   async #open(): Promise<boolean> {
     clearTimeout(this.#timer)
     try {
-      const leadership = await this.#options.open()
+      const leadership = await this.#settings.open()
       checkMethods(leadership, 'what is opened', ['close'])
       this.#leadership = leadership
       this.#tell('leads')
@@ -133,12 +131,12 @@ export class StandbyMessaging implements Messaging {
   }
 
   #tell(outcome: 'leads' | Error): void {
-    const told = async (): Promise<unknown> => this.#options.changed?.(outcome)
+    const told = async (): Promise<unknown> => this.#settings.changed?.(outcome)
     told().catch(() => undefined)
   }
 
   #later(): void {
-    const { retryMilliseconds = 1000 } = this.#options
+    const { retryMilliseconds } = this.#settings
     if (retryMilliseconds === 0 || this.isLeader || this.#isStopped) return
     clearTimeout(this.#timer)
     // Not unreferenced: a waiting instance keeps its process alive.
