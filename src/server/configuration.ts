@@ -5,7 +5,13 @@
  */
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { OptionNames, type Database } from '../api/index.js'
+import {
+  checked,
+  checkObject,
+  declareOptions,
+  type Database,
+  type OptionsOf,
+} from '../api/index.js'
 import type { MessagingOptions } from '../systems/messaging/index.js'
 import type {
   MaintenanceOptions,
@@ -28,24 +34,26 @@ type OwnMessagingOption =
 export type ServerConfiguration = Omit<ServerOptions, 'host' | 'port' | 'token' | 'principals'> &
   MessagingRoutesOptions
 
-/** The options of `cellar serve` and `cellar repository` from the file of `--configuration`. */
-export interface CellarConfiguration {
+const configurationOptions = declareOptions('the configuration', {
   /** Limits and times of messaging, such as `ttlSecondsDefault` and `lifetimeMilliseconds`. */
-  readonly messaging?: Omit<MessagingOptions, OwnMessagingOption> | undefined
+  messaging: checked<Omit<MessagingOptions, OwnMessagingOption>>(checkObject),
   /** Limits and times of transactions. */
-  readonly transactions?: Omit<TransactionManagerOptions, 'clock' | 'table'> | undefined
+  transactions: checked<Omit<TransactionManagerOptions, 'clock' | 'table'>>(checkObject),
   /**
    * Options of the repository, such as blob stores, hooks and retention times. Deleted records can
    * be restored for a day unless `undeleteMilliseconds` is given.
    */
-  readonly repository?: RepositoryOptions | undefined
+  repository: checked<RepositoryOptions>(checkObject),
   /** Options of the indexes; without `backend` the indexes are in tables of the database. */
-  readonly indexes?: Partial<SearchIndexesOptions> | undefined
+  indexes: checked<Partial<SearchIndexesOptions>>(checkObject),
   /** Limits of text extraction, and modules for other formats. */
-  readonly extraction?: TextExtractionOptions | undefined
+  extraction: checked<TextExtractionOptions>(checkObject),
   /** Schedule of the maintenance in `cellar serve`, which removes unreferenced data. */
-  readonly maintenance?: MaintenanceOptions | undefined
-}
+  maintenance: checked<MaintenanceOptions>(checkObject),
+})
+
+/** The options of `cellar serve` and `cellar repository` from the file of `--configuration`. */
+export interface CellarConfiguration extends OptionsOf<typeof configurationOptions> {}
 
 /** Default time in which deleted records can be restored. */
 const dayMilliseconds = 86_400_000
@@ -53,15 +61,6 @@ const dayMilliseconds = 86_400_000
 /** A configuration, or a function that makes one. */
 export type ConfigurationExport =
   CellarConfiguration | ((database: Database) => CellarConfiguration | Promise<CellarConfiguration>)
-
-const names = new OptionNames<CellarConfiguration>('the configuration', {
-  messaging: true,
-  transactions: true,
-  repository: true,
-  indexes: true,
-  extraction: true,
-  maintenance: true,
-})
 
 /** A configuration that may depend on the database. */
 export class ConfigurationFile {
@@ -90,7 +89,7 @@ export class ConfigurationFile {
       throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
     }
     const { default: made, server } = loaded
-    if (typeof made !== 'function') checked(made, file)
+    if (typeof made !== 'function') read(made, file)
     return new ConfigurationFile(file, made as ConfigurationExport, server)
   }
 
@@ -100,13 +99,12 @@ export class ConfigurationFile {
    */
   async for(database: Database): Promise<CellarConfiguration> {
     const made = this.#made
-    const given =
-      typeof made === 'function' ? checked(await made(database), this.#file ?? '') : made
+    const given = typeof made === 'function' ? read(await made(database), this.#file ?? '') : made
     return { ...given, repository: { undeleteMilliseconds: dayMilliseconds, ...given.repository } }
   }
 }
 
-function checked(made: unknown, file: string): CellarConfiguration {
-  if (typeof made === 'object' && made !== null) return names.check(made)
+function read(made: unknown, file: string): CellarConfiguration {
+  if (typeof made === 'object' && made !== null) return configurationOptions.read(made)
   throw invalidArgument(`${file} needs a default export: a configuration, or what makes one`)
 }

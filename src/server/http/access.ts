@@ -4,10 +4,28 @@
  */
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
-import { checkArray, OptionNames } from '../../api/index.js'
+import {
+  boolean,
+  checkArray,
+  checkBoolean,
+  checked,
+  declareOptions,
+  list,
+  required,
+  shown,
+  text,
+  type OptionsOf,
+} from '../../api/index.js'
 import { MessagingError, MessagingErrorCode } from '../../systems/messaging/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
 import { invalidArgument } from './http-errors.js'
+
+const fieldList = declareOptions('a list of fields', {
+  /** Default: all fields. */
+  fields: checked(copyFieldNames),
+  /** Excluded fields. */
+  except: checked(copyFieldNames, []),
+})
 
 /**
  * Fields: all or none, or field types by qualified name or by id; `{namespace}*` means all fields
@@ -15,74 +33,52 @@ import { invalidArgument } from './http-errors.js'
  * that was created with the name later. Renaming a field type therefore changes no rule. `except`
  * with a name that no field type ever had forbids all fields.
  */
-export type FieldPermission =
-  | boolean
-  | {
-      /** Default: all fields. */
-      readonly fields?: readonly string[] | undefined
-      /** Excluded fields. */
-      readonly except?: readonly string[] | undefined
-    }
+export type FieldPermission = boolean | OptionsOf<typeof fieldList>
 
-/** The permissions of a principal for records. */
-export interface AccessRule {
+const accessRule = declareOptions('a rule of a principal', {
   /** Default: all repositories. */
-  readonly repository?: string | undefined
+  repository: text(undefined),
   /** Default: all record tables. */
-  readonly table?: string | undefined
+  table: text(undefined),
   /**
    * Fields that are shown; other fields are left out. Default false: not even the existence of a
    * record is visible.
    */
-  readonly read?: FieldPermission | undefined
+  read: checked(copyPermission),
   /** Fields that may be set and removed; requires `read`. Default false. */
-  readonly write?: FieldPermission | undefined
+  write: checked(copyPermission),
   /**
    * Whether records may be deleted and restored; requires `read`. Default: whether all fields may
    * be written.
    */
-  readonly delete?: boolean | undefined
-}
+  delete: checked((value: boolean, what) => checkBoolean(value, what, false)),
+})
 
-/** A user with a token. */
-export interface Principal {
+/** The permissions of a principal for records. */
+export interface AccessRule extends OptionsOf<typeof accessRule> {}
+
+const principalOptions = declareOptions('a principal', {
   /** Unique. Scanners belong to the principal of this name. */
-  readonly name: string
+  name: required(checked(checkName)),
   /** Sent as `Authorization: Bearer TOKEN`. Unique. */
-  readonly token: string
+  token: required(checked(checkToken)),
   /** Whether all operations of all systems are allowed. Default false. */
-  readonly administrator?: boolean | undefined
+  administrator: boolean(false),
   /** Whether field types and record types may be created and changed. Default false. */
-  readonly changeSchema?: boolean | undefined
+  changeSchema: boolean(false),
   /** Whether repositories and record tables may be created and dropped. Default false. */
-  readonly changeTables?: boolean | undefined
+  changeTables: boolean(false),
   /**
    * Names of the indexes that may be searched, by document fields derived from readable fields
    * only. Default: none.
    */
-  readonly search?: readonly string[] | undefined
+  search: list(text('')),
   /** Default: none. */
-  readonly rules?: readonly AccessRule[] | undefined
-}
+  rules: list(required(checked((rule: AccessRule): AccessRule => accessRule.read(rule)))),
+})
 
-const principalNames = new OptionNames<Principal>('a principal', {
-  name: true,
-  token: true,
-  administrator: true,
-  changeSchema: true,
-  changeTables: true,
-  search: true,
-  rules: true,
-})
-const ruleNames = new OptionNames<AccessRule>('a rule of a principal', {
-  repository: true,
-  table: true,
-  read: true,
-  write: true,
-  delete: true,
-})
-type FieldList = Exclude<FieldPermission, boolean>
-const listNames = new OptionNames<FieldList>('a list of fields', { fields: true, except: true })
+/** A user with a token. */
+export interface Principal extends OptionsOf<typeof principalOptions> {}
 
 const everybody: Principal = { name: '', token: '', administrator: true }
 
@@ -160,57 +156,35 @@ export function forbidden(what: string): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.forbidden, `no permission: ${what}`)
 }
 
+/** `ERR_INVALID_ARGUMENT` for an empty text. */
+export function checkName(name: string, what: string): string {
+  if (typeof name === 'string' && name !== '') return name
+  throw invalidArgument(`${what} must be a text that is not empty, got ${shown(name)}`)
+}
+
 /** `ERR_INVALID_ARGUMENT` for a token that is too short or that no header can carry. */
-export function checkToken(token: unknown, what: string): void {
-  if (typeof token === 'string' && token.length >= 8 && /^[\x21-\x7e]+$/.test(token)) return
+export function checkToken(token: string, what: string): string {
+  if (typeof token === 'string' && token.length >= 8 && /^[\x21-\x7e]+$/.test(token)) return token
   throw invalidArgument(`${what} must have 8 characters at least, and no spaces`)
 }
 
-/**
- * A copy of a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. REQUIRES that the
- * caller catches errors of getters.
- */
+/** A copy of a principal, which may come from a file. `ERR_INVALID_ARGUMENT`. */
 export function copyPrincipal(principal: Principal): Principal {
-  const { name, token, rules = [], search = [], ...flags } = principalNames.copy(principal)
-  if (typeof name !== 'string' || name === '') throw invalidArgument('a principal needs a name')
-  checkToken(token, `the token of '${name}'`)
-  for (const [flag, value] of Object.entries(flags)) {
-    if (value !== undefined) checkFlag(value, flag)
-  }
-  const copies = checkArray(rules, 'rules').map(copyRule)
-  return { ...flags, name, token, rules: copies, search: copyTexts(search, 'search') }
+  return principalOptions.read(principal)
 }
 
-function copyRule(given: AccessRule): AccessRule {
-  const rule = ruleNames.copy(given)
-  if (rule.delete !== undefined) checkFlag(rule.delete, 'delete')
-  copyTexts([rule.repository ?? '', rule.table ?? ''], 'repository and table')
-  return { ...rule, read: copyPermission(rule.read), write: copyPermission(rule.write) }
-}
-
-function copyPermission(permission: FieldPermission | undefined): FieldPermission | undefined {
-  if (permission === undefined || typeof permission === 'boolean') return permission
-  const { fields, except = [] } = listNames.copy(permission)
-  const isLimited = fields !== undefined
-  return { fields: isLimited ? copyFieldNames(fields) : undefined, except: copyFieldNames(except) }
+function copyPermission(permission: FieldPermission): FieldPermission {
+  return typeof permission === 'boolean' ? permission : fieldList.read(permission)
 }
 
 /** Forms of the fields in a rule: `{namespace}local`, `{namespace}*`, or an id. */
 const fieldForm = /^(\{[^{}]+\}.+|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12})$/
 
-function copyFieldNames(names: readonly string[]): readonly string[] {
-  const copy = copyTexts(names, 'fields and except')
-  const wrong = copy.find((name) => !fieldForm.test(name))
+function copyFieldNames(names: readonly string[], what: string): readonly string[] {
+  const copy = checkArray(names, what)
+  const wrong = copy.find((name) => typeof name !== 'string' || !fieldForm.test(name))
   if (wrong === undefined) return copy
-  throw invalidArgument(`a rule names fields as {namespace}local or {namespace}*, not ${wrong}`)
-}
-
-function checkFlag(value: unknown, what: string): void {
-  if (typeof value !== 'boolean') throw invalidArgument(`${what} must be true or false`)
-}
-
-function copyTexts(value: readonly string[], what: string): readonly string[] {
-  const copy = checkArray(value, what)
-  if (copy.every((each) => typeof each === 'string')) return copy
-  throw invalidArgument(`${what} must be texts`)
+  throw invalidArgument(
+    `a rule names fields as {namespace}local or {namespace}*, not ${shown(wrong)}`,
+  )
 }

@@ -8,7 +8,7 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkMethods, OptionNames, readArguments, shown } from '../../api/index.js'
+import { checkMethods, declareOptions, integer, type OptionsOf } from '../../api/index.js'
 import {
   messageIdBytes,
   MessagingError,
@@ -40,15 +40,14 @@ import { messagingPaths } from './messaging-paths.js'
 import type { ServerSystem } from '../server-system.js'
 import { messagingMetrics } from './messaging-metrics.js'
 
-/** Options of {@link messagingRoutes}. */
-export interface MessagingRoutesOptions {
+const routesOptions = declareOptions('the routes of messaging', {
   /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */
-  readonly chunkBytes?: number | undefined
-}
-
-const optionNames = new OptionNames<MessagingRoutesOptions>('the routes of messaging', {
-  chunkBytes: true,
+  chunkBytes: integer({ min: 1, default: 60_000 }),
 })
+
+/** Options of {@link messagingRoutes}. */
+export interface MessagingRoutesOptions extends OptionsOf<typeof routesOptions> {}
+
 type Form = 'avro' | 'json'
 const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
 /** Bytes of a message in a chunk beside id and payload. */
@@ -63,10 +62,7 @@ export function messagingRoutes(
   options: MessagingRoutesOptions = {},
 ): ServerSystem {
   checkMethods(messaging, 'messaging', ['publish', 'fetch', 'listTopics'])
-  const { chunkBytes = 60_000 } = readArguments(() => optionNames.copy(options))
-  if (!Number.isSafeInteger(chunkBytes) || chunkBytes < 1) {
-    throw invalidArgument(`chunkBytes must be a whole number above 0, got ${shown(chunkBytes)}`)
-  }
+  const { chunkBytes } = routesOptions.read(options)
   const routes = new Routes(messaging, chunkBytes)
   return {
     name: 'messaging',

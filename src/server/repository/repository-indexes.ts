@@ -33,7 +33,7 @@ import type { Call } from './repository-call.js'
 import type { Source } from '../source.js'
 
 /** The source of the indexes; undefined while another process leads. */
-export type IndexesSource = Source<SearchIndexes> | undefined
+export type IndexesSource = Source<SearchIndexes>
 
 /** Finds the indexes; undefined if the server has none. */
 export type FindIndexes = (() => SearchIndexes | undefined) | undefined

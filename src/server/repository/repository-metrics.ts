@@ -9,7 +9,7 @@ import type { SystemHealth } from '../server-system.js'
 import type { Source } from '../source.js'
 
 /** The source of the maintenance; undefined while another process leads. */
-export type MaintenanceSource = Source<RepositoryMaintenance> | undefined
+export type MaintenanceSource = Source<RepositoryMaintenance>
 
 /** Functions that find the parts of a repository; undefined for parts that the server lacks. */
 export interface RepositoryFinders {

@@ -5,7 +5,7 @@
  * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { OptionNames, readArguments, shown } from '../../api/index.js'
+import { checked, declareOptions, number, type OptionsOf } from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
 import { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
@@ -51,21 +51,17 @@ import {
 import type { ServerSystem } from '../server-system.js'
 import { finderOf } from '../source.js'
 
-/** Options of {@link repositoryRoutes}. */
-export interface RepositoryRoutesOptions {
+const routesOptions = declareOptions('the routes of a repository', {
   /** The indexes for searches; the caller closes them. Default: none. */
-  readonly indexes?: IndexesSource
+  indexes: checked((source: IndexesSource, what) => finderOf(source, what, ['list', 'index'])),
   /** The maintenance of the repositories, for metrics and `/health`; the caller closes it. */
-  readonly maintenance?: MaintenanceSource
+  maintenance: checked((source: MaintenanceSource, what) => finderOf(source, what, ['run'])),
   /** Most bytes of an uploaded blob. Default 10 GiB. */
-  readonly blobBytesMax?: number | undefined
-}
-
-const optionNames = new OptionNames<RepositoryRoutesOptions>('the routes of a repository', {
-  indexes: true,
-  maintenance: true,
-  blobBytesMax: true,
+  blobBytesMax: number({ min: 0, default: 10 * 2 ** 30 }),
 })
+
+/** Options of {@link repositoryRoutes}. */
+export interface RepositoryRoutesOptions extends OptionsOf<typeof routesOptions> {}
 
 type Method = 'get' | 'put' | 'post' | 'delete'
 type Handler = (call: Call) => Promise<unknown>
@@ -143,15 +139,9 @@ export function repositoryRoutes(
   source: RepositorySource,
   options: RepositoryRoutesOptions = {},
 ): ServerSystem {
-  const { blobBytesMax = 10 * 2 ** 30, ...given } = readArguments(() => optionNames.copy(options))
-  if (typeof blobBytesMax !== 'number' || !(blobBytesMax >= 0)) {
-    throw invalidArgument(`blobBytesMax must be a number, 0 or more, got ${shown(blobBytesMax)}`)
-  }
-  const finders = {
-    manager: finderOf(source, 'the repository', ['repository', 'listRepositories']),
-    indexes: given.indexes && finderOf(given.indexes, 'indexes', ['list', 'index']),
-    maintenance: given.maintenance && finderOf(given.maintenance, 'maintenance', ['run']),
-  }
+  const { blobBytesMax, ...parts } = routesOptions.read(options)
+  const manager = finderOf(source, 'the repository', ['repository', 'listRepositories'])
+  const finders = { ...parts, manager }
   const counters = new RepositoryCounters(finders)
   return {
     name: 'repository',
