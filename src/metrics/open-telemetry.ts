@@ -1,19 +1,23 @@
 /** Metrics for OpenTelemetry, through the package `@opentelemetry/api`. */
 import type { BatchObservableResult, MeterProvider, Observable } from '@opentelemetry/api'
-import { checkMethods, OptionNames, readArguments, requirePackage } from '../api/index.js'
+import {
+  checkMethods,
+  declareOptions,
+  implementation,
+  requirePackage,
+  type OptionsOf,
+} from '../api/index.js'
 import { durationQuantiles, figures, type MonitoredDatabase } from './figures.js'
 
 type OpenTelemetry = typeof import('@opentelemetry/api')
 
-/** Options of {@link observeByOpenTelemetry}. */
-export interface OpenTelemetryOptions {
+const telemetryOptions = declareOptions('observeByOpenTelemetry', {
   /** Default: the global provider, which the SDK of the program sets. */
-  readonly meterProvider?: MeterProvider | undefined
-}
-
-const optionNames = new OptionNames<OpenTelemetryOptions>('observeByOpenTelemetry', {
-  meterProvider: true,
+  meterProvider: implementation<MeterProvider>(['getMeter']),
 })
+
+/** Options of {@link observeByOpenTelemetry}. */
+export interface OpenTelemetryOptions extends OptionsOf<typeof telemetryOptions> {}
 
 /**
  * Observes a database with the meter 'cellardb': one counter or gauge for each metric, with the
@@ -26,8 +30,7 @@ export function observeByOpenTelemetry(
   options: OpenTelemetryOptions = {},
 ): () => void {
   checkMethods(database, 'the database of a monitor', ['statistics'])
-  const { meterProvider } = readArguments(() => optionNames.copy(options))
-  if (meterProvider !== undefined) checkMethods(meterProvider, 'meterProvider', ['getMeter'])
+  const { meterProvider } = telemetryOptions.read(options)
   const api = requirePackage<OpenTelemetry>('@opentelemetry/api', 'OpenTelemetry')
   const meter = (meterProvider ?? api.metrics).getMeter('cellardb')
   const observed = [...figures, durationQuantiles]

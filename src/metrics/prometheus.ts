@@ -3,9 +3,11 @@ import type { Metric, Registry } from 'prom-client'
 import {
   checkArray,
   checkMethods,
-  OptionNames,
-  readArguments,
+  declareOptions,
+  implementation,
   requirePackage,
+  text,
+  type OptionsOf,
 } from '../api/index.js'
 import {
   durations,
@@ -17,18 +19,15 @@ import {
 
 type PromClient = typeof import('prom-client')
 
-/** Options of {@link registerPrometheus}. */
-export interface PrometheusOptions {
+const prometheusOptions = declareOptions('registerPrometheus', {
   /** The registry of the metrics. Default: a new registry. */
-  readonly registry?: Registry | undefined
+  registry: implementation<Registry>(['registerMetric', 'metrics']),
   /** Prefix of the metric names. Default 'cellardb_'. */
-  readonly prefix?: string | undefined
-}
-
-const optionNames = new OptionNames<PrometheusOptions>('registerPrometheus', {
-  registry: true,
-  prefix: true,
+  prefix: text('cellardb_'),
 })
+
+/** Options of {@link registerPrometheus}. */
+export interface PrometheusOptions extends OptionsOf<typeof prometheusOptions> {}
 
 /**
  * Registers the metrics of databases, each with the label `database`: its directory. Every
@@ -41,8 +40,7 @@ export function registerPrometheus(
   options: PrometheusOptions = {},
 ): Registry {
   const observed = checkedDatabases(databases)
-  const { registry, prefix = 'cellardb_' } = readArguments(() => optionNames.copy(options))
-  if (registry !== undefined) checkMethods(registry, 'registry', ['registerMetric', 'metrics'])
+  const { registry, prefix } = prometheusOptions.read(options)
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
   for (const figure of figures) register(client, target, prefix, figure, observed)
@@ -179,8 +177,8 @@ export function figuresText(databases: readonly MonitoredDatabase[]): string {
 }
 
 function line(name: string, labels: Readonly<Record<string, string>>, value: number): string {
-  const texts = Object.entries(labels).map(([label, text]) => {
-    return `${label}="${text.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`))}"`
+  const texts = Object.entries(labels).map(([label, each]) => {
+    return `${label}="${each.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`))}"`
   })
   return `${name}{${texts.join(',')}} ${value}`
 }
