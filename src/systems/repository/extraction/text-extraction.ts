@@ -6,63 +6,60 @@
  * them is kept free of such documents.
  */
 import {
+  checked,
   checkObject,
   checkSignal,
   checkText,
+  declareOptions,
+  integer,
   isBytes,
-  OptionNames,
   readArguments,
-  shown,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import { errorOf } from '../thrown.js'
 import { DocumentTooSlow, ExtractionThread } from './extraction-thread.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 import { plainMediaType } from './media-types.js'
 
-/** Options of {@link TextExtraction}. */
-export interface TextExtractionOptions {
+type Modules = Readonly<Record<string, string | URL>>
+
+function readModules(given: Modules, what: string): ReadonlyMap<string, string> {
+  const modules = new Map<string, string>()
+  for (const [type, address] of Object.entries(checkObject(given, what))) {
+    const text = address instanceof URL ? address.href : checkText(address, `${what}['${type}']`)
+    modules.set(plainMediaType(type), text)
+  }
+  return modules
+}
+
+const extractionOptions = declareOptions('text extraction', {
   /** Number of documents read side by side, each in a thread of its own. Default 2. */
-  readonly threads?: number
+  threads: integer({ min: 1, default: 2 }),
   /** Maximum length of a text in characters; the rest is cut off. Default 500,000. */
-  readonly charactersMax?: number
+  charactersMax: integer({ min: 1, default: 500_000 }),
   /** Milliseconds per document, including the start of the thread. Default 30,000. */
-  readonly timeMillisecondsMax?: number
+  timeMillisecondsMax: integer({ min: 1, default: 30_000 }),
   /** Heap limit of a thread in mebibytes. Default 256. */
-  readonly heapMebibytesMax?: number
+  heapMebibytesMax: integer({ min: 1, default: 256 }),
   /** Maximum size of a document in bytes. Default 64 MiB. */
-  readonly contentBytesMax?: number
+  contentBytesMax: integer({ min: 1, default: 64 << 20 }),
   /**
    * Maximum total size of the inflated parts of an archive, in bytes. They are never in memory as a
    * whole. Default 512 MiB.
    */
-  readonly inflatedBytesMax?: number
+  inflatedBytesMax: integer({ min: 1, default: 512 << 20 }),
   /**
    * URLs of modules by media type; they take precedence over the built-in formats. The thread
    * imports them; each exports `extractText(content, write, { mediaType, name })`.
    */
-  readonly modules?: Readonly<Record<string, string | URL>>
-}
-
-const names = new OptionNames<TextExtractionOptions>('text extraction', {
-  threads: true,
-  charactersMax: true,
-  timeMillisecondsMax: true,
-  heapMebibytesMax: true,
-  contentBytesMax: true,
-  inflatedBytesMax: true,
-  modules: true,
+  modules: checked(readModules, new Map<string, string>()),
 })
 
-function readOptions(options: TextExtractionOptions): TextExtractionOptions {
-  const copy = names.copy(options)
-  const modules: Record<string, string> = {}
-  for (const [type, address] of Object.entries(checkObject(copy.modules ?? {}, 'modules'))) {
-    modules[type] = address instanceof URL ? address.href : checkText(address, `modules['${type}']`)
-  }
-  return { ...copy, modules }
-}
+/** Options of {@link TextExtraction}. */
+export interface TextExtractionOptions extends OptionsOf<typeof extractionOptions> {}
 
 /** A text, and whether it was cut off. */
 export interface ExtractedText {
@@ -92,8 +89,7 @@ const fastBeforeSlow = 16
 
 /** Extracts the text of documents. */
 export class TextExtraction {
-  readonly #settings: Required<Omit<TextExtractionOptions, 'modules'>>
-  readonly #modules: ReadonlyMap<string, string>
+  readonly #settings: SettingsOf<typeof extractionOptions>
   readonly #idle: ExtractionThread[] = []
   readonly #busy = new Map<Job, ExtractionThread>()
   #waiting: Job[] = []
@@ -104,30 +100,7 @@ export class TextExtraction {
 
   /** Starts no thread. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TextExtractionOptions = {}) {
-    const {
-      threads = 2,
-      charactersMax = 500_000,
-      timeMillisecondsMax = 30_000,
-      heapMebibytesMax = 256,
-      contentBytesMax = 64 << 20,
-      inflatedBytesMax = 512 << 20,
-      modules = {},
-    } = readArguments(() => readOptions(options))
-    this.#settings = {
-      threads,
-      charactersMax,
-      timeMillisecondsMax,
-      heapMebibytesMax,
-      contentBytesMax,
-      inflatedBytesMax,
-    }
-    for (const [name, value] of Object.entries(this.#settings)) {
-      if (Number.isSafeInteger(value) && value > 0) continue
-      throw invalidArgument(`${name} must be a whole number, 1 or more, got ${shown(value)}`)
-    }
-    this.#modules = new Map(
-      Object.entries(modules).map(([type, address]) => [plainMediaType(type), String(address)]),
-    )
+    this.#settings = extractionOptions.read(options)
   }
 
   /**
@@ -239,12 +212,12 @@ export class TextExtraction {
   }
 
   async #answerOf(job: Job, thread: ExtractionThread): Promise<ExtractionAnswer> {
-    const { charactersMax, inflatedBytesMax, timeMillisecondsMax } = this.#settings
+    const { charactersMax, inflatedBytesMax, timeMillisecondsMax, modules } = this.#settings
     const { hint, signal, isSlow } = job
     job.bytes ??= await this.#collected(job.content)
     // Copied, because a second attempt may need the bytes.
     const content = new Uint8Array(job.bytes)
-    const module = this.#modules.get(plainMediaType(hint.mediaType))
+    const module = modules.get(plainMediaType(hint.mediaType))
     const first = Math.max(firstMillisecondsMin, timeMillisecondsMax * firstShare)
     const milliseconds = isSlow ? timeMillisecondsMax : Math.min(first, timeMillisecondsMax)
     const task = { content, ...hint, charactersMax, inflatedBytesMax, module }
