@@ -76,7 +76,6 @@ export class FieldKinds {
       } else throw wrong(pattern)
     }
     this.#patterns.sort((a, b) => b.part.length - a.part.length)
-    if (others !== undefined) checkKind(others, 'otherFields')
     this.#others = others
   }
 

@@ -5,7 +5,16 @@
  * several documents means that Solr will never accept one of them; they are then sent one by one.
  * Any other failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
  */
-import { checkObject, checkText, OptionNames, readArguments, shown } from '../../../api/index.js'
+import {
+  checked,
+  checkObject,
+  checkText,
+  declareOptions,
+  integer,
+  shown,
+  type Option,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { parseQuery, type QueryNode } from './query-syntax.js'
 import { checkedChanges, checkedQuery } from './search-arguments.js'
@@ -21,24 +30,49 @@ import {
   type SearchSort,
 } from './search-backend.js'
 
-/** Options of {@link SolrSearch}. */
-export interface SolrSearchOptions {
-  /** URL of the core: `http://localhost:8983/solr/records`. */
-  readonly url: string
-  /** The unique key field of the core. Default `lily.key`. */
-  readonly keyField?: string
-  /** Headers of all requests, for instance `authorization`. */
-  readonly headers?: Readonly<Record<string, string>>
-  /** Milliseconds until a request fails. Default 30,000. */
-  readonly timeoutMilliseconds?: number
+type HeaderTexts = Readonly<Record<string, string>>
+
+const plainName = /^[\p{L}\p{N}_.-]+$/u
+
+/** The only option that must be given. */
+const urlOption: Option<string, string> = {
+  read(value, name) {
+    if (typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value)) return value
+    throw invalidArgument(`option ${name} must be the address of a core, got ${shown(value)}`)
+  },
 }
 
-const names = new OptionNames<SolrSearchOptions>('a Solr search', {
-  url: true,
-  keyField: true,
-  headers: true,
-  timeoutMilliseconds: true,
+function checkKeyField(keyField: string, what: string): string {
+  if (plainName.test(checkText(keyField, what))) return keyField
+  throw invalidArgument(`${what} cannot be ${shown(keyField)}`)
+}
+
+function readHeaders(given: HeaderTexts, what: string): HeaderTexts {
+  const headers = { ...checkObject(given, what) }
+  for (const [name, value] of Object.entries(headers)) checkText(value, `the header ${name}`)
+  // Throws for names and values that are not valid in HTTP.
+  new Headers(headers)
+  return headers
+}
+
+/** The longest delay of a timer. */
+const timeoutMillisecondsMax = 2 ** 31 - 1
+
+const solrOptions = declareOptions('a Solr search', {
+  url: urlOption,
+  /** The unique key field of the core. Default `lily.key`. */
+  keyField: checked(checkKeyField, reservedFields.key),
+  /** Headers of all requests, for instance `authorization`. */
+  headers: checked(readHeaders, {} as HeaderTexts),
+  /** Milliseconds until a request fails. Default 30,000. */
+  timeoutMilliseconds: integer({ min: 1, max: timeoutMillisecondsMax, default: 30_000 }),
 })
+
+/** Options of {@link SolrSearch}. */
+export interface SolrSearchOptions extends OptionsOf<typeof solrOptions> {
+  /** URL of the core: `http://localhost:8983/solr/records`. */
+  readonly url: string
+}
 
 /** The part of Solr's response to a search that is read. */
 interface SolrAnswer {
@@ -47,23 +81,6 @@ interface SolrAnswer {
     readonly docs: readonly Readonly<Record<string, unknown>>[]
   }
 }
-
-const plainName = /^[\p{L}\p{N}_.-]+$/u
-
-/** Copies the options and checks the headers. */
-function readOptions(options: SolrSearchOptions): SolrSearchOptions & {
-  readonly headers: Readonly<Record<string, string>>
-} {
-  const given = names.copy(options)
-  const headers = { ...checkObject(given.headers ?? {}, 'headers') }
-  for (const [name, value] of Object.entries(headers)) checkText(value, `the header ${name}`)
-  // Throws for names and values that are not valid in HTTP.
-  new Headers(headers)
-  return { ...given, headers }
-}
-
-/** The longest delay of a timer. */
-const timeoutMillisecondsMax = 2 ** 31 - 1
 
 /** A core of Solr. */
 export class SolrSearch implements SearchBackend {
@@ -75,23 +92,7 @@ export class SolrSearch implements SearchBackend {
 
   /** Sends no request. `ERR_INVALID_ARGUMENT`. */
   constructor(options: SolrSearchOptions) {
-    const {
-      url,
-      keyField = reservedFields.key,
-      headers,
-      timeoutMilliseconds = 30_000,
-    } = readArguments(() => readOptions(options))
-    if (typeof url !== 'string' || !URL.canParse(url) || !/^https?:/.test(url)) {
-      throw invalidArgument(`url must be the address of a core, got ${shown(url)}`)
-    }
-    if (!plainName.test(checkText(keyField, 'keyField')))
-      throw invalidArgument(`keyField cannot be ${shown(keyField)}`)
-    const isTime = Number.isSafeInteger(timeoutMilliseconds) && timeoutMilliseconds >= 1
-    if (!isTime || timeoutMilliseconds > timeoutMillisecondsMax) {
-      throw invalidArgument(
-        `timeoutMilliseconds must be 1 to ${timeoutMillisecondsMax}, got ${shown(timeoutMilliseconds)}`,
-      )
-    }
+    const { url, keyField, headers, timeoutMilliseconds } = solrOptions.read(options)
     this.#url = url.replace(/\/+$/, '')
     this.#keyField = keyField
     this.#headers = headers
