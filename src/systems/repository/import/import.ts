@@ -7,14 +7,17 @@
  * stay.
  */
 import {
+  boolean,
+  callback,
   CellarError,
-  checkFunction,
   checkMethods,
+  choice,
+  declareOptions,
   ErrorCode,
+  integer,
   isBytes,
-  OptionNames,
-  readArguments,
-  shown,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { arrayOf, objectOf } from '../json/json-shapes.js'
@@ -46,23 +49,25 @@ export interface ImportFailure {
   readonly message: string
 }
 
-/** Options of an import. */
-export interface ImportOptions {
+const importOptions = declareOptions('an import', {
   /** `object` (the default) or `lines`. */
-  readonly format?: 'object' | 'lines' | undefined
+  format: choice(['object', 'lines'], 'object'),
   /** Whether records are skipped. Default false. */
-  readonly schemaOnly?: boolean | undefined
+  schemaOnly: boolean(false),
   /** Whether empty texts, lists and records count as absent. Default false. */
-  readonly ignoreEmptyFields?: boolean | undefined
+  ignoreEmptyFields: boolean(false),
   /** Whether an empty value removes its field from the stored record. Default false. */
-  readonly ignoreAndDeleteEmptyFields?: boolean | undefined
+  ignoreAndDeleteEmptyFields: boolean(false),
   /** Number of records written side by side. Default 4. */
-  readonly workers?: number | undefined
+  workers: integer({ min: 1, max: 256, default: 4 }),
   /** Number of failures at which the import stops. Default 1. */
-  readonly failuresMax?: number | undefined
+  failuresMax: integer({ min: 1, default: 1 }),
   /** Called for every record that was not imported; its errors are ignored. */
-  readonly failed?: ((failure: ImportFailure) => void) | undefined
-}
+  failed: callback<(failure: ImportFailure) => void>(),
+})
+
+/** Options of an import. */
+export interface ImportOptions extends OptionsOf<typeof importOptions> {}
 
 /** The outcome of an import. */
 export interface ImportCounts {
@@ -82,17 +87,7 @@ export interface ImportCounts {
   readonly isStopped: boolean
 }
 
-const optionNames = new OptionNames<ImportOptions>('an import', {
-  format: true,
-  schemaOnly: true,
-  ignoreEmptyFields: true,
-  ignoreAndDeleteEmptyFields: true,
-  workers: true,
-  failuresMax: true,
-  failed: true,
-})
 const importNames = ['namespaces', 'fieldTypes', 'recordTypes', 'records']
-const workersMax = 256
 const objectBytesMax = 256 << 20
 const retries = 20
 
@@ -119,7 +114,7 @@ export async function importRecords(
 class Import {
   readonly #types: TypeManager
   readonly #table: RecordTable
-  readonly #options: ImportOptions
+  readonly #options: SettingsOf<typeof importOptions>
   readonly #counts = {
     fieldTypes: 0,
     recordTypes: 0,
@@ -128,37 +123,18 @@ class Import {
     unchanged: 0,
     failed: 0,
   }
-  readonly #failuresMax: number
 
   constructor(types: TypeManager, table: RecordTable, options: ImportOptions) {
-    const given = readArguments(() => optionNames.copy(options))
-    const { workers = 4, failuresMax = 1, format = 'object', failed } = given
-    if (!Number.isInteger(workers) || workers < 1 || workers > workersMax) {
-      throw invalidArgument(`workers are 1 to ${workersMax}`)
-    }
-    if (!Number.isSafeInteger(failuresMax) || failuresMax < 1) {
-      throw invalidArgument('failuresMax is at least 1')
-    }
-    if (format !== 'object' && format !== 'lines')
-      throw invalidArgument("format: 'object', 'lines'")
-    const { schemaOnly, ignoreEmptyFields, ignoreAndDeleteEmptyFields } = given
-    const flags = { schemaOnly, ignoreEmptyFields, ignoreAndDeleteEmptyFields }
-    for (const [name, value] of Object.entries(flags)) {
-      if (value === undefined || typeof value === 'boolean') continue
-      throw invalidArgument(`${name} must be true or false, got ${shown(value)}`)
-    }
-    checkFunction(failed, 'failed')
+    this.#options = importOptions.read(options)
     this.#types = checkMethods(types, 'the types of an import', [
       'createOrUpdateFieldType',
       'createOrUpdateRecordType',
     ])
     this.#table = checkMethods(table, 'the record table of an import', ['create', 'createOrUpdate'])
-    this.#options = { ...given, workers, format }
-    this.#failuresMax = failuresMax
   }
 
   get #isStopped(): boolean {
-    return this.#counts.failed >= this.#failuresMax
+    return this.#counts.failed >= this.#options.failuresMax
   }
 
   async run(source: ImportSource): Promise<ImportCounts> {
@@ -177,7 +153,7 @@ class Import {
         throw error
       }
     }
-    const workers = Array.from({ length: this.#options.workers! }, work)
+    const workers = Array.from({ length: this.#options.workers }, work)
     // All workers must have stopped writing before an error is returned to the caller.
     const outcomes = await Promise.allSettled(workers)
     await records.return()
@@ -192,7 +168,7 @@ class Import {
     await this.#importTypes(json, names)
     let place = 0
     for (const each of arrayOf(json['records'] ?? [], 'records')) {
-      if (this.#options.schemaOnly !== true) yield { place: ++place, json: each, names }
+      if (!this.#options.schemaOnly) yield { place: ++place, json: each, names }
     }
   }
 
@@ -211,14 +187,14 @@ class Import {
         continue
       }
       if (!isImport(json)) {
-        if (this.#options.schemaOnly !== true) yield { place, json, names }
+        if (!this.#options.schemaOnly) yield { place, json, names }
         continue
       }
       objectOf(json, `line ${place}`, importNames)
       names = names.with(json['namespaces'], 'namespaces')
       await this.#importTypes(json, names)
       for (const each of arrayOf(json['records'] ?? [], 'records')) {
-        if (this.#options.schemaOnly !== true) yield { place, json: each, names }
+        if (!this.#options.schemaOnly) yield { place, json: each, names }
       }
     }
   }
