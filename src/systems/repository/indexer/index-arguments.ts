@@ -1,13 +1,19 @@
 /** Arguments of the indexes of records. All checks throw `ERR_INVALID_ARGUMENT`. */
 import {
+  callback,
   checkArray,
   checkChoice,
-  checkFunction,
+  checked,
   checkObject,
   checkText,
+  declareOptions,
+  integer,
   OptionNames,
   readArguments,
   shown,
+  type Option,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
@@ -17,34 +23,67 @@ import type { Formatter, IndexConfiguration } from './definition/configuration.j
 import type { ContentExtractor } from './documents/content-extraction.js'
 import type { BuildArguments, IncrementalState, IndexDefinition } from './index-definition.js'
 
-/** Options of `SearchIndexes.open`. */
-export interface SearchIndexesOptions {
-  /** Opens the search server of an index. The server is closed together with the indexes. */
-  readonly backend: (definition: IndexDefinition) => SearchBackend | Promise<SearchBackend>
+type OpenBackend = (definition: IndexDefinition) => SearchBackend | Promise<SearchBackend>
+
+type Formatters = Readonly<Record<string, Formatter>>
+
+type Configurations = Readonly<Record<string, IndexConfiguration>>
+
+/** The only option that must be given. */
+const backendOption: Option<OpenBackend, OpenBackend> = {
+  read(value) {
+    if (typeof value === 'function') return value as OpenBackend
+    throw invalidArgument('the indexes need a function that opens the search server')
+  },
+}
+
+function readFormatters(given: Formatters, what: string): Formatters {
+  const formatters = { ...checkObject(given, what) }
+  for (const [name, each] of Object.entries(formatters)) {
+    if (typeof each === 'function') continue
+    throw invalidArgument(`the formatter ${name} must be a function, got ${shown(each)}`)
+  }
+  return formatters
+}
+
+const openOptions = declareOptions('the indexes', {
+  backend: backendOption,
   /** Configurations with functions, by the name of the index. */
-  readonly configurations?: Readonly<Record<string, IndexConfiguration>> | undefined
+  configurations: checked(
+    (given: Configurations, what) => copyOf(checkObject(given, what)),
+    {} as Configurations,
+  ),
   /** Formatters that configurations may name, in addition to the built-in ones. */
-  readonly formatters?: Readonly<Record<string, Formatter>> | undefined
+  formatters: checked(readFormatters, {} as Formatters),
   /** Extracts the text of blobs; by default such fields are left out. */
-  readonly extract?: ContentExtractor | undefined
+  extract: callback<ContentExtractor>(),
   /**
    * Called for each blob whose text could not be extracted. Default: such blobs are only counted.
    */
-  readonly onExtractionFailure?: ((index: string, blob: Blob, error: unknown) => void) | undefined
+  onExtractionFailure: callback<(index: string, blob: Blob, error: unknown) => void>(),
   /** Number of events handled, and of build ranges read, side by side. Default 4. */
-  readonly lanes?: number | undefined
+  lanes: integer({ min: 0, default: 4 }),
   /** Milliseconds before the first retry; the delay doubles with each retry. Default 100. */
-  readonly retryMilliseconds?: number | undefined
+  retryMilliseconds: integer({ min: 0, default: 100 }),
   /**
    * Milliseconds between a change and its automatic commit; 0: only `waitFor` commits. Default 200.
    */
-  readonly commitMilliseconds?: number | undefined
+  commitMilliseconds: integer({ min: 0, default: 200 }),
   /**
    * Milliseconds that a document waits for the texts of its blobs. After that the document is
    * indexed without the missing texts, and again once they are extracted. Default 1,000.
    */
-  readonly textMilliseconds?: number | undefined
+  textMilliseconds: integer({ min: 0, default: 1000 }),
+})
+
+/** Options of `SearchIndexes.open`. */
+export interface SearchIndexesOptions extends OptionsOf<typeof openOptions> {
+  /** Opens the search server of an index. The server is closed together with the indexes. */
+  readonly backend: OpenBackend
 }
+
+/** The options with their defaults. */
+export type SearchIndexesSettings = SettingsOf<typeof openOptions>
 
 /** Arguments for the creation of an index. */
 export interface SearchIndexInput {
@@ -86,17 +125,6 @@ export interface SearchIndexUpdate {
   readonly buildArguments?: BuildArguments | undefined
 }
 
-const optionNames = new OptionNames<SearchIndexesOptions>('the indexes', {
-  backend: true,
-  configurations: true,
-  formatters: true,
-  extract: true,
-  onExtractionFailure: true,
-  lanes: true,
-  retryMilliseconds: true,
-  commitMilliseconds: true,
-  textMilliseconds: true,
-})
 const inputNames = new OptionNames<SearchIndexInput>('an index', {
   name: true,
   repository: true,
@@ -156,9 +184,9 @@ function noJson(value: unknown): Error {
   return invalidArgument(`arguments of an index are plain JSON and functions, got ${shown(value)}`)
 }
 
-/** Checks the options of all indexes. */
-export function indexesOptions(options: SearchIndexesOptions): SearchIndexesOptions {
-  return readArguments(() => readOptions(options))
+/** Checks the options of all indexes, and fills in defaults. */
+export function indexesSettings(options: SearchIndexesOptions): SearchIndexesSettings {
+  return openOptions.read(options)
 }
 
 /** Checks and copies the arguments of a creation. */
@@ -169,30 +197,6 @@ export function indexInput(given: SearchIndexInput): SearchIndexInput {
 /** Checks and copies a change of an index. */
 export function indexUpdate(given: SearchIndexUpdate): SearchIndexUpdate {
   return readArguments(() => updateNames.check(copyOf(given)))
-}
-
-function readOptions(options: SearchIndexesOptions): SearchIndexesOptions {
-  const copy = optionNames.copy(options)
-  if (typeof copy.backend !== 'function') {
-    throw invalidArgument('the indexes need a function that opens the search server')
-  }
-  const { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds } = copy
-  const numbers = { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds }
-  for (const [name, value] of Object.entries(numbers)) {
-    if (value === undefined || (Number.isSafeInteger(value) && value >= 0)) continue
-    throw invalidArgument(`${name} must be a whole number, 0 or more, got ${shown(value)}`)
-  }
-  checkFunction(copy.extract, 'extract')
-  checkFunction(copy.onExtractionFailure, 'onExtractionFailure')
-  const formatters = { ...checkObject(copy.formatters ?? {}, 'formatters') }
-  for (const [name, each] of Object.entries(formatters)) checkFormatter(each, name)
-  const configurations = copyOf(checkObject(copy.configurations ?? {}, 'configurations'))
-  return { ...copy, formatters, configurations }
-}
-
-function checkFormatter(formatter: unknown, name: string): void {
-  if (typeof formatter === 'function') return
-  throw invalidArgument(`the formatter ${name} must be a function, got ${shown(formatter)}`)
 }
 
 /** Checks the name of an index. */

@@ -3,10 +3,10 @@ import {
   checkArray,
   checkMethods,
   checkText,
-  OptionNames,
-  readArguments,
-  shown,
+  declareOptions,
+  integer,
   type Clock,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
@@ -68,13 +68,13 @@ export interface IndexParts {
   readonly onExtractionFailure: ((index: string, blob: Blob, error: unknown) => void) | undefined
 }
 
-/** Selects extraction failures. */
-interface FailureOptions {
+const failureOptions = declareOptions('failures of extraction', {
   /** Maximum number of failures. Default 1,000. */
-  readonly limit?: number | undefined
-}
+  limit: integer({ min: 0, default: 1000 }),
+})
 
-const failureNames = new OptionNames<FailureOptions>('failures of extraction', { limit: true })
+/** Selects extraction failures. */
+interface FailureOptions extends OptionsOf<typeof failureOptions> {}
 
 /** The attribute of a write that excludes it from indexes, with the value 'false'. */
 export const indexingAttribute = 'lily.mq'
@@ -307,10 +307,7 @@ export class SearchIndex {
    * 1,000. `ERR_INVALID_ARGUMENT`.
    */
   async extractionFailures(options: FailureOptions = {}): Promise<ExtractionFailure[]> {
-    const { limit = 1000 } = readArguments(() => failureNames.copy(options))
-    if (!Number.isSafeInteger(limit) || limit < 0) {
-      throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
-    }
+    const { limit } = failureOptions.read(options)
     return this.#parts.rows.extractionFailures(limit)
   }
 

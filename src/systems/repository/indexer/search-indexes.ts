@@ -19,10 +19,11 @@ import {
   checkFlag,
   checkIncremental,
   checkIndexName,
-  indexesOptions,
+  indexesSettings,
   indexInput,
   indexUpdate,
   type SearchIndexesOptions,
+  type SearchIndexesSettings,
   type SearchIndexInput,
   type SearchIndexUpdate,
 } from './index-arguments.js'
@@ -45,26 +46,23 @@ interface Running {
 /** The indexes of one repository manager. */
 export class SearchIndexes {
   readonly #manager: RepositoryManager
-  readonly #options: SearchIndexesOptions
+  readonly #settings: SearchIndexesSettings
   readonly #definitions: IndexDefinitions
   readonly #running = new Map<string, Running>()
   /** The error of each index that does not run. */
   readonly #failures = new Map<string, Error>()
-  readonly #configurations = new Map<string, IndexConfiguration>()
+  readonly #configurations: Map<string, IndexConfiguration>
   readonly #stopObserving: () => void
   /** The completion of the last change of a definition. */
   #last: Promise<unknown> = Promise.resolve()
   #isClosed = false
 
-  private constructor(manager: RepositoryManager, options: SearchIndexesOptions) {
+  private constructor(manager: RepositoryManager, settings: SearchIndexesSettings) {
     const { database, tablePrefix } = manager.parts
     this.#manager = manager
-    this.#options = options
+    this.#settings = settings
     this.#definitions = new IndexDefinitions(database, `${tablePrefix}.indexes`)
-    const { configurations = {} } = options
-    for (const [name, configuration] of Object.entries(configurations)) {
-      this.#configurations.set(name, configuration)
-    }
+    this.#configurations = new Map(Object.entries(settings.configurations))
     this.#stopObserving = manager.observeDrops({
       tableDropped: (repository, table) => this.#tableDropped(repository, table),
       repositoryDeleted: (repository) => this.#repositoryDeleted(repository),
@@ -80,7 +78,7 @@ export class SearchIndexes {
     options: SearchIndexesOptions,
   ): Promise<SearchIndexes> {
     checkMethods(manager, 'the manager of repositories', ['subscribe', 'observeDrops'])
-    const indexes = new SearchIndexes(manager, indexesOptions(options))
+    const indexes = new SearchIndexes(manager, indexesSettings(options))
     await indexes.#definitions.create()
     for (const definition of await indexes.#definitions.list()) {
       const isGone = !manager.listRepositories().includes(definition.repository)
@@ -277,7 +275,7 @@ export class SearchIndexes {
     given: IndexConfiguration | undefined,
     names: BoundNames,
   ): PreparedConfiguration {
-    const { formatters } = this.#options
+    const { formatters } = this.#settings
     if (stored.kind === 'xml') {
       const { configuration, places } = readXmlConfiguration(stored.xml)
       return compileConfiguration(configuration, { names, formatters, places })
@@ -334,8 +332,8 @@ export class SearchIndexes {
     const backend = await this.#opened(definition)
     const manager = this.#manager
     const { clock } = manager.parts
-    const { lanes = 4, retryMilliseconds = 100, commitMilliseconds = 200 } = this.#options
-    const { extract, onExtractionFailure, textMilliseconds = 1000 } = this.#options
+    const { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds } = this.#settings
+    const { extract, onExtractionFailure } = this.#settings
     const findTable = (table: string): RecordTable | undefined => {
       return manager.findTable(repository, table)
     }
@@ -366,7 +364,7 @@ export class SearchIndexes {
   }
 
   async #opened(definition: IndexDefinition): Promise<SearchBackend> {
-    const backend = await this.#options.backend(definition)
+    const backend = await this.#settings.backend(definition)
     const methods = ['update', 'commit', 'search', 'clear', 'close'] as const
     return checkMethods(backend, `the search server of ${definition.name}`, methods)
   }
