@@ -1,4 +1,6 @@
 /** The change feed: the mutations of a database in the order in which they were applied. */
+import type { OptionsOf } from '../base/options.js'
+import type { changeOptions } from './checks/changes.js'
 import type { Cell } from './results/result.js'
 
 /** A cell that a mutation wrote: a put or a delete marker. */
@@ -23,19 +25,4 @@ export interface Change {
 }
 
 /** Which changes a feed yields, and when. */
-export interface ChangeOptions {
-  /**
-   * First sequence of the feed, inclusive. Default: the first mutation after the call of `changes`.
-   */
-  readonly fromSequence?: number | undefined
-  /** Only cells of these tables; mutations without such cells are left out. Default all tables. */
-  readonly table?: string | readonly string[] | undefined
-  /**
-   * 'FSYNC_WAL': a change is yielded when it is on the disk, so that no reader knows a change that
-   * is lost later; costs a sync per batch. 'SYNC_WAL': a change is yielded when it was written to
-   * the operating system. Default 'FSYNC_WAL'.
-   */
-  readonly durability?: 'SYNC_WAL' | 'FSYNC_WAL' | undefined
-  /** Aborting it ends the feed with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
+export interface ChangeOptions extends OptionsOf<typeof changeOptions> {}

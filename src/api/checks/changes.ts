@@ -1,34 +1,39 @@
 /** Checks the options of a change feed. */
-import { checkArray, checkChoice, checkSignal, OptionNames, shown } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
+import { checkArray, checkSignal } from '../../base/arguments.js'
+import { checked, choice, declareOptions, integer, type SettingsOf } from '../../base/options.js'
 import type { ChangeOptions } from '../changes.js'
 import { plainTableName } from './names.js'
 
-const changeNames = new OptionNames<ChangeOptions>('a change feed', {
-  fromSequence: true,
-  table: true,
-  durability: true,
-  signal: true,
+/** The declaration of {@link ChangeOptions}. */
+export const changeOptions = declareOptions('a change feed', {
+  /**
+   * First sequence of the feed, inclusive. Default: the first mutation after the call of `changes`.
+   */
+  fromSequence: integer({ min: 0, default: undefined }),
+  /** Only cells of these tables; mutations without such cells are left out. Default all tables. */
+  table: checked(readTables),
+  /**
+   * 'FSYNC_WAL': a change is yielded when it is on the disk, so that no reader knows a change that
+   * is lost later; costs a sync per batch. 'SYNC_WAL': a change is yielded when it was written to
+   * the operating system. Default 'FSYNC_WAL'.
+   */
+  durability: choice<'SYNC_WAL' | 'FSYNC_WAL'>(['SYNC_WAL', 'FSYNC_WAL'], 'FSYNC_WAL'),
+  /** Aborting it ends the feed with `ERR_ABORTED`. */
+  signal: checked(checkSignal),
 })
 
 /** Options of a change feed, checked. */
-export interface ParsedChangeOptions {
-  readonly fromSequence: number | undefined
-  readonly durability: 'SYNC_WAL' | 'FSYNC_WAL'
-  readonly signal: AbortSignal | undefined
+export interface ParsedChangeOptions extends Omit<SettingsOf<typeof changeOptions>, 'table'> {
   /** Names of tables without `default:`; undefined = all tables. */
   readonly tables: readonly string[] | undefined
 }
 
+function readTables(table: string | readonly string[], what: string): readonly string[] {
+  return (typeof table === 'string' ? [table] : checkArray(table, what)).map(plainTableName)
+}
+
 /** Checks the options of a feed. Throws `ERR_INVALID_ARGUMENT`. */
 export function parseChangeOptions(options: ChangeOptions): ParsedChangeOptions {
-  const { fromSequence, durability = 'FSYNC_WAL', signal, table } = changeNames.copy(options)
-  if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
-    throw invalidArgument(`fromSequence must be a whole number, got ${shown(fromSequence)}`)
-  }
-  checkChoice(durability, 'durability', ['SYNC_WAL', 'FSYNC_WAL'])
-  checkSignal(signal)
-  if (table === undefined) return { fromSequence, durability, signal, tables: undefined }
-  const tables = typeof table === 'string' ? [table] : checkArray(table, 'table')
-  return { fromSequence, durability, signal, tables: tables.map(plainTableName) }
+  const { table: tables, ...rest } = changeOptions.read(options)
+  return { ...rest, tables }
 }
