@@ -4,35 +4,33 @@
  * Events (`on`, `once`, `off` as in Node's EventEmitter): see {@link DatabaseEvents}. An event
  * without listeners is ignored.
  */
-import {
-  checkArray,
-  OptionNames,
-  checkBoolean,
-  checkFunction,
-  checkSignal,
-  readArguments,
-} from '../base/arguments.js'
+import { checkArray, readArguments } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
-import { boolean, checked, declareOptions, type OptionsOf } from '../base/options.js'
+import { boolean, checked, declareOptions, text, type OptionsOf } from '../base/options.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
-import { backUp, type BackupOptions, type BackupSummary } from '../storage/engine/transfer/backup.js'
+import {
+  backUp,
+  backupOptions,
+  type BackupOptions,
+  type BackupSummary,
+} from '../storage/engine/transfer/backup.js'
 import { Ddl } from '../storage/engine/catalog/ddl.js'
 import type { Engine } from '../storage/engine/engine.js'
 import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
-import {
-  checkDirectory,
-  databaseOptions,
-  fileSystemOption,
-  rateOption,
-} from '../storage/engine/options.js'
+import { checkDirectory, databaseOptions, rateOption } from '../storage/engine/options.js'
 import { TimedOperation } from '../storage/engine/write/operation-times.js'
 import type { Recovery } from '../storage/engine/open/recovery.js'
-import { restoreBackup, type RestoreOptions } from '../storage/engine/transfer/restore.js'
+import {
+  restoreBackup,
+  restoreOptions,
+  type RestoreOptions,
+} from '../storage/engine/transfer/restore.js'
 import type { Pressure } from '../storage/engine/write/write-pacer.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { Admin } from './admin.js'
+import { majorCompaction } from './admin/compaction-options.js'
 import { AtomicRequest, rowsOfAtomic, type AtomicTarget } from './calls/atomic-request.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
@@ -48,7 +46,6 @@ import { collectStatistics, type DatabaseStatistics } from './admin/statistics.j
 import type {
   AtomicBatch,
   AtomicResult,
-  BytesLike,
   Capabilities,
   Change,
   ChangeOptions,
@@ -85,24 +82,16 @@ const openOptions = declareOptions('Database.open', {
 /** Options of {@link Database.open}. */
 export interface OpenOptions extends OptionsOf<typeof openOptions> {}
 
-/** Options of {@link Database.compact}. */
-export interface CompactOptions {
-  /** Whether all files are merged. Default true. */
-  readonly major?: boolean | undefined
+const compactOptions = declareOptions('a compaction', {
+  /** Whether all files are merged; `startRow` and `stopRow` need it. Default true. */
+  major: boolean(true),
   /** Only this family of the table. */
-  readonly family?: string | undefined
-  /**
-   * Only files with rows from this one on, and files with rows in common. Default: from the first
-   * row. Only with `major`.
-   */
-  readonly startRow?: BytesLike | undefined
-  /** Only files with rows before this one. Default: to the last row. */
-  readonly stopRow?: BytesLike | undefined
-  /** Called with the completed fraction, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
-  /** Ends the compaction with `ERR_ABORTED`; no data is lost. */
-  readonly signal?: AbortSignal | undefined
-}
+  family: text(undefined),
+  ...majorCompaction,
+})
+
+/** Options of {@link Database.compact}. */
+export interface CompactOptions extends OptionsOf<typeof compactOptions> {}
 
 /** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
 export class Database implements BackendDatabase<EmbeddedTable> {
@@ -383,15 +372,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
     this.#engine.checkOpen()
-    const { major, family, watch } = readArguments(() => {
-      const { major, family, ...watch } = compactNames.copy(options)
-      return { major: checkBoolean(major, 'major', true), family, watch }
-    })
+    const { major, family, startRow, stopRow, ...watch } = compactOptions.read(options)
     if (major) {
-      await this.#admin.majorCompact(tableName, family, watch)
+      await this.#admin.majorCompact(tableName, family, { startRow, stopRow, ...watch })
       return
     }
-    if (watch.startRow !== undefined || watch.stopRow !== undefined) {
+    if (startRow !== undefined || stopRow !== undefined) {
       throw invalidArgument('startRow and stopRow of a compaction need major')
     }
     await this.#admin.compact(tableName, family, watch)
@@ -465,7 +451,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     this.#engine.checkWritable()
     const given = readArguments(() => {
       checkDirectory(directory)
-      return checkWatch(backupNames.copy(options))
+      return backupOptions.read(options)
     })
     return backUp(this.#engine, this.#ddl, directory, given)
   }
@@ -486,9 +472,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     const given = readArguments(() => {
       checkDirectory(backupDirectory)
       checkDirectory(directory)
-      const given = checkWatch(restoreNames.copy(options))
-      fileSystemOption.read(given.fileSystem, 'fileSystem')
-      return given
+      return restoreOptions.read(options)
     })
     await restoreBackup(backupDirectory, directory, given)
   }
@@ -538,25 +522,3 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return `Database ${inspect(this.toJSON(), options)}`
   }
 }
-
-const backupNames = new OptionNames<BackupOptions>('a backup', { onProgress: true, signal: true })
-const restoreNames = new OptionNames<RestoreOptions>('a restore', {
-  onProgress: true,
-  signal: true,
-  fileSystem: true,
-})
-
-function checkWatch<T extends BackupOptions>(options: T): T {
-  checkFunction(options.onProgress, 'onProgress')
-  checkSignal(options.signal)
-  return options
-}
-
-const compactNames = new OptionNames<CompactOptions>('a compaction', {
-  major: true,
-  family: true,
-  startRow: true,
-  stopRow: true,
-  onProgress: true,
-  signal: true,
-})

@@ -20,7 +20,9 @@
  * that were placed stay and are used by the next try. The lock of the directory excludes a second
  * backup (`ERR_LOCKED`).
  */
+import { checkSignal } from '../../../base/arguments.js'
 import { CellarError, closedError, ErrorCode } from '../../../base/errors.js'
+import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
 import { linkOrCopy } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
 import {
@@ -43,13 +45,16 @@ import { makeDurableDirectory } from '../open/make-directory.js'
 import { sameContent } from './same-content.js'
 import { captureFlushed } from '../catalog/table-capture.js'
 
-/** Options of a backup. */
-export interface BackupOptions {
+/** The declaration of {@link BackupOptions}. */
+export const backupOptions = declareOptions('a backup', {
   /** Told which part of the bytes is in place, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
+  onProgress: callback<(part: number) => void>(),
   /** Ends the backup with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
+
+/** Options of a backup. */
+export interface BackupOptions extends OptionsOf<typeof backupOptions> {}
 
 /** What a backup holds and how it came there. */
 export interface BackupSummary {

@@ -10,7 +10,9 @@
  * directory that no open takes (`ERR_CORRUPTION`: the manifest is missing) and no restore
  * (`ERR_DIRECTORY_NOT_EMPTY`); remove it and restore again.
  */
+import { checkSignal } from '../../../base/arguments.js'
 import { CellarError, corruption, ErrorCode } from '../../../base/errors.js'
+import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
 import { loadChecksums } from '../../codec/checksum.js'
 import { loadCodecs } from '../../codec/codec.js'
 import { SsTableReaders } from '../../files/sstable-readers.js'
@@ -26,16 +28,20 @@ import type { FileMetadata } from '../../version/file-metadata.js'
 import { checkpointFiles, newestManifest } from './backup.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { makeDurableDirectory } from '../open/make-directory.js'
+import { fileSystemOption } from '../options.js'
+
+/** The declaration of {@link RestoreOptions}. */
+export const restoreOptions = declareOptions('a restore', {
+  /** Told which part of the backup is checked and in place, 0 to 1. */
+  onProgress: callback<(part: number) => void>(),
+  /** Ends the restore with `ERR_ABORTED`, and takes back what it did. */
+  signal: checked(checkSignal),
+  /** Where both directories live. Default: the machine's file system. */
+  fileSystem: fileSystemOption,
+})
 
 /** Options of a restore. */
-export interface RestoreOptions {
-  /** Told which part of the backup is checked and in place, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
-  /** Ends the restore with `ERR_ABORTED`, and takes back what it did. */
-  readonly signal?: AbortSignal | undefined
-  /** Where both directories live. Default: the machine's file system. */
-  readonly fileSystem?: FileSystem | undefined
-}
+export interface RestoreOptions extends OptionsOf<typeof restoreOptions> {}
 
 /** Steps of a check between two turns of the event loop. */
 const stepsPerTurn = 64
