@@ -7,9 +7,10 @@
  */
 import type { Admin as BackendAdmin } from '../api/database.js'
 import { ensureTable } from '../api/ensure-table.js'
-import { OptionNames, checkBoolean, checkText, readArguments } from '../base/arguments.js'
+import { checkText, readArguments } from '../base/arguments.js'
 import { types } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { boolean, declareOptions, type OptionsOf } from '../base/options.js'
 import type { CompactionRequest } from '../storage/engine/background/compactor.js'
 import type { Ddl } from '../storage/engine/catalog/ddl.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
@@ -54,6 +55,11 @@ export interface SnapshotDescription {
   /** Size of its files, which need space of their own only once the table no longer has them. */
   readonly fileBytes: number
 }
+
+const snapshotOptions = declareOptions('a snapshot', {
+  /** Whether the memtables are flushed first. Default true. */
+  flush: boolean(true),
+})
 
 /** Schema and maintenance of one database; see the file header. */
 export class Admin implements BackendAdmin {
@@ -253,13 +259,11 @@ export class Admin implements BackendAdmin {
   async snapshot(
     name: string,
     table: string,
-    options: { readonly flush?: boolean | undefined } = {},
+    options: OptionsOf<typeof snapshotOptions> = {},
   ): Promise<SnapshotDescription> {
     this.#engine.checkWritable()
     checkSnapshotName(name)
-    const flush = readArguments(() =>
-      checkBoolean(snapshotNames.copy(options).flush, 'flush', true),
-    )
+    const { flush } = snapshotOptions.read(options)
     await this.#snapshots.take(plainTableName(table), name, flush)
     return this.listSnapshots().find((snapshot) => snapshot.name === name)!
   }
@@ -478,9 +482,6 @@ export class Admin implements BackendAdmin {
   }
 }
 
-const snapshotNames = new OptionNames<{ readonly flush?: boolean | undefined }>('a snapshot', {
-  flush: true,
-})
 /** The options of a table, without the mark of a disabled table. */
 function enabled(options: TableDefinition['options']): TableDefinition['options'] {
   return { ...options, disabled: false }

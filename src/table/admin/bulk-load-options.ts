@@ -1,23 +1,26 @@
 /** Options of bulk loads, and their checks. */
+import { checkArray, checkSignal, readArguments } from '../../base/arguments.js'
 import {
-  OptionNames,
-  checkArray,
-  checkBoolean,
-  checkFunction,
-  checkSignal,
-  readArguments,
-} from '../../base/arguments.js'
+  boolean,
+  callback,
+  checked,
+  declareOptions,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../base/options.js'
 import { checkDirectory } from '../../storage/engine/options.js'
 
-/** Options of a bulk load. */
-export interface BulkLoadOptions {
+const loadOptions = declareOptions('a bulk load', {
   /** Whether the files stay in place. Default false: they are moved. */
-  readonly copy?: boolean | undefined
+  copy: boolean(false),
   /** Called occasionally with the verified fraction of the bytes, 0 to 1. */
-  readonly onProgress?: ((part: number) => void) | undefined
+  onProgress: callback<(part: number) => void>(),
   /** Ends the load with `ERR_ABORTED`; no file is loaded. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
+
+/** Options of a bulk load. */
+export interface BulkLoadOptions extends OptionsOf<typeof loadOptions> {}
 
 /** The result of a bulk load. */
 export interface BulkLoaded {
@@ -29,17 +32,10 @@ export interface BulkLoaded {
   readonly bytes: number
 }
 
-const names = new OptionNames<BulkLoadOptions>('a bulk load', {
-  copy: true,
-  onProgress: true,
-  signal: true,
-})
-
 /** The arguments of a bulk load, copied at the call. */
-export interface ParsedBulkLoad extends BulkLoadOptions {
+export interface ParsedBulkLoad extends SettingsOf<typeof loadOptions> {
   /** The directories. */
   readonly list: readonly string[]
-  readonly copy: boolean
 }
 
 /** Checks and copies the arguments. `ERR_INVALID_ARGUMENT`. */
@@ -48,15 +44,10 @@ export function parseBulkLoad(
   options: BulkLoadOptions,
 ): ParsedBulkLoad {
   return readArguments(() => {
-    const given = names.copy(options)
+    const settings = loadOptions.read(options)
     const list =
       typeof directories === 'string' ? [directories] : checkArray(directories, 'directories')
     for (const directory of list) checkDirectory(directory)
-    return {
-      list,
-      copy: checkBoolean(given.copy, 'copy', false),
-      signal: checkSignal(given.signal),
-      onProgress: checkFunction(given.onProgress, 'onProgress'),
-    }
+    return { list, ...settings }
   })
 }

@@ -17,9 +17,7 @@
 import {
   OptionNames,
   checkArray,
-  checkBoolean,
   checkBytesLike,
-  checkInteger,
   checkObject,
   isBytes,
   readArguments,
@@ -29,6 +27,14 @@ import { toBytes } from '../../base/bytes.js'
 import { CellarError, closedError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { systemClock } from '../../base/clock.js'
 import {
+  checked,
+  declareOptions,
+  integer,
+  type Option,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../base/options.js'
+import {
   isFamilyMarker,
   keyBytesBound,
   writeKeySuffix,
@@ -37,7 +43,7 @@ import {
 import { CellType, cellTypeCode } from '../../storage/cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-value.js'
 import { CellView } from '../../storage/cell/cell-view.js'
-import { cellBytesMaxDefault, cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
+import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
 import {
   checkTimestamp,
   latestTimestamp,
@@ -56,28 +62,57 @@ import { formatOfFamily, type FamilySettings } from '../../storage/store/family-
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { noSuchFamily } from '../../api/checks/reads.js'
 import { cellNames, checkTtl, valueNames, type TimedValue } from '../../api/checks/puts.js'
-import { checkDirectory, fileSystemOption } from '../../storage/engine/options.js'
+import { checkDirectory, databaseOptions, fileSystemOption } from '../../storage/engine/options.js'
 import { RowKey } from '../arguments/row-key.js'
 import { parseFamilyOptions } from '../admin/schema.js'
 import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../../api/index.js'
 
+interface FamilyOfFiles {
+  readonly name: string
+  readonly settings: FamilySettings
+}
+
+/** The only option that must be given. */
+const familiesOption: Option<Readonly<Record<string, FamilyOptions>>, readonly FamilyOfFiles[]> = {
+  read(value) {
+    const given = value as Readonly<Record<string, FamilyOptions>>
+    const families = Object.entries(checkObject(given, 'families of a bulk writer'))
+    if (families.length === 0) throw invalidArgument('a bulk writer needs at least one family')
+    return families.map(([name, family]) => {
+      return { name, settings: parseFamilyOptions(name, family) }
+    })
+  },
+}
+
+function readTimestamp(timestamp: Timestamp, what: string): Timestamp {
+  checkTimestamp(timestamp, what)
+  return timestamp
+}
+
+const kibibyte = 1024
+const mebibyte = 1024 * kibibyte
+
+const writerOptions = declareOptions('a bulk writer', {
+  families: familiesOption,
+  /** A file is cut at the first row after this many bytes. Default 256 MiB, at least 64 KiB. */
+  fileBytesMax: integer({ min: 64 * kibibyte, default: 256 * mebibyte }),
+  /** Timestamp of cells without one. Default: the time of the writer's creation. */
+  timestamp: checked(readTimestamp),
+  /** As the option of the database. Default 10 MiB. */
+  cellBytesMax: databaseOptions.cellBytesMax,
+  /** Default: the machine's file system. */
+  fileSystem: fileSystemOption,
+  /** As the option of the database. */
+  nativeFree: databaseOptions.nativeFree,
+})
+
 /** Options of a bulk writer. */
-export interface BulkWriterOptions {
+export interface BulkWriterOptions extends OptionsOf<typeof writerOptions> {
   /**
    * The families of the files. Of their options block size, compression and Bloom filter have an
    * effect. `Admin.getDescriptor(table).families` gives those of a table.
    */
   readonly families: Readonly<Record<string, FamilyOptions>>
-  /** A file is cut at the first row after this many bytes. Default 256 MiB, at least 64 KiB. */
-  readonly fileBytesMax?: number | undefined
-  /** Timestamp of cells without one. Default: the time of the writer's creation. */
-  readonly timestamp?: Timestamp | undefined
-  /** As the option of the database. Default 10 MiB. */
-  readonly cellBytesMax?: number | undefined
-  /** Default: the machine's file system. */
-  readonly fileSystem?: FileSystem | undefined
-  /** As the option of the database. */
-  readonly nativeFree?: boolean | undefined
 }
 
 /** The result of a bulk writer. */
@@ -94,56 +129,12 @@ export interface BulkSummary {
   readonly bytes: number
 }
 
-const writerNames = new OptionNames<BulkWriterOptions>('a bulk writer', {
-  families: true,
-  fileBytesMax: true,
-  timestamp: true,
-  cellBytesMax: true,
-  fileSystem: true,
-  nativeFree: true,
-})
 const rowNames = new OptionNames<Omit<Put, 'durability'>>('a row', {
   row: true,
   cells: true,
   timestamp: true,
   ttlMilliseconds: true,
 })
-
-/** The options with their defaults. */
-interface BulkSettings {
-  readonly families: readonly { readonly name: string; readonly settings: FamilySettings }[]
-  readonly fileBytesMax: number
-  readonly timestamp: Timestamp
-  readonly cellBytesMax: number
-  readonly fileSystem: FileSystem
-  readonly nativeFree: boolean | undefined
-}
-
-function checkSettings(options: BulkWriterOptions): BulkSettings {
-  const given = writerNames.copy(options)
-  const { fileBytesMax = fileBytesMaxDefault, timestamp = systemClock.now() } = given
-  const families = Object.entries(checkObject(given.families, 'families of a bulk writer'))
-  if (families.length === 0) throw invalidArgument('a bulk writer needs at least one family')
-  if (!Number.isSafeInteger(fileBytesMax) || fileBytesMax < fileBytesMaxMin) {
-    throw invalidArgument(`fileBytesMax must be an integer of at least ${fileBytesMaxMin}`)
-  }
-  checkTimestamp(timestamp, 'timestamp')
-  checkBoolean(given.nativeFree, 'nativeFree', false)
-  return {
-    families: families.map(([name, family]) => {
-      return { name, settings: parseFamilyOptions(name, family) }
-    }),
-    fileBytesMax,
-    timestamp,
-    cellBytesMax: checkInteger(given.cellBytesMax, 'cellBytesMax', 0) ?? cellBytesMaxDefault,
-    fileSystem: fileSystemOption.read(given.fileSystem, 'fileSystem') ?? new NodeFileSystem(),
-    nativeFree: given.nativeFree,
-  }
-}
-
-const mebibyte = 1024 * 1024
-const fileBytesMaxDefault = 256 * mebibyte
-const fileBytesMaxMin = 64 * 1024
 
 /** An encoded cell of the current row. */
 interface EncodedCell {
@@ -178,24 +169,24 @@ export class BulkWriter {
    */
   static async create(directory: string, options: BulkWriterOptions): Promise<BulkWriter> {
     checkDirectory(directory)
-    const settings = readArguments(() => checkSettings(options))
+    const settings = writerOptions.read(options)
     await loadChecksums()
     return new BulkWriter(directory, settings)
   }
 
-  private constructor(directory: string, settings: BulkSettings) {
-    const { families, fileBytesMax, timestamp, cellBytesMax, fileSystem, nativeFree } = settings
-    this.#timestamp = timestamp
-    this.#cellBytesMax = cellBytesMax
+  private constructor(directory: string, settings: SettingsOf<typeof writerOptions>) {
+    const { families, fileBytesMax, nativeFree } = settings
+    this.#timestamp = settings.timestamp ?? systemClock.now()
+    this.#cellBytesMax = settings.cellBytesMax
     this.directory = directory
-    this.#fileSystem = fileSystem
+    this.#fileSystem = settings.fileSystem ?? new NodeFileSystem()
     this.#families = families.map(({ name }) => name)
     this.#positions = new Map(this.#families.map((name, position) => [name, position]))
     prepareDirectory(this.#fileSystem, directory)
     let lastFileNumber = 0
     this.#files = new SortedFiles({
       fileSystem: this.#fileSystem,
-      codecs: loadCodecs(nativeFree === undefined ? {} : { nativeFree }),
+      codecs: loadCodecs({ nativeFree }),
       directory,
       databaseId: noDatabaseId,
       formats: families.map((family) => formatOfFamily(family.settings)),

@@ -6,14 +6,16 @@
  * KiB, or one cell if that is larger. Blocks are read off the event loop and bypass the block
  * cache.
  */
-import {
-  OptionNames,
-  checkChoice,
-  checkFunction,
-  checkSignal,
-  readArguments,
-} from '../../base/arguments.js'
+import { checkSignal, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
+import {
+  callback,
+  checked,
+  choice,
+  declareOptions,
+  type Option,
+  type OptionsOf,
+} from '../../base/options.js'
 import { CodecId, type CodecName } from '../../storage/codec/codec.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { Engine } from '../../storage/engine/engine.js'
@@ -36,32 +38,39 @@ export interface TransferProgress {
   readonly bytes: number
 }
 
-/** Options of an export. */
-export interface ExportOptions {
+/** An option that is checked as that of a scan. */
+function ofScan<T>(): Option<T, T | undefined> {
+  return checked((value: T) => value)
+}
+
+const exportOptions = declareOptions('an export', {
   /** Versions per column, 1 by default as in HBase's Export; 'all': all kept versions. */
-  readonly versions?: number | 'all' | undefined
+  versions: ofScan<number | 'all'>(),
   /** Only cells with timestamps in `[min, max)`. */
-  readonly timeRange?: TimeRangeOption | undefined
+  timeRange: ofScan<TimeRangeOption>(),
   /** First row, inclusive. Default: the first of the table. */
-  readonly startRow?: BytesLike | undefined
+  startRow: ofScan<BytesLike>(),
   /** Last row, exclusive. Default: to the end of the table. */
-  readonly stopRow?: BytesLike | undefined
+  stopRow: ofScan<BytesLike>(),
   /** Families and columns; default all. */
-  readonly columns?: readonly string[] | undefined
+  columns: ofScan<readonly string[]>(),
   /**
    * Whether delete markers and masked cells are included (HBase: include.deleted.rows). Default
    * false.
    */
-  readonly raw?: boolean | undefined
+  raw: ofScan<boolean>(),
   /** The point in time to export; default now. */
-  readonly snapshot?: Snapshot | undefined
+  snapshot: ofScan<Snapshot>(),
   /** Compression of the chunks. Default 'LZ4'. */
-  readonly compression?: 'NONE' | 'LZ4' | 'GZ' | 'ZSTD' | undefined
+  compression: choice<'NONE' | 'LZ4' | 'GZ' | 'ZSTD'>(['NONE', 'LZ4', 'GZ', 'ZSTD'], 'LZ4'),
   /** Called after each chunk. */
-  readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  onProgress: callback<(progress: TransferProgress) => void>(),
   /** Ends the export with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
+
+/** Options of an export. */
+export interface ExportOptions extends OptionsOf<typeof exportOptions> {}
 
 /** Maximum number of rows between two turns of the event loop. */
 const rowsPerTurn = 4096
@@ -73,19 +82,6 @@ const codecNames: Readonly<Record<string, CodecName>> = {
   ZSTD: 'zstd',
 }
 
-const exportNames = new OptionNames<ExportOptions>('an export', {
-  versions: true,
-  timeRange: true,
-  startRow: true,
-  stopRow: true,
-  columns: true,
-  raw: true,
-  snapshot: true,
-  compression: true,
-  onProgress: true,
-  signal: true,
-})
-
 /** The stream; see the file header. Argument errors occur at the first chunk. */
 export async function* exportTable(
   engine: Engine,
@@ -93,10 +89,7 @@ export async function* exportTable(
   options: ExportOptions,
 ): AsyncGenerator<Buffer, void> {
   const { compression, onProgress, signal, plan, readPoint, readTime } = readArguments(() => {
-    const { compression = 'LZ4', snapshot, onProgress, signal, ...what } = exportNames.copy(options)
-    checkChoice(compression, 'compression', ['NONE', 'LZ4', 'GZ', 'ZSTD'])
-    checkFunction(onProgress, 'onProgress')
-    checkSignal(signal)
+    const { compression, snapshot, onProgress, signal, ...what } = exportOptions.read(options)
     const plan = planScan(table, { ...what, cacheBlocks: false })
     const moment = snapshot === undefined ? {} : { snapshot }
     const readPoint = readPointOf(moment, engine)

@@ -11,15 +11,9 @@
  * during the import. The filter at the end of a file blocks the event loop, about 0.1 s for 256 MiB
  * of small cells.
  */
-import {
-  OptionNames,
-  checkFunction,
-  checkSignal,
-  checkText,
-  isBytes,
-  readArguments,
-} from '../../base/arguments.js'
+import { checkSignal, isBytes, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { callback, checked, declareOptions, text, type OptionsOf } from '../../base/options.js'
 import type { Ddl } from '../../storage/engine/catalog/ddl.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import { FileAdoption } from '../../storage/engine/catalog/file-adoption.js'
@@ -35,17 +29,19 @@ import { defineTable } from '../admin/schema.js'
 import { newTableName } from '../../api/checks/names.js'
 import type { TableDescription } from '../../api/index.js'
 
-/** Options of an import. */
-export interface ImportOptions {
+const importOptions = declareOptions('an import', {
   /** The table; default: the name in the export. Created as exported if absent. */
-  readonly table?: string | undefined
+  table: checked(newTableName),
   /** Names the stream in errors. Default 'the export'. */
-  readonly source?: string | undefined
+  source: text('the export'),
   /** Called after each chunk. */
-  readonly onProgress?: ((progress: TransferProgress) => void) | undefined
+  onProgress: callback<(progress: TransferProgress) => void>(),
   /** Ends the import with `ERR_ABORTED`; no cell is imported. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
+
+/** Options of an import. */
+export interface ImportOptions extends OptionsOf<typeof importOptions> {}
 
 /** The result of an import. */
 export interface Imported extends TransferProgress {
@@ -70,21 +66,10 @@ export async function importTable(
   source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
   options: ImportOptions,
 ): Promise<Imported> {
-  const {
-    source: name = 'the export',
-    table,
-    onProgress,
-    signal,
-  } = readArguments(() => {
-    const given = importNames.copy(options)
-    checkText(given.source ?? '', 'source')
-    if (given.table !== undefined) newTableName(given.table)
-    checkFunction(given.onProgress, 'onProgress')
-    checkSignal(given.signal)
-    checkSource(source)
-    return given
-  })
-  const decoder = new ChunkDecoder(parts.engine.codecs, name)
+  const settings = importOptions.read(options)
+  readArguments(() => checkSource(source))
+  const { table, onProgress, signal } = settings
+  const decoder = new ChunkDecoder(parts.engine.codecs, settings.source)
   const { engine } = parts
   const run = new ImportRun(parts, decoder, table)
   // A close cannot wait for the next piece of the stream.
@@ -114,13 +99,6 @@ export async function importTable(
     engine.endedByClose.delete(end)
   }
 }
-
-const importNames = new OptionNames<ImportOptions>('an import', {
-  table: true,
-  source: true,
-  onProgress: true,
-  signal: true,
-})
 
 function checkSource(source: unknown): void {
   const given = source as Partial<AsyncIterable<unknown> & Iterable<unknown>> | null | undefined
