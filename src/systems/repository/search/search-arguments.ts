@@ -1,5 +1,18 @@
 /** Checks the arguments of search backends. All checks throw `ERR_INVALID_ARGUMENT`. */
-import { checkArray, checkObject, OptionNames, readArguments, shown } from '../../../api/index.js'
+import {
+  boolean,
+  checkArray,
+  checked,
+  checkObject,
+  declareOptions,
+  integer,
+  list,
+  OptionNames,
+  readArguments,
+  shown,
+  type Option,
+  type SettingsOf,
+} from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { SearchChanges, SearchDocument, SearchQuery, SearchSort } from './search-backend.js'
 
@@ -12,17 +25,33 @@ const documentNames = new OptionNames<SearchDocument>('a search document', {
   key: true,
   fields: true,
 })
-const queryNames = new OptionNames<SearchQuery>('a search', {
-  query: true,
-  filters: true,
-  defaultField: true,
-  sort: true,
-  offset: true,
-  limit: true,
+
+/** A text that must be given. */
+const someText: Option<string, string> = { read: (value, name) => textOf(value, name) }
+
+/** A text that must be given, and may be empty. */
+const anyText: Option<string, string> = { read: (value, name) => textOf(value, name, true) }
+
+/** The declaration of {@link SearchSort}. */
+export const sortOptions = declareOptions('a sort of a search', {
+  field: someText,
+  /** Default false. */
+  descending: boolean(false),
 })
-const sortNames = new OptionNames<SearchSort>('a sort of a search', {
-  field: true,
-  descending: true,
+
+/** The declaration of {@link SearchQuery}. */
+export const searchOptions = declareOptions('a search', {
+  query: anyText,
+  /** Further queries that must match and do not contribute to the score. */
+  filters: list(anyText),
+  /** Field of terms that name no field. */
+  defaultField: checked<string>(textOf),
+  /** Default: by descending score, then by key. A sort field must have one value per document. */
+  sort: list<SearchSort, SearchSort>({ read: (order) => sortOptions.read(order as SearchSort) }),
+  /** Number of documents to skip. Default 0. */
+  offset: integer({ min: 0, default: 0 }),
+  /** Maximum number of documents to return. Default 10. */
+  limit: integer({ min: 0, default: 10 }),
 })
 
 interface Changes {
@@ -61,46 +90,12 @@ function checkedDocument(document: SearchDocument): SearchDocument {
   return { key, fields: copy }
 }
 
-interface CheckedQuery {
-  query: string
-  filters: string[]
-  defaultField: string | undefined
-  sort: SearchSort[]
-  offset: number
-  limit: number
-}
-
 /** Checks a query and fills in the defaults. */
-export function checkedQuery(query: SearchQuery): CheckedQuery {
-  return readArguments(() => readQuery(queryNames.copy(query)))
-}
-
-function readQuery(given: SearchQuery): CheckedQuery {
-  const { query, filters = [], defaultField, sort = [], offset = 0, limit = 10 } = given
-  for (const [what, value] of Object.entries({ offset, limit })) {
-    if (Number.isSafeInteger(value) && value >= 0) continue
-    throw wrong(value, what, 'a whole number, 0 or more')
-  }
-  if (defaultField !== undefined) textOf(defaultField, 'defaultField')
-  return {
-    query: textOf(query, 'query', true),
-    filters: checkArray(filters, 'filters').map((filter) => textOf(filter, 'a filter', true)),
-    defaultField,
-    sort: checkArray(sort, 'sort').map((order) => {
-      const { field, descending = false } = sortNames.copy(order)
-      if (typeof descending !== 'boolean') throw wrong(descending, 'descending', 'true or false')
-      return { field: textOf(field, 'a field'), descending }
-    }),
-    offset,
-    limit,
-  }
+export function checkedQuery(query: SearchQuery): SettingsOf<typeof searchOptions> {
+  return searchOptions.read(query)
 }
 
 function textOf(value: unknown, what: string, isEmptyAllowed = false): string {
   if (typeof value === 'string' && (isEmptyAllowed || value !== '')) return value
-  throw wrong(value, what, 'a text')
-}
-
-function wrong(value: unknown, what: string, expected: string): Error {
-  return invalidArgument(`${what} must be ${expected}, got ${shown(value)}`)
+  throw invalidArgument(`${what} must be a text, got ${shown(value)}`)
 }

@@ -4,6 +4,8 @@
  *
  * The same change may be sent more than once, so every operation is idempotent.
  */
+import type { OptionsOf } from '../../../api/index.js'
+import type { searchOptions, sortOptions } from './search-arguments.js'
 
 /** A document: the text of the fields of one record in one of its versions. */
 export interface SearchDocument {
@@ -55,27 +57,15 @@ export interface RejectedDocument {
 }
 
 /** A search. */
-export interface SearchQuery {
+export interface SearchQuery extends OptionsOf<typeof searchOptions> {
   /** A query in Lucene's language; `*:*` matches every document. */
   readonly query: string
-  /** Further queries that must match and do not contribute to the score. */
-  readonly filters?: readonly string[] | undefined
-  /** Field of terms that name no field. */
-  readonly defaultField?: string | undefined
-  /** Default: by descending score, then by key. A sort field must have one value per document. */
-  readonly sort?: readonly SearchSort[] | undefined
-  /** Number of documents to skip. Default 0. */
-  readonly offset?: number | undefined
-  /** Maximum number of documents to return. Default 10. */
-  readonly limit?: number | undefined
 }
 
 /** A sort order of the documents found. */
-export interface SearchSort {
+export interface SearchSort extends OptionsOf<typeof sortOptions> {
   /** A field, or 'score'. */
   readonly field: string
-  /** Default false. */
-  readonly descending?: boolean | undefined
 }
 
 /** A document that was found. */
