@@ -1,22 +1,24 @@
 /** Arguments of the indexes of records. All checks throw `ERR_INVALID_ARGUMENT`. */
 import {
+  boolean,
   callback,
-  checkArray,
-  checkChoice,
   checked,
   checkObject,
-  checkText,
+  choice,
   declareOptions,
   integer,
-  OptionNames,
+  list,
   readArguments,
   shown,
+  text,
   type Option,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
+import type { RecordFilter } from '../records/reads/record-filters.js'
+import { defaultRepository } from '../repository-rows.js'
 import type { SearchBackend } from '../search/search-backend.js'
 import type { Blob } from '../values/blob-value.js'
 import type { Formatter, IndexConfiguration } from './definition/configuration.js'
@@ -85,78 +87,94 @@ export interface SearchIndexesOptions extends OptionsOf<typeof openOptions> {
 /** The options with their defaults. */
 export type SearchIndexesSettings = SettingsOf<typeof openOptions>
 
-/** Arguments for the creation of an index. */
-export interface SearchIndexInput {
-  /** Letters, digits, `_`, `-` and `.`; at most 80 characters. */
-  readonly name: string
-  /** Default 'default'. */
-  readonly repository?: string | undefined
-  /** Exactly one of `configuration` and `xml` is given. */
-  readonly configuration?: IndexConfiguration | undefined
-  /** The configuration as XML; needs the package `saxes`. */
-  readonly xml?: string | undefined
-  /** Default 'SUBSCRIBE_AND_CONSUME'. */
-  readonly incremental?: IncrementalState | undefined
-  /** Plain JSON for the function that opens the search server. */
-  readonly backend?: unknown
-  /** Arguments of builds that are requested without arguments. */
-  readonly defaultBuild?: BuildArguments | undefined
-  /** Whether existing records are indexed at once. Default false. */
-  readonly build?: boolean | undefined
-}
-
-/** A change of an index; absent properties stay unchanged. */
-export interface SearchIndexUpdate {
-  /** The version of the definition that the change is based on. */
-  readonly version?: number | undefined
-  /** A new configuration; existing documents change with a build. Excludes `xml`. */
-  readonly configuration?: IndexConfiguration | undefined
-  /** A new configuration as XML. Excludes `configuration`. */
-  readonly xml?: string | undefined
-  /** Whether documents follow the writes of records. */
-  readonly incremental?: IncrementalState | undefined
-  /** Plain JSON for the function that opens the search server. */
-  readonly backend?: unknown
-  /** Arguments of builds that are requested without arguments. */
-  readonly defaultBuild?: BuildArguments | undefined
-  /** Requests a build. */
-  readonly build?: boolean | undefined
-  /** Arguments of the requested build only. */
-  readonly buildArguments?: BuildArguments | undefined
-}
-
-const inputNames = new OptionNames<SearchIndexInput>('an index', {
-  name: true,
-  repository: true,
-  configuration: true,
-  xml: true,
-  incremental: true,
-  backend: true,
-  defaultBuild: true,
-  build: true,
-})
-const updateNames = new OptionNames<SearchIndexUpdate>('an update of an index', {
-  version: true,
-  configuration: true,
-  xml: true,
-  incremental: true,
-  backend: true,
-  defaultBuild: true,
-  build: true,
-  buildArguments: true,
-})
-const buildNames = new OptionNames<BuildArguments>('a build of an index', {
-  clear: true,
-  tables: true,
-  startId: true,
-  stopId: true,
-  filter: true,
-})
 const incrementalStates: readonly IncrementalState[] = [
   'SUBSCRIBE_AND_CONSUME',
   'SUBSCRIBE_DO_NOT_CONSUME',
   'DO_NOT_SUBSCRIBE',
 ]
+
+/** An option that is checked where it is used. */
+function asGiven<T>(): Option<T, T | undefined> {
+  return checked((value: T) => value)
+}
+
+/** The declaration of {@link BuildArguments}. */
+export const buildOptions = declareOptions('a build of an index', {
+  /** Whether all documents are removed first. Default false. */
+  clear: boolean(false),
+  /** Record tables; default all of the repository. */
+  tables: list(text('')),
+  /** Text of the first id, inclusive. */
+  startId: checked(checkId),
+  /** Text of the last id, exclusive. */
+  stopId: checked(checkId),
+  /** Records that are indexed; default all. */
+  filter: asGiven<RecordFilter>(),
+})
+
+function checkId(id: string): string {
+  RecordId.parse(id)
+  return id
+}
+
+/** Checks the arguments of a build, which stay as they are: they are stored. */
+function checkBuild(args: BuildArguments): BuildArguments {
+  buildOptions.read(args)
+  return args
+}
+
+const nameOption: Option<string, string> = {
+  read(name) {
+    checkIndexName(name as string)
+    return name as string
+  },
+}
+
+const inputOptions = declareOptions('an index', {
+  name: nameOption,
+  /** Default 'default'. */
+  repository: text(defaultRepository),
+  /** Exactly one of `configuration` and `xml` is given. */
+  configuration: asGiven<IndexConfiguration>(),
+  /** The configuration as XML; needs the package `saxes`. */
+  xml: asGiven<string>(),
+  /** Default 'SUBSCRIBE_AND_CONSUME'. */
+  incremental: choice<IncrementalState>(incrementalStates, 'SUBSCRIBE_AND_CONSUME'),
+  /** Plain JSON for the function that opens the search server. */
+  backend: asGiven<unknown>(),
+  /** Arguments of builds that are requested without arguments. */
+  defaultBuild: checked(checkBuild, {} as BuildArguments),
+  /** Whether existing records are indexed at once. Default false. */
+  build: boolean(false),
+})
+
+/** Arguments for the creation of an index. */
+export interface SearchIndexInput extends OptionsOf<typeof inputOptions> {
+  /** Letters, digits, `_`, `-` and `.`; at most 80 characters. */
+  readonly name: string
+}
+
+const updateOptions = declareOptions('an update of an index', {
+  /** The version of the definition that the change is based on. */
+  version: integer({ min: 0, default: undefined }),
+  /** A new configuration; existing documents change with a build. Excludes `xml`. */
+  configuration: asGiven<IndexConfiguration>(),
+  /** A new configuration as XML. Excludes `configuration`. */
+  xml: asGiven<string>(),
+  /** Whether documents follow the writes of records. */
+  incremental: choice<IncrementalState, undefined>(incrementalStates, undefined),
+  /** Plain JSON for the function that opens the search server. */
+  backend: asGiven<unknown>(),
+  /** Arguments of builds that are requested without arguments. */
+  defaultBuild: checked(checkBuild),
+  /** Requests a build. */
+  build: boolean(false),
+  /** Arguments of the requested build only. */
+  buildArguments: checked(checkBuild),
+})
+
+/** A change of an index; absent properties stay unchanged. */
+export interface SearchIndexUpdate extends OptionsOf<typeof updateOptions> {}
 
 /** Maximum nesting of objects and lists in arguments. */
 const levelsMax = 100
@@ -190,38 +208,17 @@ export function indexesSettings(options: SearchIndexesOptions): SearchIndexesSet
 }
 
 /** Checks and copies the arguments of a creation. */
-export function indexInput(given: SearchIndexInput): SearchIndexInput {
-  return readArguments(() => inputNames.check(copyOf(given)))
+export function indexInput(given: SearchIndexInput): SettingsOf<typeof inputOptions> {
+  return inputOptions.read(readArguments(() => copyOf(given)))
 }
 
 /** Checks and copies a change of an index. */
-export function indexUpdate(given: SearchIndexUpdate): SearchIndexUpdate {
-  return readArguments(() => updateNames.check(copyOf(given)))
+export function indexUpdate(given: SearchIndexUpdate): SettingsOf<typeof updateOptions> {
+  return updateOptions.read(readArguments(() => copyOf(given)))
 }
 
 /** Checks the name of an index. */
 export function checkIndexName(name: string): void {
   if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,79}$/.test(name)) return
   throw invalidArgument(`an index cannot have the name ${shown(name)}`)
-}
-
-/** Checks whether an index follows writes. */
-export function checkIncremental(state: unknown): void {
-  checkChoice(state, 'incremental', incrementalStates)
-}
-
-/** Checks whether a build is requested. */
-export function checkFlag(build: unknown): void {
-  if (typeof build !== 'boolean') throw invalidArgument('build must be true or false')
-}
-
-/** Checks the arguments of a build. */
-export function checkBuild(args: BuildArguments): void {
-  buildNames.check(args)
-  const { clear = false, tables, startId, stopId } = args
-  checkFlag(clear)
-  if (tables !== undefined) {
-    for (const table of checkArray(tables, 'tables')) checkText(table, 'the name of a record table')
-  }
-  for (const id of [startId, stopId]) if (id !== undefined) RecordId.parse(id)
 }

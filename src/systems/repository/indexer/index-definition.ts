@@ -1,9 +1,9 @@
 /** Definitions of indexes: their stored form, and changes that are conditional on the version. */
-import type { AtomicMutation, Database } from '../../../api/index.js'
+import type { AtomicMutation, Database, OptionsOf } from '../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
-import type { RecordFilter } from '../records/reads/record-filters.js'
 import type { StoredNames } from './definition/bound-names.js'
 import type { IndexConfiguration } from './definition/configuration.js'
+import type { buildOptions } from './index-arguments.js'
 
 /** Whether an index follows the writes of records. */
 export type IncrementalState =
@@ -17,18 +17,7 @@ export type IncrementalState =
 /**
  * Which records a build indexes, and whether the existing documents are removed first. Plain JSON.
  */
-export interface BuildArguments {
-  /** Whether all documents are removed first. Default false. */
-  readonly clear?: boolean | undefined
-  /** Record tables; default all of the repository. */
-  readonly tables?: readonly string[] | undefined
-  /** Text of the first id, inclusive. */
-  readonly startId?: string | undefined
-  /** Text of the last id, exclusive. */
-  readonly stopId?: string | undefined
-  /** Records that are indexed; default all. */
-  readonly filter?: RecordFilter | undefined
-}
+export interface BuildArguments extends OptionsOf<typeof buildOptions> {}
 
 /** The outcome of a build. */
 export interface BuildReport {

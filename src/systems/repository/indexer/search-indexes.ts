@@ -2,10 +2,9 @@
  * The indexes of the records of a repository manager. They are defined by name, stored, and run
  * between open and close.
  */
-import { checkMethods, requireCapability, shown } from '../../../api/index.js'
+import { checkMethods, requireCapability } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { RepositoryManager } from '../repository-manager.js'
-import { defaultRepository } from '../repository-rows.js'
 import type { RecordTable } from '../records/record-table.js'
 import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../search/search-backend.js'
@@ -15,9 +14,6 @@ import { placesByPath } from './definition/configuration-error.js'
 import type { IndexConfiguration } from './definition/configuration.js'
 import { readXmlConfiguration } from './definition/xml-configuration.js'
 import {
-  checkBuild,
-  checkFlag,
-  checkIncremental,
   checkIndexName,
   indexesSettings,
   indexInput,
@@ -136,14 +132,9 @@ export class SearchIndexes {
   async create(given: SearchIndexInput): Promise<SearchIndex> {
     const input = indexInput(given)
     return this.#change(async () => {
-      const { name, repository = defaultRepository, backend = null, build = false } = input
-      const { incremental = 'SUBSCRIBE_AND_CONSUME', defaultBuild = {} } = input
-      checkIndexName(name)
+      const { name, repository, backend = null, incremental, defaultBuild, build } = input
       this.#manager.repository(repository)
-      checkIncremental(incremental)
       this.#checkCapabilities(incremental)
-      checkBuild(defaultBuild)
-      checkFlag(build)
       const stored = this.#stored(input)
       if (stored === undefined) throw invalidArgument('an index needs a configuration')
       const { configuration } = stored
@@ -175,19 +166,10 @@ export class SearchIndexes {
     checkIndexName(name)
     const update = indexUpdate(changes)
     return this.#change(async () => {
-      const { version, incremental, backend, defaultBuild, build = false, buildArguments } = update
-      if (version !== undefined && !Number.isSafeInteger(version)) {
-        throw invalidArgument(`version must be a whole number, got ${shown(version)}`)
-      }
-      if (incremental !== undefined) {
-        checkIncremental(incremental)
-        this.#checkCapabilities(incremental)
-      }
-      if (defaultBuild !== undefined) checkBuild(defaultBuild)
-      checkFlag(build)
-      if (buildArguments !== undefined) {
-        if (!build) throw invalidArgument('buildArguments are for a build that is requested')
-        checkBuild(buildArguments)
+      const { version, incremental, backend, defaultBuild, build, buildArguments } = update
+      if (incremental !== undefined) this.#checkCapabilities(incremental)
+      if (buildArguments !== undefined && !build) {
+        throw invalidArgument('buildArguments are for a build that is requested')
       }
       const given = this.#stored(update)
       const before = await this.#definitions.get(name)
