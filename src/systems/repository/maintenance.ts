@@ -3,29 +3,36 @@
  * time, and the remains of dropped tables.
  */
 import {
-  checkFunction,
+  callback,
+  checked,
   checkMethods,
   checkSignal,
-  OptionNames,
-  readArguments,
-  shown,
+  declareOptions,
+  integer,
+  type OptionsOf,
 } from '../../api/index.js'
-import { invalidArgument } from './errors.js'
 import type { RepositoryManager } from './repository-manager.js'
 import { tell } from './told.js'
 import { errorOf } from './thrown.js'
 
-/** Options of {@link RepositoryMaintenance.start}. */
-export interface MaintenanceOptions {
+const hour = 3_600_000
+const minute = 60_000
+/** The longest delay of a timer. */
+const millisecondsMax = 2 ** 31 - 1
+
+const maintenanceOptions = declareOptions('the maintenance of a repository', {
   /** Milliseconds from the end of a run to the next one. Default an hour. */
-  readonly intervalMilliseconds?: number | undefined
+  intervalMilliseconds: integer({ min: 1, max: millisecondsMax, default: hour }),
   /** Milliseconds before the first run. Default a minute, or the interval if that is less. */
-  readonly firstMilliseconds?: number | undefined
+  firstMilliseconds: integer({ min: 0, max: millisecondsMax, default: undefined }),
   /** Age in milliseconds at which an unused blob is removed. Default an hour. */
-  readonly uploadMillisecondsMax?: number | undefined
+  uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
   /** Called with the error of a failed run; its exceptions are ignored. Default: none. */
-  readonly onFailure?: ((error: Error) => void) | undefined
-}
+  onFailure: callback<(error: Error) => void>(),
+})
+
+/** Options of {@link RepositoryMaintenance.start}. */
+export interface MaintenanceOptions extends OptionsOf<typeof maintenanceOptions> {}
 
 /** Counts of one run. */
 export interface MaintenanceReport {
@@ -49,21 +56,7 @@ export interface MaintenanceCounts extends MaintenanceReport {
   readonly failures: number
 }
 
-const optionNames = new OptionNames<MaintenanceOptions>('the maintenance of a repository', {
-  intervalMilliseconds: true,
-  firstMilliseconds: true,
-  uploadMillisecondsMax: true,
-  onFailure: true,
-})
-const runNames = new OptionNames<MaintenanceRun>('a run of maintenance', {
-  uploadMillisecondsMax: true,
-  signal: true,
-})
 const managerMethods = ['finishDrops', 'listRepositories', 'repository', 'findTable'] as const
-const hour = 3_600_000
-const minute = 60_000
-/** The longest delay of a timer. */
-const millisecondsMax = 2 ** 31 - 1
 
 /** Maintains the repositories of a manager until it is closed. */
 export class RepositoryMaintenance {
@@ -89,13 +82,12 @@ export class RepositoryMaintenance {
   #ended = performance.now()
 
   private constructor(manager: RepositoryManager, options: MaintenanceOptions) {
-    const { intervalMilliseconds = hour, uploadMillisecondsMax = hour, onFailure } = options
-    const { firstMilliseconds = Math.min(minute, intervalMilliseconds) } = options
+    const settings = maintenanceOptions.read(options)
     this.#manager = manager
-    this.#interval = checkMilliseconds(intervalMilliseconds, 'intervalMilliseconds', 1)
-    this.#uploadMillisecondsMax = checkMilliseconds(uploadMillisecondsMax, 'uploadMillisecondsMax')
-    this.#onFailure = checkFunction(onFailure, 'onFailure')
-    this.#schedule(checkMilliseconds(firstMilliseconds, 'firstMilliseconds'))
+    this.#interval = settings.intervalMilliseconds
+    this.#uploadMillisecondsMax = settings.uploadMillisecondsMax
+    this.#onFailure = settings.onFailure
+    this.#schedule(settings.firstMilliseconds ?? Math.min(minute, this.#interval))
   }
 
   /** Starts the maintenance. The caller still owns the manager. `ERR_INVALID_ARGUMENT`. */
@@ -104,10 +96,7 @@ export class RepositoryMaintenance {
     options: MaintenanceOptions = {},
   ): RepositoryMaintenance {
     checkMethods(manager, 'the manager of repositories', managerMethods)
-    return new RepositoryMaintenance(
-      manager,
-      readArguments(() => optionNames.copy(options)),
-    )
+    return new RepositoryMaintenance(manager, options)
   }
 
   /** Runs now, or joins the run in progress. */
@@ -181,13 +170,15 @@ export class RepositoryMaintenance {
   }
 }
 
-/** Options of {@link maintain}. */
-export interface MaintenanceRun {
+const runOptions = declareOptions('a run of maintenance', {
   /** Age in milliseconds at which an unused blob is removed. Default an hour. */
-  readonly uploadMillisecondsMax?: number | undefined
+  uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
   /** Aborts the run with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
+
+/** Options of {@link maintain}. */
+export interface MaintenanceRun extends OptionsOf<typeof runOptions> {}
 
 /** Maintains the repositories of a manager once. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`. */
 export async function maintain(
@@ -195,12 +186,7 @@ export async function maintain(
   options: MaintenanceRun = {},
 ): Promise<MaintenanceReport> {
   checkMethods(manager, 'the manager of repositories', managerMethods)
-  const { uploadMillisecondsMax = hour, signal } = readArguments(() => {
-    const copy = runNames.copy(options)
-    checkSignal(copy.signal)
-    return copy
-  })
-  checkMilliseconds(uploadMillisecondsMax, 'uploadMillisecondsMax')
+  const { uploadMillisecondsMax, signal } = runOptions.read(options)
   const dropsFinished = await manager.finishDrops()
   // The count also removes expired scanners.
   await manager.scanners.count()
@@ -216,10 +202,4 @@ export async function maintain(
   })
   const blobs = { blobsLooked: looked, blobsRemoved: removed, blobsUnreachable: unreachable }
   return { ...blobs, recordsPurged, dropsFinished }
-}
-
-function checkMilliseconds(value: unknown, what: string, least = 0): number {
-  const fits = Number.isSafeInteger(value) && (value as number) >= least
-  if (fits && (value as number) <= millisecondsMax) return value as number
-  throw invalidArgument(`${what} must be ${least} to ${millisecondsMax}, got ${shown(value)}`)
 }
