@@ -10,14 +10,17 @@
  * aside.
  */
 import {
+  callback,
   CellarError,
-  checkFunction,
+  choice,
+  declareOptions,
   ErrorCode,
-  OptionNames,
-  readArguments,
+  integer,
   shown,
   type Clock,
   type Database,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { StoredEvent } from '../records/writes/commit.js'
@@ -35,22 +38,24 @@ import { errorOf } from '../thrown.js'
 /** Handles an event. The same event may be delivered more than once. */
 export type EventHandler = (event: RecordEvent) => void | Promise<void>
 
-/** Options of a subscription. */
-export interface SubscriptionOptions {
+const subscriptionOptions = declareOptions('a subscription', {
   /** Retries of a failed event before it becomes a dead letter. Default 5. */
-  readonly retriesMax?: number | undefined
+  retriesMax: integer({ min: 0, default: 5 }),
   /** Milliseconds before the first retry; the delay doubles with each retry. Default 100. */
-  readonly retryMilliseconds?: number | undefined
+  retryMilliseconds: integer({ min: 0, default: 100 }),
   /** Number of partitions, each with one running handler. Default 1. */
-  readonly lanes?: number | undefined
+  lanes: integer({ min: 0, max: Number.MAX_SAFE_INTEGER, default: 1 }),
   /** Start of a new subscription. Default: every existing record is replayed first. */
-  readonly from?: 'beginning' | 'now' | undefined
+  from: choice(['beginning', 'now'], 'beginning' as const),
   /**
    * Called before the position is stored, to make the results of the handler durable. If it fails,
    * the subscription ends, and its events are delivered again after the next start.
    */
-  readonly beforePosition?: (() => Promise<void>) | undefined
-}
+  beforePosition: callback<() => Promise<void>>(),
+})
+
+/** Options of a subscription. */
+export interface SubscriptionOptions extends OptionsOf<typeof subscriptionOptions> {}
 
 /** Dependencies of a {@link Subscription}. */
 export interface SubscriptionParts {
@@ -63,13 +68,6 @@ export interface SubscriptionParts {
   readonly isRecordTable: (name: string) => boolean
 }
 
-const optionNames = new OptionNames<SubscriptionOptions>('a subscription', {
-  retriesMax: true,
-  retryMilliseconds: true,
-  lanes: true,
-  from: true,
-  beforePosition: true,
-})
 /** Limit of waiting events in all partitions together; at the limit the feed waits. */
 const waitingMax = 100
 const eventsPerPosition = 100
@@ -134,21 +132,16 @@ export class Subscription {
     name: string,
     parts: SubscriptionParts,
     handler: EventHandler,
-    options: SubscriptionOptions,
+    settings: SettingsOf<typeof subscriptionOptions>,
   ) {
-    const { retriesMax = 5, retryMilliseconds = 100, lanes = 1 } = options
-    for (const value of [retriesMax, retryMilliseconds, lanes]) {
-      if (Number.isSafeInteger(value) && value >= 0) continue
-      throw invalidArgument('numbers of a subscription are whole and not negative')
-    }
     this.name = name
     this.#parts = parts
     this.#handler = handler
-    this.#from = options.from ?? 'beginning'
-    this.#beforePosition = options.beforePosition
-    this.#retriesMax = retriesMax
-    this.#retryMilliseconds = retryMilliseconds
-    this.#lanes = Array.from({ length: Math.max(1, lanes) }, () => Promise.resolve())
+    this.#from = settings.from
+    this.#beforePosition = settings.beforePosition
+    this.#retriesMax = settings.retriesMax
+    this.#retryMilliseconds = settings.retryMilliseconds
+    this.#lanes = Array.from({ length: Math.max(1, settings.lanes) }, () => Promise.resolve())
   }
 
   /** Checks the arguments without starting. @internal */
@@ -158,12 +151,9 @@ export class Subscription {
     handler: EventHandler,
     options: SubscriptionOptions = {},
   ): Subscription {
-    const given = readArguments(() => optionNames.copy(options))
-    const { from = 'beginning', beforePosition } = given
-    checkFunction(beforePosition, 'beforePosition')
-    if (from !== 'beginning' && from !== 'now') throw invalidArgument("from: 'beginning' or 'now'")
+    const settings = subscriptionOptions.read(options)
     if (typeof handler !== 'function') throw invalidArgument('a subscription needs a handler')
-    return new Subscription(name, parts, handler, given)
+    return new Subscription(name, parts, handler, settings)
   }
 
   /** Continues from the stored position. @internal */
