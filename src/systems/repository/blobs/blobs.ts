@@ -2,15 +2,21 @@
 import { createHash } from 'node:crypto'
 import {
   checkArray,
+  checked,
   checkObject,
   checkSignal,
   checkText,
+  declareOptions,
+  integer,
   isBytes,
   OptionNames,
   readArguments,
   shown,
+  text,
   type Clock,
   type DurabilityOption,
+  type Option,
+  type OptionsOf,
   type Table,
 } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
@@ -29,14 +35,25 @@ import {
 } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
 
+const mediaTypeOption: Option<string, string> = {
+  read(value) {
+    if (isMediaType(value)) return value
+    throw invalidArgument(`a media type is text such as image/png, got ${shown(value)}`)
+  },
+}
+
+const uploadOptions = declareOptions('an upload', {
+  mediaType: mediaTypeOption,
+  /** Name of the file, if any. */
+  name: text(undefined),
+  /** Expected size in bytes. It selects the store, and an upload of another size fails. */
+  size: integer({ min: 0, default: undefined }),
+})
+
 /** Description of a blob to be uploaded. */
-export interface BlobUpload {
+export interface BlobUpload extends OptionsOf<typeof uploadOptions> {
   /** Media type such as `text/plain; charset=utf-8`; it selects the text extraction. */
   readonly mediaType: string
-  /** Name of the file, if any. */
-  readonly name?: string | undefined
-  /** Expected size in bytes. It selects the store, and an upload of another size fails. */
-  readonly size?: number | undefined
 }
 
 /** The bytes of an upload: all at once, or in pieces. */
@@ -60,13 +77,15 @@ export interface SweepCounts {
   readonly unreachable: number
 }
 
-/** Options of {@link Blobs.sweep}. */
-export interface SweepOptions {
+const sweepOptions = declareOptions('a sweep', {
   /** Age in milliseconds at which an unused blob is removed. Default an hour. */
-  readonly ageMillisecondsMin?: number | undefined
+  ageMillisecondsMin: integer({ min: 0, default: 3_600_000 }),
   /** Aborts the sweep with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
+
+/** Options of {@link Blobs.sweep}. */
+export interface SweepOptions extends OptionsOf<typeof sweepOptions> {}
 
 /** Dependencies of {@link Blobs}. */
 export interface BlobsParts {
@@ -80,17 +99,7 @@ export interface BlobsParts {
   readonly inlineBytesMax: number
 }
 
-const uploadNames = new OptionNames<BlobUpload>('an upload', {
-  mediaType: true,
-  name: true,
-  size: true,
-})
-const sweepNames = new OptionNames<SweepOptions>('a sweep', {
-  ageMillisecondsMin: true,
-  signal: true,
-})
 const rangeNames = new OptionNames<ByteRange>('a range of a blob', { start: true, end: true })
-const sweepAgeMilliseconds = 3_600_000
 
 /** The blobs of a repository manager. */
 export class Blobs {
@@ -107,14 +116,7 @@ export class Blobs {
    * from `size`; then nothing is kept.
    */
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
-    const { mediaType, name, size } = readArguments(() => uploadNames.copy(upload))
-    if (!isMediaType(mediaType)) {
-      throw invalidArgument(`a media type is text such as image/png, got ${shown(mediaType)}`)
-    }
-    if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0)) {
-      throw invalidArgument(`size must be a whole number, got ${shown(size)}`)
-    }
-    if (name !== undefined) checkText(name, 'the name of a blob')
+    const { mediaType, name, size } = uploadOptions.read(upload)
     const described = { mediaType, ...(name === undefined ? {} : { name }) }
     const pieces = piecesOf(source)
     const { inlineBytesMax } = this.#parts
@@ -173,15 +175,7 @@ export class Blobs {
    * no record took, or that did not finish. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`.
    */
   async sweep(options: SweepOptions = {}): Promise<SweepCounts> {
-    const { ageMillisecondsMin = sweepAgeMilliseconds, signal } = readArguments(() => {
-      const copy = sweepNames.copy(options)
-      checkSignal(copy.signal)
-      return copy
-    })
-    if (!Number.isSafeInteger(ageMillisecondsMin) || ageMillisecondsMin < 0) {
-      const what = 'ageMillisecondsMin must be a whole number'
-      throw invalidArgument(`${what}, got ${shown(ageMillisecondsMin)}`)
-    }
+    const { ageMillisecondsMin, signal } = sweepOptions.read(options)
     const { table, clock } = this.#parts
     let looked = 0
     let removed = 0

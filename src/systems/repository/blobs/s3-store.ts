@@ -5,12 +5,17 @@
  */
 import type * as Sdk from '@aws-sdk/client-s3'
 import {
+  boolean,
+  checked,
   checkObject,
   checkText,
-  OptionNames,
-  readArguments,
+  declareOptions,
+  integer,
   requirePackage,
   shown,
+  text,
+  type Option,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { checkBuffer } from '../pieces.js'
@@ -22,62 +27,16 @@ import {
   type BlobWriter,
 } from './blob-store.js'
 
-/** Address of the bucket, and access to it. */
-export interface S3Options {
-  /** Name of a bucket that exists. */
-  readonly bucket: string
-  /** Prefix of the object names. Default: none. */
-  readonly prefix?: string | undefined
-  /** Address of the server. Default: that of Amazon for the region. */
-  readonly endpoint?: string | undefined
-  /** Default: the region of the environment, as the SDK finds it. */
-  readonly region?: string | undefined
-  /** Default: those of the environment, as the SDK finds them. */
-  readonly credentials?:
-    | {
-        /** Public part of the key. */
-        readonly accessKeyId: string
-        /** Secret part of the key. */
-        readonly secretAccessKey: string
-        /** Token of temporary credentials. */
-        readonly sessionToken?: string | undefined
-      }
-    | undefined
-  /** Whether addresses have the bucket in their path, as many servers require. Default false. */
-  readonly forcePathStyle?: boolean | undefined
-  /** Bytes of a part of an upload; S3 requires at least 5 MiB. Default 8 MiB. */
-  readonly partBytes?: number | undefined
-  /** Attempts per request, the first included. Default 3. */
-  readonly attemptsMax?: number | undefined
-}
+const partBytesMin = 5 * 2 ** 20
+const partsMax = 10_000
 
-type Credentials = NonNullable<S3Options['credentials']>
-
-const names = new OptionNames<S3Options>('an S3 store', {
-  bucket: true,
-  prefix: true,
-  endpoint: true,
-  region: true,
-  credentials: true,
-  forcePathStyle: true,
-  partBytes: true,
-  attemptsMax: true,
-})
-/** Copies the options. Those that the SDK receives must have the types that it expects. */
-function readOptions(options: S3Options): S3Options {
-  const { credentials, ...given } = names.copy(options)
-  const { endpoint, region, forcePathStyle } = given
-  if (endpoint !== undefined) checkText(endpoint, 'endpoint')
-  if (region !== undefined && checkText(region, 'region') === '') {
-    throw invalidArgument('region must not be empty')
-  }
-  if (endpoint !== undefined && !URL.canParse(endpoint)) {
-    throw invalidArgument(`endpoint must be an address, got ${shown(endpoint)}`)
-  }
-  if (forcePathStyle !== undefined && typeof forcePathStyle !== 'boolean') {
-    throw invalidArgument(`forcePathStyle must be true or false, got ${shown(forcePathStyle)}`)
-  }
-  return credentials === undefined ? given : { ...given, credentials: readCredentials(credentials) }
+interface Credentials {
+  /** Public part of the key. */
+  readonly accessKeyId: string
+  /** Secret part of the key. */
+  readonly secretAccessKey: string
+  /** Token of temporary credentials. */
+  readonly sessionToken?: string | undefined
 }
 
 /** Copies credentials, without properties that the SDK added to the object in an earlier use. */
@@ -89,8 +48,47 @@ function readCredentials(given: Credentials): Credentials {
   return { accessKeyId, secretAccessKey, sessionToken: checkText(sessionToken, 'sessionToken') }
 }
 
-const partBytesMin = 5 * 2 ** 20
-const partsMax = 10_000
+function checkEndpoint(endpoint: string, what: string): string {
+  if (URL.canParse(checkText(endpoint, what))) return endpoint
+  throw invalidArgument(`${what} must be an address, got ${shown(endpoint)}`)
+}
+
+function checkRegion(region: string, what: string): string {
+  if (checkText(region, what) !== '') return region
+  throw invalidArgument(`${what} must not be empty`)
+}
+
+/** The only option that must be given. */
+const bucketOption: Option<string, string> = {
+  read(value) {
+    if (typeof value === 'string' && value !== '') return value
+    throw invalidArgument(`a bucket has a name, got ${shown(value)}`)
+  },
+}
+
+const s3Options = declareOptions('an S3 store', {
+  bucket: bucketOption,
+  /** Prefix of the object names. Default: none. */
+  prefix: text(''),
+  /** Address of the server. Default: that of Amazon for the region. */
+  endpoint: checked(checkEndpoint),
+  /** Default: the region of the environment, as the SDK finds it. */
+  region: checked(checkRegion),
+  /** Default: those of the environment, as the SDK finds them. */
+  credentials: checked(readCredentials),
+  /** Whether addresses have the bucket in their path, as many servers require. Default false. */
+  forcePathStyle: boolean(false),
+  /** Bytes of a part of an upload; S3 requires at least 5 MiB. Default 8 MiB. */
+  partBytes: integer({ min: partBytesMin, default: 8 * 2 ** 20 }),
+  /** Attempts per request, the first included. Default 3. */
+  attemptsMax: integer({ min: 1, default: 3 }),
+})
+
+/** Address of the bucket, and access to it. */
+export interface S3Options extends OptionsOf<typeof s3Options> {
+  /** Name of a bucket that exists. */
+  readonly bucket: string
+}
 
 /** The store with the name S3. */
 export class S3BlobStore implements BlobStore {
@@ -104,35 +102,24 @@ export class S3BlobStore implements BlobStore {
 
   /** `ERR_MISSING_PACKAGE` without `@aws-sdk/client-s3`, `ERR_INVALID_ARGUMENT`. */
   constructor(options: S3Options) {
-    const given = readArguments(() => readOptions(options))
-    const { bucket, prefix = '', partBytes = 8 * 2 ** 20, attemptsMax = 3 } = given
-    if (typeof bucket !== 'string' || bucket === '') {
-      throw invalidArgument(`a bucket has a name, got ${shown(bucket)}`)
-    }
-    if (typeof prefix !== 'string') throw invalidArgument('the prefix of objects is a text')
-    if (!Number.isSafeInteger(partBytes) || partBytes < partBytesMin) {
-      throw invalidArgument(`partBytes is at least ${partBytesMin}, got ${shown(partBytes)}`)
-    }
-    if (!Number.isSafeInteger(attemptsMax) || attemptsMax < 1) {
-      throw invalidArgument(`attemptsMax is at least 1, got ${shown(attemptsMax)}`)
-    }
+    const settings = s3Options.read(options)
+    const { endpoint, region, credentials, forcePathStyle, attemptsMax } = settings
     this.#sdk = requirePackage<typeof Sdk>('@aws-sdk/client-s3', 'the S3 store of blobs')
-    const { endpoint, region, credentials, forcePathStyle } = given
     this.#client = new this.#sdk.S3Client({
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(region === undefined ? {} : { region }),
       ...(credentials === undefined
         ? {}
         : { credentials: credentials as Sdk.S3ClientConfig['credentials'] }),
-      ...(forcePathStyle === undefined ? {} : { forcePathStyle }),
+      forcePathStyle,
       maxAttempts: attemptsMax,
       // The repository itself stores and compares the checksum of a blob.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     })
-    this.#bucket = bucket
-    this.#prefix = prefix
-    this.#partBytes = partBytes
+    this.#bucket = settings.bucket
+    this.#prefix = settings.prefix
+    this.#partBytes = settings.partBytes
   }
 
   /** Closes the connections. */
