@@ -8,11 +8,13 @@
 import {
   checkObject,
   checkText,
-  OptionNames,
+  declareOptions,
   readArguments,
   shown,
+  text,
   type AtomicMutation,
   type Database,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { Link } from '../link.js'
@@ -46,13 +48,15 @@ export interface FoundLink {
   readonly field: string
 }
 
-/** Restrictions of a link query. */
-export interface LinkQuery {
+const queryOptions = declareOptions('a query of links', {
   /** Version tag. Default `last`. */
-  readonly tag?: string | undefined
+  tag: text(lastTag),
   /** Name of the link field. Default: all fields. */
-  readonly field?: string | undefined
-}
+  field: text(undefined),
+})
+
+/** Restrictions of a link query. */
+export interface LinkQuery extends OptionsOf<typeof queryOptions> {}
 
 /** Dependencies of a {@link LinkIndex}. */
 export interface LinkIndexParts {
@@ -64,8 +68,6 @@ export interface LinkIndexParts {
   readonly findTable: (repository: string, table: string) => RecordTable | undefined
   readonly allTables: () => RecordTable[]
 }
-
-const queryNames = new OptionNames<LinkQuery>('a query of links', { tag: true, field: true })
 
 const family = 'l'
 /** Limit of nested records in a field, the same as in a write. */
@@ -153,8 +155,7 @@ export class LinkIndex {
     place: RecordPlace,
     query: LinkQuery,
   ): Promise<IndexedLink[]> {
-    const { tag = lastTag, field } = readArguments(() => queryNames.copy(query))
-    checkText(tag, 'the tag of a query of links')
+    const { tag, field } = queryOptions.read(query)
     const { schema, database, table } = this.#parts
     const tagName = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
     const fieldNumber = field === undefined ? undefined : schema.field(field).ordinal
