@@ -1,16 +1,16 @@
 /** The field indexes of one record table, for callers. */
-import { checkSignal, OptionNames, readArguments } from '../../../api/index.js'
+import { checked, checkSignal, declareOptions, type OptionsOf } from '../../../api/index.js'
 import type { TableContext } from '../records/table-context.js'
 import type { FieldIndexInfo, FieldIndexInput } from './field-index.js'
 import type { FieldIndexCheck } from './field-indexes.js'
 
-/** Options of {@link RecordIndexes.create}. */
-export interface IndexBuildOptions {
+const buildOptions = declareOptions('the build of an index', {
   /** Interrupts the build; the next `create` continues it. */
-  readonly signal?: AbortSignal | undefined
-}
+  signal: checked(checkSignal),
+})
 
-const buildNames = new OptionNames<IndexBuildOptions>('the build of an index', { signal: true })
+/** Options of {@link RecordIndexes.create}. */
+export interface IndexBuildOptions extends OptionsOf<typeof buildOptions> {}
 
 /** The field indexes of a record table; see `RecordTable.indexes`. */
 export class RecordIndexes {
@@ -30,7 +30,7 @@ export class RecordIndexes {
    */
   async create(input: FieldIndexInput, options: IndexBuildOptions = {}): Promise<FieldIndexInfo> {
     this.#context.checkOpen()
-    const signal = readArguments(() => checkSignal(buildNames.check(options).signal))
+    const { signal } = buildOptions.read(options)
     return this.#context.fieldIndexes.create(this.#context, input, signal)
   }
 
