@@ -1,12 +1,16 @@
 /** A record table: all operations on records. */
 import {
   checkArray,
+  checked,
   checkObject,
   checkSignal,
   checkText,
+  declareOptions,
+  integer,
   OptionNames,
   readArguments,
   shown,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { blobAt } from '../blobs/blob-place.js'
 import type { ByteRange } from '../blobs/blob-store.js'
@@ -40,30 +44,27 @@ import type { TableContext } from './table-context.js'
 import { versionNotFoundAt } from './reads/record-view.js'
 import { TypedRecords } from './typed-records.js'
 
-/** The position of a blob in a field, and the range of bytes to read. */
-export interface BlobPlace {
+const placeOptions = declareOptions('the place of a blob', {
   /** One index for each list or path around the blob. */
-  readonly indexes?: readonly number[] | undefined
+  indexes: checked(checkArray<number>, []),
   /** Version of the record. Default: the newest. */
-  readonly version?: number | undefined
+  version: integer({ min: 0, default: undefined }),
   /** Default: all bytes. */
-  readonly range?: ByteRange | undefined
-}
+  range: checked(checkObject<ByteRange>),
+})
+
+/** The position of a blob in a field, and the range of bytes to read. */
+export interface BlobPlace extends OptionsOf<typeof placeOptions> {}
+
+const purgeOptions = declareOptions('a purge', {
+  /** Aborts the call with `ERR_ABORTED`. */
+  signal: checked(checkSignal),
+})
 
 /** Options of {@link RecordTable.purgeDeleted}. */
-export interface PurgeOptions {
-  /** Aborts the call with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
+export interface PurgeOptions extends OptionsOf<typeof purgeOptions> {}
 
 const atNames = new OptionNames<Pick<ReadOptions, 'fields'>>('a read of a record', { fields: true })
-const purgeNames = new OptionNames<PurgeOptions>('a purge', { signal: true })
-
-const placeNames = new OptionNames<BlobPlace>('the place of a blob', {
-  indexes: true,
-  version: true,
-  range: true,
-})
 
 /** A blob with its bytes. */
 export interface BlobContent {
@@ -219,12 +220,11 @@ export class RecordTable {
 
   /** The description of a blob in a field. Errors of {@link readBlob}. */
   async blob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<Blob> {
-    const { indexes = [], version } = readArguments(() => placeNames.copy(place))
-    const path = checkArray(indexes, 'the indexes of a blob')
+    const { indexes, version } = placeOptions.read(place)
     if (typeof field !== 'string') throw invalidArgument('a blob is in a field, given by its name')
     const fieldType = this.#context.schema.field(field)
     const record = await this.#reader.read(id, { fields: [field], version })
-    return blobAt(record, fieldType, path)
+    return blobAt(record, fieldType, indexes)
   }
 
   /**
@@ -233,7 +233,7 @@ export class RecordTable {
    * `ERR_BLOB_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
   async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
-    const { range } = readArguments(() => ({ ...checkObject(place, 'the place of a blob') }))
+    const { range } = placeOptions.read(place)
     const blob = await this.blob(id, field, place)
     return { blob, bytes: this.#context.blobs.read(blob, range) }
   }
@@ -311,7 +311,7 @@ export class RecordTable {
    */
   async purgeDeleted(options: PurgeOptions = {}): Promise<number> {
     this.#context.checkOpen()
-    const signal = readArguments(() => checkSignal(purgeNames.check(options).signal))
+    const { signal } = purgeOptions.read(options)
     let count = 0
     const columns = [headColumn]
     for await (const row of this.#context.table.scan({ columns, ...(signal && { signal }) })) {

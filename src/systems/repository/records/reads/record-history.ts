@@ -1,6 +1,12 @@
 /** Operations on the versions of a record: compare, restore, prune, undelete and purge. */
-import { OptionNames, readArguments, shown } from '../../../../api/index.js'
-import { invalidArgument } from '../../errors.js'
+import {
+  boolean,
+  checked,
+  declareOptions,
+  integer,
+  number,
+  type OptionsOf,
+} from '../../../../api/index.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import { checkRevision, checkRevisionOption } from '../writes/commit.js'
 import { decodeMetadata, type Metadata } from '../metadata.js'
@@ -27,34 +33,31 @@ export interface FieldDifference {
   readonly metadataAfter: Metadata | undefined
 }
 
-/**
- * Versions that a pruning keeps. A version stays if one of the options keeps it, or a version
- * before it. The newest version always stays.
- */
-export interface PruneOptions {
+const pruneOptions = declareOptions('a pruning', {
   /** Number of newest versions to keep. Default 1. */
-  readonly keep?: number | undefined
+  keep: integer({ min: 1, default: 1 }),
   /**
    * Keeps the versions that were the newest at some time within these last milliseconds. Mutable
    * updates do not count. Default: age does not count.
    */
-  readonly ageMillisecondsMin?: number | undefined
+  ageMillisecondsMin: number({ min: 0, default: undefined }),
   /** Whether versions with version tags, and all later versions, are kept. Default true. */
-  readonly keepTagged?: boolean | undefined
-}
+  keepTagged: boolean(true),
+})
+
+/**
+ * Versions that a pruning keeps. A version stays if one of the options keeps it, or a version
+ * before it. The newest version always stays.
+ */
+export interface PruneOptions extends OptionsOf<typeof pruneOptions> {}
+
+const revisionOptions = declareOptions('a restore', {
+  /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
+  revision: checked(checkRevisionOption),
+})
 
 /** Options of a restore and of a change of a version tag. */
-export interface RevisionOptions {
-  /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
-  readonly revision?: number | undefined
-}
-
-const revisionNames = new OptionNames<RevisionOptions>('a restore', { revision: true })
-const pruneNames = new OptionNames<PruneOptions>('a pruning', {
-  keep: true,
-  ageMillisecondsMin: true,
-  keepTagged: true,
-})
+export interface RevisionOptions extends OptionsOf<typeof revisionOptions> {}
 
 /** Prepares writes on the versions of a record. */
 export class RecordHistory {
@@ -100,8 +103,7 @@ export class RecordHistory {
     version: number,
     options: RevisionOptions = {},
   ): Promise<{ readonly input: RecordInput; readonly revision: number }> {
-    const { revision } = readArguments(() => revisionNames.copy(options))
-    checkRevisionOption(revision)
+    const { revision } = revisionOptions.read(options)
     const id = RecordId.of(idLike)
     const { state } = await this.#live(id)
     checkRevision(id, state, revision)
@@ -128,17 +130,7 @@ export class RecordHistory {
 
   /** Prepares the removal of old versions. */
   async preparePrune(idLike: RecordIdLike, options: PruneOptions = {}): Promise<PreparedWrite> {
-    const {
-      keep = 1,
-      ageMillisecondsMin,
-      keepTagged = true,
-    } = readArguments(() => pruneNames.copy(options))
-    if (!Number.isSafeInteger(keep) || keep < 1) throw invalidArgument('keep is at least 1')
-    const age = ageMillisecondsMin ?? 0
-    if (typeof age !== 'number' || !(age >= 0)) {
-      throw invalidArgument(`ageMillisecondsMin is 0 or more, got ${shown(age)}`)
-    }
-    if (typeof keepTagged !== 'boolean') throw invalidArgument('keepTagged must be true or false')
+    const { keep, ageMillisecondsMin, keepTagged } = pruneOptions.read(options)
     const id = RecordId.of(idLike)
     const { bytes, state } = await this.#live(id)
     const { views, clock, schema } = this.#context

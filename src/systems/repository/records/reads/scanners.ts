@@ -6,12 +6,12 @@
  * they are at that time.
  */
 import {
-  checkText,
-  OptionNames,
-  readArguments,
+  declareOptions,
   shown,
+  text,
   type Clock,
   type DurabilityOption,
+  type OptionsOf,
   type Table,
 } from '../../../../api/index.js'
 import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
@@ -27,11 +27,13 @@ import type { RecordFilter } from './record-filters.js'
 import { checkScan, type RecordScan } from './record-scanner.js'
 import { RecordTable } from '../record-table.js'
 
-/** The owner of a scanner. */
-export interface ScannerOwner {
+const ownerOptions = declareOptions('the owner of a scanner', {
   /** Name of the owner. For other owners the scanner does not exist. Default: no owner. */
-  readonly owner?: string | undefined
-}
+  owner: text(null),
+})
+
+/** The owner of a scanner. */
+export interface ScannerOwner extends OptionsOf<typeof ownerOptions> {}
 
 /** Dependencies of {@link Scanners}. */
 export interface ScannersParts {
@@ -66,7 +68,6 @@ export const scannerFamily = 's'
 const column = `${scannerFamily}:s`
 const tokenBytes = 18
 const countMax = 1000
-const ownerNames = new OptionNames<ScannerOwner>('the owner of a scanner', { owner: true })
 
 /** The scanners of a repository manager. */
 export class Scanners {
@@ -89,7 +90,7 @@ export class Scanners {
     scan: RecordScan = {},
     options: ScannerOwner = {},
   ): Promise<string> {
-    const owner = ownerOf(options)
+    const { owner } = ownerOptions.read(options)
     const wanted = checkScan(scan)
     // Checks the arguments; nothing is read.
     await RecordTable.check(table).scan(wanted).return()
@@ -238,7 +239,7 @@ export class Scanners {
     token: string,
     options: ScannerOwner,
   ): Promise<{ readonly bytes: Buffer; readonly state: ScannerState }> {
-    const owner = ownerOf(options)
+    const { owner } = ownerOptions.read(options)
     const isToken = typeof token === 'string' && /^[\w-]{24}$/.test(token)
     const { table, clock } = this.#parts
     const row = isToken ? await table.get({ row: token, columns: [column] }) : undefined
@@ -267,11 +268,6 @@ export class Scanners {
   async #remove(row: Buffer): Promise<void> {
     await this.#parts.table.delete({ row, families: [{ family: scannerFamily, timestamp: 1 }] })
   }
-}
-
-function ownerOf(options: ScannerOwner): string | null {
-  const { owner } = readArguments(() => ownerNames.copy(options))
-  return owner === undefined ? null : checkText(owner, 'the owner of a scanner')
 }
 
 /** Names of the fields in a scan. */

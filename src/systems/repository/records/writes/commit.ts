@@ -220,8 +220,8 @@ function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
 }
 
 /** Checks an optional revision. `ERR_INVALID_ARGUMENT`. */
-export function checkRevisionOption(revision: unknown): void {
-  if (revision === undefined || Number.isSafeInteger(revision)) return
+export function checkRevisionOption(revision: number | undefined): number | undefined {
+  if (revision === undefined || Number.isSafeInteger(revision)) return revision
   throw invalidArgument(`a revision is a whole number, got ${shown(revision)}`)
 }
 
