@@ -4,7 +4,7 @@
  * Besides standard JSON, comments, unquoted names and single quotes are accepted. Nesting and the
  * length of numbers are bounded, and a name must not repeat in an object.
  */
-import { checkBytes, OptionNames, shown } from '../../../api/index.js'
+import { checkBytes, declareOptions, integer, shown, type OptionsOf } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { isText } from '../text.js'
 
@@ -50,8 +50,6 @@ export interface JsonObject {
 /** A value of a JSON text. Plain numbers occur in values made by programs. */
 export type Json = null | boolean | string | number | JsonNumber | readonly Json[] | JsonObject
 
-const depthMaxDefault = 100
-const depthMost = 1000
 const numberLengthMax = 1100
 const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
 const namePattern = /[A-Za-z_$][\w$.-]*/y
@@ -68,20 +66,17 @@ const escapes: Readonly<Record<string, string>> = {
   '/': '/',
 }
 
-/** Options of {@link parseJson}. */
-export interface JsonTextOptions {
+const textOptions = declareOptions('a JSON text', {
   /** Limit of nested arrays and objects, 1 to 1,000. Default 100. */
-  readonly depthMax?: number | undefined
-}
+  depthMax: integer({ min: 1, max: 1000, default: 100 }),
+})
 
-const optionNames = new OptionNames<JsonTextOptions>('a JSON text', { depthMax: true })
+/** Options of {@link parseJson}. */
+export interface JsonTextOptions extends OptionsOf<typeof textOptions> {}
 
 /** Parses text or UTF-8 bytes. `ERR_INVALID_ARGUMENT` with the position of the error. */
 export function parseJson(text: string | Uint8Array, options: JsonTextOptions = {}): Json {
-  const { depthMax = depthMaxDefault } = optionNames.check(options)
-  if (!Number.isInteger(depthMax) || depthMax < 1 || depthMax > depthMost) {
-    throw invalidArgument(`depthMax is 1 to ${depthMost}, got ${shown(depthMax)}`)
-  }
+  const { depthMax } = textOptions.read(options)
   const source = typeof text === 'string' ? text : decoded(checkBytes(text, 'a JSON text'))
   return new Parser(source, depthMax).parse()
 }

@@ -4,7 +4,14 @@
  * The member `namespaces` of an object declares prefixes by namespace, for the object and all
  * objects nested in it.
  */
-import { checkText, OptionNames, readArguments, shown } from '../../../api/index.js'
+import {
+  boolean,
+  checkText,
+  declareOptions,
+  readArguments,
+  shown,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { checkName, parseName, qualifiedName, type QualifiedName } from '../qualified-name.js'
 import { checkJson, objectOf, textOf } from './json-shapes.js'
@@ -66,13 +73,13 @@ export class NameReader {
   }
 }
 
-/** Options of {@link NameWriter}. */
-export interface NameWriterOptions {
+const writerOptions = declareOptions('a writer of names', {
   /** Whether names are written with prefixes, else as `{namespace}local`. Default true. */
-  readonly prefixes?: boolean | undefined
-}
+  prefixes: boolean(true),
+})
 
-const writerNames = new OptionNames<NameWriterOptions>('a writer of names', { prefixes: true })
+/** Options of {@link NameWriter}. */
+export interface NameWriterOptions extends OptionsOf<typeof writerOptions> {}
 
 /** Writes names, by default with generated prefixes. */
 export class NameWriter {
@@ -80,8 +87,7 @@ export class NameWriter {
 
   /** Creates a writer without prefixes so far. `ERR_INVALID_ARGUMENT`. */
   constructor(options: NameWriterOptions = {}) {
-    const { prefixes = true } = writerNames.check(options)
-    if (typeof prefixes !== 'boolean') throw invalidArgument('prefixes must be true or false')
+    const { prefixes } = writerOptions.read(options)
     this.#prefixes = prefixes ? new Map() : undefined
   }
 

@@ -1,5 +1,11 @@
 /** Records in JSON. */
-import { checkObject, OptionNames, readArguments } from '../../../api/index.js'
+import {
+  boolean,
+  checkObject,
+  declareOptions,
+  readArguments,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { Metadata } from '../records/metadata.js'
@@ -17,15 +23,13 @@ import {
   type RecordOutput,
 } from './value-json.js'
 
-/** Options of {@link recordFromJson}. */
-export interface RecordJsonOptions {
+const readingOptions = declareOptions('the reading of a record', {
   /** Whether empty texts, lists and records delete their field. Default false. */
-  readonly deletesEmpty?: boolean | undefined
-}
-
-const optionNames = new OptionNames<RecordJsonOptions>('the reading of a record', {
-  deletesEmpty: true,
+  deletesEmpty: boolean(false),
 })
+
+/** Options of {@link recordFromJson}. */
+export interface RecordJsonOptions extends OptionsOf<typeof readingOptions> {}
 
 /** Members of a record in JSON. Those that occur only in answers are accepted and ignored. */
 const recordNames = [
@@ -56,7 +60,7 @@ export function recordFromJson(
   given: JsonInput,
   options: RecordJsonOptions = {},
 ): RecordInput {
-  const { deletesEmpty = false } = optionNames.check(options)
+  const { deletesEmpty } = readingOptions.read(options)
   const outer = checkInput(given)
   const object = objectOf(checkJson(json, 'record'), 'record', recordNames)
   const namespaces = outer.namespaces.with(object['namespaces'], 'record.namespaces')
