@@ -2,7 +2,17 @@
  * Record types written in code: one object defines the type in the repository and the TypeScript
  * types of its records.
  */
-import { checkArray, checkObject, checkText, OptionNames, readArguments } from '../../../api/index.js'
+import {
+  boolean,
+  checkArray,
+  checkObject,
+  checkText,
+  declareOptions,
+  list,
+  readArguments,
+  text,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { Link } from '../link.js'
 import { checkName, parseName } from '../qualified-name.js'
@@ -75,18 +85,15 @@ export type FieldsOf<D> =
       }
     : never
 
-/** Settings of a record type in code. */
-export interface DefinitionOptions {
+const definitionOptions = declareOptions('a definition', {
   /** Names of supertypes. */
-  readonly supertypes?: readonly string[]
+  supertypes: list(text('')),
   /** Whether records may hold fields of the type and its supertypes only. Default false. */
-  readonly strict?: boolean
-}
-
-const optionNames = new OptionNames<DefinitionOptions>('a definition', {
-  supertypes: true,
-  strict: true,
+  strict: boolean(false),
 })
+
+/** Settings of a record type in code. */
+export interface DefinitionOptions extends OptionsOf<typeof definitionOptions> {}
 
 /**
  * Defines a record type. Nothing is written before `applySchema`. `ERR_INVALID_ARGUMENT`.
@@ -103,7 +110,7 @@ export function defineRecordType<const F extends FieldDefinitions>(
   options: DefinitionOptions = {},
 ): RecordTypeDefinition<F> {
   return readArguments(() => {
-    const { supertypes = [], strict = false } = optionNames.check(options)
+    const { supertypes, strict } = definitionOptions.read(options)
     const [namespace] = parseName(name, 'the name of a record type')
     const names = Object.entries(checkObject(fields, 'the fields of a definition')).map(
       ([property, field]) => {

@@ -4,8 +4,8 @@
  * Value types and scopes never change, and types are never removed. A definition that requires such
  * a change is a conflict, and a plan with conflicts is not applied.
  */
-import { checkArray, OptionNames } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { boolean, checkArray, declareOptions, type OptionsOf } from '../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkDefinition, type RecordTypeDefinition } from './define.js'
 import type { FieldTypeInput } from './field-type.js'
 import type { FieldEntryInput, RecordTypeInput } from './record-type.js'
@@ -54,13 +54,13 @@ export interface SchemaPlan {
   readonly conflicts: readonly string[]
 }
 
-/** Options of {@link applySchema}. */
-export interface SchemaOptions {
+const schemaOptions = declareOptions('the application of a schema', {
   /** Whether the plan is only returned, not applied. Default false. */
-  readonly dryRun?: boolean | undefined
-}
+  dryRun: boolean(false),
+})
 
-const optionNames = new OptionNames<SchemaOptions>('the application of a schema', { dryRun: true })
+/** Options of {@link applySchema}. */
+export interface SchemaOptions extends OptionsOf<typeof schemaOptions> {}
 
 type Definition = RecordTypeDefinition
 
@@ -166,8 +166,7 @@ export async function applySchema(
   definitions: readonly Definition[],
   options: SchemaOptions = {},
 ): Promise<SchemaPlan> {
-  const { dryRun = false } = optionNames.check(options)
-  if (typeof dryRun !== 'boolean') throw invalidArgument('dryRun must be true or false')
+  const { dryRun } = schemaOptions.read(options)
   const wanted = checkDefinitions(definitions)
   await TypeManager.check(manager).refresh()
   const plan = planOf(manager.schema, wanted)

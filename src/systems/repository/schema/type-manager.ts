@@ -6,14 +6,17 @@
  * managers of the same database follow.
  */
 import {
+  boolean,
   checkArray,
   checkObject,
   checkText,
+  declareOptions,
   OptionNames,
   readArguments,
   shown,
   type AtomicMutation,
   type Database,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
@@ -79,15 +82,13 @@ const supertypeNames = new OptionNames<SupertypeInput>('a supertype', {
   version: true,
 })
 
-/** Options of {@link TypeManager.updateRecordType}. */
-export interface TypeUpdateOptions {
+const updateOptions = declareOptions('the update of a record type', {
   /** Whether subtypes are pinned to the new version. Default false. */
-  readonly refreshSubtypes?: boolean | undefined
-}
-
-const updateOptionNames = new OptionNames<TypeUpdateOptions>('the update of a record type', {
-  refreshSubtypes: true,
+  refreshSubtypes: boolean(false),
 })
+
+/** Options of {@link TypeManager.updateRecordType}. */
+export interface TypeUpdateOptions extends OptionsOf<typeof updateOptions> {}
 
 /** Checks the form of a record type and copies it with its lists. `ERR_INVALID_ARGUMENT`. */
 function copyType<T extends RecordTypeUpdate>(given: T): T {
@@ -369,7 +370,7 @@ export class TypeManager {
     options: TypeUpdateOptions = {},
   ): Promise<RecordType> {
     const update = copyType(given)
-    const { refreshSubtypes = false } = updateOptionNames.check(options)
+    const { refreshSubtypes } = updateOptions.read(options)
     if (update.id === undefined && update.name === undefined) {
       throw invalidArgument('an update of a record type needs its id or its name')
     }
