@@ -11,11 +11,11 @@ import {
   isBytes,
   OptionNames,
   readArguments,
+  required,
   shown,
   text,
   type Clock,
   type DurabilityOption,
-  type Option,
   type OptionsOf,
   type Table,
 } from '../../../api/index.js'
@@ -35,15 +35,14 @@ import {
 } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
 
-const mediaTypeOption: Option<string, string> = {
-  read(value) {
-    if (isMediaType(value)) return value
-    throw invalidArgument(`a media type is text such as image/png, got ${shown(value)}`)
-  },
+function checkMediaType(mediaType: string): string {
+  if (isMediaType(mediaType)) return mediaType
+  throw invalidArgument(`a media type is text such as image/png, got ${shown(mediaType)}`)
 }
 
 const uploadOptions = declareOptions('an upload', {
-  mediaType: mediaTypeOption,
+  /** Media type such as `text/plain; charset=utf-8`; it selects the text extraction. */
+  mediaType: required(checked(checkMediaType)),
   /** Name of the file, if any. */
   name: text(undefined),
   /** Expected size in bytes. It selects the store, and an upload of another size fails. */
@@ -51,10 +50,7 @@ const uploadOptions = declareOptions('an upload', {
 })
 
 /** Description of a blob to be uploaded. */
-export interface BlobUpload extends OptionsOf<typeof uploadOptions> {
-  /** Media type such as `text/plain; charset=utf-8`; it selects the text extraction. */
-  readonly mediaType: string
-}
+export interface BlobUpload extends OptionsOf<typeof uploadOptions> {}
 
 /** The bytes of an upload: all at once, or in pieces. */
 export type BlobSource = Uint8Array | Iterable<Uint8Array> | AsyncIterable<Uint8Array>

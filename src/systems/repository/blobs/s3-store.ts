@@ -11,10 +11,10 @@ import {
   checkText,
   declareOptions,
   integer,
+  required,
   requirePackage,
   shown,
   text,
-  type Option,
   type OptionsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
@@ -58,16 +58,14 @@ function checkRegion(region: string, what: string): string {
   throw invalidArgument(`${what} must not be empty`)
 }
 
-/** The only option that must be given. */
-const bucketOption: Option<string, string> = {
-  read(value) {
-    if (typeof value === 'string' && value !== '') return value
-    throw invalidArgument(`a bucket has a name, got ${shown(value)}`)
-  },
+function checkBucket(bucket: string): string {
+  if (typeof bucket === 'string' && bucket !== '') return bucket
+  throw invalidArgument(`a bucket has a name, got ${shown(bucket)}`)
 }
 
 const s3Options = declareOptions('an S3 store', {
-  bucket: bucketOption,
+  /** Name of a bucket that exists. */
+  bucket: required(checked(checkBucket)),
   /** Prefix of the object names. Default: none. */
   prefix: text(''),
   /** Address of the server. Default: that of Amazon for the region. */
@@ -85,10 +83,7 @@ const s3Options = declareOptions('an S3 store', {
 })
 
 /** Address of the bucket, and access to it. */
-export interface S3Options extends OptionsOf<typeof s3Options> {
-  /** Name of a bucket that exists. */
-  readonly bucket: string
-}
+export interface S3Options extends OptionsOf<typeof s3Options> {}
 
 /** The store with the name S3. */
 export class S3BlobStore implements BlobStore {
