@@ -55,10 +55,6 @@ function checkHook(hook: RepositoryHook): RepositoryHook {
   return hook
 }
 
-function systemRandomBytes(length: number): Uint8Array {
-  return process.getBuiltinModule('node:crypto').randomBytes(length)
-}
-
 const repositoryOptions = declareOptions('a repository', {
   /** Prefix of the table names. Default 'repository'. */
   tablePrefix: checked(checkPrefix, 'repository'),
