@@ -1,7 +1,7 @@
 /** Checks of the arguments of tables: a wrong argument is `IllegalOp`, before any effect. */
 import { types } from 'node:util'
 import { checkMethods, OptionNames } from '../../../api/index.js'
-import { illegalOp, MetastoreError, MetastoreException } from './errors.js'
+import { illegalOp, MetastoreError } from './errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
 import type { GetOptions, KeyRange, MetastoreWatcher, MetaStore, RowGuard } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
@@ -111,16 +111,6 @@ export function checkGetOptions(options: unknown): GetOptions {
     return getNames.copy(options)
   } catch (error) {
     throw illegalOp(error instanceof Error ? error.message : 'the options cannot be read')
-  }
-}
-
-/** Copies the configuration of a store. `MetastoreException` for an unknown name. */
-export function copyOfConfiguration<T extends object>(configuration: T, names: OptionNames<T>): T {
-  try {
-    return names.copy(configuration)
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'it cannot be read'
-    throw new MetastoreException(`the configuration is refused: ${reason}`, cause)
   }
 }
 

@@ -3,7 +3,14 @@
  * ledger is collected only if a complete listing lacks it. With verification, the default, a read
  * must also report that there is no such ledger.
  */
-import { checkArray, checkMethods, OptionNames, readArguments } from '../../../../api/index.js'
+import {
+  boolean,
+  checkArray,
+  checkMethods,
+  declareOptions,
+  readArguments,
+  type OptionsOf,
+} from '../../../../api/index.js'
 import { LedgerError, LedgerErrorCode } from './ledger-errors.js'
 import type { LedgerIdRange } from './ledger-ranges.js'
 
@@ -15,13 +22,13 @@ export interface ListedLedgers {
   readLedger(ledgerId: bigint): Promise<unknown>
 }
 
-/** Settings of a collection. */
-export interface CollectionOptions {
+const collectionOptions = declareOptions('a collection', {
   /** Whether to verify each candidate by reading its metadata. Default true. */
-  readonly verify?: boolean | undefined
-}
+  verify: boolean(true),
+})
 
-const names = new OptionNames<CollectionOptions>('a collection', { verify: true })
+/** Settings of a collection. */
+export interface CollectionOptions extends OptionsOf<typeof collectionOptions> {}
 
 /**
  * The ledgers of `localLedgers` (in any order) to be deleted, ascending. If the listing fails, the
@@ -33,7 +40,7 @@ export async function collectLedgers(
   localLedgers: readonly bigint[],
   options: CollectionOptions = {},
 ): Promise<bigint[]> {
-  names.check(options)
+  const { verify } = collectionOptions.read(options)
   checkMethods(manager, 'the ledger manager', ['getLedgerRanges', 'readLedger'])
   const local = readArguments(() => checkArray(localLedgers, 'the local ledgers')).sort((a, b) =>
     a < b ? -1 : a > b ? 1 : 0,
@@ -47,7 +54,7 @@ export async function collectLedgers(
     }
   }
   for (; at < local.length; at++) candidates.push(local[at])
-  if (options.verify === false) return candidates
+  if (!verify) return candidates
   const gone: bigint[] = []
   for (const ledgerId of candidates) {
     if (await isGone(manager, ledgerId)) gone.push(ledgerId)

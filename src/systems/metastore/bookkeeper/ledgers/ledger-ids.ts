@@ -10,7 +10,13 @@
  * with different numbers of buckets can share a table.
  */
 import { checkStore } from '../arguments.js'
-import { CellarError, ErrorCode, OptionNames } from '../../../../api/index.js'
+import {
+  CellarError,
+  declareOptions,
+  ErrorCode,
+  integer,
+  type OptionsOf,
+} from '../../../../api/index.js'
 import { codeOf, isLostRace, MetastoreErrorCode } from '../errors.js'
 import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
@@ -23,24 +29,20 @@ const countBits = 56n
 const countMax = 2n ** countBits - 1n
 const bucketsMax = 128
 
-/** Settings of a generator. */
-export interface LedgerIdOptions {
+const idOptions = declareOptions('a generator of ledger ids', {
   /**
    * Counters to use in turn, 1 to 128; more counters reduce conflicts between generators. Default
    * 1: ids are small, and ascending while a single generator is in use.
    */
-  readonly buckets?: number | undefined
+  buckets: integer({ min: 1, max: bucketsMax, default: 1 }),
   /** Ids reserved by one write, at least 1. Default 1000. */
-  readonly blockSize?: number | undefined
+  blockSize: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, default: 1000 }),
   /** The first bucket; generators of different processes should use different ones. */
-  readonly firstBucket?: number | undefined
-}
-
-const names = new OptionNames<LedgerIdOptions>('a generator of ledger ids', {
-  buckets: true,
-  blockSize: true,
-  firstBucket: true,
+  firstBucket: integer({ min: 0, default: 0 }),
 })
+
+/** Settings of a generator. */
+export interface LedgerIdOptions extends OptionsOf<typeof idOptions> {}
 
 /** A generator of ledger ids; see the file header. */
 export class LedgerIdGenerator {
@@ -54,10 +56,11 @@ export class LedgerIdGenerator {
   #refill: Promise<void> | undefined
 
   private constructor(table: MetastoreTable, options: LedgerIdOptions) {
-    const { buckets = 1, blockSize = 1000, firstBucket = 0 } = names.check(options)
-    checkInteger('buckets', buckets, 1, bucketsMax)
-    checkInteger('blockSize', blockSize, 1, Number.MAX_SAFE_INTEGER)
-    checkInteger('firstBucket', firstBucket, 0, buckets - 1)
+    const { buckets, blockSize, firstBucket } = idOptions.read(options)
+    if (firstBucket >= buckets) {
+      const message = `option firstBucket must be below ${buckets}, got ${firstBucket}`
+      throw new CellarError(ErrorCode.invalidArgument, message)
+    }
     this.#table = table
     this.#buckets = buckets
     this.#blockSize = BigInt(blockSize)
@@ -131,12 +134,4 @@ export class LedgerIdGenerator {
     }
     return { value: BigInt(text), version: row.version }
   }
-}
-
-function checkInteger(name: string, value: number, min: number, max: number): void {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return
-  throw new CellarError(
-    ErrorCode.invalidArgument,
-    `${name} is an integer from ${min} to ${max}, not ${value}`,
-  )
 }

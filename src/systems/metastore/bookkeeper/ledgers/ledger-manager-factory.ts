@@ -6,7 +6,17 @@
  * Differences from BookKeeper: the layout is stored in the MetaStore, not in ZooKeeper. `format`
  * and `validateAndNukeExistingCluster` check the layout before any change.
  */
-import { CellarError, ErrorCode, OptionNames } from '../../../../api/index.js'
+import {
+  CellarError,
+  checked,
+  checkObject,
+  declareOptions,
+  ErrorCode,
+  required,
+  text,
+  type OptionsOf,
+} from '../../../../api/index.js'
+import { checkStore } from '../arguments.js'
 import { chooseFactory } from './factory-choice.js'
 import { layoutMismatch } from './ledger-errors.js'
 import type { LedgerIdGenerator, LedgerIdOptions } from './ledger-ids.js'
@@ -50,24 +60,20 @@ export interface LedgerManagerFactoryClass {
   new (): LedgerManagerFactory
 }
 
-/** Options of {@link createLedgerManagerFactory}. */
-export interface LedgerFactoryOptions {
+const factoryOptions = declareOptions('a ledger manager factory', {
   /** The initialised store. */
-  readonly store: MetaStore
+  store: required(checked(checkStore)),
   /**
    * Class of the factory; absent = the class in the layout, or
    * `org.apache.bookkeeper.meta.MSLedgerManagerFactory`.
    */
-  readonly managerFactoryClass?: string | undefined
+  managerFactoryClass: text(undefined),
   /** Factories by class, besides `org.apache.bookkeeper.meta.MSLedgerManagerFactory`. */
-  readonly factories?: Readonly<Record<string, LedgerManagerFactoryClass>> | undefined
-}
-
-const names = new OptionNames<LedgerFactoryOptions>('a ledger manager factory', {
-  store: true,
-  managerFactoryClass: true,
-  factories: true,
+  factories: checked(checkObject<Readonly<Record<string, LedgerManagerFactoryClass>>>),
 })
+
+/** Options of {@link createLedgerManagerFactory}. */
+export interface LedgerFactoryOptions extends OptionsOf<typeof factoryOptions> {}
 
 const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 
@@ -82,13 +88,14 @@ const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 export async function createLedgerManagerFactory(
   options: LedgerFactoryOptions,
 ): Promise<LedgerManagerFactory> {
-  const { store, managerFactoryClass } = names.check(options)
+  const settings = factoryOptions.read(options)
+  const { store, managerFactoryClass } = settings
   const record = await LedgerLayoutRecord.open(store)
   try {
     const { factory, layout } = await chooseFactory<LedgerManagerFactory, LedgerLayout>(record, {
       wantedName: managerFactoryClass,
       defaultName,
-      make: (name) => makeFactory(name, options),
+      make: (name) => makeFactory(name, settings),
       layoutOf: (name, made) => ({
         managerFactoryClass: name,
         managerVersion: made.getCurrentVersion(),

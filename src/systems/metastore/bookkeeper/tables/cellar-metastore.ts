@@ -2,55 +2,55 @@
  * The MetaStore over Cellar: durable, with versions that are never reused and cursors over
  * snapshots.
  */
-import { OptionNames, shown } from '../../../../api/index.js'
-import { warnOfListener } from '../../kernel/listener-errors.js'
-import { copyOfConfiguration } from '../arguments.js'
+import {
+  callback,
+  choice,
+  declareOptions,
+  implementation,
+  list,
+  number,
+  shown,
+  text,
+  type OptionsOf,
+} from '../../../../api/index.js'
+import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { MetastoreException } from '../errors.js'
 import {
   closeShared,
   openShared,
   SharedDatabase,
   type MetastoreDatabase,
-  type MetastoreDurability,
   type OpenMetastoreDatabase,
 } from './shared-database.js'
 import { TableHandle } from './table-handle.js'
 import type { MetaStore, MetastoreScannableTable, MetastoreTable } from '../types.js'
 
-/** Settings of a {@link CellarMetaStore}: either `database` or `openDatabase`. */
-export interface CellarMetastoreConfiguration {
+const metastoreOptions = declareOptions('a metastore', {
   /**
    * An open database, closed by the caller. Store objects on the same database share their data.
    */
-  readonly database?: MetastoreDatabase | undefined
+  database: implementation<MetastoreDatabase>(['table', 'createTable', 'snapshot']),
   /**
    * Opens the database, such as `() => Database.open(directory)`. Store objects with the same
    * function share the database: the first one opens it, the last one closes it.
    */
-  readonly openDatabase?: OpenMetastoreDatabase | undefined
+  openDatabase: callback<OpenMetastoreDatabase>(),
   /**
    * Durability of a write before its acknowledgement. Default: the durability of the table, which
    * is created with `FSYNC_WAL`.
    */
-  readonly durability?: MetastoreDurability | undefined
+  durability: choice(['SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'], undefined),
   /** Names of tables that `createScannableTable` refuses. Default: none. */
-  readonly unorderedTables?: readonly string[] | undefined
+  unorderedTables: list(text('')),
   /** Time without use after which a cursor loses its snapshot. Default: ten minutes. */
-  readonly cursorIdleMilliseconds?: number | undefined
+  cursorIdleMilliseconds: number({ min: 0, default: 10 * 60_000 }),
   /** Receives the errors of watchers. Default: `process.emitWarning`. */
-  readonly onListenerError?: (error: unknown) => void
-}
-
-const names = new OptionNames<CellarMetastoreConfiguration>('a metastore', {
-  database: true,
-  openDatabase: true,
-  durability: true,
-  unorderedTables: true,
-  cursorIdleMilliseconds: true,
-  onListenerError: true,
+  onListenerError: callback<ListenerErrorHandler>(warnOfListener),
 })
 
-const cursorIdleDefault = 10 * 60_000
+/** Settings of a {@link CellarMetaStore}: either `database` or `openDatabase`. */
+export interface CellarMetastoreConfiguration extends OptionsOf<typeof metastoreOptions> {}
+
 const storeVersion = 1
 
 /** Names that are valid table names in every backend. */
@@ -60,7 +60,7 @@ const tableName = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/
 export class CellarMetaStore implements MetaStore {
   #shared: SharedDatabase | undefined = undefined
   #isOpening = false
-  #configuration: CellarMetastoreConfiguration = {}
+  #settings = metastoreOptions.read({})
   readonly #handles = new Set<TableHandle>()
 
   getName(): string {
@@ -78,16 +78,16 @@ export class CellarMetaStore implements MetaStore {
     if (version !== storeVersion) {
       throw new MetastoreException(`the store has version ${storeVersion}, not ${shown(version)}`)
     }
-    const own = copyOfConfiguration(configuration, names)
-    const { database, openDatabase } = own
-    if ((database === undefined) === (openDatabase === undefined)) {
-      throw new MetastoreException('the configuration has either database or openDatabase')
-    }
     this.#isOpening = true
     try {
+      const settings = metastoreOptions.read(configuration)
+      const { database, openDatabase } = settings
+      if ((database === undefined) === (openDatabase === undefined)) {
+        throw new MetastoreException('the configuration has either database or openDatabase')
+      }
       const opened = database ?? (await openShared(openDatabase!))
       this.#shared = await share(opened, openDatabase)
-      this.#configuration = own
+      this.#settings = settings
     } catch (cause) {
       throw asException('the store cannot be opened', cause)
     } finally {
@@ -100,7 +100,7 @@ export class CellarMetaStore implements MetaStore {
     this.#shared = undefined
     for (const handle of this.#handles) handle.close()
     this.#handles.clear()
-    const { openDatabase } = this.#configuration
+    const { openDatabase } = this.#settings
     if (openDatabase !== undefined) await closeShared(openDatabase)
   }
 
@@ -109,7 +109,7 @@ export class CellarMetaStore implements MetaStore {
   }
 
   async createScannableTable(name: string): Promise<MetastoreScannableTable> {
-    if (this.#configuration.unorderedTables?.includes(name) === true) {
+    if (this.#settings.unorderedTables.includes(name)) {
       throw new MetastoreException(`table '${name}' is declared to be unordered`)
     }
     return this.#open(name)
@@ -122,13 +122,13 @@ export class CellarMetaStore implements MetaStore {
       const message = 'a table is named by letters, digits, _ . -, the first one no . or -'
       throw new MetastoreException(`${message}: ${shown(name)}`)
     }
-    const { durability, cursorIdleMilliseconds, onListenerError } = this.#configuration
+    const { durability, cursorIdleMilliseconds, onListenerError } = this.#settings
     try {
       const rows = await shared.table(name, durability)
       if (this.#shared !== shared) throw new MetastoreException('the store was closed meanwhile')
       const handle: TableHandle = new TableHandle(name, rows, {
-        cursorIdleMilliseconds: cursorIdleMilliseconds ?? cursorIdleDefault,
-        onListenerError: onListenerError ?? warnOfListener,
+        cursorIdleMilliseconds,
+        onListenerError,
         onClose: () => this.#handles.delete(handle),
       })
       this.#handles.add(handle)
