@@ -36,6 +36,7 @@ export {
   number,
   required,
   text,
+  type GivenOptions,
   type Option,
   type OptionsOf,
   type Settings,

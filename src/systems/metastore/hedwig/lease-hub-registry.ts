@@ -21,7 +21,7 @@
  * (`subscription-fence.ts`).
  */
 import { checkStore } from '../bookkeeper/arguments.js'
-import { OptionNames, shown } from '../../../api/index.js'
+import { callback, checked, declareOptions, shown, type OptionsOf } from '../../../api/index.js'
 import { isLostRace } from '../bookkeeper/errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Version } from '../bookkeeper/tables/version.js'
@@ -31,40 +31,35 @@ import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
 import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
-import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
+import { elapsed, leaseClock, type LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
-/** Settings of a registry of leases. */
-export interface LeaseOptions extends LeaseClock {
+/** A number whose bounds the registry checks, with an error of Hedwig. */
+const asGiven = (value: number): number => value
+
+const leaseOptions = declareOptions('a registry of leases', {
+  ...leaseClock,
   /** Milliseconds until a registration ends without a renewal. Default 10,000. */
-  readonly leaseMilliseconds?: number | undefined
+  leaseMilliseconds: checked(asGiven, 10_000),
   /**
    * Greatest difference in milliseconds between the clocks of two hubs: other hubs respect a lease
    * for this time after its end. Default 0, for hubs that share a clock.
    */
-  readonly clockSkewMillisecondsMax?: number | undefined
+  clockSkewMillisecondsMax: checked(asGiven, 0),
   /**
    * Maximum age in milliseconds of the list of hubs for elections. New hubs of other registries get
    * topics after this time. Default: a tenth of the lease.
    */
-  readonly hubListMillisecondsMax?: number | undefined
+  hubListMillisecondsMax: checked(asGiven),
   /** Random numbers in [0, 1), to choose among hubs of equal load. Default: always the first. */
-  readonly random?: (() => number) | undefined
+  random: callback<() => number>(() => 0),
   /** Receives the errors of listeners of `onLost`. Default: `process.emitWarning`. */
-  readonly onListenerError?: ListenerErrorHandler | undefined
-}
-
-const names = new OptionNames<LeaseOptions>('a registry of leases', {
-  now: true,
-  elapsed: true,
-  after: true,
-  leaseMilliseconds: true,
-  clockSkewMillisecondsMax: true,
-  hubListMillisecondsMax: true,
-  random: true,
-  onListenerError: true,
+  onListenerError: callback<ListenerErrorHandler>(warnOfListener),
 })
+
+/** Settings of a registry of leases. */
+export interface LeaseOptions extends OptionsOf<typeof leaseOptions> {}
 
 /** Most entries of the cache of dead incarnations; a dead incarnation never becomes alive. */
 const deadMax = 10_000
@@ -83,17 +78,17 @@ export class LeaseHubRegistry implements HubRegistry {
   readonly #dead = new Set<string>()
 
   private constructor(table: MetastoreTable, options: LeaseOptions) {
-    names.check(options)
-    const leaseMilliseconds = options.leaseMilliseconds ?? 10_000
+    const settings = leaseOptions.read(options)
+    const { leaseMilliseconds } = settings
     this.#table = table
-    this.#clock = options
-    this.#onListenerError = options.onListenerError ?? warnOfListener
+    this.#clock = settings
+    this.#onListenerError = settings.onListenerError
     this.#leaseMilliseconds = positive('leaseMilliseconds', leaseMilliseconds)
-    this.#skew = notNegative('clockSkewMillisecondsMax', options.clockSkewMillisecondsMax ?? 0)
-    this.#random = options.random ?? (() => 0)
-    const age = options.hubListMillisecondsMax ?? leaseMilliseconds / 10
+    this.#skew = notNegative('clockSkewMillisecondsMax', settings.clockSkewMillisecondsMax)
+    this.#random = settings.random
+    const age = settings.hubListMillisecondsMax ?? leaseMilliseconds / 10
     notNegative('hubListMillisecondsMax', age)
-    this.#list = new HubList(table, () => elapsed(options), age)
+    this.#list = new HubList(table, () => elapsed(settings), age)
   }
 
   /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for an unknown option,

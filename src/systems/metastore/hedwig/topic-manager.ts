@@ -13,7 +13,15 @@
  *
  * Calls for one topic are performed in order. Listeners are notified before a call returns.
  */
-import { checkMethods, OptionNames, readArguments } from '../../../api/index.js'
+import {
+  callback,
+  checkMethods,
+  declareOptions,
+  implementation,
+  number,
+  required,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { Version } from '../bookkeeper/tables/version.js'
 import { HedwigError, statusOf, type StatusName } from './errors.js'
 import { isSameHub } from './hub-info.js'
@@ -44,33 +52,26 @@ export interface TopicOwnershipChangeListener {
   lostTopic(topic: Buffer): Promise<void> | void
 }
 
-/** Settings of a topic manager. */
-export interface TopicManagerOptions {
+const managerOptions = declareOptions('a topic manager', {
   /** The stored owners; the caller closes the manager. */
-  readonly ownership: TopicOwnershipManager
+  ownership: required(implementation<TopicOwnershipManager>(['readOwnerInfo', 'writeOwnerInfo'])),
   /** The registered hubs and their load. */
-  readonly hubs: HubRegistry
+  hubs: required(implementation<HubRegistry>(['expel', 'chooseLeastLoaded'])),
   /** The registration of this hub. */
-  readonly registration: HubRegistration
+  registration: required(implementation<HubRegistration>(['isHeld', 'onLost', 'setLoad'])),
   /**
    * Returns milliseconds, as `Date.now` does. Needed for `retentionMilliseconds`. Default: always
    * 0.
    */
-  readonly now?: (() => number) | undefined
+  now: callback<() => number>(() => 0),
   /** Most topics of this hub; the least recently used one is released. Default: no limit. */
-  readonly topicsMax?: number | undefined
+  topicsMax: number({ min: 0, default: Infinity }),
   /** Time without use after which a topic is idle. Default: never. */
-  readonly retentionMilliseconds?: number | undefined
-}
-
-const names = new OptionNames<TopicManagerOptions>('a topic manager', {
-  ownership: true,
-  hubs: true,
-  registration: true,
-  now: true,
-  topicsMax: true,
-  retentionMilliseconds: true,
+  retentionMilliseconds: number({ min: 0, default: Infinity }),
 })
+
+/** Settings of a topic manager. */
+export interface TopicManagerOptions extends OptionsOf<typeof managerOptions> {}
 
 /** The statuses of lost races: the record has changed since it was read. */
 const lostRaces: ReadonlySet<StatusName | undefined> = new Set([
@@ -120,16 +121,13 @@ export class TopicManager {
 
   /** Subscribes to the end of the registration. `ERR_INVALID_ARGUMENT` for an unknown option. */
   constructor(options: TopicManagerOptions) {
-    readArguments(() => names.check(options))
-    checkMethods(options.ownership, 'ownership', ['readOwnerInfo', 'writeOwnerInfo'])
-    checkMethods(options.hubs, 'hubs', ['expel', 'chooseLeastLoaded'])
-    checkMethods(options.registration, 'registration', ['isHeld', 'onLost', 'setLoad'])
-    this.#ownership = options.ownership
-    this.#hubs = options.hubs
-    this.#registration = options.registration
-    this.#now = options.now ?? (() => 0)
-    this.#topicsMax = options.topicsMax ?? Infinity
-    this.#retention = options.retentionMilliseconds ?? Infinity
+    const settings = managerOptions.read(options)
+    this.#ownership = settings.ownership
+    this.#hubs = settings.hubs
+    this.#registration = settings.registration
+    this.#now = settings.now
+    this.#topicsMax = settings.topicsMax
+    this.#retention = settings.retentionMilliseconds
     this.#registration.onLost(() => this.#loseAll())
   }
 

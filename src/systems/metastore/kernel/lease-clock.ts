@@ -1,20 +1,24 @@
 /** Clocks and timers of leases and sessions. All can be injected. */
+import { callback, required, type GivenOptions } from '../../../api/index.js'
 
-/** The clocks and the timer of a registry of leases or a store with sessions. */
-export interface LeaseClock {
+/** The declaration of {@link LeaseClock}. */
+export const leaseClock = {
   /** The wall clock in milliseconds, as `Date.now`: for times that are stored or shown. */
-  readonly now: () => number
+  now: required(callback<() => number>()),
   /**
    * A monotonic clock in milliseconds, for timeouts and ages. Default: `performance.now`, or `now`
    * if `after` is given.
    */
-  readonly elapsed?: (() => number) | undefined
+  elapsed: callback<() => number>(),
   /**
    * Calls `action` once after a number of milliseconds and returns a function that cancels the
    * call. Default: `setTimeout`, unreferenced so that it does not keep the process alive.
    */
-  readonly after?: ((milliseconds: number, action: () => void) => () => void) | undefined
+  after: callback<(milliseconds: number, action: () => void) => () => void>(),
 }
+
+/** The clocks and the timer of a registry of leases or a store with sessions. */
+export interface LeaseClock extends GivenOptions<typeof leaseClock> {}
 
 /** Longest wait of a timer in Node. */
 const waitMax = 2 ** 31 - 1
