@@ -7,7 +7,7 @@
 import { types } from 'node:util'
 import { checkArray, checkMethods, OptionNames, shown, type BytesLike } from '../../../api/index.js'
 import type { CacheSink, CachingStore } from './store/cache-sink.js'
-import { InvalidArgumentError } from './errors.js'
+import { asMetadataError, InvalidArgumentError } from './errors.js'
 import { checkPath } from './paths.js'
 import { cellOfValue } from './store/record-format.js'
 import type { MetadataSerde } from './serde.js'
@@ -186,6 +186,15 @@ export function checkPutOptions(
     ...(sequenceKeysDeltas !== undefined && {
       sequenceKeysDeltas: copyOfDeltas(sequenceKeysDeltas),
     }),
+  }
+}
+
+/** Reads declared options. `ERR_METADATA_INVALID_ARGUMENT`. */
+export function readOptions<T, R>(options: { read(given: T): R }, given: T): R {
+  try {
+    return options.read(given)
+  } catch (error) {
+    throw asMetadataError(error)
   }
 }
 

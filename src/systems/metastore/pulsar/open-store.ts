@@ -1,10 +1,25 @@
 /** Opens stores by URL: `cellar:directory`, `memory:name`, `zk:hosts`. */
 import { resolve } from 'node:path'
-import type { Database } from '../../../api/index.js'
+import {
+  callback,
+  CellarError,
+  checked,
+  checkText,
+  declareOptions,
+  ErrorCode,
+  implementation,
+  integer,
+  number,
+  shown,
+  text,
+  type Database,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import { SharedDatabases } from '../kernel/shared-databases.js'
-import { checkFunction, copyOfOptions } from './arguments.js'
+import { checkFunction, readOptions } from './arguments.js'
 import { CellarMetadataStore } from './store/cellar-store.js'
 import type { CachingStore } from './store/cache-sink.js'
 import {
@@ -27,74 +42,54 @@ export interface DatabaseUrl {
   readonly address: string
 }
 
-/** Settings of a handle. */
-export interface MetadataStoreConfiguration {
+/** The settings that a file may have. */
+const fileOptions = {
   /** Time without a heartbeat after which the session of the handle ends. Default 30,000. */
-  readonly sessionTimeoutMilliseconds?: number | undefined
+  sessionTimeoutMilliseconds: checked(checkPositive, 30_000),
+  /** Name of the store in its database. Applies to the handle that opens the store first. */
+  storeName: checked(checkStoreName, 'pulsar'),
+  /** Retention of the feed. Default 3,600. Applies to the handle that opens the store first. */
+  feedRetentionSeconds: checked(checkPositive, 3_600),
+}
+
+const configurationOptions = declareOptions('a metadata store', {
+  ...fileOptions,
   /** Clock and timers of the handle. Default: the system clock. */
-  readonly clock?: LeaseClock | undefined
+  clock: implementation<LeaseClock>(['now'], systemClock),
   /** Receives the errors of listeners. Default: `process.emitWarning`. */
-  readonly onListenerError?: ListenerErrorHandler | undefined
+  onListenerError: callback<ListenerErrorHandler>(warnOfListener),
   /** A session of a dead process to resume, before it expires. */
-  readonly sessionId?: number | undefined
+  sessionId: number({ min: -Infinity, default: undefined }),
   /**
    * A JSON file with settings that override the others: `sessionTimeoutMilliseconds`, `storeName`,
    * `feedRetentionSeconds`. Needs `readFile`.
    */
-  readonly configFilePath?: string | undefined
+  configFilePath: text(undefined),
   /** Reads the settings file, such as `(path) => readFile(path, 'utf8')` of `node:fs/promises`. */
-  readonly readFile?: ((path: string) => Promise<string>) | undefined
+  readFile: callback<(path: string) => Promise<string>>(),
   /**
    * For `zk:`, bytes of the longest request, at most the `jute.maxbuffer` of the servers. A longer
    * request fails with `ERR_METADATA_INVALID_ARGUMENT`; a server would close the connection.
    * Default 1,048,575.
    */
-  readonly requestBytesMax?: number | undefined
+  requestBytesMax: integer({ min: 1, max: Number.MAX_SAFE_INTEGER, default: 1_048_575 }),
   /** Replicates the store to and from other clusters. */
-  readonly synchronizer?: MetadataEventSynchronizer | undefined
-  /** Name of the store in its database. Applies to the handle that opens the store first. */
-  readonly storeName?: string | undefined
-  /** Retention of the feed. Default 3,600. Applies to the handle that opens the store first. */
-  readonly feedRetentionSeconds?: number | undefined
+  synchronizer: implementation<MetadataEventSynchronizer>(['notify', 'registerSyncListener']),
   /** Clock of the sessions. Default `clock`. Applies to the handle that opens the store first. */
-  readonly storeClock?: LeaseClock | undefined
+  storeClock: implementation<LeaseClock>(['now']),
   /**
    * Opens the database of a URL, such as `({ address }) => Database.open(address, options)`. The
    * default opens a directory for `cellar` and an in-memory database for `memory`, with default
    * options. The first handle on a URL opens the database, the last one closes it.
    */
-  readonly openDatabase?: ((url: DatabaseUrl) => Promise<Database>) | undefined
-}
+  openDatabase: callback<(url: DatabaseUrl) => Promise<Database>>(),
+})
 
-const configurationNames: Readonly<Record<keyof MetadataStoreConfiguration, true>> = {
-  sessionTimeoutMilliseconds: true,
-  clock: true,
-  onListenerError: true,
-  sessionId: true,
-  storeName: true,
-  feedRetentionSeconds: true,
-  storeClock: true,
-  configFilePath: true,
-  readFile: true,
-  requestBytesMax: true,
-  synchronizer: true,
-  openDatabase: true,
-}
+/** Settings of a handle. */
+export interface MetadataStoreConfiguration extends OptionsOf<typeof configurationOptions> {}
 
-type FileSettings = Pick<
-  MetadataStoreConfiguration,
-  'sessionTimeoutMilliseconds' | 'storeName' | 'feedRetentionSeconds'
->
-
-const fileNames: Readonly<Record<keyof FileSettings, true>> = {
-  sessionTimeoutMilliseconds: true,
-  storeName: true,
-  feedRetentionSeconds: true,
-}
-
-const sessionTimeoutDefault = 30_000
-const feedRetentionDefault = 3_600
-const storeNameDefault = 'pulsar'
+/** The settings with their defaults. */
+type StoreSettings = SettingsOf<typeof configurationOptions>
 
 /** The state that the handles on one store share. */
 interface SharedStore {
@@ -151,43 +146,41 @@ export async function openMetadataStore(
   url: string,
   configuration: MetadataStoreConfiguration = {},
 ): Promise<CachingStore> {
-  const settings = await withFile(configuration)
-  const store = await openByScheme(url, settings)
-  const { synchronizer, clock = systemClock, onListenerError = warnOfListener } = settings
+  const given = await withFile(configuration)
+  const settings = readOptions(configurationOptions, given)
+  const store = await openByScheme(url, given, settings)
+  const { synchronizer, clock, onListenerError } = settings
   if (synchronizer === undefined) return store
   return new SynchronizedMetadataStore(store, synchronizer, clock, onListenerError)
 }
 
+/** `given` is for the providers, which have defaults of their own. */
 async function openByScheme(
   url: string,
-  configuration: MetadataStoreConfiguration,
+  given: MetadataStoreConfiguration,
+  settings: StoreSettings,
 ): Promise<CachingStore> {
   if (typeof url !== 'string') throw new InvalidArgumentError('a URL is a string')
   const colon = url.indexOf(':')
   const scheme = colon < 0 ? '' : url.slice(0, colon)
   const address = url.slice(colon + 1)
   const provider = providers.get(scheme)
-  if (provider !== undefined) return provider(address, configuration)
+  if (provider !== undefined) return provider(address, given)
   if (address !== '' && (scheme === 'cellar' || scheme === 'memory')) {
     try {
-      return await openUrl({ scheme, address }, configuration)
+      return await openUrl({ scheme, address }, settings)
     } catch (error) {
       throw asMetadataError(error)
     }
   }
-  if (scheme === 'zk' && address !== '') return openZooKeeper(address, configuration)
+  if (scheme === 'zk' && address !== '') return openZooKeeper(address, settings)
   throw invalidUrl(url)
 }
 
 const zkPortDefault = 2181
-/** The default of the servers' `jute.maxbuffer`. */
-const requestBytesDefault = 1_048_575
 
 /** `host:port,host:port/path`. */
-async function openZooKeeper(
-  address: string,
-  configuration: MetadataStoreConfiguration,
-): Promise<CachingStore> {
+async function openZooKeeper(address: string, settings: StoreSettings): Promise<CachingStore> {
   const slash = address.indexOf('/')
   const hosts = slash < 0 ? address : address.slice(0, slash)
   const root = slash < 0 ? '' : address.slice(slash)
@@ -201,10 +194,10 @@ async function openZooKeeper(
   return ZooKeeperMetadataStore.open({
     addresses,
     root: root === '/' ? '' : root,
-    sessionTimeoutMilliseconds: configuration.sessionTimeoutMilliseconds ?? sessionTimeoutDefault,
-    requestBytesMax: configuration.requestBytesMax ?? requestBytesDefault,
-    clock: configuration.clock ?? systemClock,
-    onListenerError: configuration.onListenerError ?? warnOfListener,
+    sessionTimeoutMilliseconds: settings.sessionTimeoutMilliseconds,
+    requestBytesMax: settings.requestBytesMax,
+    clock: settings.clock,
+    onListenerError: settings.onListenerError,
   })
 }
 
@@ -216,7 +209,7 @@ export async function metadataStoreOf(
   database: Database,
   configuration: MetadataStoreConfiguration = {},
 ): Promise<CellarMetadataStore> {
-  const settings = await withFile(configuration)
+  const settings = readOptions(configurationOptions, await withFile(configuration))
   try {
     return await openHandle(database, settings, async () => undefined)
   } catch (error) {
@@ -224,12 +217,9 @@ export async function metadataStoreOf(
   }
 }
 
-async function openUrl(
-  url: DatabaseUrl,
-  configuration: MetadataStoreConfiguration,
-): Promise<CachingStore> {
+async function openUrl(url: DatabaseUrl, settings: StoreSettings): Promise<CachingStore> {
   const byDefault = defaultOpeners[url.scheme]
-  const openDatabase = configuration.openDatabase ?? (byDefault && (() => byDefault(url.address)))
+  const openDatabase = settings.openDatabase ?? (byDefault && (() => byDefault(url.address)))
   if (openDatabase === undefined) {
     throw new InvalidArgumentError(`a store by ${url.scheme}: needs openDatabase`)
   }
@@ -237,7 +227,7 @@ async function openUrl(
   const release = (): Promise<void> => databases.close(key)
   const database = await databases.open(key, () => openDatabase(url))
   try {
-    return await openHandle(database, configuration, release)
+    return await openHandle(database, settings, release)
   } catch (error) {
     await release()
     throw error
@@ -251,12 +241,11 @@ function keyOf({ scheme, address }: DatabaseUrl): string {
 
 async function openHandle(
   database: Database,
-  configuration: MetadataStoreConfiguration,
+  settings: StoreSettings,
   release: () => Promise<void>,
 ): Promise<CellarMetadataStore> {
-  const name = configuration.storeName ?? storeNameDefault
-  const clock = configuration.clock ?? systemClock
-  const store = await takePart(database, name, configuration)
+  const { storeName: name, clock, sessionTimeoutMilliseconds, sessionId } = settings
+  const store = await takePart(database, name, settings)
   const onClose = async (): Promise<void> => {
     await leave(database, name)
     await release()
@@ -266,9 +255,9 @@ async function openHandle(
       core: store.core,
       sessions: store.sessions,
       clock,
-      sessionTimeoutMilliseconds: configuration.sessionTimeoutMilliseconds ?? sessionTimeoutDefault,
-      sessionId: configuration.sessionId,
-      onListenerError: configuration.onListenerError ?? warnOfListener,
+      sessionTimeoutMilliseconds,
+      sessionId,
+      onListenerError: settings.onListenerError,
       onClose,
     })
   } catch (error) {
@@ -280,13 +269,13 @@ async function openHandle(
 async function takePart(
   database: Database,
   name: string,
-  configuration: MetadataStoreConfiguration,
+  settings: StoreSettings,
 ): Promise<SharedStore> {
   let byName = shared.get(database)
   if (byName === undefined) shared.set(database, (byName = new Map<string, Promise<SharedStore>>()))
   let opened = byName.get(name)
   if (opened === undefined) {
-    opened = openShared(database, name, configuration)
+    opened = openShared(database, name, settings)
     byName.set(name, opened)
     opened.catch(() => byName.delete(name))
   }
@@ -298,10 +287,9 @@ async function takePart(
 async function openShared(
   database: Database,
   prefix: string,
-  configuration: MetadataStoreConfiguration,
+  { storeClock, clock: handleClock, feedRetentionSeconds }: StoreSettings,
 ): Promise<SharedStore> {
-  const clock = configuration.storeClock ?? configuration.clock ?? systemClock
-  const feedRetentionSeconds = configuration.feedRetentionSeconds ?? feedRetentionDefault
+  const clock = storeClock ?? handleClock
   const core = await coreOf(database, { prefix, now: () => clock.now(), feedRetentionSeconds })
   return { core, sessions: await SessionRegistry.load(core, clock), users: 0 }
 }
@@ -315,42 +303,33 @@ async function leave(database: Database, name: string): Promise<void> {
   await store.core.close()
 }
 
-/** Merges the settings of the configuration file. `ERR_METADATA_INVALID_ARGUMENT`. */
+/** Checks and merges the settings of the configuration file. `ERR_METADATA_INVALID_ARGUMENT`. */
 async function withFile(
   configuration: MetadataStoreConfiguration,
 ): Promise<MetadataStoreConfiguration> {
-  checkConfiguration(configuration)
-  const { configFilePath, readFile } = configuration
+  const { configFilePath, readFile } = readOptions(configurationOptions, configuration)
   if (configFilePath === undefined) return configuration
   if (readFile === undefined) throw new InvalidArgumentError('configFilePath needs readFile')
-  let found: unknown
+  const options = declareOptions(`the file ${configFilePath}`, fileOptions)
+  let found: OptionsOf<typeof options>
   try {
-    found = JSON.parse(await readFile(configFilePath))
+    found = JSON.parse(await readFile(configFilePath)) as typeof found
   } catch (error) {
     throw new InvalidArgumentError(`the settings in ${configFilePath} cannot be read`, error)
   }
-  const what = `the file ${configFilePath}`
-  const settings = { ...configuration, ...copyOfOptions(found as FileSettings, fileNames, what) }
-  checkConfiguration(settings)
-  return settings
+  readOptions(options, found)
+  return { ...configuration, ...found }
 }
 
-function checkConfiguration(configuration: MetadataStoreConfiguration): void {
-  copyOfOptions(configuration, configurationNames, 'a metadata store')
-  const { sessionTimeoutMilliseconds: timeout, storeName } = configuration
-  const { feedRetentionSeconds: retention, requestBytesMax: bytes } = configuration
-  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
-    throw new InvalidArgumentError('sessionTimeoutMilliseconds is a positive number')
-  }
-  if (retention !== undefined && !(Number.isFinite(retention) && retention > 0)) {
-    throw new InvalidArgumentError('feedRetentionSeconds is a positive number')
-  }
-  if (bytes !== undefined && !(Number.isSafeInteger(bytes) && bytes > 0)) {
-    throw new InvalidArgumentError('requestBytesMax is a positive integer')
-  }
-  if (storeName !== undefined && !/^[A-Za-z0-9_]+$/.test(storeName)) {
-    throw new InvalidArgumentError('storeName has letters, digits and _')
-  }
+function checkPositive(value: number, what: string): number {
+  if (Number.isFinite(value) && value > 0) return value
+  const message = `${what} must be a number above 0, got ${shown(value)}`
+  throw new CellarError(ErrorCode.invalidArgument, message)
+}
+
+function checkStoreName(value: string, what: string): string {
+  if (/^[A-Za-z0-9_]+$/.test(checkText(value, what))) return value
+  throw new CellarError(ErrorCode.invalidArgument, `${what} must have letters, digits and _ only`)
 }
 
 function invalidUrl(url: string): MetadataStoreError {

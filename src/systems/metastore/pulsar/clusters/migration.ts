@@ -11,9 +11,18 @@
  * write of the state expects the previous state, so a coordinator with an expired session cannot
  * complete the migration later.
  */
+import {
+  callback,
+  declareOptions,
+  implementation,
+  number,
+  required,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../../api/index.js'
 import { pause, systemClock } from '../../kernel/backoff.js'
 import { elapsed, type LeaseClock } from '../../kernel/lease-clock.js'
-import { checkFunction, checkStore, copyOfOptions } from '../arguments.js'
+import { checkStore, readOptions } from '../arguments.js'
 import type { CachingStore } from '../store/cache-sink.js'
 import {
   hasCode,
@@ -108,28 +117,23 @@ async function giveUp(
   return false
 }
 
-/** Settings of a {@link MigrationCoordinator}. */
-export interface MigrationOptions {
+const migrationOptions = declareOptions('a migration', {
   /** Opens the store of `targetUrl`; the coordinator closes the store. */
-  readonly openTarget: OpenTarget
+  openTarget: required(callback<OpenTarget>()),
   /** How long the coordinator waits for handles to stop writing. Default 60,000. */
-  readonly preparationMilliseconds?: number
+  preparationMilliseconds: number({ min: 0, default: 60_000 }),
   /** Clock and timers. Default: the system clock. */
-  readonly clock?: LeaseClock
-}
+  clock: implementation<LeaseClock>(['now'], systemClock),
+})
 
-const names: Readonly<Record<keyof MigrationOptions, true>> = {
-  openTarget: true,
-  preparationMilliseconds: true,
-  clock: true,
-}
+/** Settings of a {@link MigrationCoordinator}. */
+export interface MigrationOptions extends OptionsOf<typeof migrationOptions> {}
 
 /** Migrates all persistent records of a store; see the file header. */
 export class MigrationCoordinator {
   readonly #source: CachingStore
   readonly #targetUrl: string
-  readonly #options: MigrationOptions
-  readonly #clock: LeaseClock
+  readonly #settings: SettingsOf<typeof migrationOptions>
   /** Creation sequence of the record that excludes other coordinators. */
   #holder = 0
 
@@ -141,9 +145,7 @@ export class MigrationCoordinator {
     checkText(targetUrl)
     this.#source = checkStore(source)
     this.#targetUrl = targetUrl
-    this.#options = copyOfOptions(options, names, 'a migration')
-    checkFunction(this.#options.openTarget, 'openTarget')
-    this.#clock = this.#options.clock ?? systemClock
+    this.#settings = readOptions(migrationOptions, options)
   }
 
   /**
@@ -208,7 +210,7 @@ export class MigrationCoordinator {
     try {
       await this.#waitForParticipants()
       written = await this.#setPhase('COPYING', written)
-      target = await this.#options.openTarget(this.#targetUrl)
+      target = await this.#settings.openTarget(this.#targetUrl)
       const importer = importerOf(target)
       await this.#empty(target)
       await this.#copy('/', importer)
@@ -247,15 +249,15 @@ export class MigrationCoordinator {
   }
 
   async #waitForParticipants(): Promise<void> {
-    const limit = this.#options.preparationMilliseconds ?? 60_000
-    const deadline = elapsed(this.#clock) + limit
+    const { clock, preparationMilliseconds: limit } = this.#settings
+    const deadline = elapsed(clock) + limit
     for (;;) {
       const left = await this.#source.getChildrenFromStore(participantsPath)
       if (left.length === 0) return
-      if (elapsed(this.#clock) >= deadline) {
+      if (elapsed(clock) >= deadline) {
         throw new TimeoutError(`${left.length} handles went on writing for ${limit} ms`)
       }
-      await pause(this.#clock, pollMilliseconds)
+      await pause(clock, pollMilliseconds)
     }
   }
 

@@ -2,9 +2,10 @@
  * ManagedLedger's own metadata interface (`MetaStore`) over a metadata store: one record for each
  * managed ledger and one for each of its cursors, with versions, at Pulsar's paths.
  */
+import { checked, declareOptions, type OptionsOf } from '../../../../api/index.js'
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import type { MessageType } from '../../records/message-type.js'
-import { checkStore, copyOfOptions } from '../arguments.js'
+import { checkStore, readOptions } from '../arguments.js'
 import {
   ContentDeserializationError,
   InvalidArgumentError,
@@ -35,13 +36,13 @@ export interface Versioned<T> {
   readonly stat: Stat
 }
 
-/** Settings of a {@link ManagedLedgerStore}. */
-export interface ManagedLedgerStoreOptions {
+const storeOptions = declareOptions('a store of managed ledgers', {
   /** Compression of written records; brokers from version 2.9 read all forms. Default 'NONE'. */
-  readonly compression?: ManagedLedgerCompression | undefined
-}
+  compression: checked((type: ManagedLedgerCompression) => type, 'NONE' as const),
+})
 
-const names: Readonly<Record<keyof ManagedLedgerStoreOptions, true>> = { compression: true }
+/** Settings of a {@link ManagedLedgerStore}. */
+export interface ManagedLedgerStoreOptions extends OptionsOf<typeof storeOptions> {}
 
 const base = '/managed-ledgers'
 
@@ -57,10 +58,9 @@ export class ManagedLedgerStore {
    * `ERR_METADATA_INVALID_ARGUMENT`, `ERR_METADATA_UNSUPPORTED` for the compression.
    */
   constructor(store: MetadataStore, options: ManagedLedgerStoreOptions = {}) {
-    const { compression = 'NONE' } = copyOfOptions(options, names, 'a store of managed ledgers')
-    checkCompression(compression)
+    this.#compression = readOptions(storeOptions, options).compression
+    checkCompression(this.#compression)
     this.#store = checkStore(store)
-    this.#compression = compression
   }
 
   #bytesOf<T extends object>(type: MessageType<T>, info: T): Buffer {
