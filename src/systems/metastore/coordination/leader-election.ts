@@ -5,7 +5,8 @@
  * follows when the record is removed, when the session is restored, and some time after a failed
  * attempt. A handle has one participant for each path, because its session owns the record.
  */
-import { checkCachingStore, checkListener, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
+import { declareOptions, implementation, number, type OptionsOf } from '../../../api/index.js'
+import { checkCachingStore, checkListener, checkSerde, readOptions } from '../pulsar/arguments.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
@@ -24,24 +25,20 @@ import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 import { isInDoubt, withdraw } from './doubt.js'
 import { ElectionWaits, type LeaderElectionState } from './election-waits.js'
 
-/** Settings of an election. */
-export interface LeaderElectionOptions {
+const electionOptions = declareOptions('a leader election', {
   /** Clock and timers. Default: the system clock. */
-  readonly clock?: LeaseClock | undefined
+  clock: implementation<LeaseClock>(['now'], systemClock),
   /** Wait before a failed election is repeated. Default 5,000. */
-  readonly retryMilliseconds?: number | undefined
+  retryMilliseconds: number({ min: 0, default: 5_000 }),
   /** Longest wait of a read for the end of an election. Default 30,000. */
-  readonly readTimeoutMilliseconds?: number | undefined
-}
+  readTimeoutMilliseconds: number({ min: 0, default: 30_000 }),
+})
+
+/** Settings of an election. */
+export interface LeaderElectionOptions extends OptionsOf<typeof electionOptions> {}
 
 /** Receives each new state of a participant. Its errors go to the store's `onListenerError`. */
 export type LeaderElectionListener = (state: LeaderElectionState) => unknown
-
-const names: Readonly<Record<keyof LeaderElectionOptions, true>> = {
-  clock: true,
-  retryMilliseconds: true,
-  readTimeoutMilliseconds: true,
-}
 
 /** The participants of each handle, by path. */
 const participants = new WeakMap<CachingStore, Map<string, LeaderElection<unknown>>>()
@@ -63,8 +60,9 @@ export class LeaderElection<T> {
   readonly path: string
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
-  readonly #options: LeaderElectionOptions
   readonly #clock: LeaseClock
+  readonly #retryMilliseconds: number
+  readonly #readTimeoutMilliseconds: number
   readonly #unregister: readonly (() => void)[]
   #listeners: readonly LeaderElectionListener[] = []
   /** The proposal of the last `elect`; undefined before, after `close`, and after an error. */
@@ -100,8 +98,10 @@ export class LeaderElection<T> {
     this.path = path
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
-    this.#options = copyOfOptions(options, names, 'a leader election')
-    this.#clock = this.#options.clock ?? systemClock
+    const settings = readOptions(electionOptions, options)
+    this.#clock = settings.clock
+    this.#retryMilliseconds = settings.retryMilliseconds
+    this.#readTimeoutMilliseconds = settings.readTimeoutMilliseconds
     this.#waits = new ElectionWaits(this.#clock)
     if (listener !== undefined) checkListener(listener)
     this.#register()
@@ -169,7 +169,7 @@ export class LeaderElection<T> {
    */
   async getLeaderValue(): Promise<T | undefined> {
     if (this.#isClosed) return undefined
-    const limit = this.#options.readTimeoutMilliseconds ?? 30_000
+    const limit = this.#readTimeoutMilliseconds
     return new Promise((resolve, reject) => {
       const call = { isLate: false, wake: (): void => undefined }
       const stop = laterForCaller(this.#clock, limit, () => {
@@ -244,10 +244,6 @@ export class LeaderElection<T> {
     this.#isInDoubt = false
     const useOf = (): 'none' | 'held' => (this.#proposal === undefined ? 'none' : 'held')
     void withdraw(this.#store, this.path, useOf, () => after(this.#clock, this.#retryMilliseconds))
-  }
-
-  get #retryMilliseconds(): number {
-    return this.#options.retryMilliseconds ?? 5_000
   }
 
   #onChange(type: string): void {
