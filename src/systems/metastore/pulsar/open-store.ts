@@ -32,7 +32,10 @@ import { systemClock } from '../kernel/backoff.js'
 import { checkPath } from './paths.js'
 import { SessionRegistry } from './store/sessions.js'
 import { ZooKeeperMetadataStore } from './zookeeper/zk-store.js'
-import { SynchronizedMetadataStore, type MetadataEventSynchronizer } from './clusters/synchronized-store.js'
+import {
+  SynchronizedMetadataStore,
+  type MetadataEventSynchronizer,
+} from './clusters/synchronized-store.js'
 import { coreOf, forgetCore, type StoreCore } from './store/store-core.js'
 
 /** The parts of the URL of a store over tables. */
