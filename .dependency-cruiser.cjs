@@ -13,13 +13,7 @@ const levels = [
   ['base'],
   ['storage/fs', 'storage/codec', 'storage/cursor'],
   ['storage/cell', 'storage/record'],
-  [
-    'storage/wal',
-    'storage/memtable',
-    'storage/sstable',
-    'storage/filter',
-    'storage/coprocessor',
-  ],
+  ['storage/wal', 'storage/memtable', 'storage/sstable', 'storage/filter', 'storage/coprocessor'],
   ['storage/version', 'storage/scan'],
   ['storage/files'],
   ['storage/job', 'storage/compaction'],
@@ -113,7 +107,10 @@ module.exports = {
       comment: 'The seam imports what describes cells, filters and settings, and no engine.',
       severity: 'error',
       from: { path: '^src/api/' },
-      to: { path: '^src/', pathNot: '^src/(api|base|storage/(cell|filter|coprocessor|compaction))/' },
+      to: {
+        path: '^src/',
+        pathNot: '^src/(api|base|storage/(cell|filter|coprocessor|compaction))/',
+      },
     },
     {
       name: 'cell-hooks-are-light',

@@ -10,6 +10,11 @@ export default tseslint.config(
     },
     linterOptions: { reportUnusedDisableDirectives: 'error' },
     rules: {
+      // Options are declared once: an interface gives the type of a declaration its name.
+      '@typescript-eslint/no-empty-object-type': [
+        'error',
+        { allowInterfaces: 'with-single-extends' },
+      ],
       '@typescript-eslint/no-floating-promises': 'error',
       '@typescript-eslint/no-misused-promises': 'error',
       '@typescript-eslint/await-thenable': 'error',
@@ -51,15 +56,6 @@ export default tseslint.config(
       'bench/**/*.ts',
     ],
     rules: { 'no-restricted-imports': 'off' },
-  },
-  {
-    // Options are declared once: an interface gives the type of a declaration its name.
-    rules: {
-      '@typescript-eslint/no-empty-object-type': [
-        'error',
-        { allowInterfaces: 'with-single-extends' },
-      ],
-    },
   },
   {
     files: ['test/**/*.ts', 'bench/**/*.ts'],

@@ -25,7 +25,12 @@ const tables = [
     'TransactionErrorCode',
     'TransactionError',
   ],
-  ['`cellardb/messaging`', 'src/systems/messaging/errors.ts', 'MessagingErrorCode', 'MessagingError'],
+  [
+    '`cellardb/messaging`',
+    'src/systems/messaging/errors.ts',
+    'MessagingErrorCode',
+    'MessagingError',
+  ],
   [
     '`cellardb/metastore`: tables',
     'src/systems/metastore/bookkeeper/errors.ts',
@@ -44,7 +49,12 @@ const tables = [
     'MetadataErrorCode',
     'MetadataStoreError',
   ],
-  ['`cellardb/repository`', 'src/systems/repository/errors.ts', 'RepositoryErrorCode', 'RepositoryError'],
+  [
+    '`cellardb/repository`',
+    'src/systems/repository/errors.ts',
+    'RepositoryErrorCode',
+    'RepositoryError',
+  ],
   ['`cellardb/server`', 'src/server/http/http-errors.ts', 'ServerErrorCode', 'ServerError'],
 ]
 

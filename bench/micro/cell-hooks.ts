@@ -18,7 +18,11 @@ import { writeValueHeader } from '../../src/storage/cell/cell-value.js'
 import { CellView } from '../../src/storage/cell/cell-view.js'
 import { loadChecksums } from '../../src/storage/codec/checksum.js'
 import { loadCodecs, type Codecs } from '../../src/storage/codec/codec.js'
-import { loadHooks, makeHookWatch, type HookPlan } from '../../src/storage/coprocessor/hook-chain.js'
+import {
+  loadHooks,
+  makeHookWatch,
+  type HookPlan,
+} from '../../src/storage/coprocessor/hook-chain.js'
 import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
 import { runToEnd, startJob } from '../../src/storage/job/threads/executor.js'
 import { inputOf, JobControl, type CompactionJob } from '../../src/storage/job/job.js'

@@ -6,7 +6,11 @@
  * deleting their rows, and everything is read by the names of its columns.
  */
 import { Database } from '../../src/entries/index.js'
-import { MessageFetcher, MessagePublisher, MessagingService } from '../../src/systems/messaging/index.js'
+import {
+  MessageFetcher,
+  MessagePublisher,
+  MessagingService,
+} from '../../src/systems/messaging/index.js'
 import {
   PruneState,
   runTransaction,

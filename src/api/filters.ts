@@ -1,7 +1,12 @@
 /** The filters of HBase, the filter protocol, and the filter language. */
 export type { CellView, EntryRanges } from '../storage/cell/cell-view.js'
 export { FilterCode, type CellHint, type Filter, type RowCells } from '../storage/filter/filter.js'
-export { FamilyFilter, QualifierFilter, RowFilter, ValueFilter } from '../storage/filter/compare-filters.js'
+export {
+  FamilyFilter,
+  QualifierFilter,
+  RowFilter,
+  ValueFilter,
+} from '../storage/filter/compare-filters.js'
 export {
   ColumnValueFilter,
   SingleColumnValueExcludeFilter,

@@ -250,29 +250,3 @@ export function required<Given, Read>(
     },
   }
 }
-
-/** An option without a default. */
-export function required<Given, Read>(
-  option: Option<Given, Read>,
-): RequiredOption<Given, Exclude<Read, undefined>> {
-  return {
-    isRequired: true,
-    read(value, name) {
-      if (value === undefined) throw invalidArgument(`option ${name} is missing`)
-      return option.read(value, name) as Exclude<Read, undefined>
-    },
-  }
-}
-
-/** An option without a default. */
-export function required<Given, Read>(
-  option: Option<Given, Read>,
-): RequiredOption<Given, Exclude<Read, undefined>> {
-  return {
-    isRequired: true,
-    read(value, name) {
-      if (value === undefined) throw invalidArgument(`option ${name} is missing`)
-      return option.read(value, name) as Exclude<Read, undefined>
-    },
-  }
-}

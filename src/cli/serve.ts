@@ -4,7 +4,11 @@ import { OptionNames } from '../api/index.js'
 import { Database } from '../entries/index.js'
 import { tokenOf } from './messaging-cli.js'
 import { MessagingService, StandbyMessaging, type Leadership } from '../systems/messaging/index.js'
-import { RepositoryMaintenance, RepositoryManager, type SearchIndexes } from '../systems/repository/index.js'
+import {
+  RepositoryMaintenance,
+  RepositoryManager,
+  type SearchIndexes,
+} from '../systems/repository/index.js'
 import { openSearch } from '../entries/repository-search.js'
 import {
   CellarServer,

@@ -8,7 +8,10 @@ export { messagingRoutes, type MessagingRoutesOptions } from './messaging/messag
 export { engineMetrics } from './engine-metrics.js'
 export { MessagingClient, type MessagingClientOptions } from './messaging/client.js'
 export { transactionRoutes, type TransactionsSource } from './transactions/transaction-routes.js'
-export { TransactionClient, type TransactionClientOptions } from './transactions/transaction-client.js'
+export {
+  TransactionClient,
+  type TransactionClientOptions,
+} from './transactions/transaction-client.js'
 export { repositoryRoutes, type RepositoryRoutesOptions } from './repository/repository-routes.js'
 export type { RepositorySource } from './repository/repository-call.js'
 export type { AccessRule, FieldPermission, Principal } from './http/access.js'

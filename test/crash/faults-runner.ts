@@ -3,7 +3,12 @@
  * plainly, that reads go on, and that nothing acknowledged is lost.
  */
 import { FaultyFileSystem, type Fault } from '../../src/storage/fs/faulty-fs.js'
-import { CellarError, ErrorCode, type Database, type DatabaseOptions } from '../../src/entries/index.js'
+import {
+  CellarError,
+  ErrorCode,
+  type Database,
+  type DatabaseOptions,
+} from '../../src/entries/index.js'
 import { Workload, type Operation } from './history.js'
 import { observe, unloggedTable } from './model.js'
 import { newFileSystem } from './power-cut-runner.js'

@@ -4,7 +4,12 @@
  */
 import { writeSync } from 'node:fs'
 import { Database } from '../../src/entries/index.js'
-import { CellarMetaStore, Value, Version, type MetastoreTable } from '../../src/systems/metastore/index.js'
+import {
+  CellarMetaStore,
+  Value,
+  Version,
+  type MetastoreTable,
+} from '../../src/systems/metastore/index.js'
 import { lineOf, tableName, writerCount, type MetastorePlan } from './metastore-plan.js'
 
 const plan = JSON.parse(process.argv[2]) as MetastorePlan

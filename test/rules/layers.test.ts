@@ -64,13 +64,15 @@ const planted: Readonly<Record<string, string>> = {
   'test/suites/table/cases.ts':
     "import { Engine } from '../../../src/storage/engine/types.js'\nexport type E = Engine\n",
   'src/storage/fs/node-fs.ts': "import * as fs from 'node:fs'\nexport const read = fs.readSync\n",
-  'src/storage/fs/memory-fs.ts': "import * as fs from 'node:fs/promises'\nexport const x = fs.open\n",
+  'src/storage/fs/memory-fs.ts':
+    "import * as fs from 'node:fs/promises'\nexport const x = fs.open\n",
   'src/storage/codec/lz4.ts':
     "import { pack } from '../../../native-free/lz4.js'\nimport * as n from 'lz4-napi'\n" +
     'export const both = [pack, n]\n',
   'src/storage/codec/pool.ts': "import * as p from 'piscina'\nexport const pool = p\n",
   'src/systems/metastore/records/form.ts': "import * as p from 'piscina'\nexport const pool = p\n",
-  'src/storage/wal/log.ts': "import { block } from '../sstable/blocks/block.js'\nexport const log = block\n",
+  'src/storage/wal/log.ts':
+    "import { block } from '../sstable/blocks/block.js'\nexport const log = block\n",
   'src/storage/sstable/blocks/block.ts':
     "import { a } from '../../../base/bytes.js'\nimport * as x from 'xxhash-wasm'\n" +
     'export const block = [a, x]\n',

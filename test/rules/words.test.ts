@@ -69,5 +69,7 @@ void t.test('no room has more pet words than the ceiling', async (t) => {
 
 void t.test('a planted comment is found', async (t) => {
   const text = '/** Tells whoever asks what is there. */\nexport const a = 1\n'
-  t.strictSame(complaints(countsOf([{ path: 'src/storage/wal/a.ts', text }])), ['wal: 250.0 above 1'])
+  t.strictSame(complaints(countsOf([{ path: 'src/storage/wal/a.ts', text }])), [
+    'wal: 250.0 above 1',
+  ])
 })

@@ -3,7 +3,11 @@ import { checkArray, checkBytesLike, isBytes, OptionNames } from '../../base/arg
 import { emptyBytes, toBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
 import { CellType, type CellTypeCode } from '../../storage/cell/cell-type.js'
-import { parseSingleColumn, type BytesLike, type ColumnParts } from '../../storage/cell/column-name.js'
+import {
+  parseSingleColumn,
+  type BytesLike,
+  type ColumnParts,
+} from '../../storage/cell/column-name.js'
 import type { Timestamp } from '../../storage/cell/timestamp.js'
 import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from '../mutations.js'
 

@@ -2,7 +2,12 @@
 import { checkArray, checkObject, OptionNames, countNames, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { parseColumn, type ColumnName } from '../../storage/cell/column-name.js'
-import { allTime, makeTimeRange, singleTimestamp, type TimeRange } from '../../storage/cell/timestamp.js'
+import {
+  allTime,
+  makeTimeRange,
+  singleTimestamp,
+  type TimeRange,
+} from '../../storage/cell/timestamp.js'
 import type { Filter } from '../../storage/filter/filter.js'
 import type { Get, ReadOptions, Snapshot, TimeRangeOption } from '../reads.js'
 import { checkForm } from './forms.js'

@@ -9,7 +9,11 @@ import type {
   PublishResponse,
   SetPositionOptions,
 } from '../../systems/messaging/index.js'
-import { decodeTransaction, transactionFromJson, type Transaction } from '../../systems/transactions/index.js'
+import {
+  decodeTransaction,
+  transactionFromJson,
+  type Transaction,
+} from '../../systems/transactions/index.js'
 import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
 import { invalidArgument } from '../http/http-errors.js'
 

@@ -9,7 +9,11 @@ import {
   type Message,
   type TopicId,
 } from '../../systems/messaging/index.js'
-import { decodeMessageRow, decodePayloadRow, decodePointer } from '../../systems/messaging/store/rows.js'
+import {
+  decodeMessageRow,
+  decodePayloadRow,
+  decodePointer,
+} from '../../systems/messaging/store/rows.js'
 import { PackedPayloads } from '../../systems/messaging/store/packed-payloads.js'
 import { parseTopicPrefix } from '../../systems/messaging/topics/topic.js'
 import { startOf, TransactionManager } from '../../systems/transactions/index.js'

@@ -60,7 +60,11 @@ const executors = ['auto', 'worker', 'inline'] as const
 /** The environment variable `CELLAR_EXECUTOR` chooses for databases without the option. */
 const executorOption: Option<(typeof executors)[number], (typeof executors)[number]> = {
   read: (value, name) => {
-    return checkChoice(value ?? process.env['CELLAR_EXECUTOR'] ?? 'auto', `option ${name}`, executors)
+    return checkChoice(
+      value ?? process.env['CELLAR_EXECUTOR'] ?? 'auto',
+      `option ${name}`,
+      executors,
+    )
   },
 }
 

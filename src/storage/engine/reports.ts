@@ -2,7 +2,11 @@
 import type { CellarError } from '../../base/errors.js'
 import type { JobResult } from '../job/job.js'
 import type { Store } from '../store/store.js'
-import type { CompactionOutcome, CompactionProgress, CompactionWork } from './background/compaction-outcome.js'
+import type {
+  CompactionOutcome,
+  CompactionProgress,
+  CompactionWork,
+} from './background/compaction-outcome.js'
 import { publishDiagnostic } from './diagnostics.js'
 import { OperationTimes, TimedOperation, type OperationEvents } from './write/operation-times.js'
 import type { Pressure } from './write/write-pacer.js'

@@ -13,7 +13,13 @@
  * The next read of the row then goes directly to its first entry, without key ranges, filters,
  * index and search.
  */
-import { compareBytes, copyBytes, emptyBytes, equalBytes, prefixSuccessor } from '../../base/bytes.js'
+import {
+  compareBytes,
+  copyBytes,
+  emptyBytes,
+  equalBytes,
+  prefixSuccessor,
+} from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { Hash64, hashRange } from '../../base/hash.js'
 import {

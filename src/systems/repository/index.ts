@@ -78,7 +78,11 @@ export type { Metadata, MetadataValue } from './records/metadata.js'
 export type { Condition, ConditionOperator } from './records/writes/conditions.js'
 export type { ReadOptions, VersionSelection } from './records/reads/record-reader.js'
 export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/writes/write-options.js'
-export type { FieldDifference, PruneOptions, RevisionOptions } from './records/reads/record-history.js'
+export type {
+  FieldDifference,
+  PruneOptions,
+  RevisionOptions,
+} from './records/reads/record-history.js'
 export type { RecordScan } from './records/reads/record-scanner.js'
 export type { RecordFilter } from './records/reads/record-filters.js'
 export type {

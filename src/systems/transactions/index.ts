@@ -20,7 +20,11 @@ export type {
   TransactionState,
 } from './manager/manager-calls.js'
 export type { ClientRetention, TransactionManagerOptions } from './options.js'
-export type { ManagerSnapshot, ManagerStatistics, SnapshotTransaction } from './manager/manager-snapshot.js'
+export type {
+  ManagerSnapshot,
+  ManagerStatistics,
+  SnapshotTransaction,
+} from './manager/manager-snapshot.js'
 export type { Transactions, TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
 export type { ContextStartOptions } from './start-options.js'
@@ -31,7 +35,11 @@ export { transactionalFamily } from './tables/transactional-family.js'
 export type { ConflictLevel } from './tables/transaction-writes.js'
 export { TransactionalTable, type TransactionalTableOptions } from './tables/transactional-table.js'
 export type { TransactionalGet, TransactionalScan } from './tables/table-reads.js'
-export type { TransactionalCell, TransactionalDelete, TransactionalPut } from './tables/table-writes.js'
+export type {
+  TransactionalCell,
+  TransactionalDelete,
+  TransactionalPut,
+} from './tables/table-writes.js'
 export { TransactionVisibilityFilter, type VisibilityOptions } from './tables/visibility-filter.js'
 export { transactionProcessor, type TransactionProcessorOptions } from './processor.js'
 export {

@@ -1,7 +1,10 @@
 /** The statistics of a database. */
 import type { HookCounters, JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import type { Engine } from '../../storage/engine/engine.js'
-import type { LatencyStatistics, TimedOperationName } from '../../storage/engine/write/operation-times.js'
+import type {
+  LatencyStatistics,
+  TimedOperationName,
+} from '../../storage/engine/write/operation-times.js'
 import type { Recovery } from '../../storage/engine/open/recovery.js'
 import type { Pressure } from '../../storage/engine/write/write-pacer.js'
 import { addDrops, noDrops, type DropCounts } from '../../storage/job/job.js'

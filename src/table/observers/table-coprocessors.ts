@@ -2,7 +2,11 @@
 import { invalidArgument } from '../../base/errors.js'
 import type { StoreJob } from '../../storage/coprocessor/cell-hook.js'
 import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
-import { makeHookWatch, type HookPlan, type HookTask } from '../../storage/coprocessor/hook-chain.js'
+import {
+  makeHookWatch,
+  type HookPlan,
+  type HookTask,
+} from '../../storage/coprocessor/hook-chain.js'
 import type { HookCounters, JobSummary } from '../../storage/coprocessor/job-coprocessors.js'
 import type {
   CompactionSelection,

@@ -12,7 +12,11 @@ import type { Engine } from '../../storage/engine/engine.js'
 import type { ReadPoints } from '../../storage/engine/catalog/read-points.js'
 import { blockMissing } from '../../storage/cursor/cursor.js'
 import type { RowTarget } from '../../storage/scan/cell-collector.js'
-import { numbersPerCell, type CollectedRows, type RowCollector } from '../../storage/scan/row-collector.js'
+import {
+  numbersPerCell,
+  type CollectedRows,
+  type RowCollector,
+} from '../../storage/scan/row-collector.js'
 import type { RowOutcome } from '../../storage/scan/row-scanner.js'
 import type { StoreScanner } from '../../storage/scan/store-scanner.js'
 import type { ReadCounters } from '../../storage/sstable/read-counters.js'

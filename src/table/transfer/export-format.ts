@@ -6,7 +6,12 @@
  * chunk. Lengths are compared with limits before memory is allocated for them.
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
-import { checksumLength, placeSeed, writeChecksum, checksumMatches } from '../../storage/codec/checksum.js'
+import {
+  checksumLength,
+  placeSeed,
+  writeChecksum,
+  checksumMatches,
+} from '../../storage/codec/checksum.js'
 import { CodecError, type Codec, type Codecs } from '../../storage/codec/codec.js'
 import { BlockMemory, wordSlackBytes } from '../../storage/sstable/blocks/block-memory.js'
 

@@ -5,7 +5,12 @@
  * to do.
  */
 import { createHook } from 'node:async_hooks'
-import { CellarError, Database, type EmbeddedTable, type OpenOptions } from '../../../src/entries/index.js'
+import {
+  CellarError,
+  Database,
+  type EmbeddedTable,
+  type OpenOptions,
+} from '../../../src/entries/index.js'
 
 const memtableBytesMax = 256 * 1024
 const value = 'x'.repeat(24 * 1024)

@@ -73,7 +73,11 @@ import {
 } from '../../../src/storage/cell/column-name.js'
 import { cellOverheadBytes, checkCellBytes } from '../../../src/storage/cell/limits.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
-import { checkTimestamp, latestTimestamp, type Timestamp } from '../../../src/storage/cell/timestamp.js'
+import {
+  checkTimestamp,
+  latestTimestamp,
+  type Timestamp,
+} from '../../../src/storage/cell/timestamp.js'
 
 /** The limits of a database. */
 export interface ModelLimits {

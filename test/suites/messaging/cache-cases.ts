@@ -1,6 +1,9 @@
 /** Cases 64 to 71: the cache of newest entries. */
 import assert from 'node:assert/strict'
-import { MessageCache, type CacheLimits } from '../../../src/systems/messaging/store/message-cache.js'
+import {
+  MessageCache,
+  type CacheLimits,
+} from '../../../src/systems/messaging/store/message-cache.js'
 import { failsWith, type MessagingCase } from './case.js'
 
 function cache(minRetain: number, reduceTrigger: number, hardLimit: number): MessageCache<number> {

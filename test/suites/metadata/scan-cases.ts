@@ -1,5 +1,9 @@
 /** Cases 46 to 65: scans, indexes, many operations at once. */
-import { jsonSerde, MetadataCache, MetadataErrorCode } from '../../../src/entries/metastore-pulsar.js'
+import {
+  jsonSerde,
+  MetadataCache,
+  MetadataErrorCode,
+} from '../../../src/entries/metastore-pulsar.js'
 import { joined, outcome, scanned, textOf, type MetadataCase } from './case.js'
 
 const padded = (n: number): string => String(n).padStart(20, '0')

@@ -1,6 +1,10 @@
 /** Cases about walks over keys: ranges, bounds, both orders. */
 import { ALL_FIELDS, NON_FIELDS, Version } from '../../../src/systems/metastore/index.js'
-import type { FieldSelection, KeyRange, MetastoreItem } from '../../../src/systems/metastore/index.js'
+import type {
+  FieldSelection,
+  KeyRange,
+  MetastoreItem,
+} from '../../../src/systems/metastore/index.js'
 import {
   fields,
   fill,

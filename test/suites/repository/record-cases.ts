@@ -1,6 +1,10 @@
 /** Cases 1 to 41: records are created, read, updated, deleted and created again. */
 import assert from 'node:assert/strict'
-import { RecordDraft, type RecordTable, type WriteResult } from '../../../src/systems/repository/index.js'
+import {
+  RecordDraft,
+  type RecordTable,
+  type WriteResult,
+} from '../../../src/systems/repository/index.js'
 import {
   assertRecord,
   createDefault,

@@ -1,7 +1,11 @@
 /** Cases 58 to 68 and 91 to 107: value types, records in records, field types, record types. */
 import assert from 'node:assert/strict'
 import { checkedType } from './custom-type.js'
-import type { EmbeddedRecord, RecordTable, TypeManager } from '../../../src/systems/repository/index.js'
+import type {
+  EmbeddedRecord,
+  RecordTable,
+  TypeManager,
+} from '../../../src/systems/repository/index.js'
 import { createDefault, failsWith, fieldsOf, q, valuesOf, type RepositoryCase } from './case.js'
 
 const badArgument = 'ERR_INVALID_ARGUMENT'

@@ -10,7 +10,11 @@ import { delimiter, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
-import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/systems/repository/index.js'
+import {
+  EmbeddedSearch,
+  RepositoryManager,
+  SearchIndexes,
+} from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']

@@ -5,7 +5,11 @@
 import { createContext, runInContext } from 'node:vm'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
-import { EmbeddedSearch, RepositoryManager, SearchIndexes } from '../../../src/systems/repository/index.js'
+import {
+  EmbeddedSearch,
+  RepositoryManager,
+  SearchIndexes,
+} from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
 
 const token = 'token-of-the-page'

@@ -5,7 +5,11 @@ import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
-import { decodeMessageId, MessagingService, type Message } from '../../../src/systems/messaging/index.js'
+import {
+  decodeMessageId,
+  MessagingService,
+  type Message,
+} from '../../../src/systems/messaging/index.js'
 import {
   CellarServer,
   MessagingClient,

@@ -1,7 +1,11 @@
 /** Batches: one commit for what is in memory; what is loaded or fails concerns only itself. */
 import t, { type Test } from 'tap'
 import { FaultyFileSystem } from '../../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem, type BatchOperation, type CellarError } from '../../../src/entries/index.js'
+import {
+  MemoryFileSystem,
+  type BatchOperation,
+  type CellarError,
+} from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const rows = 2000

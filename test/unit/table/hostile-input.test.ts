@@ -4,7 +4,12 @@
  */
 import t, { type Test } from 'tap'
 import * as cellar from '../../../src/entries/index.js'
-import { CellarError, ErrorCode, type Database, type EmbeddedTable } from '../../../src/entries/index.js'
+import {
+  CellarError,
+  ErrorCode,
+  type Database,
+  type EmbeddedTable,
+} from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 import {
   hostileValues,

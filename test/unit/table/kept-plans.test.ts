@@ -1,6 +1,11 @@
 /** Plans of column lists are kept: a list counts as it is in each call, whatever changed it. */
 import t from 'tap'
-import { Database, MemoryFileSystem, type ColumnName, type Result } from '../../../src/entries/index.js'
+import {
+  Database,
+  MemoryFileSystem,
+  type ColumnName,
+  type Result,
+} from '../../../src/entries/index.js'
 import { randomFrom, seed } from '../storage/version/fixtures.js'
 
 const families = ['f', 'g']

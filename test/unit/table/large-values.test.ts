@@ -1,6 +1,11 @@
 /** Families whose large values lie in value files (HBase: IS_MOB, MOB_THRESHOLD). */
 import t, { type Test } from 'tap'
-import { Database, parseFilter, type FamilyOptions, type OpenOptions } from '../../../src/entries/index.js'
+import {
+  Database,
+  parseFilter,
+  type FamilyOptions,
+  type OpenOptions,
+} from '../../../src/entries/index.js'
 import { MemoryFileSystem } from '../../../src/storage/fs/memory-fs.js'
 import type { FileSystem } from '../../../src/storage/fs/types.js'
 import { FaultyFileSystem } from '../../../src/storage/fs/faulty-fs.js'

@@ -15,7 +15,12 @@
  * read beyond the block.
  */
 import { assert } from '../../../base/assert.js'
-import { commonPrefixLength, compareBytes, copySharedBytes, readPrefix48 } from '../../../base/bytes.js'
+import {
+  commonPrefixLength,
+  compareBytes,
+  copySharedBytes,
+  readPrefix48,
+} from '../../../base/bytes.js'
 import type { CellarError } from '../../../base/errors.js'
 import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
 import { wordSlackBytes } from './block-memory.js'

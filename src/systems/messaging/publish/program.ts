@@ -8,7 +8,12 @@
  *
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
-import { checkBytesLike, checkMethods, type AtomicMutation, type BytesLike } from '../../../api/index.js'
+import {
+  checkBytesLike,
+  checkMethods,
+  type AtomicMutation,
+  type BytesLike,
+} from '../../../api/index.js'
 import {
   TransactionError,
   TransactionErrorCode,

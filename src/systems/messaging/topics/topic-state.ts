@@ -6,7 +6,13 @@ import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
 import { TopicRows } from '../store/message-rows.js'
 import { Producers } from '../publish/producers.js'
-import { comparePlaces, placeOf, weightOf, type Place, type StoredBatch } from '../store/stored-batch.js'
+import {
+  comparePlaces,
+  placeOf,
+  weightOf,
+  type Place,
+  type StoredBatch,
+} from '../store/stored-batch.js'
 import { topicPrefix, type TopicId } from './topic.js'
 import type { MessageRange, TopicProperties } from '../types.js'
 

@@ -11,7 +11,11 @@ import {
 } from '../../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
-import { prepareFilter, type PreparedFilter, type RecordFilter } from '../records/reads/record-filters.js'
+import {
+  prepareFilter,
+  type PreparedFilter,
+  type RecordFilter,
+} from '../records/reads/record-filters.js'
 import { wantedFields } from '../records/reads/record-scanner.js'
 import { decodeHead, headColumn, type RecordState } from '../records/record-state.js'
 import type { StoredRecord } from '../records/record.js'

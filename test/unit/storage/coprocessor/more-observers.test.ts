@@ -1,6 +1,11 @@
 /** Observers between the reading of a row and its change, of retention rules, and of bulk loads. */
 import t from 'tap'
-import { BulkWriter, Database, MemoryFileSystem, type Observer } from '../../../../src/entries/index.js'
+import {
+  BulkWriter,
+  Database,
+  MemoryFileSystem,
+  type Observer,
+} from '../../../../src/entries/index.js'
 import { executors, quiet } from './support.js'
 
 for (const cacheBytes of [0, 1 << 20]) {

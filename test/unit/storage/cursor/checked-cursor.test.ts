@@ -1,8 +1,16 @@
 /** The checks that stand around cursors find what breaks the contract, on both sides. */
 import t from 'tap'
 import { InvariantError } from '../../../../src/base/assert.js'
-import { CheckedCursor, CursorLease, uncheckedCursor } from '../../../../src/storage/cursor/checked-cursor.js'
-import { BlockMissing, blockMissing, throwBlockMissing } from '../../../../src/storage/cursor/cursor.js'
+import {
+  CheckedCursor,
+  CursorLease,
+  uncheckedCursor,
+} from '../../../../src/storage/cursor/checked-cursor.js'
+import {
+  BlockMissing,
+  blockMissing,
+  throwBlockMissing,
+} from '../../../../src/storage/cursor/cursor.js'
 import type { BackwardCursor } from '../../../../src/storage/cursor/cursor.js'
 
 /** Shows keys in whatever order they are given, one for each move. */

@@ -1,7 +1,12 @@
 /** What goes wrong around flushes and compactions, and that nothing of it stays. */
 import t from 'tap'
 import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
-import { Database, MemoryFileSystem, type OpenOptions, type Table } from '../../../../src/entries/index.js'
+import {
+  Database,
+  MemoryFileSystem,
+  type OpenOptions,
+  type Table,
+} from '../../../../src/entries/index.js'
 
 const options = { executor: 'inline', compactionEnabled: false } as const
 

@@ -1,7 +1,10 @@
 /** What is counted, timed and told of operations. */
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
-import { OperationTimes, TimedOperation } from '../../../../src/storage/engine/write/operation-times.js'
+import {
+  OperationTimes,
+  TimedOperation,
+} from '../../../../src/storage/engine/write/operation-times.js'
 import type { SlowOperation } from '../../../../src/entries/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 

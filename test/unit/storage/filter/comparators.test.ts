@@ -18,7 +18,11 @@ import {
   nextFuzzyRow,
 } from '../../../../src/storage/filter/fuzzy-row-filter.js'
 import { MultiRowRangeFilter } from '../../../../src/storage/filter/multi-row-range-filter.js'
-import { PageFilter, PrefixFilter, RandomRowFilter } from '../../../../src/storage/filter/row-filters.js'
+import {
+  PageFilter,
+  PrefixFilter,
+  RandomRowFilter,
+} from '../../../../src/storage/filter/row-filters.js'
 import { SingleColumnValueFilter } from '../../../../src/storage/filter/single-column-filters.js'
 import { SkipFilter } from '../../../../src/storage/filter/wrapping-filters.js'
 import type { Filter } from '../../../../src/storage/filter/filter.js'

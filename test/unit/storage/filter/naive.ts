@@ -22,7 +22,10 @@ import {
 import type { Filter } from '../../../../src/storage/filter/filter.js'
 import { FilterList } from '../../../../src/storage/filter/filter-list.js'
 import { FuzzyRowFilter } from '../../../../src/storage/filter/fuzzy-row-filter.js'
-import { MultiRowRangeFilter, type RowRange } from '../../../../src/storage/filter/multi-row-range-filter.js'
+import {
+  MultiRowRangeFilter,
+  type RowRange,
+} from '../../../../src/storage/filter/multi-row-range-filter.js'
 import { InclusiveStopFilter, PrefixFilter } from '../../../../src/storage/filter/row-filters.js'
 
 export interface NaiveCell {

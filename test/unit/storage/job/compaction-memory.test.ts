@@ -12,7 +12,12 @@ import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { CellJudge } from '../../../../src/storage/job/cell-judge.js'
 import { runCompaction } from '../../../../src/storage/job/compaction-job.js'
 import { runToEnd } from '../../../../src/storage/job/threads/executor.js'
-import { inputOf, JobControl, type CompactionJob, type JobResult } from '../../../../src/storage/job/job.js'
+import {
+  inputOf,
+  JobControl,
+  type CompactionJob,
+  type JobResult,
+} from '../../../../src/storage/job/job.js'
 import { SsTableOutput, type SsTableFormat } from '../../../../src/storage/job/sstable-output.js'
 import type { RetentionOptions } from '../../../../src/storage/scan/query.js'
 import type { FileMetadata } from '../../../../src/storage/version/file-metadata.js'

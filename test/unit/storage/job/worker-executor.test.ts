@@ -11,7 +11,11 @@ import { CellarError } from '../../../../src/base/errors.js'
 import { Database } from '../../../../src/entries/index.js'
 import { WorkerDied, type JobExecutor } from '../../../../src/storage/job/threads/executor.js'
 import { JobControl, type Job, type JobResult } from '../../../../src/storage/job/job.js'
-import { hasPool, loadPool, WorkerExecutor } from '../../../../src/storage/job/threads/worker-executor.js'
+import {
+  hasPool,
+  loadPool,
+  WorkerExecutor,
+} from '../../../../src/storage/job/threads/worker-executor.js'
 
 const module = hasPool() ? loadPool() : undefined
 const options = { skip: module === undefined && 'piscina is not installed' }

@@ -3,7 +3,10 @@ import { Worker } from 'node:worker_threads'
 import { CellarError, ErrorCode } from '../../../../src/base/errors.js'
 import { InvariantError } from '../../../../src/base/assert.js'
 import type { Cursor } from '../../../../src/storage/cursor/cursor.js'
-import { FrozenEntriesCursor, type FrozenEntries } from '../../../../src/storage/memtable/frozen-entries.js'
+import {
+  FrozenEntriesCursor,
+  type FrozenEntries,
+} from '../../../../src/storage/memtable/frozen-entries.js'
 import { Memtable } from '../../../../src/storage/memtable/memtable.js'
 import type { MemtableCursor } from '../../../../src/storage/memtable/memtable-cursor.js'
 
@@ -433,7 +436,10 @@ void t.test('a worker thread reads the frozen entries without a copy', async (t)
   }
   memtable.freeze()
   const entries: FrozenEntries = finish(memtable.exportSlices()).value
-  const frozenModule = new URL('../../../../src/storage/memtable/frozen-entries.js', import.meta.url).href
+  const frozenModule = new URL(
+    '../../../../src/storage/memtable/frozen-entries.js',
+    import.meta.url,
+  ).href
   const code = `
     const { parentPort, workerData } = require('node:worker_threads')
     import(${JSON.stringify(frozenModule)}).then(({ FrozenEntriesCursor }) => {

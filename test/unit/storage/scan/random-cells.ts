@@ -6,7 +6,11 @@ import {
   writeKeySuffix,
   writeTerminator,
 } from '../../../../src/storage/cell/cell-key.js'
-import { cellTypeCode, cellTypeName, type CellTypeName } from '../../../../src/storage/cell/cell-type.js'
+import {
+  cellTypeCode,
+  cellTypeName,
+  type CellTypeName,
+} from '../../../../src/storage/cell/cell-type.js'
 import { writeValueHeader } from '../../../../src/storage/cell/cell-value.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
 import { emptyCursor } from '../../../../src/storage/scan/entry-cursor.js'

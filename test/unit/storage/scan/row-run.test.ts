@@ -7,7 +7,11 @@
 import t from 'tap'
 import { seededRandom } from '../../../../bench/harness/random.js'
 import { emptyBytes } from '../../../../src/base/bytes.js'
-import { writeEscaped, writeKeySuffix, writeTerminator } from '../../../../src/storage/cell/cell-key.js'
+import {
+  writeEscaped,
+  writeKeySuffix,
+  writeTerminator,
+} from '../../../../src/storage/cell/cell-key.js'
 import { CellType } from '../../../../src/storage/cell/cell-type.js'
 import type { Cursor } from '../../../../src/storage/cursor/cursor.js'
 import type { RowTarget } from '../../../../src/storage/scan/cell-collector.js'

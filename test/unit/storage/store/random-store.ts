@@ -12,7 +12,11 @@ import { Store } from '../../../../src/storage/store/store.js'
 import { parseFamilyOptions } from '../../../../src/table/admin/schema.js'
 import { formatFileName } from '../../../../src/storage/version/file-names.js'
 import type { Random } from '../../../../bench/harness/random.js'
-import { compareCells, readFamily, type StoredCell } from '../../../model/reference/reading-rules.js'
+import {
+  compareCells,
+  readFamily,
+  type StoredCell,
+} from '../../../model/reference/reading-rules.js'
 import {
   escaped,
   now,

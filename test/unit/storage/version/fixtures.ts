@@ -6,7 +6,10 @@ import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import type { TableDefinition } from '../../../../src/storage/version/catalog.js'
 import { encodeTable } from '../../../../src/storage/version/catalog.js'
-import { encodeFileMetadata, type FileMetadata } from '../../../../src/storage/version/file-metadata.js'
+import {
+  encodeFileMetadata,
+  type FileMetadata,
+} from '../../../../src/storage/version/file-metadata.js'
 import { formatFileName } from '../../../../src/storage/version/file-names.js'
 import type { VersionEdit } from '../../../../src/storage/version/version-edit.js'
 import type { VersionSet } from '../../../../src/storage/version/version-set.js'

@@ -2,11 +2,19 @@ import fc from 'fast-check'
 import t from 'tap'
 import { InvariantError } from '../../../../src/base/assert.js'
 import { CellarError } from '../../../../src/base/errors.js'
-import { applyEdit, applySnapshot, snapshotEdit } from '../../../../src/storage/version/apply-edit.js'
+import {
+  applyEdit,
+  applySnapshot,
+  snapshotEdit,
+} from '../../../../src/storage/version/apply-edit.js'
 import type { TableDefinition } from '../../../../src/storage/version/catalog.js'
 import { levelMax, type FileMetadata } from '../../../../src/storage/version/file-metadata.js'
 import { formatFileName, parseFileName } from '../../../../src/storage/version/file-names.js'
-import { decodeEdit, encodeEdit, type ManifestEdit } from '../../../../src/storage/version/version-edit.js'
+import {
+  decodeEdit,
+  encodeEdit,
+  type ManifestEdit,
+} from '../../../../src/storage/version/version-edit.js'
 import { emptyState, type VersionState } from '../../../../src/storage/version/version.js'
 import { describe, fileOf, seed, tableOf } from './fixtures.js'
 

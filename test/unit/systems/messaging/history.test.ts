@@ -8,7 +8,11 @@ import { ManualClock } from '../../../../src/base/clock.js'
 import { seededRandom } from '../../../../src/base/random.js'
 import { MemoryFileSystem, type FileOperation } from '../../../../src/storage/fs/memory-fs.js'
 import { crashPolicies } from '../../../../src/storage/fs/power-cut.js'
-import type { AtomicBatch, AtomicMutation, DurabilityOption } from '../../../../src/entries/index.js'
+import type {
+  AtomicBatch,
+  AtomicMutation,
+  DurabilityOption,
+} from '../../../../src/entries/index.js'
 import { lengthOf } from '../../../helpers/length.js'
 import { withMembers } from '../../../helpers/planted.js'
 import { complaintsOf, History, openAll, type Known, type Plant } from './history.js'

@@ -12,7 +12,11 @@ import type { ManualClock } from '../../../../src/base/clock.js'
 import type { Random } from '../../../../src/base/random.js'
 import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { Database, type DurabilityOption } from '../../../../src/entries/index.js'
-import { MessagePublisher, MessagingService, type Message } from '../../../../src/systems/messaging/index.js'
+import {
+  MessagePublisher,
+  MessagingService,
+  type Message,
+} from '../../../../src/systems/messaging/index.js'
 import {
   TransactionalTable,
   transactionalFamily,

@@ -14,8 +14,15 @@ import {
   type TopicId,
   type TransactionSnapshot,
 } from '../../../../src/systems/messaging/index.js'
-import { encodeMessageRow, encodePayloadRow, encodePointer } from '../../../../src/systems/messaging/store/rows.js'
-import { encodeTopicProperties, topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
+import {
+  encodeMessageRow,
+  encodePayloadRow,
+  encodePointer,
+} from '../../../../src/systems/messaging/store/rows.js'
+import {
+  encodeTopicProperties,
+  topicPrefix,
+} from '../../../../src/systems/messaging/topics/topic.js'
 
 /** Milliseconds at which tests begin. */
 export const start = 1_489_707_864_000

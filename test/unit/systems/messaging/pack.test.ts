@@ -2,7 +2,10 @@
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { packTopics } from '../../../../src/systems/messaging/store/pack.js'
-import { largestPointer, packPointers } from '../../../../src/systems/transactions/manager/pack-pointers.js'
+import {
+  largestPointer,
+  packPointers,
+} from '../../../../src/systems/transactions/manager/pack-pointers.js'
 import { PointerSet } from '../../../../src/systems/transactions/prune-job/packed-pointers.js'
 import { NoTopic, TopicIndex } from '../../../../src/systems/messaging/prune-job/prune-context.js'
 import { topicPrefix, type TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'

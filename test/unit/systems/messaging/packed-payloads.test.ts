@@ -3,8 +3,15 @@ import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { decodeMessageId, MessagingService, type Message } from '../../../../src/systems/messaging/index.js'
-import { PackedPayloads, PayloadPacker } from '../../../../src/systems/messaging/store/packed-payloads.js'
+import {
+  decodeMessageId,
+  MessagingService,
+  type Message,
+} from '../../../../src/systems/messaging/index.js'
+import {
+  PackedPayloads,
+  PayloadPacker,
+} from '../../../../src/systems/messaging/store/packed-payloads.js'
 import { Transaction } from '../../../../src/systems/transactions/index.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)

@@ -2,7 +2,11 @@
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { MessageConsumer, MessagingService, type Message } from '../../../../src/systems/messaging/index.js'
+import {
+  MessageConsumer,
+  MessagingService,
+  type Message,
+} from '../../../../src/systems/messaging/index.js'
 import { CellarServer, MessagingClient, messagingRoutes } from '../../../../src/server/index.js'
 import {
   runTransaction,

@@ -1,6 +1,9 @@
 /** The bound of the invalid list. Numbers are those of the specification. */
 import t from 'tap'
-import { inactiveBound, pruneUpperBound } from '../../../../src/systems/transactions/transaction-snapshot.js'
+import {
+  inactiveBound,
+  pruneUpperBound,
+} from '../../../../src/systems/transactions/transaction-snapshot.js'
 
 void t.test('104 the prune upper bound', (t) => {
   const cases = [

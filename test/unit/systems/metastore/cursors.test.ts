@@ -9,10 +9,16 @@ import {
   type MetastoreItem,
   type MetastoreScannableTable,
 } from '../../../../src/systems/metastore/index.js'
-import { CellarView, OpenViews } from '../../../../src/systems/metastore/bookkeeper/tables/cellar-view.js'
+import {
+  CellarView,
+  OpenViews,
+} from '../../../../src/systems/metastore/bookkeeper/tables/cellar-view.js'
 import { RowDecoder } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
 import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
-import { TableCursor, type CursorOwner } from '../../../../src/systems/metastore/bookkeeper/tables/table-cursor.js'
+import {
+  TableCursor,
+  type CursorOwner,
+} from '../../../../src/systems/metastore/bookkeeper/tables/table-cursor.js'
 import type { KeyRange } from '../../../../src/systems/metastore/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'

@@ -4,10 +4,7 @@
  * CELLAR_HISTORIES: histories, default 5,000. CELLAR_SEED: the seed.
  */
 import t from 'tap'
-import {
-  CellarMetaStore,
-  type MetastoreTable,
-} from '../../../../src/systems/metastore/index.js'
+import { CellarMetaStore, type MetastoreTable } from '../../../../src/systems/metastore/index.js'
 import { modelStore } from '../../../helpers/metastores.js'
 import { withMembers } from '../../../helpers/planted.js'
 import { TestDatabase } from '../../../helpers/test-database.js'

@@ -12,7 +12,10 @@ import {
   Value,
   Version,
 } from '../../../../src/systems/metastore/index.js'
-import { callListener, safeHandler } from '../../../../src/systems/metastore/kernel/listener-errors.js'
+import {
+  callListener,
+  safeHandler,
+} from '../../../../src/systems/metastore/kernel/listener-errors.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import {
   jsonSerde,

@@ -11,7 +11,10 @@ import {
   encodeVersion,
   type RecordState,
 } from '../../../../src/systems/repository/records/record-state.js'
-import { decodeMetadata, encodeMetadata } from '../../../../src/systems/repository/records/metadata.js'
+import {
+  decodeMetadata,
+  encodeMetadata,
+} from '../../../../src/systems/repository/records/metadata.js'
 import { SchemaCache } from '../../../../src/systems/repository/schema/schema-cache.js'
 import { ValueTypes } from '../../../../src/systems/repository/values/value-types.js'
 import { seededRandom } from '../../../../src/base/random.js'

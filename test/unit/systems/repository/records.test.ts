@@ -1,7 +1,11 @@
 /** Reads of records without promises, and what a write tells its caller. */
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { RecordId, RepositoryManager, type RecordTable } from '../../../../src/systems/repository/index.js'
+import {
+  RecordId,
+  RepositoryManager,
+  type RecordTable,
+} from '../../../../src/systems/repository/index.js'
 
 async function openTable(t: Test): Promise<RecordTable> {
   const fileSystem = new MemoryFileSystem()

@@ -4,7 +4,11 @@ import { createRequire } from 'node:module'
 import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { RepositoryManager, S3BlobStore, type Blob } from '../../../../src/systems/repository/index.js'
+import {
+  RepositoryManager,
+  S3BlobStore,
+  type Blob,
+} from '../../../../src/systems/repository/index.js'
 
 interface Server {
   run(): Promise<{ readonly port: number }>

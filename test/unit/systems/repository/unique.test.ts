@@ -2,7 +2,11 @@
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { Link, RepositoryManager, type RecordTable } from '../../../../src/systems/repository/index.js'
+import {
+  Link,
+  RepositoryManager,
+  type RecordTable,
+} from '../../../../src/systems/repository/index.js'
 
 const type = '{n}r'
 const notUnique = { code: 'ERR_NOT_UNIQUE' }

@@ -1,6 +1,10 @@
 /** Objects with the state of a transaction are in one at a time; scopes give each run its own. */
 import t from 'tap'
-import { MessageFetcher, MessagePublisher, MessagingService } from '../../../../src/systems/messaging/index.js'
+import {
+  MessageFetcher,
+  MessagePublisher,
+  MessagingService,
+} from '../../../../src/systems/messaging/index.js'
 import {
   runTransaction,
   TransactionContext,

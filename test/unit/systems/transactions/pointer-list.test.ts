@@ -1,7 +1,10 @@
 /** Lists of write pointers against sets. CELLAR_SEED repeats the random history. */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
-import { PointerList, withoutMembers } from '../../../../src/systems/transactions/manager/pointer-list.js'
+import {
+  PointerList,
+  withoutMembers,
+} from '../../../../src/systems/transactions/manager/pointer-list.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
 

@@ -1,5 +1,10 @@
 import t from 'tap'
-import type { Admin, Database, ExportOptions, MemoryFileSystem } from '../../../../src/entries/index.js'
+import type {
+  Admin,
+  Database,
+  ExportOptions,
+  MemoryFileSystem,
+} from '../../../../src/entries/index.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { contentOf, fill, makeTable, tableFiles } from './support.js'

@@ -2,7 +2,11 @@
 import t from 'tap'
 import type { Admin, BytesLike } from '../../../../src/entries/index.js'
 import { writeVarint } from '../../../../src/base/varint.js'
-import { keyBytesBound, writeKeySuffix, writeTerminator } from '../../../../src/storage/cell/cell-key.js'
+import {
+  keyBytesBound,
+  writeKeySuffix,
+  writeTerminator,
+} from '../../../../src/storage/cell/cell-key.js'
 import { loadCodecs } from '../../../../src/storage/codec/codec.js'
 import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
 import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'

@@ -5,7 +5,14 @@
  * time without a read the scan is closed, which releases memtables and files. The next read starts
  * a new scan after the last row. After a longer time the snapshot is closed, which ends the view.
  */
-import type { Result, RowSpan, ScanOptions, Snapshot, SyncTable, Table } from '../../../../api/index.js'
+import type {
+  Result,
+  RowSpan,
+  ScanOptions,
+  Snapshot,
+  SyncTable,
+  Table,
+} from '../../../../api/index.js'
 import { asMetastoreError } from './cellar-errors.js'
 import { MetastoreError, MetastoreErrorCode } from '../errors.js'
 import { rowOfKey } from '../keys.js'

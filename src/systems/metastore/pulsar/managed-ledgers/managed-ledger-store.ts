@@ -38,7 +38,7 @@ export interface Versioned<T> {
 
 const storeOptions = declareOptions('a store of managed ledgers', {
   /** Compression of written records; brokers from version 2.9 read all forms. Default 'NONE'. */
-  compression: checked((type: ManagedLedgerCompression) => type, 'NONE'),
+  compression: checked((type: ManagedLedgerCompression) => type, 'NONE' as const),
 })
 
 /** Settings of a {@link ManagedLedgerStore}. */

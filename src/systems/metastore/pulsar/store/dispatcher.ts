@@ -5,7 +5,11 @@
  * called. Promises of listeners are not awaited. After a slow listener the dispatcher yields to the
  * event loop.
  */
-import { callListener, safeHandler, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
+import {
+  callListener,
+  safeHandler,
+  type ListenerErrorHandler,
+} from '../../kernel/listener-errors.js'
 import { Turns } from '../../kernel/turns.js'
 
 /** One time budget for the listeners of all handles, because they share the event loop. */

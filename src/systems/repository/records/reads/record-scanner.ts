@@ -1,7 +1,13 @@
 /**
  * Scans of record tables in the order of the ids. A scan reads the newest version of each record.
  */
-import { checkArray, checkSignal, OptionNames, readArguments, shown } from '../../../../api/index.js'
+import {
+  checkArray,
+  checkSignal,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import { isBytes } from '../../value-kinds.js'

@@ -1,5 +1,11 @@
 /** Input of a write, checked and encoded: fields to set, fields to remove, and metadata. */
-import { checkArray, checkObject, checkText, OptionNames, readArguments } from '../../../../api/index.js'
+import {
+  checkArray,
+  checkObject,
+  checkText,
+  OptionNames,
+  readArguments,
+} from '../../../../api/index.js'
 import { ByteReader } from '../../byte-reader.js'
 import { ByteWriter } from '../../byte-writer.js'
 import { invalidRecord } from '../../errors.js'

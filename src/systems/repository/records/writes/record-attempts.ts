@@ -3,7 +3,12 @@
  * Each attempt applies the input to the present record.
  */
 import { readArguments, shown } from '../../../../api/index.js'
-import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import {
+  invalidArgument,
+  invalidRecord,
+  RepositoryError,
+  RepositoryErrorCode,
+} from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { RecordType } from '../../schema/record-type.js'

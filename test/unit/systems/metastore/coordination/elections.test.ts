@@ -14,7 +14,10 @@ import {
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
 import { eventually, pause } from '../../../../suites/metadata/case.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../../../../bench/metadata/zookeeper-server.js'
+import {
+  ZooKeeperServer,
+  zookeeperMissing,
+} from '../../../../../bench/metadata/zookeeper-server.js'
 import { ManualTimer } from '../../../../helpers/manual-timer.js'
 import { withMembers } from '../../../../helpers/planted.js'
 

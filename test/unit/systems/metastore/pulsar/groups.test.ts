@@ -10,7 +10,10 @@ import {
   type MetadataStoreConfiguration,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { lengthOf } from '../../../../helpers/length.js'
-import { coreOf, type CoreLimits } from '../../../../../src/systems/metastore/pulsar/store/store-core.js'
+import {
+  coreOf,
+  type CoreLimits,
+} from '../../../../../src/systems/metastore/pulsar/store/store-core.js'
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 

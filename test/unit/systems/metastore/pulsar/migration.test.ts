@@ -1,6 +1,9 @@
 /** Moves that fail half-way: started again, given up, and never undone behind their end. */
 import t from 'tap'
-import { coordinatorRecord, migrationPath } from '../../../../../src/systems/metastore/pulsar/clusters/migration.js'
+import {
+  coordinatorRecord,
+  migrationPath,
+} from '../../../../../src/systems/metastore/pulsar/clusters/migration.js'
 import {
   DualMetadataStore,
   MetadataErrorCode,

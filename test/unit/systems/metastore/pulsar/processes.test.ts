@@ -13,7 +13,10 @@ import { fileURLToPath } from 'node:url'
 import t, { type Test } from 'tap'
 import { Coordinator } from '../../../../../bench/brokers/processes.js'
 import { storeOf } from '../../../../../bench/brokers/store-of.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../../../../bench/metadata/zookeeper-server.js'
+import {
+  ZooKeeperServer,
+  zookeeperMissing,
+} from '../../../../../bench/metadata/zookeeper-server.js'
 import { childEnvironment } from '../../../../helpers/child-environment.js'
 import { lengthOf } from '../../../../helpers/length.js'
 import { violation, type GuardedWrite } from './history-check.js'

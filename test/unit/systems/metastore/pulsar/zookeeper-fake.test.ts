@@ -9,7 +9,11 @@ import {
   openMetadataStore,
   type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
-import { EventType, OpCode, ZkError } from '../../../../../src/systems/metastore/pulsar/zookeeper/protocol.js'
+import {
+  EventType,
+  OpCode,
+  ZkError,
+} from '../../../../../src/systems/metastore/pulsar/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
 import { eventually, joined, pause } from '../../../../suites/metadata/case.js'
 

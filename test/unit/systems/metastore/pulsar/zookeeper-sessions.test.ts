@@ -13,7 +13,10 @@ import {
   type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { eventually, joined, pause } from '../../../../suites/metadata/case.js'
-import { ZooKeeperServer, zookeeperMissing } from '../../../../../bench/metadata/zookeeper-server.js'
+import {
+  ZooKeeperServer,
+  zookeeperMissing,
+} from '../../../../../bench/metadata/zookeeper-server.js'
 import { zookeeperBackend } from '../../../../conformance/metadata/backends.js'
 
 const skip = zookeeperMissing()
