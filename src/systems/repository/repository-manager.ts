@@ -103,8 +103,8 @@ export class RepositoryManager {
     const inTable = new TableBlobStore(database.table(`${tablePrefix}.blobdata`), durability)
     const routes = [...blobStores]
     if (routes.length === 0) routes.push({ store: inTable, bytesMax: Infinity })
-    const inlineBytesMax = inlineBlobBytesMax
-    this.blobs = new Blobs({ table, clock, durability, randomBytes, routes, inlineBytesMax })
+    const places = { database, table, routes, inlineBytesMax: inlineBlobBytesMax }
+    this.blobs = new Blobs({ ...places, clock, durability, randomBytes })
     this.links = new LinkIndex({
       database,
       table: `${tablePrefix}.links`,

@@ -15,6 +15,7 @@ import {
   shown,
   text,
   type Clock,
+  type Database,
   type DurabilityOption,
   type OptionsOf,
   type Table,
@@ -85,6 +86,8 @@ export interface SweepOptions extends OptionsOf<typeof sweepOptions> {}
 
 /** Dependencies of {@link Blobs}. */
 export interface BlobsParts {
+  readonly database: Database
+  /** The table of blob states. */
   readonly table: Table
   readonly clock: Clock
   /** Durability of blob states. */
@@ -109,7 +112,8 @@ export class Blobs {
   /**
    * Stores the bytes of a blob. The result must be put into a field before {@link sweep} removes
    * the blob as unused. `ERR_INVALID_ARGUMENT`, `ERR_BLOB_DAMAGED` if the number of bytes differs
-   * from `size`; then nothing is kept.
+   * from `size`, `ERR_BLOB_NOT_FOUND` if the upload took so long that a sweep removed the blob
+   * meanwhile; then nothing is kept.
    */
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
     const { mediaType, name, size } = uploadOptions.read(upload)
@@ -208,9 +212,11 @@ export class Blobs {
     const store = this.#storeOf(id)
     if (!store.isInDatabase) {
       // The write that dropped the last reference must be on the disk before the bytes are removed.
+      // Without a row there may still be bytes: of an upload that went on behind its sweep.
       const state = await this.#state(key)
-      if (state === undefined) return
-      await this.#putState(key, { ...state, kind: 'dead', references: 0, owner: undefined }, true)
+      if (state !== undefined) {
+        await this.#putState(key, { ...state, kind: 'dead', references: 0, owner: undefined }, true)
+      }
     }
     await store.remove(own)
     const columns = [{ family: 'b', qualifier: 's', timestamp: 1 }]
@@ -276,13 +282,26 @@ export class Blobs {
       await writer.finish()
       checkSize(size, expected)
       const checksum = hash.digest()
-      await this.#putState(key, { kind: 'free', time: clock.now(), size, checksum, ...none }, false)
+      const free: BlobState = { kind: 'free', time: clock.now(), size, checksum, ...none }
+      await this.#endUpload(key, open, free)
       return size
     } catch (error) {
       // If this removal fails, the sweep repeats it.
       await this.remove(key).catch(() => undefined)
       throw error
     }
+  }
+
+  /** Replaces the state of an upload, unless a sweep has taken the blob for an abandoned one. */
+  async #endUpload(key: Buffer, open: BlobState, free: BlobState): Promise<void> {
+    const { database, table, durability } = this.#parts
+    const cells = { [stateColumn]: encodeState(free) }
+    const { success } = await database.atomic({
+      checks: [{ table, row: key, column: stateColumn, equals: encodeState(open) }],
+      mutations: [{ table, row: key, mutations: [{ put: { cells, timestamp: 1 } }] }],
+      durability,
+    })
+    if (!success) throw blobNotFound('a sweep removed the blob before its upload ended')
   }
 
   #putState(key: Buffer, state: BlobState, isSynced: boolean): Promise<void> {
