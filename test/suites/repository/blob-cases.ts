@@ -29,6 +29,7 @@ class HeldStore implements BlobStore {
         this.held.set(key.toString('hex'), Buffer.concat(pieces))
       },
       finish: async () => void this.held.set(key.toString('hex'), Buffer.concat(pieces)),
+      abort: async () => undefined,
     }
   }
 

@@ -17,6 +17,11 @@ export interface BlobWriter {
   write(piece: Buffer): Promise<void>
   /** Resolves when the bytes are as durable as the store promises. */
   finish(): Promise<void>
+  /**
+   * Gives the blob up: called once instead of `finish`, or after a `write` or `finish` that failed.
+   * Releases what the writer holds. Afterwards `remove` of the store removes the bytes.
+   */
+  abort(): Promise<void>
 }
 
 /** A store of blobs. Its keys have 16 bytes, and each is used for one blob only. */

@@ -32,6 +32,7 @@ import {
   parseBlobKey,
   storeKeyBytes,
   type BlobStore,
+  type BlobWriter,
   type ByteRange,
 } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
@@ -271,17 +272,7 @@ export class Blobs {
     await this.#putState(key, open, !store.isInDatabase)
     try {
       const writer = await store.create(parseBlobKey(key).key)
-      const hash = createHash('sha256')
-      let size = 0
-      for await (const piece of pieces) {
-        size += piece.length
-        if (expected !== undefined && size > expected) break
-        hash.update(piece)
-        await writer.write(piece)
-      }
-      await writer.finish()
-      checkSize(size, expected)
-      const checksum = hash.digest()
+      const { size, checksum } = await writeAll(writer, pieces, expected)
       const free: BlobState = { kind: 'free', time: clock.now(), size, checksum, ...none }
       await this.#endUpload(key, open, free)
       return size
@@ -354,6 +345,31 @@ function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> 
   return checkPieces(source, 'a blob is made of bytes', (piece) => {
     return checkBuffer(piece, 'a piece of a blob')
   })
+}
+
+/** Writes a whole blob, or gives it up with the first error. */
+async function writeAll(
+  writer: BlobWriter,
+  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+  expected: number | undefined,
+): Promise<Pick<BlobState, 'size' | 'checksum'>> {
+  const hash = createHash('sha256')
+  let size = 0
+  try {
+    for await (const piece of pieces) {
+      size += piece.length
+      if (expected !== undefined && size > expected) break
+      hash.update(piece)
+      await writer.write(piece)
+    }
+    checkSize(size, expected)
+    await writer.finish()
+  } catch (error) {
+    // The caller gets the first error; the removal of the bytes follows in any case.
+    await writer.abort().catch(() => undefined)
+    throw error
+  }
+  return { size, checksum: hash.digest() }
 }
 
 async function collect(

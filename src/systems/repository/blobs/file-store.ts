@@ -79,27 +79,26 @@ export class FileBlobStore implements BlobStore {
     this.#files.makeDirectorySync(inner)
     const file = this.#files.openSync(path, 'create')
     let position = 0
+    let isOpen = true
+    const close = (): void => {
+      if (!isOpen) return
+      isOpen = false
+      file.closeSync()
+    }
     return {
       write: async (given) => {
-        try {
-          const piece = checkBuffer(given, 'a piece of a blob')
-          file.writeSync(piece, 0, piece.length, position)
-          position += piece.length
-        } catch (error) {
-          file.closeSync()
-          throw error
-        }
+        const piece = checkBuffer(given, 'a piece of a blob')
+        file.writeSync(piece, 0, piece.length, position)
+        position += piece.length
       },
       finish: async () => {
-        try {
-          await file.sync()
-        } finally {
-          file.closeSync()
-        }
+        await file.sync()
+        close()
         for (const directory of [inner, outer, this.#directory]) {
           await this.#files.syncDirectory(directory)
         }
       },
+      abort: async () => close(),
     }
   }
 

@@ -239,6 +239,16 @@ class S3Writer implements BlobWriter {
     )
   }
 
+  /** Ends an upload in parts by its id, because not every server can list uploads. */
+  async abort(): Promise<void> {
+    // A server may keep a part that arrives behind the end of its upload.
+    await this.#sending?.catch(() => undefined)
+    if (this.#uploadId === undefined) return
+    const { AbortMultipartUploadCommand } = this.#sdk
+    const UploadId = this.#uploadId
+    await this.#client.send(new AbortMultipartUploadCommand({ ...this.#place, UploadId }))
+  }
+
   /** Sends the waiting bytes; resolves when the part before has arrived. */
   async #sendPart(): Promise<void> {
     const { CreateMultipartUploadCommand, UploadPartCommand } = this.#sdk

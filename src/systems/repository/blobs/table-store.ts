@@ -64,6 +64,7 @@ export class TableBlobStore implements BlobStore {
         if (waitingBytes >= chunkBytes) await flush(false)
       },
       finish: () => flush(true),
+      abort: () => Promise.resolve(),
     }
   }
 

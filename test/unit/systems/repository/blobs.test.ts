@@ -3,10 +3,14 @@ import t, { type Test } from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {
+  FileBlobStore,
   RepositoryManager,
+  type BlobFile,
+  type BlobFiles,
   type BlobRoute,
   type BlobStore,
 } from '../../../../src/systems/repository/index.js'
+import { withMembers } from '../../../helpers/planted.js'
 
 const upload = { mediaType: 'a/b' }
 const piece = Buffer.alloc(100_000, 'a')
@@ -40,6 +44,7 @@ class LateStore implements BlobStore {
     return {
       write: async (own) => void pieces.push(Buffer.from(own)),
       finish: async () => void this.held.set(key.toString('hex'), Buffer.concat(pieces)),
+      abort: async () => undefined,
     }
   }
 
@@ -53,7 +58,7 @@ class LateStore implements BlobStore {
 }
 
 for (const place of ['the database', 'a store'] as const) {
-  void t.test(`an upload that a sweep overtakes in ${place} fails, and leaves nothing`, async (t) => {
+  void t.test(`an upload that a sweep overtakes in ${place} leaves nothing`, async (t) => {
     const store = new LateStore()
     const routes = place === 'a store' ? [{ store, bytesMax: Infinity }] : []
     const { clock, database, manager } = await open(t, routes)
@@ -75,3 +80,73 @@ for (const place of ['the database', 'a store'] as const) {
     t.equal((await blobs.checksum(blob)).length, 32, 'another upload ends well')
   })
 }
+
+void t.test('an upload that breaks off closes its file and removes it', async (t) => {
+  const memory = new MemoryFileSystem()
+  let opened = 0
+  let closed = 0
+  let broken: 'writeSync' | 'sync' | undefined
+  const check = (operation: string): void => {
+    if (operation === broken) throw new Error('the disk is full')
+  }
+  const files = withMembers<BlobFiles>(memory, {
+    openSync: (path, mode) => {
+      const file = memory.openSync(path, mode)
+      opened++
+      return withMembers<BlobFile>(file, {
+        writeSync: (...given) => {
+          check('writeSync')
+          file.writeSync(...given)
+        },
+        sync: async () => {
+          check('sync')
+          await file.sync()
+        },
+        closeSync: () => {
+          closed++
+          file.closeSync()
+        },
+      })
+    },
+  })
+  const store = new FileBlobStore(files, '/blobs')
+  const { manager } = await open(t, [{ store, bytesMax: Infinity }])
+  const names = (directory: string, depth: number): string[] => {
+    const own = memory.listSync(directory).map((name) => memory.join(directory, name))
+    return depth === 0 ? own : own.flatMap((path) => names(path, depth - 1))
+  }
+  const breaking = function* (): Generator<Buffer, void> {
+    yield piece
+    throw new Error('the caller has gone')
+  }
+  const ends: [string, () => Promise<unknown>, { code: string } | { message: string }][] = [
+    [
+      'its source fails',
+      () => manager.blobs.upload(breaking(), upload),
+      { message: 'the caller has gone' },
+    ],
+    [
+      'it is too long',
+      () => manager.blobs.upload([piece, piece], { ...upload, size: 150_000 }),
+      { code: 'ERR_BLOB_DAMAGED' },
+    ],
+    [
+      'it is too short',
+      () => manager.blobs.upload([piece], { ...upload, size: 150_000 }),
+      { code: 'ERR_BLOB_DAMAGED' },
+    ],
+    ...(['writeSync', 'sync'] as const).map((operation): (typeof ends)[number] => {
+      const fail = (): Promise<unknown> => {
+        broken = operation
+        return manager.blobs.upload([piece], upload)
+      }
+      return [`${operation} fails`, fail, { message: 'the disk is full' }]
+    }),
+  ]
+  for (const [index, [how, run, problem]] of ends.entries()) {
+    await t.rejects(run(), problem, how)
+    t.same([opened, closed], [index + 1, index + 1], `${how}: the file is closed, once`)
+    t.same(names('/blobs', 2), [], `${how}: the file is removed`)
+    t.equal((await manager.blobs.states()).size, 0)
+  }
+})

@@ -1,6 +1,8 @@
 /** The S3 store against the server s3rver, over HTTP on this machine. */
 import { createHash } from 'node:crypto'
+import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
+import type { AddressInfo } from 'node:net'
 import { CreateBucketCommand, ListObjectsV2Command, S3Client } from '@aws-sdk/client-s3'
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
@@ -149,4 +151,52 @@ void t.test('blobs in a bucket', { skip }, async (t) => {
   client.destroy()
   await manager.close()
   await database.close()
+})
+
+void t.test('an upload that breaks off is ended at a server that lists no uploads', async (t) => {
+  const told: string[] = []
+  const listener: RequestListener = (request, response) => {
+    const { searchParams } = new URL(request.url!, 'http://localhost')
+    const xml = (status: number, body: string): void => {
+      response.writeHead(status, { 'content-type': 'application/xml' }).end(body)
+    }
+    const answer = (): void => {
+      if (request.method === 'POST') {
+        const id = '<UploadId>own</UploadId>'
+        xml(200, `<InitiateMultipartUploadResult>${id}</InitiateMultipartUploadResult>`)
+      } else if (request.method === 'PUT') {
+        // A part takes its time.
+        setTimeout(() => {
+          told.push(`part ${searchParams.get('partNumber') ?? 'unknown'}`)
+          response.writeHead(200, { etag: '"1"' }).end()
+        }, 50)
+      } else if (request.method === 'DELETE') {
+        told.push(`end of ${searchParams.get('uploadId') ?? 'the object'}`)
+        response.writeHead(204).end()
+      } else xml(501, '<Error><Code>NotImplemented</Code></Error>')
+    }
+    request.resume().on('end', answer)
+  }
+  const server = createServer(listener)
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  const endpoint = `http://127.0.0.1:${port}`
+  const connection = { endpoint, region: 'local', credentials, forcePathStyle: true }
+  const store = new S3BlobStore({ ...connection, bucket: 'blobs', partBytes, attemptsMax: 1 })
+  const fileSystem = new MemoryFileSystem()
+  const database = await Database.open('/database', { fileSystem, executor: 'inline' })
+  const blobStores = [{ store, bytesMax: Infinity }]
+  const manager = await RepositoryManager.open(database, { blobStores })
+  const breaking = (function* () {
+    yield bytesOf(partBytes + 1)
+    throw new Error('the caller has gone')
+  })()
+  const uploading = manager.blobs.upload(breaking, { mediaType: 'a/b' })
+  await t.rejects(uploading, { message: 'the caller has gone' })
+  t.same(told, ['part 1', 'end of own', 'end of the object'])
+  t.equal((await manager.blobs.states()).size, 0)
+  await manager.close()
+  await database.close()
+  store.close()
+  await new Promise((resolve) => server.close(resolve))
 })
