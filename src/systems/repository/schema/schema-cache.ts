@@ -181,7 +181,10 @@ export class SchemaCache implements ValueSchema {
 
   putField(field: FieldType): void {
     const before = this.#fieldsById.get(field.id)
-    if (before !== undefined) this.#fieldsByName.delete(before.name)
+    // Another type may have taken the name meanwhile.
+    if (before !== undefined && this.#fieldsByName.get(before.name) === before) {
+      this.#fieldsByName.delete(before.name)
+    }
     const frozen = Object.freeze(field)
     this.#fieldsById.set(field.id, frozen)
     this.#fieldsByName.set(field.name, frozen)
@@ -192,7 +195,9 @@ export class SchemaCache implements ValueSchema {
   putRecordType(versions: readonly RecordType[]): void {
     const newest = versions[versions.length - 1]
     const before = this.#types.get(newest.id)?.at(-1)
-    if (before !== undefined) this.#typesByName.delete(before.name)
+    if (before !== undefined && this.#typesByName.get(before.name) === newest.id) {
+      this.#typesByName.delete(before.name)
+    }
     const frozen = versions.map((version) => Object.freeze(version))
     this.#types.set(newest.id, frozen)
     this.#typesByName.set(newest.name, newest.id)

@@ -137,3 +137,28 @@ void t.test('an open that has failed leaves nothing that makes the next one fail
   t.same(again.repository().listTables(), ['drafts', 'record'])
   await again.close()
 })
+
+void t.test('types that have swapped names meanwhile keep them after a refresh', async (t) => {
+  const [{ types }, { types: others }] = await openTwo(t)
+  const ids: string[] = []
+  for (const name of ['{n}one', '{n}two'] as const) {
+    ids.push((await types.createFieldType({ name })).id)
+    ids.push((await types.createRecordType({ name })).id)
+  }
+  await others.settled()
+  others.isFollowing = false
+  const [fieldOne, typeOne, fieldTwo, typeTwo] = ids
+  for (const [at, name] of ['{n}away', '{n}one', '{n}two'].entries()) {
+    await types.updateFieldType({ id: [fieldOne, fieldTwo, fieldOne][at], name })
+    await types.updateRecordType({ id: [typeOne, typeTwo, typeOne][at], name })
+  }
+  await others.refresh()
+  for (const each of [types, others]) {
+    t.equal(each.getFieldType('{n}one').id, fieldTwo)
+    t.equal(each.getFieldType('{n}two').id, fieldOne)
+    t.equal(each.getRecordType('{n}one').id, typeTwo)
+    t.equal(each.getRecordType('{n}two').id, typeOne)
+    t.throws(() => each.getFieldType('{n}away'), { code: 'ERR_FIELD_TYPE_NOT_FOUND' })
+    t.throws(() => each.getRecordType('{n}away'), { code: 'ERR_RECORD_TYPE_NOT_FOUND' })
+  }
+})
