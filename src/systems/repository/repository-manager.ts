@@ -170,6 +170,9 @@ export class RepositoryManager {
           return current === undefined ? [] : current.#allTables().map(({ context }) => context)
         })
       },
+      withdraw: (ordinal: number, fields: readonly FieldType[]): void => {
+        claims.withdraw(ordinal, fields)
+      },
       remove: (ordinal: number, fields: readonly FieldType[]): void => {
         claims.remove(ordinal, fields)
       },

@@ -54,6 +54,9 @@ export interface TypeManagerParts {
 export interface UniqueFields {
   /** Claims the existing values. `ERR_NOT_UNIQUE` if two records have the same value. */
   add(ordinal: number, fields: readonly FieldType[]): Promise<void>
+  /** Takes one `add` back, because its change was not made. */
+  withdraw(ordinal: number, fields: readonly FieldType[]): void
+  /** Ends all claims, because the fields are no longer unique. */
   remove(ordinal: number, fields: readonly FieldType[]): void
 }
 
@@ -415,8 +418,13 @@ export class TypeManager {
     const [lost, added] = [this.#uniqueBut(before, type), this.#uniqueBut(type, before)]
     const { uniqueFields } = this.#parts
     if (added.length > 0) await uniqueFields.add(type.ordinal, added)
-    const { success } = await database.atomic({ checks, mutations })
-    if (!success) return undefined
+    let isDone = false
+    try {
+      isDone = (await database.atomic({ checks, mutations })).success
+    } finally {
+      if (!isDone) uniqueFields.withdraw(type.ordinal, added)
+    }
+    if (!isDone) return undefined
     uniqueFields.remove(type.ordinal, lost)
     const versions = this.#cache.versionsOf(id).map((version) => ({ ...version, name }))
     this.#cache.putRecordType([...versions, type])

@@ -198,3 +198,44 @@ void t.test('a write that began before its field became unique is claimed too', 
     await t.rejects(create('b'), notUnique, `${ticks} ticks behind`)
   }
 })
+
+void t.test('a change of a type that is not made in the end claims nothing', async (t) => {
+  const { database, manager, table } = await open(t)
+  const other = await RepositoryManager.open(database)
+  const { id } = manager.types.getRecordType(type)
+  await table.create(record('a', 'one') as never)
+  /** Runs `before` ahead of the next batch that changes the schema. */
+  const ahead = (before: () => Promise<unknown>): void => {
+    let isNext = true
+    database.atomic = async (batch) => {
+      if (isNext && batch.mutations.every(({ table: own }) => own === 'repository.schema')) {
+        isNext = false
+        await before()
+      }
+      return Database.prototype.atomic.call(database, batch)
+    }
+  }
+  ahead(() => Promise.reject(new Error('the disk is full')))
+  await t.rejects(manager.types.updateRecordType(unique), { message: 'the disk is full' })
+  await table.create(record('b', 'one') as never)
+  await table.update(record('b', 'two') as never)
+  // The first attempt meets a rename, and the second one a name that is taken.
+  ahead(async () => {
+    await other.types.updateRecordType({ id, name: '{n}renamed' })
+    await other.types.createRecordType({ name: type })
+  })
+  await t.rejects(manager.types.updateRecordType({ ...unique, id }), { code: 'ERR_TYPE' })
+  await table.create({ ...record('c', 'one'), type: '{n}renamed' } as never)
+  await table.delete('USER.c')
+  // Two managers make the field unique; the one that comes second must not end the claims.
+  const both = { id, fields: unique.fields }
+  other.types.isFollowing = false
+  const third = await RepositoryManager.open(database)
+  third.types.isFollowing = false
+  ahead(() => other.types.updateRecordType(both))
+  await manager.types.updateRecordType(both)
+  const late = { ...record('d', 'one'), type: '{n}renamed' }
+  const lateTable = third.repository().table()
+  await t.rejects(lateTable.create(late as never), notUnique)
+  for (const each of [third, other]) await each.close()
+})

@@ -28,8 +28,11 @@ interface Wanted {
 
 /** Fields that became unique; all managers of a database share one object. */
 export class UniqueClaims {
-  /** Ids of fields by the number of the record type. */
-  readonly #added = new Map<number, Set<string>>()
+  /**
+   * Number of changes that demand the claims, by the number of the record type and the id of the
+   * field. Two managers may make one field unique at the same time.
+   */
+  readonly #added = new Map<number, Map<string, number>>()
 
   /** The claims whose rows are in this table of a database. */
   static of(database: Database, table: string): UniqueClaims {
@@ -43,8 +46,19 @@ export class UniqueClaims {
   /**
    * Ids of the fields that writes of a type must claim, even if a manager still has the old type.
    */
-  added(ordinal: number): ReadonlySet<string> {
-    return this.#added.get(ordinal) ?? none
+  added(ordinal: number): Iterable<string> {
+    return this.#added.get(ordinal)?.keys() ?? none
+  }
+
+  /** Takes one {@link add} back; the claims of other changes stay. */
+  withdraw(ordinal: number, fields: readonly FieldType[]): void {
+    const added = this.#added.get(ordinal)
+    if (added === undefined) return
+    for (const { id } of fields) {
+      const others = (added.get(id) ?? 0) - 1
+      if (others > 0) added.set(id, others)
+      else added.delete(id)
+    }
   }
 
   /** Ends the claims of these fields by writes. */
@@ -58,16 +72,16 @@ export class UniqueClaims {
     fields: readonly FieldType[],
     tables: () => readonly TableContext[],
   ): Promise<void> {
-    const added = this.#added.get(ordinal) ?? new Set<string>()
+    const added = this.#added.get(ordinal) ?? new Map<string, number>()
     this.#added.set(ordinal, added)
-    for (const { id } of fields) added.add(id)
+    for (const { id } of fields) added.set(id, (added.get(id) ?? 0) + 1)
     try {
       for (const context of tables()) {
         await context.fieldIndexes.gate.turn()
         await this.#claimTable(context, ordinal, fields)
       }
     } catch (error) {
-      this.remove(ordinal, fields)
+      this.withdraw(ordinal, fields)
       throw error
     }
   }
@@ -133,4 +147,4 @@ export class UniqueClaims {
   }
 }
 
-const none: ReadonlySet<string> = new Set()
+const none: readonly string[] = []
