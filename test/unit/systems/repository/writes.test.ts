@@ -5,6 +5,8 @@ import {
   Link,
   RecordId,
   RepositoryManager,
+  type RecordEvent,
+  type RecordInput,
   type RecordTable,
   type RepositoryHook,
   type RepositoryOptions,
@@ -126,6 +128,29 @@ for (const hooks of [[], [hook]]) {
     start.fill(0xff)
     t.equal((await scan.next()).value?.id.text, 'USER.update', 'nor scans')
     await scan.return()
+  })
+}
+
+for (const hooks of [[], [hook]]) {
+  void t.test(`input need not be a plain object, with ${hooks.length} hooks`, async (t) => {
+    const { table, manager } = await open(t, { hooks })
+    const told: unknown[] = []
+    const tell = ({ event }: RecordEvent): void => void told.push(event.attributes)
+    const subscription = await manager.subscribe('s', tell, { from: 'now' })
+    class Input {}
+    for (const [at, prototype] of [Input.prototype, null].entries()) {
+      const make = (parts: RecordInput): RecordInput => {
+        return Object.assign(Object.create(prototype) as object, parts)
+      }
+      const id = `USER.${at}`
+      const parts = { id, type, fields: { '{n}text': 'a' }, attributes: { by: 'ann' } }
+      await table.create(make({ ...parts, metadata: { '{n}text': { one: 1, two: 2 } } }))
+      t.same((await table.read(id)).metadata, { '{n}text': { one: 1, two: 2 } })
+      await table.update(make({ ...parts, metadataToDelete: { '{n}text': ['one'] } }))
+      t.same((await table.read(id)).metadata, { '{n}text': { two: 2 } })
+    }
+    await subscription.caughtUp()
+    t.same(told, Array(4).fill({ by: 'ann' }))
   })
 }
 

@@ -15,12 +15,17 @@ const depthMax = 200
 export function copyInput(input: RecordInput): RecordInput {
   return readArguments(() => {
     checkObject(input, 'a record')
-    // A draft has getters for its parts, which are not own properties.
+    // A plain object keeps all its properties, so that unknown ones are refused later.
     const isPlain = Object.getPrototypeOf(input) === Object.prototype
-    const { id, type, fields, fieldsToDelete } = input
-    const parts = isPlain ? input : { id, type, fields, fieldsToDelete }
-    return copyValue(parts, 0) as RecordInput
+    return copyValue(isPlain ? input : partsOf(input), 0) as RecordInput
   })
+}
+
+/** The parts of an input. Those of a draft are getters, which are not own properties. */
+function partsOf(input: RecordInput): Record<keyof RecordInput, unknown> {
+  const { id, version, type, fields, fieldsToDelete } = input
+  const { metadata, metadataToDelete, attributes } = input
+  return { id, version, type, fields, fieldsToDelete, metadata, metadataToDelete, attributes }
 }
 
 /** Copies a value of a field: bytes, times, lists and plain objects, at any depth. */
