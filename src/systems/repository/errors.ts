@@ -52,7 +52,7 @@ export const RepositoryErrorCode = {
   blobStoreMissing: 'ERR_BLOB_STORE_MISSING',
   /** No field index of that name, or for that query, is ready. */
   fieldIndexNotFound: 'ERR_FIELD_INDEX_NOT_FOUND',
-  /** A field index of that name, with other fields, exists already. */
+  /** A field index of that name, with other fields, exists already, or is being dropped. */
   fieldIndexExists: 'ERR_FIELD_INDEX_EXISTS',
   /** No scanner has that token, or its lease has ended. */
   scannerNotFound: 'ERR_SCANNER_NOT_FOUND',

@@ -147,8 +147,9 @@ export class FieldIndexes implements CommitPart {
     const indexes = this.#of(context)
     let index = indexes.find((known) => known.name === name)
     const isSame = JSON.stringify(index?.parts) === JSON.stringify(parts)
-    if (index !== undefined && (!isSame || index.state === 'DROPPING')) {
-      const message = `there is an index ${name} of other fields`
+    const isDropping = index?.state === 'DROPPING'
+    if (index !== undefined && (!isSame || isDropping)) {
+      const message = `the index ${name} ${isDropping ? 'is being dropped' : 'has other fields'}`
       throw new RepositoryError(RepositoryErrorCode.fieldIndexExists, message)
     }
     if (index === undefined) {

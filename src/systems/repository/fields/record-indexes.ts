@@ -25,8 +25,8 @@ export class RecordIndexes {
    * Creates an index and adds the existing records while writes continue. Resolves when queries may
    * use the index. An existing index of the same fields stays. A build that was interrupted, by
    * `signal` or by a crash, continues at its position. `ERR_FIELD_INDEX_EXISTS` for a name with
-   * other fields, `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the
-   * values of a record are too long.
+   * other fields, or of an index that is being dropped, `ERR_INVALID_ARGUMENT`,
+   * `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_RECORD` if the values of a record are too long.
    */
   async create(input: FieldIndexInput, options: IndexBuildOptions = {}): Promise<FieldIndexInfo> {
     this.#context.checkOpen()

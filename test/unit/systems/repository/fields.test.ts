@@ -290,3 +290,21 @@ void t.test('a build goes on behind a crash, and a drop is ended', async (t) => 
   await manager.close()
   await database.close()
 })
+
+void t.test('an index that is being dropped is not made, and the refusal says so', async (t) => {
+  const { database, manager, table } = await open(new MemoryFileSystem())
+  await manager.types.createFieldType({ name: '{n}a', valueType: 'INTEGER' })
+  await manager.types.createFieldType({ name: '{n}b', valueType: 'INTEGER' })
+  const exists = 'ERR_FIELD_INDEX_EXISTS'
+  const input = { name: 'a', fields: ['{n}a'] }
+  await table.indexes.create(input)
+  const others = table.indexes.create({ name: 'a', fields: ['{n}b'] })
+  await t.rejects(others, { code: exists, message: 'the index a has other fields' })
+  const dropping = table.indexes.drop('a')
+  const message = 'the index a is being dropped'
+  await t.rejects(table.indexes.create(input), { code: exists, message })
+  await dropping
+  t.match(await table.indexes.create(input), { state: 'ACTIVE' })
+  await manager.close()
+  await database.close()
+})
