@@ -124,7 +124,7 @@ export class RepositoryManager {
     })
     const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
     this.#model = RepositoryModel.of(database, tablePrefix)
-    this.#fieldIndexes = FieldIndexes.of(database, `${tablePrefix}.index`, durability)
+    this.#fieldIndexes = FieldIndexes.of(database, `${tablePrefix}.index`)
     this.#parts = [new UniqueValues(), new LinkTargets(), ledger, this.#fieldIndexes]
   }
 
@@ -448,7 +448,7 @@ export class RepositoryManager {
       checkOpen: () => this.#checkOpen(),
       tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
     }
-    await this.#fieldIndexes.load(context.key)
+    await this.#fieldIndexes.load(context)
     const tables = this.#tables.get(repository) ?? new Map<string, RecordTable>()
     if (!tables.has(name)) tables.set(name, new RecordTable(context))
     this.#tables.set(repository, tables)

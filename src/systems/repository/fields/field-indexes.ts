@@ -11,7 +11,6 @@ import {
   requireCapability,
   type AtomicMutation,
   type Database,
-  type DurabilityOption,
 } from '../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { RecordId } from '../record-id.js'
@@ -68,36 +67,34 @@ export class FieldIndexes implements CommitPart {
   readonly gate = new CommitGate()
   readonly #database: Database
   readonly #table: string
-  readonly #durability: DurabilityOption
   /** Indexes by repository `/` table. */
   readonly #indexes = new Map<string, FieldIndex[]>()
   readonly #builds = new Map<FieldIndex, Promise<void>>()
   readonly #loads = new Map<string, Promise<void>>()
 
-  private constructor(database: Database, table: string, durability: DurabilityOption) {
+  private constructor(database: Database, table: string) {
     this.#database = database
     this.#table = table
-    this.#durability = durability
   }
 
   /** The indexes with rows in this table of a database. */
-  static of(database: Database, table: string, durability: DurabilityOption): FieldIndexes {
+  static of(database: Database, table: string): FieldIndexes {
     const byTable = shared.get(database) ?? new Map<string, FieldIndexes>()
     shared.set(database, byTable)
-    const known = byTable.get(table) ?? new FieldIndexes(database, table, durability)
+    const known = byTable.get(table) ?? new FieldIndexes(database, table)
     byTable.set(table, known)
     return known
   }
 
   /** Reads the declarations of a record table, and completes drops that a crash interrupted. */
-  load(key: Buffer): Promise<void> {
-    const name = key.toString('utf8')
-    const known = this.#loads.get(name)
+  load(context: TableContext): Promise<void> {
+    const { keyText } = context
+    const known = this.#loads.get(keyText)
     if (known !== undefined) return known
-    const loading = this.#load(key, name)
-    this.#loads.set(name, loading)
+    const loading = this.#load(context)
+    this.#loads.set(keyText, loading)
     // A failed load is repeated by the next call.
-    loading.catch(() => this.#loads.delete(name))
+    loading.catch(() => this.#loads.delete(keyText))
     return loading
   }
 
@@ -157,7 +154,7 @@ export class FieldIndexes implements CommitPart {
       index = { name, ordinal, parts, state: 'BUILDING', position: Buffer.alloc(0), built: 0 }
       // Every commit from now on maintains the index; the build waits for commits that began
       // earlier.
-      this.#indexes.set(context.key.toString('utf8'), [...indexes, index])
+      this.#indexes.set(context.keyText, [...indexes, index])
     }
     if (index.state === 'BUILDING') {
       const running = this.#builds.get(index) ?? this.#build(context, index, signal)
@@ -177,9 +174,9 @@ export class FieldIndexes implements CommitPart {
     if (index === undefined) throw indexNotFound(`there is no index ${name}`)
     index.state = 'DROPPING'
     await this.#builds.get(index)?.catch(() => undefined)
-    await this.#declare(context.key, index)
+    await this.#declare(context, index)
     await this.gate.turn()
-    await this.#endDrop(context.key, index)
+    await this.#endDrop(context, index)
   }
 
   /** Compares an index with its records in one snapshot of the database. */
@@ -213,15 +210,17 @@ export class FieldIndexes implements CommitPart {
     return this.#indexes.get(context.keyText) ?? []
   }
 
-  async #load(key: Buffer, name: string): Promise<void> {
-    const prefix = definitionPrefix(key)
+  async #load(context: TableContext): Promise<void> {
+    const prefix = definitionPrefix(context.key)
     const indexes: FieldIndex[] = []
     for await (const row of this.#database.table(this.#table).scan({ prefix })) {
       const own = row.row!.subarray(prefix.length).toString('utf8')
       indexes.push(decodeIndex(own, row.value(column, 'utf8')!))
     }
-    this.#indexes.set(name, indexes)
-    for (const index of indexes) if (index.state === 'DROPPING') await this.#endDrop(key, index)
+    this.#indexes.set(context.keyText, indexes)
+    for (const index of indexes) {
+      if (index.state === 'DROPPING') await this.#endDrop(context, index)
+    }
   }
 
   #addRows(index: FieldIndex, { context, change }: TableChange, mutations: AtomicMutation[]): void {
@@ -252,7 +251,7 @@ export class FieldIndexes implements CommitPart {
     index: FieldIndex,
     signal: AbortSignal | undefined,
   ): Promise<void> {
-    await this.#declare(context.key, index)
+    await this.#declare(context, index)
     await this.gate.turn()
     for (;;) {
       signal?.throwIfAborted()
@@ -268,7 +267,7 @@ export class FieldIndexes implements CommitPart {
     }
     if (index.state !== 'BUILDING') return
     index.state = 'ACTIVE'
-    await this.#declare(context.key, index)
+    await this.#declare(context, index)
   }
 
   /** Adds the records of one step, and advances the position past them. */
@@ -293,7 +292,7 @@ export class FieldIndexes implements CommitPart {
           return { table: context.table, row, column: headColumn, equals: head }
         }),
         mutations,
-        durability: this.#durability,
+        durability: context.durability,
       })
       if (success) break
       // The writer that changed the record has written all of its rows.
@@ -303,26 +302,23 @@ export class FieldIndexes implements CommitPart {
     index.built = built
   }
 
-  async #endDrop(key: Buffer, index: FieldIndex): Promise<void> {
+  async #endDrop({ key, keyText, durability }: TableContext, index: FieldIndex): Promise<void> {
     const table = this.#database.table(this.#table)
     const scan = { prefix: indexPrefix(key, index), limit: rowsPerStep }
     for (;;) {
       const rows = await table.scan(scan).all()
       if (rows.length === 0) break
       const mutations = rows.map(({ row }) => removal(this.#table, row!))
-      await this.#database.atomic({ mutations, durability: this.#durability })
+      await this.#database.atomic({ mutations, durability })
     }
     const row = Buffer.concat([definitionPrefix(key), Buffer.from(index.name)])
-    const mutations = [removal(this.#table, row)]
-    await this.#database.atomic({ mutations, durability: this.#durability })
-    const name = key.toString('utf8')
-    const others = (this.#indexes.get(name) ?? []).filter((known) => known !== index)
-    this.#indexes.set(name, others)
+    await this.#database.atomic({ mutations: [removal(this.#table, row)], durability })
+    const others = (this.#indexes.get(keyText) ?? []).filter((known) => known !== index)
+    this.#indexes.set(keyText, others)
   }
 
-  async #declare(key: Buffer, index: FieldIndex): Promise<void> {
-    const mutations = [this.#declaration(key, index)]
-    await this.#database.atomic({ mutations, durability: this.#durability })
+  async #declare({ key, durability }: TableContext, index: FieldIndex): Promise<void> {
+    await this.#database.atomic({ mutations: [this.#declaration(key, index)], durability })
   }
 
   #declaration(key: Buffer, index: FieldIndex): AtomicMutation {

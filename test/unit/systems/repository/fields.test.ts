@@ -308,3 +308,30 @@ void t.test('an index that is being dropped is not made, and the refusal says so
   await manager.close()
   await database.close()
 })
+
+void t.test('an index is written with the durability of the manager that makes it', async (t) => {
+  const { database, manager, table } = await open(new MemoryFileSystem())
+  const durable = await RepositoryManager.open(database, { durability: 'FSYNC_WAL' })
+  await manager.types.createFieldType({ name: '{n}a', valueType: 'INTEGER' })
+  await manager.types.createRecordType({ name: '{n}r' })
+  await durable.types.settled()
+  await table.create({ id: 'USER.a', type: '{n}r', fields: { '{n}a': 1 } })
+  const used: unknown[] = []
+  database.atomic = (batch) => {
+    used.push(batch.durability)
+    return Database.prototype.atomic.call(database, batch)
+  }
+  for (const [each, durability] of [
+    [durable, 'FSYNC_WAL'],
+    [manager, 'SYNC_WAL'],
+  ] as const) {
+    const { indexes } = each.repository().table()
+    await indexes.create({ name: 'a', fields: ['{n}a'] })
+    await indexes.drop('a')
+    // Declarations of the three states, the records, the rows and the declaration of the drop.
+    t.same(used.splice(0), Array(6).fill(durability))
+  }
+  await durable.close()
+  await manager.close()
+  await database.close()
+})
