@@ -72,7 +72,8 @@ const layerRules = levels.flatMap((level, index) =>
       comment: `src/${folder} is on level ${index} and imports lower levels only.`,
       severity: 'error',
       from: { path: `^src/${folder}/`, pathNot: hookFolder },
-      to: { path: `^src/(${targets.join('|')})` },
+      // The highest folder may import all others.
+      to: { path: targets.length === 0 ? '^$' : `^src/(${targets.join('|')})` },
     }
   }),
 )

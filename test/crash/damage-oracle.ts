@@ -1,7 +1,7 @@
 /**
  * What an open must do with a log or a manifest that was harmed at one place: the tables of
- * `src/storage/wal/FORMAT.md` and `src/storage/record/FORMAT.md`, worked out from the bytes of the files. It uses
- * nothing of the engine.
+ * `src/storage/wal/FORMAT.md` and `src/storage/record/FORMAT.md`, worked out from the bytes of the
+ * files. It uses nothing of the engine.
  */
 const headerBytes = 120
 const frameHeaderBytes = 32

@@ -251,7 +251,8 @@ export const scenarios: readonly Scenario[] = [
       put('b', 'r9', 'SYNC_WAL'),
     ],
   },
-  // A manifest that is replaced is cut at every operation by test/unit/storage/version/power-cut.test.ts;
+  // A manifest that is replaced is cut at every operation by
+  // test/unit/storage/version/power-cut.test.ts;
   // here it takes hundreds of families, and each image is slow to open.
   {
     name: 'a snapshot is held over flushes',

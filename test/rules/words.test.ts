@@ -44,7 +44,7 @@ function countIn(file: Text): Words {
   }
 }
 
-/** Pet words per 1,000 words of comment, by room: the folders of storage and systems, and those beside. */
+/** Pet words per 1,000 words of comment, by room: a folder of storage, of systems, or of src. */
 function countsOf(files: readonly Text[]): Map<string, number> {
   const rooms = new Map<string, Words>()
   for (const file of files) {

@@ -5,7 +5,8 @@
 import { keySuffixBytes, writeSequence } from './cell-key.js'
 
 /**
- * Makes the key patch (`storage/sstable/blocks/key-patch.ts`) that sets a sequence; undefined without a sequence.
+ * Makes the key patch (`storage/sstable/blocks/key-patch.ts`) that sets a sequence; undefined
+ * without a sequence.
  */
 export function patchOfSequence(sequence: number | undefined) {
   if (sequence === undefined) return undefined

@@ -1,6 +1,6 @@
 /**
- * Row ranges of files. The keys of a file begin with an escaped row (`src/storage/cell/FORMAT.md`). Escaped
- * rows compare like rows, so policies never unescape. All ranges here include both ends.
+ * Row ranges of files. The keys of a file begin with an escaped row (`src/storage/cell/FORMAT.md`).
+ * Escaped rows compare like rows, so policies never unescape. All ranges here include both ends.
  */
 import { assert } from '../../base/assert.js'
 import { compareBytes } from '../../base/bytes.js'

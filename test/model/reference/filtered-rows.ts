@@ -1,6 +1,6 @@
 /**
- * Reads rows through a filter, by HBase's protocol (see storage/filter/filter.ts), in the simplest way: the
- * visible cells of each family of a row, one after the other.
+ * Reads rows through a filter, by HBase's protocol (see storage/filter/filter.ts), in the simplest
+ * way: the visible cells of each family of a row, one after the other.
  */
 import type { Scan } from '../../../src/api/reads.js'
 import type { CellView } from '../../../src/storage/cell/cell-view.js'

@@ -4,7 +4,8 @@
  * A read at an open read point returns the same cells whatever flushes and compactions run. A flush
  * drops nothing up to the newest open read point. A compaction may drop anything. Read points that
  * are open when the outputs of a compaction replace its inputs continue to read the inputs
- * (`storage/store/kept-sources.ts`). The inputs stay on the disk until these read points are closed.
+ * (`storage/store/kept-sources.ts`). The inputs stay on the disk until these read points are
+ * closed.
  *
  * The read point of a snapshot also identifies the snapshot: it is the sequence plus a fraction.
  * Other reads have whole sequences. They see the same cells, but never read kept inputs.
