@@ -2,7 +2,7 @@
 /**
  * The command `cellar`: its server, and tools for single systems. `commander` parses the options.
  */
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { requirePackage } from '../api/index.js'
 import { showMessaging } from './messaging-cli.js'
@@ -45,9 +45,10 @@ function program(): Command {
   return cellar
 }
 
-/** The version in the `package.json` of this package. */
+/** The version in the `package.json` of this package, two folders above, or three if not bundled. */
 function version(): string {
-  const file = new URL('../../../package.json', import.meta.url)
+  const places = ['../../package.json', '../../../package.json']
+  const file = places.map((path) => new URL(path, import.meta.url)).find(existsSync)!
   return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version
 }
 
