@@ -13,7 +13,7 @@ import {
 } from '../api/index.js'
 import { TableLevel } from '../level/index.js'
 import type { DatabaseOpener, LevelDatabase, TableLevelOptions } from '../level/index.js'
-import type { OpenOptions } from './index.js'
+import type { OpenOptions } from '../table/database.js'
 
 export { LevelError, LevelErrorCode, TableLevel } from '../level/index.js'
 export type {

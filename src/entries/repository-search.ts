@@ -1,5 +1,5 @@
 /** Opens the search indexes of the command line: with blob texts, as configured. */
-import type { Database } from './index.js'
+import type { Database } from '../table/database.js'
 import {
   EmbeddedSearch,
   SearchIndexes,

@@ -43,6 +43,18 @@ function programOf(files: readonly string[], types: string[] = ['node']): ts.Pro
   })
 }
 
+/** Types behind declared options: users see the interface that has the name of the options. */
+const ofDeclarations = new Set([
+  'Declared',
+  'MayGive',
+  'MustGive',
+  'NumberRule',
+  'Options',
+  'ReadOf',
+  'RequiredName',
+  'RequiredOption',
+])
+
 /** Types that exported declarations mention and that no entry exports, as `Type in file`. */
 function missingTypes(
   program: ts.Program,
@@ -74,7 +86,8 @@ function missingTypes(
     ) {
       const { fileName } = declaration.getSourceFile()
       const isOurs = !fileName.includes('node_modules')
-      if (isOurs && !exported.has(symbol)) missing.add(symbol.name)
+      const isNamed = exported.has(symbol) || ofDeclarations.has(symbol.name)
+      if (isOurs && !isNamed) missing.add(symbol.name)
     }
     ts.forEachChild(node, look)
   }
