@@ -64,6 +64,7 @@ const sequenceNumbers = /^(-\d{20})+$/
 export abstract class StoreHandle implements CachingStore {
   /** As {@link MetadataStore.capabilities}. */
   abstract readonly capabilities: MetadataCapabilities
+  /** Passes events to the listeners of the handle, in order. */
   protected readonly dispatcher: Dispatcher
   readonly onListenerError: ListenerErrorHandler
   readonly #listeners = new Listeners<Notification>()
