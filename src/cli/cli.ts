@@ -45,7 +45,7 @@ function program(): Command {
   return cellar
 }
 
-/** The version in the `package.json` of this package, two folders above, or three if not bundled. */
+/** The version in `package.json`, two folders above, or three if not bundled. */
 function version(): string {
   const places = ['../../package.json', '../../../package.json']
   const file = places.map((path) => new URL(path, import.meta.url)).find(existsSync)!
