@@ -31,7 +31,6 @@ export {
   declareOptions,
   implementation,
   integer,
-  limit,
   list,
   number,
   required,

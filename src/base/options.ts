@@ -6,7 +6,7 @@
  * const poolOptions = declareOptions('a pool', {
  *   // Threads. Default 2.
  *   threads: integer({ min: 1, default: 2 }),
- *   onError: optional(aFunction<(error: Error) => void>()),
+ *   onError: callback<(error: Error) => void>(),
  * })
  * export interface PoolOptions extends OptionsOf<typeof poolOptions> {}
  * const { threads } = poolOptions.read(given)
@@ -125,15 +125,6 @@ export function integer<Default = number>(
   rule: NumberRule<Default>,
 ): Option<number, number | Default> {
   return numberOption('an integer', rule, Number.isSafeInteger)
-}
-
-/** An integer, or Infinity for no limit. */
-export function limit<Default = number>(
-  rule: NumberRule<Default>,
-): Option<number, number | Default> {
-  return numberOption('an integer or Infinity', rule, (value) => {
-    return Number.isInteger(value) || value === Infinity
-  })
 }
 
 /** A number that may have a fraction, or be infinite. */

@@ -234,12 +234,12 @@ export function checkDirectory(directory: string): void {
 /** Derives what depends on other options. */
 export function resolveOptions(given: DatabaseSettings): ResolvedOptions {
   const { readOnly, createIfMissing, memtableBytesMax, flushBytes, blockCacheBytesMax } = given
-  const sizedForBytes = blockCacheBytesMax === undefined ? machineMemoryBytes() : undefined
+  const machineBytes = machineMemoryBytes()
   return {
     ...given,
     createIfMissing: createIfMissing && !readOnly,
     flushBytes: Math.min(flushBytes, Math.floor(memtableBytesMax / 2)),
-    blockCacheBytesMax: blockCacheBytesMax ?? cacheBytesFor(machineMemoryBytes()),
-    blockCacheSizedForBytes: sizedForBytes,
+    blockCacheBytesMax: blockCacheBytesMax ?? cacheBytesFor(machineBytes),
+    blockCacheSizedForBytes: blockCacheBytesMax === undefined ? machineBytes : undefined,
   }
 }

@@ -8,7 +8,6 @@ import {
   declareOptions,
   implementation,
   integer,
-  limit,
   list,
   number,
   required,
@@ -20,7 +19,6 @@ const sampleOptions = declareOptions('a sample', {
   /** Default 2. */
   threads: integer({ min: 1, max: 8, default: 2 }),
   rate: number({ min: 0.5, default: Infinity }),
-  most: limit({ min: 0, default: undefined }),
   isOn: boolean(true),
   name: text('none'),
   kind: choice(['a', 'b'], 'a'),
@@ -39,7 +37,6 @@ void t.test('absent and undefined options have their defaults', async (t) => {
   const wanted = {
     threads: 2,
     rate: Infinity,
-    most: undefined,
     isOn: true,
     name: 'none',
     kind: 'a',
@@ -56,7 +53,6 @@ void t.test('given options are copied', async (t) => {
   const names = ['x']
   const given: SampleOptions = {
     threads: 8,
-    most: Infinity,
     isOn: false,
     kind: 'b',
     names,
@@ -64,7 +60,7 @@ void t.test('given options are copied', async (t) => {
   }
   const read = sampleOptions.read(given)
   names.push('y')
-  t.match(read, { threads: 8, most: Infinity, isOn: false, kind: 'b', even: 4 })
+  t.match(read, { threads: 8, isOn: false, kind: 'b', even: 4 })
   t.strictSame(read.names, ['x'])
 })
 
@@ -74,7 +70,6 @@ void t.test('wrong values and names are refused with the name of the option', as
     [{ threads: 2.5 }, /option threads/],
     [{ threads: 9 }, /option threads/],
     [{ rate: NaN }, /option rate must be a number >= 0.5, got NaN/],
-    [{ most: 1.5 }, /option most must be an integer or Infinity/],
     [{ isOn: 'yes' }, /option isOn must be true or false/],
     [{ name: 5 }, /option name must be a string/],
     [{ kind: 'c' }, /option kind must be one of a, b/],
