@@ -78,31 +78,41 @@ const layerRules = levels.flatMap((level, index) =>
   }),
 )
 
-/** The rooms of src/table, lowest first. The files beside them use all of them. */
-const tableRooms = ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer']
-
-/** A room may not use the files of src/table that stand beside the rooms. */
-const besideRooms = 'src/table/[^/]+\\.ts$'
-
-/** One rule per room of src/table that names the rooms above it. */
-const tableRules = tableRooms.map((room, index) => ({
-  name: `table-${room}`,
-  comment: `src/table/${room} imports lower rooms of src/table, and no file beside the rooms.`,
-  severity: 'error',
-  from: { path: `^src/table/${room}/` },
-  to: {
-    path: [besideRooms, ...tableRooms.slice(index + 1).map((other) => `src/table/${other}/`)]
-      .map((path) => `^${path}`)
-      .join('|'),
+/**
+ * The subfolders of a folder of src, lowest first: each imports lower ones only. The files beside
+ * the subfolders use all of them, and no subfolder uses the files beside, but for `shared` ones.
+ */
+const rooms = {
+  table: {
+    order: ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer'],
+    shared: [],
   },
-}))
+}
+
+const roomRules = Object.entries(rooms).flatMap(([folder, { order, shared }]) =>
+  order.map((room, index) => ({
+    name: `${folder.replaceAll('/', '-')}-${room.replaceAll('/', '-')}`,
+    comment: `src/${folder}/${room} imports lower rooms of src/${folder}, and no file beside the rooms.`,
+    severity: 'error',
+    from: { path: `^src/${folder}/${room}/` },
+    to: {
+      path: [
+        `^src/${folder}/[^/]+\\.ts$`,
+        ...order.slice(index + 1).map((other) => `^src/${folder}/${other}/`),
+      ].join('|'),
+      ...(shared.length === 0
+        ? {}
+        : { pathNot: shared.map((name) => `^src/${folder}/${name}\\.ts$`).join('|') }),
+    },
+  })),
+)
 
 const packageTypes = ['npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown']
 
 module.exports = {
   forbidden: [
     ...layerRules,
-    ...tableRules,
+    ...roomRules,
     {
       name: 'api-knows-no-backend',
       comment: 'The seam imports what describes cells, filters and settings, and no engine.',

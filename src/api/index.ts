@@ -21,6 +21,7 @@ export {
   readArguments,
   shown,
 } from '../base/arguments.js'
+export { assert } from '../base/assert.js'
 export { systemClock, type Clock } from '../base/clock.js'
 export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
 export {
