@@ -20,18 +20,18 @@ const levels = [
   ['storage/store'],
   ['storage/engine'],
   ['api'],
+  ['checks', 'comfort'],
   ['table'],
   ['systems/metastore', 'systems/transactions', 'systems/repository', 'level', 'metrics'],
   ['systems/messaging'],
   ['server'],
-  ['testing'],
   ['entries'],
   ['cli'],
 ]
 
 /**
- * Folders that are built on tables. Of the layers below they see `src/api/` only, so that another
- * backend can stand in for the embedded engine. Who uses them opens the database.
+ * Folders that are built on tables. Of the layers below they see `src/api/` and `src/comfort/` only,
+ * so that another backend can stand in for the embedded engine. Their users open the database.
  */
 const builtOnTables = [
   'systems/metastore',
@@ -50,7 +50,7 @@ const builtOnTables = [
 const sameLevelExceptions = []
 
 const folders = levels.flat()
-const outsideEngine = [...builtOnTables, 'api', 'testing', 'entries', 'cli']
+const outsideEngine = [...builtOnTables, 'api', 'comfort', 'entries', 'cli']
 const engineFolders = folders.filter((folder) => !outsideEngine.includes(folder))
 
 function isException(from, to) {
@@ -117,10 +117,10 @@ module.exports = {
       name: 'api-knows-no-backend',
       comment: 'The seam imports what describes cells, filters and settings, and no engine.',
       severity: 'error',
-      from: { path: '^src/api/' },
+      from: { path: '^src/(api|checks|comfort)/' },
       to: {
         path: '^src/',
-        pathNot: '^src/(api|base|storage/(cell|filter|coprocessor|compaction))/',
+        pathNot: '^src/(api|checks|comfort|base|storage/(cell|filter|coprocessor|compaction))/',
       },
     },
     {

@@ -7,7 +7,8 @@
  * `atomicAcrossTables` offer it for all tables of a database.
  */
 import type { BytesLike } from '../storage/cell/column-name.js'
-import type { Check, DurabilityOption, Mutation } from './mutations.js'
+import type { DurabilityOption } from './durability.js'
+import type { Check, Mutation } from './mutations.js'
 import type { Table } from './table.js'
 
 /** A check of one row of one table. */

@@ -1,6 +1,7 @@
 /** The change feed: the mutations of a database in the order in which they were applied. */
-import type { OptionsOf } from '../base/options.js'
-import type { changeOptions } from './checks/changes.js'
+import { checkArray, checkSignal } from '../base/arguments.js'
+import { checked, choice, declareOptions, integer, type OptionsOf } from '../base/options.js'
+import { plainTableName } from './names.js'
 import type { Cell } from './results/result.js'
 
 /** A cell that a mutation wrote: a put or a delete marker. */
@@ -24,5 +25,27 @@ export interface Change {
   readonly cells: readonly ChangedCell[]
 }
 
+/** The declaration of {@link ChangeOptions}. */
+export const changeOptions = declareOptions('a change feed', {
+  /**
+   * First sequence of the feed, inclusive. Default: the first mutation after the call of `changes`.
+   */
+  fromSequence: integer({ min: 0, default: undefined }),
+  /** Only cells of these tables; mutations without such cells are left out. Default all tables. */
+  table: checked(readTables),
+  /**
+   * 'FSYNC_WAL': a change is yielded when it is on the disk, so that no reader knows a change that
+   * is lost later; costs a sync per batch. 'SYNC_WAL': a change is yielded when it was written to
+   * the operating system. Default 'FSYNC_WAL'.
+   */
+  durability: choice<'SYNC_WAL' | 'FSYNC_WAL'>(['SYNC_WAL', 'FSYNC_WAL'], 'FSYNC_WAL'),
+  /** Aborting it ends the feed with `ERR_ABORTED`. */
+  signal: checked(checkSignal),
+})
+
 /** Which changes a feed yields, and when. */
 export interface ChangeOptions extends OptionsOf<typeof changeOptions> {}
+
+function readTables(table: string | readonly string[], what: string): readonly string[] {
+  return (typeof table === 'string' ? [table] : checkArray(table, what)).map(plainTableName)
+}

@@ -8,7 +8,7 @@
 import type { CellHookReference, CreateCellHook } from '../storage/coprocessor/cell-hook.js'
 import type { Observer } from './observer.js'
 import type { Scan } from './reads.js'
-import type { SyncTable, Table } from './index.js'
+import type { SyncTable, Table } from './table.js'
 
 /** The endpoints that every table has, with the types of request and answer. */
 export interface Endpoints {

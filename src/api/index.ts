@@ -68,7 +68,7 @@ export {
   type Capability,
 } from './capabilities.js'
 export type * from './changes.js'
-export { durabilityOption } from './checks/durability.js'
+export { durabilityOption, type DurabilityOption } from './durability.js'
 export type * from './coprocessor.js'
 export type * from './database.js'
 export type * from './mutations.js'
@@ -84,25 +84,7 @@ export {
   type EncodingName,
   type EncodingOption,
   type ValueOf,
-} from './typed/encodings.js'
-export { eachRow } from './rows/each-row.js'
-export { ensureTable, openTable } from './ensure-table.js'
-export { readPage, type Page, type PageRows, type PageScan } from './rows/pages.js'
-export { columnsOf } from './typed/typed-rows.js'
-export type {
-  FamilyColumns,
-  PropertyValue,
-  RowEncoding,
-  TypedColumn,
-  TypedColumns,
-  TypedGetOptions,
-  TypedPutOptions,
-  TypedRow,
-  TypedScanOptions,
-  TypedTableOptions,
-  TypedValues,
-} from './typed/typed-rows.js'
-export { SyncTypedTable, typedTable, TypedTable } from './typed/typed-table.js'
+} from './results/encodings.js'
 export type { CellDisplay, Inspect, ResultDisplay } from './results/display.js'
 export { Result, type Cell, type ResultMarks } from './results/result.js'
 export type { ValuesByFamily } from './results/result-maps.js'

@@ -10,11 +10,9 @@ import type { CellTypeName } from '../storage/cell/cell-type.js'
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
 import type { Filter } from '../storage/filter/filter.js'
+import type { DurabilityOption } from './durability.js'
 import type { Get, TimeRangeOption } from './reads.js'
 import type { Result } from './results/result.js'
-
-/** How durable a mutation is before it is acknowledged (HBase: Durability). */
-export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
 
 /** A value, or a value with its own timestamp. */
 export type PutValue =

@@ -31,15 +31,13 @@ import type {
   CheckAndMutateResult,
   ColumnTarget,
   Delete,
-  Get,
   Increment,
   Mutation,
   Put,
   RowMutations,
-  Scan,
-  SyncTable,
-  Table,
-} from './index.js'
+} from './mutations.js'
+import type { Get, Scan } from './reads.js'
+import type { SyncTable, Table } from './table.js'
 
 /** The argument of every method of an observer. */
 export interface ObserverContext {

@@ -2,7 +2,7 @@
 import type { PolicyName } from '../storage/compaction/choice.js'
 import type { CompactionSetting } from '../storage/compaction/setting.js'
 import type { TableCoprocessor } from './coprocessor.js'
-import type { DurabilityOption } from './mutations.js'
+import type { DurabilityOption } from './durability.js'
 
 /** Options of a column family (HBase: ColumnFamilyDescriptor). */
 export interface FamilyOptions {

@@ -1,5 +1,6 @@
 /** A table: HBase's `Table` with promises, and the same operations without promises. */
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
+import type { DurabilityOption } from './durability.js'
 import type {
   Append,
   BatchCallback,
@@ -9,7 +10,6 @@ import type {
   CheckAction,
   CheckAndMutateResult,
   Delete,
-  DurabilityOption,
   Increment,
   MultiRowMutations,
   Put,

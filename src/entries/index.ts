@@ -23,20 +23,19 @@ export {
   BatchError,
   CellarError,
   CellDecision,
-  columnsOf,
   CoprocessorPriority,
   encodings,
   ErrorCode,
-  readPage,
   Result,
   ResultScanner,
   SyncResultScanner,
   SyncRows,
-  SyncTypedTable,
-  TypedTable,
-  typedTable,
 } from '../api/index.js'
 export type * from '../api/index.js'
+export { readPage, type Page, type PageRows, type PageScan } from '../comfort/pages.js'
+export { columnsOf } from '../comfort/typed-rows.js'
+export type * from '../comfort/typed-rows.js'
+export { SyncTypedTable, typedTable, TypedTable } from '../comfort/typed-table.js'
 export type { RandomBytes } from '../base/random-bytes.js'
 export type { DatabaseOptions } from '../storage/engine/options.js'
 export type {
@@ -60,57 +59,7 @@ export type { HookCounters } from '../storage/coprocessor/job-coprocessors.js'
 export type { CellarErrorOptions } from '../base/errors.js'
 export type { DirectoryBinding } from '../storage/fs/directory-handle.js'
 export type { CompactionSetting } from '../storage/compaction/setting.js'
-export {
-  type CellView,
-  type EntryRanges,
-  FilterCode,
-  type CellHint,
-  type Filter,
-  type RowCells,
-  FamilyFilter,
-  QualifierFilter,
-  RowFilter,
-  ValueFilter,
-  ColumnValueFilter,
-  SingleColumnValueExcludeFilter,
-  SingleColumnValueFilter,
-  type ColumnCondition,
-  type SingleColumnValueOptions,
-  DependentColumnFilter,
-  type DependentColumnOptions,
-  InclusiveStopFilter,
-  PageFilter,
-  PrefixFilter,
-  RandomRowFilter,
-  FuzzyRowFilter,
-  type FuzzyPattern,
-  MultiRowRangeFilter,
-  type RowRange,
-  ColumnPrefixFilter,
-  ColumnRangeFilter,
-  MultipleColumnPrefixFilter,
-  type ColumnRangeOptions,
-  ColumnCountGetFilter,
-  ColumnPaginationFilter,
-  FirstKeyOnlyFilter,
-  FirstKeyValueMatchingQualifiersFilter,
-  KeyOnlyFilter,
-  TimestampsFilter,
-  SkipFilter,
-  WhileMatchFilter,
-  WrappingFilter,
-  FilterList,
-  type FilterListOperator,
-  FilterBase,
-  KeyFilter,
-  RowKeyFilter,
-  encodeBigDecimal,
-  parseFilter,
-  type FilterOperator,
-  type ComparatorOption,
-  type RegularExpressionEngine,
-  type Random,
-} from '../api/filters.js'
+export * from '../api/filters.js'
 export type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from '../storage/fs/types.js'
 export { NodeFileSystem, type SystemCalls } from '../storage/fs/node-fs.js'
 export { MemoryFileSystem } from '../storage/fs/memory-fs.js'

@@ -6,7 +6,7 @@
  * or `namespace:table`; `default:table` is `table`.
  */
 import type { Admin as BackendAdmin } from '../api/database.js'
-import { ensureTable } from '../api/ensure-table.js'
+import { ensureTable } from '../checks/ensure-table.js'
 import { checkText, readArguments } from '../base/arguments.js'
 import { types } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
@@ -20,7 +20,7 @@ import { Ingest } from '../storage/engine/transfer/ingest.js'
 import { TableSnapshots } from '../storage/engine/catalog/snapshots.js'
 import type { Store } from '../storage/store/store.js'
 import type { TableDefinition } from '../storage/version/catalog.js'
-import { noSuchFamily } from '../api/checks/reads.js'
+import { noSuchFamily } from '../checks/reads.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { exportTable, type ExportOptions } from './transfer/export-table.js'
@@ -34,7 +34,7 @@ import {
 } from './admin/compaction-options.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './admin/schema.js'
-import { checkSnapshotName, newTableName, plainTableName } from '../api/checks/names.js'
+import { checkSnapshotName, newTableName, plainTableName } from '../api/names.js'
 import type {
   FamilyOptions,
   TableAlteration,

@@ -1,13 +1,11 @@
 /** The change feed of the public API: mutations of the log as cells of tables. */
-import { readArguments } from '../base/arguments.js'
 import { cellTypeName, type CellTypeCode } from '../storage/cell/cell-type.js'
 import { CellView } from '../storage/cell/cell-view.js'
 import { readMutations, type LoggedMutation } from '../storage/engine/transfer/change-feed.js'
 import type { Engine } from '../storage/engine/engine.js'
 import { emptyCursor } from '../storage/scan/entry-cursor.js'
-import type { Change, ChangedCell, ChangeOptions } from '../api/changes.js'
-import { parseChangeOptions } from '../api/checks/changes.js'
-import { noSuchTable } from '../api/checks/names.js'
+import { changeOptions, type Change, type ChangedCell, type ChangeOptions } from '../api/changes.js'
+import { noSuchTable } from '../api/names.js'
 
 /**
  * The feed; see `Database.changes`. Starts after the last mutation at the time of the call,
@@ -23,10 +21,8 @@ async function* follow(
   next: number,
 ): AsyncGenerator<Change, void> {
   engine.checkOpen()
-  const { fromSequence, durability, signal, tables } = readArguments(() =>
-    parseChangeOptions(options),
-  )
-  const wanted = tables === undefined ? undefined : tablesWanted(engine, tables)
+  const { fromSequence, durability, signal, table: names } = changeOptions.read(options)
+  const wanted = names === undefined ? undefined : tablesWanted(engine, names)
   const decoder = new ChangeDecoder(engine, wanted)
   const start = Math.max(1, fromSequence ?? next)
   for await (const mutation of readMutations(engine, start, durability, signal)) {

@@ -41,7 +41,7 @@ import { mutate, mutateSync } from './calls/mutating.js'
 import { blocking } from './operations/table-operations.js'
 import { EngineSnapshot } from './reads/snapshot.js'
 import type { CallPlace } from './arguments/row-names.js'
-import { plainTableName } from '../api/checks/names.js'
+import { plainTableName } from '../api/names.js'
 import { collectStatistics, type DatabaseStatistics } from './admin/statistics.js'
 import type {
   AtomicBatch,

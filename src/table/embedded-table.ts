@@ -24,7 +24,7 @@ import {
   type TableListStep,
   type TableStep,
 } from './calls/table-calls.js'
-import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../api/checks/lists.js'
+import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../checks/lists.js'
 import type { Result } from '../api/results/result.js'
 import type * as types from '../api/index.js'
 

@@ -4,7 +4,7 @@ import type { PlantedFault } from './planted-fault.js'
 export const faults: readonly PlantedFault[] = [
   {
     name: 'a typed table decodes keys that are not UTF-8, with other characters in their place',
-    file: 'src/api/typed/typed-rows.ts',
+    file: 'src/comfort/typed-rows.ts',
     find: "    if (isUtf8(key)) return key.toString('utf8')\n    throw notText(key)",
     replace: "    return key.toString('utf8')",
     tests: ['test/unit/api/typed-rows.test.ts'],
@@ -18,7 +18,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a typed compareAndSet for a new value writes over one that is there',
-    file: 'src/api/typed/typed-rows.ts',
+    file: 'src/comfort/typed-rows.ts',
     find: '? { row: key, column, notExists: true }',
     replace: '? { row: key, column, notExists: false }',
     tests: ['test/unit/api/comfort.test.ts'],
@@ -32,7 +32,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the next page begins with the last row of the page before',
-    file: 'src/api/rows/pages.ts',
+    file: 'src/comfort/pages.ts',
     find: '  if (prefix === undefined) {\n    checkBehind(row, startRow, reversed)',
     replace:
       '  if (prefix === undefined) return { ...rest, startRow: row }\n  else if (reversed) {',

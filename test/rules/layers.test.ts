@@ -88,6 +88,8 @@ const planted: Readonly<Record<string, string>> = {
   'src/api/table.ts':
     "import type { Engine } from '../storage/engine/types.js'\nimport { a } from '../base/bytes.js'\n" +
     'export type Table = [Engine, typeof a]\n',
+  'src/checks/forms.ts': 'export const check = 1\n',
+  'src/comfort/pages.ts': "import { check } from '../checks/forms.js'\nexport const page = check\n",
   'src/systems/metastore/seam.ts':
     "import type { Table } from '../../api/table.js'\nexport type Seam = Table\n",
   'src/systems/metastore/store.ts':
@@ -137,6 +139,7 @@ const expected = [
   'cell-hooks-are-light: src/systems/messaging/prune-job/hook.ts -> src/entries/index.ts',
   'file-system-is-injected: src/storage/fs/memory-fs.ts -> fs/promises',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
+  'layer-comfort: src/comfort/pages.ts -> src/checks/forms.ts',
   'layer-storage-store: src/storage/store/store.ts -> src/storage/engine/types.ts',
   'layer-storage-wal: src/storage/wal/log.ts -> src/storage/sstable/blocks/block.ts',
   'layer-systems-metastore: src/systems/metastore/store.ts -> src/base/bytes.ts',

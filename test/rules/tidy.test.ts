@@ -66,7 +66,7 @@ function enforce(
 }
 
 /** Rooms whose classes users hold: what they hide is out of reach, and is not printed. */
-const heldFolders = /^src\/(api|level|server|systems)\//
+const heldFolders = /^src\/(api|checks|comfort|level|server|systems)\//
 /**
  * Rooms of the engine, whose fields stay visible in a debugger; `table` has classes of both kinds.
  */

@@ -18,7 +18,7 @@ import {
 } from '../../storage/cell/column-name.js'
 import { inspectSymbol, shownBytes, shownResult } from './display.js'
 import type { Inspect, ResultDisplay } from './display.js'
-import { decodeValue, encodingOf, type EncodingOption, type ValueOf } from '../typed/encodings.js'
+import { decodeValue, encodingOf, type EncodingOption, type ValueOf } from './encodings.js'
 import * as maps from './result-maps.js'
 
 /**

@@ -5,8 +5,7 @@
  * Callbacks may return promises, which are awaited. If a helper ends early, also because a callback
  * throws, it closes the iterator from which it takes its elements.
  */
-import { checkResultCount } from '../checks/scans.js'
-import { checkCallback } from './row-arguments.js'
+import { checkCallback, checkResultCount } from './row-arguments.js'
 
 /** A callback that receives an element and its index, from 0. */
 export type Told<T, U> = (value: T, index: number) => U | Promise<U>

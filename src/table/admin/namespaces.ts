@@ -4,7 +4,7 @@ import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { defaultNamespace } from '../../storage/cell/limits.js'
 import { noSuchNamespace, type Ddl } from '../../storage/engine/catalog/ddl.js'
 import type { Engine } from '../../storage/engine/engine.js'
-import { checkNamespaceName, systemNamespace } from '../../api/checks/names.js'
+import { checkNamespaceName, systemNamespace } from '../../api/names.js'
 
 /** A namespace. */
 export interface NamespaceDescription {

@@ -10,7 +10,7 @@ import {
   describeFamilyOptions,
   describeNewTable,
   type FamilyDescription,
-} from '../../api/checks/schema.js'
+} from '../../checks/schema.js'
 import { parseTableCoprocessors } from '../observers/coprocessor-options.js'
 import type {
   FamilyOptions,

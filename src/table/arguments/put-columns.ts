@@ -7,7 +7,7 @@
  */
 import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
-import { noSuchFamily } from '../../api/checks/reads.js'
+import { noSuchFamily } from '../../checks/reads.js'
 
 /** A column of a table. */
 export interface TableColumn {

@@ -2,7 +2,7 @@
 import { viewBytes } from '../../base/bytes.js'
 import { writeEscaped } from '../../storage/cell/cell-key.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
-import { boundBytes, rowBytes } from '../../api/checks/rows.js'
+import { boundBytes, rowBytes } from '../../checks/rows.js'
 import type { BytesLike } from '../../api/index.js'
 
 /** Strings up to this length are encoded in a loop, which is faster than a native call. */

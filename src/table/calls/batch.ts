@@ -8,7 +8,7 @@
 import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { copyArguments } from '../../base/copy-arguments.js'
-import { asCellarError, checkOperation, noResult, readCheck } from '../../api/checks/lists.js'
+import { asCellarError, checkOperation, noResult, readCheck } from '../../checks/lists.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'

@@ -6,7 +6,7 @@ import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocess
 import type { CellHookReference } from '../../storage/coprocessor/cell-hook.js'
 import { loadModule, type ModuleExports } from '../../storage/coprocessor/load-module.js'
 import { optionsDepthMax } from '../../storage/version/json-fields.js'
-import { plainTableName } from '../../api/checks/names.js'
+import { plainTableName } from '../../api/names.js'
 import { CoprocessorPriority } from '../../storage/coprocessor/priority.js'
 import type { CoprocessorSetting } from '../../storage/engine/catalog/catalog.js'
 import type {

@@ -5,7 +5,7 @@
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Timestamp } from '../../storage/cell/timestamp.js'
-import { rowNames } from '../../api/checks/operations.js'
+import { rowNames } from '../../checks/operations.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ChooseVersion } from '../operations/deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
@@ -23,7 +23,7 @@ import type {
   Put,
   RowOperation,
 } from '../../api/index.js'
-import { checkForm } from '../../api/checks/forms.js'
+import { checkForm } from '../../checks/forms.js'
 
 /** The argument of `bypass` must be undefined. */
 export const nothing: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }

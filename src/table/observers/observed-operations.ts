@@ -32,7 +32,7 @@ import type {
   RowMutations,
   Scan,
 } from '../../api/index.js'
-import { checkForm } from '../../api/checks/forms.js'
+import { checkForm } from '../../checks/forms.js'
 
 /** Carries out an operation. Called again after it threw `BlockMissing`. */
 type Step<T> = (mode: ReadMode) => T

@@ -15,7 +15,7 @@ import { planScan } from '../reads/scan-plan.js'
 import { ScanSession } from '../reads/scan-session.js'
 import { readPointOf, readTimeOf } from '../reads/snapshot.js'
 import type { Scan } from '../../api/index.js'
-import { checkForm } from '../../api/checks/forms.js'
+import { checkForm } from '../../checks/forms.js'
 
 const aResult: ResultKind<Result> = {
   what: 'a Result',

@@ -6,10 +6,11 @@
  * error or a missing block leaves the database unchanged.
  */
 import type { AtomicResult } from '../../api/atomic.js'
-import type { Check, DurabilityOption, MultiRowMutations } from '../../api/mutations.js'
+import type { DurabilityOption } from '../../api/durability.js'
+import type { Check, MultiRowMutations } from '../../api/mutations.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
-import { stronger } from '../../api/checks/durability.js'
+import { stronger } from '../../api/durability.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { Intervention } from './intervention.js'
 import type { PlainOperations } from './plain-operations.js'

@@ -1,7 +1,7 @@
 /** Evaluates the conditions of checkAndMutate. */
 import { compareBytes } from '../../base/bytes.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
-import type { ValueCondition } from '../../api/checks/conditions.js'
+import type { ValueCondition } from '../../checks/conditions.js'
 
 /** Whether the condition holds for the newest stored cell; undefined = no cell. */
 export function conditionHolds(condition: ValueCondition, stored: CellView | undefined): boolean {

@@ -8,7 +8,7 @@ import {
   notACounter,
   parseUpdate,
   type ColumnUpdate,
-} from '../../api/checks/updates.js'
+} from '../../checks/updates.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
 import { CellType } from '../../storage/cell/cell-type.js'
 import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'

@@ -1,6 +1,6 @@
 /** Encodes deletes as markers. */
 import { emptyBytes } from '../../base/bytes.js'
-import { parseDelete, type NamedVersion } from '../../api/checks/deletes.js'
+import { parseDelete, type NamedVersion } from '../../checks/deletes.js'
 import { CellType } from '../../storage/cell/cell-type.js'
 import { allTime, latestTimestamp, type Timestamp } from '../../storage/cell/timestamp.js'
 import type { FamilyState } from '../../storage/engine/catalog/catalog.js'

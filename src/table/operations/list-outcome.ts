@@ -2,8 +2,8 @@
  * The outcome of a list of operations. A failure does not prevent the other operations, and all
  * failures are reported together.
  */
-import { stronger } from '../../api/checks/durability.js'
-import { ListFailures } from '../../api/checks/list-failures.js'
+import { stronger } from '../../api/durability.js'
+import { ListFailures } from '../../checks/list-failures.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 

@@ -23,9 +23,9 @@ import {
   checkMutation,
   checkMutations,
   durabilityOf,
-} from '../../api/checks/operations.js'
-import { checkForm, type FormName } from '../../api/checks/forms.js'
-import { checkSameRow } from '../../api/checks/rows.js'
+} from '../../checks/operations.js'
+import { checkForm, type FormName } from '../../checks/forms.js'
+import { checkSameRow } from '../../checks/rows.js'
 import { asPlan, type FamilyPlan } from '../reads/read-plan.js'
 import { StoredCells } from '../reads/stored-cells.js'
 import { emptyRow, type TableReads } from '../reads/table-reads.js'

@@ -14,7 +14,7 @@ import {
   markerWithQualifier,
   readPut,
   type PutTarget,
-} from '../../api/checks/puts.js'
+} from '../../checks/puts.js'
 import { isFamilyMarker } from '../../storage/cell/cell-key.js'
 import { CellType, type CellTypeCode } from '../../storage/cell/cell-type.js'
 import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'

@@ -30,13 +30,13 @@ import {
   readMultiRow,
   rowMutationsNames,
   rowNames,
-} from '../../api/checks/operations.js'
+} from '../../checks/operations.js'
 import { PageResult } from '../reads/page-result.js'
 import { emptyRow, TableReads } from '../reads/table-reads.js'
 import { applyAtomic } from './atomic.js'
 import { ConditionReader } from './condition-reader.js'
-import { checkForm } from '../../api/checks/forms.js'
-import { parseDurability } from '../../api/checks/durability.js'
+import { checkForm } from '../../checks/forms.js'
+import { parseDurability } from '../../api/durability.js'
 import type { Intervention } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationEncoder } from './mutation-encoder.js'

@@ -16,7 +16,7 @@ import {
   parseFamilyRanges,
   parseTime,
   parseVersions,
-} from '../../api/checks/reads.js'
+} from '../../checks/reads.js'
 import type { ColumnName, ReadOptions } from '../../api/index.js'
 
 /** The read of one family. */

@@ -1,8 +1,8 @@
 /** Checks the options of a scan and turns them into bounds and store queries. */
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { RowBounds } from '../../storage/scan/row-scanner.js'
-import { parseBounds } from '../../api/checks/rows.js'
-import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../api/checks/scans.js'
+import { parseBounds } from '../../checks/rows.js'
+import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../checks/scans.js'
 import { planRead, type ReadPlan, type ReadPlans } from './read-plan.js'
 import { escapeRow } from '../arguments/row-key.js'
 import type { Scan } from '../../api/index.js'

@@ -6,7 +6,7 @@ import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../../api/results/result.js'
 import type { ScanSession } from './scan-session.js'
 import type { ScanMetrics } from '../../api/index.js'
-import { checkResultCount } from '../../api/checks/scans.js'
+import { checkResultCount } from '../../api/rows/row-arguments.js'
 import { ResultScanner, SyncResultScanner } from '../../api/scanners.js'
 
 /**

@@ -1,6 +1,6 @@
 /** Snapshots: read points held by users. */
 import { closedError, invalidArgument } from '../../base/errors.js'
-import { checkIsolation } from '../../api/checks/reads.js'
+import { checkIsolation } from '../../checks/reads.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { ReadOptions, Snapshot } from '../../api/index.js'
 

@@ -10,9 +10,9 @@ import {
 } from '../../../src/base/arguments.js'
 import type { Clock } from '../../../src/base/clock.js'
 import { invalidArgument } from '../../../src/base/errors.js'
-import { parseCondition } from '../../../src/api/checks/conditions.js'
-import { parseDelete } from '../../../src/api/checks/deletes.js'
-import { parseDurability, type Durability } from '../../../src/api/checks/durability.js'
+import { parseCondition } from '../../../src/checks/conditions.js'
+import { parseDelete } from '../../../src/checks/deletes.js'
+import { parseDurability, type Durability } from '../../../src/api/durability.js'
 import {
   checkAction,
   checkMutation,
@@ -22,13 +22,8 @@ import {
   readMultiRow,
   rowMutationsNames,
   rowNames,
-} from '../../../src/api/checks/operations.js'
-import {
-  checkSlop,
-  checkValue,
-  markerWithQualifier,
-  readPut,
-} from '../../../src/api/checks/puts.js'
+} from '../../../src/checks/operations.js'
+import { checkSlop, checkValue, markerWithQualifier, readPut } from '../../../src/checks/puts.js'
 import {
   checkFilter,
   checkGet,
@@ -39,17 +34,17 @@ import {
   parseTime,
   parseTimeRange,
   parseVersions,
-} from '../../../src/api/checks/reads.js'
-import { checkForm } from '../../../src/api/checks/forms.js'
-import { checkSameRow, parseBounds, rowBytes } from '../../../src/api/checks/rows.js'
-import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../../src/api/checks/scans.js'
+} from '../../../src/checks/reads.js'
+import { checkForm } from '../../../src/checks/forms.js'
+import { checkSameRow, parseBounds, rowBytes } from '../../../src/checks/rows.js'
+import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../../src/checks/scans.js'
 import {
   checkAmount,
   checkTail,
   columnsOfAppend,
   columnsOfIncrement,
   parseUpdate,
-} from '../../../src/api/checks/updates.js'
+} from '../../../src/checks/updates.js'
 import type {
   Append,
   Check,

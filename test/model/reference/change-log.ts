@@ -1,9 +1,7 @@
 /** The mutations of a database in order, for the change feed. */
-import { readArguments } from '../../../src/base/arguments.js'
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
-import type { Change, ChangeOptions } from '../../../src/api/changes.js'
-import { parseChangeOptions } from '../../../src/api/checks/changes.js'
-import { noSuchTable } from '../../../src/api/checks/names.js'
+import { changeOptions, type Change, type ChangeOptions } from '../../../src/api/changes.js'
+import { noSuchTable } from '../../../src/api/names.js'
 import { asChangedCell } from './encoded-cell.js'
 import type { ModelWrite } from './reference-model.js'
 import type { ReferenceTable } from './reference-table.js'
@@ -56,7 +54,7 @@ export class ChangeLog {
 
   async *#follow(options: ChangeOptions, first: number): AsyncGenerator<Change, void> {
     this.#source.checkOpen()
-    const { fromSequence, signal, tables } = readArguments(() => parseChangeOptions(options))
+    const { fromSequence, signal, table: tables } = changeOptions.read(options)
     for (const name of tables ?? []) {
       if (this.#source.tableOf(name) === undefined) throw noSuchTable(name)
     }

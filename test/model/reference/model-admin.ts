@@ -2,15 +2,15 @@
 import { checkText } from '../../../src/base/arguments.js'
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
 import { requireCapability, type Capabilities } from '../../../src/api/capabilities.js'
-import { newTableName, plainTableName, tableExists } from '../../../src/api/checks/names.js'
-import { noSuchFamily } from '../../../src/api/checks/reads.js'
+import { newTableName, plainTableName, tableExists } from '../../../src/api/names.js'
+import { noSuchFamily } from '../../../src/checks/reads.js'
 import {
   describeAlteration,
   describeNewTable,
   type DescribedTable,
-} from '../../../src/api/checks/schema.js'
+} from '../../../src/checks/schema.js'
 import type { Admin } from '../../../src/api/database.js'
-import { ensureTable } from '../../../src/api/ensure-table.js'
+import { ensureTable } from '../../../src/checks/ensure-table.js'
 import type { TableAlteration, TableDescription, TableOptions } from '../../../src/api/schema.js'
 import { defaultNamespace, namespaceOf } from '../../../src/storage/cell/limits.js'
 import type { ModelCore, ModelTableState } from './model-core.js'

@@ -1,8 +1,8 @@
 /** The objects that one in-memory database shares: the model, the schema and the change log. */
 import type { Clock } from '../../../src/base/clock.js'
 import { CellarError, closedError, ErrorCode, invalidArgument } from '../../../src/base/errors.js'
-import type { Durability } from '../../../src/api/checks/durability.js'
-import { noSuchTable, plainTableName } from '../../../src/api/checks/names.js'
+import type { Durability } from '../../../src/api/durability.js'
+import { noSuchTable, plainTableName } from '../../../src/api/names.js'
 import type { Snapshot } from '../../../src/api/reads.js'
 import type { TableDescription } from '../../../src/api/schema.js'
 import { ArgumentChecks, type ModelLimits } from './argument-checks.js'

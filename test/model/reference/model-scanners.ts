@@ -1,6 +1,7 @@
 /** The scanners of the in-memory backend. */
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
-import { checkResultCount, type ScanCuts } from '../../../src/api/checks/scans.js'
+import { checkResultCount } from '../../../src/api/rows/row-arguments.js'
+import type { ScanCuts } from '../../../src/checks/scans.js'
 import type { Scan, ScanMetrics } from '../../../src/api/reads.js'
 import { Result } from '../../../src/api/results/result.js'
 import { ResultScanner, SyncResultScanner } from '../../../src/api/scanners.js'

@@ -11,9 +11,9 @@ import {
 } from '../../../src/base/arguments.js'
 import { copyArguments } from '../../../src/base/copy-arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../../src/base/errors.js'
-import { checkForm } from '../../../src/api/checks/forms.js'
-import type { Durability } from '../../../src/api/checks/durability.js'
-import { ListFailures } from '../../../src/api/checks/list-failures.js'
+import { checkForm } from '../../../src/checks/forms.js'
+import type { Durability } from '../../../src/api/durability.js'
+import { ListFailures } from '../../../src/checks/list-failures.js'
 import {
   asCellarError,
   checkOperation,
@@ -23,7 +23,7 @@ import {
   readCheck,
   readList,
   readPuts,
-} from '../../../src/api/checks/lists.js'
+} from '../../../src/checks/lists.js'
 import type * as types from '../../../src/api/index.js'
 import { Result, type ResultMarks } from '../../../src/api/results/result.js'
 import { asCell } from './encoded-cell.js'

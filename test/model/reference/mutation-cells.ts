@@ -1,6 +1,6 @@
 /** The cells that mutations of one row write, by HBase's rules. */
-import { noSuchFamily } from '../../../src/api/checks/reads.js'
-import { notACounter } from '../../../src/api/checks/updates.js'
+import { noSuchFamily } from '../../../src/checks/reads.js'
+import { notACounter } from '../../../src/checks/updates.js'
 import type {
   Append,
   Delete,

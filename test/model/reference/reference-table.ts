@@ -4,7 +4,7 @@
  */
 import type { Check } from '../../../src/api/mutations.js'
 import type { FamilyOptions } from '../../../src/api/schema.js'
-import { noSuchFamily } from '../../../src/api/checks/reads.js'
+import { noSuchFamily } from '../../../src/checks/reads.js'
 import type { Get, Scan, TimeRangeOption } from '../../../src/api/reads.js'
 import { columnOf, type Column } from './column-parts.js'
 import type { NewCell, RowState } from './mutation-cells.js'

@@ -6,13 +6,13 @@
  *   column = d:i = id of a message (20)
  */
 import {
-  eachRow,
   OptionNames,
   readArguments,
   type AtomicMutation,
   type Database,
   type DurabilityOption,
 } from '../../../api/index.js'
+import { eachRow } from '../../../comfort/tables.js'
 import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
 import { decodeMessageId, encodeMessageId, parseMessageId } from '../message-id.js'
 import { comparePlaces } from '../store/stored-batch.js'

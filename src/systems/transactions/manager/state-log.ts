@@ -5,11 +5,11 @@
  */
 import {
   checkDatabase,
-  openTable,
   requireCapability,
   type AtomicMutation,
   type Database,
 } from '../../../api/index.js'
+import { openTable } from '../../../comfort/tables.js'
 import { stateError, TransactionError, TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
 import { CommitNotCarried, isRefusal } from '../refusal.js'

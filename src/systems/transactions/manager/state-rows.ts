@@ -17,7 +17,8 @@
  * cell wins. A deleted row is never written again, because ids are never used twice. A clock that
  * steps back therefore restores no old state.
  */
-import { eachRow, type AtomicMutation, type Table } from '../../../api/index.js'
+import { type AtomicMutation, type Table } from '../../../api/index.js'
+import { eachRow } from '../../../comfort/tables.js'
 import type { ChangeSet } from './change-sets.js'
 import type { TransactionType } from '../transaction.js'
 

@@ -1,13 +1,12 @@
 /** Reads of the tables of one store: of the newest state or of a snapshot. */
 import {
-  eachRow,
-  openTable,
   type Database,
   type Result,
   type RowSpan,
   type Snapshot,
   type Table,
 } from '../../../../api/index.js'
+import { eachRow, openTable } from '../../../../comfort/tables.js'
 import { childOf, parentOf, sortNames } from '../paths.js'
 import { NodeCache } from './node-cache.js'
 import { countersOf } from './planner.js'

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../../src/entries/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
-import { FaultyFileSystem } from '../../../../../src/testing/index.js'
+import { FaultyFileSystem } from '../../../../../src/entries/testing.js'
 import {
   hasCode,
   jsonSerde,

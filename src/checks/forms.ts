@@ -1,5 +1,5 @@
 /** The forms of operations, which messages show to a caller whose argument has another form. */
-import { checkObject } from '../../base/arguments.js'
+import { checkObject } from '../base/arguments.js'
 
 const forms = {
   get: "{ row: 'r' }",

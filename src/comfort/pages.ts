@@ -6,14 +6,14 @@ import {
   checkMethods,
   checkObject,
   readArguments,
-} from '../../base/arguments.js'
-import { prefixSuccessor, toBytes } from '../../base/bytes.js'
-import { invalidArgument } from '../../base/errors.js'
-import type { BytesLike } from '../../storage/cell/column-name.js'
-import type { RowPrefix, RowSpan, ScanOptions } from '../reads.js'
-import type { Result } from '../results/result.js'
-import type { Table } from '../table.js'
-import { TypedTable } from '../typed/typed-table.js'
+} from '../base/arguments.js'
+import { prefixSuccessor, toBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
+import type { RowPrefix, RowSpan, ScanOptions } from '../api/reads.js'
+import type { Result } from '../api/results/result.js'
+import type { Table } from '../api/table.js'
+import { TypedTable } from './typed-table.js'
 
 /** Rows that are read by pages, and options of the scans. */
 export type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> &

@@ -1,9 +1,10 @@
 /** Checks atomic batches. */
-import { checkArray, OptionNames } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
-import type { AtomicBatch } from '../atomic.js'
-import type { Check, DurabilityOption, MultiRowMutations } from '../mutations.js'
-import type { Table } from '../table.js'
+import { checkArray, OptionNames } from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import type { AtomicBatch } from '../api/atomic.js'
+import type { DurabilityOption } from '../api/durability.js'
+import type { Check, MultiRowMutations } from '../api/mutations.js'
+import type { Table } from '../api/table.js'
 import { checkForm } from './forms.js'
 
 const batchNames = new OptionNames<AtomicBatch>('an atomic batch', {

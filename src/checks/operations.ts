@@ -1,13 +1,8 @@
 /** The members of operations on rows, and checks of their kinds. */
-import { OptionNames, checkArray } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
-import type {
-  CheckAction,
-  DurabilityOption,
-  MultiRowMutations,
-  Mutation,
-  RowMutations,
-} from '../mutations.js'
+import { OptionNames, checkArray } from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import type { DurabilityOption } from '../api/durability.js'
+import type { CheckAction, MultiRowMutations, Mutation, RowMutations } from '../api/mutations.js'
 import { checkForm } from './forms.js'
 
 /** The members of a mutateRow. */

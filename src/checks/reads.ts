@@ -1,15 +1,15 @@
 /** Checks the options that gets and scans share, for every backend. */
-import { checkArray, checkObject, OptionNames, countNames, shown } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { parseColumn, type ColumnName } from '../../storage/cell/column-name.js'
+import { checkArray, checkObject, OptionNames, countNames, shown } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { parseColumn, type ColumnName } from '../storage/cell/column-name.js'
 import {
   allTime,
   makeTimeRange,
   singleTimestamp,
   type TimeRange,
-} from '../../storage/cell/timestamp.js'
-import type { Filter } from '../../storage/filter/filter.js'
-import type { Get, ReadOptions, Snapshot, TimeRangeOption } from '../reads.js'
+} from '../storage/cell/timestamp.js'
+import type { Filter } from '../storage/filter/filter.js'
+import type { Get, ReadOptions, Snapshot, TimeRangeOption } from '../api/reads.js'
 import { checkForm } from './forms.js'
 
 /** The facts about a table that checks of reads need. */

@@ -1,6 +1,6 @@
 /** Checks lists of operations and mixed batches. */
-import { checkArray, checkObject, OptionNames, readArguments } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { checkArray, checkObject, OptionNames, readArguments } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type {
   BatchOperation,
   BatchResult,
@@ -8,9 +8,9 @@ import type {
   CheckAction,
   CheckAndMutateResult,
   Put,
-} from '../mutations.js'
+} from '../api/mutations.js'
 import { ListFailures } from './list-failures.js'
-import { Result } from '../results/result.js'
+import { Result } from '../api/results/result.js'
 import { checkForm } from './forms.js'
 
 /** Copies a caller's list and checks each element. */

@@ -1,10 +1,10 @@
 /** Checks puts, and passes their cells to the code that stores them. */
-import { checkBytesLike, countNames, isBytes, OptionNames, shown } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { CellType, cellTypeCode, type CellTypeCode } from '../../storage/cell/cell-type.js'
-import type { BytesLike, ColumnName } from '../../storage/cell/column-name.js'
-import type { Timestamp } from '../../storage/cell/timestamp.js'
-import type { Put, PutCell, PutValue, RowOperation } from '../mutations.js'
+import { checkBytesLike, countNames, isBytes, OptionNames, shown } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { CellType, cellTypeCode, type CellTypeCode } from '../storage/cell/cell-type.js'
+import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
+import type { Timestamp } from '../storage/cell/timestamp.js'
+import type { Put, PutCell, PutValue, RowOperation } from '../api/mutations.js'
 
 /** A value with its own timestamp. */
 export type TimedValue = Exclude<PutValue, BytesLike>

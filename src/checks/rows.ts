@@ -1,10 +1,10 @@
 /** Checks the rows that callers give. */
-import { checkBytesLike, checkObject } from '../../base/arguments.js'
-import { prefixSuccessor, toBytes } from '../../base/bytes.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import type { BytesLike } from '../../storage/cell/column-name.js'
-import { checkRowLength } from '../../storage/cell/limits.js'
-import type { Scan } from '../reads.js'
+import { checkBytesLike, checkObject } from '../base/arguments.js'
+import { prefixSuccessor, toBytes } from '../base/bytes.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
+import { checkRowLength } from '../storage/cell/limits.js'
+import type { Scan } from '../api/reads.js'
 
 /** The row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */
 export function rowBytes(row: BytesLike): Uint8Array {

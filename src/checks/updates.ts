@@ -1,20 +1,14 @@
 /** Checks increments and appends. */
-import {
-  checkArray,
-  checkBoolean,
-  checkBytesLike,
-  OptionNames,
-  shown,
-} from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import type { BytesLike, ColumnName } from '../../storage/cell/column-name.js'
+import { checkArray, checkBoolean, checkBytesLike, OptionNames, shown } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import {
   checkTimestamp,
   latestTimestamp,
   type TimeRange,
   type Timestamp,
-} from '../../storage/cell/timestamp.js'
-import type { Append, Increment, RowOperation } from '../mutations.js'
+} from '../storage/cell/timestamp.js'
+import type { Append, Increment, RowOperation } from '../api/mutations.js'
 import { checkTtl } from './puts.js'
 import { parseTimeRange } from './reads.js'
 

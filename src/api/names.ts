@@ -1,7 +1,7 @@
 /** Names of tables, namespaces and snapshots. */
-import { checkText, shown } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { checkTableName, defaultNamespace } from '../../storage/cell/limits.js'
+import { checkText, shown } from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { checkTableName, defaultNamespace } from '../storage/cell/limits.js'
 
 /** HBase's namespace for its own tables; users cannot create tables in it. */
 export const systemNamespace = 'hbase'

@@ -1,5 +1,5 @@
 /** Failures of single operations of a list; the other operations are applied nevertheless. */
-import { BatchError, CellarError, ErrorCode } from '../../base/errors.js'
+import { BatchError, CellarError, ErrorCode } from '../base/errors.js'
 
 /** Collects failures by index. */
 export class ListFailures {

@@ -1,15 +1,11 @@
 /** Checks deletes, and turns their lists into the markers that they name. */
-import { checkArray, checkBytesLike, isBytes, OptionNames } from '../../base/arguments.js'
-import { emptyBytes, toBytes } from '../../base/bytes.js'
-import { invalidArgument } from '../../base/errors.js'
-import { CellType, type CellTypeCode } from '../../storage/cell/cell-type.js'
-import {
-  parseSingleColumn,
-  type BytesLike,
-  type ColumnParts,
-} from '../../storage/cell/column-name.js'
-import type { Timestamp } from '../../storage/cell/timestamp.js'
-import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from '../mutations.js'
+import { checkArray, checkBytesLike, isBytes, OptionNames } from '../base/arguments.js'
+import { emptyBytes, toBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import { CellType, type CellTypeCode } from '../storage/cell/cell-type.js'
+import { parseSingleColumn, type BytesLike, type ColumnParts } from '../storage/cell/column-name.js'
+import type { Timestamp } from '../storage/cell/timestamp.js'
+import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from '../api/mutations.js'
 
 const deleteNames = new OptionNames<Delete>('a delete', {
   row: true,

@@ -12,16 +12,17 @@ import {
   checkChoice,
   checkObject,
   shown,
-} from '../../base/arguments.js'
-import { invalidArgument, type CellarError } from '../../base/errors.js'
-import { parseSingleColumn } from '../../storage/cell/column-name.js'
-import type { BytesLike } from '../../storage/cell/column-name.js'
-import { shownBytes } from '../results/display.js'
-import { decodeValue, encodeValue, encodingOf } from './encodings.js'
-import type { Encoding, EncodingOption, ValueOf } from './encodings.js'
-import type { Check, CheckAction, Delete, DurabilityOption, Put } from '../mutations.js'
-import type { Get, RowPrefix, RowSpan, Scan, ScanOptions } from '../reads.js'
-import type { Result } from '../results/result.js'
+} from '../base/arguments.js'
+import { invalidArgument, type CellarError } from '../base/errors.js'
+import { parseSingleColumn } from '../storage/cell/column-name.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
+import { shownBytes } from '../api/results/display.js'
+import { decodeValue, encodeValue, encodingOf } from '../api/results/encodings.js'
+import type { Encoding, EncodingOption, ValueOf } from '../api/results/encodings.js'
+import type { DurabilityOption } from '../api/durability.js'
+import type { Check, CheckAction, Delete, Put } from '../api/mutations.js'
+import type { Get, RowPrefix, RowSpan, Scan, ScanOptions } from '../api/reads.js'
+import type { Result } from '../api/results/result.js'
 
 /** One property of a typed row: its column, and the encoding of its values. */
 export interface TypedColumn<E extends EncodingOption = EncodingOption> {

@@ -1,10 +1,12 @@
 /** The durability of mutations: reads the option, and compares two levels. */
-import { shown } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
-import { choice, type Option } from '../../base/options.js'
-import type { DurabilityOption } from '../mutations.js'
+import { shown } from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import { choice, type Option } from '../base/options.js'
 
-/** How durable a mutation is before it is acknowledged. */
+/** How durable a mutation is before it is acknowledged (HBase: Durability). */
+export type DurabilityOption = 'USE_DEFAULT' | 'SKIP_WAL' | 'ASYNC_WAL' | 'SYNC_WAL' | 'FSYNC_WAL'
+
+/** How durable a mutation is before it is acknowledged, without the default of a table. */
 export type Durability = Exclude<DurabilityOption, 'USE_DEFAULT'>
 
 const strengths: Readonly<Record<Durability, number>> = {

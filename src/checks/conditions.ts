@@ -1,9 +1,9 @@
 /** Checks the conditions of checkAndMutate. */
-import { checkBytesLike, OptionNames, shown } from '../../base/arguments.js'
-import { emptyBytes, toBytes } from '../../base/bytes.js'
-import { invalidArgument } from '../../base/errors.js'
-import type { BytesLike } from '../../storage/cell/column-name.js'
-import type { Check, CompareOperator } from '../mutations.js'
+import { checkBytesLike, OptionNames, shown } from '../base/arguments.js'
+import { emptyBytes, toBytes } from '../base/bytes.js'
+import { invalidArgument } from '../base/errors.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
+import type { Check, CompareOperator } from '../api/mutations.js'
 
 const operators: ReadonlySet<string> = new Set([
   'LESS',

@@ -1,11 +1,10 @@
 /** Creates a table if it does not exist, and adds the families that it lacks. */
 import { shown } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { familyNames, tableNames } from './checks/schema.js'
-import type { Admin, Database } from './database.js'
-import type { FamilyOptions, TableDescription, TableOptions } from './schema.js'
-import type { Table } from './table.js'
-import { checkForm } from './checks/forms.js'
+import { familyNames, tableNames } from './schema.js'
+import type { Admin } from '../api/database.js'
+import type { FamilyOptions, TableDescription, TableOptions } from '../api/schema.js'
+import { checkForm } from './forms.js'
 
 /**
  * Implements `Admin.ensureTable` for every backend: creates the table if it does not exist, and
@@ -30,25 +29,6 @@ export async function ensureTable(
   const found = await admin.getDescriptor(name)
   const missing = missingFamilies(name, found, options)
   if (Object.keys(missing).length > 0) await admin.modifyTable(name, { families: missing })
-}
-
-/**
- * A table of a system: made if it does not exist, and taken as it is if it does, also if another
- * caller makes it in between.
- */
-export async function openTable(
-  database: Database,
-  name: string,
-  options: TableOptions,
-): Promise<Table> {
-  if (!(await database.admin.tableExists(name))) {
-    try {
-      return await database.createTable(name, options)
-    } catch (error) {
-      if (!(error instanceof CellarError) || error.code !== ErrorCode.tableExists) throw error
-    }
-  }
-  return database.table(name)
 }
 
 function missingFamilies(

@@ -4,12 +4,12 @@
  * It works with any backend's {@link Table} and adds no operation. Other operations use {@link
  * TypedTable.table}.
  */
-import { checkMethods, checkObject, readArguments } from '../../base/arguments.js'
-import type { BytesLike } from '../../storage/cell/column-name.js'
-import type { AsyncRows } from '../rows/async-rows.js'
-import type { Result } from '../results/result.js'
-import type { SyncRows } from '../rows/sync-rows.js'
-import type { SyncTable, Table } from '../table.js'
+import { checkMethods, checkObject, readArguments } from '../base/arguments.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
+import type { AsyncRows } from '../api/rows/async-rows.js'
+import type { Result } from '../api/results/result.js'
+import type { SyncRows } from '../api/rows/sync-rows.js'
+import type { SyncTable, Table } from '../api/table.js'
 import { TypedRows } from './typed-rows.js'
 import type {
   PropertyValue,

@@ -6,10 +6,10 @@ import {
   checkSignal,
   countNames,
   shown,
-} from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
-import type { Filter } from '../../storage/filter/filter.js'
-import type { Scan } from '../reads.js'
+} from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import type { Filter } from '../storage/filter/filter.js'
+import type { Scan } from '../api/reads.js'
 import { checkForm } from './forms.js'
 
 const scanNames = new OptionNames<Scan>('a scan', {
@@ -125,12 +125,5 @@ export function parseCuts(
     bytesMax: isCut ? bytes : Infinity,
     needCursorResult: scan.needCursorResult ?? false,
     signal: checkSignal(scan.signal),
-  }
-}
-
-/** Checks a number of results, for `nextBatch`, `take` and `drop`; Infinity means all. */
-export function checkResultCount(count: number): void {
-  if (count !== Infinity && checkInteger(count, 'count', 0) === undefined) {
-    throw invalidArgument('a count is needed: an integer, or Infinity')
   }
 }

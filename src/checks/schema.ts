@@ -11,12 +11,17 @@ import {
   checkText,
   readArguments,
   shown,
-} from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { checkFamilyName, rowBytesMax } from '../../storage/cell/limits.js'
-import { checkPolicyFamily } from '../../storage/compaction/choose-policy.js'
-import { defaultCompaction, parseCompaction } from '../../storage/compaction/setting.js'
-import type { FamilyOptions, TableAlteration, TableDescription, TableOptions } from '../schema.js'
+} from '../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { checkFamilyName, rowBytesMax } from '../storage/cell/limits.js'
+import { checkPolicyFamily } from '../storage/compaction/choose-policy.js'
+import { defaultCompaction, parseCompaction } from '../storage/compaction/setting.js'
+import type {
+  FamilyOptions,
+  TableAlteration,
+  TableDescription,
+  TableOptions,
+} from '../api/schema.js'
 import { checkForm } from './forms.js'
 
 /** All options of a family. */
