@@ -13,7 +13,7 @@
  * allocates more than the expected length plus a constant.
  */
 // Not by name: a bundler would make names of it that older versions of Node do not export.
-import zlib from 'node:zlib'
+import type * as nodeZlib from 'node:zlib'
 import { assert } from '../../base/assert.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { Lz4Codec, probeLz4Napi, type Lz4Addon } from './lz4.js'
@@ -72,6 +72,23 @@ interface ZstdFunctions {
   zstdDecompressSync?: (source: Buffer, options: { maxOutputLength: number }) => Buffer
 }
 
+/** The module `node:zlib`, loaded with the first block that needs it: loading takes 2 ms. */
+function zlib(): typeof nodeZlib & ZstdFunctions {
+  return process.getBuiltinModule('node:zlib')
+}
+
+/** The zstd codec; undefined if Node's zlib has none. */
+function zstdCodec(): Codec | undefined {
+  const { zstdCompressSync, zstdDecompressSync } = zlib()
+  if (zstdCompressSync === undefined || zstdDecompressSync === undefined) return undefined
+  return new ZlibCodec(
+    CodecId.zstd,
+    'zstd',
+    (source) => zstdCompressSync(source),
+    (source, maxOutputLength) => zstdDecompressSync(source, { maxOutputLength }),
+  )
+}
+
 /** Makes the codecs. Cheap to call again; a failed probe for lz4-napi is never an error. */
 export function loadCodecs(options: LoadCodecsOptions = {}): Codecs {
   // The only place that reads this variable.
@@ -88,22 +105,17 @@ export function loadCodecs(options: LoadCodecsOptions = {}): Codecs {
   codecs[CodecId.gz] = new ZlibCodec(
     CodecId.gz,
     'gz',
-    (source) => zlib.deflateSync(source),
-    (source, maxOutputLength) => zlib.inflateSync(source, { maxOutputLength }),
+    (source) => zlib().deflateSync(source),
+    (source, maxOutputLength) => zlib().inflateSync(source, { maxOutputLength }),
   )
-  const { zstdCompressSync, zstdDecompressSync } = zlib as ZstdFunctions
-  if (zstdCompressSync !== undefined && zstdDecompressSync !== undefined) {
-    codecs[CodecId.zstd] = new ZlibCodec(
-      CodecId.zstd,
-      'zstd',
-      (source) => zstdCompressSync(source),
-      (source, maxOutputLength) => zstdDecompressSync(source, { maxOutputLength }),
-    )
+  let zstd: Codec | undefined
+  const codecOf = (id: number): Codec | undefined => {
+    return id === CodecId.zstd ? (zstd ??= zstdCodec()) : codecs[id]
   }
   return {
-    byId: (id) => codecs[id],
+    byId: codecOf,
     byName: (name) => {
-      const codec = codecs[CodecId[name]]
+      const codec = codecOf(CodecId[name])
       if (codec !== undefined) return codec
       const message = `codec ${name} needs a newer Node: its zlib has no ${name}`
       throw new CellarError(ErrorCode.missingPackage, message)

@@ -118,14 +118,14 @@ let noiseBytes: Buffer | undefined
 /** Bytes that a file system can neither store as a hole nor compress. */
 function noise(): Buffer {
   if (noiseBytes !== undefined) return noiseBytes
-  const bytes = Buffer.allocUnsafeSlow(stepBytes)
+  const words = new Uint32Array(stepBytes / 4)
   let state = 0x2545f491
-  for (let i = 0; i < stepBytes; i++) {
+  for (let i = 0; i < words.length; i++) {
     state ^= state << 13
     state ^= state >>> 17
     state ^= state << 5
-    bytes[i] = state
+    words[i] = state
   }
-  noiseBytes = bytes
-  return bytes
+  noiseBytes = Buffer.from(words.buffer)
+  return noiseBytes
 }
