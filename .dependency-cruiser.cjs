@@ -22,8 +22,9 @@ const levels = [
   ['api'],
   ['checks', 'comfort'],
   ['table'],
-  ['systems/metastore', 'systems/transactions', 'systems/repository', 'level', 'metrics'],
-  ['systems/messaging'],
+  ['systems/bytes'],
+  ['systems/metastore', 'systems/transactions', 'systems/search', 'level', 'metrics'],
+  ['systems/messaging', 'systems/repository'],
   ['server'],
   ['entries'],
   ['cli'],
@@ -34,8 +35,10 @@ const levels = [
  * so that another backend can stand in for the embedded engine. Their users open the database.
  */
 const builtOnTables = [
+  'systems/bytes',
   'systems/metastore',
   'systems/transactions',
+  'systems/search',
   'systems/repository',
   'level',
   'metrics',

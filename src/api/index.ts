@@ -17,13 +17,20 @@ export {
   checkText,
   isBytes,
   isDetached,
+  isText,
   OptionNames,
   readArguments,
   shown,
 } from '../base/arguments.js'
 export { assert } from '../base/assert.js'
 export { systemClock, type Clock } from '../base/clock.js'
-export { BatchError, CellarError, ErrorCode, type CorruptionDetail } from '../base/errors.js'
+export {
+  BatchError,
+  CellarError,
+  ErrorCode,
+  invalidArgument,
+  type CorruptionDetail,
+} from '../base/errors.js'
 export {
   boolean,
   callback,

@@ -56,9 +56,9 @@ export function isDetached(value: Uint8Array): boolean {
   }
 }
 
-/** Whether a string can be encoded as UTF-8: every surrogate has its other half. */
-export function isWellFormed(text: string): boolean {
-  return (text as string & { isWellFormed(): boolean }).isWellFormed()
+/** Whether a value is a string that UTF-8 can encode: every surrogate has its other half. */
+export function isText(value: unknown): value is string {
+  return typeof value === 'string' && (value as string & { isWellFormed(): boolean }).isWellFormed()
 }
 
 /** Checks a string that will be stored as UTF-8. */
@@ -66,7 +66,7 @@ export function checkText(value: unknown, what: string): string {
   if (typeof value !== 'string') {
     throw invalidArgument(`${what} must be a string, got ${shown(value)}`)
   }
-  if (!isWellFormed(value)) throw loneSurrogate(what)
+  if (!isText(value)) throw loneSurrogate(what)
   return value
 }
 
@@ -78,7 +78,7 @@ export function loneSurrogate(what: string): CellarError {
 /** Checks a string or bytes: a string must be well-formed, bytes must still have their memory. */
 export function checkBytesLike(value: unknown, what: string): asserts value is string | Uint8Array {
   if (typeof value === 'string') {
-    if (!isWellFormed(value)) throw loneSurrogate(what)
+    if (!isText(value)) throw loneSurrogate(what)
     return
   }
   if (!isBytes(value)) {

@@ -100,6 +100,10 @@ const planted: Readonly<Record<string, string>> = {
     'export const hook = [a, put]\n',
   'src/systems/messaging/hub.ts':
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
+  'src/systems/search/index.ts':
+    "import { r } from '../repository/index.js'\nexport const search = r\n",
+  'src/systems/repository/index.ts':
+    "import type { search } from '../search/index.js'\nexport const r: typeof search = 1\n",
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
   'src/storage/scan/lost.ts': "import { a } from '../../base/absent.js'\nexport const lost = a\n",
   'src/entries/index.ts': "export { put } from '../table/table.js'\n",
@@ -144,6 +148,7 @@ const expected = [
   'layer-storage-wal: src/storage/wal/log.ts -> src/storage/sstable/blocks/block.ts',
   'layer-systems-metastore: src/systems/metastore/store.ts -> src/base/bytes.ts',
   'layer-systems-metastore: src/systems/metastore/store.ts -> src/entries/index.ts',
+  'layer-systems-search: src/systems/search/index.ts -> src/systems/repository/index.ts',
   'layer-table: src/table/deep.ts -> src/entries/index.ts',
   'native-free-stands-alone: native-free/lz4.ts -> zlib',
   'native-free-through-codec: src/storage/engine/engine.ts -> native-free/lz4.ts',

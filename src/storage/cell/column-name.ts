@@ -4,7 +4,7 @@ import {
   checkBytesLike,
   countNames,
   isBytes,
-  isWellFormed,
+  isText,
   loneSurrogate,
   readArguments,
 } from '../../base/arguments.js'
@@ -98,7 +98,7 @@ function parseParts<T extends ColumnParts>(column: T, names: OptionNames<T>): Pa
 }
 
 function parseString(column: string): ParsedColumn {
-  if (!isWellFormed(column)) throw loneSurrogate('column')
+  if (!isText(column)) throw loneSurrogate('column')
   const at = column.indexOf(':')
   if (at < 0) return { family: column, escapedQualifier: undefined }
   return {

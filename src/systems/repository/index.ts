@@ -59,8 +59,8 @@ export type {
 } from './blobs/blobs.js'
 export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
-export type { ByteReader } from './byte-reader.js'
-export type { ByteWriter } from './byte-writer.js'
+export type { ByteReader } from '../bytes/byte-reader.js'
+export type { ByteWriter } from '../bytes/byte-writer.js'
 export type { RecordTable, BlobContent, BlobPlace, PurgeOptions } from './records/record-table.js'
 export type { BatchResult, BatchWrite } from './records/writes/batch.js'
 export type { TypedRecords, TypedRecord } from './records/typed-records.js'
@@ -180,19 +180,6 @@ export type {
   SearchIndexUpdate,
 } from './indexer/index-arguments.js'
 export {
-  reservedFields,
-  type RejectedDocument,
-  type SearchBackend,
-  type SearchChanges,
-  type SearchDocument,
-  type SearchHit,
-  type SearchQuery,
-  type SearchResult,
-  type SearchSort,
-} from './search/search-backend.js'
-export { EmbeddedSearch, type EmbeddedSearchStatus } from './search/embedded/embedded-search.js'
-export type { EmbeddedSearchOptions } from './search/embedded/embedded-options.js'
-export {
   TextExtraction,
   type ExtractedText,
   type TextExtractionOptions,
@@ -206,15 +193,6 @@ export {
   type MaintenanceReport,
   type MaintenanceRun,
 } from './maintenance.js'
-export { SolrSearch, type SolrSearchOptions } from './search/solr-search.js'
-export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from './search/field-kinds.js'
-export {
-  parseQuery,
-  type Occurrence,
-  type QueryClause,
-  type QueryNode,
-  queryFields,
-} from './search/query-syntax.js'
 export {
   importRecords,
   type ImportCounts,
@@ -229,3 +207,25 @@ export {
   type RecordRow,
   type RowCell,
 } from './records/record-row.js'
+export {
+  reservedFields,
+  type RejectedDocument,
+  type SearchBackend,
+  type SearchChanges,
+  type SearchDocument,
+  type SearchHit,
+  type SearchQuery,
+  type SearchResult,
+  type SearchSort,
+} from '../search/search-backend.js'
+export { EmbeddedSearch, type EmbeddedSearchStatus } from '../search/embedded/embedded-search.js'
+export type { EmbeddedSearchOptions } from '../search/embedded/embedded-options.js'
+export { SolrSearch, type SolrSearchOptions } from '../search/solr-search.js'
+export { defaultFieldPatterns, type FieldKind, type FieldPatterns } from '../search/field-kinds.js'
+export {
+  parseQuery,
+  queryFields,
+  type Occurrence,
+  type QueryClause,
+  type QueryNode,
+} from '../search/query-syntax.js'

@@ -1,7 +1,6 @@
 /** Names of fields and record types: `{namespace}local`. */
-import { checkText, shown } from '../../api/index.js'
+import { checkText, isText, shown } from '../../api/index.js'
 import { invalidArgument } from './errors.js'
-import { isText } from './text.js'
 
 /** A qualified name as text: `{namespace}local`. */
 export type QualifiedName = `{${string}}${string}`

@@ -5,11 +5,10 @@
  * escapes the characters `. , = \` inside ids and properties. The bytes (FORMAT.md) are the rows of
  * record tables; there a master sorts directly before its variants.
  */
-import { checkBytes, checkFunction, checkObject, shown } from '../../api/index.js'
-import { ByteReader } from './byte-reader.js'
-import { ByteWriter } from './byte-writer.js'
+import { checkBytes, checkFunction, checkObject, isText, shown } from '../../api/index.js'
+import { ByteReader } from '../bytes/byte-reader.js'
+import { ByteWriter } from '../bytes/byte-writer.js'
 import { invalidArgument } from './errors.js'
-import { isText } from './text.js'
 
 const userKind = 0
 const uuidKind = 1

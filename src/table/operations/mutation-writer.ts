@@ -7,7 +7,7 @@
  * Several mutations can be applied together as a group: `beginGroup`, then for each mutation
  * `beginMember`, `add…` and `endMember` or `dropMember`. Each mutation has its own sequence.
  */
-import { isWellFormed, loneSurrogate } from '../../base/arguments.js'
+import { isText, loneSurrogate } from '../../base/arguments.js'
 import {
   checkSlop,
   checkValue,
@@ -186,7 +186,7 @@ export class MutationWriter implements PutTarget {
   ): void {
     const { engine, row } = this
     const valueBytes = typeof value === 'string' ? textBytes(value) : value.length
-    if (typeof value === 'string' && valueBytes !== value.length && !isWellFormed(value)) {
+    if (typeof value === 'string' && valueBytes !== value.length && !isText(value)) {
       throw loneSurrogate('value')
     }
     checkCellBytes(

@@ -2,12 +2,7 @@
  * Checks the arguments of operations with the checks that all backends share, before the model uses
  * them.
  */
-import {
-  checkBoolean,
-  checkInteger,
-  isWellFormed,
-  loneSurrogate,
-} from '../../../src/base/arguments.js'
+import { checkBoolean, checkInteger, isText, loneSurrogate } from '../../../src/base/arguments.js'
 import type { Clock } from '../../../src/base/clock.js'
 import { invalidArgument } from '../../../src/base/errors.js'
 import { parseCondition } from '../../../src/checks/conditions.js'
@@ -233,7 +228,7 @@ export class ArgumentChecks {
         if (type !== CellType.put && isFamilyMarker(type) && hasQualifier) {
           throw markerWithQualifier()
         }
-        if (typeof value === 'string' && !isWellFormed(value)) throw loneSurrogate('value')
+        if (typeof value === 'string' && !isText(value)) throw loneSurrogate('value')
         this.#timestamp(timestamp, true)
       },
     })

@@ -2,8 +2,8 @@
  * The state of a blob outside its record: one row of the blob table. It is written before the first
  * byte of the blob and removed after the last one. So every stored byte has a row that leads to it.
  */
-import { ByteReader } from '../byte-reader.js'
-import { ByteWriter } from '../byte-writer.js'
+import { ByteReader } from '../../bytes/byte-reader.js'
+import { ByteWriter } from '../../bytes/byte-writer.js'
 
 /**
  * `open`: bytes are being written; `free`: in no record; `used`: in a record; `dead`: to be

@@ -12,7 +12,7 @@ import type {
   SearchBackend,
   SearchChanges,
   SearchDocument,
-} from '../search/search-backend.js'
+} from '../../search/search-backend.js'
 import { errorOf } from '../thrown.js'
 
 /** Delays of an {@link IndexWriter}. */

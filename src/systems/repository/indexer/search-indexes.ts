@@ -7,7 +7,7 @@ import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors
 import type { RepositoryManager } from '../repository-manager.js'
 import type { RecordTable } from '../records/record-table.js'
 import { errorOf } from '../thrown.js'
-import type { SearchBackend } from '../search/search-backend.js'
+import type { SearchBackend } from '../../search/search-backend.js'
 import { BoundNames, type StoredNames } from './definition/bound-names.js'
 import { compileConfiguration, type PreparedConfiguration } from './definition/compile.js'
 import { placesByPath } from './definition/configuration-error.js'

@@ -4,9 +4,15 @@
  * Besides standard JSON, comments, unquoted names and single quotes are accepted. Nesting and the
  * length of numbers are bounded, and a name must not repeat in an object.
  */
-import { checkBytes, declareOptions, integer, shown, type OptionsOf } from '../../../api/index.js'
+import {
+  checkBytes,
+  declareOptions,
+  integer,
+  isText,
+  shown,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import { isText } from '../text.js'
 
 const wholeNumberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 

@@ -1,9 +1,8 @@
 /** Metadata of fields: typed values by key, beside the value of the field. */
-import { shown } from '../../../api/index.js'
-import { ByteReader } from '../byte-reader.js'
-import { ByteWriter } from '../byte-writer.js'
+import { isText, shown } from '../../../api/index.js'
+import { ByteReader } from '../../bytes/byte-reader.js'
+import { ByteWriter } from '../../bytes/byte-writer.js'
 import { invalidRecord, type RepositoryError } from '../errors.js'
-import { isText } from '../text.js'
 import { isBytes, isTime } from '../value-kinds.js'
 
 /** A value of metadata. Whole numbers of 64 bits are bigints. */

@@ -5,8 +5,8 @@
  * cell. Every older version is a cell of its own, with all its fields. A read of versions or a diff
  * reads only the head and the cells of these versions, independent of the number of versions.
  */
-import { ByteReader } from '../byte-reader.js'
-import { ByteWriter } from '../byte-writer.js'
+import { ByteReader } from '../../bytes/byte-reader.js'
+import { ByteWriter } from '../../bytes/byte-writer.js'
 import { corrupt } from '../errors.js'
 
 const format = 2

@@ -1,8 +1,7 @@
 /** The value of a `BLOB` field: the key of a blob and its description. */
-import { shown } from '../../../api/index.js'
+import { isText, shown } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
 import { blobKey, inlineStore } from '../blobs/blob-store.js'
-import { isText } from '../text.js'
 import { isBytes } from '../value-kinds.js'
 import { checkEncoding } from './simple-types.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'

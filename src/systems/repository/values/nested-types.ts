@@ -1,7 +1,7 @@
 /** The value types with an argument: links, lists, paths and embedded records. */
 import { shown } from '../../../api/index.js'
-import type { ByteReader } from '../byte-reader.js'
-import type { ByteWriter } from '../byte-writer.js'
+import type { ByteReader } from '../../bytes/byte-reader.js'
+import type { ByteWriter } from '../../bytes/byte-writer.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { Link } from '../link.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'

@@ -1,9 +1,8 @@
 /** The value types without argument: text, numbers, times, bytes. */
-import { shown } from '../../../api/index.js'
-import type { ByteReader } from '../byte-reader.js'
-import type { ByteWriter } from '../byte-writer.js'
+import { isText, shown } from '../../../api/index.js'
+import type { ByteReader } from '../../bytes/byte-reader.js'
+import type { ByteWriter } from '../../bytes/byte-writer.js'
 import { invalidRecord } from '../errors.js'
-import { isText } from '../text.js'
 import { isBytes, isTime } from '../value-kinds.js'
 import { compareDecimals, decimalOrder, isDecimal } from './decimal.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'

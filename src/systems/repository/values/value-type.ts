@@ -5,8 +5,8 @@
  * a type may get a second encoding and still read the first. Equal values have equal bytes, by
  * which writes detect changes.
  */
-import type { ByteReader } from '../byte-reader.js'
-import type { ByteWriter } from '../byte-writer.js'
+import type { ByteReader } from '../../bytes/byte-reader.js'
+import type { ByteWriter } from '../../bytes/byte-writer.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { RecordType } from '../schema/record-type.js'

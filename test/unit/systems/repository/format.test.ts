@@ -1,7 +1,7 @@
 /** The bytes of FORMAT.md, and what hostile bytes do. */
 import t from 'tap'
-import { ByteReader } from '../../../../src/systems/repository/byte-reader.js'
-import { ByteWriter } from '../../../../src/systems/repository/byte-writer.js'
+import { ByteReader } from '../../../../src/systems/bytes/byte-reader.js'
+import { ByteWriter } from '../../../../src/systems/bytes/byte-writer.js'
 import { Link } from '../../../../src/systems/repository/link.js'
 import { RecordId } from '../../../../src/systems/repository/record-id.js'
 import {

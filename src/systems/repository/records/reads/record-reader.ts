@@ -8,7 +8,7 @@ import {
   shown,
 } from '../../../../api/index.js'
 import type { Get, Result } from '../../../../api/index.js'
-import { ByteReader } from '../../byte-reader.js'
+import { ByteReader } from '../../../bytes/byte-reader.js'
 import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import { lastTag, versionTagNamespace } from '../../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'

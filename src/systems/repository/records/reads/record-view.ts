@@ -1,5 +1,5 @@
 /** Decodes stored bytes into records for callers. */
-import { ByteReader } from '../../byte-reader.js'
+import { ByteReader } from '../../../bytes/byte-reader.js'
 import { corrupt, RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'

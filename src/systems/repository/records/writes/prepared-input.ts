@@ -6,8 +6,8 @@ import {
   OptionNames,
   readArguments,
 } from '../../../../api/index.js'
-import { ByteReader } from '../../byte-reader.js'
-import { ByteWriter } from '../../byte-writer.js'
+import { ByteReader } from '../../../bytes/byte-reader.js'
+import { ByteWriter } from '../../../bytes/byte-writer.js'
 import { invalidRecord } from '../../errors.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { RecordType } from '../../schema/record-type.js'

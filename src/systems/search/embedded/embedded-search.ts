@@ -1,0 +1,404 @@
+/**
+ * A search index on a table. It consists of immutable segments, which are written at a commit and
+ * merged in the background, as in Lucene. `src/systems/search/FORMAT.md` describes the rows.
+ *
+ * Changes are buffered in memory up to a commit or a number of bytes. Then they become a segment
+ * that is invisible until the commit. A commit replaces one row, so after a crash either the old or
+ * the new commit is in force. Rows of segments that no commit names are removed at the next open.
+ */
+import {
+  CellarError,
+  checkDatabase,
+  invalidArgument,
+  type Clock,
+  type Database,
+} from '../../../api/index.js'
+import { textTerm, type FieldKinds } from '../field-kinds.js'
+import { parseQuery } from '../query-syntax.js'
+import { checkedChanges, checkedQuery } from '../search-arguments.js'
+import {
+  type RejectedDocument,
+  type SearchBackend,
+  type SearchChanges,
+  type SearchQuery,
+  type SearchResult,
+} from '../search-backend.js'
+import { Bits } from './segments/bits.js'
+import { ByteCache } from './segments/byte-cache.js'
+import { embeddedSettings, type EmbeddedSearchOptions } from './embedded-options.js'
+import { Manifest } from './segments/manifest.js'
+import { chooseMerge, liveDocs } from './segments/merge-choice.js'
+import { mergeSegments } from './segments/merge.js'
+import { PendingChanges, rejection } from './pending-changes.js'
+import { planQuery } from './plan.js'
+import { removedBy } from './segments/removals.js'
+import { SearchRun, type SegmentView } from './search-run.js'
+import { SegmentBuilder } from './segments/segment-builder.js'
+import { SegmentReader } from './segments/segment-reader.js'
+import { searchFamilies, SegmentRows } from './segments/segment-rows.js'
+import { topHits } from './top-hits.js'
+
+/** Above this number of segments a commit waits for merges. */
+const segmentsMax = 48
+
+/** Tables of open indexes by database: an index has a single writer. */
+const openTables = new WeakMap<Database, Set<string>>()
+
+/** Statistics of an index. */
+export interface EmbeddedSearchStatus {
+  /** Documents of the last commit. */
+  readonly documents: number
+  /** Documents that were removed or replaced, and not yet dropped by a merge. */
+  readonly removedDocuments: number
+  /** Number of segments, each of which a search reads; merges keep the number low. */
+  readonly segments: number
+  /** Estimated bytes of uncommitted changes. */
+  readonly pendingBytes: number
+  /** Estimated bytes of cached segment parts. */
+  readonly cacheBytes: number
+}
+
+/** A search index in a table of a database. */
+export class EmbeddedSearch implements SearchBackend {
+  readonly #release: () => void
+  readonly #kinds: FieldKinds
+  readonly #clock: Clock
+  readonly #bufferBytesMax: number
+  readonly #rows: SegmentRows
+  readonly #manifest: Manifest
+  readonly #cache: ByteCache
+  /** The committed segments, which searches read. */
+  #committed: readonly SegmentView[]
+  /** The segments of the next commit, without the pending changes. */
+  #working: readonly SegmentView[]
+  #nextSegment: number
+  #pending = new PendingChanges()
+  /** The completion of the last writing call. */
+  #writes: Promise<unknown> = Promise.resolve()
+  #merging: Promise<void> | undefined
+  #mergeError: Error | undefined
+  readonly #removals = new Set<Promise<void>>()
+  #isClosed = false
+
+  private constructor(
+    parts: ReturnType<typeof embeddedSettings> & { rows: SegmentRows; release: () => void },
+    manifest: Manifest,
+    cache: ByteCache,
+    state: { views: readonly SegmentView[]; nextSegment: number },
+  ) {
+    this.#release = parts.release
+    this.#kinds = parts.kinds
+    this.#clock = parts.clock
+    this.#bufferBytesMax = parts.bufferBytesMax
+    this.#rows = parts.rows
+    this.#manifest = manifest
+    this.#cache = cache
+    this.#committed = state.views
+    this.#working = state.views
+    this.#nextSegment = state.nextSegment
+  }
+
+  /**
+   * Opens an index, and creates its table if there is none. The caller still owns the database.
+   * `ERR_INVALID_ARGUMENT`, also if the index is open already or has fields of another kind;
+   * `ERR_CORRUPTION`.
+   */
+  static async open(
+    database: Database,
+    options: EmbeddedSearchOptions = {},
+  ): Promise<EmbeddedSearch> {
+    checkDatabase(database, 'a search index')
+    const settings = embeddedSettings(options)
+    const tables = openTables.get(database) ?? new Set()
+    openTables.set(database, tables)
+    if (tables.has(settings.table)) {
+      throw invalidArgument(`the search index ${settings.table} is open already`)
+    }
+    tables.add(settings.table)
+    const release = (): void => void tables.delete(settings.table)
+    try {
+      await database.admin.ensureTable(settings.table, { families: searchFamilies })
+      const rows = new SegmentRows(database, settings.table, settings.durability)
+      const cache = new ByteCache(settings.cacheBytesMax)
+      const manifest = new Manifest(rows)
+      const { views, nextSegment } = await manifest.read(cache)
+      checkKinds(views, settings.kinds)
+      const named = new Set(views.map(({ reader }) => reader.number))
+      let next = nextSegment
+      for (const segment of await rows.segments()) {
+        next = Math.max(next, segment + 1)
+        if (!named.has(segment)) await rows.remove(segment)
+      }
+      const state = { views, nextSegment: next }
+      return new EmbeddedSearch({ ...settings, rows, release }, manifest, cache, state)
+    } catch (error) {
+      release()
+      throw error
+    }
+  }
+
+  /** Removes a closed index with its table; no error if there is none. `ERR_INVALID_ARGUMENT`. */
+  static async remove(database: Database, options: EmbeddedSearchOptions = {}): Promise<void> {
+    checkDatabase(database, 'a search index')
+    const { table } = embeddedSettings(options)
+    if (openTables.get(database)?.has(table) === true) {
+      throw invalidArgument(`the search index ${table} is open`)
+    }
+    if (await database.admin.tableExists(table)) await database.admin.deleteTable(table)
+  }
+
+  /** Statistics of the index. */
+  get status(): EmbeddedSearchStatus {
+    let documents = 0
+    let all = 0
+    for (const view of this.#committed) {
+      documents += liveDocs(view)
+      all += view.reader.docs
+    }
+    return {
+      documents,
+      removedDocuments: all - documents,
+      segments: this.#committed.length,
+      pendingBytes: this.#pending.bytes,
+      cacheBytes: this.#cache.bytes,
+    }
+  }
+
+  /** See {@link SearchBackend.update}; a crash loses uncommitted changes. */
+  async update(changes: SearchChanges): Promise<RejectedDocument[]> {
+    this.#checkOpen()
+    const { documents, removedKeys, removedRecords } = checkedChanges(changes)
+    return this.#exclusive(async () => {
+      const pending = this.#pending
+      const now = this.#clock.now()
+      for (const key of removedKeys) pending.removeKey(key)
+      for (const record of removedRecords) pending.removeRecord(record)
+      const rejected: RejectedDocument[] = []
+      for (const document of documents) {
+        const reason = rejection(document, this.#kinds, now)
+        if (reason === undefined) pending.add(document)
+        else rejected.push(reason)
+      }
+      if (pending.bytes > this.#bufferBytesMax) await this.#flush()
+      return rejected
+    })
+  }
+
+  /** See {@link SearchBackend.commit}. Also rejects with the error of a failed background merge. */
+  async commit(): Promise<void> {
+    this.#checkOpen()
+    await this.#exclusive(async () => {
+      await this.#flush()
+      if (this.#working !== this.#committed) await this.#publish(this.#working, this.#working)
+    })
+    this.#startMerge()
+    if (this.#committed.length > segmentsMax) await this.#merging
+    const error = this.#mergeError
+    this.#mergeError = undefined
+    if (error !== undefined) throw error
+  }
+
+  async search(query: SearchQuery): Promise<SearchResult> {
+    this.#checkOpen()
+    const { defaultField, sort, offset, limit, ...texts } = checkedQuery(query)
+    const now = this.#clock.now()
+    const planned = [texts.query, ...texts.filters].map((text) => {
+      return planQuery(parseQuery(text, defaultField), this.#kinds, now)
+    })
+    for (const { field } of sort) {
+      if (field === 'score') continue
+      const kind = this.#kinds.of(field)
+      if (kind !== undefined && kind !== 'text') continue
+      throw invalidArgument(`${field} cannot sort: it is ${kind ?? 'no field of the index'}`)
+    }
+    const views = this.#committed
+    return this.#using(views, async () => {
+      const run = await SearchRun.load(views, planned[0], planned.slice(1), limit > 0)
+      return topHits(run, views, { sort, offset, limit })
+    })
+  }
+
+  async clear(): Promise<void> {
+    this.#checkOpen()
+    await this.#exclusive(async () => {
+      this.#pending = new PendingChanges()
+      await this.#publish([], [])
+    })
+  }
+
+  /** Merges all segments into one, for the fastest searches. Waits for running merges. */
+  async merge(): Promise<void> {
+    this.#checkOpen()
+    while (this.#merging !== undefined) await this.#merging
+    if (this.#committed.length < 2 && this.status.removedDocuments === 0) return
+    this.#merging = this.#mergeViews(this.#committed).finally(() => {
+      this.#merging = undefined
+    })
+    await this.#merging
+  }
+
+  /** Closes the index. Uncommitted changes are lost. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    await this.#writes
+    await this.#merging?.catch(() => undefined)
+    await Promise.all(this.#removals)
+    this.#release()
+  }
+
+  /** Pins the rows of segments while `work` reads them. */
+  async #using<T>(views: readonly SegmentView[], work: () => Promise<T>): Promise<T> {
+    for (const { reader } of views) reader.users++
+    try {
+      return await work()
+    } finally {
+      for (const { reader } of views) {
+        reader.users--
+        if (reader.isRetired) this.#removeUnused(reader)
+      }
+    }
+  }
+
+  #checkOpen(): void {
+    if (!this.#isClosed) return
+    throw new CellarError('ERR_REPOSITORY_CLOSED', 'the search index is closed')
+  }
+
+  /** Runs writing work exclusively, in the order of the calls. */
+  #exclusive<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.#writes.then(() => {
+      this.#checkOpen()
+      return work()
+    })
+    this.#writes = result.catch(() => undefined)
+    return result
+  }
+
+  /** Writes the pending changes as a segment. After an error they stay pending. */
+  async #flush(): Promise<void> {
+    const pending = this.#pending
+    if (pending.isEmpty) return
+    const views: SegmentView[] = []
+    for (const view of this.#working) {
+      const docs = await removedBy(pending, view.reader)
+      const removed = withRemoved(view, docs)
+      if (removed === view.removed) views.push(view)
+      else if (removed!.count < view.reader.docs) views.push({ reader: view.reader, removed })
+    }
+    if (pending.documents.size > 0) {
+      const number = this.#nextSegment++
+      const sorted = [...pending.documents.values()]
+        .map((document) => ({ document, term: textTerm(document.key) }))
+        .sort((a, b) => (a.term < b.term ? -1 : 1))
+        .map(({ document }) => document)
+      const builder = new SegmentBuilder(this.#kinds, this.#clock.now())
+      const header = await builder.write(this.#rows, number, sorted)
+      const reader = new SegmentReader(number, header, this.#rows, this.#cache)
+      views.push({ reader, removed: undefined })
+    }
+    this.#pending = new PendingChanges()
+    this.#replace(this.#committed, views)
+  }
+
+  async #publish(
+    committed: readonly SegmentView[],
+    working: readonly SegmentView[],
+  ): Promise<void> {
+    await this.#manifest.write({ views: committed, nextSegment: this.#nextSegment })
+    this.#replace(committed, working)
+  }
+
+  #replace(committed: readonly SegmentView[], working: readonly SegmentView[]): void {
+    const old = new Set([...this.#committed, ...this.#working].map(({ reader }) => reader))
+    this.#committed = committed
+    this.#working = working
+    for (const { reader } of [...committed, ...working]) old.delete(reader)
+    for (const reader of old) {
+      reader.isRetired = true
+      this.#removeUnused(reader)
+    }
+  }
+
+  /** Removes the rows of a segment without readers. */
+  #removeUnused(reader: SegmentReader): void {
+    if (reader.users > 0) return
+    reader.drop()
+    // Rows that remain after an error are removed at the next open.
+    const removal = this.#rows.remove(reader.number).catch(() => undefined)
+    this.#removals.add(removal)
+    void removal.then(() => this.#removals.delete(removal))
+  }
+
+  #startMerge(): void {
+    if (this.#merging !== undefined || chooseMerge(this.#committed).length === 0) return
+    const merge = async (): Promise<void> => {
+      try {
+        for (;;) {
+          const views = chooseMerge(this.#committed)
+          if (views.length === 0 || this.#isClosed) return
+          await this.#mergeViews(views)
+        }
+      } catch (error) {
+        if (!this.#isClosed) this.#mergeError = error as Error
+      } finally {
+        this.#merging = undefined
+      }
+    }
+    this.#merging = merge()
+  }
+
+  /**
+   * Merges committed segments. Documents removed during the merge are marked removed in its result.
+   */
+  async #mergeViews(sources: readonly SegmentView[]): Promise<void> {
+    const number = this.#nextSegment++
+    const merged = await this.#using(sources, () => {
+      return mergeSegments(sources, this.#rows, number, () => this.#isClosed)
+    })
+    if (merged === undefined) return
+    const { header, places } = merged
+    await this.#exclusive(async () => {
+      const reader = new SegmentReader(number, header, this.#rows, this.#cache)
+      const replaced = (views: readonly SegmentView[]): SegmentView[] | undefined => {
+        const removed = new Bits(reader.docs)
+        for (const [index, source] of sources.entries()) {
+          const now = views.find((view) => view.reader === source.reader)
+          const gone = now === undefined ? undefined : now.removed
+          const docs = now === undefined ? places[index].keys() : (gone?.toArray() ?? [])
+          for (const doc of docs) if (places[index][doc] >= 0) removed.add(places[index][doc])
+        }
+        const rest = views.filter((view) => sources.every(({ reader }) => reader !== view.reader))
+        if (removed.count === reader.docs) return rest
+        return [{ reader, removed: removed.count === 0 ? undefined : removed }, ...rest]
+      }
+      const committed = replaced(this.#committed)!
+      const working = this.#working === this.#committed ? committed : replaced(this.#working)!
+      await this.#publish(committed, working)
+      if ([...committed, ...working].every((view) => view.reader !== reader)) {
+        this.#removeUnused(reader)
+      }
+    })
+  }
+}
+
+/** The removed documents of a segment, together with further ones. */
+function withRemoved(view: SegmentView, docs: readonly number[]): Bits | undefined {
+  if (docs.every((doc) => view.removed?.has(doc) === true)) return view.removed
+  const removed = view.removed?.copy() ?? new Bits(view.reader.docs)
+  for (const doc of docs) removed.add(doc)
+  return removed
+}
+
+function checkKinds(views: readonly SegmentView[], kinds: FieldKinds): void {
+  for (const { reader } of views) {
+    for (const { name, kind } of reader.header.fields) {
+      const declared = kinds.of(name)
+      if (declared === kind) continue
+      throw invalidArgument(
+        `the index has the field ${name} as ${kind}, which is declared as ${declared ?? 'none'}; ` +
+          'EmbeddedSearch.remove makes room for a new index',
+      )
+    }
+  }
+}

@@ -1,0 +1,104 @@
+/** The changes that are not in a segment yet. */
+import { CellarError, isText } from '../../../api/index.js'
+import { termBytesMax, termOf, type FieldKinds } from '../field-kinds.js'
+import { reservedFields, type RejectedDocument, type SearchDocument } from '../search-backend.js'
+
+/** A record, standing for all its documents. */
+export interface RecordName {
+  readonly table: string
+  readonly id: string
+}
+
+/** Documents to write, and the keys and records whose older documents are removed. */
+export class PendingChanges {
+  readonly documents = new Map<string, SearchDocument>()
+  /** Keys whose documents in segments are removed; includes the keys of `documents`. */
+  readonly removedKeys = new Set<string>()
+  readonly removedRecords = new Map<string, RecordName>()
+  /** Keys of `documents` by record. */
+  readonly #keys = new Map<string, Set<string>>()
+  #bytes = 0
+
+  /** Estimated bytes of the changes. */
+  get bytes(): number {
+    return this.#bytes
+  }
+
+  get isEmpty(): boolean {
+    return this.removedKeys.size === 0 && this.removedRecords.size === 0
+  }
+
+  removeKey(key: string): void {
+    this.#forget(key)
+    this.removedKeys.add(key)
+    this.#bytes += 100 + key.length
+  }
+
+  removeRecord(record: RecordName): void {
+    const name = recordText(record)
+    for (const key of [...(this.#keys.get(name) ?? [])]) this.#forget(key)
+    this.removedRecords.set(name, record)
+    this.#bytes += 100 + name.length
+  }
+
+  add(document: SearchDocument): void {
+    const { key } = document
+    this.removeKey(key)
+    this.documents.set(key, document)
+    const record = recordOf(document)
+    if (record !== undefined) {
+      const name = recordText(record)
+      const keys = this.#keys.get(name) ?? new Set()
+      this.#keys.set(name, keys.add(key))
+    }
+    for (const [name, values] of Object.entries(document.fields)) {
+      this.#bytes += 50 + name.length
+      for (const value of values) this.#bytes += 20 + value.length
+    }
+  }
+
+  #forget(key: string): void {
+    const document = this.documents.get(key)
+    if (document === undefined) return
+    this.documents.delete(key)
+    const record = recordOf(document)
+    if (record !== undefined) this.#keys.get(recordText(record))?.delete(key)
+  }
+}
+
+function recordOf({ fields }: SearchDocument): RecordName | undefined {
+  const table = fields[reservedFields.table]?.[0]
+  const id = fields[reservedFields.id]?.[0]
+  return table === undefined || id === undefined ? undefined : { table, id }
+}
+
+function recordText({ table, id }: RecordName): string {
+  return `${table}/${id}`
+}
+
+/** The reason why the index cannot accept a document; undefined if it can. */
+export function rejection(
+  { key, fields }: SearchDocument,
+  kinds: FieldKinds,
+  now: number,
+): RejectedDocument | undefined {
+  const reject = (reason: string): RejectedDocument => ({ key, reason })
+  if (!isText(key) || Buffer.byteLength(key) > termBytesMax) {
+    return reject(`the key is longer than ${termBytesMax} bytes, or no text`)
+  }
+  for (const [name, values] of Object.entries(fields)) {
+    const kind = kinds.of(name)
+    if (kind === undefined) return reject(`the index has no field ${name}`)
+    for (const value of values) {
+      if (!isText(value)) return reject(`${name}: a value has a surrogate without its other half`)
+      if (kind === 'text') continue
+      try {
+        termOf(kind, value, now)
+      } catch (error) {
+        if (error instanceof CellarError) return reject(`${name}: ${error.message}`)
+        throw error
+      }
+    }
+  }
+  return undefined
+}

@@ -1,0 +1,86 @@
+/** The commit of an index: one row that names the segments and their removed documents. */
+import type { Put, RowMutations } from '../../../../api/index.js'
+import { ByteReader } from '../../../bytes/byte-reader.js'
+import { ByteWriter } from '../../../bytes/byte-writer.js'
+import { Bits } from './bits.js'
+import type { ByteCache } from './byte-cache.js'
+import type { SegmentView } from '../search-run.js'
+import { SegmentReader } from './segment-reader.js'
+import { commitFamily, type SegmentRows } from './segment-rows.js'
+
+const format = 1
+const row = 'commit'
+const segmentsColumn = `${commitFamily}:m`
+
+function removedQualifier(segment: number): string {
+  return `d${segment.toString(16).padStart(8, '0')}`
+}
+
+/** The content of the commit row. */
+export interface Commit {
+  readonly views: readonly SegmentView[]
+  /**
+   * The next segment number at the time of the commit; later segments may exist without a commit.
+   */
+  readonly nextSegment: number
+}
+
+/** Reads and writes the commit. */
+export class Manifest {
+  readonly #rows: SegmentRows
+  /** Removed documents by segment, as stored. */
+  #stored = new Map<number, Bits>()
+
+  constructor(rows: SegmentRows) {
+    this.#rows = rows
+  }
+
+  /** Reads the last commit. `ERR_CORRUPTION`. */
+  async read(cache: ByteCache): Promise<Commit> {
+    const found = await this.#rows.table.get({ row, columns: [commitFamily] })
+    const bytes = found.value(segmentsColumn)
+    if (bytes === undefined) return { views: [], nextSegment: 0 }
+    const reader = new ByteReader(bytes, 'the commit of the search index')
+    if (reader.byte() !== format) throw reader.failure('the format is not known')
+    const nextSegment = reader.varint()
+    const views: SegmentView[] = []
+    for (let left = reader.count(); left > 0; left--) {
+      const segment = await SegmentReader.open(reader.varint(), this.#rows, cache)
+      const stored = found.value(`${commitFamily}:${removedQualifier(segment.number)}`)
+      const what = `the removed documents of the search segment ${segment.number}`
+      const removed = stored === undefined ? undefined : Bits.decode(stored, segment.docs, what)
+      if (removed !== undefined) this.#stored.set(segment.number, removed)
+      views.push({ reader: segment, removed })
+    }
+    reader.finish()
+    return { views, nextSegment }
+  }
+
+  /** Commits these segments atomically. */
+  async write({ views, nextSegment }: Commit): Promise<void> {
+    const writer = new ByteWriter()
+    writer.byte(format)
+    writer.varint(nextSegment)
+    writer.varint(views.length)
+    const cells: Record<string, Buffer> = {}
+    const stored = new Map<number, Bits>()
+    for (const { reader, removed } of views) {
+      writer.varint(reader.number)
+      if (removed === undefined) continue
+      stored.set(reader.number, removed)
+      if (this.#stored.get(reader.number) === removed) continue
+      cells[`${commitFamily}:${removedQualifier(reader.number)}`] = removed.encode()
+    }
+    cells[segmentsColumn] = writer.finish()
+    const { table, durability } = this.#rows
+    const put: Put = { row, cells, timestamp: 1 }
+    const gone = [...this.#stored.keys()].filter((segment) => !stored.has(segment))
+    const columns = gone.map((segment) => {
+      return { family: commitFamily, qualifier: removedQualifier(segment), timestamp: 1 }
+    })
+    const removal: RowMutations['mutations'] =
+      columns.length === 0 ? [] : [{ delete: { row, columns } }]
+    await table.mutateRow({ row, mutations: [...removal, { put }], durability })
+    this.#stored = stored
+  }
+}

@@ -1,0 +1,162 @@
+/**
+ * Kinds of fields by name, and the index terms of their values.
+ *
+ * A term is a string with one character per byte, so the order of JavaScript strings is the order
+ * of the bytes. The bytes of a text are its UTF-8 form. A number has eight bytes, which sort as the
+ * numbers do.
+ */
+import { invalidArgument, isText, shown } from '../../api/index.js'
+import { parseTime } from './date-math.js'
+import { reservedFields } from './search-backend.js'
+
+/** How a field is indexed: `text` by its words, all others by the whole value. */
+export type FieldKind = 'text' | 'literal' | 'long' | 'double' | 'date' | 'boolean'
+
+/** All kinds; the index of a kind is its number in stored segments. */
+export const fieldKindNames: readonly FieldKind[] = [
+  'text',
+  'literal',
+  'long',
+  'double',
+  'date',
+  'boolean',
+]
+
+/** Kinds by field name. A pattern is a name, or an ending or a beginning with a star. */
+export type FieldPatterns = Readonly<Record<string, FieldKind>>
+
+/** The default patterns of an index; `_mv` is for fields with several values. */
+export const defaultFieldPatterns: FieldPatterns = {
+  ...ending('_t', 'text'),
+  ...ending('_s', 'literal'),
+  ...ending('_i', 'long'),
+  ...ending('_l', 'long'),
+  ...ending('_f', 'double'),
+  ...ending('_d', 'double'),
+  ...ending('_dt', 'date'),
+  ...ending('_b', 'boolean'),
+}
+
+function ending(suffix: string, kind: FieldKind): FieldPatterns {
+  return { [`*${suffix}`]: kind, [`*${suffix}_mv`]: kind }
+}
+
+const reserved: FieldPatterns = {
+  [reservedFields.key]: 'literal',
+  [reservedFields.id]: 'literal',
+  [reservedFields.table]: 'literal',
+  [reservedFields.versionTag]: 'literal',
+  [reservedFields.versionTagId]: 'literal',
+  [reservedFields.version]: 'long',
+}
+
+/** Maximum length of a term in bytes, as in Lucene. */
+export const termBytesMax = 32_766
+
+/** Kinds of the fields of one index. */
+export class FieldKinds {
+  readonly #names = new Map<string, FieldKind>(Object.entries(reserved))
+  /** Longest first, so that the longest matching pattern wins. */
+  readonly #patterns: { readonly part: string; readonly isEnding: boolean; kind: FieldKind }[] = []
+  readonly #others: FieldKind | undefined
+
+  /** `others` is the kind of fields that match no pattern; undefined refuses them. */
+  constructor(patterns: FieldPatterns, others: FieldKind | undefined) {
+    for (const [pattern, kind] of Object.entries(patterns)) {
+      checkKind(kind, `fields['${pattern}']`)
+      const stars = pattern.split('*').length - 1
+      if (Object.hasOwn(reserved, pattern) || pattern === '' || stars > 1) throw wrong(pattern)
+      if (stars === 0) this.#names.set(pattern, kind)
+      else if (pattern.startsWith('*')) {
+        this.#patterns.push({ part: pattern.slice(1), isEnding: true, kind })
+      } else if (pattern.endsWith('*')) {
+        this.#patterns.push({ part: pattern.slice(0, -1), isEnding: false, kind })
+      } else throw wrong(pattern)
+    }
+    this.#patterns.sort((a, b) => b.part.length - a.part.length)
+    this.#others = others
+  }
+
+  /** The kind of a field; undefined if the index has no such field. */
+  of(name: string): FieldKind | undefined {
+    const named = this.#names.get(name)
+    if (named !== undefined) return named
+    for (const { part, isEnding, kind } of this.#patterns) {
+      if (isEnding ? name.endsWith(part) : name.startsWith(part)) return kind
+    }
+    return this.#others
+  }
+}
+
+function checkKind(kind: unknown, what: string): void {
+  if (fieldKindNames.includes(kind as FieldKind)) return
+  throw invalidArgument(`${what} must be one of ${fieldKindNames.join(', ')}, got ${shown(kind)}`)
+}
+
+function wrong(pattern: string): Error {
+  return invalidArgument(
+    `fields has names, *endings and beginnings*, none of them reserved; got ${shown(pattern)}`,
+  )
+}
+
+const plainAscii = /^[\0-\x7f]*$/
+
+/** The term of a text: its UTF-8 bytes, one character each. */
+export function textTerm(text: string): string {
+  return plainAscii.test(text) ? text : Buffer.from(text, 'utf8').toString('latin1')
+}
+
+const eight = Buffer.alloc(8)
+
+/** The term of a whole value. `ERR_INVALID_ARGUMENT` if the value is not valid for the kind. */
+export function termOf(kind: Exclude<FieldKind, 'text'>, value: string, now: number): string {
+  switch (kind) {
+    case 'literal': {
+      if (!isText(value)) throw invalidArgument('a value has a surrogate without its other half')
+      const term = textTerm(value)
+      if (term.length > termBytesMax) {
+        throw invalidArgument(`a value has ${term.length} bytes; at most ${termBytesMax} fit`)
+      }
+      return term
+    }
+    case 'long': {
+      const trimmed = value.trim()
+      const number = /^[+-]?\d{1,30}$/.test(trimmed)
+        ? BigInt(trimmed.replace(/^\+/, ''))
+        : undefined
+      if (number === undefined || BigInt.asIntN(64, number) !== number) {
+        throw invalidArgument(`${shown(value)} is no whole number of 64 bits`)
+      }
+      return signedTerm(number)
+    }
+    case 'double': {
+      const number = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
+        ? Number(value)
+        : NaN
+      if (!Number.isFinite(number)) throw invalidArgument(`${shown(value)} is no finite number`)
+      return doubleTerm(number)
+    }
+    case 'date':
+      return signedTerm(BigInt(parseTime(value.trim(), now)))
+    case 'boolean': {
+      const text = value.trim().toLowerCase()
+      if (text === 'true') return '\x01'
+      if (text === 'false') return '\0'
+      throw invalidArgument(`${shown(value)} is neither true nor false`)
+    }
+  }
+}
+
+function signedTerm(number: bigint): string {
+  eight.writeBigInt64BE(number)
+  eight[0] ^= 0x80
+  return eight.toString('latin1')
+}
+
+function doubleTerm(number: number): string {
+  // Adding 0 turns -0 into 0, so both have the same term.
+  eight.writeDoubleBE(number + 0)
+  if (eight[0] < 0x80) eight[0] ^= 0x80
+  else for (let i = 0; i < 8; i++) eight[i] ^= 0xff
+  return eight.toString('latin1')
+}

@@ -1,0 +1,267 @@
+/**
+ * Apache Solr as search backend, over its HTTP interface: `/update` and `/select` of one core.
+ *
+ * The core needs a string field for keys as unique key, and the reserved fields. A response 400 to
+ * several documents means that Solr will never accept one of them; they are then sent one by one.
+ * Any other failure is `ERR_SEARCH_SERVER`, and the caller sends the changes again.
+ */
+import {
+  CellarError,
+  checked,
+  checkObject,
+  checkText,
+  declareOptions,
+  integer,
+  invalidArgument,
+  shown,
+  type Option,
+  type OptionsOf,
+} from '../../api/index.js'
+import { parseQuery, type QueryNode } from './query-syntax.js'
+import { checkedChanges, checkedQuery } from './search-arguments.js'
+import {
+  reservedFields,
+  type RejectedDocument,
+  type SearchBackend,
+  type SearchChanges,
+  type SearchDocument,
+  type SearchHit,
+  type SearchQuery,
+  type SearchResult,
+  type SearchSort,
+} from './search-backend.js'
+
+type HeaderTexts = Readonly<Record<string, string>>
+
+const plainName = /^[\p{L}\p{N}_.-]+$/u
+
+/** The only option that must be given. */
+const urlOption: Option<string, string> = {
+  read(value, name) {
+    if (typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value)) return value
+    throw invalidArgument(`option ${name} must be the address of a core, got ${shown(value)}`)
+  },
+}
+
+function checkKeyField(keyField: string, what: string): string {
+  if (plainName.test(checkText(keyField, what))) return keyField
+  throw invalidArgument(`${what} cannot be ${shown(keyField)}`)
+}
+
+function readHeaders(given: HeaderTexts, what: string): HeaderTexts {
+  const headers = { ...checkObject(given, what) }
+  for (const [name, value] of Object.entries(headers)) checkText(value, `the header ${name}`)
+  // Throws for names and values that are not valid in HTTP.
+  new Headers(headers)
+  return headers
+}
+
+/** The longest delay of a timer. */
+const timeoutMillisecondsMax = 2 ** 31 - 1
+
+const solrOptions = declareOptions('a Solr search', {
+  url: urlOption,
+  /** The unique key field of the core. Default `lily.key`. */
+  keyField: checked(checkKeyField, reservedFields.key),
+  /** Headers of all requests, for instance `authorization`. */
+  headers: checked(readHeaders, {} as HeaderTexts),
+  /** Milliseconds until a request fails. Default 30,000. */
+  timeoutMilliseconds: integer({ min: 1, max: timeoutMillisecondsMax, default: 30_000 }),
+})
+
+/** Options of {@link SolrSearch}. */
+export interface SolrSearchOptions extends OptionsOf<typeof solrOptions> {
+  /** URL of the core: `http://localhost:8983/solr/records`. */
+  readonly url: string
+}
+
+/** The part of Solr's response to a search that is read. */
+interface SolrAnswer {
+  readonly response?: {
+    readonly numFound: number
+    readonly docs: readonly Readonly<Record<string, unknown>>[]
+  }
+}
+
+/** A core of Solr. */
+export class SolrSearch implements SearchBackend {
+  readonly #url: string
+  readonly #keyField: string
+  readonly #headers: Readonly<Record<string, string>>
+  readonly #timeout: number
+  #isClosed = false
+
+  /** Sends no request. `ERR_INVALID_ARGUMENT`. */
+  constructor(options: SolrSearchOptions) {
+    const { url, keyField, headers, timeoutMilliseconds } = solrOptions.read(options)
+    this.#url = url.replace(/\/+$/, '')
+    this.#keyField = keyField
+    this.#headers = headers
+    this.#timeout = timeoutMilliseconds
+  }
+
+  async update(changes: SearchChanges): Promise<RejectedDocument[]> {
+    const { documents, removedKeys, removedRecords } = checkedChanges(changes)
+    const removals = removedKeys.map((key) => command('delete', { id: key }))
+    for (const { table, id } of removedRecords) {
+      const query = `+${reservedFields.table}:${quoted(table)} +${reservedFields.id}:${quoted(id)}`
+      removals.push(command('delete', { query }))
+    }
+    const additions = documents.map((document) => this.#addition(document))
+    if (removals.length + additions.length === 0) return []
+    const refusal = await this.#update([...removals, ...additions])
+    if (refusal === undefined) return []
+    if (removals.length > 0) {
+      const failure = await this.#update(removals)
+      if (failure !== undefined) throw serverError(`Solr refuses removals: ${failure}`)
+    }
+    const rejected: RejectedDocument[] = []
+    for (const [index, addition] of additions.entries()) {
+      const reason = await this.#update([addition])
+      if (reason !== undefined) rejected.push({ key: documents[index].key, reason })
+    }
+    return rejected
+  }
+
+  async commit(): Promise<void> {
+    await this.#mustUpdate([command('commit', {})])
+  }
+
+  async clear(): Promise<void> {
+    await this.#mustUpdate([command('delete', { query: '*:*' }), command('commit', {})])
+  }
+
+  /** See {@link SearchBackend.search}. Field values are returned as Solr has stored them. */
+  async search(query: SearchQuery): Promise<SearchResult> {
+    const checked = checkedQuery(query)
+    const { defaultField, sort, offset, limit } = checked
+    for (const text of [checked.query, ...checked.filters]) {
+      // Parsing also rejects Solr's other query languages, such as {!func}.
+      checkFields(parseQuery(text, defaultField))
+    }
+    const form = new URLSearchParams({
+      q: checked.query,
+      'q.op': 'OR',
+      defType: 'lucene',
+      fl: '*,score',
+      wt: 'json',
+      start: String(offset),
+      rows: String(limit),
+      sort: this.#sort(sort),
+    })
+    if (defaultField !== undefined) form.set('df', defaultField)
+    for (const filter of checked.filters) form.append('fq', filter)
+    const { status, text } = await this.#send('select', form)
+    if (status === 400) throw invalidArgument(`Solr refuses the query: ${messageOf(text)}`)
+    const { response } = this.#parsed(status, text) as SolrAnswer
+    if (response === undefined) throw serverError('Solr answers without a response')
+    return { total: response.numFound, hits: response.docs.map((found) => this.#hit(found)) }
+  }
+
+  /** Later calls fail. The core of the server is not changed. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+  }
+
+  #addition({ key, fields }: SearchDocument): string {
+    const doc: Record<string, unknown> = { ...fields, [this.#keyField]: key }
+    for (const [name, values] of Object.entries(doc)) {
+      if (Array.isArray(values) && values.length === 1) doc[name] = values[0] as string
+    }
+    return command('add', { doc })
+  }
+
+  #sort(sort: readonly SearchSort[]): string {
+    const orders = sort.length > 0 ? sort : [{ field: 'score', descending: true }]
+    const texts = orders.map(({ field, descending }) => {
+      if (!plainName.test(field)) throw invalidArgument(`${shown(field)} cannot sort`)
+      return `${field} ${descending === true ? 'desc' : 'asc'}`
+    })
+    return [...texts, `${this.#keyField} asc`].join(', ')
+  }
+
+  #hit(found: Readonly<Record<string, unknown>>): SearchHit {
+    const fields: Record<string, string[]> = {}
+    for (const [name, value] of Object.entries(found)) {
+      if (name === 'score' || name === this.#keyField || /^_.*_$/.test(name)) continue
+      fields[name] = (Array.isArray(value) ? value : [value]).map(String)
+    }
+    return { key: String(found[this.#keyField]), score: Number(found['score']), fields }
+  }
+
+  /** Sends commands; returns the message of a response 400. */
+  async #update(commands: readonly string[]): Promise<string | undefined> {
+    const { status, text } = await this.#send('update?wt=json', `{${commands.join(',')}}`)
+    if (status === 400) return messageOf(text)
+    this.#parsed(status, text)
+    return undefined
+  }
+
+  async #mustUpdate(commands: readonly string[]): Promise<void> {
+    const refusal = await this.#update(commands)
+    if (refusal !== undefined) throw serverError(`Solr refuses: ${refusal}`)
+  }
+
+  async #send(
+    path: string,
+    body: string | URLSearchParams,
+  ): Promise<{ status: number; text: string }> {
+    if (this.#isClosed) {
+      throw new CellarError('ERR_REPOSITORY_CLOSED', 'the search backend is closed')
+    }
+    const headers: Record<string, string> = { ...this.#headers }
+    if (typeof body === 'string') headers['content-type'] = 'application/json'
+    try {
+      const response = await fetch(`${this.#url}/${path}`, {
+        method: 'POST',
+        body,
+        headers,
+        signal: AbortSignal.timeout(this.#timeout),
+      })
+      return { status: response.status, text: await response.text() }
+    } catch (error) {
+      throw serverError(`Solr does not answer at ${this.#url}`, error)
+    }
+  }
+
+  #parsed(status: number, text: string): unknown {
+    if (status !== 200) throw serverError(`Solr answers ${status}: ${messageOf(text)}`)
+    try {
+      return JSON.parse(text)
+    } catch (error) {
+      throw serverError('Solr answers no JSON', error)
+    }
+  }
+}
+
+/** A command of `/update`. Built as text, because the object may repeat a command's name. */
+function command(name: string, body: unknown): string {
+  return `${JSON.stringify(name)}:${JSON.stringify(body)}`
+}
+
+function quoted(text: string): string {
+  return `"${text.replace(/["\\]/g, '\\$&')}"`
+}
+
+/** Rejects Solr's fields `_query_` and `_val_`, which give access to its other query languages. */
+function checkFields(node: QueryNode): void {
+  if (node.type === 'boolean') for (const clause of node.clauses) checkFields(clause.node)
+  else if (node.type !== 'all' && /^_.*_$/.test(node.field)) {
+    throw invalidArgument(`the index has no field ${node.field}`)
+  }
+}
+
+/** The message of an error response of Solr, or the beginning of its text. */
+function messageOf(text: string): string {
+  try {
+    const message = (JSON.parse(text) as { error?: { msg?: unknown } }).error?.msg
+    if (typeof message === 'string') return message
+  } catch {
+    // A proxy in between may answer with an HTML page.
+  }
+  return text.slice(0, 200)
+}
+
+function serverError(message: string, cause?: unknown): CellarError {
+  return new CellarError('ERR_SEARCH_SERVER', message, { cause })
+}

@@ -1,0 +1,182 @@
+/** The embedded index beyond what all search backends have in common. */
+import t from 'tap'
+import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { EmbeddedSearch, type SearchDocument } from '../../../../src/systems/repository/index.js'
+
+const code = 'ERR_INVALID_ARGUMENT'
+
+const numbered = (from: number, count: number, word = 'x'): SearchDocument[] =>
+  Array.from({ length: count }, (_, i) => {
+    const key = String(from + i).padStart(5, '0')
+    return { key, fields: { a_t: [`${word} w${(from + i) % 7}`], n_l: [String(from + i)] } }
+  })
+
+async function keysOf(search: EmbeddedSearch, query: string): Promise<string[]> {
+  const { hits } = await search.search({ query, limit: 10_000, sort: [{ field: 'lily.key' }] })
+  return hits.map(({ key }) => key)
+}
+
+void t.test('an index has one writer, and keeps its kinds', async (t) => {
+  const database = await openMemoryDatabase()
+  const search = await EmbeddedSearch.open(database)
+  await t.rejects(EmbeddedSearch.open(database), { code, message: /open already/ })
+  await t.rejects(EmbeddedSearch.remove(database), { code, message: /is open/ })
+  const other = await EmbeddedSearch.open(database, { name: 'other', otherFields: 'refused' })
+  await search.update({ documents: numbered(0, 3) })
+  await search.commit()
+  t.same((await other.search({ query: '*:*' })).total, 0, 'indexes are apart')
+  t.match(await other.update({ documents: [{ key: 'a', fields: { unknown: ['x'] } }] }), [
+    { key: 'a', reason: /no field unknown/ },
+  ])
+  await t.rejects(other.search({ query: 'unknown:x' }), { code, message: /position 8.*no field/ })
+  await other.close()
+  await search.close()
+  await search.close()
+  await t.rejects(search.commit(), { code: 'ERR_REPOSITORY_CLOSED' })
+  const fields = { '*_l': 'literal' } as const
+  await t.rejects(EmbeddedSearch.open(database, { fields }), { code, message: /n_l as long/ })
+  await EmbeddedSearch.remove(database)
+  await EmbeddedSearch.remove(database)
+  const fresh = await EmbeddedSearch.open(database, { fields })
+  t.same(fresh.status.documents, 0)
+  await fresh.close()
+  for (const wrong of [
+    { fields: { 'a*b': 'text' } },
+    { fields: { 'lily.id': 'text' } },
+    { fields: { '*_x': 'word' } },
+    { name: 'a/b' },
+    { cacheBytesMax: -1 },
+    { colour: 'red' },
+  ]) {
+    await t.rejects(EmbeddedSearch.open(database, wrong as object), { code })
+  }
+})
+
+void t.test('sorts that have no order', async (t) => {
+  const search = await EmbeddedSearch.open(await openMemoryDatabase())
+  const several = { key: 'm', fields: { n_l: ['1', '2'], a_t: ['y'] } }
+  await search.update({ documents: [...numbered(0, 3), several] })
+  await search.commit()
+  const sort = [{ field: 'n_l' }]
+  await t.rejects(search.search({ query: '*:*', sort }), { code, message: /several values in n_l/ })
+  t.same((await search.search({ query: 'a_t:x', sort })).total, 3, 'only what is found counts')
+  const byText = [{ field: 'a_t' }]
+  await t.rejects(search.search({ query: '*:*', sort: byText }), { code, message: /it is text/ })
+  const missing = await search.search({ query: '*:*', sort: [{ field: 'z_d', descending: true }] })
+  t.same(
+    missing.hits.map(({ key }) => key),
+    ['00000', '00001', '00002', 'm'],
+  )
+  await search.close()
+})
+
+void t.test('merges', async (t) => {
+  const database = await openMemoryDatabase()
+  const search = await EmbeddedSearch.open(database)
+  for (let i = 0; i < 40; i++) {
+    await search.update({ documents: numbered(i * 10, 15), removedKeys: [`000${i}5`] })
+    await search.commit()
+  }
+  const expected = await keysOf(search, 'a_t:x')
+  await search.merge()
+  t.same(await keysOf(search, 'a_t:x'), expected)
+  t.match(search.status, { segments: 1, removedDocuments: 0, documents: expected.length })
+  t.same(await keysOf(search, '+a_t:"x w3" +n_l:[100 TO 120]'), ['00101', '00108', '00115'])
+  const during = Promise.all([search.search({ query: 'a_t:x' }), search.merge(), search.clear()])
+  t.equal((await during)[0].total, expected.length, 'a search keeps what it began with')
+  t.same(await keysOf(search, '*:*'), [])
+  await search.update({ documents: numbered(0, 5) })
+  await search.commit()
+  await search.update({ removedKeys: numbered(0, 5).map(({ key }) => key) })
+  await search.commit()
+  t.match(search.status, { segments: 0, documents: 0 }, 'segments without documents go')
+  await search.close()
+  const rows = await database.table('repository.search.default').scan().all()
+  t.same(
+    rows.map(({ row }) => row?.toString()),
+    ['commit'],
+    'nothing is left over',
+  )
+})
+
+void t.test('segments that no commit names are removed at the next open', async (t) => {
+  const database = await openMemoryDatabase()
+  const search = await EmbeddedSearch.open(database, { bufferBytesMax: 1000 })
+  await search.update({ documents: numbered(0, 5) })
+  await search.commit()
+  const table = database.table('repository.search.default')
+  const before = (await table.scan().all()).length
+  await search.update({ documents: numbered(0, 50, 'lost') })
+  t.ok((await table.scan().all()).length > before, 'a segment was written')
+  t.same(await keysOf(search, 'a_t:lost'), [])
+  await search.close()
+  const again = await EmbeddedSearch.open(database)
+  t.equal((await table.scan().all()).length, before)
+  t.same((await keysOf(again, 'a_t:x')).length, 5)
+  await again.update({ documents: numbered(5, 5) })
+  await again.commit()
+  t.same((await keysOf(again, 'a_t:x')).length, 10)
+  await again.close()
+})
+
+void t.test('after a failed write the changes are still there', async (t) => {
+  const database = await openMemoryDatabase()
+  let failures = 0
+  const failing = new Proxy(database, {
+    get: (target, name) => {
+      if (name !== 'table') return Reflect.get(target, name, target) as unknown
+      return (table: string) =>
+        new Proxy(target.table(table), {
+          get: (inner, method) => {
+            const member = Reflect.get(inner, method, inner) as unknown
+            if (typeof member !== 'function') return member
+            if (failures > 0 && (method === 'putList' || method === 'mutateRow')) {
+              failures--
+              return () => Promise.reject(new Error('the disk is gone'))
+            }
+            return member.bind(inner) as unknown
+          },
+        })
+    },
+  })
+  const search = await EmbeddedSearch.open(failing)
+  for (const round of [0, 1]) {
+    await search.update({ documents: numbered(round * 10, 10) })
+    failures = 1
+    await t.rejects(search.commit(), { message: 'the disk is gone' })
+    await search.update({ removedKeys: [`000${round}5`] })
+    await search.commit()
+    t.equal((await keysOf(search, 'a_t:x')).length, (round + 1) * 9)
+  }
+  await search.close()
+})
+
+void t.test('words of scripts without spaces are found by all their pairs', async (t) => {
+  const search = await EmbeddedSearch.open(await openMemoryDatabase())
+  const texts = {
+    capital: '東京都は日本の首都です',
+    kyoto: '京都は古い都市です',
+    tower: '東京タワーに行く',
+    turned: '都京東',
+    phone: '我买了新iPhone手机',
+    hand: '手工 机器 iPhone',
+    thai: 'ภาษาไทย',
+  }
+  const documents = Object.entries(texts).map(([key, text]) => ({ key, fields: { a_t: [text] } }))
+  await search.update({ documents })
+  await search.commit()
+  const found = async (query: string): Promise<string> => (await keysOf(search, query)).join(' ')
+  t.equal(await found('a_t:東京'), 'capital tower', 'not every text with one of the two')
+  t.equal(await found('a_t:京都'), 'capital kyoto')
+  t.equal(await found('a_t:東京都'), 'capital', 'all pairs, also those of a longer word')
+  t.equal(await found('a_t:東京タワー'), 'tower', 'over a change of the script')
+  t.equal(await found('a_t:iPhone手机'), 'phone')
+  t.equal(await found('a_t:手机'), 'phone')
+  t.equal(await found('a_t:都'), 'capital kyoto turned', 'a character of its own')
+  t.equal(await found('a_t:"日本の首都"'), 'capital')
+  t.equal(await found('a_t:(東京 手机)'), 'capital phone tower', 'two words are two clauses')
+  t.equal(await found('a_t:東京 -a_t:タワー'), 'capital')
+  t.equal(await found('a_t:ไทย'), 'thai')
+  t.equal(await found('a_t:ยาว'), '')
+  await search.close()
+})
