@@ -8,7 +8,6 @@ import {
   hasCode,
   LeaderElection,
   LockManager,
-  MetadataErrorCode,
   MetadataStoreError,
   PulsarResources,
   textSerde,
@@ -101,8 +100,7 @@ class Broker {
         ])
         return tell({ work: path, outcome: 'written' })
       } catch (error) {
-        const { connectionLost, sessionLost } = MetadataErrorCode
-        if (!hasCode(error, connectionLost) && !hasCode(error, sessionLost)) {
+        if (!hasCode(error, 'connectionLost', 'sessionLost')) {
           return tell({ work: path, outcome: (error as MetadataStoreError).code })
         }
         await pause(50)

@@ -4,11 +4,9 @@
  */
 import { connect } from 'node:net'
 import {
-  AlreadyClosedError,
-  ConnectionLostError,
   MetadataCache,
+  MetadataErrorCode,
   MetadataStoreError,
-  UnsupportedError,
   type BatchOperation,
   type CacheSink,
   type CachingStore,
@@ -17,7 +15,6 @@ import {
   type FeedCommit,
   type GetResult,
   type MetadataCacheOptions,
-  type MetadataErrorCode,
   type MetadataSerde,
   type Notification,
   type PutOptions,
@@ -131,7 +128,11 @@ export class RemoteStore implements CachingStore {
     this.#isConnected = false
     this.#channel = undefined
     for (const { reject } of this.#pending.values()) {
-      reject(this.#isClosed ? new AlreadyClosedError('the store') : new ConnectionLostError())
+      reject(
+        this.#isClosed
+          ? new MetadataStoreError(MetadataErrorCode.alreadyClosed, 'the store')
+          : new MetadataStoreError(MetadataErrorCode.connectionLost, 'the channel is closed'),
+      )
     }
     this.#pending.clear()
     if (wasConnected && !this.#isClosed) this.#tellSession('ConnectionLost')
@@ -158,8 +159,12 @@ export class RemoteStore implements CachingStore {
 
   #call(call: string, ...values: readonly unknown[]): Promise<unknown> {
     const channel = this.#channel
-    if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
-    if (channel === undefined) return Promise.reject(new ConnectionLostError())
+    if (this.#isClosed)
+      return Promise.reject(new MetadataStoreError(MetadataErrorCode.alreadyClosed, 'the store'))
+    if (channel === undefined)
+      return Promise.reject(
+        new MetadataStoreError(MetadataErrorCode.connectionLost, 'the channel is closed'),
+      )
     const id = ++this.#calls
     return new Promise((resolve, reject) => {
       this.#pending.set(id, { resolve, reject })
@@ -224,19 +229,19 @@ export class RemoteStore implements CachingStore {
   }
 
   scanChildren(): never {
-    throw new UnsupportedError('scans over the channel')
+    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'scans over the channel')
   }
 
   scanByIndex(): never {
-    throw new UnsupportedError('scans over the channel')
+    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'scans over the channel')
   }
 
   subscribeSequence(): Promise<Closeable> {
-    throw new UnsupportedError('sequences over the channel')
+    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'sequences over the channel')
   }
 
   subscribe(): AsyncGenerator<FeedCommit, void> {
-    throw new UnsupportedError('a feed over the channel')
+    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'a feed over the channel')
   }
 
   registerListener(listener: (event: Notification) => unknown): () => void {

@@ -5,7 +5,6 @@ import { join } from 'node:path'
 import { Database } from '../../src/entries/index.js'
 import {
   hasCode,
-  MetadataErrorCode,
   metadataStoreOf,
   openMetadataStore,
   type CachingStore,
@@ -21,7 +20,7 @@ const ownVersion = 'this tree'
 const versionOf = ({ version }: Stat): number => version
 
 function refused(error: unknown): undefined {
-  if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+  if (!hasCode(error, 'badVersion')) throw error
 }
 
 /** A subject over a store of the package. */

@@ -39,15 +39,15 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a lock in doubt goes on writing',
     file: 'src/systems/metastore/coordination/resource-lock.ts',
-    find: 'if (this.#isSuspect) throw new IllegalStateError(',
-    replace: 'if (this.#isSuspect && this.#ended) throw new IllegalStateError(',
+    find: 'if (this.#isSuspect) throw metadataError(',
+    replace: 'if (this.#isSuspect && this.#ended) throw metadataError(',
     tests: fences,
   },
   {
     name: 'a recognised owner takes the lock of a session that lives',
     file: 'src/systems/metastore/coordination/resource-lock.ts',
-    find: 'if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)',
-    replace: '',
+    find: 'if (await store.isOwnerAlive(this.path)) throw',
+    replace: 'if (this.#ended) throw',
     tests: fences,
   },
   {

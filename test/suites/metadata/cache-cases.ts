@@ -1,9 +1,9 @@
 /** Cases 67 to 88: caches. */
 import {
-  BadVersionError,
   jsonSerde,
   MetadataCache,
   MetadataErrorCode,
+  MetadataStoreError,
   type CachingStore,
 } from '../../../src/entries/metastore-pulsar.js'
 import { eventually, joined, outcome, pause, type MetadataCase } from './case.js'
@@ -144,7 +144,7 @@ export const cacheCases: readonly MetadataCase[] = [
           cache.readModifyUpdateOrCreate(k, (value) => {
             given.push(value)
             value!.n = 99
-            throw new BadVersionError(k, 'the caller gives up')
+            throw new MetadataStoreError(MetadataErrorCode.badVersion, k)
           }),
         )
       }
@@ -169,7 +169,7 @@ export const cacheCases: readonly MetadataCase[] = [
           cache[modify](k, (value: Item | undefined): Item => {
             seen.push(value)
             value!.n = 99
-            throw new BadVersionError(k, 'the caller gives up')
+            throw new MetadataStoreError(MetadataErrorCode.badVersion, k)
           }),
         )
       }
@@ -201,7 +201,9 @@ export const cacheCases: readonly MetadataCase[] = [
       const k = fresh()
       await store.put(k, JSON.stringify({ a: '', n: 1 }))
       const conflicting = Object.create(store, {
-        put: { value: () => Promise.reject(new BadVersionError(k, 'always')) },
+        put: {
+          value: () => Promise.reject(new MetadataStoreError(MetadataErrorCode.badVersion, k)),
+        },
         get: { value: store.get.bind(store) },
         registerCache: { value: store.registerCache.bind(store) },
         capabilities: { value: store.capabilities },

@@ -1,11 +1,11 @@
 /** Cases 89 to 117, and 130: locks, elections, counters, table views. */
 import {
-  BadVersionError,
   CoordinationService,
   jsonSerde,
   LeaderElection,
   LockManager,
   MetadataErrorCode,
+  MetadataStoreError,
   MetadataTableView,
   nextCounterValue,
   textSerde,
@@ -297,7 +297,7 @@ export const coordinationCases: readonly MetadataCase[] = [
         let left = failures
         const put: CachingStore['put'] = (path, value, expected, options) =>
           options === undefined && left-- > 0
-            ? Promise.reject(new BadVersionError(path, 'planted'))
+            ? Promise.reject(new MetadataStoreError(MetadataErrorCode.badVersion, path))
             : store.put(path, value, expected, options)
         return Object.create(store, {
           put: { value: put },

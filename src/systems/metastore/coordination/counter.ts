@@ -1,6 +1,6 @@
 /** Unique numbers, across restarts and all processes of a store. */
 import { checkStore } from '../pulsar/arguments.js'
-import { hasCode, MetadataErrorCode, MetadataStoreError } from '../pulsar/errors.js'
+import { hasCode, metadataError } from '../pulsar/errors.js'
 import { checkPath } from '../pulsar/paths.js'
 import type { MetadataStore } from '../pulsar/types.js'
 
@@ -18,10 +18,10 @@ export async function nextCounterValue(store: MetadataStore, path: string): Prom
       if (!(await store.exists(path))) await store.put(path, '', -1)
       break
     } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+      if (!hasCode(error, 'badVersion')) throw error
       if (attempt < attemptsMax) continue
       const message = `${path}: the number of retries has exhausted`
-      throw new MetadataStoreError(MetadataErrorCode.storeFailure, message, error)
+      throw metadataError('storeFailure', message, error)
     }
   }
   const options = { ephemeral: true, sequential: true }

@@ -1,11 +1,10 @@
 /** Cleanup after writes with unknown outcome: removes the records that they may have created. */
 import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import { hasCode, MetadataErrorCode } from '../pulsar/errors.js'
+import { hasCode } from '../pulsar/errors.js'
 
 /** Whether a failed write may have been applied. */
 export function isInDoubt(error: unknown): boolean {
-  const { connectionLost, storeFailure } = MetadataErrorCode
-  return hasCode(error, connectionLost) || hasCode(error, storeFailure)
+  return hasCode(error, 'connectionLost', 'storeFailure')
 }
 
 /** The current use of a path by the session. */

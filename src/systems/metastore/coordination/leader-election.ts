@@ -11,15 +11,7 @@ import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import {
-  AlreadyClosedError,
-  ContentDeserializationError,
-  hasCode,
-  IllegalStateError,
-  InvalidPathError,
-  MetadataErrorCode,
-  TimeoutError,
-} from '../pulsar/errors.js'
+import { hasCode, metadataError } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 import { isInDoubt, withdraw } from './doubt.js'
@@ -94,7 +86,8 @@ export class LeaderElection<T> {
     listener?: LeaderElectionListener,
     options: LeaderElectionOptions = {},
   ) {
-    if (typeof path !== 'string') throw new InvalidPathError('the path of an election is a string')
+    if (typeof path !== 'string')
+      throw metadataError('invalidPath', 'the path of an election is a string')
     this.path = path
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
@@ -154,7 +147,7 @@ export class LeaderElection<T> {
   async elect(value: T): Promise<LeaderElectionState> {
     const bytes = Buffer.from(this.#serde.serialize(this.path, value))
     while (this.#closing !== undefined) await this.#closing.catch(() => undefined)
-    if (this.#isDisposed) throw new AlreadyClosedError('the election')
+    if (this.#isDisposed) throw metadataError('alreadyClosed', 'the election')
     this.#isClosed = false
     this.#proposal = { value, bytes }
     if (this.#state !== 'NoLeader' && !this.#waits.isElecting) return this.#state
@@ -175,7 +168,7 @@ export class LeaderElection<T> {
       const stop = laterForCaller(this.#clock, limit, () => {
         call.isLate = true
         call.wake()
-        reject(new TimeoutError(`${this.path}: the election did not end in ${limit} ms`))
+        reject(metadataError('timeout', `${this.path}: the election did not end in ${limit} ms`))
       })
       void this.#readLeader(call).then(resolve, reject).finally(stop)
     })
@@ -224,7 +217,10 @@ export class LeaderElection<T> {
     if (all === undefined)
       participants.set(this.#store, (all = new Map<string, LeaderElection<unknown>>()))
     if (all.has(this.path)) {
-      throw new IllegalStateError(`the handle takes part in the election ${this.path} already`)
+      throw metadataError(
+        'illegalState',
+        `the handle takes part in the election ${this.path} already`,
+      )
     }
     all.set(this.path, this)
   }
@@ -268,7 +264,7 @@ export class LeaderElection<T> {
     for (;;) {
       const proposal = this.#proposal
       if (proposal === undefined) {
-        return waits.settle({ error: new AlreadyClosedError('the election') })
+        return waits.settle({ error: metadataError('alreadyClosed', 'the election') })
       }
       waits.attempt()
       const { callers } = waits
@@ -280,7 +276,7 @@ export class LeaderElection<T> {
         if (!waits.mustGoOn || this.#proposal === undefined) return waits.settle({ state })
       } catch (error) {
         if (isRace(error)) continue
-        if (hasCode(error, MetadataErrorCode.alreadyClosed)) return waits.settle({ error })
+        if (hasCode(error, 'alreadyClosed')) return waits.settle({ error })
         if (callers === 0 || isAway(error)) await waits.pause(this.#retryMilliseconds)
         // A newer proposal gets its own attempt.
         else if (this.#proposal === proposal) return this.#fail(error)
@@ -328,7 +324,7 @@ export class LeaderElection<T> {
     try {
       return this.#serde.deserialize(this.path, found.value, found.stat)
     } catch (error) {
-      throw new ContentDeserializationError(this.path, error)
+      throw metadataError('contentDeserialization', this.path, error)
     }
   }
 
@@ -371,17 +367,15 @@ export class LeaderElection<T> {
 
 /** A concurrent writer changed the record first. */
 function isRace(error: unknown): boolean {
-  const { badVersion, notFound } = MetadataErrorCode
-  return hasCode(error, badVersion) || hasCode(error, notFound)
+  return hasCode(error, 'badVersion', 'notFound')
 }
 
 /** The store is currently unavailable. */
 function isAway(error: unknown): boolean {
-  const { connectionLost, sessionLost } = MetadataErrorCode
-  return hasCode(error, connectionLost) || hasCode(error, sessionLost)
+  return hasCode(error, 'connectionLost', 'sessionLost')
 }
 
 /** The record was removed, will be removed with its session, or belongs to another leader. */
 function isOver(error: unknown): boolean {
-  return isRace(error) || hasCode(error, MetadataErrorCode.sessionLost)
+  return isRace(error) || hasCode(error, 'sessionLost')
 }

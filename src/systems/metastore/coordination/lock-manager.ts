@@ -9,7 +9,7 @@ import { after, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/store/cache-sink.js'
 import { MetadataCache } from '../pulsar/cache.js'
-import { AlreadyClosedError, LockBusyError, MetadataErrorCode, hasCode } from '../pulsar/errors.js'
+import { hasCode, metadataError } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import { isInDoubt, withdraw, type PathUse } from './doubt.js'
 import { ResourceLock } from './resource-lock.js'
@@ -108,7 +108,7 @@ export class LockManager<T> {
 
   /** Acquires a lock, or fails with `ERR_METADATA_LOCK_BUSY` without waiting. */
   async acquireLock(path: string, value: T): Promise<ResourceLock<T>> {
-    if (this.#closed !== undefined) throw new AlreadyClosedError('the lock manager')
+    if (this.#closed !== undefined) throw metadataError('alreadyClosed', 'the lock manager')
     const lock: ResourceLock<T> = new ResourceLock(path, value, {
       store: this.#store,
       serde: this.#serde,
@@ -129,13 +129,13 @@ export class LockManager<T> {
     }
     if (this.#closed !== undefined) {
       await this.#giveUp(lock)
-      throw new AlreadyClosedError('the lock manager')
+      throw metadataError('alreadyClosed', 'the lock manager')
     }
     if (this.#disturbances !== before) {
       // The session or the record may have ended before the lock was registered.
       lock.suspect()
       await lock.revalidate()
-      if (lock.state === 'Released') throw new LockBusyError(path)
+      if (lock.state === 'Released') throw metadataError('lockBusy', path)
     }
     return lock
   }
@@ -169,7 +169,7 @@ export class LockManager<T> {
     try {
       await lock.release()
     } catch (error) {
-      if (!isInDoubt(error) && !hasCode(error, MetadataErrorCode.alreadyClosed)) throw error
+      if (!isInDoubt(error) && !hasCode(error, 'alreadyClosed')) throw error
       lock.retire()
       void this.#withdraw(lock.path)
     }

@@ -10,13 +10,7 @@
 import { after } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import {
-  asMetadataError,
-  hasCode,
-  IllegalStateError,
-  LockBusyError,
-  MetadataErrorCode,
-} from '../pulsar/errors.js'
+import { asMetadataError, hasCode, MetadataErrorCode, metadataError } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
 
@@ -119,12 +113,13 @@ export class ResourceLock<T> {
   async updateValue(value: T): Promise<void> {
     const content = this.#contentOf(value)
     return this.#run(async () => {
-      if (this.#state !== 'Valid') throw new IllegalStateError(`the lock ${this.path} is not valid`)
-      if (this.#isSuspect) throw new IllegalStateError(`the lock ${this.path} is in doubt`)
+      if (this.#state !== 'Valid')
+        throw metadataError('illegalState', `the lock ${this.path} is not valid`)
+      if (this.#isSuspect) throw metadataError('illegalState', `the lock ${this.path} is in doubt`)
       try {
         this.#stat = await this.#put(content, this.#expectation())
       } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!hasCode(error, 'badVersion')) throw error
         await this.#claimOrEnd(content)
       }
       this.#content = content
@@ -139,7 +134,7 @@ export class ResourceLock<T> {
       try {
         await this.#parts.store.delete(this.path, this.#expectation())
       } catch (error) {
-        if (hasCode(error, MetadataErrorCode.badVersion)) await this.#releaseOther()
+        if (hasCode(error, 'badVersion')) await this.#releaseOther()
         else if (!isGone(error)) {
           this.#state = 'Valid'
           throw error
@@ -229,8 +224,7 @@ export class ResourceLock<T> {
     try {
       await this.#claim(content)
     } catch (error) {
-      const isLost =
-        hasCode(error, MetadataErrorCode.lockBusy) || hasCode(error, MetadataErrorCode.badVersion)
+      const isLost = hasCode(error, 'lockBusy', 'badVersion')
       if (isLost) this.#end()
       throw error
     }
@@ -243,10 +237,9 @@ export class ResourceLock<T> {
         this.#stat = await this.#claimOnce(content)
         return
       } catch (error) {
-        const isRace =
-          hasCode(error, MetadataErrorCode.badVersion) || hasCode(error, MetadataErrorCode.notFound)
+        const isRace = hasCode(error, 'badVersion', 'notFound')
         if (!isRace) throw error
-        if (attempt >= attemptsMax) throw new LockBusyError(this.path)
+        if (attempt >= attemptsMax) throw metadataError('lockBusy', this.path)
       }
     }
   }
@@ -257,16 +250,16 @@ export class ResourceLock<T> {
       try {
         return await this.#put(content, -1)
       } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!hasCode(error, 'badVersion')) throw error
       }
     }
     const found = await store.get(this.path)
     if (found === undefined) return this.#put(content, -1)
-    if (!found.stat.ephemeral) throw new LockBusyError(this.path)
+    if (!found.stat.ephemeral) throw metadataError('lockBusy', this.path)
     if (found.stat.createdBySelf) return this.#adopt(content, found)
-    if (!this.#isSameOwner(content, found)) throw new LockBusyError(this.path)
+    if (!this.#isSameOwner(content, found)) throw metadataError('lockBusy', this.path)
     // If the session lives, the owner is another handle, which would take the lock back.
-    if (await store.isOwnerAlive(this.path)) throw new LockBusyError(this.path)
+    if (await store.isOwnerAlive(this.path)) throw metadataError('lockBusy', this.path)
     return this.#takeOver(content, found.stat)
   }
 
@@ -296,7 +289,7 @@ export class ResourceLock<T> {
     try {
       await store.delete(this.path, { creationSequence })
     } catch (error) {
-      if (!isGone(error) && !hasCode(error, MetadataErrorCode.badVersion)) throw error
+      if (!isGone(error) && !hasCode(error, 'badVersion')) throw error
     }
   }
 
@@ -313,5 +306,5 @@ export class ResourceLock<T> {
 
 /** The record was removed, or will be removed with its session. */
 function isGone(error: unknown): boolean {
-  return hasCode(error, MetadataErrorCode.notFound) || hasCode(error, MetadataErrorCode.sessionLost)
+  return hasCode(error, 'notFound', 'sessionLost')
 }

@@ -1,7 +1,7 @@
 /** Locks, elections and counters on one handle of a store. */
 import { checkCachingStore } from '../pulsar/arguments.js'
 import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import { AlreadyClosedError } from '../pulsar/errors.js'
+import { metadataError } from '../pulsar/errors.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import { nextCounterValue } from './counter.js'
 import {
@@ -68,6 +68,6 @@ export class CoordinationService {
   }
 
   #check(): void {
-    if (this.#isClosed) throw new AlreadyClosedError('the coordination service')
+    if (this.#isClosed) throw metadataError('alreadyClosed', 'the coordination service')
   }
 }

@@ -4,16 +4,7 @@ import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import type { CacheSink, CachingStore } from '../pulsar/store/cache-sink.js'
-import {
-  AlreadyClosedError,
-  ConflictError,
-  ContentDeserializationError,
-  hasCode,
-  IllegalStateError,
-  MetadataErrorCode,
-  NotFoundError,
-  TimeoutError,
-} from '../pulsar/errors.js'
+import { hasCode, metadataError } from '../pulsar/errors.js'
 import { checkPath, childOf } from '../pulsar/paths.js'
 import type { MetadataSerde } from '../pulsar/serde.js'
 import type { Expected, GetResult, Stat } from '../pulsar/types.js'
@@ -85,7 +76,8 @@ export class MetadataTableView<T> implements CacheSink {
   /** Fills the view. `ERR_METADATA_ILLEGAL_STATE` if it was started before. */
   async start(): Promise<void> {
     this.#check()
-    if (this.#unregister.length > 0) throw new IllegalStateError('the table view was started')
+    if (this.#unregister.length > 0)
+      throw metadataError('illegalState', 'the table view was started')
     this.#unregister = [
       this.#store.registerCache(this),
       this.#store.registerSessionListener((event) => {
@@ -137,14 +129,14 @@ export class MetadataTableView<T> implements CacheSink {
     for (;;) {
       const found = await this.#store.get(path)
       const before = found && this.#read(path, found)
-      if (this.#options.isAllowed?.(before, value) === false) throw new ConflictError(path)
+      if (this.#options.isAllowed?.(before, value) === false) throw metadataError('conflict', path)
       try {
         const stat = await this.#store.put(path, bytes, this.#expectation(found?.stat))
         this.#apply(path, { value: bytes, stat }, stat.sequence)
         return
       } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-        if (!(await backoff.wait())) throw new TimeoutError(`${path}: conflicts`, error)
+        if (!hasCode(error, 'badVersion')) throw error
+        if (!(await backoff.wait())) throw metadataError('timeout', `${path}: conflicts`, error)
       }
     }
   }
@@ -154,7 +146,7 @@ export class MetadataTableView<T> implements CacheSink {
     this.#check()
     const path = this.#pathOf(key)
     const found = await this.#store.get(path)
-    if (found === undefined) throw new NotFoundError(path)
+    if (found === undefined) throw metadataError('notFound', path)
     await this.#store.delete(path, this.#expectation(found.stat))
     if (this.#items.get(key)?.stat.sequence === found.stat.sequence) this.#items.delete(key)
   }
@@ -218,14 +210,14 @@ export class MetadataTableView<T> implements CacheSink {
   }
 
   #check(): void {
-    if (this.#isClosed) throw new AlreadyClosedError('the table view')
+    if (this.#isClosed) throw metadataError('alreadyClosed', 'the table view')
   }
 
   #read(path: string, { value, stat }: GetResult): T {
     try {
       return this.#serde.deserialize(path, value, stat)
     } catch (error) {
-      throw new ContentDeserializationError(path, error)
+      throw metadataError('contentDeserialization', path, error)
     }
   }
 

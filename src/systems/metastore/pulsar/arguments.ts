@@ -7,7 +7,7 @@
 import { types } from 'node:util'
 import { checkArray, checkMethods, OptionNames, shown, type BytesLike } from '../../../api/index.js'
 import type { CacheSink, CachingStore } from './store/cache-sink.js'
-import { asMetadataError, InvalidArgumentError } from './errors.js'
+import { asMetadataError, type MetadataStoreError, metadataError } from './errors.js'
 import { checkPath } from './paths.js'
 import { cellOfValue } from './store/record-format.js'
 import type { MetadataSerde } from './serde.js'
@@ -52,7 +52,7 @@ export function checkCell(value: BytesLike): Buffer {
 function checkBytes(value: unknown): asserts value is BytesLike {
   if (typeof value === 'string') return
   if (types.isUint8Array(value)) return void readable(() => new Uint8Array(value.buffer), 'a value')
-  throw new InvalidArgumentError('a value is a string or a Uint8Array, and not null')
+  throw metadataError('invalidArgument', 'a value is a string or a Uint8Array, and not null')
 }
 
 /** Copies an expectation; undefined = any state. */
@@ -67,7 +67,7 @@ export function checkExpected(expected: unknown): Expected | undefined {
     return expected as number
   }
   const forms = 'an integer >= -1, { sequence } or { creationSequence }'
-  throw new InvalidArgumentError(`an expected version is ${forms}`)
+  throw metadataError('invalidArgument', `an expected version is ${forms}`)
 }
 
 /** Checks that an object of the caller has methods. `ERR_METADATA_INVALID_ARGUMENT`. */
@@ -79,7 +79,7 @@ function checkObjectWith<T extends object>(
   try {
     return checkMethods(value, what, methods)
   } catch (error) {
-    throw new InvalidArgumentError((error as Error).message, error)
+    throw metadataError('invalidArgument', (error as Error).message, error)
   }
 }
 
@@ -111,7 +111,7 @@ export function checkRecords(records: readonly GetResult[]): GetResult[] {
     checkPath(stat.path)
     const { version, creationTimestamp, modificationTimestamp } = stat
     if ([version, creationTimestamp, modificationTimestamp].every(Number.isSafeInteger)) continue
-    throw new InvalidArgumentError(`${stat.path} has no version or no times`)
+    throw metadataError('invalidArgument', `${stat.path} has no version or no times`)
   }
   return copies
 }
@@ -122,10 +122,10 @@ export function checkEvent(event: MetadataEvent): MetadataEvent {
   checkPath(copy.path)
   if (copy.value !== undefined) checkBytes(copy.value)
   if (!Number.isSafeInteger(copy.lastUpdatedTimestamp)) {
-    throw new InvalidArgumentError('the time of an event is an integer')
+    throw metadataError('invalidArgument', 'the time of an event is an integer')
   }
   if (copy.sourceCluster !== undefined && typeof copy.sourceCluster !== 'string') {
-    throw new InvalidArgumentError('the cluster of an event is a string')
+    throw metadataError('invalidArgument', 'the cluster of an event is a string')
   }
   return copy
 }
@@ -154,7 +154,7 @@ export function checkSerde<T>(serde: MetadataSerde<T>): MetadataSerde<T> {
 /** Checks a function of a caller. `ERR_METADATA_INVALID_ARGUMENT`. */
 export function checkFunction<T>(value: T, what: string): T {
   if (typeof value === 'function') return value
-  throw new InvalidArgumentError(`${what} is a function, not ${shown(value)}`)
+  throw metadataError('invalidArgument', `${what} is a function, not ${shown(value)}`)
 }
 
 /** Checks the options of a read. */
@@ -175,10 +175,10 @@ export function checkPutOptions(
   const { secondaryIndexes, sequenceKeysDeltas, ...others } = copy
   const isNumbered = copy.sequential === true || sequenceKeysDeltas !== undefined
   if (isNumbered && expected !== undefined && expected !== -1) {
-    throw new InvalidArgumentError('a sequential put expects nothing or -1')
+    throw metadataError('invalidArgument', 'a sequential put expects nothing or -1')
   }
   if (copy.sequential === true && sequenceKeysDeltas !== undefined) {
-    throw new InvalidArgumentError('a put has either sequential or sequenceKeysDeltas')
+    throw metadataError('invalidArgument', 'a put has either sequential or sequenceKeysDeltas')
   }
   return {
     ...others,
@@ -206,7 +206,7 @@ export function copyOfOptions<T extends object>(
 ): T {
   const isArray = readable(() => Array.isArray(options), `the options of ${what}`)
   if (typeof options !== 'object' || options === null || isArray) {
-    throw new InvalidArgumentError(`the options of ${what} are an object`)
+    throw metadataError('invalidArgument', `the options of ${what} are an object`)
   }
   const copy = readable(() => ({ ...options }), `the options of ${what}`)
   for (const name of Object.keys(copy)) {
@@ -220,18 +220,18 @@ function unknownName<T extends object>(
   options: T,
   names: Readonly<Record<keyof T, true>>,
   what: string,
-): InvalidArgumentError {
+): MetadataStoreError {
   try {
     new OptionNames<T>(what, names).check(options)
   } catch (error) {
-    return new InvalidArgumentError((error as Error).message)
+    return metadataError('invalidArgument', (error as Error).message)
   }
-  return new InvalidArgumentError(`unknown option of ${what}`)
+  return metadataError('invalidArgument', `unknown option of ${what}`)
 }
 
 function checkFlag(value: unknown, name: string): void {
   if (value === undefined || typeof value === 'boolean') return
-  throw new InvalidArgumentError(`${name} is true or false`)
+  throw metadataError('invalidArgument', `${name} is true or false`)
 }
 
 /** Most bytes of all names and keys of a record: they are stored in its header. */
@@ -244,24 +244,27 @@ export function checkIndexText(value: unknown, what: string): asserts value is s
   const isText =
     typeof value === 'string' && (value as string & { isWellFormed(): boolean }).isWellFormed()
   if (!isText || Buffer.byteLength(value) > indexTextBytesMax) {
-    throw new InvalidArgumentError(`${what} is a well-formed string of up to 8,000 bytes`)
+    throw metadataError('invalidArgument', `${what} is a well-formed string of up to 8,000 bytes`)
   }
 }
 
 function copyOfIndexes(given: unknown): Readonly<Record<string, string>> {
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw new InvalidArgumentError('secondaryIndexes is an object of keys by name of index')
+    throw metadataError('invalidArgument', 'secondaryIndexes is an object of keys by name of index')
   }
   const indexes = readable(() => ({ ...given }), 'secondaryIndexes') as Record<string, string>
   let bytes = 0
   for (const [name, key] of Object.entries(indexes)) {
     checkIndexText(name, 'the name of an index')
-    if (name === '') throw new InvalidArgumentError('the name of an index is not empty')
+    if (name === '') throw metadataError('invalidArgument', 'the name of an index is not empty')
     checkIndexText(key, 'the key of an index')
     bytes += Buffer.byteLength(name) + Buffer.byteLength(key) + 4
   }
   if (bytes > indexesBytesMax) {
-    throw new InvalidArgumentError('all indexes of a record together have up to 60,000 bytes')
+    throw metadataError(
+      'invalidArgument',
+      'all indexes of a record together have up to 60,000 bytes',
+    )
   }
   return indexes
 }
@@ -274,7 +277,8 @@ function copyOfDeltas(given: unknown): readonly number[] {
       (delta, i) => Number.isSafeInteger(delta) && (delta as number) >= (i === 0 ? 1 : 0),
     )
   if (isValid) return deltas as number[]
-  throw new InvalidArgumentError(
+  throw metadataError(
+    'invalidArgument',
     'sequenceKeysDeltas has at least one integer; the first is >= 1, the others >= 0',
   )
 }
@@ -289,13 +293,14 @@ function readable<T>(read: () => T, what: string): T {
   try {
     return read()
   } catch (error) {
-    throw new InvalidArgumentError(`${what} cannot be read`, error)
+    throw metadataError('invalidArgument', `${what} cannot be read`, error)
   }
 }
 
 /** Throws `ERR_METADATA_INVALID_ARGUMENT` unless `listener` is a function. */
 export function checkListener(listener: unknown): void {
-  if (typeof listener !== 'function') throw new InvalidArgumentError('a listener is a function')
+  if (typeof listener !== 'function')
+    throw metadataError('invalidArgument', 'a listener is a function')
 }
 
 const checkNames = { check: true, expected: true } as const
@@ -312,7 +317,7 @@ const putStepNames = {
 export function checkBatch(operations: unknown): readonly BatchOperation[] {
   const isArray = readable(() => Array.isArray(operations), 'a batch')
   if (!isArray || (operations as readonly unknown[]).length === 0) {
-    throw new InvalidArgumentError('a batch is an array with at least one operation')
+    throw metadataError('invalidArgument', 'a batch is an array with at least one operation')
   }
   return copyOfArray(operations as readonly unknown[], 'a batch').map(checkOperation)
 }
@@ -321,13 +326,13 @@ type OperationOf<K extends string> = Extract<BatchOperation, Readonly<Record<K, 
 
 function checkOperation(given: unknown): BatchOperation {
   if (typeof given !== 'object' || given === null) {
-    throw new InvalidArgumentError('an operation of a batch is an object')
+    throw metadataError('invalidArgument', 'an operation of a batch is an object')
   }
   if (has(given, 'check')) {
     const step = copyOfOptions(given as OperationOf<'check'>, checkNames, 'a check')
     checkPath(step.check)
     const expected = checkExpected(step.expected)
-    if (expected === undefined) throw new InvalidArgumentError('a check expects something')
+    if (expected === undefined) throw metadataError('invalidArgument', 'a check expects something')
     return { check: step.check, expected }
   }
   if (has(given, 'delete')) {
@@ -337,7 +342,7 @@ function checkOperation(given: unknown): BatchOperation {
     return expected === undefined ? { delete: step.delete } : { delete: step.delete, expected }
   }
   if (!has(given, 'put')) {
-    throw new InvalidArgumentError('an operation of a batch has check, put or delete')
+    throw metadataError('invalidArgument', 'an operation of a batch has check, put or delete')
   }
   const step = copyOfOptions(given as OperationOf<'put'>, putStepNames, 'a put of a batch')
   checkPath(step.put)
@@ -388,11 +393,11 @@ export function checkSubscribe(options: SubscribeOptions): SubscribeOptions {
   const { prefix, fromSequence, signal } = copy
   if (prefix !== undefined) checkPath(prefix)
   if (fromSequence !== undefined && !(Number.isSafeInteger(fromSequence) && fromSequence >= 0)) {
-    throw new InvalidArgumentError('fromSequence is an integer >= 0')
+    throw metadataError('invalidArgument', 'fromSequence is an integer >= 0')
   }
   // Not checked by `instanceof`: the signal may come from another realm.
   if (signal !== undefined && typeof (signal as Partial<AbortSignal>)?.aborted !== 'boolean') {
-    throw new InvalidArgumentError('signal is an AbortSignal')
+    throw metadataError('invalidArgument', 'signal is an AbortSignal')
   }
   return copy
 }

@@ -16,15 +16,7 @@ import {
 } from '../kernel/backoff.js'
 import { callListener } from '../kernel/listener-errors.js'
 import type { CacheSink, CachingStore } from './store/cache-sink.js'
-import {
-  AlreadyClosedError,
-  AlreadyExistsError,
-  ContentDeserializationError,
-  hasCode,
-  MetadataErrorCode,
-  NotFoundError,
-  TimeoutError,
-} from './errors.js'
+import { hasCode, metadataError } from './errors.js'
 import { checkPath } from './paths.js'
 import type { MetadataSerde } from './serde.js'
 import type { Expected, GetResult, PutOptions, Stat } from './types.js'
@@ -173,7 +165,7 @@ export class MetadataCache<T> implements CacheSink {
       path,
       (value) => {
         checkFunction(modify, 'modify')
-        if (value === undefined) throw new NotFoundError(path)
+        if (value === undefined) throw metadataError('notFound', path)
         return modify(value)
       },
       indexes,
@@ -194,7 +186,7 @@ export class MetadataCache<T> implements CacheSink {
     try {
       await this.#write(path, value, -1, indexes)
     } catch (error) {
-      if (hasCode(error, MetadataErrorCode.badVersion)) throw new AlreadyExistsError(path)
+      if (hasCode(error, 'badVersion')) throw metadataError('alreadyExists', path)
       throw error
     }
   }
@@ -276,7 +268,7 @@ export class MetadataCache<T> implements CacheSink {
   }
 
   #check(path: string): void {
-    if (this.#unregister === undefined) throw new AlreadyClosedError('the cache')
+    if (this.#unregister === undefined) throw metadataError('alreadyClosed', 'the cache')
     checkPath(path)
   }
 
@@ -361,7 +353,7 @@ export class MetadataCache<T> implements CacheSink {
     try {
       return { value: this.#serde.deserialize(path, found.value, found.stat), stat: found.stat }
     } catch (cause) {
-      throw new ContentDeserializationError(path, cause)
+      throw metadataError('contentDeserialization', path, cause)
     }
   }
 
@@ -438,10 +430,10 @@ export class MetadataCache<T> implements CacheSink {
         await this.#write(path, value, this.#expectation(known), indexes)
         return value
       } catch (error) {
-        if (!isRetrying || !hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!isRetrying || !hasCode(error, 'badVersion')) throw error
         this.invalidate(path)
         if (await backoff.wait()) continue
-        throw new TimeoutError(`${path}: the conflicts did not end in time`, error)
+        throw metadataError('timeout', `${path}: the conflicts did not end in time`, error)
       }
     }
   }

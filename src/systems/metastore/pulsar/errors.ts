@@ -1,5 +1,5 @@
 /**
- * The errors of metadata stores and of the coordination on them, as classes with stable codes.
+ * The errors of metadata stores and of the coordination on them: one class with stable codes.
  *
  * Every operation reports its errors through its promise. A failed operation has changed nothing,
  * unless the code says that the outcome is in doubt.
@@ -60,217 +60,69 @@ export const MetadataErrorCode = {
 /** One of the stable codes. */
 export type MetadataErrorCode = (typeof MetadataErrorCode)[keyof typeof MetadataErrorCode]
 
+/** Name of a code. */
+type ErrorName = keyof typeof MetadataErrorCode
+
 /** The error of a metadata operation (Pulsar: `MetadataStoreException`). */
-export class MetadataStoreError extends Error {
-  /** Name of the class. */
-  override readonly name: string = 'MetadataStoreError'
+export class MetadataStoreError extends CellarError {
+  /** Always `'MetadataStoreError'`. */
+  override readonly name = 'MetadataStoreError'
   /** The stable code. */
-  readonly code: MetadataErrorCode
+  declare readonly code: MetadataErrorCode
 
   /** For stores of other backends. `cause` is the underlying error. */
   constructor(code: MetadataErrorCode, message: string, cause?: unknown) {
-    super(message, cause === undefined ? undefined : { cause })
-    this.code = code
+    super(code, message, { cause })
+  }
+
+  /** True for this class only: a `CellarError` is not an error of a metadata store. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof CellarError && value.name === 'MetadataStoreError'
   }
 }
 
-/** The record does not exist. */
-export class NotFoundError extends MetadataStoreError {
-  /** Always `'NotFoundError'`. */
-  override readonly name = 'NotFoundError'
-  /** `path` is part of the message. */
-  constructor(path: string) {
-    super(MetadataErrorCode.notFound, `there is no record at ${path}`)
-  }
+/** The messages of codes with one cause. The other codes have the subject as their message. */
+const messages: Partial<Record<ErrorName, (subject: string) => string>> = {
+  notFound: (path) => `there is no record at ${path}`,
+  alreadyExists: (path) => `there is a record at ${path} already`,
+  contentDeserialization: (path) => `${path} holds no readable value`,
+  lockBusy: (path) => `another owner holds the lock ${path}`,
+  alreadyClosed: (object) => `${object} was closed`,
+  notEmpty: (path) => `${path} has children`,
+  noChildrenForEphemerals: (path) => `${path}: an ephemeral record has no children`,
+  conflict: (path) => `${path}: the new value conflicts with the stored one`,
+  sessionLost: (message) => message || 'the session has ended',
+  connectionLost: (message) => message || 'there is no connection to the store',
+  unsupported: (feature) => `this store does not support ${feature}`,
 }
 
-/** The record exists, but the caller wanted to create it. */
-export class AlreadyExistsError extends MetadataStoreError {
-  /** Always `'AlreadyExistsError'`. */
-  override readonly name = 'AlreadyExistsError'
-  /** `path` is part of the message. */
-  constructor(path: string) {
-    super(MetadataErrorCode.alreadyExists, `there is a record at ${path} already`)
-  }
-}
-
-/** The record has another version than the expected one. */
-export class BadVersionError extends MetadataStoreError {
-  /** Always `'BadVersionError'`. */
-  override readonly name = 'BadVersionError'
-  /** `detail` names the found and the expected version. */
-  constructor(path: string, detail: string) {
-    super(MetadataErrorCode.badVersion, `${path}: ${detail}`)
-  }
-}
-
-/** The stored bytes cannot be decoded. */
-export class ContentDeserializationError extends MetadataStoreError {
-  /** Always `'ContentDeserializationError'`. */
-  override readonly name = 'ContentDeserializationError'
-  /** `cause` is the error of the serde. */
-  constructor(path: string, cause: unknown) {
-    super(MetadataErrorCode.contentDeserialization, `${path} holds no readable value`, cause)
-  }
-}
-
-/** Another owner holds the lock. */
-export class LockBusyError extends MetadataStoreError {
-  /** Always `'LockBusyError'`. */
-  override readonly name = 'LockBusyError'
-  /** `path` is part of the message. */
-  constructor(path: string) {
-    super(MetadataErrorCode.lockBusy, `somebody else holds the lock ${path}`)
-  }
-}
-
-/** The object was closed. */
-export class AlreadyClosedError extends MetadataStoreError {
-  /** Always `'AlreadyClosedError'`. */
-  override readonly name = 'AlreadyClosedError'
-  /** `what` is the noun of the closed object, for the message. */
-  constructor(what: string) {
-    super(MetadataErrorCode.alreadyClosed, `${what} was closed`)
-  }
-}
-
-/** The path is not valid. */
-export class InvalidPathError extends MetadataStoreError {
-  /** Always `'InvalidPathError'`. */
-  override readonly name = 'InvalidPathError'
-  /** `message` describes the error. */
-  constructor(message: string) {
-    super(MetadataErrorCode.invalidPath, message)
-  }
-}
-
-/** The record has children. */
-export class NotEmptyError extends MetadataStoreError {
-  /** Always `'NotEmptyError'`. */
-  override readonly name = 'NotEmptyError'
-  /** `path` is part of the message. */
-  constructor(path: string) {
-    super(MetadataErrorCode.notEmpty, `${path} has children`)
-  }
-}
-
-/** An ephemeral record has no children. */
-export class NoChildrenForEphemeralsError extends MetadataStoreError {
-  /** Always `'NoChildrenForEphemeralsError'`. */
-  override readonly name = 'NoChildrenForEphemeralsError'
-  /** `path` is part of the message. */
-  constructor(path: string) {
-    const message = `${path}: an ephemeral record has no children`
-    super(MetadataErrorCode.noChildrenForEphemerals, message)
-  }
-}
-
-/** An argument is wrong. */
-export class InvalidArgumentError extends MetadataStoreError {
-  /** Always `'InvalidArgumentError'`. */
-  override readonly name = 'InvalidArgumentError'
-  /** `cause` is the underlying error. */
-  constructor(message: string, cause?: unknown) {
-    super(MetadataErrorCode.invalidArgument, message, cause)
-  }
-}
-
-/** The operation is not possible in the current state of the object. */
-export class IllegalStateError extends MetadataStoreError {
-  /** Always `'IllegalStateError'`. */
-  override readonly name = 'IllegalStateError'
-  /** `message` describes the error. */
-  constructor(message: string) {
-    super(MetadataErrorCode.illegalState, message)
-  }
-}
-
-/** The operation did not end within its time. */
-export class TimeoutError extends MetadataStoreError {
-  /** Always `'TimeoutError'`. */
-  override readonly name = 'TimeoutError'
-  /** `cause` is the underlying error. */
-  constructor(message: string, cause?: unknown) {
-    super(MetadataErrorCode.timeout, message, cause)
-  }
-}
-
-/** A predicate refuses the new value. */
-export class ConflictError extends MetadataStoreError {
-  /** Always `'ConflictError'`. */
-  override readonly name = 'ConflictError'
-  /** `path` is part of the message. */
-  constructor(path: string) {
-    super(MetadataErrorCode.conflict, `${path}: the new value conflicts with the stored one`)
-  }
-}
-
-/** The session of the handle has ended. */
-export class SessionLostError extends MetadataStoreError {
-  /** Always `'SessionLostError'`. */
-  override readonly name = 'SessionLostError'
-  /** `message` describes the error. */
-  constructor(message = 'the session has ended') {
-    super(MetadataErrorCode.sessionLost, message)
-  }
-}
-
-/** There is no connection to the store. */
-export class ConnectionLostError extends MetadataStoreError {
-  /** Always `'ConnectionLostError'`. */
-  override readonly name = 'ConnectionLostError'
-  /** `cause` is the underlying error. */
-  constructor(message = 'there is no connection to the store', cause?: unknown) {
-    super(MetadataErrorCode.connectionLost, message, cause)
-  }
-}
-
-/** The requested commits have expired from the feed. */
-export class FeedGapError extends MetadataStoreError {
-  /** Always `'FeedGapError'`. */
-  override readonly name = 'FeedGapError'
-  /** The first retained sequence. */
-  readonly firstSequence: number
-  /** `firstSequence` is the first retained sequence. */
-  constructor(fromSequence: number, firstSequence: number) {
-    super(
-      MetadataErrorCode.feedGap,
-      `the feed begins at sequence ${firstSequence}, ${fromSequence} was asked for`,
-    )
-    this.firstSequence = firstSequence
-  }
-}
-
-/** The backend does not support the operation. */
-export class UnsupportedError extends MetadataStoreError {
-  /** Always `'UnsupportedError'`. */
-  override readonly name = 'UnsupportedError'
-  /** `what` is the noun of the missing feature, for the message. */
-  constructor(what: string) {
-    super(MetadataErrorCode.unsupported, `this store does not support ${what}`)
-  }
+/**
+ * Makes an error. `subject` is the path, object or feature that the message is about; for a code
+ * with several causes, the message.
+ */
+export function metadataError(name: ErrorName, subject = '', cause?: unknown): MetadataStoreError {
+  const message = messages[name]?.(subject) ?? subject
+  return new MetadataStoreError(MetadataErrorCode[name], message, cause)
 }
 
 /** Converts any error to a {@link MetadataStoreError}; other errors become its `cause`. */
 export function asMetadataError(error: unknown): MetadataStoreError {
-  // A value other than a native error may be a proxy, for which `instanceof` throws.
-  if (!types.isNativeError(error)) {
-    return new MetadataStoreError(MetadataErrorCode.storeFailure, inspect(error), error)
-  }
+  // A value other than a native error may be a proxy, which can throw for any access.
+  if (!types.isNativeError(error)) return metadataError('storeFailure', inspect(error), error)
   if (error instanceof MetadataStoreError) return error
-  const { message } = error
-  if (error instanceof CellarError) {
-    if (error.code === ErrorCode.closed) {
-      return new MetadataStoreError(MetadataErrorCode.alreadyClosed, message, error)
-    }
-    if (error.code === ErrorCode.tooLarge || error.code === ErrorCode.invalidArgument) {
-      return new InvalidArgumentError(message, error)
-    }
-  }
-  return new MetadataStoreError(MetadataErrorCode.storeFailure, message, error)
+  const code = error instanceof CellarError ? error.code : undefined
+  return metadataError(namesOfCodes.get(code) ?? 'storeFailure', error.message, error)
 }
 
-/** Whether an error has a code of {@link MetadataErrorCode}. */
-export function hasCode(error: unknown, code: MetadataErrorCode): boolean {
-  return types.isNativeError(error) && error instanceof MetadataStoreError && error.code === code
+/** Codes of the database with a counterpart here. */
+const namesOfCodes: ReadonlyMap<string | undefined, ErrorName> = new Map([
+  [ErrorCode.closed, 'alreadyClosed'],
+  [ErrorCode.tooLarge, 'invalidArgument'],
+  [ErrorCode.invalidArgument, 'invalidArgument'],
+])
+
+/** Whether an error has one of the codes, by their names in {@link MetadataErrorCode}. */
+export function hasCode(error: unknown, ...names: readonly ErrorName[]): boolean {
+  if (!types.isNativeError(error) || !(error instanceof MetadataStoreError)) return false
+  return names.some((name) => MetadataErrorCode[name] === error.code)
 }

@@ -5,29 +5,7 @@
 export type { LeaseClock } from '../kernel/lease-clock.js'
 export type { CacheSink, CachingStore } from './store/cache-sink.js'
 export { CellarMetadataStore } from './store/cellar-store.js'
-export {
-  AlreadyClosedError,
-  AlreadyExistsError,
-  BadVersionError,
-  ConflictError,
-  ConnectionLostError,
-  ContentDeserializationError,
-  FeedGapError,
-  IllegalStateError,
-  InvalidArgumentError,
-  InvalidPathError,
-  LockBusyError,
-  MetadataErrorCode,
-  MetadataStoreError,
-  NoChildrenForEphemeralsError,
-  NotEmptyError,
-  NotFoundError,
-  SessionLostError,
-  TimeoutError,
-  UnsupportedError,
-  asMetadataError,
-  hasCode,
-} from './errors.js'
+export { asMetadataError, hasCode, MetadataErrorCode, MetadataStoreError } from './errors.js'
 export { DualMetadataStore } from './clusters/dual-store.js'
 export {
   MigrationCoordinator,

@@ -22,12 +22,7 @@ import { SharedDatabases } from '../kernel/shared-databases.js'
 import { checkFunction, readOptions } from './arguments.js'
 import { CellarMetadataStore } from './store/cellar-store.js'
 import type { CachingStore } from './store/cache-sink.js'
-import {
-  asMetadataError,
-  InvalidArgumentError,
-  MetadataErrorCode,
-  MetadataStoreError,
-} from './errors.js'
+import { asMetadataError, MetadataStoreError, metadataError } from './errors.js'
 import { systemClock } from '../kernel/backoff.js'
 import { checkPath } from './paths.js'
 import { SessionRegistry } from './store/sessions.js'
@@ -131,7 +126,7 @@ export function registerMetadataStoreProvider(
   scheme: string,
   provider: MetadataStoreProvider,
 ): () => void {
-  if (typeof scheme !== 'string') throw new InvalidArgumentError('a scheme is a string')
+  if (typeof scheme !== 'string') throw metadataError('invalidArgument', 'a scheme is a string')
   checkFunction(provider, 'the provider')
   providers.set(scheme, provider)
   return () => void (providers.get(scheme) === provider && providers.delete(scheme))
@@ -163,7 +158,7 @@ async function openByScheme(
   given: MetadataStoreConfiguration,
   settings: StoreSettings,
 ): Promise<CachingStore> {
-  if (typeof url !== 'string') throw new InvalidArgumentError('a URL is a string')
+  if (typeof url !== 'string') throw metadataError('invalidArgument', 'a URL is a string')
   const colon = url.indexOf(':')
   const scheme = colon < 0 ? '' : url.slice(0, colon)
   const address = url.slice(colon + 1)
@@ -193,7 +188,7 @@ async function openZooKeeper(address: string, settings: StoreSettings): Promise<
     return { host, port: port === undefined ? zkPortDefault : Number(port) }
   })
   const isValid = addresses.every(({ host, port }) => host !== '' && port > 0 && port < 65_536)
-  if (!isValid) throw new InvalidArgumentError(`zk:${address} names no hosts and ports`)
+  if (!isValid) throw metadataError('invalidArgument', `zk:${address} names no hosts and ports`)
   return ZooKeeperMetadataStore.open({
     addresses,
     root: root === '/' ? '' : root,
@@ -224,7 +219,7 @@ async function openUrl(url: DatabaseUrl, settings: StoreSettings): Promise<Cachi
   const byDefault = defaultOpeners[url.scheme]
   const openDatabase = settings.openDatabase ?? (byDefault && (() => byDefault(url.address)))
   if (openDatabase === undefined) {
-    throw new InvalidArgumentError(`a store by ${url.scheme}: needs openDatabase`)
+    throw metadataError('invalidArgument', `a store by ${url.scheme}: needs openDatabase`)
   }
   const key = keyOf(url)
   const release = (): Promise<void> => databases.close(key)
@@ -312,13 +307,18 @@ async function withFile(
 ): Promise<MetadataStoreConfiguration> {
   const { configFilePath, readFile } = readOptions(configurationOptions, configuration)
   if (configFilePath === undefined) return configuration
-  if (readFile === undefined) throw new InvalidArgumentError('configFilePath needs readFile')
+  if (readFile === undefined)
+    throw metadataError('invalidArgument', 'configFilePath needs readFile')
   const options = declareOptions(`the file ${configFilePath}`, fileOptions)
   let found: OptionsOf<typeof options>
   try {
     found = JSON.parse(await readFile(configFilePath)) as typeof found
   } catch (error) {
-    throw new InvalidArgumentError(`the settings in ${configFilePath} cannot be read`, error)
+    throw metadataError(
+      'invalidArgument',
+      `the settings in ${configFilePath} cannot be read`,
+      error,
+    )
   }
   readOptions(options, found)
   return { ...configuration, ...found }
@@ -338,5 +338,5 @@ function checkStoreName(value: string, what: string): string {
 function invalidUrl(url: string): MetadataStoreError {
   const known = 'cellar:directory, memory:name and zk:hosts do'
   const message = `no store goes by ${JSON.stringify(url)}; ${known}`
-  return new MetadataStoreError(MetadataErrorCode.invalidImplementation, message)
+  return metadataError('invalidImplementation', message)
 }

@@ -4,7 +4,7 @@
  * Pulsar refuses null, blank and relative paths and paths that end in a slash. This package also
  * refuses empty segments, NUL and lone surrogates, because backends treat them differently.
  */
-import { InvalidPathError } from './errors.js'
+import { type MetadataStoreError, metadataError } from './errors.js'
 
 /** Bytes of the longest path as UTF-8; a row key is two bytes longer. */
 export const pathBytesMax = 32_000
@@ -13,7 +13,8 @@ const emptySegment = '//'
 
 /** Throws `ERR_METADATA_INVALID_PATH` for an invalid path. */
 export function checkPath(path: unknown): asserts path is string {
-  if (typeof path !== 'string') throw new InvalidPathError(`a path is a string, got ${typeof path}`)
+  if (typeof path !== 'string')
+    throw metadataError('invalidPath', `a path is a string, got ${typeof path}`)
   if (path === '/') return
   if (path.charCodeAt(0) !== 0x2f) throw refused(path, 'does not begin with a slash')
   if (path.charCodeAt(path.length - 1) === 0x2f) throw refused(path, 'ends in a slash')
@@ -28,9 +29,9 @@ export function checkPath(path: unknown): asserts path is string {
   }
 }
 
-function refused(path: string, why: string): InvalidPathError {
+function refused(path: string, why: string): MetadataStoreError {
   const shown = path.length > 80 ? `${path.slice(0, 80)}…` : path
-  return new InvalidPathError(`the path ${JSON.stringify(shown)} ${why}`)
+  return metadataError('invalidPath', `the path ${JSON.stringify(shown)} ${why}`)
 }
 
 /** The parent path; undefined for `/`. */
@@ -52,7 +53,8 @@ export function childPrefix(path: string): string {
 
 /** The path of a child. */
 export function childOf(path: string, name: string): string {
-  if (typeof name !== 'string') throw new InvalidPathError(`a name is a string, got ${typeof name}`)
+  if (typeof name !== 'string')
+    throw metadataError('invalidPath', `a name is a string, got ${typeof name}`)
   return childPrefix(path) + name
 }
 

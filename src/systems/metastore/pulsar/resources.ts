@@ -6,7 +6,7 @@
 import { checkCachingStore } from './arguments.js'
 import { MetadataCache, type MetadataCacheOptions } from './cache.js'
 import type { CachingStore } from './store/cache-sink.js'
-import { hasCode, MetadataErrorCode } from './errors.js'
+import { hasCode } from './errors.js'
 import { checkPath, childOf } from './paths.js'
 import { jsonSerde } from './serde.js'
 
@@ -93,7 +93,7 @@ export class ConfigurationResources<T extends ConfigurationValue = Configuration
     try {
       await this.delete(key)
     } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.notFound)) throw error
+      if (!hasCode(error, 'notFound')) throw error
     }
   }
 

@@ -1,7 +1,7 @@
 /** Serialization of the values of caches, locks and elections. */
 import { types } from 'node:util'
 import { shown } from '../../../api/index.js'
-import { InvalidArgumentError } from './errors.js'
+import { metadataError } from './errors.js'
 import type { Stat } from './types.js'
 
 /** Serializes and deserializes values of one type. */
@@ -30,7 +30,7 @@ export function jsonSerde<T>(): MetadataSerde<T> {
 export const textSerde: MetadataSerde<string> = {
   serialize: (_path, value) => {
     if (typeof value === 'string') return Buffer.from(value)
-    throw new InvalidArgumentError(`the value is a string, not ${shown(value)}`)
+    throw metadataError('invalidArgument', `the value is a string, not ${shown(value)}`)
   },
   deserialize: (_path, bytes) => textOf(bytes),
 }
@@ -40,13 +40,13 @@ function jsonOf(value: unknown): string {
   try {
     text = JSON.stringify(value)
   } catch (error) {
-    throw new InvalidArgumentError('the value has no form as JSON', error)
+    throw metadataError('invalidArgument', 'the value has no form as JSON', error)
   }
   if (typeof text === 'string') return text
-  throw new InvalidArgumentError(`the value has no form as JSON: ${shown(value)}`)
+  throw metadataError('invalidArgument', `the value has no form as JSON: ${shown(value)}`)
 }
 
 function textOf(bytes: Buffer): string {
   if (types.isUint8Array(bytes) && Buffer.isBuffer(bytes)) return bytes.toString()
-  throw new InvalidArgumentError(`the bytes of a record are a Buffer, not ${shown(bytes)}`)
+  throw metadataError('invalidArgument', `the bytes of a record are a Buffer, not ${shown(bytes)}`)
 }

@@ -16,7 +16,7 @@ import {
 import { MetadataCache, type MetadataCacheOptions } from './cache.js'
 import type { CacheSink, CachingStore } from './store/cache-sink.js'
 import { Dispatcher, type Registration } from './store/dispatcher.js'
-import { asMetadataError, hasCode, MetadataErrorCode } from './errors.js'
+import { asMetadataError, hasCode } from './errors.js'
 import { checkPath } from './paths.js'
 import { consumed, failing } from './store/scans.js'
 import type { MetadataSerde } from './serde.js'
@@ -126,7 +126,7 @@ export abstract class StoreHandle implements CachingStore {
     try {
       await this.delete(path, expected, options)
     } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.notFound)) throw error
+      if (!hasCode(error, 'notFound')) throw error
     }
   }
 

@@ -7,7 +7,7 @@ import { after, systemClock } from '../../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction } from '../arguments.js'
 import type { CachingStore } from '../store/cache-sink.js'
-import { IllegalStateError } from '../errors.js'
+import { metadataError } from '../errors.js'
 import {
   coordinatorRecord,
   giveUpIfDead,
@@ -119,7 +119,7 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
   #write<T>(write: () => Promise<T>): Promise<T> {
     if (this.#isMoving) {
       const message = 'write operations are not allowed while the records move'
-      return Promise.reject(new IllegalStateError(message))
+      return Promise.reject(metadataError('illegalState', message))
     }
     const done = write()
     this.#writes.add(done)

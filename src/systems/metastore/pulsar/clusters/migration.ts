@@ -24,14 +24,7 @@ import { pause, systemClock } from '../../kernel/backoff.js'
 import { elapsed, type LeaseClock } from '../../kernel/lease-clock.js'
 import { checkStore, readOptions } from '../arguments.js'
 import type { CachingStore } from '../store/cache-sink.js'
-import {
-  hasCode,
-  IllegalStateError,
-  InvalidArgumentError,
-  MetadataErrorCode,
-  TimeoutError,
-  UnsupportedError,
-} from '../errors.js'
+import { hasCode, metadataError } from '../errors.js'
 import { childOf, isWithin } from '../paths.js'
 import type { Expected, GetResult, MetadataStore, Stat } from '../types.js'
 
@@ -112,7 +105,7 @@ async function giveUp(
   try {
     await source.put(migrationPath, JSON.stringify(state), expected)
   } catch (error) {
-    if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+    if (!hasCode(error, 'badVersion')) throw error
   }
   return false
 }
@@ -181,10 +174,10 @@ export class MigrationCoordinator {
   async reset(): Promise<void> {
     for (;;) {
       const { state, expected } = await readMigration(this.#source)
-      if (state.phase === 'COMPLETED') throw new IllegalStateError('the migration is over')
+      if (state.phase === 'COMPLETED') throw metadataError('illegalState', 'the migration is over')
       if (!isMoving(state)) return
       if (await this.#source.exists(coordinatorRecord)) {
-        throw new IllegalStateError('the coordinator of the migration is at work')
+        throw metadataError('illegalState', 'the coordinator of the migration is at work')
       }
       await giveUp(this.#source, state, expected)
     }
@@ -195,15 +188,15 @@ export class MigrationCoordinator {
     try {
       return await this.#source.put(coordinatorRecord, '', -1, { ephemeral: true })
     } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-      throw new IllegalStateError('another coordinator is at work')
+      if (!hasCode(error, 'badVersion')) throw error
+      throw metadataError('illegalState', 'another coordinator is at work')
     }
   }
 
   async #move(): Promise<void> {
     const { state, expected } = await readMigration(this.#source)
     if (state.phase === 'COMPLETED') {
-      throw new IllegalStateError(`the migration to ${state.targetUrl} is over`)
+      throw metadataError('illegalState', `the migration to ${state.targetUrl} is over`)
     }
     let written = await this.#setPhase('PREPARATION', expected)
     let target: CachingStore | undefined
@@ -233,8 +226,11 @@ export class MigrationCoordinator {
     try {
       return (await this.#source.put(migrationPath, JSON.stringify(state), expected)).version
     } catch (error) {
-      if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
-      throw new IllegalStateError('the move was given up, for the session of its coordinator ended')
+      if (!hasCode(error, 'badVersion')) throw error
+      throw metadataError(
+        'illegalState',
+        'the move was given up, for the session of its coordinator ended',
+      )
     }
   }
 
@@ -242,7 +238,10 @@ export class MigrationCoordinator {
   async #empty(target: CachingStore): Promise<void> {
     const isOfMove = await target.exists(copyPath)
     if (!isOfMove && (await target.getChildrenFromStore('/')).length > 0) {
-      throw new IllegalStateError(`${this.#targetUrl} holds records that are of no migration`)
+      throw metadataError(
+        'illegalState',
+        `${this.#targetUrl} holds records that are of no migration`,
+      )
     }
     await target.deleteRecursive('/')
     await target.put(copyPath, '')
@@ -255,7 +254,7 @@ export class MigrationCoordinator {
       const left = await this.#source.getChildrenFromStore(participantsPath)
       if (left.length === 0) return
       if (elapsed(clock) >= deadline) {
-        throw new TimeoutError(`${left.length} handles went on writing for ${limit} ms`)
+        throw metadataError('timeout', `${left.length} handles went on writing for ${limit} ms`)
       }
       await pause(clock, pollMilliseconds)
     }
@@ -282,10 +281,11 @@ export class MigrationCoordinator {
 }
 
 function checkText(url: unknown): void {
-  if (typeof url !== 'string') throw new InvalidArgumentError('the URL of the target is a string')
+  if (typeof url !== 'string')
+    throw metadataError('invalidArgument', 'the URL of the target is a string')
 }
 
 function importerOf(target: CachingStore): RecordImporter {
   if ('importRecords' in target) return target as CachingStore & RecordImporter
-  throw new UnsupportedError('records with versions of another store')
+  throw metadataError('unsupported', 'records with versions of another store')
 }

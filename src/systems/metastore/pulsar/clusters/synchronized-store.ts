@@ -24,7 +24,7 @@ import {
   checkValue,
 } from '../arguments.js'
 import type { CachingStore } from '../store/cache-sink.js'
-import { hasCode, MetadataErrorCode, MetadataStoreError } from '../errors.js'
+import { hasCode, metadataError } from '../errors.js'
 import { childOf } from '../paths.js'
 import { RelayHandle } from './relay-handle.js'
 import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from '../types.js'
@@ -209,7 +209,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
         return
       } catch (error) {
         // A concurrent write: the event is compared with the new state.
-        if (!isRace(error) || hasCode(error, MetadataErrorCode.notEmpty)) throw error
+        if (!isRace(error) || hasCode(error, 'notEmpty')) throw error
       }
     }
   }
@@ -264,7 +264,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
         await Promise.all(stamps.map(({ write, stamp }) => this.#publish(write, stamp)))
         return stats.slice(0, steps.length)
       } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!hasCode(error, 'badVersion')) throw error
         // Retries if the conflict was about a stamp; otherwise the caller's expectation failed.
         if (!(await this.#hasChanged(known))) throw error
       }
@@ -333,7 +333,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
       } catch (error) {
         if (await backoff.wait()) continue
         const message = `${event.path} was written, and could not be published`
-        throw new MetadataStoreError(MetadataErrorCode.storeFailure, message, error)
+        throw metadataError('storeFailure', message, error)
       }
     }
   }
@@ -353,6 +353,5 @@ function isLater(one: Stamp, other: Stamp): boolean {
 }
 
 function isRace(error: unknown): boolean {
-  const { badVersion, notFound, notEmpty } = MetadataErrorCode
-  return [badVersion, notFound, notEmpty].some((code) => hasCode(error, code))
+  return hasCode(error, 'badVersion', 'notFound', 'notEmpty')
 }

@@ -11,7 +11,7 @@
 import zlib from 'node:zlib'
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import { messageType, required } from '../../records/message-type.js'
-import { InvalidArgumentError, UnsupportedError } from '../errors.js'
+import { metadataError } from '../errors.js'
 
 /** The compression of records. */
 export type ManagedLedgerCompression = 'NONE' | 'ZLIB' | 'ZSTD'
@@ -50,7 +50,8 @@ function codecOf(type: string): Codec {
     readonly zstdDecompressSync?: Codec['decompress']
   }
   const isThere = type === 'ZSTD' && compress !== undefined && decompress !== undefined
-  if (!isThere) throw new UnsupportedError(`metadata of managed ledgers compressed by ${type}`)
+  if (!isThere)
+    throw metadataError('unsupported', `metadata of managed ledgers compressed by ${type}`)
   return { compress, decompress }
 }
 
@@ -60,7 +61,8 @@ function codecOf(type: string): Codec {
  */
 export function checkCompression(type: ManagedLedgerCompression): void {
   if (type === 'NONE') return
-  if (!types.includes(type)) throw new InvalidArgumentError(`there is no compression '${type}'`)
+  if (!types.includes(type))
+    throw metadataError('invalidArgument', `there is no compression '${type}'`)
   codecOf(type)
 }
 

@@ -6,13 +6,7 @@ import { checked, declareOptions, type OptionsOf } from '../../../../api/index.j
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import type { MessageType } from '../../records/message-type.js'
 import { checkStore, readOptions } from '../arguments.js'
-import {
-  ContentDeserializationError,
-  InvalidArgumentError,
-  hasCode,
-  MetadataErrorCode,
-  NotFoundError,
-} from '../errors.js'
+import { hasCode, metadataError } from '../errors.js'
 import {
   checkCompression,
   compressed,
@@ -68,7 +62,7 @@ export class ManagedLedgerStore {
     try {
       bytes = toBinary(type, info)
     } catch (error) {
-      throw new InvalidArgumentError((error as Error).message, error)
+      throw metadataError('invalidArgument', (error as Error).message, error)
     }
     return compressed(Buffer.from(bytes), this.#compression)
   }
@@ -87,12 +81,12 @@ export class ManagedLedgerStore {
     for (;;) {
       const found = await this.#store.get(path)
       if (found !== undefined) return read(managedLedgerInfo, path, found)
-      if (!createIfMissing) throw new NotFoundError(path)
+      if (!createIfMissing) throw metadataError('notFound', path)
       try {
         // As Pulsar does: an empty record is an empty protobuf message.
         return { info: {}, stat: await this.#store.put(path, '', -1) }
       } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!hasCode(error, 'badVersion')) throw error
       }
     }
   }
@@ -121,7 +115,7 @@ export class ManagedLedgerStore {
   async getCursorInfo(name: string, cursor: string): Promise<Versioned<ManagedCursorInfo>> {
     const path = cursorPath(name, cursor)
     const found = await this.#store.get(path)
-    if (found === undefined) throw new NotFoundError(path)
+    if (found === undefined) throw metadataError('notFound', path)
     return read(managedCursorInfo, path, found)
   }
 
@@ -162,6 +156,6 @@ function read<T extends object>(
   try {
     return { info: fromBinary(type, decompressed(value)), stat }
   } catch (error) {
-    throw new ContentDeserializationError(path, error)
+    throw metadataError('contentDeserialization', path, error)
   }
 }

@@ -11,7 +11,7 @@ import {
   checkSubscribe,
   noPutOptions,
 } from '../arguments.js'
-import { AlreadyClosedError, asMetadataError, ConnectionLostError } from '../errors.js'
+import { asMetadataError, metadataError } from '../errors.js'
 import type { GroupEvents } from './group-events.js'
 import type { RecordImporter } from '../clusters/migration.js'
 import type { RecordPage, View } from './node-table.js'
@@ -341,8 +341,8 @@ export class CellarMetadataStore
   }
 
   protected checkOpen(): void {
-    if (this.#state !== 'open') throw new AlreadyClosedError('the store')
-    if (!this.#isConnected && this.#session.isAlive) throw new ConnectionLostError()
+    if (this.#state !== 'open') throw metadataError('alreadyClosed', 'the store')
+    if (!this.#isConnected && this.#session.isAlive) throw metadataError('connectionLost')
   }
 
   protected async newestOfSequence(prefix: string): Promise<string | undefined> {

@@ -6,7 +6,7 @@
  * position is older, from the table, so a slow subscriber occupies no memory.
  */
 import type { Table } from '../../../../api/index.js'
-import { FeedGapError } from '../errors.js'
+import { metadataError } from '../errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../paths.js'
 import { readUint64, uint64 } from './record-format.js'
@@ -169,7 +169,11 @@ export class ChangeLog {
     if (sequence >= this.#recentFrom) return
     const [oldest] = await this.#table.scan({ limit: 1 }).toArray()
     const first = oldest === undefined ? this.#last + 1 : readUint64(oldest.row!, 0)
-    if (sequence < first) throw new FeedGapError(sequence, first)
+    if (sequence < first)
+      throw metadataError(
+        'feedGap',
+        `the feed begins at sequence ${first}, ${sequence} was asked for`,
+      )
   }
 
   #more(signal: AbortSignal | undefined): Promise<void> {

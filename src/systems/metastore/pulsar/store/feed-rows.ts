@@ -2,7 +2,7 @@
  * The stored form of the feed: rows of bounded size. A row holds whole commits, or one part of a
  * commit that spans several rows. `GroupEvents.rows` encodes the rows.
  */
-import { MetadataErrorCode, MetadataStoreError } from '../errors.js'
+import { MetadataStoreError, metadataError } from '../errors.js'
 import { readUint64 } from './record-format.js'
 import type { FeedCommit, Notification, NotificationType } from '../types.js'
 
@@ -79,5 +79,5 @@ export class FeedDecoder {
 
 /** The error for a damaged or missing row of the feed. */
 export function damagedFeed(cause?: unknown): MetadataStoreError {
-  return new MetadataStoreError(MetadataErrorCode.storeFailure, 'the feed is damaged', cause)
+  return metadataError('storeFailure', 'the feed is damaged', cause)
 }

@@ -4,14 +4,7 @@
  * A commit is planned synchronously. After an error the caller rolls the state back, so the commit
  * leaves no change.
  */
-import {
-  BadVersionError,
-  InvalidArgumentError,
-  NoChildrenForEphemeralsError,
-  NotEmptyError,
-  NotFoundError,
-  SessionLostError,
-} from '../errors.js'
+import { metadataError } from '../errors.js'
 import type { GroupEvents } from './group-events.js'
 import { checkPath, nameOf, parentOf } from '../paths.js'
 import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
@@ -116,7 +109,7 @@ export class CommitPlanner {
       indexes: indexesOf(options, before),
     }
     if (before === undefined && header.session !== 0 && node.children > 0) {
-      throw new NoChildrenForEphemeralsError(path)
+      throw metadataError('noChildrenForEphemerals', path)
     }
     const record = recordWith(header, step.cell)
     this.#moveIndexes(path, before?.indexes ?? noIndexes, record.indexes)
@@ -132,8 +125,9 @@ export class CommitPlanner {
 
   #ownerOf({ ephemeral }: PutOptions): number {
     if (ephemeral !== true) return 0
-    if (this.#session === undefined) throw new InvalidArgumentError('the store has no session')
-    if (!this.#session.isAlive) throw new SessionLostError()
+    if (this.#session === undefined)
+      throw metadataError('invalidArgument', 'the store has no session')
+    if (!this.#session.isAlive) throw metadataError('sessionLost')
     return this.#session.id
   }
 
@@ -159,7 +153,7 @@ export class CommitPlanner {
       const before = this.#state.counter(row)
       const numbers = deltas.map((delta, i) => (before[i] ?? 0n) + BigInt(delta))
       if (numbers.some((number) => number >= uint64End)) {
-        throw new InvalidArgumentError(`the sequence of ${prefix} is exhausted`)
+        throw metadataError('invalidArgument', `the sequence of ${prefix} is exhausted`)
       }
       this.#state.setCounter(row, [...numbers, ...before.slice(deltas.length)])
       const path = sequencePath(prefix, numbers)
@@ -169,9 +163,9 @@ export class CommitPlanner {
 
   #delete(path: string, expected: Expected | undefined): void {
     const { record, children } = this.#state.node(path)
-    if (record === undefined) throw new NotFoundError(path)
+    if (record === undefined) throw metadataError('notFound', path)
     checkExpectation(path, record, expected)
-    if (children > 0) throw new NotEmptyError(path)
+    if (children > 0) throw metadataError('notEmpty', path)
     this.removeRecord(path)
   }
 
@@ -194,7 +188,7 @@ export class CommitPlanner {
       const parent = parentOf(child)
       if (parent === undefined) return
       const node = this.#state.node(parent)
-      if (isEphemeral(node.record)) throw new NoChildrenForEphemeralsError(path)
+      if (isEphemeral(node.record)) throw metadataError('noChildrenForEphemerals', path)
       this.#state.setNode(parent, { record: node.record, children: node.children + 1 })
       this.#parentsChanged.add(parent)
       if (!isAbsent(node)) return
@@ -227,7 +221,10 @@ export class CommitPlanner {
       const row = indexRow(indexes[i], indexes[i + 1], parent, nameOf(path))
       if (row.length > rowBytesMax) {
         const limit = `${rowBytesMax} bytes with the path`
-        throw new InvalidArgumentError(`the index ${indexes[i]} of ${path} is longer than ${limit}`)
+        throw metadataError(
+          'invalidArgument',
+          `the index ${indexes[i]} of ${path} is longer than ${limit}`,
+        )
       }
       this.#state.setEntry({ table: 'index', row, value })
     }
@@ -268,18 +265,19 @@ export function checkExpectation(
 ): void {
   if (expected === undefined) return
   if (expected === -1) {
-    if (record !== undefined) throw new BadVersionError(path, 'the record exists already')
+    if (record !== undefined)
+      throw metadataError('badVersion', `${path}: the record exists already`)
     return
   }
-  if (record === undefined) throw new BadVersionError(path, 'there is no record')
+  if (record === undefined) throw metadataError('badVersion', `${path}: there is no record`)
   if (typeof expected === 'number') {
     if (record.version === expected) return
-    throw new BadVersionError(path, `version ${record.version}, expected ${expected}`)
+    throw metadataError('badVersion', `${path}: version ${record.version}, expected ${expected}`)
   }
   const isCreation = 'creationSequence' in expected
   const found = isCreation ? record.creationSequence : record.sequence
   const wanted = isCreation ? expected.creationSequence : expected.sequence
   if (found === wanted) return
   const what = isCreation ? 'creation' : 'sequence'
-  throw new BadVersionError(path, `${what} ${found}, expected ${wanted}`)
+  throw metadataError('badVersion', `${path}: ${what} ${found}, expected ${wanted}`)
 }

@@ -10,7 +10,7 @@
  *
  * All numbers are big endian. Sequences and times are safe integers.
  */
-import { MetadataErrorCode, MetadataStoreError } from '../errors.js'
+import { MetadataStoreError, metadataError } from '../errors.js'
 import type { Stat } from '../types.js'
 
 const format = 1
@@ -165,7 +165,7 @@ function readTexts(bytes: Buffer, count: number, end: number): string[] {
 }
 
 function unreadable(): MetadataStoreError {
-  return new MetadataStoreError(MetadataErrorCode.storeFailure, 'a stored record is damaged')
+  return metadataError('storeFailure', 'a stored record is damaged')
 }
 
 /** The stat of a record for the handle with a given session. */

@@ -7,7 +7,7 @@
  * records need several commits, of which the last removes the session.
  */
 import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
-import { SessionLostError } from '../errors.js'
+import { metadataError } from '../errors.js'
 import { uint64, readUint64 } from './record-format.js'
 import { sessionPrefix } from './rows.js'
 import { endingTimeout, type StoreCore } from './store-core.js'
@@ -97,7 +97,7 @@ export class SessionRegistry {
   resume(id: number, owner: SessionOwner): Session {
     const session = this.#sessions.get(id)
     if (session?.isAlive !== true || session.owner !== undefined) {
-      throw new SessionLostError(`there is no session ${id} to take up`)
+      throw metadataError('sessionLost', `there is no session ${id} to take up`)
     }
     session.owner = owner
     this.heartbeat(session)

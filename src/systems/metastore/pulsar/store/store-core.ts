@@ -13,13 +13,7 @@ import { KeyedQueue } from '../../kernel/keyed-queue.js'
 import { callListener, warnOfListener } from '../../kernel/listener-errors.js'
 import { Turns } from '../../kernel/turns.js'
 import { ChangeLog } from './change-log.js'
-import {
-  AlreadyClosedError,
-  asMetadataError,
-  InvalidArgumentError,
-  MetadataErrorCode,
-  MetadataStoreError,
-} from '../errors.js'
+import { asMetadataError, metadataError } from '../errors.js'
 import type { FeedRow } from './feed-rows.js'
 import { GroupEvents, groupOf } from './group-events.js'
 import { parentOf } from '../paths.js'
@@ -152,7 +146,7 @@ export class StoreCore {
     const found = (await tables.control.get({ row: layoutRow })).value(column)?.toString()
     if (found !== layoutVersion) {
       const message = `the layout has version ${found}; this package knows ${layoutVersion}`
-      throw new MetadataStoreError(MetadataErrorCode.storeFailure, message)
+      throw metadataError('storeFailure', message)
     }
     const sequence = await storedSequence(tables.control)
     return new StoreCore(database, tables, settings, sequence)
@@ -187,7 +181,7 @@ export class StoreCore {
     const submission = new Submission({ kind: 'steps', steps, session, answer })
     if (submission.bytes > this.#limits.commitBytesMax) {
       const message = `a commit has up to ${this.#limits.commitBytesMax} bytes of paths and values`
-      throw new InvalidArgumentError(message)
+      throw metadataError('invalidArgument', message)
     }
     return (await this.#submit(submission)) as T
   }
@@ -261,7 +255,7 @@ export class StoreCore {
   }
 
   #submit(submission: Submission): Promise<unknown> {
-    if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
+    if (this.#isClosed) return Promise.reject(metadataError('alreadyClosed', 'the store'))
     this.#queue.add(submission)
     if (!this.#isRunning) {
       this.#isRunning = true
@@ -444,7 +438,7 @@ export class StoreCore {
     })
     if (success) return
     const message = 'another writer has changed the tables of the store'
-    throw new MetadataStoreError(MetadataErrorCode.storeFailure, message)
+    throw metadataError('storeFailure', message)
   }
 
   #publish(events: GroupEvents, last: number, rows: readonly FeedRow[]): void {

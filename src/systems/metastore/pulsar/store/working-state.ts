@@ -3,7 +3,7 @@
  * the state of the tables. A commit that fails is rolled back.
  */
 import type { AtomicMutation, Mutation, Table } from '../../../../api/index.js'
-import { InvalidArgumentError } from '../errors.js'
+import { metadataError } from '../errors.js'
 import { uint64 } from './record-format.js'
 import {
   childrenColumn,
@@ -148,7 +148,7 @@ export class WorkingState {
     const bytes = Buffer.byteLength(row) + others
     if (bytes <= this.#cellBytesMax) return
     const limit = `${this.#cellBytesMax}, the cellBytesMax of the database`
-    throw new InvalidArgumentError(`a cell of ${bytes} bytes is larger than ${limit}`)
+    throw metadataError('invalidArgument', `a cell of ${bytes} bytes is larger than ${limit}`)
   }
 
   /** Keeps the changes since the last commit or rollback. */

@@ -11,12 +11,7 @@
  */
 import { connect, type Socket } from 'node:net'
 import { after } from '../../kernel/backoff.js'
-import {
-  AlreadyClosedError,
-  ConnectionLostError,
-  InvalidArgumentError,
-  SessionLostError,
-} from '../errors.js'
+import { metadataError } from '../errors.js'
 import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
 import { OpCode, ZkError } from './protocol.js'
@@ -130,18 +125,18 @@ export class ZkClient {
    * of an ended session, so such a request is performed while the session lives.
    */
   request(code: number, write?: (writer: JuteWriter) => void, session?: bigint): Promise<Answer> {
-    if (this.#isClosed) return Promise.reject(new AlreadyClosedError('the store'))
+    if (this.#isClosed) return Promise.reject(metadataError('alreadyClosed', 'the store'))
     if (session !== undefined && session !== this.#sessionId) {
-      return Promise.reject(new SessionLostError())
+      return Promise.reject(metadataError('sessionLost'))
     }
-    if (!this.#isReady) return Promise.reject(new ConnectionLostError())
+    if (!this.#isReady) return Promise.reject(metadataError('connectionLost'))
     const writer = new JuteWriter().int(this.#xid + 1).int(code)
     write?.(writer)
     const frame = writer.frame()
     const { requestBytesMax } = this.#settings
     if (frame.length > requestBytesMax) {
       const message = `a request of ${frame.length} bytes; the limit is ${requestBytesMax}`
-      return Promise.reject(new InvalidArgumentError(message))
+      return Promise.reject(metadataError('invalidArgument', message))
     }
     this.#xid++
     return new Promise((resolve, reject) => {
@@ -317,7 +312,11 @@ export class ZkClient {
     const pending = this.#pending
     this.#pending = []
     for (const { reject } of pending) {
-      reject(this.#isClosed ? new AlreadyClosedError('the store') : new ConnectionLostError())
+      reject(
+        this.#isClosed
+          ? metadataError('alreadyClosed', 'the store')
+          : metadataError('connectionLost'),
+      )
     }
     if (!wasReady || this.#isClosed) return
     this.#listener.onDisconnected()

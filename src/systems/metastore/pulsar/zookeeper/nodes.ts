@@ -4,18 +4,7 @@
  * Implied parents are containers, which the server removes some time after their last child. A
  * client cannot distinguish a container from a record without bytes.
  */
-import {
-  BadVersionError,
-  ConnectionLostError,
-  InvalidPathError,
-  MetadataErrorCode,
-  MetadataStoreError,
-  NoChildrenForEphemeralsError,
-  NotEmptyError,
-  NotFoundError,
-  SessionLostError,
-  UnsupportedError,
-} from '../errors.js'
+import { MetadataStoreError, metadataError } from '../errors.js'
 import { parentOf } from '../paths.js'
 import type { Expected, GetResult, Stat } from '../types.js'
 import type { ZkClient } from './client.js'
@@ -60,24 +49,24 @@ export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat 
 export function errorOf(code: number, path: string): MetadataStoreError {
   switch (code) {
     case ZkError.noNode:
-      return new NotFoundError(path)
+      return metadataError('notFound', path)
     case ZkError.badVersion:
-      return new BadVersionError(path, 'another version')
+      return metadataError('badVersion', `${path}: another version`)
     case ZkError.nodeExists:
-      return new BadVersionError(path, 'the record exists already')
+      return metadataError('badVersion', `${path}: the record exists already`)
     case ZkError.notEmpty:
-      return new NotEmptyError(path)
+      return metadataError('notEmpty', path)
     case ZkError.noChildrenForEphemerals:
-      return new NoChildrenForEphemeralsError(path)
+      return metadataError('noChildrenForEphemerals', path)
     case ZkError.connectionLoss:
-      return new ConnectionLostError()
+      return metadataError('connectionLost')
     case ZkError.sessionExpired:
-      return new SessionLostError()
+      return metadataError('sessionLost')
     case ZkError.badArguments:
-      return new InvalidPathError(`ZooKeeper refuses the path ${path}`)
+      return metadataError('invalidPath', `ZooKeeper refuses the path ${path}`)
     default: {
       const message = `${path}: error ${code} of ZooKeeper`
-      return new MetadataStoreError(MetadataErrorCode.storeFailure, message)
+      return metadataError('storeFailure', message)
     }
   }
 }
@@ -91,20 +80,20 @@ export function isOfCreation(
 ): expected is { readonly creationSequence: number } {
   if (typeof expected !== 'object') return false
   if ('creationSequence' in expected) return true
-  throw new UnsupportedError('expectations of sequences')
+  throw metadataError('unsupported', 'expectations of sequences')
 }
 
 /** Throws unless a node has the expected creation. */
 export function checkCreation(path: string, found: NodeStat | undefined, wanted: number): void {
-  if (found === undefined) throw new BadVersionError(path, 'there is no record')
+  if (found === undefined) throw metadataError('badVersion', `${path}: there is no record`)
   if (found.czxid === wanted) return
-  throw new BadVersionError(path, `creation ${found.czxid}, expected ${wanted}`)
+  throw metadataError('badVersion', `${path}: creation ${found.czxid}, expected ${wanted}`)
 }
 
 /** Throws for a version above the greatest version of a node. */
 export function checkVersion(path: string, version: number): void {
   if (version <= versionMax) return
-  throw new BadVersionError(path, `expected ${version}, above all versions of ZooKeeper`)
+  throw metadataError('badVersion', `${path}: expected ${version}, above all versions of ZooKeeper`)
 }
 
 /** The operations of a store below a root. */

@@ -1,7 +1,7 @@
 /**
  * Batches as one multi: the nodes of all steps are read first, and the server checks their state.
  */
-import { BadVersionError, NotFoundError } from '../errors.js'
+import { metadataError } from '../errors.js'
 import { parentOf } from '../paths.js'
 import type { BatchOperation, Expected, Stat } from '../types.js'
 import { checkCreation, checkVersion, errorOf, isOfCreation, statOfNode, ZkNodes } from './nodes.js'
@@ -78,15 +78,16 @@ export class ZkBatch {
     const found = this.#known.get(path)
     const expected = this.#versionOf(path, step.expected, found)
     const isRecord = found !== undefined
-    if (expected === -1 && isRecord) throw new BadVersionError(path, 'the record exists already')
+    if (expected === -1 && isRecord)
+      throw metadataError('badVersion', `${path}: the record exists already`)
     if (!isRecord && expected !== undefined && expected >= 0) {
-      throw new BadVersionError(path, 'there is no record')
+      throw metadataError('badVersion', `${path}: there is no record`)
     }
     // A node created by an earlier step has no known version.
     const wanted = found === 'created' ? -1 : (expected ?? -1)
     if ('put' in step) this.#put(step, i, isRecord, wanted)
     else if ('delete' in step) {
-      if (!isRecord) throw new NotFoundError(path)
+      if (!isRecord) throw metadataError('notFound', path)
       this.#push({ op: 'delete', path, version: wanted }, i)
       this.#known.set(path, undefined)
     } else if (expected === -1) {

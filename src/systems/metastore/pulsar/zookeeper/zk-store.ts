@@ -10,12 +10,7 @@ import { after } from '../../kernel/backoff.js'
 import type { LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkBatch, checkExpected, checkPutOptions, checkValue } from '../arguments.js'
-import {
-  AlreadyClosedError,
-  asMetadataError,
-  ConnectionLostError,
-  UnsupportedError,
-} from '../errors.js'
+import { asMetadataError, hasCode, metadataError } from '../errors.js'
 import type { CachingStore } from '../store/cache-sink.js'
 import { childOf, checkPath, nameOf, parentOf, sortNames } from '../paths.js'
 import { sequencePath } from '../store/planner.js'
@@ -115,7 +110,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     const connected = new Promise<void>((resolve, reject) => {
       store.#first = { resolve, reject }
       stop = setTimeout(
-        () => reject(new ConnectionLostError('no ZooKeeper answers')),
+        () => reject(metadataError('connectionLost', 'no ZooKeeper answers')),
         parts.sessionTimeoutMilliseconds,
       )
     })
@@ -220,7 +215,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
 
   async *subscribe(): AsyncGenerator<FeedCommit, void> {
     this.checkOpen()
-    throw new UnsupportedError('a feed: ZooKeeper forgets its events')
+    throw metadataError('unsupported', 'a feed: ZooKeeper forgets its events')
   }
 
   protected end(): Promise<void> {
@@ -273,7 +268,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
       )
       if (error === 0) return
       const failure = errorOf(error, path)
-      if (!(failure instanceof ConnectionLostError)) throw failure
+      if (!hasCode(failure, 'connectionLost')) throw failure
       await after(this.#clock, watchRetryMilliseconds)
     }
   }
@@ -347,7 +342,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   }
 
   protected checkOpen(): void {
-    if (this.#isClosed) throw new AlreadyClosedError('the store')
+    if (this.#isClosed) throw metadataError('alreadyClosed', 'the store')
   }
 
   protected async newestOfSequence(prefix: string): Promise<string | undefined> {

@@ -1,5 +1,5 @@
 /** Puts and recursive deletes as requests to ZooKeeper. */
-import { BadVersionError, hasCode, MetadataErrorCode, NotFoundError } from '../errors.js'
+import { hasCode, metadataError } from '../errors.js'
 import { childOf } from '../paths.js'
 import { sequencePath } from '../store/planner.js'
 import type { Expected, PutOptions, Stat } from '../types.js'
@@ -105,7 +105,9 @@ export class ZkWrites {
     if (version === -1) {
       // To the server, -1 means any version.
       const isThere = (await this.#nodes.stat(path)) !== undefined
-      throw isThere ? new BadVersionError(path, 'the record exists') : new NotFoundError(path)
+      throw isThere
+        ? metadataError('badVersion', `${path}: the record exists`)
+        : metadataError('notFound', path)
     }
     checkVersion(path, version ?? -1)
     return this.#nodes.run({ op: 'delete', path, version: version ?? -1 })
@@ -118,7 +120,8 @@ export class ZkWrites {
       data,
       version,
     }))
-    if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
+    if (set.error === ZkError.noNode)
+      throw metadataError('badVersion', `${path}: there is no record`)
     if (set.error !== 0) throw errorOf(set.error, path)
     checkCreation(path, set.stat, creation)
     return this.#statOf(path, set.stat!)
@@ -127,7 +130,8 @@ export class ZkWrites {
   async #update(path: string, data: Buffer, version: number): Promise<Stat> {
     checkVersion(path, version)
     const set = await this.#nodes.run({ op: 'setData', path, data, version })
-    if (set.error === ZkError.noNode) throw new BadVersionError(path, 'there is no record')
+    if (set.error === ZkError.noNode)
+      throw metadataError('badVersion', `${path}: there is no record`)
     if (set.error !== 0) throw errorOf(set.error, path)
     return this.#statOf(path, set.stat!)
   }
@@ -152,7 +156,7 @@ export class ZkWrites {
         ]).run(this.#session)
         return written!
       } catch (error) {
-        if (!hasCode(error, MetadataErrorCode.badVersion)) throw error
+        if (!hasCode(error, 'badVersion')) throw error
       }
     }
   }
