@@ -90,6 +90,33 @@ const rooms = {
     order: ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer'],
     shared: [],
   },
+  'systems/repository': {
+    order: [
+      'values',
+      'schema',
+      'records',
+      'fields',
+      'blobs',
+      'json',
+      'tables',
+      'links',
+      'events',
+      'extraction',
+      'manager',
+      'indexer',
+      'import',
+    ],
+    shared: [
+      'errors',
+      'link',
+      'pieces',
+      'qualified-name',
+      'record-id',
+      'thrown',
+      'told',
+      'value-kinds',
+    ],
+  },
 }
 
 const roomRules = Object.entries(rooms).flatMap(([folder, { order, shared }]) =>

@@ -43,6 +43,7 @@ export {
   number,
   required,
   text,
+  unchecked,
   type GivenOptions,
   type Option,
   type OptionsOf,

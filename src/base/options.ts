@@ -229,6 +229,11 @@ export function checked<Given, Read, Default>(
   }
 }
 
+/** A value of any type, which the code that uses it checks. */
+export function unchecked<T = unknown>(): Option<T, T | undefined> {
+  return { read: (value) => value as T | undefined }
+}
+
 /** An option without a default. */
 export function required<Given, Read>(
   option: Option<Given, Read>,

@@ -90,7 +90,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'Writes that began before a field became unique are not waited for.',
     file: `${records}/unique/unique-claims.ts`,
-    find: 'await context.fieldIndexes.gate.turn()',
+    find: 'await context.gate.turn()',
     replace: '',
     tests: unique,
   },

@@ -104,6 +104,9 @@ const planted: Readonly<Record<string, string>> = {
     "import { r } from '../repository/index.js'\nexport const search = r\n",
   'src/systems/repository/index.ts':
     "import type { search } from '../search/index.js'\nexport const r: typeof search = 1\n",
+  'src/systems/repository/values/text.ts':
+    "import { row } from '../records/row.js'\nexport const text = row\n",
+  'src/systems/repository/records/row.ts': 'export const row = 1\n',
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
   'src/storage/scan/lost.ts': "import { a } from '../../base/absent.js'\nexport const lost = a\n",
   'src/entries/index.ts': "export { put } from '../table/table.js'\n",
@@ -159,6 +162,7 @@ const expected = [
   'packages-through-codec: src/storage/sstable/blocks/block.ts -> node_modules/xxhash-wasm/index.js',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
+  'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',
   'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
 ]
 

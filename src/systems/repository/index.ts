@@ -1,8 +1,8 @@
 /** The content repository on tables. The public entry `cellardb/repository`. */
-export { RepositoryManager } from './repository-manager.js'
-export type { Repository, RepositoryWrite } from './repository.js'
-export type { RepositoryOptions } from './options.js'
-export type { HookContext, RepositoryHook } from './hooks.js'
+export { RepositoryManager } from './manager/repository-manager.js'
+export type { Repository, RepositoryWrite } from './manager/repository.js'
+export type { RepositoryOptions } from './manager/options.js'
+export type { HookContext, RepositoryHook } from './records/hooks.js'
 export { RepositoryError, RepositoryErrorCode } from './errors.js'
 export {
   checkName,
@@ -43,7 +43,14 @@ export {
   type SchemaPlan,
   type SchemaStep,
 } from './schema/plan.js'
-export type { ValueSchema, ValueType, ValueTypeFactory, WriteContext } from './values/value-type.js'
+export type {
+  ValueField,
+  ValueRecordType,
+  ValueSchema,
+  ValueType,
+  ValueTypeFactory,
+  WriteContext,
+} from './values/value-type.js'
 export type { Blob } from './values/blob-value.js'
 export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
 export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
@@ -61,9 +68,9 @@ export type { BlobOwner, BlobState, BlobStateKind } from './blobs/blob-state.js'
 export type { EmbeddedRecord } from './values/nested-types.js'
 export type { ByteReader } from '../bytes/byte-reader.js'
 export type { ByteWriter } from '../bytes/byte-writer.js'
-export type { RecordTable, BlobContent, BlobPlace, PurgeOptions } from './records/record-table.js'
+export type { RecordTable, BlobContent, BlobPlace, PurgeOptions } from './tables/record-table.js'
 export type { BatchResult, BatchWrite } from './records/writes/batch.js'
-export type { TypedRecords, TypedRecord } from './records/typed-records.js'
+export type { TypedRecords, TypedRecord } from './tables/typed-records.js'
 export {
   RecordDraft,
   type FieldValues,
@@ -99,13 +106,13 @@ export type {
   FieldOrder,
   IndexedField,
 } from './fields/field-index.js'
-export type { FieldIndexCheck } from './fields/field-indexes.js'
-export type { FieldQuery, FieldRange, RecordPage } from './fields/field-query.js'
-export type { IndexBuildOptions, RecordIndexes } from './fields/record-indexes.js'
+export type { FieldQuery, RecordPage } from './fields/field-query.js'
+export type { FieldRange } from './fields/query-plan.js'
+export type { FieldIndexCheck, IndexBuildOptions, RecordIndexes } from './fields/record-indexes.js'
 export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/writes/commit.js'
-export type { Scanners, ScannerOwner } from './records/reads/scanners.js'
+export type { Scanners, ScannerOwner } from './tables/scanners.js'
 export {
   parseJson,
   JsonNumber,
@@ -192,7 +199,7 @@ export {
   type MaintenanceOptions,
   type MaintenanceReport,
   type MaintenanceRun,
-} from './maintenance.js'
+} from './manager/maintenance.js'
 export {
   importRecords,
   type ImportCounts,
@@ -200,13 +207,7 @@ export {
   type ImportOptions,
   type ImportSource,
 } from './import/import.js'
-export {
-  describeRow,
-  rowHtml,
-  rowText,
-  type RecordRow,
-  type RowCell,
-} from './records/record-row.js'
+export { describeRow, rowHtml, rowText, type RecordRow, type RowCell } from './tables/record-row.js'
 export {
   reservedFields,
   type RejectedDocument,

@@ -4,10 +4,10 @@ import type { FieldCells } from '../records/record-state.js'
 import { decodeField } from '../records/writes/prepared-input.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import type { Blob } from '../values/blob-value.js'
+import { inlineStore, type Blob } from '../values/blob-value.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueType } from '../values/value-type.js'
-import { inlineStore, parseBlobKey } from './blob-store.js'
+import { parseBlobKey } from './blob-store.js'
 
 /** The change of the number of references from one field to a blob. */
 export interface ReferenceChange {

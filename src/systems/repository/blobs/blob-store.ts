@@ -2,6 +2,7 @@
 import { shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkBuffer } from '../pieces.js'
+import { inlineStore } from '../values/blob-value.js'
 
 /** Bytes `[start, end)` of a blob. */
 export interface ByteRange {
@@ -44,20 +45,8 @@ export interface BlobStore {
   remove(key: Buffer): Promise<void>
 }
 
-/** Name of the store whose keys are the content itself. */
-export const inlineStore = 'INLINE'
 /** Length in bytes of the keys of all other stores. */
 export const storeKeyBytes = 16
-
-/**
- * Makes the key of a blob: the key in the store, the name of the store, the length of that name.
- */
-export function blobKey(store: string, key: Buffer): Buffer {
-  const name = Buffer.from(store)
-  const length = Buffer.alloc(4)
-  length.writeUInt32BE(name.length)
-  return Buffer.concat([key, name, length])
-}
 
 /** Checks the key that a store receives. `ERR_INVALID_ARGUMENT`. */
 export function checkStoreKey(key: Buffer): Buffer {

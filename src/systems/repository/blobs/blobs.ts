@@ -22,12 +22,10 @@ import {
 } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
-import { isMediaType, readBlob, type Blob } from '../values/blob-value.js'
+import { blobKey, inlineStore, isMediaType, readBlob, type Blob } from '../values/blob-value.js'
 import {
   blobDamaged,
-  blobKey,
   blobNotFound,
-  inlineStore,
   checkStoreRange,
   parseBlobKey,
   storeKeyBytes,

@@ -1,5 +1,14 @@
 /** Field indexes: their declaration, and the row that stores it. */
-import { checkArray, OptionNames, shown } from '../../../api/index.js'
+import {
+  checked,
+  choice,
+  declareOptions,
+  list,
+  required,
+  shown,
+  text,
+  type OptionsOf,
+} from '../../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { rowKinds, terminated } from '../records/ordered-row.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -8,21 +17,34 @@ import type { SchemaCache } from '../schema/schema-cache.js'
 /** Direction of a field in an index. */
 export type FieldOrder = 'ASCENDING' | 'DESCENDING'
 
-/** A field of an index, and its direction. */
-export interface IndexedField {
+const fieldOptions = declareOptions('a field of an index', {
   /** Qualified name of the field, `{namespace}local`. */
-  readonly field: string
+  field: required(text(undefined)),
   /** Default 'ASCENDING'. */
-  readonly order?: FieldOrder | undefined
-}
+  order: choice<FieldOrder>(['ASCENDING', 'DESCENDING'], 'ASCENDING'),
+})
+
+/** A field of an index, and its direction. */
+export interface IndexedField extends OptionsOf<typeof fieldOptions> {}
+
+/** Fields as callers give them: names, or names with directions. */
+export const indexedFields = list(
+  required(
+    checked((each: string | IndexedField) => {
+      return fieldOptions.read(typeof each === 'string' ? { field: each } : each)
+    }),
+  ),
+)
+
+const indexOptions = declareOptions('a field index', {
+  /** Letters, digits, `_` and `-`. */
+  name: required(checked(checkIndexName)),
+  /** Names, or names with directions, the most significant first. */
+  fields: required(indexedFields),
+})
 
 /** Declaration of a new index. */
-export interface FieldIndexInput {
-  /** Letters, digits, `_` and `-`. */
-  readonly name: string
-  /** Names, or names with directions, the most significant first. */
-  readonly fields: readonly (string | IndexedField)[]
-}
+export interface FieldIndexInput extends OptionsOf<typeof indexOptions> {}
 
 /**
  * `BUILDING`: writes maintain it, and older records are being added. `ACTIVE`: queries may use it.
@@ -60,11 +82,6 @@ export interface FieldIndex {
   built: number
 }
 
-const inputNames = new OptionNames<FieldIndexInput>('a field index', { name: true, fields: true })
-const fieldNames = new OptionNames<IndexedField>('a field of an index', {
-  field: true,
-  order: true,
-})
 const fieldsMax = 16
 
 /** The type of the indexed values: of a list, the type of its elements. */
@@ -78,43 +95,33 @@ export function isMultiValued({ type }: FieldType): boolean {
 }
 
 /** Checks the name of an index. `ERR_INVALID_ARGUMENT`. */
-export function checkIndexName(name: unknown): asserts name is string {
-  if (typeof name === 'string' && /^[\w-]{1,100}$/.test(name)) return
+export function checkIndexName(name: string): string {
+  if (typeof name === 'string' && /^[\w-]{1,100}$/.test(name)) return name
   throw invalidArgument(`the name of an index has letters, digits, _ and -; got ${shown(name)}`)
 }
 
-/** Checks the names of the properties, and copies the input. `ERR_INVALID_ARGUMENT`. */
-export function copyInput(input: FieldIndexInput): FieldIndexInput {
-  return inputNames.copy(input)
-}
-
-/** The parts of an index. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
-export function partsOf(input: FieldIndexInput, schema: SchemaCache): IndexPart[] {
-  const { name } = input
-  checkIndexName(name)
-  const fields = checkArray(input.fields, 'the fields of an index')
+/** The name and the parts of an index. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+export function partsOf(
+  input: FieldIndexInput,
+  schema: SchemaCache,
+): Pick<FieldIndex, 'name' | 'parts'> {
+  const { name, fields } = indexOptions.read(input)
   if (fields.length === 0 || fields.length > fieldsMax) {
     throw invalidArgument(`an index has 1 to ${fieldsMax} fields`)
   }
-  let lists = 0
-  const parts = fields.map((each: string | IndexedField): IndexPart => {
-    const given = typeof each === 'string' ? { field: each } : fieldNames.check(each)
-    const { field: fieldName, order = 'ASCENDING' } = given
-    if (order !== 'ASCENDING' && order !== 'DESCENDING') {
-      throw invalidArgument(`an order is ASCENDING or DESCENDING, got ${shown(order)}`)
-    }
-    const field = schema.field(fieldName)
-    if (indexedType(field).orderedBytes === undefined) {
-      throw invalidArgument(`values of ${field.valueType} have no order`)
-    }
-    if (isMultiValued(field)) lists++
-    return { ordinal: field.ordinal, isDescending: order === 'DESCENDING' }
-  })
-  if (new Set(parts.map(({ ordinal }) => ordinal)).size < parts.length) {
+  const types = fields.map(({ field }) => schema.field(field))
+  for (const field of types) {
+    if (indexedType(field).orderedBytes !== undefined) continue
+    throw invalidArgument(`values of ${field.valueType} have no order`)
+  }
+  if (new Set(types).size < types.length) {
     throw invalidArgument('an index has each of its fields once')
   }
-  if (lists > 1) throw invalidArgument('an index has one list at most')
-  return parts
+  if (types.filter(isMultiValued).length > 1) throw invalidArgument('an index has one list at most')
+  const parts = fields.map(({ order }, at): IndexPart => {
+    return { ordinal: types[at].ordinal, isDescending: order === 'DESCENDING' }
+  })
+  return { name, parts }
 }
 
 /** The prefix of the rows that declare the indexes of a record table. */

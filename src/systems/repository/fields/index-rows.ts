@@ -6,7 +6,7 @@ import { invalidRecord } from '../errors.js'
 import type { RecordId } from '../record-id.js'
 import { fieldPrefix, rowKinds, terminated } from '../records/ordered-row.js'
 import { decodeField } from '../records/writes/prepared-input.js'
-import type { FieldCell, RecordState } from '../records/record-state.js'
+import { newestCell, type RecordState } from '../records/record-state.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { indexedType, isMultiValued, type FieldIndex, type IndexPart } from './field-index.js'
@@ -36,11 +36,6 @@ export function presentByte(isDescending: boolean): number {
 /** The prefix of the rows of an index. */
 export function indexPrefix(table: Buffer, index: FieldIndex): Buffer {
   return fieldPrefix(rowKinds.field, table, index.ordinal)
-}
-
-/** The stored newest value of a field. */
-export function newestCell(state: RecordState, ordinal: number): FieldCell | undefined {
-  return state.fields.get(ordinal) ?? state.latest?.fields.get(ordinal)
 }
 
 function partBytes(part: IndexPart, state: RecordState, schema: SchemaCache): Buffer[] {

@@ -1,20 +1,56 @@
 /** Chooses the index for a query, the range of its rows, and the direction. */
-import { checkArray, checkObject, shown } from '../../../api/index.js'
+import {
+  checked,
+  declareOptions,
+  boolean,
+  readArguments,
+  required,
+  text,
+  unchecked,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { rowBehind } from '../records/ordered-row.js'
-import { encodeField } from '../records/writes/prepared-input.js'
 import type { TableContext } from '../records/table-context.js'
+import { encodeField } from '../records/writes/prepared-input.js'
 import type { FieldType } from '../schema/field-type.js'
-import {
-  indexedType,
-  isMultiValued,
-  type FieldIndex,
-  type FieldOrder,
-  type IndexedField,
-} from './field-index.js'
-import { indexNotFound } from './field-indexes.js'
-import type { FieldQuery, FieldRange } from './field-query.js'
+import { indexedType, isMultiValued, type FieldIndex, type FieldOrder } from './field-index.js'
+import { indexNotFound, type FieldIndexes } from './field-indexes.js'
 import { indexPrefix, presentByte, valueBytes } from './index-rows.js'
+
+const rangeOptions = declareOptions('a range', {
+  /** Qualified name of the field, `{namespace}local`. */
+  field: required(text(undefined)),
+  /** Default: the smallest value. */
+  from: unchecked(),
+  /** Default true. */
+  fromInclusive: boolean(true),
+  /** Default: the greatest value. */
+  to: unchecked(),
+  /** Default false. */
+  toInclusive: boolean(false),
+})
+
+/** A range of values of a field. Records without a value are in no range. */
+export interface FieldRange extends OptionsOf<typeof rangeOptions> {}
+
+type Range = SettingsOf<typeof rangeOptions>
+
+/** The option of a range. */
+export const fieldRange = checked((given: FieldRange): Range => {
+  const range = rangeOptions.read(given)
+  if (range.from !== undefined || range.to !== undefined) return range
+  throw invalidArgument('a range has a beginning, an end, or both')
+})
+
+/** The parts of a query that choose the index. */
+interface PlannedQuery {
+  readonly index: string | undefined
+  readonly equals: Readonly<Record<string, unknown>>
+  readonly range: Range | undefined
+  readonly sort: readonly { readonly field: string; readonly order: FieldOrder }[]
+}
 
 /** The rows of an index that answer a query: `[start, stop)`. */
 export interface QueryPlan {
@@ -28,49 +64,34 @@ export interface QueryPlan {
 
 interface Wanted {
   readonly equals: ReadonlyMap<number, { readonly field: FieldType; readonly value: unknown }>
-  readonly range: { readonly field: FieldType; readonly range: FieldRange } | undefined
+  readonly range: { readonly field: FieldType; readonly range: Range } | undefined
   readonly sort: readonly { readonly ordinal: number; readonly order: FieldOrder }[]
 }
 
-function valueFor(field: FieldType, value: unknown, context: TableContext): unknown {
+function wantedOf({ equals, range, sort }: PlannedQuery, { schema }: TableContext): Wanted {
   // Values in queries are checked as in a write.
-  encodeField({ ...field, type: indexedType(field) }, value, context.schema)
-  return value
-}
-
-function rangeOf(range: FieldRange, context: TableContext): Wanted['range'] {
-  checkObject(range, 'a range')
-  const field = context.schema.field(range.field)
-  if (range.from === undefined && range.to === undefined) {
-    throw invalidArgument('a range has a beginning, an end, or both')
+  const checkValue = (field: FieldType, value: unknown): void => {
+    encodeField({ ...field, type: indexedType(field) }, value, schema)
   }
-  for (const bound of [range.from, range.to]) {
-    if (bound !== undefined) valueFor(field, bound, context)
-  }
-  return { field, range }
-}
-
-function wantedOf(query: FieldQuery, context: TableContext): Wanted {
-  const { schema } = context
-  const equals = new Map<number, { field: FieldType; value: unknown }>()
-  for (const [name, value] of Object.entries(checkObject(query.equals ?? {}, 'equals'))) {
+  const values = new Map<number, { field: FieldType; value: unknown }>()
+  for (const [name, value] of Object.entries(equals)) {
     const field = schema.field(name)
-    const wanted = value === null ? undefined : valueFor(field, value, context)
-    equals.set(field.ordinal, { field, value: wanted })
+    if (value !== null) checkValue(field, value)
+    values.set(field.ordinal, { field, value: value ?? undefined })
   }
-  const range = query.range === undefined ? undefined : rangeOf(query.range, context)
-  if (range !== undefined && equals.has(range.field.ordinal)) {
-    throw invalidArgument(`${range.field.name} has a value and a range`)
+  const ranged = range === undefined ? undefined : { field: schema.field(range.field), range }
+  for (const bound of [range?.from, range?.to]) {
+    if (bound !== undefined) checkValue(ranged!.field, bound)
   }
-  const sort = checkArray(query.sort ?? [], 'sort').map((each) => {
-    const { field, order = 'ASCENDING' }: IndexedField =
-      typeof each === 'string' ? { field: each } : checkObject(each, 'a field of the sort')
-    if (order !== 'ASCENDING' && order !== 'DESCENDING') {
-      throw invalidArgument(`an order is ASCENDING or DESCENDING, got ${shown(order)}`)
-    }
-    return { ordinal: schema.field(field).ordinal, order }
-  })
-  return { equals, range, sort: sort.filter(({ ordinal }) => !equals.has(ordinal)) }
+  if (ranged !== undefined && values.has(ranged.field.ordinal)) {
+    throw invalidArgument(`${ranged.field.name} has a value and a range`)
+  }
+  const order = sort.map(({ field, order }) => ({ ordinal: schema.field(field).ordinal, order }))
+  return {
+    equals: values,
+    range: ranged,
+    sort: order.filter(({ ordinal }) => !values.has(ordinal)),
+  }
 }
 
 /** Whether the rows are read backwards; undefined if the index does not fit. */
@@ -90,18 +111,21 @@ function directionOf(index: FieldIndex, { equals, range, sort }: Wanted): boolea
 }
 
 /** The plan of a query. `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
-export function planQuery(query: FieldQuery, context: TableContext): QueryPlan {
-  const wanted = wantedOf(query, context)
-  const { fieldIndexes, key, schema } = context
-  const isNamed = query.index !== undefined
-  if (!isNamed && wanted.equals.size === 0 && wanted.range === undefined) {
-    if (wanted.sort.length === 0) {
-      throw invalidArgument('a query has values, a range, a sort order or the name of an index')
-    }
+export function planQuery(
+  query: PlannedQuery,
+  context: TableContext,
+  indexes: FieldIndexes,
+): QueryPlan {
+  const wanted = readArguments(() => wantedOf(query, context))
+  const { key, schema } = context
+  const { equals, range, sort } = wanted
+  if (query.index === undefined && equals.size + sort.length === 0 && range === undefined) {
+    throw invalidArgument('a query has values, a range, a sort order or the name of an index')
   }
-  const candidates = isNamed
-    ? [fieldIndexes.find(context, query.index)]
-    : fieldIndexes.active(context)
+  const candidates =
+    query.index === undefined
+      ? indexes.of(context).filter(({ state }) => state === 'ACTIVE')
+      : [indexes.find(context, query.index)]
   for (const index of candidates) {
     const isReversed = directionOf(index, wanted)
     if (isReversed === undefined) continue
@@ -123,7 +147,7 @@ function boundsOf(
   const prefix = Buffer.concat([indexPrefix(table, index), ...parts])
   if (range === undefined) return { start: prefix, stop: rowBehind(prefix) }
   const { isDescending } = index.parts[equals.size]
-  const { from, to, fromInclusive = true, toInclusive = false } = range.range
+  const { from, to, fromInclusive, toInclusive } = range.range
   const low = isDescending ? to : from
   const high = isDescending ? from : to
   const isLowIn = isDescending ? toInclusive : fromInclusive

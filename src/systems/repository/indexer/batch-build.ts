@@ -7,7 +7,7 @@
  */
 import type { Clock } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
-import type { RecordTable } from '../records/record-table.js'
+import type { RecordTable } from '../tables/record-table.js'
 import type { BuildArguments, BuildReport, IndexDefinitions } from './index-definition.js'
 import type { LateTexts } from './documents/late-texts.js'
 import type { IndexRows, Place } from './index-rows.js'

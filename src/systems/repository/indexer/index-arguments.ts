@@ -18,7 +18,7 @@ import {
 import { invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import type { RecordFilter } from '../records/reads/record-filters.js'
-import { defaultRepository } from '../repository-rows.js'
+import { defaultRepository } from '../manager/repository-rows.js'
 import type { SearchBackend } from '../../search/search-backend.js'
 import type { Blob } from '../values/blob-value.js'
 import type { Formatter, IndexConfiguration } from './definition/configuration.js'

@@ -4,8 +4,8 @@
  */
 import { checkMethods, requireCapability } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
-import type { RepositoryManager } from '../repository-manager.js'
-import type { RecordTable } from '../records/record-table.js'
+import type { RepositoryManager } from '../manager/repository-manager.js'
+import type { RecordTable } from '../tables/record-table.js'
 import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../../search/search-backend.js'
 import { BoundNames, type StoredNames } from './definition/bound-names.js'

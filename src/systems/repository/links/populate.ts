@@ -3,7 +3,7 @@ import { checkArray, checkObject, readArguments, shown } from '../../../api/inde
 import { invalidArgument } from '../errors.js'
 import type { Link } from '../link.js'
 import { RecordId } from '../record-id.js'
-import type { RecordTable } from '../records/record-table.js'
+import type { RecordTable } from '../tables/record-table.js'
 import type { StoredRecord } from '../records/record.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { eachLink } from './link-index.js'

@@ -83,6 +83,11 @@ export interface RecordState {
   readonly latest: VersionState | undefined
 }
 
+/** The stored newest value of a field, by the number of the field type. */
+export function newestCell(state: RecordState | undefined, ordinal: number): FieldCell | undefined {
+  return state?.fields.get(ordinal) ?? state?.latest?.fields.get(ordinal)
+}
+
 /** The column of a version that is no longer the newest. */
 export function versionColumn(version: number): { family: string; qualifier: Buffer } {
   const qualifier = Buffer.alloc(8)

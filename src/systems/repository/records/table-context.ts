@@ -1,10 +1,10 @@
 /** The dependencies that the parts of a record table share. */
 import type { Clock, Database, DurabilityOption, SyncTable, Table } from '../../../api/index.js'
-import type { Blobs } from '../blobs/blobs.js'
-import type { FieldIndexes } from '../fields/field-indexes.js'
-import type { RepositoryHook } from '../hooks.js'
+import type { RepositoryHook } from './hooks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
+import type { CommitGate } from './writes/commit-gate.js'
 import type { CommitPart } from './writes/commit.js'
+import type { RowTurns } from './writes/row-turns.js'
 import type { RecordViews } from './reads/record-view.js'
 import type { UniqueClaims } from './unique/unique-claims.js'
 
@@ -32,14 +32,14 @@ export interface TableContext {
   readonly randomBytes: (length: number) => Uint8Array
   /** Milliseconds during which a deleted record can be restored; 0 = never. */
   readonly undeleteMilliseconds: number
-  readonly blobs: Blobs
   readonly hooks: readonly RepositoryHook[]
-  readonly fieldIndexes: FieldIndexes
+  readonly gate: CommitGate
+  readonly turns: RowTurns
   readonly uniqueClaims: UniqueClaims
   /** Parts that write in the batches of records. */
   readonly parts: readonly CommitPart[]
   /** Throws `ERR_REPOSITORY_CLOSED` once the manager is closed. */
   checkOpen(): void
-  /** The database table of another record table of the repository. */
+  /** The database table of another record table of the repository. `ERR_RECORD_TABLE_NOT_FOUND`. */
   tableOf(name: string): Table
 }

@@ -1,8 +1,6 @@
 /** Checks the rules of the fields of a record type when the type is written. */
-import { OptionNames, requirePackage, shown } from '../../../api/index.js'
+import { OptionNames, readArguments, requirePackage, shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError } from '../errors.js'
-import { checkJson } from '../json/json-shapes.js'
-import type { Json } from '../json/json-text.js'
 import type { FieldType } from './field-type.js'
 import type { FieldEntry, FieldEntryInput, FieldRules } from './record-type.js'
 
@@ -38,10 +36,25 @@ export function entryOf(input: FieldEntryInput, field: FieldType): FieldEntry {
       return value !== undefined && (name !== 'unique' || value !== false)
     }),
   ) as FieldRules
-  for (const [name, value] of Object.entries(given))
-    checkJson(value as Json, `${field.name}.${name}`)
+  for (const [name, value] of Object.entries(given)) {
+    if (!readArguments(() => isJson(value)))
+      throw invalidArgument(`${field.name}.${name} is no JSON, or nests too deep`)
+  }
   checkRules(given, field)
   return { field: field.id, mandatory, ...given }
+}
+
+const depthMax = 1000
+
+/** Whether a value is JSON at every depth. */
+function isJson(value: unknown, depth = 0): boolean {
+  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return true
+  if (typeof value !== 'object' || depth > depthMax) return false
+  const prototype = Object.getPrototypeOf(value) as unknown
+  const isPlain = Array.isArray(value) || prototype === Object.prototype || prototype === null
+  // The copy of a list turns its holes into undefined.
+  const parts: unknown[] = Array.isArray(value) ? [...(value as unknown[])] : Object.values(value)
+  return isPlain && parts.every((each) => isJson(each, depth + 1))
 }
 
 function checkRules(rules: FieldRules, field: FieldType): void {

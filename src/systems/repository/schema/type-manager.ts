@@ -38,8 +38,10 @@ import type {
 } from './record-type.js'
 import { copyEntry, entryOf } from './rule-checks.js'
 import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cache.js'
-import { listenToSchema, tellSchemaChange, type SchemaListener } from './schema-listeners.js'
 import type { SchemaRows, TypeKind } from './schema-rows.js'
+
+/** Called with the changed row of a type. */
+export type SchemaListener = (row: Buffer) => void
 
 /** Dependencies of a {@link TypeManager}. */
 export interface TypeManagerParts {
@@ -48,6 +50,8 @@ export interface TypeManagerParts {
   readonly valueTypes: ValueTypes
   readonly newUuid: () => string
   readonly uniqueFields: UniqueFields
+  /** Listeners of all managers of the database. */
+  readonly listeners: Set<SchemaListener>
 }
 
 /** Notified of fields that become unique in a type with possible records, before the change. */
@@ -123,7 +127,6 @@ export class TypeManager {
   #last: Promise<unknown> = Promise.resolve()
   #isFollowing = true
   readonly #listener: SchemaListener
-  readonly #stop: () => void
 
   /** @internal Made by `RepositoryManager.open`. */
   constructor(parts: TypeManagerParts) {
@@ -131,7 +134,7 @@ export class TypeManager {
     this.#listener = (row) => {
       if (this.#isFollowing) this.#follow(() => this.refreshRow(row))
     }
-    this.#stop = listenToSchema(parts.database, parts.rows.table, this.#listener)
+    parts.listeners.add(this.#listener)
   }
 
   /**
@@ -155,7 +158,7 @@ export class TypeManager {
 
   /** Stops following other managers. @internal */
   close(): void {
-    this.#stop()
+    this.#parts.listeners.delete(this.#listener)
   }
 
   /** A failed read is ignored; the next read of the type or {@link refresh} repairs the cache. */
@@ -164,8 +167,8 @@ export class TypeManager {
   }
 
   #tell(kind: TypeKind, id: string): void {
-    const { database, rows } = this.#parts
-    tellSchemaChange(database, rows.table, rows.row(kind, id), this.#listener)
+    const { listeners, rows } = this.#parts
+    for (const listener of listeners) if (listener !== this.#listener) listener(rows.row(kind, id))
   }
 
   /** Checks that a value is a type manager. `ERR_INVALID_ARGUMENT`. @internal */

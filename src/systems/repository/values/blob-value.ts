@@ -1,7 +1,6 @@
 /** The value of a `BLOB` field: the key of a blob and its description. */
 import { isText, shown } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
-import { blobKey, inlineStore } from '../blobs/blob-store.js'
 import { isBytes } from '../value-kinds.js'
 import { checkEncoding } from './simple-types.js'
 import type { ValueType, ValueTypeFactory } from './value-type.js'
@@ -16,6 +15,19 @@ export interface Blob {
   readonly size: number
   /** Name of the file, if any. */
   readonly name?: string | undefined
+}
+
+/** Name of the store whose keys are the content itself. */
+export const inlineStore = 'INLINE'
+
+/**
+ * Makes the key of a blob: the key in the store, the name of the store, the length of that name.
+ */
+export function blobKey(store: string, key: Buffer): Buffer {
+  const name = Buffer.from(store)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(name.length)
+  return Buffer.concat([key, name, length])
 }
 
 const encoding = 1

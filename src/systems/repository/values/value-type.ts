@@ -8,21 +8,39 @@
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import type { ByteWriter } from '../../bytes/byte-writer.js'
 import type { QualifiedName } from '../qualified-name.js'
-import type { FieldType } from '../schema/field-type.js'
-import type { RecordType } from '../schema/record-type.js'
+
+/** A record type as values know it. */
+export interface ValueRecordType {
+  /** A UUID, assigned by the system. */
+  readonly id: string
+  /** Number of the record type in stored records. */
+  readonly ordinal: number
+  /** Qualified name, `{namespace}local`. */
+  readonly name: QualifiedName
+}
+
+/** A field type as values know it. */
+export interface ValueField extends ValueRecordType {
+  /** Text form of {@link type}. */
+  readonly valueType: string
+  /** The value type. */
+  readonly type: ValueType
+  /** How the field is versioned: a `Scope`. */
+  readonly scope: string
+}
 
 /** The types that values refer to, as one consistent view of the schema. */
 export interface ValueSchema {
   /** The field type of a name. `ERR_FIELD_TYPE_NOT_FOUND`. */
-  field(name: string): FieldType
+  field(name: string): ValueField
   /** The field type of a number in stored bytes; undefined if this view lacks the type. */
-  fieldAt(ordinal: number): FieldType | undefined
+  fieldAt(ordinal: number): ValueField | undefined
   /** The newest version of a record type. `ERR_RECORD_TYPE_NOT_FOUND`. */
-  recordType(name: string): RecordType
+  recordType(name: string): ValueRecordType
   /** The newest version of the record type of a number in stored bytes. */
-  recordTypeAt(ordinal: number): RecordType | undefined
+  recordTypeAt(ordinal: number): ValueRecordType | undefined
   /** All fields of a type and its supertypes; a field is mandatory if any of the types says so. */
-  effectiveFields(type: RecordType): ReadonlyMap<
+  effectiveFields(type: ValueRecordType): ReadonlyMap<
     string,
     {
       /** Whether a record without the field is refused. */

@@ -1,7 +1,7 @@
 /** Reads records at version tags for the document builder. */
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import { lastTag } from '../../qualified-name.js'
-import type { RecordTable } from '../../records/record-table.js'
+import type { RecordTable } from '../../tables/record-table.js'
 import type { StoredRecord } from '../../records/record.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { Place } from '../index-rows.js'

@@ -10,6 +10,7 @@ import {
 } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
 import { isBytes } from '../../value-kinds.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
 import type { StoredRecord } from '../record.js'
@@ -56,7 +57,7 @@ function rowOf(id: RecordIdLike | Uint8Array | undefined): Buffer | undefined {
 }
 
 /** Numbers of the fields to return; undefined = all. `ERR_FIELD_TYPE_NOT_FOUND`. */
-export function wantedFields({ schema }: TableContext, fields: RecordScan['fields']): WantedFields {
+export function wantedFields(schema: SchemaCache, fields: RecordScan['fields']): WantedFields {
   if (fields === undefined || fields === 'all') return undefined
   if (fields === 'none') return new Set()
   return new Set(checkArray(fields, 'fields').map((name) => schema.field(name).ordinal))
@@ -142,7 +143,7 @@ export function scanRecords(
   const scan = checkScan(given)
   const { schema } = context
   const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema)
-  const wanted = wantedFields(context, scan.fields)
+  const wanted = wantedFields(schema, scan.fields)
   const { startId, stopId, signal, limit } = scan
   const span = { startRow: rowOf(startId), stopRow: rowOf(stopId), signal, limit }
   return scanned(context, span, filter, wanted)

@@ -7,7 +7,7 @@
  * then does the type change. A refused or interrupted change leaves stale claims, which are
  * ignored.
  */
-import type { AtomicCheck, AtomicMutation, Database, Result } from '../../../../api/index.js'
+import type { AtomicCheck, AtomicMutation, Result } from '../../../../api/index.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { RecordId } from '../../record-id.js'
 import { decodeHead, headColumn } from '../record-state.js'
@@ -15,8 +15,6 @@ import type { TableContext } from '../table-context.js'
 import { claimOf, notUnique, ownerColumn, ownerOf, uniqueRow } from './unique-rows.js'
 
 const recordsPerStep = 200
-
-const shared = new WeakMap<Database, Map<string, UniqueClaims>>()
 
 /** A record of a step, and the row to be claimed for it. */
 interface Wanted {
@@ -33,15 +31,6 @@ export class UniqueClaims {
    * field. Two managers may make one field unique at the same time.
    */
   readonly #added = new Map<number, Map<string, number>>()
-
-  /** The claims whose rows are in this table of a database. */
-  static of(database: Database, table: string): UniqueClaims {
-    const byTable = shared.get(database) ?? new Map<string, UniqueClaims>()
-    shared.set(database, byTable)
-    const known = byTable.get(table) ?? new UniqueClaims()
-    byTable.set(table, known)
-    return known
-  }
 
   /**
    * Ids of the fields that writes of a type must claim, even if a manager still has the old type.
@@ -70,14 +59,14 @@ export class UniqueClaims {
   async add(
     ordinal: number,
     fields: readonly FieldType[],
-    tables: () => readonly TableContext[],
+    tables: readonly TableContext[],
   ): Promise<void> {
     const added = this.#added.get(ordinal) ?? new Map<string, number>()
     this.#added.set(ordinal, added)
     for (const { id } of fields) added.set(id, (added.get(id) ?? 0) + 1)
     try {
-      for (const context of tables()) {
-        await context.fieldIndexes.gate.turn()
+      for (const context of tables) {
+        await context.gate.turn()
         await this.#claimTable(context, ordinal, fields)
       }
     } catch (error) {

@@ -176,7 +176,7 @@ export function unchangedCheck({ context, change }: TableChange): CommitCheck {
 
 /** Commits changes, all or none. Returns the sequence of the batch in the change feed. */
 export async function commit(changes: readonly TableChange[]): Promise<number> {
-  const { gate } = changes[0].context.fieldIndexes
+  const { gate } = changes[0].context
   const generation = gate.enter()
   try {
     return await commitInside(changes)

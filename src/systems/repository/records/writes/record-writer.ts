@@ -9,7 +9,6 @@ import { commit } from './commit.js'
 import { RecordAttempts, recordExists } from './record-attempts.js'
 import type { RecordReader } from '../reads/record-reader.js'
 import type { RecordInput, StoredRecord, WriteResult, WriteStatus } from '../record.js'
-import { RowTurns } from './row-turns.js'
 import type { TableContext } from '../table-context.js'
 import type {
   Attempt,
@@ -46,13 +45,11 @@ export class RecordWriter {
   readonly attempts: RecordAttempts
   readonly #context: TableContext
   readonly #reader: RecordReader
-  readonly #turns: RowTurns
 
   constructor(context: TableContext, reader: RecordReader) {
     this.#context = context
     this.#reader = reader
     this.attempts = new RecordAttempts(context, reader)
-    this.#turns = RowTurns.of(context.database)
   }
 
   async create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
@@ -112,7 +109,7 @@ export class RecordWriter {
     } catch (error) {
       if (retries === 0 || !isConcurrent(error)) throw error
     }
-    return this.#turns.run(this.#context.table.name, id.bytes, async () => {
+    return this.#context.turns.run(this.#context.table.name, id.bytes, async () => {
       for (let left = retries; ; left--) {
         try {
           return await once()

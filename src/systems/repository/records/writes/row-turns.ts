@@ -2,21 +2,11 @@
  * Turns of writers that have lost a race for a row. They continue one after the other, so they do
  * not conflict with each other again.
  */
-import type { Database } from '../../../../api/index.js'
-
-const shared = new WeakMap<Database, RowTurns>()
 
 /** The turns of a database; a database is open in one process. */
 export class RowTurns {
   /** End of the last turn of each row. */
   readonly #last = new Map<string, Promise<void>>()
-
-  /** The turns that all managers of a database share. */
-  static of(database: Database): RowTurns {
-    const known = shared.get(database) ?? new RowTurns()
-    shared.set(database, known)
-    return known
-  }
 
   /** Runs work on a row after all earlier turns of the row. */
   async run<T>(table: string, row: Buffer, work: () => Promise<T>): Promise<T> {

@@ -1,10 +1,9 @@
 /** One repository: its record tables by name. All repositories share one schema. */
-import { checkArray, checkObject, readArguments } from '../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from './errors.js'
-import { populate, type LinkPath, type PopulatedRecord } from './links/populate.js'
-import { writeBatch, type BatchResult, type BatchWrite } from './records/writes/batch.js'
-import type { RecordTable } from './records/record-table.js'
-import type { StoredRecord } from './records/record.js'
+import { checkArray, checkObject, readArguments } from '../../../api/index.js'
+import { populate, type LinkPath, type PopulatedRecord } from '../links/populate.js'
+import { writeBatch, type BatchResult, type BatchWrite } from '../records/writes/batch.js'
+import type { RecordTable } from '../tables/record-table.js'
+import type { StoredRecord } from '../records/record.js'
 import { checkTableName, defaultTable } from './repository-rows.js'
 import type { RepositoryManager } from './repository-manager.js'
 
@@ -28,11 +27,7 @@ export class Repository {
 
   /** A record table; default 'record'. `ERR_RECORD_TABLE_NOT_FOUND`. */
   table(name: string = defaultTable): RecordTable {
-    checkTableName(name)
-    const table = this.#manager.findTable(this.name, name)
-    if (table !== undefined) return table
-    const message = `the repository ${this.name} has no table ${name}`
-    throw new RepositoryError(RepositoryErrorCode.recordTableNotFound, message)
+    return this.#manager.getTable(this.name, name)
   }
 
   /**

@@ -3,11 +3,11 @@ import { checkObject, readArguments } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import type { RecordId, RecordIdLike } from '../record-id.js'
 import type { RecordTypeDefinition } from '../schema/define.js'
-import type { ReadOptions } from './reads/record-reader.js'
-import { checkScan, type RecordScan } from './reads/record-scanner.js'
+import type { ReadOptions } from '../records/reads/record-reader.js'
+import { checkScan, type RecordScan } from '../records/reads/record-scanner.js'
 import type { RecordTable } from './record-table.js'
-import type { UpdateOptions } from './writes/write-options.js'
-import type { StoredRecord, WriteResult } from './record.js'
+import type { UpdateOptions } from '../records/writes/write-options.js'
+import type { StoredRecord, WriteResult } from '../records/record.js'
 
 /** A record of a definition. Fields outside the definition are only in `record`. */
 export interface TypedRecord<T> {

@@ -1,8 +1,8 @@
 /**
  * Hooks: functions of the program that run before a write, ahead of the check of its conditions.
  */
-import type { RecordId } from './record-id.js'
-import type { RecordInput, StoredRecord } from './records/record.js'
+import type { RecordId } from '../record-id.js'
+import type { RecordInput, StoredRecord } from './record.js'
 
 /** Arguments of a hook besides the input. */
 export interface HookContext {

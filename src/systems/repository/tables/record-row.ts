@@ -8,7 +8,7 @@ import {
   shown,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
-import { decodeMetadata } from './metadata.js'
+import { decodeMetadata } from '../records/metadata.js'
 import type { RecordTable } from './record-table.js'
 import {
   decodeHead,
@@ -18,7 +18,7 @@ import {
   type FieldCells,
   type TypeReference,
   type VersionState,
-} from './record-state.js'
+} from '../records/record-state.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 
 /** One cell of a row. */

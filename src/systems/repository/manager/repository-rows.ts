@@ -2,8 +2,8 @@
  * Repositories and record tables: one row each, with its state. A requested deletion is in its row,
  * so the next open after a crash completes it.
  */
-import { shown, type Database } from '../../api/index.js'
-import { invalidArgument } from './errors.js'
+import { shown, type Database } from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
 
 /** State of a repository or a record table. */
 export type LifeState = 'ACTIVE' | 'DELETE_REQUESTED'

@@ -10,10 +10,10 @@ import {
   declareOptions,
   integer,
   type OptionsOf,
-} from '../../api/index.js'
+} from '../../../api/index.js'
 import type { RepositoryManager } from './repository-manager.js'
-import { tell } from './told.js'
-import { errorOf } from './thrown.js'
+import { tell } from '../told.js'
+import { errorOf } from '../thrown.js'
 
 const hour = 3_600_000
 const minute = 60_000

@@ -14,11 +14,11 @@ import {
   type Clock,
   type OptionsOf,
   type SettingsOf,
-} from '../../api/index.js'
-import type { BlobRoute } from './blobs/blobs.js'
-import { invalidArgument } from './errors.js'
-import type { RepositoryHook } from './hooks.js'
-import type { ValueTypeFactory } from './values/value-type.js'
+} from '../../../api/index.js'
+import type { BlobRoute } from '../blobs/blobs.js'
+import { invalidArgument } from '../errors.js'
+import type { RepositoryHook } from '../records/hooks.js'
+import type { ValueTypeFactory } from '../values/value-type.js'
 
 type Factories = Readonly<Record<string, ValueTypeFactory>>
 

@@ -14,34 +14,45 @@ import {
 } from '../../../api/index.js'
 import { blobAt } from '../blobs/blob-place.js'
 import type { ByteRange } from '../blobs/blob-store.js'
+import type { Blobs } from '../blobs/blobs.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import type { FieldIndexes } from '../fields/field-indexes.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import { checkDefinition, type FieldsOf, type RecordTypeDefinition } from '../schema/define.js'
 import type { Blob } from '../values/blob-value.js'
-import { writeBatch, type BatchResult, type BatchTable, type BatchWrite } from './writes/batch.js'
-import { publishEvent } from './writes/commit.js'
+import {
+  writeBatch,
+  type BatchResult,
+  type BatchTable,
+  type BatchWrite,
+} from '../records/writes/batch.js'
+import { publishEvent } from '../records/writes/commit.js'
 import {
   RecordHistory,
   type FieldDifference,
   type PruneOptions,
   type RevisionOptions,
-} from './reads/record-history.js'
+} from '../records/reads/record-history.js'
 import {
   checkVersion,
   RecordReader,
   type ReadOptions,
   type VersionSelection,
-} from './reads/record-reader.js'
-import { scanRecords, type RecordScan } from './reads/record-scanner.js'
-import { RecordWriter } from './writes/record-writer.js'
-import type { CreateOptions, DeleteOptions, UpdateOptions } from './writes/write-options.js'
-import type { RecordInput, StoredRecord, WriteResult } from './record.js'
-import { copyAttributes } from './writes/submission.js'
-import { headColumn } from './record-state.js'
-import type { TableContext } from './table-context.js'
-import { versionNotFoundAt } from './reads/record-view.js'
+} from '../records/reads/record-reader.js'
+import { scanRecords, type RecordScan } from '../records/reads/record-scanner.js'
+import { RecordWriter } from '../records/writes/record-writer.js'
+import type {
+  CreateOptions,
+  DeleteOptions,
+  UpdateOptions,
+} from '../records/writes/write-options.js'
+import type { RecordInput, StoredRecord, WriteResult } from '../records/record.js'
+import { copyAttributes } from '../records/writes/submission.js'
+import { headColumn } from '../records/record-state.js'
+import type { TableContext } from '../records/table-context.js'
+import { versionNotFoundAt } from '../records/reads/record-view.js'
 import { TypedRecords } from './typed-records.js'
 
 const placeOptions = declareOptions('the place of a blob', {
@@ -87,14 +98,18 @@ export class RecordTable {
   /** Ordered indexes on fields. */
   readonly indexes: RecordIndexes
   readonly #context: TableContext
+  readonly #blobs: Blobs
+  readonly #fieldIndexes: FieldIndexes
   readonly #reader: RecordReader
   readonly #writer: RecordWriter
   readonly #history: RecordHistory
 
   /** @internal Made by `Repository.table`. */
-  constructor(context: TableContext) {
+  constructor(context: TableContext, indexes: FieldIndexes, blobs: Blobs) {
     this.#context = context
-    this.indexes = new RecordIndexes(context)
+    this.#blobs = blobs
+    this.#fieldIndexes = indexes
+    this.indexes = new RecordIndexes(context, indexes)
     this.#reader = new RecordReader(context)
     this.#writer = new RecordWriter(context, this.#reader)
     this.#history = new RecordHistory(context, this.#reader)
@@ -235,7 +250,7 @@ export class RecordTable {
   async readBlob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<BlobContent> {
     const { range } = placeOptions.read(place)
     const blob = await this.blob(id, field, place)
-    return { blob, bytes: this.#context.blobs.read(blob, range) }
+    return { blob, bytes: this.#blobs.read(blob, range) }
   }
 
   /** The ids of the master and its variants that exist, in order. */
@@ -273,7 +288,7 @@ export class RecordTable {
    * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` if the backend has no snapshots.
    */
   query(query: FieldQuery): Promise<RecordPage> {
-    return queryRecords(this.#context, query)
+    return queryRecords(this.#context, this.#fieldIndexes, query)
   }
 
   /** Versioned and mutable fields that differ between two versions, in value or metadata. */

@@ -1,39 +1,41 @@
 /** The entry to the content repository: repositories, their record tables, and the schema. */
-import { CellarError, checkDatabase, requireCapability, shown } from '../../api/index.js'
-import type { Clock, Database, SyncTable, Table } from '../../api/index.js'
-import { BlobLedger } from './blobs/blob-ledger.js'
-import { blobFamily } from './blobs/blob-state.js'
-import { Blobs } from './blobs/blobs.js'
-import { TableBlobStore } from './blobs/table-store.js'
+import {
+  assert,
+  CellarError,
+  checkDatabase,
+  requireCapability,
+  shown,
+  type Clock,
+  type Database,
+} from '../../../api/index.js'
+import { BlobLedger } from '../blobs/blob-ledger.js'
+import { blobFamily } from '../blobs/blob-state.js'
+import { Blobs } from '../blobs/blobs.js'
+import { TableBlobStore } from '../blobs/table-store.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import {
+  storedSubscriptions,
+  SubscriptionState,
+  type StoredSubscription,
+} from '../events/subscription-state.js'
 import {
   checkSubscriptionName,
   Subscription,
   type EventHandler,
   type SubscriptionOptions,
-} from './events/subscription.js'
-import {
-  storedSubscriptions,
-  SubscriptionState,
-  type StoredSubscription,
-} from './events/subscription-state.js'
-import { FieldIndexes } from './fields/field-indexes.js'
-import { LinkIndex } from './links/link-index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from './errors.js'
+} from '../events/subscription.js'
+import { LinkIndex } from '../links/link-index.js'
+import { lastTag } from '../qualified-name.js'
+import { RecordId } from '../record-id.js'
+import { LinkTargets } from '../records/link-targets.js'
+import { UniqueValues } from '../records/unique/unique-values.js'
+import { SchemaRows } from '../schema/schema-rows.js'
+import { TypeManager, type UniqueFields } from '../schema/type-manager.js'
+import type { RecordTable } from '../tables/record-table.js'
+import { scannerFamily, Scanners } from '../tables/scanners.js'
+import { ValueTypes } from '../values/value-types.js'
 import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
-import { eventPlace, type CommitPart } from './records/writes/commit.js'
-import { LinkTargets } from './records/link-targets.js'
-import { rowKinds, terminated } from './records/ordered-row.js'
-import { recordFamily } from './records/record-state.js'
-import { RecordTable } from './records/record-table.js'
-import { scannerFamily, Scanners } from './records/reads/scanners.js'
-import { RecordViews } from './records/reads/record-view.js'
-import type { TableContext } from './records/table-context.js'
-import { UniqueClaims } from './records/unique/unique-claims.js'
-import { UniqueValues } from './records/unique/unique-values.js'
-import { lastTag } from './qualified-name.js'
-import { RecordId } from './record-id.js'
-import { Repository } from './repository.js'
-import { RepositoryModel } from './repository-model.js'
+import { allTables, RecordTables, type TablesByName } from './record-tables.js'
 import {
   checkNewRepositoryName,
   checkRepositoryName,
@@ -42,10 +44,8 @@ import {
   defaultTable,
   RepositoryRows,
 } from './repository-rows.js'
-import type { FieldType } from './schema/field-type.js'
-import { SchemaRows } from './schema/schema-rows.js'
-import { TypeManager } from './schema/type-manager.js'
-import { ValueTypes } from './values/value-types.js'
+import { Repository } from './repository.js'
+import { SharedState } from './shared-state.js'
 
 /** Parts of the manager that search indexes use. @internal */
 export interface ManagerParts {
@@ -65,6 +65,16 @@ export interface DropObserver {
   repositoryDeleted(repository: string): Promise<void>
 }
 
+/** Suffixes of the tables that all record tables share, with their families. */
+const sharedTables = {
+  index: { i: { newVersionBehavior: true } },
+  links: { l: { newVersionBehavior: true } },
+  subscriptions: { s: { newVersionBehavior: true } },
+  blobs: { [blobFamily]: {} },
+  blobdata: { [blobFamily]: {} },
+  scanners: { [scannerFamily]: { newVersionBehavior: true } },
+}
+
 /** The repositories of one database. After {@link RepositoryManager.close} their methods fail. */
 export class RepositoryManager {
   /** Field types and record types, which all repositories share. */
@@ -78,13 +88,10 @@ export class RepositoryManager {
   readonly #database: Database
   readonly #settings: RepositorySettings
   readonly #rows: RepositoryRows
-  readonly #fieldIndexes: FieldIndexes
-  readonly #parts: readonly CommitPart[]
-  /** Record tables by repository and name. */
-  readonly #tables = new Map<string, Map<string, RecordTable>>()
+  readonly #tables: RecordTables
   readonly #subscriptions = new Map<string, Subscription>()
   readonly #dropObservers = new Set<DropObserver>()
-  readonly #model: RepositoryModel
+  readonly #shared: SharedState
   #unfollow = (): void => undefined
   #isClosed = false
 
@@ -93,39 +100,52 @@ export class RepositoryManager {
     settings: RepositorySettings,
     rows: RepositoryRows,
     types: TypeManager,
+    byName: TablesByName,
   ) {
     this.#database = database
     this.#settings = settings
     this.#rows = rows
     this.types = types
-    const { tablePrefix, clock, randomBytes, durability, blobStores, inlineBlobBytesMax } = settings
-    const table = database.table(`${tablePrefix}.blobs`)
+    this.#shared = SharedState.of(database, settings.tablePrefix)
+    const { tablePrefix, clock, randomBytes, durability, undeleteMilliseconds, hooks } = settings
+    const { schema } = types
+    const common = { database, clock, durability, randomBytes, schema }
+    const blobStates = database.table(`${tablePrefix}.blobs`)
     const inTable = new TableBlobStore(database.table(`${tablePrefix}.blobdata`), durability)
-    const routes = [...blobStores]
+    const routes = [...settings.blobStores]
     if (routes.length === 0) routes.push({ store: inTable, bytesMax: Infinity })
-    const places = { database, table, routes, inlineBytesMax: inlineBlobBytesMax }
-    this.blobs = new Blobs({ ...places, clock, durability, randomBytes })
+    const inlineBytesMax = settings.inlineBlobBytesMax
+    this.blobs = new Blobs({ ...common, table: blobStates, routes, inlineBytesMax })
     this.links = new LinkIndex({
       database,
       table: `${tablePrefix}.links`,
-      schema: types.schema,
-      findTable: (repository, name) => this.#tables.get(repository)?.get(name),
-      allTables: () => this.#allTables(),
+      schema,
+      findTable: (repository, name) => this.#tables.find(repository, name),
+      allTables: () => allTables(byName),
     })
     this.scanners = new Scanners({
+      ...common,
       table: database.table(`${tablePrefix}.scanners`),
-      clock,
-      durability,
-      randomBytes,
       leaseMilliseconds: settings.scannerLeaseMilliseconds,
       scannersMax: settings.scannersMax,
-      schema: types.schema,
       findTable: (repository, name) => this.repository(repository).table(name),
     })
-    const ledger = new BlobLedger(table, clock, (key) => this.blobs.remove(key))
-    this.#model = RepositoryModel.of(database, tablePrefix)
-    this.#fieldIndexes = FieldIndexes.of(database, `${tablePrefix}.index`)
-    this.#parts = [new UniqueValues(), new LinkTargets(), ledger, this.#fieldIndexes]
+    const { gate, turns, claims, fieldIndexes } = this.#shared
+    const ledger = new BlobLedger(blobStates, clock, (key) => this.blobs.remove(key))
+    const context = {
+      ...common,
+      indexTable: `${tablePrefix}.index`,
+      undeleteMilliseconds,
+      hooks,
+      gate,
+      turns,
+      uniqueClaims: claims,
+      parts: [new UniqueValues(), new LinkTargets(), ledger, fieldIndexes],
+      checkOpen: () => this.#checkOpen(),
+    }
+    const { blobs, links } = this
+    const parts = { database, tablePrefix, context, fieldIndexes, blobs, links }
+    this.#tables = new RecordTables(byName, parts)
   }
 
   /**
@@ -149,60 +169,52 @@ export class RepositoryManager {
     const schemaRows = new SchemaRows(database, `${tablePrefix}.schema`)
     await rows.create()
     await schemaRows.create()
-    const index = { families: { i: { newVersionBehavior: true } } }
-    await database.admin.ensureTable(`${tablePrefix}.index`, index)
-    const links = { families: { l: { newVersionBehavior: true } } }
-    await database.admin.ensureTable(`${tablePrefix}.links`, links)
-    const subscriptions = { families: { s: { newVersionBehavior: true } } }
-    await database.admin.ensureTable(`${tablePrefix}.subscriptions`, subscriptions)
-    const blobs = { families: { [blobFamily]: {} } }
-    await database.admin.ensureTable(`${tablePrefix}.blobs`, blobs)
-    await database.admin.ensureTable(`${tablePrefix}.blobdata`, blobs)
-    const scanners = { families: { [scannerFamily]: { newVersionBehavior: true } } }
-    await database.admin.ensureTable(`${tablePrefix}.scanners`, scanners)
-    const newUuid = (): string => RecordId.random(randomBytes).text.slice('UUID.'.length)
-    const claims = UniqueClaims.of(database, `${tablePrefix}.index`)
-    const manager: { current?: RepositoryManager } = {}
-    const uniqueFields = {
-      add: (ordinal: number, fields: readonly FieldType[]): Promise<void> => {
-        return claims.add(ordinal, fields, () => {
-          const { current } = manager
-          return current === undefined ? [] : current.#allTables().map(({ context }) => context)
-        })
-      },
-      withdraw: (ordinal: number, fields: readonly FieldType[]): void => {
-        claims.withdraw(ordinal, fields)
-      },
-      remove: (ordinal: number, fields: readonly FieldType[]): void => {
-        claims.remove(ordinal, fields)
-      },
+    for (const [suffix, families] of Object.entries(sharedTables)) {
+      await database.admin.ensureTable(`${tablePrefix}.${suffix}`, { families })
     }
-    const types = new TypeManager({ database, rows: schemaRows, valueTypes, newUuid, uniqueFields })
+    const { claims, schemaListeners } = SharedState.of(database, tablePrefix)
+    const byName: TablesByName = new Map()
+    const uniqueFields: UniqueFields = {
+      add: (ordinal, fields) => {
+        const contexts = allTables(byName).map(({ context }) => context)
+        return claims.add(ordinal, fields, contexts)
+      },
+      withdraw: (ordinal, fields) => claims.withdraw(ordinal, fields),
+      remove: (ordinal, fields) => claims.remove(ordinal, fields),
+    }
+    const types = new TypeManager({
+      database,
+      rows: schemaRows,
+      valueTypes,
+      newUuid: () => RecordId.random(randomBytes).text.slice('UUID.'.length),
+      uniqueFields,
+      listeners: schemaListeners,
+    })
     await types.refresh()
     await types.createOrUpdateFieldType({ name: lastTag, valueType: 'LONG' })
-    manager.current = new RepositoryManager(database, settings, rows, types)
+    const manager = new RepositoryManager(database, settings, rows, types, byName)
     try {
-      await manager.current.#load()
+      await manager.#load()
     } catch (error) {
       // Removes the followers that the failed manager has registered.
-      await manager.current.close()
+      await manager.close()
       throw error
     }
-    return manager.current
+    return manager
   }
 
   /** A repository; default 'default'. `ERR_REPOSITORY_NOT_FOUND`. */
   repository(name: string = defaultRepository): Repository {
     this.#checkOpen()
     checkRepositoryName(name)
-    if (this.#tables.has(name)) return new Repository(this, name)
+    if (this.#tables.byName.has(name)) return new Repository(this, name)
     throw repositoryNotFound(name)
   }
 
   /** Names of the repositories, sorted. */
   listRepositories(): string[] {
     this.#checkOpen()
-    return [...this.#tables.keys()].sort()
+    return [...this.#tables.byName.keys()].sort()
   }
 
   /**
@@ -216,7 +228,7 @@ export class RepositoryManager {
       const message = `there is a repository ${name} already`
       throw new RepositoryError(RepositoryErrorCode.repositoryExists, message)
     }
-    await this.#tellMade(name, defaultTable)
+    await this.#made(name, defaultTable)
     return new Repository(this, name)
   }
 
@@ -225,12 +237,12 @@ export class RepositoryManager {
     this.#checkOpen()
     checkRepositoryName(name)
     if (name === defaultRepository) throw invalidArgument(`the repository ${name} stays`)
-    if (!this.#tables.has(name)) throw repositoryNotFound(name)
+    if (!this.#tables.byName.has(name)) throw repositoryNotFound(name)
     const tables = this.tablesOf(name)
     // A deletion must not start if its blobs cannot be removed.
     await this.blobs.checkStoresOf(tables.map((table) => `${name}/${table}`))
     await this.#rows.requestDelete(name, undefined)
-    await this.#endRepository(name)
+    await this.#end(name, undefined)
   }
 
   /**
@@ -245,8 +257,7 @@ export class RepositoryManager {
     for (const { repository, table, state } of await this.#rows.list()) {
       if (state !== 'DELETE_REQUESTED') continue
       try {
-        if (table === undefined) await this.#endRepository(repository)
-        else await this.#endTable(repository, table)
+        await this.#end(repository, table)
         count++
       } catch (error) {
         failures.push(error)
@@ -274,13 +285,13 @@ export class RepositoryManager {
     if (this.#subscriptions.get(name)?.isRunning === true) {
       throw invalidArgument(`the subscription ${name} runs already`)
     }
-    const { tablePrefix, clock } = this.#settings
+    const { database, tablePrefix, clock, stateOf } = this.parts
     const prefix = `${tablePrefix}.r.`
     const parts = {
-      database: this.#database,
-      state: new SubscriptionState(this.#database.table(`${tablePrefix}.subscriptions`), name),
+      database,
+      state: stateOf(name),
       clock,
-      tables: () => this.#allTables().map((table) => table.context.table.name),
+      tables: () => allTables(this.#tables.byName).map(({ context }) => context.table.name),
       isRecordTable: (table: string) => table.startsWith(prefix),
     }
     const subscription = Subscription.prepare(name, parts, handler, options)
@@ -346,57 +357,59 @@ export class RepositoryManager {
   /** @internal */
   tablesOf(repository: string): string[] {
     this.#checkOpen()
-    return [...(this.#tables.get(repository)?.keys() ?? [])].sort()
+    return [...(this.#tables.byName.get(repository)?.keys() ?? [])].sort()
   }
 
   /** @internal */
   findTable(repository: string, name: string): RecordTable | undefined {
     this.#checkOpen()
-    return this.#tables.get(repository)?.get(name)
+    return this.#tables.find(repository, name)
+  }
+
+  /** @internal */
+  getTable(repository: string, name: string): RecordTable {
+    this.#checkOpen()
+    return this.#tables.get(repository, name)
   }
 
   /** @internal */
   async createTable(repository: string, name: string): Promise<RecordTable> {
     this.#checkOpen()
     checkTableName(name)
-    if (!this.#tables.has(repository)) throw repositoryNotFound(repository)
+    if (!this.#tables.byName.has(repository)) throw repositoryNotFound(repository)
     if (!(await this.#rows.add(repository, name))) {
       const message = `the repository ${repository} has a table ${name} already`
       throw new RepositoryError(RepositoryErrorCode.recordTableExists, message)
     }
-    await this.#tellMade(repository, name)
-    return new Repository(this, repository).table(name)
+    await this.#made(repository, name)
+    return this.#tables.get(repository, name)
   }
 
   /** @internal */
   async dropTable(repository: string, name: string): Promise<void> {
     this.#checkOpen()
-    checkTableName(name)
     if (name === defaultTable) throw invalidArgument(`the table ${name} stays`)
-    new Repository(this, repository).table(name)
+    this.#tables.get(repository, name)
     await this.blobs.checkStoresOf([`${repository}/${name}`])
     await this.#rows.requestDelete(repository, name)
-    await this.#endTable(repository, name)
+    await this.#end(repository, name)
   }
 
-  #allTables(): RecordTable[] {
-    return [...this.#tables.values()].flatMap((tables) => [...tables.values()])
-  }
-
-  #tellMade(repository: string, table: string): Promise<void> {
-    return this.#model.tell((follower) => follower.tableMade(repository, table))
+  #made(repository: string, table: string): Promise<void> {
+    return this.#shared.notify((follower) => follower.tableMade(repository, table))
   }
 
   async #load(): Promise<void> {
-    this.#unfollow = this.#model.follow({
-      tableMade: (repository, table) => this.#openTable(repository, table),
+    const { byName } = this.#tables
+    this.#unfollow = this.#shared.follow({
+      tableMade: (repository, table) => this.#tables.open(repository, table),
       tableDropped: async (repository, table) => {
-        this.#tables.get(repository)?.delete(table)
+        byName.get(repository)?.delete(table)
         for (const observer of this.#dropObservers) await observer.tableDropped(repository, table)
       },
       repositoryDeleted: async (repository) => {
         for (const observer of this.#dropObservers) await observer.repositoryDeleted(repository)
-        this.#tables.delete(repository)
+        byName.delete(repository)
       },
     })
     await this.#rows.add(defaultRepository, undefined)
@@ -405,112 +418,39 @@ export class RepositoryManager {
       if (error instanceof CellarError && !(error instanceof RepositoryError)) throw error
     })
     const rows = await this.#rows.list()
-    const dropped = new Set(
-      rows.flatMap(({ repository, table, state }) => {
-        return table === undefined && state !== 'ACTIVE' ? repository : []
-      }),
-    )
+    const isDropped = rows.filter(({ table, state }) => table === undefined && state !== 'ACTIVE')
+    const dropped = new Set(isDropped.map(({ repository }) => repository))
     for (const { repository, table, state } of rows) {
       if (table === undefined || state !== 'ACTIVE' || dropped.has(repository)) continue
-      await this.#openTable(repository, table)
+      await this.#tables.open(repository, table)
     }
-  }
-
-  async #openTable(repository: string, name: string): Promise<void> {
-    const physical = this.#physicalName(repository, name)
-    await this.#database.admin.ensureTable(physical, { families: { [recordFamily]: {} } })
-    const { schema } = this.types
-    const { tablePrefix, clock, durability, randomBytes, undeleteMilliseconds, hooks } =
-      this.#settings
-    const table = this.#database.table(physical)
-    const hasSync = this.#database.capabilities.sync
-    const context: TableContext = {
-      database: this.#database,
-      table,
-      syncTable: hasSync ? (table as Table & SyncTable) : undefined,
-      indexTable: `${tablePrefix}.index`,
-      repository,
-      name,
-      eventPlace: eventPlace(repository, name),
-      key: Buffer.from(`${repository}/${name}`),
-      keyText: `${repository}/${name}`,
-      schema,
-      views: new RecordViews(schema, name),
-      clock,
-      durability,
-      randomBytes,
-      undeleteMilliseconds,
-      hooks,
-      fieldIndexes: this.#fieldIndexes,
-      uniqueClaims: UniqueClaims.of(this.#database, `${tablePrefix}.index`),
-      parts: this.#parts,
-      blobs: this.blobs,
-      checkOpen: () => this.#checkOpen(),
-      tableOf: (other): Table => new Repository(this, repository).table(other).context.table,
-    }
-    await this.#fieldIndexes.load(context)
-    const tables = this.#tables.get(repository) ?? new Map<string, RecordTable>()
-    if (!tables.has(name)) tables.set(name, new RecordTable(context))
-    this.#tables.set(repository, tables)
-  }
-
-  #endRepository(repository: string): Promise<void> {
-    return this.#model.drop(async () => {
-      if (!(await this.#isRequested(repository, undefined))) return
-      await this.#model.tell((follower) => follower.repositoryDeleted(repository))
-      for (const row of await this.#rows.list()) {
-        if (row.repository === repository && row.table !== undefined) {
-          await this.#removeTable(repository, row.table)
-        }
-      }
-      await this.#rows.remove(repository, undefined)
-    })
-  }
-
-  #endTable(repository: string, name: string): Promise<void> {
-    return this.#model.drop(async () => {
-      if (await this.#isRequested(repository, name)) await this.#removeTable(repository, name)
-    })
-  }
-
-  /** Whether a drop is still pending: another manager may have completed it. */
-  async #isRequested(repository: string, table: string | undefined): Promise<boolean> {
-    const rows = await this.#rows.list()
-    const own = rows.find((row) => row.repository === repository && row.table === table)
-    return own?.state === 'DELETE_REQUESTED'
   }
 
   /**
-   * Removes all data of a record table. The row with the request goes last, so a crash before that
-   * repeats the drop.
+   * Completes the requested deletion of a repository, or of one table. Another manager may have
+   * completed it already. The row with the request goes last, so a crash before that repeats the
+   * drop.
    */
-  async #removeTable(repository: string, name: string): Promise<void> {
-    await this.#model.tell((follower) => follower.tableDropped(repository, name))
-    const physical = this.#physicalName(repository, name)
-    const key = Buffer.from(`${repository}/${name}`)
-    this.#fieldIndexes.forget(key)
-    await this.#removeIndexRows(key)
-    await this.blobs.removeOf(`${repository}/${name}`)
-    await this.links.removeTable(`${repository}/${name}`)
-    if (await this.#database.admin.tableExists(physical)) {
-      await this.#database.admin.deleteTable(physical)
-    }
-    await this.#rows.remove(repository, name)
-  }
-
-  async #removeIndexRows(key: Buffer): Promise<void> {
-    const index = this.#database.table(`${this.#settings.tablePrefix}.index`)
-    for (const kind of Object.values(rowKinds)) {
-      const prefix = Buffer.concat([Buffer.of(kind), terminated(key)])
-      for await (const { row } of index.scan({ prefix })) {
-        await index.delete({ row: row!, families: [{ family: 'i', timestamp: 1 }] })
+  #end(repository: string, table: string | undefined): Promise<void> {
+    return this.#shared.drop(async () => {
+      const rows = await this.#rows.list()
+      const own = rows.find((row) => row.repository === repository && row.table === table)
+      if (own?.state !== 'DELETE_REQUESTED') return
+      const isWhole = table === undefined
+      if (isWhole) await this.#shared.notify((each) => each.repositoryDeleted(repository))
+      for (const row of rows) {
+        if (row.repository !== repository || row.table === undefined) continue
+        if (isWhole || row.table === table) await this.#removeTable(repository, row.table)
       }
-    }
+      if (isWhole) await this.#rows.remove(repository, undefined)
+    })
   }
 
-  #physicalName(repository: string, name: string): string {
-    // Names of tables have no dots, so no two pairs share a name.
-    return `${this.#settings.tablePrefix}.r.${repository}..${name}`
+  async #removeTable(repository: string, name: string): Promise<void> {
+    assert(name !== defaultTable || !this.#tables.byName.has(repository), 'a default table stays')
+    await this.#shared.notify((follower) => follower.tableDropped(repository, name))
+    await this.#tables.remove(repository, name)
+    await this.#rows.remove(repository, name)
   }
 
   #checkOpen(): void {
