@@ -23,14 +23,9 @@ const tables = [
     '`cellardb/transactions`',
     'src/systems/transactions/errors.ts',
     'TransactionErrorCode',
-    'TransactionError',
+    'CellarError',
   ],
-  [
-    '`cellardb/messaging`',
-    'src/systems/messaging/errors.ts',
-    'MessagingErrorCode',
-    'MessagingError',
-  ],
+  ['`cellardb/messaging`', 'src/systems/messaging/errors.ts', 'MessagingErrorCode', 'CellarError'],
   [
     '`cellardb/metastore`: tables',
     'src/systems/metastore/bookkeeper/errors.ts',

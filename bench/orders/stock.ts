@@ -3,11 +3,8 @@
  * item, another one deletes the item's row. Both also write down what they did, so each snapshot
  * says which of them came last.
  */
-import {
-  runTransaction,
-  TransactionError,
-  type TransactionScope,
-} from '../../src/systems/transactions/index.js'
+import { CellarError } from '../../src/entries/index.js'
+import { runTransaction, type TransactionScope } from '../../src/systems/transactions/index.js'
 import type { Shop } from './program.js'
 
 const byColumn = { conflictLevel: 'COLUMN' } as const
@@ -82,7 +79,7 @@ async function ignoringConflicts(work: Promise<number>): Promise<number> {
   try {
     return await work
   } catch (error) {
-    if (error instanceof TransactionError && error.code === 'ERR_TRANSACTION_CONFLICT') return 0
+    if (error instanceof CellarError && error.code === 'ERR_TRANSACTION_CONFLICT') return 0
     throw error
   }
 }

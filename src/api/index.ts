@@ -28,6 +28,7 @@ export {
   BatchError,
   CellarError,
   ErrorCode,
+  hasCode,
   invalidArgument,
   type CorruptionDetail,
 } from '../base/errors.js'

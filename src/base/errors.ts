@@ -108,6 +108,8 @@ export interface CellarErrorOptions {
   readonly corruption?: CorruptionDetail | undefined
   /** Failures by position in the list that the caller passed, for `ERR_BATCH_FAILED`. */
   readonly failures?: ReadonlyMap<number, CellarError> | undefined
+  /** Facts of an error of a system; the table of its codes says of which type. */
+  readonly details?: unknown
 }
 
 const brand = Symbol.for('cellardb.CellarError')
@@ -119,12 +121,16 @@ const brand = Symbol.for('cellardb.CellarError')
 export class CellarError extends Error {
   /** 'CellarError'. */
   override readonly name: string = 'CellarError'
-  /** The stable code: one of {@link ErrorCode}, or of the list of a system's own error class. */
+  /** The stable code: one of {@link ErrorCode}, or of the table of a system. */
   readonly code: ErrorCode | (string & Record<never, never>)
   /** File, offset, expected and found, if the code is `ERR_CORRUPTION`. */
   declare readonly corruption: CorruptionDetail | undefined
   /** Failures by list position, if the code is `ERR_BATCH_FAILED`. */
   declare readonly failures: ReadonlyMap<number, CellarError> | undefined
+  /** Facts of an error of a system; the table of its codes says of which type. */
+  declare readonly details: unknown
+  /** Later errors of the same call, for instance of its rollbacks; absent without one. */
+  declare suppressed: unknown[] | undefined
 
   /** For backends and coprocessors that report errors of their own. */
   constructor(
@@ -137,6 +143,7 @@ export class CellarError extends Error {
     // Members without a value are absent: consoles and loggers print those that are there.
     if (options.corruption !== undefined) this.corruption = options.corruption
     if (options.failures !== undefined) this.failures = options.failures
+    if (options.details !== undefined) this.details = options.details
   }
 
   /** Marks the class across copies of the package. */
@@ -158,6 +165,11 @@ export function hasBrand(value: unknown, mark: symbol): boolean {
   } catch {
     return false
   }
+}
+
+/** Whether a value is a {@link CellarError} with this code. */
+export function hasCode(value: unknown, code: string): value is CellarError {
+  return value instanceof CellarError && value.code === code
 }
 
 /**

@@ -38,8 +38,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a commit of unknown outcome counts as one that was not written',
     file: 'src/systems/messaging/publish/publishing.ts',
-    find: 'throw isHanded ? error : new CommitNotCarried(error)',
-    replace: 'throw isHanded ? new CommitNotCarried(error) : new CommitNotCarried(error)',
+    find: 'throw isHanded ? error : notCarried(error)',
+    replace: 'throw notCarried(error)',
     tests: ['test/unit/systems/messaging/commit-refusals.test.ts'],
   },
   {

@@ -5,6 +5,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
 import {
+  CellarError,
   boolean,
   checkArray,
   checkBoolean,
@@ -16,7 +17,7 @@ import {
   text,
   type OptionsOf,
 } from '../../api/index.js'
-import { MessagingError, MessagingErrorCode } from '../../systems/messaging/index.js'
+import { MessagingErrorCode } from '../../systems/messaging/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
 import { invalidArgument } from './http-errors.js'
 
@@ -132,7 +133,7 @@ export class Gate {
     const principal = this.#find(request)
     if (principal === undefined) {
       const message = 'the token is missing or wrong'
-      return new MessagingError(MessagingErrorCode.unauthorized, message)
+      return new CellarError(MessagingErrorCode.unauthorized, message)
     }
     const isShared = this.#sharedPrefixes.some((prefix) => route?.startsWith(prefix))
     if (principal.administrator !== true && !isShared) return forbidden('for administrators only')

@@ -1,9 +1,9 @@
 /** Maps errors to answers: a status, and a body with the stable code. */
 import type { FastifyReply } from 'fastify'
-import { CellarError, ErrorCode, shown } from '../../api/index.js'
+import { hasCode, CellarError, ErrorCode, shown } from '../../api/index.js'
 import { MessagingErrorCode } from '../../systems/messaging/index.js'
 import { RepositoryErrorCode } from '../../systems/repository/index.js'
-import { TransactionError, TransactionErrorCode } from '../../systems/transactions/index.js'
+import { type ConflictDetail, TransactionErrorCode } from '../../systems/transactions/index.js'
 
 /** Every code of a {@link ServerError}, with the situation that raises it. */
 export const ServerErrorCode = {
@@ -135,8 +135,8 @@ export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
 
 /** The details of a transaction conflict; empty for other errors. */
 function conflictOf(error: unknown): object {
-  if (!(error instanceof TransactionError) || error.conflict === undefined) return {}
-  const { transactionId, ...conflict } = error.conflict
+  if (!hasCode(error, TransactionErrorCode.conflict) || error.details === undefined) return {}
+  const { transactionId, ...conflict } = error.details as ConflictDetail
   return { conflict: { ...conflict, transactionId: String(transactionId) } }
 }
 

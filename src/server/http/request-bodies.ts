@@ -7,10 +7,11 @@
  * values made of them, and as the stored copy. The rest of a refused body is read and discarded, so
  * that the client receives the answer; `RequestClocks` bounds the time.
  */
+import { CellarError } from '../../api/index.js'
 import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
-import { MessagingError, MessagingErrorCode } from '../../systems/messaging/index.js'
+import { MessagingErrorCode } from '../../systems/messaging/index.js'
 import { invalidArgument, ServerError, ServerErrorCode } from './http-errors.js'
 import type { RequestMemory, MemoryLease } from './request-memory.js'
 
@@ -150,8 +151,8 @@ class Body {
   }
 }
 
-function tooLarge(what: string, bytesMax: number): MessagingError {
-  return new MessagingError(MessagingErrorCode.tooLarge, `${what} has at most ${bytesMax} bytes`)
+function tooLarge(what: string, bytesMax: number): CellarError {
+  return new CellarError(MessagingErrorCode.tooLarge, `${what} has at most ${bytesMax} bytes`)
 }
 
 /** Makes the error of a request or an answer without memory. */

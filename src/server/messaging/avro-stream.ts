@@ -2,7 +2,8 @@
  * Decodes the blocks of a poll response as they arrive. Messages are views of the pieces, so the
  * caller must not reuse the pieces.
  */
-import { MessagingError, MessagingErrorCode, type Message } from '../../systems/messaging/index.js'
+import { CellarError } from '../../api/index.js'
+import { MessagingErrorCode, type Message } from '../../systems/messaging/index.js'
 
 /** Decodes an array of messages from pieces of any size. */
 export class BlockDecoder {
@@ -66,6 +67,6 @@ function readBytes(bytes: Buffer, offset: number): { value: Buffer; next: number
   return { value: bytes.subarray(length.next, next), next }
 }
 
-function malformed(): MessagingError {
-  return new MessagingError(MessagingErrorCode.server, 'the server sent malformed Avro')
+function malformed(): CellarError {
+  return new CellarError(MessagingErrorCode.server, 'the server sent malformed Avro')
 }

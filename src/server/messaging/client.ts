@@ -13,7 +13,6 @@ import {
   type OptionsOf,
 } from '../../api/index.js'
 import {
-  MessagingError,
   MessagingErrorCode,
   parseMessageId,
   type ConsumerPosition,
@@ -265,7 +264,7 @@ export class MessagingClient implements Messaging {
       })
     } catch (cause) {
       const message = `the server at ${this.#base} cannot be reached`
-      throw new MessagingError(MessagingErrorCode.unavailable, message, cause)
+      throw new CellarError(MessagingErrorCode.unavailable, message, { cause })
     }
     if (!answer.ok) throw await errorOf(answer)
     return answer
@@ -316,14 +315,14 @@ class ResponseSource implements MessageSource {
     try {
       next = await this.#chunks.next()
     } catch (cause) {
-      throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off', cause)
+      throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off', { cause })
     }
     this.#at = 0
     this.#messages = next.done === true ? [] : understand(() => this.#decoder.add(next.value))
     if (next.done !== true) return
     this.#isEnded = true
     if (this.#decoder.isDone) return
-    throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off')
+    throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off')
   }
 }
 
@@ -368,9 +367,9 @@ async function errorOf(answer: FetchAnswer): Promise<Error> {
   const message = typeof fields.message === 'string' ? fields.message : answer.statusText
   const code = String(fields.code)
   if (code === ErrorCode.invalidArgument) return new CellarError(code, message)
-  const known = Object.values(MessagingErrorCode).find((each) => each === code)
-  if (known !== undefined) return new MessagingError(known, message)
-  return new MessagingError(MessagingErrorCode.server, `${answer.status} ${code}: ${message}`)
+  const known = Object.values<string>(MessagingErrorCode).find((each) => each === code)
+  if (known !== undefined) return new CellarError(known, message)
+  return new CellarError(MessagingErrorCode.server, `${answer.status} ${code}: ${message}`)
 }
 
 /**
@@ -382,7 +381,7 @@ async function readAnswer<T>(answer: FetchAnswer, read: (body: Buffer) => T): Pr
   try {
     bytes = await answer.arrayBuffer()
   } catch (cause) {
-    throw new MessagingError(MessagingErrorCode.unavailable, 'the answer broke off', cause)
+    throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off', { cause })
   }
   return understand(() => read(Buffer.from(bytes)))
 }
@@ -393,7 +392,7 @@ function understand<T>(decode: () => T): T {
     return decode()
   } catch (cause) {
     const message = 'the server answers what is no answer of messaging'
-    throw new MessagingError(MessagingErrorCode.server, message, cause)
+    throw new CellarError(MessagingErrorCode.server, message, { cause })
   }
 }
 

@@ -14,7 +14,7 @@ import {
   transactionFromJson,
   type Transaction,
 } from '../../systems/transactions/index.js'
-import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
+import { pointerOf } from '../../systems/transactions/tephra/transaction-forms.js'
 import { invalidArgument } from '../http/http-errors.js'
 
 /** A poll, from either form. */

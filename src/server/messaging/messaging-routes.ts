@@ -8,10 +8,15 @@
 import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { checkMethods, declareOptions, integer, type OptionsOf } from '../../api/index.js'
+import {
+  CellarError,
+  checkMethods,
+  declareOptions,
+  integer,
+  type OptionsOf,
+} from '../../api/index.js'
 import {
   messageIdBytes,
-  MessagingError,
   MessagingErrorCode,
   type FetchOptions,
   type Message,
@@ -296,7 +301,7 @@ async function* chunks(
 function idOf(request: FastifyRequest): TopicId {
   const { namespace, topic } = request.params as TopicId
   if (topic?.includes('/') || namespace.includes('/')) {
-    throw new MessagingError(MessagingErrorCode.topicNotFound, 'a name holds no slash')
+    throw new CellarError(MessagingErrorCode.topicNotFound, 'a name holds no slash')
   }
   return { namespace, topic }
 }

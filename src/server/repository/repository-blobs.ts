@@ -1,8 +1,9 @@
 /** Routes of blobs: streamed up with a length and a checksum, and down with ranges. */
+import { CellarError } from '../../api/index.js'
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { MessagingError, MessagingErrorCode } from '../../systems/messaging/index.js'
+import { MessagingErrorCode } from '../../systems/messaging/index.js'
 import { RepositoryError, RepositoryErrorCode, type Blob } from '../../systems/repository/index.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
 import { withAddress, type Call } from './repository-call.js'
@@ -21,7 +22,7 @@ export async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyR
   const size = Number(length)
   if (size > bytesMax) {
     const message = `a blob has at most ${bytesMax} bytes`
-    throw new MessagingError(MessagingErrorCode.tooLarge, message)
+    throw new CellarError(MessagingErrorCode.tooLarge, message)
   }
   const mediaType = headers['content-type'] ?? 'application/octet-stream'
   const name = call.query('name')

@@ -9,6 +9,7 @@
  * rolled back then: the transaction is committed, or its timeout makes it invalid.
  */
 import {
+  hasCode,
   CellarError,
   checkDatabase,
   checked,
@@ -20,7 +21,6 @@ import {
 } from '../../api/index.js'
 import {
   startOf,
-  TransactionError,
   TransactionErrorCode,
   transactionFromJson,
   type CommitOptions,
@@ -31,7 +31,7 @@ import {
   type VisibilitySnapshot,
 } from '../../systems/transactions/index.js'
 import { checkPointer } from '../../systems/transactions/checks.js'
-import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
+import { pointerOf } from '../../systems/transactions/tephra/transaction-forms.js'
 import {
   commitOptions,
   longStartOptions,
@@ -117,7 +117,7 @@ export class TransactionClient implements Transactions {
       if (state === 'ended') return
       if (state === 'invalid' || state === 'unknown') {
         const message = `cannot commit transaction ${id}: it is ${state}`
-        throw new TransactionError(TransactionErrorCode.notInProgress, message, { cause })
+        throw new CellarError(TransactionErrorCode.notInProgress, message, { cause })
       }
       if (state === 'running') {
         try {
@@ -132,7 +132,7 @@ export class TransactionClient implements Transactions {
       }
       if (performance.now() + pause > end) {
         const message = `nobody says what became of the commit of transaction ${id}`
-        throw new TransactionError(TransactionErrorCode.outcomeUnknown, message, { cause })
+        throw new CellarError(TransactionErrorCode.outcomeUnknown, message, { cause })
       }
       await new Promise((resolve) => setTimeout(resolve, pause))
       state = await this.state(id).catch(() => undefined)
@@ -181,7 +181,7 @@ export class TransactionClient implements Transactions {
     const age = performance.now() + this.#clockOffset - startOf(pointer)
     if (age <= this.#lifetimeMilliseconds) return
     const message = `transaction ${pointer} is older than ${this.#lifetimeMilliseconds} ms`
-    throw new TransactionError(TransactionErrorCode.tooOld, message)
+    throw new CellarError(TransactionErrorCode.tooOld, message)
   }
 
   async #start(body: StartBody | StartOptions): Promise<Transaction> {
@@ -228,7 +228,7 @@ export class TransactionClient implements Transactions {
     } catch (cause) {
       if (isRepeated && !signal.aborted) return this.#send(method, path, read, json)
       const message = 'the server of transactions gives no answer'
-      throw new TransactionError(TransactionErrorCode.unavailable, message, { cause })
+      throw new CellarError(TransactionErrorCode.unavailable, message, { cause })
     }
     throw errorOf(status, bytes)
   }
@@ -236,12 +236,9 @@ export class TransactionClient implements Transactions {
 
 /** Whether the server confirmed that nothing was committed. */
 function isDefinite(error: unknown): boolean {
-  if (!(error instanceof TransactionError)) return hasCode(error, ErrorCode.invalidArgument)
-  return error.code !== TransactionErrorCode.unavailable
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof CellarError && error.code === code
+  if (!(error instanceof CellarError) || error.code === TransactionErrorCode.unavailable)
+    return false
+  return codes.has(error.code) || error.code === ErrorCode.invalidArgument
 }
 
 function ignored(): void {
@@ -261,10 +258,8 @@ function errorOf(status: number, body: Buffer): CellarError {
   }
   const [message, code] = [text('message'), text('code')]
   if (codes.has(code)) {
-    const conflict = parseConflict(answer['conflict'])
-    const detail = conflict === undefined ? {} : { conflict }
-    return new TransactionError(code as TransactionErrorCode, message, detail)
+    return new CellarError(code, message, { details: parseConflict(answer['conflict']) })
   }
   if (status === 400) return invalidArgument(message)
-  return new TransactionError(TransactionErrorCode.unavailable, `${code}: ${message}`)
+  return new CellarError(TransactionErrorCode.unavailable, `${code}: ${message}`)
 }

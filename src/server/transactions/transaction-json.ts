@@ -6,7 +6,7 @@ import {
   type TransactionType,
   type VisibilitySnapshot,
 } from '../../systems/transactions/index.js'
-import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
+import { pointerOf } from '../../systems/transactions/tephra/transaction-forms.js'
 import { keysOf, startDeclarations } from '../../systems/transactions/manager/manager-calls.js'
 import { invalidArgument } from '../http/http-errors.js'
 

@@ -5,15 +5,15 @@
  * Before the answer, a start and a checkpoint are made as durable as commits. The client outlives
  * this process. If its pointer were lost, its writes would appear as committed.
  */
+import { CellarError } from '../../api/index.js'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   Transaction,
-  TransactionError,
   TransactionErrorCode,
   transactionToJson,
   type TransactionManager,
 } from '../../systems/transactions/index.js'
-import { pointerOf } from '../../systems/transactions/tephra/json-form.js'
+import { pointerOf } from '../../systems/transactions/tephra/transaction-forms.js'
 import type { ServerSystem } from '../server-system.js'
 import { finderOf, type Source } from '../source.js'
 import {
@@ -102,7 +102,7 @@ class Routes {
     const manager = this.#find()
     if (manager !== undefined) return manager
     const message = 'another process has the transaction manager'
-    throw new TransactionError(TransactionErrorCode.unavailable, message)
+    throw new CellarError(TransactionErrorCode.unavailable, message)
   }
 }
 

@@ -1,9 +1,9 @@
-/** The errors of messaging, with a closed list of codes. */
-import { CellarError, ErrorCode } from '../../api/index.js'
+/** The codes of the errors of messaging. */
+import { CellarError } from '../../api/index.js'
 
 /**
- * Every code of a {@link MessagingError}, with the situation that raises it. Bad arguments are a
- * `CellarError` with `ERR_INVALID_ARGUMENT`.
+ * Every code of a `CellarError` of messaging, with the situation that raises it. Bad arguments are
+ * an `ERR_INVALID_ARGUMENT`.
  */
 export const MessagingErrorCode = {
   /** The topic does not exist. */
@@ -34,33 +34,7 @@ export const MessagingErrorCode = {
   server: 'ERR_MESSAGING_SERVER',
 } as const
 
-/** One of the codes of {@link MessagingErrorCode}. */
-export type MessagingErrorCode = (typeof MessagingErrorCode)[keyof typeof MessagingErrorCode]
-
-/** An error of messaging. */
-export class MessagingError extends CellarError {
-  /** Always `'MessagingError'`. */
-  override readonly name = 'MessagingError'
-  /** The stable code. */
-  declare readonly code: MessagingErrorCode
-
-  /** For implementations of `Messaging`. `cause` is the underlying error. */
-  constructor(code: MessagingErrorCode, message: string, cause?: unknown) {
-    super(code, message, { cause })
-  }
-
-  /** True for this class only: a `CellarError` is not an error of messaging. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof CellarError && value.name === 'MessagingError'
-  }
-}
-
 /** Makes an `ERR_TOPIC_NOT_FOUND`. */
-export function topicNotFound(name: string): MessagingError {
-  return new MessagingError(MessagingErrorCode.topicNotFound, `topic '${name}' does not exist`)
-}
-
-/** Makes an `ERR_INVALID_ARGUMENT`. */
-export function invalidArgument(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
+export function topicNotFound(name: string): CellarError {
+  return new CellarError(MessagingErrorCode.topicNotFound, `topic '${name}' does not exist`)
 }

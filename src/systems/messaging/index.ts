@@ -5,7 +5,7 @@ export type { TransactionSnapshot } from '../transactions/index.js'
 export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
 export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'
 export { PruneState, type PruneRecord, type PruneStateOptions } from '../transactions/index.js'
-export { MessagingError, MessagingErrorCode } from './errors.js'
+export { MessagingErrorCode } from './errors.js'
 export type {
   ConsumerPosition,
   FetchOptions,

@@ -6,8 +6,7 @@
  * The last ten bytes are 0 for a message whose payload is in the message table. Topic, generation
  * and write pointer are not part of an id.
  */
-import { checkBytes, checkObject, shown } from '../../api/index.js'
-import { invalidArgument } from './errors.js'
+import { invalidArgument, checkBytes, checkObject, shown } from '../../api/index.js'
 
 /** Length of a message id. */
 export const messageIdBytes = 20

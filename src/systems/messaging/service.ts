@@ -10,6 +10,7 @@
  * Only one service may be open for the tables of a database.
  */
 import {
+  CellarError,
   checkArray,
   checkDatabase,
   requireCapability,
@@ -17,10 +18,10 @@ import {
   type CoprocessorRegistration,
   type Database,
 } from '../../api/index.js'
-import { CommitNotCarried, storesOf } from '../transactions/index.js'
+import { notCarried, storesOf } from '../transactions/index.js'
 import { CacheBudget } from './store/cache-budget.js'
 import { readClock } from './store/clock-row.js'
-import { MessagingError, MessagingErrorCode } from './errors.js'
+import { MessagingErrorCode } from './errors.js'
 import { Fetching } from './fetch/fetching.js'
 import { MessageWriter } from './store/message-writer.js'
 import { messagingSettings, type MessagingOptions, type MessagingSettings } from './options.js'
@@ -270,15 +271,16 @@ export class MessagingService implements Messaging {
 
   /**
    * Publishes messages of a transaction in the same frame as its commit: `mutations` are the
-   * mutations of the commit. Resolves when the frame is written. `CommitNotCarried`, with the error
-   * as its cause, if the database received nothing, for instance because a topic does not exist.
+   * mutations of the commit. Resolves when the frame is written. `ERR_COMMIT_NOT_CARRIED`, with
+   * the error as its cause, if the database received nothing, for instance because a topic does
+   * not exist.
    */
   async publishAtCommit(
     pointer: bigint,
     publishes: readonly CommitPublish[],
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
-    if (this.#isClosed) throw new CommitNotCarried(closed())
+    if (this.#isClosed) throw notCarried(closed())
     const copy = checkArray(mutations, 'mutations')
     await this.#publishing.publishAtCommit(pointer, publishes, copy)
   }
@@ -366,6 +368,6 @@ export class MessagingService implements Messaging {
   }
 }
 
-function closed(): MessagingError {
-  return new MessagingError(MessagingErrorCode.unavailable, 'messaging is closed')
+function closed(): CellarError {
+  return new CellarError(MessagingErrorCode.unavailable, 'messaging is closed')
 }

@@ -17,7 +17,7 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
-import { MessagingError, MessagingErrorCode } from './errors.js'
+import { MessagingErrorCode } from './errors.js'
 import type { TopicId } from './topics/topic.js'
 import type {
   ConsumerPosition,
@@ -147,7 +147,7 @@ export class StandbyMessaging implements Messaging {
 
   get #messaging(): Messaging {
     if (this.#leadership !== undefined) return this.#leadership.messaging
-    throw new MessagingError(MessagingErrorCode.unavailable, 'another instance leads')
+    throw new CellarError(MessagingErrorCode.unavailable, 'another instance leads')
   }
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {

@@ -1,6 +1,5 @@
 /** Checks of pointers and functions from callers. All throw `ERR_INVALID_ARGUMENT`. */
-import { checkFunction, readArguments, shown } from '../../api/index.js'
-import { invalidArgument } from './errors.js'
+import { invalidArgument, checkFunction, readArguments, shown } from '../../api/index.js'
 
 /** Checks a write pointer or the id of a transaction: a 64-bit bigint. */
 export function checkPointer(value: bigint, what: string): bigint {

@@ -17,9 +17,16 @@
  * transaction.
  */
 import { types } from 'node:util'
-import { CellarError, checkArray, readArguments, type AtomicMutation } from '../../api/index.js'
+import {
+  hasCode,
+  invalidArgument,
+  CellarError,
+  checkArray,
+  readArguments,
+  type AtomicMutation,
+} from '../../api/index.js'
 import { requireFunction } from './checks.js'
-import { invalidArgument, stateError, TransactionError, TransactionErrorCode } from './errors.js'
+import { stateError, TransactionErrorCode } from './errors.js'
 import { keysOf, type CommitOptions } from './manager/manager-calls.js'
 import {
   checkManager,
@@ -152,7 +159,7 @@ export class TransactionContext {
     const refuses = this.#participants.find((participant) => participant.updateTx === undefined)
     if (refuses !== undefined) {
       const message = `${nameOf(refuses)} takes no checkpoints`
-      throw new TransactionError(TransactionErrorCode.unsupported, message)
+      throw new CellarError(TransactionErrorCode.unsupported, message)
     }
     return this.#alone('checkpoint', async () => {
       try {
@@ -218,7 +225,7 @@ export class TransactionContext {
     const note = (failure: unknown): void => {
       isClean = false
       if (error === undefined) error = failure
-      else if (error instanceof TransactionError) error.suppressed.push(failure)
+      else if (error instanceof CellarError) suppress(error, failure)
     }
     for (const participant of this.#participants) {
       try {
@@ -240,19 +247,19 @@ export class TransactionContext {
   }
 
   /** Releases the participants, and throws. */
-  async #leave(error: TransactionError): Promise<never> {
+  async #leave(error: CellarError): Promise<never> {
     this.#current = undefined
     await attach(error, () => this.#tellCommitted())
     throw error
   }
 
   async #tellCommitted(): Promise<void> {
-    let first: TransactionError | undefined
+    let first: CellarError | undefined
     for (const participant of this.#participants) {
       try {
         await participant.postTxCommit?.()
       } catch (cause) {
-        if (first !== undefined) first.suppressed.push(cause)
+        if (first !== undefined) suppress(first, cause)
         else first = failed(participant, 'failed when committed', cause)
       }
     }
@@ -285,8 +292,8 @@ export class TransactionContext {
   }
 }
 
-function isUnknown(error: unknown): error is TransactionError {
-  return error instanceof TransactionError && error.code === TransactionErrorCode.outcomeUnknown
+function isUnknown(error: unknown): error is CellarError {
+  return hasCode(error, TransactionErrorCode.outcomeUnknown)
 }
 
 async function persist(participant: TransactionParticipant, isRemote: boolean): Promise<void> {
@@ -326,21 +333,23 @@ function ask<T>(participant: TransactionParticipant, what: string, call: () => T
   }
 }
 
-async function attach(error: TransactionError, work: () => Promise<unknown>): Promise<void> {
+/** Attaches a later error of the same call. */
+function suppress(error: CellarError, failure: unknown): void {
+  error.suppressed ??= []
+  error.suppressed.push(failure)
+}
+
+async function attach(error: CellarError, work: () => Promise<unknown>): Promise<void> {
   try {
     await work()
   } catch (failure) {
-    error.suppressed.push(failure)
+    suppress(error, failure)
   }
 }
 
-function failed(
-  participant: TransactionParticipant,
-  what: string,
-  cause?: unknown,
-): TransactionError {
+function failed(participant: TransactionParticipant, what: string, cause?: unknown): CellarError {
   const message = `${nameOf(participant)} ${what}`
-  return new TransactionError(TransactionErrorCode.failed, message, { cause })
+  return new CellarError(TransactionErrorCode.failed, message, { cause })
 }
 
 /** The name of a participant for messages. Never throws, because a rollback follows. */

@@ -1,7 +1,7 @@
-/** The errors of the transaction system, with a closed list of codes. */
+/** The codes of the errors of the transaction system. */
 import { CellarError, ErrorCode } from '../../api/index.js'
 
-/** Every code of a {@link TransactionError}, with the situation that raises it. */
+/** Every code of a `CellarError` of transactions, with the situation that raises it. */
 export const TransactionErrorCode = {
   /** The transaction is not in progress: unknown, finished or timed out. */
   notInProgress: 'ERR_TRANSACTION_NOT_IN_PROGRESS',
@@ -32,10 +32,7 @@ export const TransactionErrorCode = {
   unavailable: 'ERR_TRANSACTIONS_UNAVAILABLE',
 } as const
 
-/** One of the codes of {@link TransactionErrorCode}. */
-export type TransactionErrorCode = (typeof TransactionErrorCode)[keyof typeof TransactionErrorCode]
-
-/** The details of a conflict. */
+/** The `details` of an `ERR_TRANSACTION_CONFLICT`. */
 export interface ConflictDetail {
   /** The refused transaction. */
   readonly transactionId: bigint
@@ -45,45 +42,42 @@ export interface ConflictDetail {
   readonly otherClient: string | undefined
 }
 
-/** An error of the transaction system. */
-export class TransactionError extends CellarError {
-  /** Always `'TransactionError'`. */
-  override readonly name = 'TransactionError'
-  /** The stable code. */
-  declare readonly code: TransactionErrorCode
-  /** For `ERR_TRANSACTION_CONFLICT`. */
-  readonly conflict: ConflictDetail | undefined
-  /** Errors after the first one, for instance of rollbacks. */
-  readonly suppressed: unknown[] = []
-
-  /** For clients of other backends. `conflict` goes with `ERR_TRANSACTION_CONFLICT`. */
-  constructor(
-    code: TransactionErrorCode,
-    message: string,
-    options: { readonly cause?: unknown; readonly conflict?: ConflictDetail } = {},
-  ) {
-    super(code, message, { cause: options.cause })
-    this.conflict = options.conflict
-  }
-
-  /** True for this class only: a `CellarError` is not an error of transactions. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof CellarError && value.name === 'TransactionError'
-  }
-}
-
 /** Makes the error of a call that the state of its object does not allow. */
-export function stateError(message: string): TransactionError {
-  return new TransactionError(TransactionErrorCode.state, message)
+export function stateError(message: string): CellarError {
+  return new CellarError(TransactionErrorCode.state, message)
 }
 
 /** Makes the error of a call for a transaction that is not in progress. */
-export function notInProgress(id: bigint, what: string): TransactionError {
+export function notInProgress(id: bigint, what: string): CellarError {
   const message = `cannot ${what} transaction ${id}: it is not in progress`
-  return new TransactionError(TransactionErrorCode.notInProgress, message)
+  return new CellarError(TransactionErrorCode.notInProgress, message)
 }
 
-/** Makes an `ERR_INVALID_ARGUMENT`. */
-export function invalidArgument(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
+const refusals: ReadonlySet<string> = new Set([
+  ErrorCode.invalidArgument,
+  ErrorCode.tableNotFound,
+  ErrorCode.noSuchColumnFamily,
+  ErrorCode.readOnly,
+  ErrorCode.tableNotEnabled,
+  ErrorCode.tooLarge,
+  ErrorCode.failedSanityCheck,
+  ErrorCode.coprocessor,
+])
+
+/**
+ * Whether a batch was refused because of its content: nothing of it was applied. After any other
+ * failure memory and disk may differ.
+ */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof CellarError && refusals.has(error.code)
+}
+
+/**
+ * Makes the error of a commit's carrier when the database received nothing, for instance because a
+ * topic does not exist. The caller of the commit gets the cause. After any other error of a carrier
+ * the outcome of the frame is unknown.
+ */
+export function notCarried(cause: unknown): CellarError {
+  const message = 'nothing of the commit was handed to the database'
+  return new CellarError(TransactionErrorCode.notCarried, message, { cause })
 }

@@ -1,5 +1,7 @@
 /** Runs work in transactions, with retries after conflicts (Tephra: TransactionExecutor). */
 import {
+  hasCode,
+  invalidArgument,
   checkDatabase,
   checked,
   declareOptions,
@@ -11,7 +13,7 @@ import {
   type SettingsOf,
 } from '../../api/index.js'
 import { TransactionContext } from './context.js'
-import { invalidArgument, TransactionError, TransactionErrorCode } from './errors.js'
+import { TransactionErrorCode } from './errors.js'
 import { checkManager, type Transactions, type TransactionParticipant } from './participant.js'
 import { TransactionScope } from './scope.js'
 import { contextStartDeclarations } from './start-options.js'
@@ -93,12 +95,8 @@ async function run<T>(
       await context.finish()
       return result
     } catch (error) {
-      if (!isConflict(error) || retries >= retriesMax) throw error
+      if (!hasCode(error, TransactionErrorCode.conflict) || retries >= retriesMax) throw error
     }
     await new Promise((resolve) => setTimeout(resolve, retryMilliseconds))
   }
-}
-
-function isConflict(error: unknown): boolean {
-  return error instanceof TransactionError && error.code === TransactionErrorCode.conflict
 }

@@ -1,5 +1,5 @@
 /** Transactions with snapshot isolation over tables. The public entry `cellardb/transactions`. */
-export { TransactionError, TransactionErrorCode, type ConflictDetail } from './errors.js'
+export { notCarried, TransactionErrorCode, type ConflictDetail } from './errors.js'
 export {
   idsPerMillisecond,
   pointerMax,
@@ -10,8 +10,13 @@ export {
   type VisibilityLevel,
 } from './transaction.js'
 export type { PointerList } from './manager/pointer-list.js'
-export { decodeTransaction, encodeTransaction } from './tephra/thrift-form.js'
-export { transactionFromJson, transactionToJson, type TransactionJson } from './tephra/json-form.js'
+export {
+  decodeTransaction,
+  encodeTransaction,
+  transactionFromJson,
+  transactionToJson,
+  type TransactionJson,
+} from './tephra/transaction-forms.js'
 export { TransactionManager } from './manager/manager.js'
 export type {
   CommitOptions,
@@ -29,7 +34,6 @@ export type { Transactions, TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
 export type { ContextStartOptions } from './start-options.js'
 export type { TransactionScope } from './scope.js'
-export { CommitNotCarried } from './refusal.js'
 export { runTransaction, type ExecutorOptions } from './executor.js'
 export { transactionalFamily } from './tables/transactional-family.js'
 export type { ConflictLevel } from './tables/transaction-writes.js'

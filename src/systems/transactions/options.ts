@@ -1,5 +1,6 @@
 /** Options of the transaction manager, with their defaults. */
 import {
+  invalidArgument,
   choice,
   declareOptions,
   durabilityOption,
@@ -13,7 +14,6 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
-import { invalidArgument } from './errors.js'
 
 const clientRetentions = ['OFF', 'ACTIVE', 'COMMITTED'] as const
 

@@ -1,9 +1,10 @@
 /**
  * One transaction as passed to the work of `runTransaction`, with its own tables and participants.
  */
+import { invalidArgument } from '../../api/index.js'
 import type { Database } from '../../api/index.js'
 import type { TransactionContext } from './context.js'
-import { invalidArgument, stateError } from './errors.js'
+import { stateError } from './errors.js'
 import type { Transactions, TransactionParticipant } from './participant.js'
 import type { Transaction } from './transaction.js'
 import {

@@ -3,9 +3,15 @@
  * version that it writes. Ids and pointers are about 1.8e18, above the range of exact doubles,
  * hence bigints.
  */
-import { checkArray, checkChoice, OptionNames, readArguments, shown } from '../../api/index.js'
+import {
+  invalidArgument,
+  checkArray,
+  checkChoice,
+  OptionNames,
+  readArguments,
+  shown,
+} from '../../api/index.js'
 import { checkPointer } from './checks.js'
-import { invalidArgument } from './errors.js'
 import { PointerList } from './manager/pointer-list.js'
 
 /** The largest pointer. */
@@ -13,22 +19,20 @@ export const pointerMax = 2n ** 63n - 1n
 /** Ids per millisecond: an id divided by this number is the start time of the transaction. */
 export const idsPerMillisecond = 1_000_000n
 
+/** Both types, in the order of Tephra's numbers. */
+export const transactionTypes = ['SHORT', 'LONG'] as const
 /** SHORT: conflicts are detected, and it times out. LONG: no conflict detection, no rollback. */
-export type TransactionType = 'SHORT' | 'LONG'
+export type TransactionType = (typeof transactionTypes)[number]
 
 /**
  * Visibility of a transaction's own writes. 'SNAPSHOT': the newest of each column.
  * 'SNAPSHOT_EXCLUDE_CURRENT': the newest before its last checkpoint. 'SNAPSHOT_ALL': all of them,
  * including deletions, and the version visible without them.
  */
-export type VisibilityLevel = 'SNAPSHOT' | 'SNAPSHOT_EXCLUDE_CURRENT' | 'SNAPSHOT_ALL'
+export type VisibilityLevel = (typeof visibilityLevels)[number]
 
-/** All levels. */
-export const visibilityLevels: readonly VisibilityLevel[] = [
-  'SNAPSHOT',
-  'SNAPSHOT_EXCLUDE_CURRENT',
-  'SNAPSHOT_ALL',
-]
+/** All levels, in the order of Tephra's numbers. */
+export const visibilityLevels = ['SNAPSHOT', 'SNAPSHOT_EXCLUDE_CURRENT', 'SNAPSHOT_ALL'] as const
 
 /** The fields of a {@link Transaction}; the lists may be in any order. */
 export interface TransactionFields {

@@ -1,8 +1,8 @@
 /** Cases 85 to 104: what transactions see, and the calls of the manager. */
 import assert from 'node:assert/strict'
+import { hasCode } from '../../../src/api/index.js'
 import {
   Transaction,
-  TransactionError,
   type TransactionManager,
   type VisibilityLevel,
 } from '../../../src/systems/transactions/index.js'
@@ -266,8 +266,8 @@ const managerCases: readonly MessagingCase[] = [
         await manager.canCommit(first, ['1', '2'])
         await manager.commit(first)
         const error = await failsWith(conflict, () => manager.canCommit(second, ['2', '3']))
-        assert.ok(error instanceof TransactionError)
-        assert.deepEqual(error.conflict, {
+        assert.ok(hasCode(error, conflict))
+        assert.deepEqual(error.details, {
           transactionId: second.transactionId,
           key: '2',
           otherClient: clientRetention === 'COMMITTED' ? 'first' : undefined,

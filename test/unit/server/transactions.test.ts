@@ -120,7 +120,7 @@ void t.test('clients conflict with each other, and are told about what', async (
     const outcome = client.canCommit(contexts[i].current!, [key, 'text'])
     if (i === 1) {
       const detail = { transactionId, key: '00ff80', otherClient: 'me' }
-      await t.rejects(outcome, { ...conflict, conflict: detail })
+      await t.rejects(outcome, { ...conflict, details: detail })
     } else {
       await outcome
       await client.commit(contexts[i].current!)

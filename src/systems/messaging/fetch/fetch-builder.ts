@@ -1,8 +1,7 @@
 /** Fetches in the form of CDAP's `prepareFetch`: the last start replaces earlier ones. */
-import { checkBytesLike, checkMethods, shown } from '../../../api/index.js'
+import { invalidArgument, checkBytesLike, checkMethods, shown } from '../../../api/index.js'
 import type { Transaction } from '../../transactions/index.js'
 import { checkTransaction } from '../../transactions/transaction.js'
-import { invalidArgument } from '../errors.js'
 import { checkTopicId, type TopicId } from '../topics/topic.js'
 import type { FetchOptions, MessageIterator, Messaging } from '../types.js'
 

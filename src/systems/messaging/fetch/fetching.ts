@@ -1,6 +1,7 @@
 /** Fetches: readers over topics, and waits for the next message. */
+import { CellarError } from '../../../api/index.js'
 import type { Database } from '../../../api/index.js'
-import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
+import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
 import { MessageReader } from '../store/message-reader.js'
 import type { MessagingSettings } from '../options.js'
@@ -102,7 +103,7 @@ export class Fetching {
         if ((await look()) || isOver || this.#isClosed || signal?.aborted === true) return
         if (topic.readable !== readable) continue
         if (topic.waiting >= this.#settings.waitersMax) {
-          throw new MessagingError(MessagingErrorCode.busy, 'too many readers wait')
+          throw new CellarError(MessagingErrorCode.busy, 'too many readers wait')
         }
         await topic.changed(wait, signal)
         if (!topic.exists) throw topicNotFound(topic.name)

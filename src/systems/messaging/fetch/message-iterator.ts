@@ -1,6 +1,5 @@
 /** The iterator of a fetch, over any source of batches. */
-import { shown } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
+import { invalidArgument, shown } from '../../../api/index.js'
 import type { Message, MessageIterator } from '../types.js'
 
 /** A source of messages in their order. */

@@ -6,6 +6,8 @@
  *   column = d:i = id of a message (20)
  */
 import {
+  CellarError,
+  invalidArgument,
   OptionNames,
   readArguments,
   type AtomicMutation,
@@ -13,7 +15,7 @@ import {
   type DurabilityOption,
 } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
-import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
+import { MessagingErrorCode } from '../errors.js'
 import { decodeMessageId, encodeMessageId, parseMessageId } from '../message-id.js'
 import { comparePlaces } from '../store/stored-batch.js'
 import type { TopicState } from '../topics/topic-state.js'
@@ -77,7 +79,7 @@ export class Positions {
     const { success } = await this.#database.atomic({ checks, mutations, durability })
     if (success) return
     const message = `the position of '${consumer}' in ${topic.name} has changed`
-    throw new MessagingError(MessagingErrorCode.positionChanged, message)
+    throw new CellarError(MessagingErrorCode.positionChanged, message)
   }
 
   async delete(topic: TopicState, consumer: string): Promise<void> {

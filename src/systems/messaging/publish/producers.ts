@@ -10,8 +10,9 @@
  * A request is not written while an earlier request of its producer is neither written nor part of
  * the same frame. Messages therefore never overtake refused ones.
  */
+import { CellarError } from '../../../api/index.js'
 import type { AtomicMutation, Database } from '../../../api/index.js'
-import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
+import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { readTime, writeTime } from '../message-id.js'
 import { producerOutcomeBytes, producerTimeOffset } from '../prune-job/row-layout.js'
 import type { TopicState } from '../topics/topic-state.js'
@@ -74,7 +75,7 @@ class ProducerState {
     const latest = Math.max(this.#outcomes.at(-1)?.sequence ?? -1, ...this.#pending.keys())
     if (sequence > latest) return undefined
     const message = `producer '${id}' has published sequence ${latest} already`
-    throw new MessagingError(MessagingErrorCode.producerSequence, message)
+    throw new CellarError(MessagingErrorCode.producerSequence, message)
   }
 
   /** Publishes a new sequence; `write` receives the producer's row for its request. */
@@ -99,7 +100,7 @@ class ProducerState {
     for (const { sequence, batch: own } of this.#pending.values()) {
       if (sequence >= pending.sequence || own === batch) continue
       const message = `sequence ${sequence} of the producer was not written; send it again first`
-      throw new MessagingError(MessagingErrorCode.busy, message)
+      throw new CellarError(MessagingErrorCode.busy, message)
     }
   }
 

@@ -9,19 +9,19 @@
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
 import {
+  CellarError,
+  invalidArgument,
   checkBytesLike,
   checkMethods,
   type AtomicMutation,
   type BytesLike,
 } from '../../../api/index.js'
 import {
-  TransactionError,
   TransactionErrorCode,
   type Transaction,
   type TransactionParticipant,
 } from '../../transactions/index.js'
 import { checkTransaction } from '../../transactions/transaction.js'
-import { invalidArgument } from '../errors.js'
 import type { CommitPublish } from './publishing.js'
 import { MessagingService } from '../service.js'
 import { checkTopicId, type TopicId } from '../topics/topic.js'
@@ -114,7 +114,7 @@ export class MessagePublisher implements TransactionParticipant {
   #required(): Transaction {
     if (this.#transaction !== undefined) return this.#transaction
     const message = `the ${this.name} is in no transaction`
-    throw new TransactionError(TransactionErrorCode.state, message)
+    throw new CellarError(TransactionErrorCode.state, message)
   }
 
   #toPublish(): CommitPublish[] {
@@ -201,7 +201,7 @@ export function checkFree(name: string, running: Transaction | undefined): void 
   if (running === undefined) return
   const { transactionId: id } = running
   const message = `the ${name} is in transaction ${id}: take another one for each`
-  throw new TransactionError(TransactionErrorCode.state, message)
+  throw new CellarError(TransactionErrorCode.state, message)
 }
 
 /** The topics of one namespace, for programs (CDAP: MessagingAdmin). */

@@ -1,7 +1,13 @@
 /** Publishing and storing: batches of the writer assign places to requests. */
-import { checkArray, checkObject, type AtomicMutation, type Database } from '../../../api/index.js'
-import { CommitNotCarried } from '../../transactions/index.js'
-import { invalidArgument, topicNotFound } from '../errors.js'
+import {
+  invalidArgument,
+  checkArray,
+  checkObject,
+  type AtomicMutation,
+  type Database,
+} from '../../../api/index.js'
+import { notCarried } from '../../transactions/index.js'
+import { topicNotFound } from '../errors.js'
 import { MessageWriter, type WriteBatch, type WritePart } from '../store/message-writer.js'
 import type { MessagingSettings } from '../options.js'
 import { producerMutation, type ProducerRow } from './producers.js'
@@ -113,7 +119,7 @@ export class Publishing {
         }
       })
     } catch (error) {
-      throw isHanded ? error : new CommitNotCarried(error)
+      throw isHanded ? error : notCarried(error)
     }
   }
 

@@ -1,5 +1,7 @@
 /** Checks of the requests of publishers and consumers. */
 import {
+  CellarError,
+  invalidArgument,
   checkArray,
   checkBoolean,
   checkBytesLike,
@@ -12,7 +14,7 @@ import {
 } from '../../../api/index.js'
 import { startOf } from '../../transactions/index.js'
 import { checkTransaction } from '../../transactions/transaction.js'
-import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
+import { MessagingErrorCode } from '../errors.js'
 import { decodeMessageId, parseMessageId } from '../message-id.js'
 import type { ReaderStart } from '../store/message-reader.js'
 import type { MessagingSettings } from '../options.js'
@@ -176,7 +178,7 @@ export function checkAge(pointer: bigint, settings: MessagingSettings): void {
   const { clock, lifetimeMilliseconds } = settings
   if (pointer <= 0n || clock.now() - startOf(pointer) > lifetimeMilliseconds) {
     const message = `transaction ${pointer} is older than ${lifetimeMilliseconds} ms`
-    throw new MessagingError(MessagingErrorCode.transactionTooOld, message)
+    throw new CellarError(MessagingErrorCode.transactionTooOld, message)
   }
   checkHandedOut(pointer, settings)
 }
@@ -252,11 +254,11 @@ function checkProducer(producer: Producer): void {
   }
 }
 
-function tooLargeMessage(bytes: number, limit: number): MessagingError {
+function tooLargeMessage(bytes: number, limit: number): CellarError {
   return tooLarge(`a message of ${bytes} bytes`, limit)
 }
 
-function tooLarge(what: string, limit: number): MessagingError {
+function tooLarge(what: string, limit: number): CellarError {
   const message = `the request has ${what}, at most ${limit} are allowed`
-  return new MessagingError(MessagingErrorCode.tooLarge, message)
+  return new CellarError(MessagingErrorCode.tooLarge, message)
 }

@@ -8,7 +8,8 @@
  * Invariant: entries ascend strictly. An addition or an update that would violate the order clears
  * the cache and fails, so a cache never returns wrong entries.
  */
-import { invalidArgument, MessagingError, MessagingErrorCode } from '../errors.js'
+import { CellarError, invalidArgument } from '../../../api/index.js'
+import { MessagingErrorCode } from '../errors.js'
 
 /** Limits of a cache, in the unit of its weights: minRetain <= reduceTrigger <= hardLimit. */
 export interface CacheLimits {
@@ -121,7 +122,7 @@ export class MessageCache<E> {
     this.counts.addRequests++
     if (this.#isAdding) {
       const message = 'entries are being added to the cache'
-      throw new MessagingError(MessagingErrorCode.concurrentModification, message)
+      throw new CellarError(MessagingErrorCode.concurrentModification, message)
     }
     this.#isAdding = true
     try {
@@ -157,7 +158,7 @@ export class MessageCache<E> {
         const updated = update(entry)
         if (this.#of.compare(entry, updated) !== 0) {
           const message = 'an update changed the order of cached entries'
-          throw new MessagingError(MessagingErrorCode.cacheOrder, message)
+          throw new CellarError(MessagingErrorCode.cacheOrder, message)
         }
         this.#weight += this.#of.weigh(updated) - this.#of.weigh(entry)
         this.#entries[at] = updated

@@ -12,10 +12,11 @@
  * Failure behaviour: a batch that cannot be written fails all its requests with the same cause. A
  * batch that is refused because of its content fails only the requests that cause the refusal.
  */
+import { CellarError } from '../../../api/index.js'
 import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
-import { isRefusal } from '../../transactions/refusal.js'
+import { isRefusal } from '../../transactions/errors.js'
 import { clockMutation } from './clock-row.js'
-import { MessagingError, MessagingErrorCode } from '../errors.js'
+import { MessagingErrorCode } from '../errors.js'
 import { TopicAppend } from '../topics/topic-append.js'
 import type { TopicState } from '../topics/topic-state.js'
 
@@ -91,7 +92,7 @@ export class MessageWriter {
   async write(bytes: number, assign: Assign): Promise<void> {
     if (this.#queueBytes > this.#queueBytesMax) {
       const message = `${this.#queueBytes} bytes wait to be written`
-      throw new MessagingError(MessagingErrorCode.busy, message)
+      throw new CellarError(MessagingErrorCode.busy, message)
     }
     this.#queueBytes += bytes
     await new Promise<void>((resolve, reject) => {

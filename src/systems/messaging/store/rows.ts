@@ -8,7 +8,7 @@
  * functions serve writers and readers of single rows; flushes and compactions parse stored rows
  * with `StoredRow`, which allocates nothing.
  */
-import { invalidArgument } from '../errors.js'
+import { invalidArgument } from '../../../api/index.js'
 import { messageTailBytes, payloadTailBytes } from '../prune-job/row-layout.js'
 import { generationMax, parseTopicPrefix, topicPrefix, type TopicId } from '../topics/topic.js'
 

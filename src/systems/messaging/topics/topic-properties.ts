@@ -1,6 +1,5 @@
 /** Checks of the properties of topics. */
-import { checkObject, readArguments, shown } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
+import { invalidArgument, checkObject, readArguments, shown } from '../../../api/index.js'
 import { generationMax } from './topic.js'
 import type { TopicProperties } from '../types.js'
 

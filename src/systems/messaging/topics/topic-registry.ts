@@ -4,8 +4,9 @@
  * A change is a compare-and-set of the whole serialized properties, and changes of one topic are
  * serialized. A change by another program is therefore detected instead of overwritten.
  */
+import { CellarError } from '../../../api/index.js'
 import type { Database, Table } from '../../../api/index.js'
-import { MessagingError, MessagingErrorCode, topicNotFound } from '../errors.js'
+import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import type { MessagingSettings } from '../options.js'
 import { metadataQualifier } from '../prune-job/row-layout.js'
 import { effectiveProperties, withGeneration } from './topic-properties.js'
@@ -105,10 +106,10 @@ export class TopicRegistry {
     await this.#change(id, async (topic) => {
       if (topic?.exists === true) {
         const message = `topic '${topic.name}' exists already`
-        throw new MessagingError(MessagingErrorCode.topicExists, message)
+        throw new CellarError(MessagingErrorCode.topicExists, message)
       }
       if (topic === undefined && this.#topics.size >= this.#settings.topicsMax) {
-        throw new MessagingError(MessagingErrorCode.tooLarge, 'there are too many topics')
+        throw new CellarError(MessagingErrorCode.tooLarge, 'there are too many topics')
       }
       const generation = topic === undefined ? 1 : 1 - topic.generation
       await this.#write(id, topic, effective, generation)
@@ -163,7 +164,7 @@ export class TopicRegistry {
     const { success } = await this.#table.checkAndMutate({ row, column, ...expected }, { put })
     if (!success) {
       const message = `the metadata of topic '${id.namespace}:${id.topic}' was changed elsewhere`
-      throw new MessagingError(MessagingErrorCode.unavailable, message)
+      throw new CellarError(MessagingErrorCode.unavailable, message)
     }
     const state = { properties, generation, ttlMilliseconds: ttlOf(properties) }
     if (topic === undefined) this.#add(id, state)

@@ -4,8 +4,7 @@
  * A topic is named by a namespace and a name inside it. All its rows in all tables begin with
  * `namespace:name:`. Names cannot contain a colon, so the prefixes of two topics never overlap.
  */
-import { checkObject, readArguments, shown } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
+import { invalidArgument, checkObject, readArguments, shown } from '../../../api/index.js'
 
 /** The name of a topic. */
 export interface TopicId {

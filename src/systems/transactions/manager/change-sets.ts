@@ -8,7 +8,8 @@
  * Keys are opaque bytes, kept as latin1 text. A *claim* is the set of a commit in progress: its
  * frame is not in the log yet, but it must already exclude other commits.
  */
-import { TransactionError, TransactionErrorCode } from '../errors.js'
+import { CellarError } from '../../../api/index.js'
+import { TransactionErrorCode, type ConflictDetail } from '../errors.js'
 import type { StoredState } from './state-rows.js'
 
 /** A set of keys, each as latin1 text. */
@@ -129,12 +130,12 @@ export function restoreCommits(
 }
 
 /** The `ERR_TRANSACTION_CONFLICT` of a transaction. */
-export function conflictError(transactionId: bigint, conflict: Conflict): TransactionError {
+export function conflictError(transactionId: bigint, conflict: Conflict): CellarError {
   const key = readableKey(conflict.key)
   const by = conflict.client === undefined ? '' : ` by '${conflict.client}'`
   const message = `transaction ${transactionId} conflicts: '${key}' was changed meanwhile${by}`
-  return new TransactionError(TransactionErrorCode.conflict, message, {
-    conflict: { transactionId, key, otherClient: conflict.client },
+  return new CellarError(TransactionErrorCode.conflict, message, {
+    details: { transactionId, key, otherClient: conflict.client } satisfies ConflictDetail,
   })
 }
 

@@ -1,5 +1,7 @@
 /** Arguments and results of the transaction manager's calls, and their checks. */
 import {
+  CellarError,
+  invalidArgument,
   callback,
   checkArray,
   checkBytesLike,
@@ -12,7 +14,7 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import type { ChangeSet } from './change-sets.js'
-import { invalidArgument, TransactionError, TransactionErrorCode } from '../errors.js'
+import { TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
 
 /** The declarations of the options of a short start. */
@@ -38,7 +40,8 @@ export const commitOptions = declareOptions('a commit', {
   writes: checked(checkArray<AtomicMutation>, []),
   /**
    * Applies the mutations of the commit atomically, in one frame with others; resolves when they
-   * are durable. Throws `CommitNotCarried` if the database received nothing. After another error,
+   * are durable. Throws `ERR_COMMIT_NOT_CARRIED` with the reason as its `cause` if the database
+   * received nothing. After another error,
    * unless the database refused the batch, the manager is unavailable until it is opened again.
    * Default: `Database.atomic`.
    */
@@ -80,7 +83,7 @@ export function changeSetOf(
   }
   if (set.size <= changesMax && bytes <= changeBytesMax) return [...set]
   const message = `transaction ${id} has ${set.size} changes of ${bytes} bytes`
-  throw new TransactionError(TransactionErrorCode.tooLarge, message)
+  throw new CellarError(TransactionErrorCode.tooLarge, message)
 }
 
 /** A copy of the keys of a change set. `ERR_INVALID_ARGUMENT`. */

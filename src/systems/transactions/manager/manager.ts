@@ -18,15 +18,11 @@
  * Failure behaviour: if state cannot be written, all further calls fail with
  * `ERR_TRANSACTIONS_UNAVAILABLE`; the next open recovers the state that reached the log.
  */
+import { CellarError, invalidArgument } from '../../../api/index.js'
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { checkPointer } from '../checks.js'
 import { conflictError, type ChangeSet } from './change-sets.js'
-import {
-  invalidArgument,
-  notInProgress,
-  TransactionError,
-  TransactionErrorCode,
-} from '../errors.js'
+import { notInProgress, TransactionErrorCode } from '../errors.js'
 import {
   changeSetOf,
   commitOptions,
@@ -171,7 +167,7 @@ export class TransactionManager {
     } catch (cause) {
       if (!this.#log.hasFailed) throw cause
       const message = `the commit of transaction ${running.id} may be in the log or not`
-      throw new TransactionError(TransactionErrorCode.outcomeUnknown, message, { cause })
+      throw new CellarError(TransactionErrorCode.outcomeUnknown, message, { cause })
     } finally {
       running.isFinishing = false
       this.#state.changes.release(changes)
@@ -259,7 +255,7 @@ export class TransactionManager {
     const first = this.#state.running.pointers.first
     if (first !== undefined && first < bound) {
       const message = `transaction ${first} runs since before ${milliseconds}`
-      throw new TransactionError(TransactionErrorCode.invalidTruncateTime, message)
+      throw new CellarError(TransactionErrorCode.invalidTruncateTime, message)
     }
     const gone = await this.#state.truncate((pointer) => pointer < bound)
     return gone.length > 0
@@ -357,7 +353,7 @@ export class TransactionManager {
     if (pointer > this.#state.writePointer) throw notInProgress(pointer, 'write with')
     if (this.#settings.clock.now() - startOf(pointer) <= this.#settings.lifetimeMilliseconds) return
     const message = `transaction ${pointer} is older than ${this.#settings.lifetimeMilliseconds} ms`
-    throw new TransactionError(TransactionErrorCode.tooOld, message)
+    throw new CellarError(TransactionErrorCode.tooOld, message)
   }
 
   /** Ends the sweeps and waits for pending writes. The database stays open. */

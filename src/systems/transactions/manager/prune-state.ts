@@ -24,6 +24,7 @@
  * error.
  */
 import {
+  invalidArgument,
   callback,
   checkMethods,
   checkObject,
@@ -34,7 +35,6 @@ import {
 } from '../../../api/index.js'
 import type { OptionsOf, SettingsOf, StoreJob, Table } from '../../../api/index.js'
 import { checkPointer } from '../checks.js'
-import { invalidArgument } from '../errors.js'
 import { checkMilliseconds } from '../options.js'
 import { inactiveBound } from '../transaction-snapshot.js'
 

@@ -4,6 +4,7 @@
  * bounds.
  */
 import {
+  invalidArgument,
   callback,
   checkMethods,
   declareOptions,
@@ -19,7 +20,6 @@ import {
 } from '../../../api/index.js'
 import { checkPointer, requireFunction } from '../checks.js'
 import type { TransactionManager } from './manager.js'
-import { invalidArgument } from '../errors.js'
 import { checkMilliseconds } from '../options.js'
 import { storesOf, type PruneState } from './prune-state.js'
 import { inactiveBound } from '../transaction-snapshot.js'

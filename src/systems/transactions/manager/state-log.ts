@@ -4,15 +4,16 @@
  * disk may then differ.
  */
 import {
+  hasCode,
+  CellarError,
   checkDatabase,
   requireCapability,
   type AtomicMutation,
   type Database,
 } from '../../../api/index.js'
 import { openTable } from '../../../comfort/tables.js'
-import { stateError, TransactionError, TransactionErrorCode } from '../errors.js'
+import { isRefusal, stateError, TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
-import { CommitNotCarried, isRefusal } from '../refusal.js'
 import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 
 /** Most rows of one batch when many rows change. */
@@ -84,7 +85,7 @@ export class StateLog {
       ? 'the transaction manager is closed'
       : 'the state of transactions could not be written'
     const options = this.#failure === undefined ? {} : { cause: this.#failure }
-    throw new TransactionError(TransactionErrorCode.unavailable, message, options)
+    throw new CellarError(TransactionErrorCode.unavailable, message, options)
   }
 
   read(): Promise<StoredState> {
@@ -171,7 +172,7 @@ export class StateLog {
     try {
       await written
     } catch (error) {
-      if (error instanceof CommitNotCarried) throw error.cause as Error
+      if (hasCode(error, TransactionErrorCode.notCarried)) throw error.cause as Error
       if (!isRefusal(error)) this.#failure ??= error
       throw error
     } finally {

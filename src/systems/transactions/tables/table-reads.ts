@@ -3,6 +3,7 @@
  * for the versions that a transaction sees.
  */
 import {
+  invalidArgument,
   checkArray,
   OptionNames,
   readArguments,
@@ -14,7 +15,6 @@ import {
   type RowSpan,
   type ScanOptions,
 } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
 import { copyBytes, copyRow, partsOf } from './table-writes.js'
 import { visibilityLevels, type Transaction, type VisibilityLevel } from '../transaction.js'
 import { TransactionVisibilityFilter } from './visibility-filter.js'

@@ -1,5 +1,6 @@
 /** The arguments of transactional writes: checked, and copied at the call. */
 import {
+  invalidArgument,
   checkArray,
   checkBytesLike,
   ErrorCode,
@@ -12,7 +13,6 @@ import {
   type ColumnParts,
   type Delete,
 } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
 
 /** Writes within a transaction, which sets the timestamps. */
 export interface TransactionalPut {

@@ -1,11 +1,5 @@
 /** Families for transactional tables: with all versions, and a TTL in terms of pointers. */
-import {
-  checkObject,
-  ErrorCode,
-  CellarError,
-  type FamilyOptions,
-  type Table,
-} from '../../../api/index.js'
+import { checkObject, invalidArgument, type FamilyOptions, type Table } from '../../../api/index.js'
 import { checkMilliseconds } from '../options.js'
 
 /** Key of the TTL, in milliseconds, in the metadata of a transactional family. */
@@ -39,8 +33,7 @@ export function transactionalFamilies(table: Table): ReadonlySet<string> {
   const families = Object.entries(table.describe().families)
   for (const [name, { versions }] of families) {
     if (versions >= allVersions) continue
-    throw new CellarError(
-      ErrorCode.invalidArgument,
+    throw invalidArgument(
       `the family '${name}' of '${table.name}' is not transactional: create or alter it with ` +
         'the options of transactionalFamily()',
     )

@@ -1,15 +1,10 @@
-/** Reads numbers and bytes from files of Tephra, with bounds checks. */
-import { CellarError, ErrorCode } from '../../../api/index.js'
+/** Reads numbers and bytes from files and messages of Tephra, with bounds checks. */
+import { invalidArgument } from '../../../api/index.js'
 
-/** The bytes end inside a record. */
-export class EndOfBytes extends CellarError {
-  constructor() {
-    super(ErrorCode.invalidArgument, 'the bytes end inside of a record')
-  }
-}
-
-/** A position in bytes that advances with each read. */
+/** A position in bytes that advances with each read. `ERR_INVALID_ARGUMENT` behind their end. */
 export class ByteSource {
+  /** Whether a read failed because the bytes end inside of a record. */
+  isCut = false
   readonly #bytes: Buffer
   #at = 0
 
@@ -24,6 +19,10 @@ export class ByteSource {
 
   byte(): number {
     return this.#bytes[this.#take(1)]
+  }
+
+  short(): number {
+    return this.#bytes.readInt16BE(this.#take(2))
   }
 
   int(): number {
@@ -51,22 +50,28 @@ export class ByteSource {
     throw malformed('a number of more than ten bytes')
   }
 
-  /** The number of the following records of at least one byte; it must fit the remaining bytes. */
-  count(count: number | bigint): number {
+  /** The number of the following records of at least `bytes` bytes; they must be present. */
+  count(count: number | bigint, bytes = 1): number {
     if (count < 0) throw malformed(`${count} records`)
-    if (count > this.left) throw new EndOfBytes()
+    this.#check(Number(count) * bytes)
     return Number(count)
   }
 
   #take(length: number): number {
-    if (length > this.left) throw new EndOfBytes()
+    this.#check(length)
     const start = this.#at
     this.#at += length
     return start
   }
+
+  #check(length: number): void {
+    if (length <= this.left) return
+    this.isCut = true
+    throw malformed('they end inside of a record')
+  }
 }
 
-/** `ERR_INVALID_ARGUMENT` for bytes that are not a file of Tephra. */
-export function malformed(what: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, `malformed state of Tephra: ${what}`)
+/** `ERR_INVALID_ARGUMENT` for bytes that Tephra has not written. */
+export function malformed(what: string): Error {
+  return invalidArgument(`malformed bytes of Tephra: ${what}`)
 }

@@ -9,9 +9,9 @@
  *
  * Each version has the fields of the earlier ones. A log may end inside its last record.
  */
-import { idsPerMillisecond, type TransactionType } from '../transaction.js'
-import { ByteSource, EndOfBytes, malformed } from './bytes.js'
-import { typeOf, type TephraState } from './state.js'
+import { idsPerMillisecond, transactionTypes, type TransactionType } from '../transaction.js'
+import { ByteSource, malformed } from './bytes.js'
+import { typeOf, type TephraRunning, type TephraState } from './snapshot.js'
 
 const states = [
   'INPROGRESS',
@@ -24,20 +24,7 @@ const states = [
   'CHECKPOINT',
 ] as const
 
-interface Edit {
-  readonly id: bigint
-  readonly state: (typeof states)[number]
-  readonly expiration: bigint
-  readonly commitPointer: bigint
-  readonly canCommit: boolean
-  readonly changes: readonly string[]
-  readonly visibilityUpperBound: bigint
-  readonly type: TransactionType | undefined
-  readonly truncated: readonly bigint[]
-  readonly truncateTime: bigint
-  readonly parent: bigint
-  readonly checkpoints: readonly bigint[]
-}
+type Edit = ReturnType<typeof readEdit>
 
 /**
  * Applies the edits of a log to a state, in order; returns their number. An incomplete last record
@@ -52,14 +39,14 @@ export function applyTephraEdits(state: TephraState, bytes: Uint8Array): number 
       source.long()
       edit = readEdit(source)
     } catch (error) {
-      if (error instanceof EndOfBytes) return edits
+      if (source.isCut) return edits
       throw error
     }
     apply(state, edit)
   }
 }
 
-function readEdit(source: ByteSource): Edit {
+function readEdit(source: ByteSource) {
   const version = -((source.byte() << 24) >> 24)
   if (version < 1 || version > 4) throw malformed(`an edit of version ${-version}`)
   const id = source.long()
@@ -75,7 +62,7 @@ function readEdit(source: ByteSource): Edit {
   const truncateTime = version >= 3 ? source.long() : 0n
   const parent = version >= 4 ? source.long() : 0n
   const checkpoints = version >= 4 ? repeat(source, () => source.long()) : []
-  const type = typeIndex === 1 ? 'LONG' : typeIndex === 0 ? 'SHORT' : undefined
+  const type: TransactionType | undefined = transactionTypes[typeIndex]
   const record = { id, state, expiration, commitPointer, canCommit, changes, visibilityUpperBound }
   return { ...record, type, truncated, truncateTime, parent, checkpoints }
 }
@@ -155,7 +142,7 @@ function abort(state: TephraState, { id, type, ...edit }: Edit): void {
   raise(state, pointers.at(-1)!)
 }
 
-function end(state: TephraState, id: bigint): ReturnType<TephraState['running']['get']> {
+function end(state: TephraState, id: bigint): TephraRunning | undefined {
   const running = state.running.get(id)
   state.running.delete(id)
   state.committing.delete(id)

@@ -1,11 +1,10 @@
 /** Imports the state of a Tephra manager, for a migration from CDAP. */
 import {
-  CellarError,
   checkBytes,
   checkDatabase,
   checked,
   declareOptions,
-  ErrorCode,
+  invalidArgument,
   list,
   required,
   text,
@@ -15,8 +14,7 @@ import {
 import { managerSettings } from '../options.js'
 import { StateLog } from '../manager/state-log.js'
 import { applyTephraEdits } from './edits.js'
-import { readTephraSnapshot } from './snapshot.js'
-import { emptyTephraState, type TephraState } from './state.js'
+import { emptyTephraState, readTephraSnapshot, type TephraState } from './snapshot.js'
 
 const bytes = checked<Uint8Array>(checkBytes)
 
@@ -74,14 +72,13 @@ export async function importTephraState(
 
 async function writeState(log: StateLog, state: TephraState): Promise<void> {
   if ((await log.read()).pointers !== undefined) {
-    throw new CellarError(ErrorCode.invalidArgument, 'the table holds the state of transactions')
+    throw invalidArgument('the table holds the state of transactions')
   }
   const { rows } = log
   for (const [id, running] of state.running) {
     const committing = state.committing.get(id)
-    await log.append([
-      rows.running({ ...running, id, committing, client: undefined, underWay: [] }),
-    ])
+    const unknown = { client: undefined, underWay: [] }
+    await log.append([rows.running({ ...running, id, committing, ...unknown })])
   }
   for (const [pointer, changes] of state.committed) {
     await log.append([rows.committed({ pointer, id: 0n, changes, client: undefined })])

@@ -1,5 +1,5 @@
 /**
- * Reads a snapshot file of Tephra (`snapshot.TIME`), versions 1, 2 and 4.
+ * The state of a Tephra manager, and its snapshot file (`snapshot.TIME`), versions 1, 2 and 4.
  *
  *   version time readPointer writePointer invalid* running* committing* committed*
  *
@@ -8,11 +8,56 @@
  * version 2 its type, and in version 4 the list of its checkpoints. A change set is a pointer and a
  * list of keys.
  */
-import type { TransactionType } from '../transaction.js'
+import { idsPerMillisecond, transactionTypes, type TransactionType } from '../transaction.js'
 import { ByteSource, malformed } from './bytes.js'
-import { emptyTephraState, typeOf, type TephraState } from './state.js'
 
-const types: readonly TransactionType[] = ['SHORT', 'LONG']
+/** A running transaction of Tephra. */
+export interface TephraRunning {
+  readonly type: TransactionType
+  /** Milliseconds since the epoch. */
+  readonly expiration: number
+  readonly visibilityUpperBound: bigint
+  readonly checkpoints: readonly bigint[]
+}
+
+/** The state of a manager during the read of its files. Keys of change sets are latin1 text. */
+export interface TephraState {
+  readPointer: bigint
+  writePointer: bigint
+  readonly invalid: Set<bigint>
+  readonly running: Map<bigint, TephraRunning>
+  readonly committing: Map<bigint, readonly string[]>
+  /** By commit pointer; several transactions may share one. */
+  readonly committed: Map<bigint, readonly string[]>
+}
+
+/** A state without transactions. */
+export function emptyTephraState(): TephraState {
+  return {
+    readPointer: 0n,
+    writePointer: 0n,
+    invalid: new Set(),
+    running: new Map(),
+    committing: new Map(),
+    committed: new Map(),
+  }
+}
+
+const dayMilliseconds = 86_400_000
+/** Tolerance between the expiration of a long transaction and its start plus one day. */
+const toleranceMilliseconds = 10_000
+
+/**
+ * Type and expiration of a transaction whose record has no type, as in the first formats. It is
+ * LONG if the expiration is negative, or about a day after the start, which the id contains.
+ */
+export function typeOf(id: bigint, expiration: bigint): Pick<TephraRunning, 'type' | 'expiration'> {
+  const longExpiration = Number(id / idsPerMillisecond) + dayMilliseconds
+  const isLong = expiration < 0n || longExpiration - Number(expiration) < toleranceMilliseconds
+  return isLong
+    ? { type: 'LONG', expiration: longExpiration }
+    : { type: 'SHORT', expiration: Number(expiration) }
+}
 
 /** Reads a snapshot. `ERR_INVALID_ARGUMENT` for other bytes and versions. */
 export function readTephraSnapshot(bytes: Uint8Array): TephraState {
@@ -29,7 +74,7 @@ export function readTephraSnapshot(bytes: Uint8Array): TephraState {
   list(source, () => readRunning(source, version, state))
   list(source, () => readChanges(source, state.committing))
   list(source, () => readChanges(source, state.committed))
-  if (source.left > 0) throw malformed(`${source.left} bytes behind the end of a snapshot`)
+  if (source.left > 0) throw malformed(`${source.left} bytes after the end of a snapshot`)
   return state
 }
 
@@ -42,7 +87,7 @@ function readRunning(source: ByteSource, version: number, state: TephraState): v
     state.running.set(id, { ...typeOf(id, expiration), visibilityUpperBound, checkpoints })
     return
   }
-  const type = types[Number(source.varint())]
+  const type = transactionTypes[Number(source.varint())]
   if (type === undefined) throw malformed('an unknown type of transaction')
   if (version === 4) list(source, () => checkpoints.push(source.varint()))
   const fields = { type, expiration: Number(expiration) }
