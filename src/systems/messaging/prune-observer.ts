@@ -1,5 +1,5 @@
 /**
- * The pruning of the messaging design as a coprocessor of a message or payload table. An observer
+ * The pruning of the messaging design as a coprocessor of the tables of messaging. An observer
  * gives each job the topics and the transactions at its start, and records the result. The hook of
  * prune-job/prune-hook.ts decides about each cell.
  *
@@ -16,30 +16,20 @@ import {
   required,
   text,
   type Coprocessor,
-  type Observer,
   type OptionsOf,
-  type SettingsOf,
   type StoreJob,
-  type StoreJobOutcome,
 } from '../../api/index.js'
-import { packTopics } from './store/pack.js'
-import {
-  emptyPruneContext,
-  type PackedTopics,
-  type PruneContext,
-} from './prune-job/prune-context.js'
-import type { PruneCounts, PrunedRows, PruneReport } from './prune-job/prune-hook.js'
-import type { TopicRecord } from './topics/topic.js'
-import { type PruneState, type TransactionSnapshot } from '../transactions/index.js'
-import { largestPointer, packPointers } from '../transactions/manager/pack-pointers.js'
+import type { PackedTopics, PruneContext } from './prune-job/prune-context.js'
+import { prunedRows, type PruneCounts } from './prune-job/prune-hook.js'
+import { topicPrefix, type TopicRecord } from './topics/topic.js'
+import type { PruneState, TransactionSnapshot } from '../transactions/index.js'
+import { largestPointer, packPointers } from '../transactions/prune-job/job-data.js'
+import { PruneObserver } from '../transactions/prune-jobs.js'
 import { pruneUpperBound } from '../transactions/transaction-snapshot.js'
-import type { PackedPointers } from '../transactions/prune-job/packed-pointers.js'
 
 const pruningOptions = declareOptions('messaging prunings', {
   /** The kind of the rows in the tables. */
-  rows: required(
-    choice<PrunedRows, undefined>(['message', 'payload', 'producer', 'consumer'], undefined),
-  ),
+  rows: required(choice(prunedRows, undefined)),
   /** Names of the tables; they need not exist yet. */
   tables: required(list(text(''))),
   /**
@@ -76,146 +66,72 @@ export interface PrunedJob {
 }
 
 /**
- * Makes the coprocessor that prunes message or payload tables. It must be registered whenever the
- * database is open.
+ * Makes the coprocessor that prunes tables of one kind. It must be registered whenever the database
+ * is open.
  */
 export function messagingPruning(options: MessagingPruningOptions): Coprocessor {
-  const settings = pruningOptions.read(options)
-  const { rows, tables } = settings
+  const { rows, tables, topics, transactions, state, onPruned, onError } =
+    pruningOptions.read(options)
   const module = new URL('./prune-job/prune-hook.js', import.meta.url).href
+  const topicsOf = unlessSame(packTopics)
+  const transactionsOf = unlessSame(packTransactions)
+  const context = (_job: StoreJob, epoch: number): PruneContext => {
+    return { topics: topicsOf(topics()), ...transactionsOf(transactions?.()), epoch }
+  }
+  const onCounts = ({ table, kind }: StoreJob, counts: PruneCounts): void => {
+    onPruned?.({ table, kind, counts })
+  }
   return {
     name: `pruning of ${rows} rows in ${tables.join(', ')}`,
     tables,
-    observer: new PruneObserver(settings),
+    observer: new PruneObserver<PruneCounts>({ context, state, onCounts, onError }),
     cellHook: { module, options: { rows } },
   }
 }
 
-class PruneObserver implements Observer {
-  readonly #settings: SettingsOf<typeof pruningOptions>
-  #records: readonly TopicRecord[] | undefined = undefined
-  #topics: PackedTopics = packTopics([])
-  #snapshot: TransactionSnapshot | undefined = undefined
-  #invalid: PackedPointers | undefined = undefined
-  #pruneBound: bigint | undefined = undefined
-
-  constructor(settings: SettingsOf<typeof pruningOptions>) {
-    this.#settings = settings
-  }
-
-  jobContext(job: StoreJob): PruneContext {
-    const epoch = this.#settings.state?.epoch(job) ?? 0
-    try {
-      this.#refresh()
-      const topics = this.#topics
-      const invalid = this.#invalid
-      const pruneBound = this.#pruneBound
-      return { topics, invalid, pruneBound, epoch }
-    } catch (error) {
-      quietly(() => this.#settings.onError?.(error))
-      return emptyPruneContext()
+/** A function that keeps its last result, and computes again for another argument only. */
+function unlessSame<A, R>(compute: (argument: A) => R): (argument: A) => R {
+  let last: { readonly argument: A; readonly result: R } | undefined
+  return (argument) => {
+    if (last === undefined || last.argument !== argument) {
+      last = { argument, result: compute(argument) }
     }
-  }
-
-  postFlush(job: StoreJob, outcome: StoreJobOutcome): void {
-    const reports = this.#tell(job, outcome)
-    const { state } = this.#settings
-    if (state === undefined) return
-    const { now } = job
-    const isClean =
-      outcome.entriesRead === 0 ||
-      (rewrittenBound(reports, outcome) !== undefined && reports.every(hasLeftNothing))
-    if (outcome.storeIsEmpty) state.noteEmpty(job, now)
-    else if (isClean) state.noteFlush(job, now)
-    else state.noteUncleanFlush(job)
-  }
-
-  postCompact(job: StoreJob, outcome: StoreJobOutcome): void {
-    const reports = this.#tell(job, outcome)
-    const { state } = this.#settings
-    if (state === undefined) return
-    const { now } = job
-    const bound = rewrittenBound(reports, outcome)
-    if (outcome.storeIsEmpty) state.noteEmpty(job, now)
-    else if (job.wholeStore && bound !== undefined) {
-      state.noteRewrite(job, now, bound, reports[0].epoch)
-    }
-  }
-
-  /** Reads the sources; packs only changed ones again. */
-  #refresh(): void {
-    const records = this.#settings.topics()
-    const snapshot = this.#settings.transactions?.()
-    if (records !== this.#records) {
-      this.#topics = packTopics(records)
-      this.#records = records
-    }
-    if (snapshot === this.#snapshot) return
-    // Both or neither: either call may throw on a malformed snapshot.
-    const invalid = snapshot && packPointers(snapshot.invalid)
-    const pruneBound = snapshot && boundOf(snapshot, invalid!)
-    this.#invalid = invalid
-    this.#pruneBound = pruneBound
-    this.#snapshot = snapshot
-  }
-
-  /** Reports the counts to the listener; returns the reports of the job's parts. */
-  #tell(job: StoreJob, outcome: StoreJobOutcome): readonly PruneReport[] {
-    const reports = outcome.reports as readonly PruneReport[]
-    const { onPruned } = this.#settings
-    if (onPruned !== undefined && reports.length > 0) {
-      const counts = reports.map((report) => report.counts).reduce(addCounts)
-      quietly(() => onPruned({ table: job.table, kind: job.kind, counts }))
-    }
-    return reports
+    return last.result
   }
 }
 
-/** `pruneUpperBound` without a second pass over the list of invalid transactions. */
-function boundOf(snapshot: TransactionSnapshot, packed: PackedPointers): bigint {
-  const largest = largestPointer(packed)
-  const { readPointer, inProgress } = snapshot
-  return pruneUpperBound({
-    readPointer,
-    inProgress,
+function packTransactions(
+  snapshot: TransactionSnapshot | undefined,
+): Pick<PruneContext, 'invalid' | 'pruneBound'> {
+  if (snapshot === undefined) return { invalid: undefined, pruneBound: undefined }
+  const invalid = packPointers(snapshot.invalid)
+  // Not from the list itself, which may have a million members.
+  const largest = largestPointer(invalid)
+  const pruneBound = pruneUpperBound({
+    readPointer: snapshot.readPointer,
+    inProgress: snapshot.inProgress,
     invalid: largest === undefined ? [] : [largest],
   })
+  return { invalid, pruneBound }
 }
 
-/** Calls a listener; its failure does not fail the job. */
-function quietly(tell: () => unknown): void {
-  const told = async (): Promise<unknown> => tell()
-  told().catch(() => undefined)
-}
-
-function hasLeftNothing(report: PruneReport): boolean {
-  return report.pointerLeft === undefined
-}
-
-/**
- * The largest pointer up to which the job left no invalid data. Undefined if the job had no
- * snapshot of the transactions, or if some cells bypassed the hook.
- */
-function rewrittenBound(
-  reports: readonly PruneReport[],
-  outcome: StoreJobOutcome,
-): bigint | undefined {
-  if (outcome.hookNotAsked > 0) return undefined
-  let lowest: bigint | undefined = undefined
-  for (const { pruneBound, pointerLeft } of reports) {
-    if (pruneBound === undefined) return undefined
-    if (lowest === undefined || pruneBound < lowest) lowest = pruneBound
-    if (pointerLeft !== undefined && pointerLeft <= lowest) lowest = pointerLeft - 1n
+/** Packs topics in any order; the last of several records of one topic counts. */
+export function packTopics(records: Iterable<TopicRecord>): PackedTopics {
+  const byName = new Map<string, { prefix: Buffer; record: TopicRecord }>()
+  for (const record of records) {
+    const prefix = topicPrefix(record.id)
+    byName.set(prefix.toString('latin1'), { prefix, record })
   }
-  return lowest
-}
-
-function addCounts(a: PruneCounts, b: PruneCounts): PruneCounts {
-  return {
-    expired: a.expired + b.expired,
-    ended: a.ended + b.ended,
-    negated: a.negated + b.negated,
-    unknownTopic: a.unknownTopic + b.unknownTopic,
-    foreignRow: a.foreignRow + b.foreignRow,
-  }
+  const sorted = [...byName.values()].sort((a, b) => Buffer.compare(a.prefix, b.prefix))
+  const starts = new Uint32Array(sorted.length + 1)
+  const generations = new Int32Array(sorted.length)
+  const ttlMilliseconds = new Float64Array(sorted.length)
+  sorted.forEach(({ prefix, record }, index) => {
+    starts[index + 1] = starts[index] + prefix.length
+    generations[index] = record.generation
+    ttlMilliseconds[index] = record.ttlMilliseconds
+  })
+  const prefixes = new Uint8Array(starts[sorted.length])
+  sorted.forEach(({ prefix }, index) => prefixes.set(prefix, starts[index]))
+  return { count: sorted.length, prefixes, starts, generations, ttlMilliseconds }
 }

@@ -2,11 +2,11 @@
  * The context of a pruning job, as plain data for a worker thread: the topics, and the invalid
  * transactions if a snapshot of them exists.
  *
- * Both are sorted and packed into typed arrays (pack.ts), so a transfer is one copy and a lookup
+ * Both are sorted and packed into typed arrays, so a transfer is one copy and a lookup
  * allocates nothing. A context is made for each job and never changed.
  */
 import { compareBytes } from '../../../base/bytes.js'
-import type { PackedPointers } from '../../transactions/prune-job/packed-pointers.js'
+import type { PackedPointers, PruneBounds } from '../../transactions/prune-job/job-data.js'
 
 /** Topics by the bytes of their prefix, ascending and unique. */
 export interface PackedTopics {
@@ -22,14 +22,10 @@ export interface PackedTopics {
 }
 
 /** The context of one pruning job. Structured-cloneable. */
-export interface PruneContext {
+export interface PruneContext extends PruneBounds {
   readonly topics: PackedTopics
   /** Undefined: no snapshot of the transactions is known, so no pointer is negated. */
   readonly invalid: PackedPointers | undefined
-  /** `pruneUpperBound` of the same snapshot. */
-  readonly pruneBound: bigint | undefined
-  /** Returned with the report; see `PruneState.epoch`. */
-  readonly epoch: number
 }
 
 /** The context of a job without metadata, which keeps every cell. */

@@ -1,8 +1,12 @@
 /**
- * The cell hook of messaging pruning. It runs inside the flushes and compactions of a message,
- * payload or producer table, and applies the cleanup matrix of systems/messaging/FORMAT.md. Its
- * options are `{ rows: 'message' }`, 'payload', 'producer' or 'consumer' (owner-hook.ts). Its
- * context comes from prune-observer.ts; without a context it keeps every cell.
+ * The cell hook of messaging pruning. It runs inside the flushes and compactions of the tables of
+ * messaging, and applies the cleanup matrix of systems/messaging/FORMAT.md. Its options are
+ * `{ rows: 'message' }`, 'payload', 'producer' or 'consumer'. Its context comes from
+ * prune-observer.ts; without a context it keeps every cell.
+ *
+ * Rows are in the form of keys, with each byte 00 escaped (storage/cell/FORMAT.md). The row of a
+ * producer or a consumer ends with its generation. A producer's row is also dropped after its last
+ * message has expired; that time is in the value.
  *
  * Invariants
  *
@@ -15,6 +19,7 @@
  * - No object and no string is allocated per cell.
  */
 import type { CellView } from '../../../storage/cell/cell-view.js'
+import { unescapeInto } from '../../../storage/cell/cell-key.js'
 import {
   CellDecision,
   type CellHook,
@@ -22,133 +27,161 @@ import {
   type CellReplacement,
 } from '../../../storage/coprocessor/cell-hook.js'
 import { invalidArgument } from '../../../base/errors.js'
-import {
-  emptyPruneContext,
-  NoTopic,
-  TopicIndex,
-  type PackedTopics,
-  type PruneContext,
-} from './prune-context.js'
-import { PointerSet } from '../../transactions/prune-job/packed-pointers.js'
-import { OwnerHook } from './owner-hook.js'
+import { PointerSet, type PruneJobReport } from '../../transactions/prune-job/job-data.js'
+import { emptyPruneContext, NoTopic, TopicIndex, type PruneContext } from './prune-context.js'
 import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
-import { messageTailBytes, payloadTailBytes, pointerQualifier } from './row-layout.js'
-import { StoredRow } from './stored-row.js'
+import {
+  messageTailBytes,
+  payloadTailBytes,
+  pointerQualifier,
+  producerOutcomeBytes,
+  producerTimeOffset,
+} from './row-layout.js'
+
+/** Where the rows of each kind have their time: in the row, in the last outcome, or nowhere. */
+const layouts = {
+  message: { time: 'row', tailBytes: messageTailBytes, timeOffset: 4 },
+  payload: { time: 'row', tailBytes: payloadTailBytes, timeOffset: 12 },
+  producer: { time: 'value', tailBytes: 512, timeOffset: 0 },
+  consumer: { time: 'none', tailBytes: 512, timeOffset: 0 },
+} as const
 
 /** The kind of the rows to prune. */
-export type PrunedRows = 'message' | 'payload' | 'producer' | 'consumer'
+export type PrunedRows = keyof typeof layouts
+
+/** All kinds of rows. */
+export const prunedRows = Object.keys(layouts) as PrunedRows[]
 
 /** Numbers of cells by outcome of a job. All other cells were kept unchanged. */
 export interface PruneCounts {
   /** Dropped because of the topic's TTL. */
-  readonly expired: number
+  expired: number
   /** Dropped because their generation of the topic has ended. */
-  readonly ended: number
+  ended: number
   /** Kept with the write pointer negated, because its transaction is invalid. */
-  readonly negated: number
+  negated: number
   /** Kept because the topic is unknown. */
-  readonly unknownTopic: number
+  unknownTopic: number
   /** Kept because the row does not have the form of the table's rows. */
-  readonly foreignRow: number
+  foreignRow: number
 }
 
 /** The report of the hook to the observer after the last cell. */
-export interface PruneReport {
-  readonly counts: PruneCounts
-  /** As in the context of the job. */
-  readonly pruneBound: bigint | undefined
-  readonly epoch: number
-  /**
-   * The smallest invalid pointer that stayed positive because its row was foreign or of an unknown
-   * topic. Its transaction must stay in the invalid list.
-   */
-  readonly pointerLeft: bigint | undefined
-}
+export type PruneReport = PruneJobReport<Readonly<PruneCounts>>
 
-const kinds: readonly PrunedRows[] = ['message', 'payload', 'producer', 'consumer']
+const generationBytes = 4
 const pointerBytes = 8
 const pointerQualifierByte = pointerQualifier.charCodeAt(0)
 const none = 0xffff_ffff
+/** High half of 2^53-1. */
+const safeHighMax = 0x1f_ffff
 
 class PruneHook implements CellHook {
   readonly #context: PruneContext
-  readonly #topics: PackedTopics
   readonly #index: TopicIndex
   /** Earliest unexpired time, by position of the topic. */
   readonly #timesOldest: Float64Array
   readonly #invalid: PointerSet | undefined
   readonly #major: boolean
   readonly #hasPointers: boolean
-  readonly #row: StoredRow
+  readonly #layout: (typeof layouts)[PrunedRows]
+  /** The unescaped bytes after the topic, and the numbers that they hold. */
+  readonly #tail: Buffer
+  #generation = 0
+  #time = 0
+  #topic: number = NoTopic.foreign
   #fate: RowFate = RowFate.keep
   readonly #negative = new Uint8Array(pointerBytes)
-  #expired = 0
-  #ended = 0
-  #negated = 0
-  #unknownTopic = 0
-  #foreignRow = 0
+  readonly #counts = { expired: 0, ended: 0, negated: 0, unknownTopic: 0, foreignRow: 0 }
   #leftHigh = none
   #leftLow = none
 
   constructor(rows: PrunedRows, context: PruneContext, now: number, major: boolean) {
     const { topics, invalid } = context
     this.#context = context
-    this.#topics = topics
     this.#index = new TopicIndex(topics)
     this.#timesOldest = topics.ttlMilliseconds.map((ttl) => now - ttl)
     this.#invalid = invalid !== undefined && invalid.count > 0 ? new PointerSet(invalid) : undefined
     this.#major = major
     this.#hasPointers = rows === 'message'
-    this.#row = this.#hasPointers
-      ? new StoredRow(messageTailBytes, 4)
-      : new StoredRow(payloadTailBytes, 12)
+    this.#layout = layouts[rows]
+    this.#tail = Buffer.alloc(this.#layout.tailBytes)
   }
 
   /** Decides about the row; later cells of the row are only counted. */
-  startRow(cell: CellView): void {
-    const { buffer, keyStart, rowEnd } = cell
+  startRow({ buffer, keyStart, rowEnd }: CellView): void {
     const topic = this.#index.find(buffer, keyStart, rowEnd)
-    const row = this.#row
-    if (topic === NoTopic.foreign || !row.parse(buffer, this.#index.prefixEnd, rowEnd)) {
+    this.#topic = topic
+    if (topic === NoTopic.foreign || !this.#parse(buffer, this.#index.prefixEnd, rowEnd)) {
       this.#fate = RowFate.foreign
-    } else if (topic === NoTopic.unknown) {
-      this.#fate = RowFate.unknownTopic
     } else {
-      const currentGeneration = this.#topics.generations[topic]
-      this.#fate = judgeRow(currentGeneration, this.#timesOldest[topic], row.generation, row.time)
+      this.#fate = topic === NoTopic.unknown ? RowFate.unknownTopic : this.#judge(this.#time)
     }
   }
 
   decide(cell: CellView, replacement: CellReplacement): CellDecision {
-    const fate = this.#fate
+    const fate = this.#layout.time === 'value' ? this.#fateByValue(cell) : this.#fate
     if (fate === RowFate.keep) return this.#keep(cell, replacement)
     if (fate === RowFate.ended) {
-      this.#ended++
+      this.#counts.ended++
       return CellDecision.drop
     }
     if (fate === RowFate.expired) {
       if (!this.#major && this.#isRolledBack(cell)) return CellDecision.keep
-      this.#expired++
+      this.#counts.expired++
       return CellDecision.drop
     }
-    if (fate === RowFate.foreign) this.#foreignRow++
-    else this.#unknownTopic++
+    if (fate === RowFate.foreign) this.#counts.foreignRow++
+    else this.#counts.unknownTopic++
     this.#notePointer(cell)
     return CellDecision.keep
   }
 
   finish(): PruneReport {
-    const expired = this.#expired
-    const ended = this.#ended
-    const negated = this.#negated
-    const unknownTopic = this.#unknownTopic
-    const foreignRow = this.#foreignRow
-    const leftHigh = this.#leftHigh
-    const leftLow = this.#leftLow
-    const pointerLeft = leftHigh === none ? undefined : (BigInt(leftHigh) << 32n) | BigInt(leftLow)
-    const counts = { expired, ended, negated, unknownTopic, foreignRow }
+    const [high, low] = [this.#leftHigh, this.#leftLow]
+    const pointerLeft = high === none ? undefined : (BigInt(high) << 32n) | BigInt(low)
     const { pruneBound, epoch } = this.#context
-    return { counts, pruneBound, epoch, pointerLeft }
+    return { counts: this.#counts, pruneBound, epoch, pointerLeft }
+  }
+
+  /**
+   * Parses the escaped bytes after the topic. False if the length or a number is impossible for
+   * such a row.
+   */
+  #parse(source: Buffer, start: number, end: number): boolean {
+    const tail = this.#tail
+    const { time, timeOffset } = this.#layout
+    const length = unescapeInto(source, start, end, tail)
+    if (time !== 'row') {
+      this.#generation = length > generationBytes ? tail.readInt32BE(0) : 0
+      this.#time = Infinity
+      return this.#generation > 0
+    }
+    if (length !== tail.length) return false
+    this.#generation = tail.readInt32BE(0)
+    const timeHigh = tail.readInt32BE(timeOffset)
+    this.#time = timeHigh * 0x1_0000_0000 + tail.readUInt32BE(timeOffset + 4)
+    if (this.#generation <= 0 || timeHigh < 0 || timeHigh > safeHighMax) return false
+    if (timeOffset === generationBytes) return true
+    // The number between generation and time is a write pointer, which is positive.
+    const pointerHigh = tail.readInt32BE(generationBytes)
+    return pointerHigh > 0 || (pointerHigh === 0 && tail.readInt32BE(generationBytes + 4) !== 0)
+  }
+
+  /** The decision about a row of a known topic. */
+  #judge(time: number): RowFate {
+    const topic = this.#topic
+    const { generations } = this.#context.topics
+    return judgeRow(generations[topic], this.#timesOldest[topic], this.#generation, time)
+  }
+
+  /** The decision about a cell with the outcomes of a producer. */
+  #fateByValue({ buffer, contentStart, valueEnd }: CellView): RowFate {
+    if (this.#fate === RowFate.foreign || this.#fate === RowFate.unknownTopic) return this.#fate
+    const bytes = valueEnd - contentStart
+    if (bytes === 0 || bytes % producerOutcomeBytes !== 0) return RowFate.foreign
+    const at = valueEnd - producerOutcomeBytes + producerTimeOffset
+    return this.#judge(Number(buffer.readBigInt64BE(at)))
   }
 
   /** Decides about a cell of a kept row. */
@@ -156,15 +189,15 @@ class PruneHook implements CellHook {
     if (!this.#isInvalid(cell)) return CellDecision.keep
     negatePointer(cell.buffer, cell.contentStart, this.#negative)
     replacement.setValue(this.#negative)
-    this.#negated++
+    this.#counts.negated++
     return CellDecision.replace
   }
 
   /** Records the pointer of an unchanged cell if its transaction is invalid. */
   #notePointer(cell: CellView): void {
     if (!this.#isInvalid(cell)) return
-    const high = readUint32(cell.buffer, cell.contentStart)
-    const low = readUint32(cell.buffer, cell.contentStart + 4)
+    const high = cell.buffer.readUInt32BE(cell.contentStart)
+    const low = cell.buffer.readUInt32BE(cell.contentStart + 4)
     if (high > this.#leftHigh || (high === this.#leftHigh && low >= this.#leftLow)) return
     this.#leftHigh = high
     this.#leftLow = low
@@ -186,34 +219,17 @@ class PruneHook implements CellHook {
 
   #isInvalid(cell: CellView): boolean {
     if (this.#invalid === undefined || !this.#isPointer(cell)) return false
-    const at = cell.contentStart
-    return this.#invalid.has(readUint32(cell.buffer, at), readUint32(cell.buffer, at + 4))
+    const { buffer, contentStart: at } = cell
+    return this.#invalid.has(buffer.readUInt32BE(at), buffer.readUInt32BE(at + 4))
   }
 }
 
 /** Makes the hook of one job, or of one part of it. `ERR_INVALID_ARGUMENT` for other options. */
-export function createCellHook(setup: CellHookSetup): CellHook {
-  const { job, options } = setup
+export function createCellHook({ job, options, context }: CellHookSetup): CellHook {
   const { rows } = options
-  if (!isKind(rows)) {
-    throw invalidArgument(`rows must be one of ${kinds.join(', ')}, got ${String(rows)}`)
+  if (!prunedRows.includes(rows as PrunedRows)) {
+    throw invalidArgument(`rows must be one of ${prunedRows.join(', ')}, got ${String(rows)}`)
   }
-  const context = (setup.context ?? emptyPruneContext()) as PruneContext
-  if (rows === 'producer') return new OwnerHook(context, job.now)
-  if (rows === 'consumer') return new OwnerHook(context, undefined)
-  return new PruneHook(rows, context, job.now, job.kind === 'major')
-}
-
-function isKind(rows: unknown): rows is PrunedRows {
-  return kinds.includes(rows as PrunedRows)
-}
-
-function readUint32(source: Buffer, offset: number): number {
-  return (
-    ((source[offset] << 24) |
-      (source[offset + 1] << 16) |
-      (source[offset + 2] << 8) |
-      source[offset + 3]) >>>
-    0
-  )
+  const given = (context ?? emptyPruneContext()) as PruneContext
+  return new PruneHook(rows as PrunedRows, given, job.now, job.kind === 'major')
 }

@@ -23,29 +23,31 @@ import {
   type CellHookSetup,
   type StoreJob,
 } from '../../../storage/coprocessor/cell-hook.js'
-import { PointerSet, type PackedPointers } from './packed-pointers.js'
+import {
+  PointerSet,
+  type PackedPointers,
+  type PruneBounds,
+  type PruneJobReport,
+} from './job-data.js'
 
 /** The context of a job. Structured-cloneable. */
-export interface ProcessorContext {
+export interface ProcessorContext extends PruneBounds {
   readonly invalid: PackedPointers
   /** The visibility upper bound, in 32-bit halves. */
   readonly visibleHigh: number
   readonly visibleLow: number
   /** Milliseconds since the epoch of the oldest live cell; 0 = all cells live. */
   readonly oldestMilliseconds: number
-  /** Returned with the report, as in messaging's pruning. */
-  readonly pruneBound: bigint
-  readonly epoch: number
 }
 
-/** The report of the hook to its observer after the last cell. */
-export interface ProcessorReport {
-  readonly pruneBound: bigint | undefined
-  readonly epoch: number
-  /** Dropped cells: invalid, expired, and covered by newer ones. */
-  readonly invalid: number
-  readonly expired: number
-  readonly covered: number
+/** Cells that a job dropped, by reason. */
+export interface DroppedCells {
+  /** Of invalid transactions. */
+  invalid: number
+  /** Older than the TTL of their family. */
+  expired: number
+  /** Hidden by a newer cell or a deletion. */
+  covered: number
 }
 
 /** Smaller timestamps are plain milliseconds, from before the table became transactional. */
@@ -62,9 +64,7 @@ class ProcessorHook implements CellHook {
   #columnDone = false
   #deleteHigh = -1
   #deleteLow = 0
-  #invalidCount = 0
-  #expired = 0
-  #covered = 0
+  readonly #counts: DroppedCells = { invalid: 0, expired: 0, covered: 0 }
 
   constructor(context: ProcessorContext, { kind, readPointOldest }: StoreJob) {
     this.#context = context
@@ -81,11 +81,11 @@ class ProcessorHook implements CellHook {
     const { timestampHigh: high, timestampLow: low } = cell
     if (!this.#isSameColumn(cell)) this.#columnDone = false
     if (this.#invalid?.has(high, low) === true) {
-      this.#invalidCount++
+      this.#counts.invalid++
       return CellDecision.drop
     }
     if (this.#isExpired(cell)) {
-      this.#expired++
+      this.#counts.expired++
       return CellDecision.drop
     }
     const { visibleHigh, visibleLow } = this.#context
@@ -93,7 +93,7 @@ class ProcessorHook implements CellHook {
     const isDeletion = cell.contentBytes === 0
     if (isDeletion && cell.qualifierStart === cell.qualifierEnd) return this.#familyDeletion(cell)
     if (this.#columnDone || this.#isDeleted(high, low)) {
-      this.#covered++
+      this.#counts.covered++
       this.#columnDone = true
       return CellDecision.drop
     }
@@ -101,16 +101,15 @@ class ProcessorHook implements CellHook {
     return isDeletion ? this.#deletion(cell) : CellDecision.keep
   }
 
-  finish(): ProcessorReport {
+  finish(): PruneJobReport<DroppedCells> {
     const { pruneBound, epoch } = this.#context
-    const [invalid, expired, covered] = [this.#invalidCount, this.#expired, this.#covered]
-    return { pruneBound, epoch, invalid, expired, covered }
+    return { counts: this.#counts, pruneBound, epoch, pointerLeft: undefined }
   }
 
   /** The newest deletion of the family also covers older ones. */
   #familyDeletion(cell: CellView): CellDecision {
     if (this.#deleteHigh >= 0) {
-      this.#covered++
+      this.#counts.covered++
       return CellDecision.drop
     }
     this.#deleteHigh = cell.timestampHigh
@@ -121,7 +120,7 @@ class ProcessorHook implements CellHook {
 
   #deletion(cell: CellView): CellDecision {
     if (cell.sequence > this.#deletionsUpTo) return CellDecision.keep
-    this.#covered++
+    this.#counts.covered++
     return CellDecision.drop
   }
 
@@ -154,18 +153,15 @@ class ProcessorHook implements CellHook {
 }
 
 /** Keeps every cell: the transactions are unknown. */
-class IdleHook implements CellHook {
-  decide(): CellDecision {
-    return CellDecision.keep
-  }
-
-  finish(): ProcessorReport {
-    return { pruneBound: undefined, epoch: 0, invalid: 0, expired: 0, covered: 0 }
-  }
+const idleHook: CellHook = {
+  decide: () => CellDecision.keep,
+  finish: (): PruneJobReport<DroppedCells> => {
+    const counts = { invalid: 0, expired: 0, covered: 0 }
+    return { counts, pruneBound: undefined, epoch: 0, pointerLeft: undefined }
+  },
 }
 
 /** Makes the hook of one job, or of one part of it. */
 export function createCellHook({ job, context }: CellHookSetup): CellHook {
-  if (context === undefined) return new IdleHook()
-  return new ProcessorHook(context as ProcessorContext, job)
+  return context === undefined ? idleHook : new ProcessorHook(context as ProcessorContext, job)
 }

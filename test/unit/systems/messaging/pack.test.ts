@@ -1,12 +1,12 @@
 /** The form in which jobs are told of topics and transactions. CELLAR_SEED repeats a run. */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
-import { packTopics } from '../../../../src/systems/messaging/store/pack.js'
+import { packTopics } from '../../../../src/systems/messaging/prune-observer.js'
 import {
   largestPointer,
   packPointers,
-} from '../../../../src/systems/transactions/manager/pack-pointers.js'
-import { PointerSet } from '../../../../src/systems/transactions/prune-job/packed-pointers.js'
+  PointerSet,
+} from '../../../../src/systems/transactions/prune-job/job-data.js'
 import { NoTopic, TopicIndex } from '../../../../src/systems/messaging/prune-job/prune-context.js'
 import { topicPrefix, type TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'
 
