@@ -6,41 +6,54 @@
  * offers this for the rows of one region (MultiRowMutationEndpoint). Backends that declare
  * `atomicAcrossTables` offer it for all tables of a database.
  */
-import type { BytesLike } from '../storage/cell/column-name.js'
+import {
+  declareOptions,
+  member,
+  required,
+  type GivenOptions,
+  type OptionsOf,
+} from '../base/options.js'
 import type { DurabilityOption } from './durability.js'
 import type { Check, Mutation } from './mutations.js'
+import { rowMember } from './reads.js'
 import type { Table } from './table.js'
 
-/** A check of one row of one table. */
-export type AtomicCheck = Check & {
+const tableMember = {
   /** Name of a table, or a table of the same database. */
-  readonly table: string | Table
+  table: required(member<string | Table>()),
 }
+
+/** A check of one row of one table. */
+export type AtomicCheck = Check & GivenOptions<typeof tableMember>
+
+/** The declaration of {@link AtomicMutation}. */
+export const atomicMutationOptions = declareOptions('a mutation of an atomic batch', {
+  ...tableMember,
+  ...rowMember,
+  /** At least one mutation, each `{ put }` or `{ delete }`. */
+  mutations: required(member<readonly Mutation[]>()),
+})
 
 /** Puts and deletes of one row of one table. */
-export interface AtomicMutation {
-  /** Name of a table, or a table of the same database. */
-  readonly table: string | Table
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /** At least one mutation, each `{ put }` or `{ delete }`. */
-  readonly mutations: readonly Mutation[]
-}
+export interface AtomicMutation extends OptionsOf<typeof atomicMutationOptions> {}
 
-/** An atomic batch for `Database.atomic`. */
-export interface AtomicBatch {
+/** The declaration of {@link AtomicBatch}. */
+export const atomicBatchOptions = declareOptions('an atomic batch', {
   /**
    * Checks of the state before the batch. If one does not hold, nothing is applied. Default none.
    */
-  readonly checks?: readonly AtomicCheck[] | undefined
+  checks: member<readonly AtomicCheck[]>(),
   /**
    * At least one. A row may be named several times. Of cells that are equal in row, column,
    * timestamp and type, the one named last stays.
    */
-  readonly mutations: readonly AtomicMutation[]
+  mutations: required(member<readonly AtomicMutation[]>()),
   /** Default: the strongest durability of the written tables. */
-  readonly durability?: DurabilityOption | undefined
-}
+  durability: member<DurabilityOption>(),
+})
+
+/** An atomic batch for `Database.atomic`. */
+export interface AtomicBatch extends OptionsOf<typeof atomicBatchOptions> {}
 
 /** Outcome of an atomic batch. */
 export interface AtomicResult {

@@ -2,167 +2,201 @@
  * The mutations of a table, as plain option objects: HBase's `Put`, `Delete`, `Increment`,
  * `Append`, `RowMutations`, `CheckAndMutate` and batches of them.
  *
+ * Each object is declared once: its type and the check of its names come from the declaration. The
+ * values are checked where a call uses them (`src/checks/`).
+ *
  * Bytes are strings (UTF-8) or `Uint8Array`s. Timestamps are milliseconds by convention, `number`
  * or `bigint`, 0 to 2^63-1. The semantics are those of the HBase 2.6 client.
  */
 import type { CellarError } from '../base/errors.js'
+import {
+  declareOptions,
+  member,
+  required,
+  type GivenOptions,
+  type OptionsOf,
+} from '../base/options.js'
 import type { CellTypeName } from '../storage/cell/cell-type.js'
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
 import type { Filter } from '../storage/filter/filter.js'
 import type { DurabilityOption } from './durability.js'
-import type { Get, TimeRangeOption } from './reads.js'
+import { rowMember, type Get, type TimeRangeOption } from './reads.js'
 import type { Result } from './results/result.js'
 
+/** The member that mutations which are committed have. */
+const durabilityMember = {
+  /** Default: that of the table. */
+  durability: member<DurabilityOption>(),
+}
+
+/** The declaration of a value with its own timestamp. */
+export const timedValueOptions = declareOptions('a value of a put', {
+  /** The bytes, or text as UTF-8. */
+  value: required(member<BytesLike>()),
+  /** Milliseconds. Default: the timestamp of the put. */
+  timestamp: member<Timestamp>(),
+})
+
+/** A value with its own timestamp. */
+export interface TimedValue extends OptionsOf<typeof timedValueOptions> {}
+
 /** A value, or a value with its own timestamp. */
-export type PutValue =
-  | BytesLike
-  | {
-      /** The bytes, or text as UTF-8. */
-      readonly value: BytesLike
-      /** Milliseconds. Default: the timestamp of the put. */
-      readonly timestamp?: Timestamp | undefined
-    }
+export type PutValue = BytesLike | TimedValue
+
+/** The declaration of {@link PutCell}. */
+export const putCellOptions = declareOptions('a cell of a put', {
+  /** `'family:qualifier'`, or the two apart as bytes. */
+  column: required(member<ColumnName>()),
+  /** Default: empty. */
+  value: member<BytesLike>(),
+  /** Default: that of the put. */
+  timestamp: member<Timestamp>(),
+  /** The type of the cell: a put, or a delete marker (HBase: Put.add(Cell)). Default 'Put'. */
+  type: member<CellTypeName>(),
+})
 
 /** One cell of a put, in the long form. */
-export interface PutCell {
-  /** `'family:qualifier'`, or the two apart as bytes. */
-  readonly column: ColumnName
-  /** Default: empty. */
-  readonly value?: BytesLike | undefined
-  /** Default: that of the put. */
-  readonly timestamp?: Timestamp | undefined
-  /** The type of the cell: a put, or a delete marker (HBase: Put.add(Cell)). Default 'Put'. */
-  readonly type?: CellTypeName | undefined
-}
+export interface PutCell extends OptionsOf<typeof putCellOptions> {}
+
+/** The declaration of {@link Put}. */
+export const putOptions = declareOptions('a put', {
+  ...rowMember,
+  /** Values by `'family:qualifier'`, or a list of cells. */
+  cells: required(member<Readonly<Record<string, PutValue>> | readonly PutCell[]>()),
+  /** For cells without their own timestamp. Default: the time of the engine's clock. */
+  timestamp: member<Timestamp>(),
+  /** Cell TTL, counted from the timestamp of the cell, 1 to 2^48-1. Default: none. */
+  ttlMilliseconds: member<number>(),
+  ...durabilityMember,
+})
 
 /** Puts cells into one row. Needs at least one cell, else throws `ERR_INVALID_ARGUMENT`. */
-export interface Put {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /** Values by `'family:qualifier'`, or a list of cells. */
-  readonly cells: Readonly<Record<string, PutValue>> | readonly PutCell[]
-  /** For cells without their own timestamp. Default: the time of the engine's clock. */
-  readonly timestamp?: Timestamp | undefined
-  /** Cell TTL, counted from the timestamp of the cell, 1 to 2^48-1. Default: none. */
-  readonly ttlMilliseconds?: number | undefined
-  /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
+export interface Put extends OptionsOf<typeof putOptions> {}
+
+/** Members of a family or a column of a delete. */
+const targetMembers = {
+  /** Name of the family. */
+  family: required(member<BytesLike>()),
+  /** Milliseconds. Default: the timestamp of the delete. */
+  timestamp: member<Timestamp>(),
 }
 
+/** The declaration of a family of a delete with its own timestamp. */
+export const familyTargetOptions = declareOptions('a family of a delete', targetMembers)
+
+/** The declaration of a column of a delete, in parts. */
+export const columnTargetOptions = declareOptions('a column of a delete', {
+  ...targetMembers,
+  /** The column's name within its family. */
+  qualifier: member<BytesLike>(),
+})
+
 /** A family, optionally with its own timestamp. */
-export type FamilyTarget =
-  | BytesLike
-  | {
-      /** Name of the family. */
-      readonly family: BytesLike
-      /** Milliseconds. Default: the timestamp of the delete. */
-      readonly timestamp?: Timestamp | undefined
-    }
+export type FamilyTarget = BytesLike | OptionsOf<typeof familyTargetOptions>
 
 /** A column, optionally with its own timestamp. */
-export type ColumnTarget =
-  | string
-  | Uint8Array
-  | {
-      /** Name of the family. */
-      readonly family: BytesLike
-      /** The column's name within its family. */
-      readonly qualifier?: BytesLike | undefined
-      /** Milliseconds. Default: the timestamp of the delete. */
-      readonly timestamp?: Timestamp | undefined
-    }
+export type ColumnTarget = BytesLike | OptionsOf<typeof columnTargetOptions>
+
+/** One version of a family. */
+export interface FamilyVersion {
+  /** Name of the family. */
+  readonly family: BytesLike
+  /** Milliseconds. */
+  readonly timestamp: Timestamp
+}
+
+/** The declaration of {@link Delete}. */
+export const deleteOptions = declareOptions('a delete', {
+  ...rowMember,
+  /**
+   * For targets without their own timestamp. Default: the time of the engine's clock ("up to now").
+   */
+  timestamp: member<Timestamp>(),
+  /** All columns of these families, with timestamps <= t (HBase: addFamily). */
+  families: member<readonly FamilyTarget[]>(),
+  /** All columns of these families, with timestamp t exactly (HBase: addFamilyVersion). */
+  familyVersions: member<readonly FamilyVersion[]>(),
+  /** All versions of these columns with timestamps <= t (HBase: addColumns). */
+  columns: member<readonly ColumnTarget[]>(),
+  /**
+   * One version of each column (HBase: addColumn): the one with timestamp t exactly. Without t, the
+   * n-th mention of a column in the list means its n-th newest version.
+   */
+  columnVersions: member<readonly ColumnTarget[]>(),
+  ...durabilityMember,
+})
 
 /**
  * Deletes by writing markers. Without any of the four lists, deletes the whole row: one marker for
  * each family of the table. The order of the lists has no meaning; all markers that they name are
  * written.
  */
-export interface Delete {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /**
-   * For targets without their own timestamp. Default: the time of the engine's clock ("up to now").
-   */
-  readonly timestamp?: Timestamp | undefined
-  /** All columns of these families, with timestamps <= t (HBase: addFamily). */
-  readonly families?: readonly FamilyTarget[] | undefined
-  /** All columns of these families, with timestamp t exactly (HBase: addFamilyVersion). */
-  readonly familyVersions?:
-    | readonly {
-        /** Name of the family. */
-        readonly family: BytesLike
-        /** Milliseconds. */
-        readonly timestamp: Timestamp
-      }[]
-    | undefined
-  /** All versions of these columns with timestamps <= t (HBase: addColumns). */
-  readonly columns?: readonly ColumnTarget[] | undefined
-  /**
-   * One version of each column (HBase: addColumn): the one with timestamp t exactly. Without t, the
-   * n-th mention of a column in the list means its n-th newest version.
-   */
-  readonly columnVersions?: readonly ColumnTarget[] | undefined
-  /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
+export interface Delete extends OptionsOf<typeof deleteOptions> {}
+
+/** Members of increments and appends. */
+const updateMembers = {
+  ...rowMember,
+  /** Timestamp for columns that do not exist yet. Others get max(now, old timestamp + 1). */
+  timestamp: member<Timestamp>(),
+  /** Only versions within the range count as the old value. Default: all. */
+  timeRange: member<TimeRangeOption>(),
+  /** Cell TTL, 1 to 2^48-1. Default: the TTL of the old cell. */
+  ttlMilliseconds: member<number>(),
+  /** Whether the result has the new cells; false: it is empty. Default true. */
+  returnResults: member<boolean>(),
+  ...durabilityMember,
 }
+
+/** The declaration of a column of an increment. */
+export const incrementColumnOptions = declareOptions('a column of an increment', {
+  /** `'family:qualifier'`. */
+  column: required(member<ColumnName>()),
+  /** The number to add. Default 1. */
+  amount: member<number | bigint>(),
+})
+
+/** A column of an increment, with the number to add. */
+export interface IncrementColumn extends OptionsOf<typeof incrementColumnOptions> {}
+
+/** The declaration of {@link Increment}. */
+export const incrementOptions = declareOptions('an increment', {
+  ...updateMembers,
+  /** Amounts by column; an absent amount is 1. */
+  columns:
+    required(member<Readonly<Record<string, number | bigint>> | readonly IncrementColumn[]>()),
+})
 
 /**
  * Adds to 8-byte big-endian signed counters. A missing counter counts as 0. Overflow wraps around.
  * If a column is named twice, only the last mention takes effect, but the result has a cell for
  * each.
  */
-export interface Increment {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /** Amounts by column; an absent amount is 1. */
-  readonly columns:
-    | Readonly<Record<string, number | bigint>>
-    | readonly {
-        /** `'family:qualifier'`. */
-        readonly column: ColumnName
-        /** What is added. Default 1. */
-        readonly amount?: number | bigint | undefined
-      }[]
-  /** Timestamp for counters that do not exist yet. Others get max(now, old timestamp + 1). */
-  readonly timestamp?: Timestamp | undefined
-  /** Only versions within the range count as the old value. Default: all. */
-  readonly timeRange?: TimeRangeOption | undefined
-  /** Cell TTL, 1 to 2^48-1. Default: the TTL of the old cell. */
-  readonly ttlMilliseconds?: number | undefined
-  /** Whether the result has the new cells; false: it is empty. Default true. */
-  readonly returnResults?: boolean | undefined
-  /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
-}
+export interface Increment extends OptionsOf<typeof incrementOptions> {}
+
+/** The declaration of a column of an append. */
+export const appendColumnOptions = declareOptions('a column of an append', {
+  /** `'family:qualifier'`. */
+  column: required(member<ColumnName>()),
+  /** Bytes to append. */
+  value: required(member<BytesLike>()),
+})
+
+/** A column of an append, with the bytes to append. */
+export interface AppendColumn extends OptionsOf<typeof appendColumnOptions> {}
+
+/** The declaration of {@link Append}. */
+export const appendOptions = declareOptions('an append', {
+  ...updateMembers,
+  /** Bytes to append, by column. */
+  columns: required(member<Readonly<Record<string, BytesLike>> | readonly AppendColumn[]>()),
+})
 
 /**
  * Appends bytes to values. A missing value counts as empty. If a column is named twice, only the
  * last mention takes effect, but the result has a cell for each. Options as in {@link Increment}.
  */
-export interface Append {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /** Bytes to append, by column. */
-  readonly columns:
-    | Readonly<Record<string, BytesLike>>
-    | readonly {
-        /** `'family:qualifier'`. */
-        readonly column: ColumnName
-        /** Bytes to append. */
-        readonly value: BytesLike
-      }[]
-  /** Default: the clock; at least that of the stored value and 1. */
-  readonly timestamp?: Timestamp | undefined
-  /** Only versions inside the range serve as base. */
-  readonly timeRange?: TimeRangeOption | undefined
-  /** Time to live of the cells; they expire so long after their timestamp. */
-  readonly ttlMilliseconds?: number | undefined
-  /** False: the result is empty. Default true. */
-  readonly returnResults?: boolean | undefined
-  /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
-}
+export interface Append extends OptionsOf<typeof appendOptions> {}
 
 /**
  * An operation inside a row mutation. A row of its own must equal the outer row, else
@@ -200,12 +234,7 @@ export interface BatchForms {
   /** Several mutations of one row. */
   readonly mutateRow: RowMutations
   /** A mutation under a condition. */
-  readonly checkAndMutate: {
-    /** The condition. */
-    readonly check: Check
-    /** Applied if the condition holds. */
-    readonly action: CheckAction
-  }
+  readonly checkAndMutate: CheckedAction
 }
 
 /** Objects that have exactly one of the members of `Forms`. */
@@ -221,81 +250,92 @@ export type OneOf<Forms> = {
  */
 export type Mutation = OneOf<MutationForms>
 
+/** The declaration of {@link RowMutations}. */
+export const rowMutationsOptions = declareOptions('a mutateRow', {
+  ...rowMember,
+  /** At least one. */
+  mutations: required(member<readonly Mutation[]>()),
+  ...durabilityMember,
+})
+
 /**
  * Several mutations of one row, applied all or none, under one sequence (HBase: RowMutations). The
  * result has the cells of increments and appends, in the order of the operations.
  */
-export interface RowMutations {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /** At least one. */
-  readonly mutations: readonly Mutation[]
-  /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
-}
+export interface RowMutations extends OptionsOf<typeof rowMutationsOptions> {}
+
+/** The declaration of {@link MutatedRow}. */
+export const mutatedRowOptions = declareOptions('a row of mutateRows', {
+  ...rowMember,
+  /** Puts and deletes, at least one. */
+  mutations: required(member<readonly Mutation[]>()),
+})
+
+/** One row of a `mutateRows`. */
+export interface MutatedRow extends OptionsOf<typeof mutatedRowOptions> {}
+
+/** The declaration of {@link MultiRowMutations}. */
+export const multiRowOptions = declareOptions('a mutateRows', {
+  /** At least one. A row may be named several times. */
+  rows: required(member<readonly MutatedRow[]>()),
+  /** If one check does not hold, nothing is applied. Default none. */
+  checks: member<readonly Check[]>(),
+  ...durabilityMember,
+})
 
 /**
  * Puts and deletes of several rows of a table, applied all or none, under one sequence. HBase's
  * MultiRowMutationEndpoint requires rows of one region; here a whole table is one.
  */
-export interface MultiRowMutations {
-  /** At least one. A row may be named several times. */
-  readonly rows: readonly {
-    /** 1 to 32,767 bytes. */
-    readonly row: BytesLike
-    /** Puts and deletes, at least one. */
-    readonly mutations: readonly Mutation[]
-  }[]
-  /** If one check does not hold, nothing is applied. Default none. */
-  readonly checks?: readonly Check[] | undefined
-  /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
-}
+export interface MultiRowMutations extends OptionsOf<typeof multiRowOptions> {}
 
 /** HBase's CompareOperator. Checks compare `expected operator stored`, the reverse of filters. */
 export type CompareOperator =
   'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
 
-/** The row to check, and the time range of the versions to look at. */
-export interface CheckTarget {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
+const targetOfCheck = {
+  ...rowMember,
   /** Only versions within the range are considered. Default: all. */
-  readonly timeRange?: TimeRangeOption | undefined
+  timeRange: member<TimeRangeOption>(),
+}
+
+/** The row to check, and the time range of the versions to look at. */
+export interface CheckTarget extends GivenOptions<typeof targetOfCheck> {}
+
+const conditionMembers = {
+  /** The column whose newest value is compared. */
+  column: member<ColumnName>(),
+  /** Holds if the value has these bytes; null or empty also if there is no cell. */
+  equals: member<BytesLike | null>(),
+  /** Holds if there is no cell. */
+  notExists: member<true>(),
+  /** Compares `value operator stored`. */
+  operator: member<CompareOperator>(),
+  /** The bytes with which the stored value is compared. */
+  value: member<BytesLike | null>(),
+  /** Holds if a get of the row with this filter returns a cell. */
+  filter: member<Filter>(),
+}
+
+/** The declaration of {@link Check}. */
+export const checkOptions = declareOptions('a check', { ...targetOfCheck, ...conditionMembers })
+
+/** The members by which the forms of a check differ. */
+export type CheckMembers = GivenOptions<typeof conditionMembers>
+
+/** One form of a check: it has the members `Must`, perhaps `May`, and no other. */
+export type CheckOf<Must extends keyof CheckMembers, May extends keyof CheckMembers = never> = {
+  readonly [Name in Must]: Exclude<CheckMembers[Name], undefined>
+} & { readonly [Name in May]?: CheckMembers[Name] } & {
+  readonly [Other in Exclude<keyof CheckMembers, Must | May>]?: undefined
 }
 
 /** The condition of a {@link Check}: one of these forms, without members of the others. */
 export type CheckCondition =
-  | CheckOf<{
-      /** The column whose newest value is compared. */
-      readonly column: ColumnName
-      /** Holds if the value has these bytes; null or empty also if there is no cell. */
-      readonly equals: BytesLike | null
-    }>
-  | CheckOf<{
-      /** The column whose newest value is compared. */
-      readonly column: ColumnName
-      /** Holds if there is no cell. */
-      readonly notExists: true
-    }>
-  | CheckOf<{
-      /** The column whose newest value is compared. */
-      readonly column: ColumnName
-      /** Compares `value operator stored`. */
-      readonly operator: CompareOperator
-      /** What the stored value is compared with. */
-      readonly value?: BytesLike | null | undefined
-    }>
-  | CheckOf<{
-      /** Holds if a get of the row with this filter returns a cell. */
-      readonly filter: Filter
-    }>
-
-/** The members by which the forms of a check differ. */
-export type CheckMember = 'column' | 'equals' | 'notExists' | 'operator' | 'value' | 'filter'
-
-/** One form of a check, which has no member of another form. */
-export type CheckOf<T> = T & { readonly [Other in Exclude<CheckMember, keyof T>]?: undefined }
+  | CheckOf<'column' | 'equals'>
+  | CheckOf<'column' | 'notExists'>
+  | CheckOf<'column' | 'operator', 'value'>
+  | CheckOf<'filter'>
 
 /**
  * The condition of a checkAndMutate, one of: `equals` (null or empty also matches an absent cell);
@@ -311,6 +351,17 @@ export type CheckAction =
       /** At least one; all or none. */
       readonly mutations: readonly Mutation[]
     }
+
+/** The declaration of {@link CheckedAction}. */
+export const checkedActionOptions = declareOptions('a checkAndMutate', {
+  /** The condition. */
+  check: required(member<Check>()),
+  /** Applied if the condition holds. */
+  action: required(member<CheckAction>()),
+})
+
+/** A check, and the action that depends on it. */
+export interface CheckedAction extends OptionsOf<typeof checkedActionOptions> {}
 
 /** The outcome of a checkAndMutate. */
 export interface CheckAndMutateResult {

@@ -1,4 +1,11 @@
 /** The reads of a table, as plain option objects: HBase's `Get` and `Scan`, and their scanners. */
+import {
+  declareOptions,
+  member,
+  required,
+  type GivenOptions,
+  type OptionsOf,
+} from '../base/options.js'
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
 import type { Filter } from '../storage/filter/filter.js'
@@ -19,130 +26,148 @@ export interface Snapshot {
   [Symbol.dispose](): void
 }
 
-/** The options that gets and scans share. */
-export interface ReadOptions {
+/** The member that names the row of an operation. */
+export const rowMember = {
+  /** 1 to 32,767 bytes. */
+  row: required(member<BytesLike>()),
+}
+
+const readMembers = {
   /** Families and columns; absent or empty = all. */
-  readonly columns?: readonly ColumnName[] | undefined
+  columns: member<readonly ColumnName[]>(),
   /**
    * Versions per column, from 1, at most the VERSIONS of the family; 'all' = as many as the family
    * keeps. Default 1.
    */
-  readonly versions?: number | 'all' | undefined
+  versions: member<number | 'all'>(),
   /** Only versions within the range. Default: all. */
-  readonly timeRange?: TimeRangeOption | undefined
+  timeRange: member<TimeRangeOption>(),
   /** Only cells with exactly this timestamp. Not together with `timeRange`. */
-  readonly timestamp?: Timestamp | undefined
+  timestamp: member<Timestamp>(),
   /** Time ranges of single families, in place of `timeRange`. */
-  readonly familyTimeRanges?: Readonly<Record<string, TimeRangeOption>> | undefined
+  familyTimeRanges: member<Readonly<Record<string, TimeRangeOption>>>(),
   /** Decides which cells are returned; see `docs/filters.md`. */
-  readonly filter?: Filter | undefined
+  filter: member<Filter>(),
   /**
    * Most cells per family and row, from 0 (HBase: setMaxResultsPerColumnFamily). A filter does not
    * see the cells after them. Default: all.
    */
-  readonly cellsPerFamilyMax?: number | undefined
+  cellsPerFamilyMax: member<number>(),
   /** Number of cells to skip per family and row (HBase: setRowOffsetPerColumnFamily). Default 0. */
-  readonly cellsPerFamilyOffset?: number | undefined
+  cellsPerFamilyOffset: member<number>(),
   /** Whether blocks that the read loads enter the block cache. Default true. */
-  readonly cacheBlocks?: boolean | undefined
+  cacheBlocks: member<boolean>(),
   /** The view to read instead of the newest state. */
-  readonly snapshot?: Snapshot | undefined
+  snapshot: member<Snapshot>(),
   /**
    * 'READ_COMMITTED' reads the state at the moment of the call. 'READ_UNCOMMITTED' also shows
    * mutations made while a scan is running, perhaps only some families of a row; a get returns the
    * same with both. Not together with `snapshot`. Default 'READ_COMMITTED'.
    */
-  readonly isolation?: 'READ_COMMITTED' | 'READ_UNCOMMITTED' | undefined
+  isolation: member<'READ_COMMITTED' | 'READ_UNCOMMITTED'>(),
   /**
    * Whether to read families that do not influence the filter only for rows that pass (HBase:
    * setLoadColumnFamiliesOnDemand). The results are the same. Default false.
    */
-  readonly loadFamiliesOnDemand?: boolean | undefined
+  loadFamiliesOnDemand: member<boolean>(),
 }
+
+/** The options that gets and scans share. */
+export interface ReadOptions extends GivenOptions<typeof readMembers> {}
+
+/** The declaration of {@link Get}. */
+export const getOptions = declareOptions('a get', {
+  ...rowMember,
+  ...readMembers,
+  /** Whether to return no cells and only set `exists` of the result. Default false. */
+  checkExistenceOnly: member<boolean>(),
+})
 
 /** Reads one row. */
-export interface Get extends ReadOptions {
-  /** 1 to 32,767 bytes. */
-  readonly row: BytesLike
-  /** Whether to return no cells and only set `exists` of the result. Default false. */
-  readonly checkExistenceOnly?: boolean | undefined
-}
+export interface Get extends OptionsOf<typeof getOptions> {}
 
-/** The rows from one to another. */
-export interface RowSpan {
+const spanMembers = {
   /** First row; absent or empty = the first row of the table, or the last if reversed. */
-  readonly startRow?: BytesLike | undefined
+  startRow: member<BytesLike>(),
   /** Whether `startRow` itself is returned. Default true. */
-  readonly startInclusive?: boolean | undefined
+  startInclusive: member<boolean>(),
   /**
    * Row at which the scan ends; absent or empty = the end of the table, or its first row if
    * reversed.
    */
-  readonly stopRow?: BytesLike | undefined
+  stopRow: member<BytesLike>(),
   /** Whether `stopRow` itself is returned. Default false. */
-  readonly stopInclusive?: boolean | undefined
+  stopInclusive: member<boolean>(),
+}
+
+type Span = GivenOptions<typeof spanMembers>
+
+/** The rows from one to another. */
+export interface RowSpan extends Span {
   /** Not together with rows. */
   readonly prefix?: undefined
 }
 
-/** The rows that begin alike. */
-export interface RowPrefix {
+/** The rows that begin alike; a prefix excludes the members of {@link RowSpan}. */
+export type RowPrefix = {
   /** The bytes that rows begin with, in a scan of either direction. */
   readonly prefix: BytesLike | undefined
-  /** Not together with a prefix. */
-  readonly startRow?: undefined
-  /** Not together with a prefix. */
-  readonly startInclusive?: undefined
-  /** Not together with a prefix. */
-  readonly stopRow?: undefined
-  /** Not together with a prefix. */
-  readonly stopInclusive?: undefined
-}
+} & { readonly [Name in keyof Span]?: undefined }
 
 /** Reads rows in order: all, those of a span, or those with a prefix. */
 export type Scan = ScanOptions & (RowSpan | RowPrefix)
 
-/** Options of scans, beside the rows. */
-export interface ScanOptions extends ReadOptions {
+const scanMembers = {
+  ...readMembers,
   /**
    * Whether rows come in descending order. Columns and versions of a row keep their order. Default
    * false.
    */
-  readonly reversed?: boolean | undefined
+  reversed: member<boolean>(),
   /** Most rows, at least 1. Default: all. */
-  readonly limit?: number | undefined
+  limit: member<number>(),
   /**
    * Most cells per result, at least 1. Longer rows come in parts, all but the last with `partial`
    * set.
    */
-  readonly batch?: number | undefined
+  batch: member<number>(),
   /**
    * With `allowPartialResults`: bytes after which the rest of a row comes in another result. A
    * result has at least one cell. Rows are not cut for filters that judge whole rows. At least 1.
    * Default: no limit.
    */
-  readonly maxResultBytes?: number | undefined
+  maxResultBytes: member<number>(),
   /** Whether `maxResultBytes` may cut rows. Default false. */
-  readonly allowPartialResults?: boolean | undefined
+  allowPartialResults: member<boolean>(),
   /**
    * Whether a scan that has read many rows without a result returns a result without cells, whose
    * `cursor` is its present row. A later scan may start there. Default false.
    */
-  readonly needCursorResult?: boolean | undefined
+  needCursorResult: member<boolean>(),
   /** Accepted for compatibility with HBase, without effect: no row costs a call over a network. */
-  readonly caching?: number | undefined
+  caching: member<number>(),
   /** Without effect: blocks are read ahead as soon as a scan reads neighbouring blocks. */
-  readonly readType?: 'DEFAULT' | 'STREAM' | 'PREAD' | undefined
+  readType: member<'DEFAULT' | 'STREAM' | 'PREAD'>(),
   /** Without effect: results are always made a batch ahead. */
-  readonly asyncPrefetch?: boolean | undefined
+  asyncPrefetch: member<boolean>(),
   /**
    * Whether to return delete markers and masked cells too. Not together with columns that name a
    * qualifier. Default false.
    */
-  readonly raw?: boolean | undefined
+  raw: member<boolean>(),
   /** Aborting it ends the scan with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
+  signal: member<AbortSignal>(),
 }
+
+/** Options of scans, beside the rows. */
+export interface ScanOptions extends GivenOptions<typeof scanMembers> {}
+
+/** The declaration of {@link Scan}. */
+export const scanOptions = declareOptions('a scan', {
+  ...scanMembers,
+  ...spanMembers,
+  prefix: member<BytesLike>(),
+})
 
 /** The work of a scan so far (HBase: ScanMetrics). */
 export interface ScanMetrics {

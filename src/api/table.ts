@@ -9,6 +9,7 @@ import type {
   Check,
   CheckAction,
   CheckAndMutateResult,
+  CheckedAction,
   Delete,
   Increment,
   MultiRowMutations,
@@ -74,9 +75,7 @@ export interface Table {
    * Checks and mutates each element on its own; results by index. Failures are reported together by
    * `ERR_BATCH_FAILED`; the others are applied.
    */
-  checkAndMutateList(
-    list: readonly { readonly check: Check; readonly action: CheckAction }[],
-  ): Promise<CheckAndMutateResult[]>
+  checkAndMutateList(list: readonly CheckedAction[]): Promise<CheckAndMutateResult[]>
   /**
    * Applies all mutations or none. The result has the cells of increments and appends, and
    * `exists`.
@@ -131,9 +130,7 @@ export interface SyncTable {
   /** As {@link Table.checkAndMutate}, before it returns. */
   checkAndMutateSync(check: Check, action: CheckAction): CheckAndMutateResult
   /** As {@link Table.checkAndMutateList}, before it returns. */
-  checkAndMutateListSync(
-    list: readonly { readonly check: Check; readonly action: CheckAction }[],
-  ): CheckAndMutateResult[]
+  checkAndMutateListSync(list: readonly CheckedAction[]): CheckAndMutateResult[]
   /** As {@link Table.mutateRow}, before it returns. */
   mutateRowSync(mutations: RowMutations): Result
   /** As {@link Table.mutateRows}, before it returns. */

@@ -77,18 +77,33 @@ export class Options<D extends Declared> {
   }
 
   /**
-   * Checks the options and fills in the defaults. The result is a copy, which the caller cannot
-   * change. Throws `ERR_INVALID_ARGUMENT`, also for an unknown name.
+   * Checks the options and fills in the defaults: for an absent option the value in `base`, or its
+   * declared default. The result is a copy, which the caller cannot change. Throws
+   * `ERR_INVALID_ARGUMENT`, also for an unknown name.
    */
-  read(options: GivenOptions<D>): Settings<D> {
+  read(options: GivenOptions<D>, base: Partial<Settings<D>> = {}): Settings<D> {
     return readArguments(() => {
       const given = this.names.copy(options) as Readonly<Record<string, unknown>>
       const settings: Record<string, unknown> = {}
       for (const name of Object.keys(this.declared)) {
-        settings[name] = this.declared[name].read(given[name], name)
+        const isDecided = given[name] === undefined && Object.hasOwn(base, name)
+        settings[name] = isDecided ? base[name] : this.declared[name].read(given[name], name)
       }
       return settings as Settings<D>
     })
+  }
+
+  /**
+   * Checks that an object has known names only, and returns the object: for calls that check the
+   * values where they use them. As fast as comparing each name with the one of the call before.
+   */
+  check<O extends Partial<GivenOptions<D>>>(options: O): O {
+    return this.names.check(options)
+  }
+
+  /** As {@link check}; refuses only unknown names that resemble known ones. */
+  checkNear(options: object): void {
+    this.names.checkNear(options)
   }
 }
 
@@ -153,7 +168,7 @@ export function text<Default = string>(missing: Default): Option<string, string 
 }
 
 /** One of several strings. */
-export function choice<const T extends string, Default = T>(
+export function choice<const T extends string, const Default = T>(
   choices: readonly T[],
   missing: Default,
 ): Option<T, T | Default> {
@@ -206,6 +221,21 @@ export function list<Given, Read>(
       if (value === undefined) return missing
       const elements = checkArray(value as readonly unknown[], `option ${name}`)
       return elements.map((each, i) => element.read(each, `${name}[${i}]`))
+    },
+  }
+}
+
+/** A value that the code checks where it uses the value. */
+export function member<T>(): Option<T, T | undefined> {
+  return { read: (value) => value as T | undefined }
+}
+
+/** A number, or Infinity, which is the default. */
+export function orInfinity(option: Option<number, unknown>): Option<number, number> {
+  return {
+    read(value, name) {
+      if (value === undefined || value === Infinity) return Infinity
+      return option.read(value, name) as number
     },
   }
 }

@@ -1,9 +1,9 @@
 /** Checks the conditions of checkAndMutate. */
-import { checkBytesLike, OptionNames, shown } from '../base/arguments.js'
+import { checkBytesLike, shown } from '../base/arguments.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../storage/cell/column-name.js'
-import type { Check, CompareOperator } from '../api/mutations.js'
+import { checkOptions, type Check, type CompareOperator } from '../api/mutations.js'
 
 const operators: ReadonlySet<string> = new Set([
   'LESS',
@@ -21,20 +21,9 @@ export interface ValueCondition {
   readonly expected: Buffer
 }
 
-const checkNames = new OptionNames<Check>('a check', {
-  row: true,
-  column: true,
-  equals: true,
-  notExists: true,
-  operator: true,
-  value: true,
-  filter: true,
-  timeRange: true,
-})
-
 /** Checks the members of a check. Returns undefined for a condition by filter. */
 export function parseCondition(check: Check): ValueCondition | undefined {
-  const { equals, notExists, operator, filter, column } = checkNames.check(check)
+  const { equals, notExists, operator, filter, column } = checkOptions.check(check)
   const count =
     Number(equals !== undefined) +
     Number(notExists !== undefined) +

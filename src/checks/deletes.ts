@@ -1,29 +1,19 @@
 /** Checks deletes, and turns their lists into the markers that they name. */
-import { checkArray, checkBytesLike, isBytes, OptionNames } from '../base/arguments.js'
+import { checkArray, checkBytesLike, isBytes } from '../base/arguments.js'
 import { emptyBytes, toBytes } from '../base/bytes.js'
 import { invalidArgument } from '../base/errors.js'
 import { CellType, type CellTypeCode } from '../storage/cell/cell-type.js'
-import { parseSingleColumn, type BytesLike, type ColumnParts } from '../storage/cell/column-name.js'
+import { parseSingleColumn } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
-import type { ColumnTarget, Delete, FamilyTarget, RowOperation } from '../api/mutations.js'
-
-const deleteNames = new OptionNames<Delete>('a delete', {
-  row: true,
-  timestamp: true,
-  families: true,
-  familyVersions: true,
-  columns: true,
-  columnVersions: true,
-  durability: true,
-})
-const familyTargetNames = new OptionNames<{ family: BytesLike; timestamp?: Timestamp }>(
-  'a family of a delete',
-  { family: true, timestamp: true },
-)
-const columnTargetNames = new OptionNames<ColumnParts & { readonly timestamp?: Timestamp }>(
-  'a column of a delete',
-  { family: true, qualifier: true, timestamp: true },
-)
+import {
+  columnTargetOptions,
+  deleteOptions,
+  familyTargetOptions,
+  type ColumnTarget,
+  type Delete,
+  type FamilyTarget,
+  type RowOperation,
+} from '../api/mutations.js'
 
 /** A marker that a delete names. */
 export interface NamedMarker {
@@ -60,7 +50,7 @@ export interface ParsedDelete {
 /** Checks a delete. Throws `ERR_INVALID_ARGUMENT`. Does not check whether the families exist. */
 export function parseDelete(deletion: RowOperation<Delete>): ParsedDelete {
   const { timestamp, families, familyVersions, columns, columnVersions } =
-    deleteNames.check(deletion)
+    deleteOptions.check(deletion)
   const markers: NamedMarker[] = []
   for (const target of list(families, 'families')) {
     const { family, own } = familyTarget(target)
@@ -75,12 +65,12 @@ export function parseDelete(deletion: RowOperation<Delete>): ParsedDelete {
     markers.push(marker(CellType.deleteFamilyVersion, family, emptyBytes, own))
   }
   for (const target of list(columns, 'columns')) {
-    const { family, escapedQualifier } = parseSingleColumn(target, columnTargetNames)
+    const { family, escapedQualifier } = parseSingleColumn(target, columnTargetOptions)
     const at = targetTimestamp(target, timestamp)
     markers.push(marker(CellType.deleteColumn, family, escapedQualifier, at))
   }
   const versions = list(columnVersions, 'columnVersions').map((target): NamedVersion => {
-    const { family, escapedQualifier } = parseSingleColumn(target, columnTargetNames)
+    const { family, escapedQualifier } = parseSingleColumn(target, columnTargetOptions)
     return { family, escapedQualifier, timestamp: targetTimestamp(target, timestamp), target }
   })
   const isWholeRow = markers.length === 0 && versions.length === 0
@@ -114,7 +104,7 @@ function familyTarget(target: FamilyTarget): { family: string; own: Timestamp | 
   if (typeof target !== 'object' || target === null) {
     throw invalidArgument('a family of a delete must be a name or {family, timestamp}')
   }
-  const { family, timestamp } = familyTargetNames.check(target)
+  const { family, timestamp } = familyTargetOptions.check(target)
   checkBytesLike(family, 'column family')
   return { family: toBytes(family).toString('utf8'), own: timestamp }
 }

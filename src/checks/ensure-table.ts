@@ -1,9 +1,14 @@
 /** Creates a table if it does not exist, and adds the families that it lacks. */
 import { shown } from '../base/arguments.js'
 import { CellarError, ErrorCode } from '../base/errors.js'
-import { familyNames, tableNames } from './schema.js'
 import type { Admin } from '../api/database.js'
-import type { FamilyOptions, TableDescription, TableOptions } from '../api/schema.js'
+import {
+  familyOptions,
+  tableOptions,
+  type FamilyOptions,
+  type TableDescription,
+  type TableOptions,
+} from '../api/schema.js'
 import { checkForm } from './forms.js'
 
 /**
@@ -36,7 +41,7 @@ function missingFamilies(
   found: TableDescription,
   options: TableOptions,
 ): Record<string, FamilyOptions> {
-  const { families, ...ofTable } = tableNames.check(options)
+  const { families, ...ofTable } = tableOptions.check(options)
   // The member `name` has no effect, as everywhere in options.
   checkEqual(`table '${table}'`, found, { ...ofTable, name: found.name })
   const missing: Record<string, FamilyOptions> = {}
@@ -44,7 +49,7 @@ function missingFamilies(
     if (!Object.hasOwn(found.families, family)) missing[family] = wanted
     else {
       const what = `column family '${family}' of '${table}'`
-      checkEqual(what, found.families[family], familyNames.check(wanted))
+      checkEqual(what, found.families[family], familyOptions.check(wanted))
     }
   }
   return missing

@@ -1,13 +1,13 @@
 /** Checks lists of operations and mixed batches. */
-import { checkArray, checkObject, OptionNames, readArguments } from '../base/arguments.js'
+import { checkArray, checkObject, readArguments } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
-import type {
-  BatchOperation,
-  BatchResult,
-  Check,
-  CheckAction,
-  CheckAndMutateResult,
-  Put,
+import {
+  checkedActionOptions,
+  type BatchOperation,
+  type BatchResult,
+  type CheckAndMutateResult,
+  type CheckedAction,
+  type Put,
 } from '../api/mutations.js'
 import { ListFailures } from './list-failures.js'
 import { Result } from '../api/results/result.js'
@@ -72,27 +72,17 @@ function checkKind(operation: BatchOperation): BatchOperation {
   throw invalidArgument(`an operation of a batch is one of ${[...kinds].join(', ')}`)
 }
 
-const checkAndActionNames = new OptionNames<{
-  readonly check: Check
-  readonly action: CheckAction
-}>('a checkAndMutate', { check: true, action: true })
-
 /** Checks one element of a list of checkAndMutates. */
-export function readCheck(given: {
-  readonly check: Check
-  readonly action: CheckAction
-}): typeof given {
+export function readCheck(given: CheckedAction): CheckedAction {
   return readArguments(() => {
-    const { check, action } = checkAndActionNames.check(given)
+    const { check, action } = checkedActionOptions.check(given)
     checkObject(check, 'the check of a checkAndMutate')
     return { check, action }
   })
 }
 
 /** Turns a list of checks into the operations of a batch. Throws `ERR_INVALID_ARGUMENT`. */
-export function operationsOfChecks(
-  list: readonly { readonly check: Check; readonly action: CheckAction }[],
-): BatchOperation[] {
+export function operationsOfChecks(list: readonly CheckedAction[]): BatchOperation[] {
   return readArguments(() => checkArray(list, 'checks')).map((each) => {
     const { check, action } = readCheck(each)
     return { checkAndMutate: { check, action } }

@@ -1,29 +1,14 @@
-/** The members of operations on rows, and checks of their kinds. */
-import { OptionNames, checkArray } from '../base/arguments.js'
+/** Checks of the kinds of operations on rows. */
+import { checkArray } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { DurabilityOption } from '../api/durability.js'
-import type { CheckAction, MultiRowMutations, Mutation, RowMutations } from '../api/mutations.js'
+import {
+  multiRowOptions,
+  type CheckAction,
+  type MultiRowMutations,
+  type Mutation,
+} from '../api/mutations.js'
 import { checkForm } from './forms.js'
-
-/** The members of a mutateRow. */
-export const rowMutationsNames = new OptionNames<RowMutations>('a mutateRow', {
-  row: true,
-  mutations: true,
-  durability: true,
-})
-
-/** The members of a mutateRows. */
-const multiRowNames = new OptionNames<MultiRowMutations>('a mutateRows', {
-  rows: true,
-  checks: true,
-  durability: true,
-})
-
-/** The members of one row of a mutateRows. */
-export const rowNames = new OptionNames<MultiRowMutations['rows'][number]>('a row of mutateRows', {
-  row: true,
-  mutations: true,
-})
 
 /** The durability of a mutation inside a row, which callers without types may give. */
 export function durabilityOf(operation: object): DurabilityOption | undefined {
@@ -91,7 +76,7 @@ export function readMultiRow(request: MultiRowMutations): Required<
 > & {
   readonly durability: DurabilityOption | undefined
 } {
-  multiRowNames.check(request)
+  multiRowOptions.check(request)
   const rows = checkArray(request.rows, 'rows of mutateRows')
   if (rows.length === 0) throw invalidArgument('mutateRows needs at least one row')
   const checks = checkArray(request.checks ?? [], 'checks of mutateRows')

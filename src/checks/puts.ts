@@ -1,44 +1,18 @@
 /** Checks puts, and passes their cells to the code that stores them. */
-import { checkBytesLike, countNames, isBytes, OptionNames, shown } from '../base/arguments.js'
+import { checkBytesLike, isBytes, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import { CellType, cellTypeCode, type CellTypeCode } from '../storage/cell/cell-type.js'
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
-import type { Put, PutCell, PutValue, RowOperation } from '../api/mutations.js'
-
-/** A value with its own timestamp. */
-export type TimedValue = Exclude<PutValue, BytesLike>
-
-const putNames = new OptionNames<Put>('a put', {
-  row: true,
-  cells: true,
-  timestamp: true,
-  ttlMilliseconds: true,
-  durability: true,
-})
-/** The members of a cell of a put, in the long form. */
-export const cellNames = new OptionNames<PutCell>('a cell of a put', {
-  column: true,
-  value: true,
-  timestamp: true,
-  type: true,
-})
-/** The members of a value with its own timestamp. */
-export const valueNames = new OptionNames<TimedValue>('a value of a put', {
-  value: true,
-  timestamp: true,
-})
-
-/** Number of known members of a put that have a value. */
-function knownNames(put: RowOperation<Put> & { readonly durability?: unknown }): number {
-  let count = 0
-  if (put.cells !== undefined) count++
-  if (put.row !== undefined) count++
-  if (put.timestamp !== undefined) count++
-  if (put.ttlMilliseconds !== undefined) count++
-  if (put.durability !== undefined) count++
-  return count
-}
+import {
+  putCellOptions,
+  putOptions,
+  timedValueOptions,
+  type Put,
+  type PutCell,
+  type RowOperation,
+  type TimedValue,
+} from '../api/mutations.js'
 
 /** Receives the cells of a put one by one. */
 export interface PutTarget {
@@ -59,7 +33,7 @@ export interface PutTarget {
 /** Passes the cells of a put to a target. Throws `ERR_INVALID_ARGUMENT`. */
 export function readPut(put: RowOperation<Put>, target: PutTarget): void {
   const { cells, timestamp } = put
-  if (countNames(put) !== knownNames(put)) putNames.check(put)
+  putOptions.check(put)
   const ttl = checkTtl(put.ttlMilliseconds)
   if (typeof cells !== 'object' || cells === null) {
     throw invalidArgument('put needs cells: an object of columns or an array of cells')
@@ -95,10 +69,10 @@ function readNamedValue(
   }
   const { value: content, timestamp: own } = value as TimedValue
   if (typeof content !== 'string' && !isBytes(content)) {
-    valueNames.checkNear(value)
+    timedValueOptions.checkNear(value)
     throw wrongValue(name, content ?? value)
   }
-  if (countNames(value) !== (own === undefined ? 1 : 2)) valueNames.check(value as TimedValue)
+  timedValueOptions.check(value as TimedValue)
   target.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
 }
 
@@ -113,7 +87,7 @@ function readCell(
     throw invalidArgument('each cell of a put must be an object {column, value}')
   }
   const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
-  cellNames.check(cell)
+  putCellOptions.check(cell)
   if (typeof value !== 'string' && !isBytes(value)) throw wrongValue(column, value)
   const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
   if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)

@@ -1,67 +1,15 @@
 /** Checks the options that only scans have. */
-import {
-  OptionNames,
-  checkBoolean,
-  checkInteger,
-  checkSignal,
-  countNames,
-  shown,
-} from '../base/arguments.js'
+import { checkBoolean, checkInteger, checkSignal, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { Filter } from '../storage/filter/filter.js'
-import type { Scan } from '../api/reads.js'
+import { scanOptions, type Scan } from '../api/reads.js'
 import { checkForm } from './forms.js'
-
-const scanNames = new OptionNames<Scan>('a scan', {
-  columns: true,
-  versions: true,
-  timeRange: true,
-  timestamp: true,
-  familyTimeRanges: true,
-  filter: true,
-  cellsPerFamilyMax: true,
-  cellsPerFamilyOffset: true,
-  cacheBlocks: true,
-  snapshot: true,
-  isolation: true,
-  loadFamiliesOnDemand: true,
-  startRow: true,
-  startInclusive: true,
-  stopRow: true,
-  stopInclusive: true,
-  prefix: true,
-  reversed: true,
-  limit: true,
-  batch: true,
-  maxResultBytes: true,
-  allowPartialResults: true,
-  needCursorResult: true,
-  caching: true,
-  readType: true,
-  asyncPrefetch: true,
-  raw: true,
-  signal: true,
-})
 
 /** Checks the member names of a scan, its flags, and the hints without effect. */
 export function checkScan(scan: Scan): void {
-  checkNames(scan)
+  scanOptions.check(checkForm(scan, 'scan'))
   checkFlags(scan)
   checkHints(scan)
-}
-
-/**
- * A scan with only the usual members is checked by their number, which is faster than each name.
- */
-function checkNames(scan: Scan): void {
-  checkForm(scan, 'scan')
-  let usual = 0
-  if (scan.startRow !== undefined) usual++
-  if (scan.stopRow !== undefined) usual++
-  if (scan.prefix !== undefined) usual++
-  if (scan.limit !== undefined) usual++
-  if (scan.columns !== undefined) usual++
-  if (countNames(scan) !== usual) scanNames.check(scan)
 }
 
 const readTypes: readonly string[] = ['DEFAULT', 'STREAM', 'PREAD']

@@ -1,5 +1,5 @@
 /** Checks increments and appends. */
-import { checkArray, checkBoolean, checkBytesLike, OptionNames, shown } from '../base/arguments.js'
+import { checkArray, checkBoolean, checkBytesLike, shown } from '../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import {
@@ -8,28 +8,19 @@ import {
   type TimeRange,
   type Timestamp,
 } from '../storage/cell/timestamp.js'
-import type { Append, Increment, RowOperation } from '../api/mutations.js'
+import {
+  appendColumnOptions,
+  appendOptions,
+  incrementColumnOptions,
+  incrementOptions,
+  type Append,
+  type AppendColumn,
+  type Increment,
+  type IncrementColumn,
+  type RowOperation,
+} from '../api/mutations.js'
 import { checkTtl } from './puts.js'
 import { parseTimeRange } from './reads.js'
-
-/** The members of increments and of appends, which are the same. */
-const updateNames = new OptionNames<Increment>('an increment or append', {
-  row: true,
-  columns: true,
-  timestamp: true,
-  timeRange: true,
-  ttlMilliseconds: true,
-  returnResults: true,
-  durability: true,
-})
-const amountNames = new OptionNames<{ column: ColumnName; amount?: unknown }>(
-  'a column of an increment',
-  { column: true, amount: true },
-)
-const tailNames = new OptionNames<{ column: ColumnName; value: unknown }>('a column of an append', {
-  column: true,
-  value: true,
-})
 
 /** A column of an increment or append, with the amount or the bytes to add. */
 export interface ColumnUpdate<T> {
@@ -41,31 +32,32 @@ export interface ColumnUpdate<T> {
 export function columnsOfIncrement(
   increment: RowOperation<Increment>,
 ): ColumnUpdate<number | bigint>[] {
-  return listColumns<number | bigint>(increment.columns, 'increment', (entry) => {
-    const given: { readonly column: ColumnName; readonly amount?: number | bigint } = entry
-    return amountNames.check(given).amount ?? 1
+  incrementOptions.check(increment)
+  return listColumns(increment.columns, 'increment', (entry: IncrementColumn) => {
+    return incrementColumnOptions.check(entry).amount ?? 1
   })
 }
 
 /** The columns of an append in the given order. Does not check values. */
 export function columnsOfAppend(append: RowOperation<Append>): ColumnUpdate<BytesLike>[] {
-  return listColumns<BytesLike>(append.columns, 'append', (entry) => {
-    return tailNames.check(entry as { column: ColumnName; value: BytesLike }).value
+  appendOptions.check(append)
+  return listColumns(append.columns, 'append', (entry: AppendColumn) => {
+    return appendColumnOptions.check(entry).value
   })
 }
 
 /** Turns the columns of an increment or append, given in either form, into a list. */
-function listColumns<T>(
-  columns: Readonly<Record<string, T>> | readonly { readonly column: ColumnName }[],
+function listColumns<T, C extends { readonly column: ColumnName }>(
+  columns: Readonly<Record<string, T>> | readonly C[],
   what: string,
-  read: (entry: { readonly column: ColumnName }) => T,
+  read: (entry: C) => T,
 ): ColumnUpdate<T>[] {
   if (typeof columns !== 'object' || columns === null) {
     throw invalidArgument(`${what} needs columns: an object or an array`)
   }
   const list: ColumnUpdate<T>[] = []
   if (Array.isArray(columns)) {
-    for (const entry of checkArray(columns as readonly { readonly column: ColumnName }[], what)) {
+    for (const entry of checkArray(columns as readonly C[], what)) {
       if (typeof entry !== 'object' || entry === null) {
         throw invalidArgument(`each column of ${what} must be an object`)
       }
@@ -107,7 +99,6 @@ export function parseUpdate(
   operation: RowOperation<Increment> | RowOperation<Append>,
   checkAhead: (timestamp: Timestamp) => void,
 ): UpdateOptions {
-  updateNames.check(operation)
   const ttlMilliseconds = checkTtl(operation.ttlMilliseconds)
   const { timestamp } = operation
   const returnResults = checkBoolean(operation.returnResults, 'returnResults', true)

@@ -1,8 +1,6 @@
 /** Parses the forms in which callers name columns, and caches parsed strings. */
 import {
-  OptionNames,
   checkBytesLike,
-  countNames,
   isBytes,
   isText,
   loneSurrogate,
@@ -10,6 +8,7 @@ import {
 } from '../../base/arguments.js'
 import { emptyBytes, toBytes } from '../../base/bytes.js'
 import { invalidArgument, type CellarError } from '../../base/errors.js'
+import { declareOptions, member, required, type OptionsOf } from '../../base/options.js'
 import { writeEscaped } from './cell-key.js'
 
 /** Bytes as callers give them: a string is encoded as UTF-8. */
@@ -21,15 +20,21 @@ export type BytesLike = string | Uint8Array
  */
 export type ColumnName = string | Uint8Array | ColumnParts
 
-/** A column by its parts; without `qualifier` the whole family. */
-export interface ColumnParts {
+/** The declaration of {@link ColumnParts}. */
+const partOptions = declareOptions('a column', {
   /** Name of the family. */
-  readonly family: BytesLike
+  family: required(member<BytesLike>()),
   /** The column's name within its family. */
-  readonly qualifier?: BytesLike | undefined
-}
+  qualifier: member<BytesLike>(),
+})
 
-const partNames = new OptionNames<ColumnParts>('a column', { family: true, qualifier: true })
+/** A column by its parts; without `qualifier` the whole family. */
+export interface ColumnParts extends OptionsOf<typeof partOptions> {}
+
+/** The check of the names of an object with parts. */
+interface PartNames {
+  check(column: ColumnParts): unknown
+}
 
 /** A column or, without qualifier, a whole family. */
 export interface ParsedColumn {
@@ -58,10 +63,7 @@ export function escapeQualifier(qualifier: Uint8Array): Buffer {
  * Parses a column name. Throws `ERR_INVALID_ARGUMENT` if it is not one. `names` are the properties
  * that an object with parts may have.
  */
-export function parseColumn<T extends ColumnParts>(
-  column: string | Uint8Array | T,
-  names: OptionNames<T> = partNames as OptionNames<T>,
-): ParsedColumn {
+export function parseColumn(column: ColumnName, names: PartNames = partOptions): ParsedColumn {
   if (typeof column === 'string') {
     const known = parsed.get(column)
     if (known !== undefined) return known
@@ -84,10 +86,9 @@ export function parseColumn<T extends ColumnParts>(
   return readArguments(() => parseParts(column, names))
 }
 
-function parseParts<T extends ColumnParts>(column: T, names: OptionNames<T>): ParsedColumn {
+function parseParts(column: ColumnParts, names: PartNames): ParsedColumn {
   const { family: name, qualifier } = column
-  const given = qualifier === undefined ? 1 : 2
-  if (name === undefined || countNames(column) !== given) names.check(column)
+  names.check(column)
   checkBytesLike(name, 'column family')
   const family = toBytes(name).toString('utf8')
   if (qualifier === undefined || qualifier === null) {
@@ -108,9 +109,9 @@ function parseString(column: string): ParsedColumn {
 }
 
 /** As {@link parseColumn}, but a missing qualifier is an `ERR_INVALID_ARGUMENT`. */
-export function parseSingleColumn<T extends ColumnParts>(
-  column: string | Uint8Array | T,
-  names?: OptionNames<T>,
+export function parseSingleColumn(
+  column: ColumnName,
+  names?: PartNames,
 ): { family: string; escapedQualifier: Buffer } {
   const { family, escapedQualifier } = parseColumn(column, names)
   if (escapedQualifier !== undefined) return { family, escapedQualifier }

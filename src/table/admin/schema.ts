@@ -1,6 +1,5 @@
 /** Converts the options of tables and families between the public form and the engine's. */
 import type { CodecName } from '../../storage/codec/codec.js'
-import { parseCompaction } from '../../storage/compaction/setting.js'
 import type { TableSettings, TableState } from '../../storage/engine/catalog/catalog.js'
 import { encodeFamilySettings, type FamilySettings } from '../../storage/store/family-settings.js'
 import type { TableDefinition } from '../../storage/version/catalog.js'
@@ -9,10 +8,10 @@ import {
   describeAlteration,
   describeFamilyOptions,
   describeNewTable,
-  type FamilyDescription,
 } from '../../checks/schema.js'
 import { parseTableCoprocessors } from '../observers/coprocessor-options.js'
 import type {
+  FamilyDescription,
   FamilyOptions,
   TableAlteration,
   TableDescription,
@@ -25,13 +24,12 @@ export function parseFamilyOptions(name: string, options: FamilyOptions): Family
 }
 
 function familySettings(family: FamilyDescription): FamilySettings {
-  const { ttlMilliseconds, keepDeletedCells, compression, compaction, ...same } = family
+  const { ttlMilliseconds, keepDeletedCells, compression, ...same } = family
   return {
     ...same,
     ttlSeconds: ttlMilliseconds / 1000,
     keepDeletedCells: keepDeletedCells === 'TTL' ? 'TTL' : keepDeletedCells ? 'TRUE' : 'FALSE',
     codec: compression.toLowerCase() as CodecName,
-    compaction: parseCompaction(compaction),
   }
 }
 
@@ -103,24 +101,13 @@ export function describeTable(table: TableState): TableDescription {
   return coprocessors.length === 0 ? description : { ...description, coprocessors }
 }
 
-function describeFamily(settings: FamilySettings): Required<FamilyOptions> {
+function describeFamily(settings: FamilySettings): FamilyDescription {
+  const { ttlSeconds, keepDeletedCells, codec, ...same } = settings
   return {
-    versions: settings.versions,
-    minVersions: settings.minVersions,
-    ttlMilliseconds: Math.round(settings.ttlSeconds * 1000),
-    keepDeletedCells:
-      settings.keepDeletedCells === 'TTL' ? 'TTL' : settings.keepDeletedCells === 'TRUE',
-    bloomFilter: settings.bloomFilter,
-    blockBytes: settings.blockBytes,
-    compression: settings.codec.toUpperCase() as Required<FamilyOptions>['compression'],
-    blockCache: settings.blockCache,
-    compaction: settings.compaction,
-    newVersionBehavior: settings.newVersionBehavior,
-    timeToPurgeDeletesMilliseconds: settings.timeToPurgeDeletesMilliseconds,
-    rowPrefixBytes: settings.rowPrefixBytes,
-    inMemory: settings.inMemory,
-    mob: settings.mob,
-    mobThreshold: settings.mobThreshold,
+    ...same,
+    ttlMilliseconds: Math.round(ttlSeconds * 1000),
+    keepDeletedCells: keepDeletedCells === 'TTL' ? 'TTL' : keepDeletedCells === 'TRUE',
+    compression: codec.toUpperCase() as FamilyDescription['compression'],
     metadata: { ...settings.metadata },
   }
 }

@@ -5,7 +5,7 @@
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Timestamp } from '../../storage/cell/timestamp.js'
-import { rowNames } from '../../checks/operations.js'
+import { mutatedRowOptions } from '../../api/mutations.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ChooseVersion } from '../operations/deletes.js'
 import type { ObserverChain, ResultKind } from './observer-chain.js'
@@ -281,7 +281,7 @@ export class RowsJudgement extends Judgement {
   private askRows(): readonly Mutation[] {
     const rows: MultiRowMutations['rows'][number][] = []
     for (const each of this.request.rows) {
-      const { row, mutations } = rowNames.check(each)
+      const { row, mutations } = mutatedRowOptions.check(each)
       const asked = this.batch.askMembers(row, mutations)
       // A list that an observer has emptied is left out. One that was empty before is an error.
       if (asked === mutations || asked.length > 0) rows.push({ row, mutations: asked })

@@ -25,12 +25,8 @@ import type { Engine } from '../../storage/engine/engine.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { encode } from '../reads/operation-shapes.js'
-import {
-  checkPutsAndDeletes,
-  readMultiRow,
-  rowMutationsNames,
-  rowNames,
-} from '../../checks/operations.js'
+import { mutatedRowOptions, rowMutationsOptions } from '../../api/mutations.js'
+import { checkPutsAndDeletes, readMultiRow } from '../../checks/operations.js'
 import { PageResult } from '../reads/page-result.js'
 import { emptyRow, TableReads } from '../reads/table-reads.js'
 import { applyAtomic } from './atomic.js'
@@ -150,7 +146,7 @@ export class PlainOperations extends TableReads implements TableOperations {
   mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
     const table = this.writable()
     const durability = encode(() => {
-      const given = rowMutationsNames.check(checkForm(mutations, 'mutateRow'))
+      const given = rowMutationsOptions.check(checkForm(mutations, 'mutateRow'))
       this.encoder.begin(table, given, 'mutateRow')
       this.encoder.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
       return this.durability(table, mutations.durability)
@@ -218,7 +214,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     let open = begun
     encode(() => {
       for (const each of rows) {
-        const { row, mutations } = rowNames.check(each)
+        const { row, mutations } = mutatedRowOptions.check(each)
         encoder.row.set(row)
         if (open === undefined) writer.begin(table, encoder.row)
         else if (open === writer) writer.nextRow()

@@ -14,15 +14,7 @@
  * error it must be abandoned. A directory without its list, `BULK`, is incomplete and is not
  * loaded.
  */
-import {
-  OptionNames,
-  checkArray,
-  checkBytesLike,
-  checkObject,
-  isBytes,
-  readArguments,
-  shown,
-} from '../../base/arguments.js'
+import { checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { CellarError, closedError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { systemClock } from '../../base/clock.js'
@@ -40,7 +32,7 @@ import {
   writeKeySuffix,
   writeTerminator,
 } from '../../storage/cell/cell-key.js'
-import { CellType, cellTypeCode } from '../../storage/cell/cell-type.js'
+import type { CellTypeCode } from '../../storage/cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-value.js'
 import { CellView } from '../../storage/cell/cell-view.js'
 import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
@@ -61,11 +53,12 @@ import { noDatabaseId } from '../../storage/sstable/format.js'
 import { formatOfFamily, type FamilySettings } from '../../storage/store/family-settings.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import { noSuchFamily } from '../../checks/reads.js'
-import { cellNames, checkTtl, valueNames, type TimedValue } from '../../checks/puts.js'
+import { checkForm } from '../../checks/forms.js'
+import { markerWithQualifier, readPut, type PutTarget } from '../../checks/puts.js'
 import { checkDirectory, databaseOptions, fileSystemOption } from '../../storage/engine/options.js'
 import { RowKey } from '../arguments/row-key.js'
 import { parseFamilyOptions } from '../admin/schema.js'
-import type { BytesLike, ColumnName, FamilyOptions, Put, PutCell } from '../../api/index.js'
+import type { BytesLike, ColumnName, FamilyOptions, Put } from '../../api/index.js'
 
 interface FamilyOfFiles {
   readonly name: string
@@ -129,12 +122,16 @@ export interface BulkSummary {
   readonly bytes: number
 }
 
-const rowNames = new OptionNames<Omit<Put, 'durability'>>('a row', {
-  row: true,
-  cells: true,
-  timestamp: true,
-  ttlMilliseconds: true,
-})
+/** A row of a bulk writer: a put without durability. */
+type BulkPut = Omit<Put, 'durability'>
+
+/** The settings that the encoding of a row needs. */
+interface BulkSettings {
+  readonly families: readonly FamilyOfFiles[]
+  /** Of cells without a timestamp. */
+  readonly timestamp: Timestamp
+  readonly cellBytesMax: number
+}
 
 /** An encoded cell of the current row. */
 interface EncodedCell {
@@ -142,6 +139,65 @@ interface EncodedCell {
   readonly key: Buffer
   /** Key and stored value, side by side. */
   readonly entry: Buffer
+}
+
+/** Encodes the cells of one row. */
+class BulkRow implements PutTarget {
+  cells: EncodedCell[] = []
+  private readonly families: readonly string[]
+  private readonly positions: ReadonlyMap<string, number>
+  private readonly settings: BulkSettings
+  private readonly row = new RowKey()
+
+  constructor(settings: BulkSettings) {
+    this.settings = settings
+    this.families = settings.families.map(({ name }) => name)
+    this.positions = new Map(this.families.map((name, position) => [name, position]))
+  }
+
+  /** Encodes a row; returns its key. */
+  read(put: BulkPut): Buffer {
+    if ('durability' in put) throw invalidArgument('a row of a bulk writer has no durability')
+    this.row.set(checkForm(put, 'put').row)
+    this.cells = []
+    readPut(put, this)
+    return this.row.copy()
+  }
+
+  addCell(
+    column: ColumnName,
+    _place: number,
+    type: CellTypeCode,
+    given: Timestamp | undefined,
+    ttl: number,
+    value: BytesLike,
+  ): void {
+    const { settings, row } = this
+    const { family, escapedQualifier: qualifier } = parseSingleColumn(column)
+    const position = this.positions.get(family)
+    if (position === undefined) throw noSuchFamily(family, 'of the bulk writer', this.families)
+    if (isFamilyMarker(type) && qualifier.length > 0) throw markerWithQualifier()
+    const isOwn = given !== undefined && given !== latestTimestamp
+    const timestamp = isOwn ? given : settings.timestamp
+    checkTimestamp(timestamp, 'timestamp')
+    checkBytesLike(value, 'value')
+    const content = toBytes(value)
+    const bytes = row.length + family.length + qualifier.length + content.length
+    checkCellBytes(bytes + cellOverheadBytes, settings.cellBytesMax)
+    const room = keyBytesBound(row.length, qualifier.length) + content.length
+    const entry = Buffer.allocUnsafe(room + valueHeaderBytes(ttl))
+    let at = row.buffer.copy(entry, 0, 0, row.length)
+    at = writeTerminator(entry, at)
+    at += qualifier.copy(entry, at)
+    at = writeTerminator(entry, at)
+    const high = timestampHigh(timestamp)
+    const keyEnd = writeKeySuffix(entry, at, high, timestampLow(timestamp), type, 0, row.length)
+    const contentAt = writeValueHeader(entry, keyEnd, ttl)
+    content.copy(entry, contentAt)
+    const end = contentAt + content.length
+    const key = entry.subarray(0, keyEnd)
+    this.cells.push({ family: position, key, entry: entry.subarray(0, end) })
+  }
 }
 
 /** Writes sorted rows as the files of a bulk load; see the file header. */
@@ -154,11 +210,8 @@ export class BulkWriter {
   readonly directory: string
   readonly #fileSystem: FileSystem
   readonly #families: readonly string[]
-  readonly #positions: ReadonlyMap<string, number>
-  readonly #timestamp: Timestamp
-  readonly #cellBytesMax: number
   readonly #files: SortedFiles
-  readonly #row = new RowKey()
+  readonly #row: BulkRow
   readonly #cell = new CellView()
   #lastRow: Buffer | undefined = undefined
   #ended = false
@@ -169,19 +222,17 @@ export class BulkWriter {
    */
   static async create(directory: string, options: BulkWriterOptions): Promise<BulkWriter> {
     checkDirectory(directory)
-    const settings = writerOptions.read(options)
+    const settings = writerOptions.read(options, { timestamp: systemClock.now() })
     await loadChecksums()
     return new BulkWriter(directory, settings)
   }
 
   private constructor(directory: string, settings: SettingsOf<typeof writerOptions>) {
-    const { families, fileBytesMax, nativeFree } = settings
-    this.#timestamp = settings.timestamp ?? systemClock.now()
-    this.#cellBytesMax = settings.cellBytesMax
+    const { families, fileBytesMax, nativeFree, timestamp = 0, cellBytesMax } = settings
     this.directory = directory
     this.#fileSystem = settings.fileSystem ?? new NodeFileSystem()
     this.#families = families.map(({ name }) => name)
-    this.#positions = new Map(this.#families.map((name, position) => [name, position]))
+    this.#row = new BulkRow({ families, timestamp, cellBytesMax })
     prepareDirectory(this.#fileSystem, directory)
     let lastFileNumber = 0
     this.#files = new SortedFiles({
@@ -200,11 +251,14 @@ export class BulkWriter {
    * Adds a row, whose cells may be delete markers (`type`). `ERR_INVALID_ARGUMENT` if the row is
    * not above the previous one, and for all rows that a put rejects: no cell is added then.
    */
-  add(put: Omit<Put, 'durability'>): void {
+  add(put: BulkPut): void {
     if (this.#ended) throw closedError('the bulk writer')
-    const { escaped, cells } = readArguments(() => this.#encodeRow(put))
+    const escaped = readArguments(() => this.#row.read(put))
+    if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
+      throw invalidArgument(`row ${rowText(put.row)} is not above the row before it`)
+    }
     this.#lastRow = escaped
-    for (const { family, key, entry } of sorted(cells)) {
+    for (const { family, key, entry } of sorted(this.#row.cells)) {
       const keyEnd = key.length
       const valueEnd = entry.length
       this.#cell.set({ buffer: entry, keyStart: 0, keyEnd, valueStart: keyEnd, valueEnd })
@@ -234,53 +288,6 @@ export class BulkWriter {
     this.#ended = true
     this.#files.abandon()
   }
-
-  #encodeRow(put: Omit<Put, 'durability'>): { escaped: Buffer; cells: EncodedCell[] } {
-    rowNames.check(put)
-    const { row, timestamp = this.#timestamp } = put
-    this.#row.set(row)
-    const escaped = this.#row.copy()
-    if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
-      throw invalidArgument(`row ${rowText(row)} is not above the row before it`)
-    }
-    const ttl = checkTtl(put.ttlMilliseconds)
-    const cells = listCells(put.cells).map((cell) => this.#encode(cell, timestamp, ttl))
-    if (cells.length === 0) throw invalidArgument('a row needs at least one cell')
-    return { escaped, cells }
-  }
-
-  #encode(cell: PutCell, rowTimestamp: Timestamp, ttl: number): EncodedCell {
-    const type = cell.type === undefined ? CellType.put : cellTypeCode(cell.type)
-    if (type === undefined) throw invalidArgument(`unknown cell type ${shown(cell.type)}`)
-    const { family, escapedQualifier: qualifier } = parseSingleColumn(cell.column)
-    const position = this.#positions.get(family)
-    if (position === undefined) throw noSuchFamily(family, this.directory, this.#families)
-    if (isFamilyMarker(type) && qualifier.length > 0) {
-      throw invalidArgument(`a ${cell.type} has no qualifier`)
-    }
-    const given = cell.timestamp ?? rowTimestamp
-    const timestamp = given === latestTimestamp ? this.#timestamp : given
-    checkTimestamp(timestamp, 'timestamp')
-    const value = cell.value ?? ''
-    checkBytesLike(value, 'value')
-    const content = toBytes(value)
-    const { buffer: row, length: rowLength } = this.#row
-    const bytes = rowLength + family.length + qualifier.length + content.length
-    checkCellBytes(bytes + cellOverheadBytes, this.#cellBytesMax)
-    const room = keyBytesBound(rowLength, qualifier.length) + content.length
-    const entry = Buffer.allocUnsafe(room + valueHeaderBytes(ttl))
-    let at = row.copy(entry, 0, 0, rowLength)
-    at = writeTerminator(entry, at)
-    at += qualifier.copy(entry, at)
-    at = writeTerminator(entry, at)
-    const high = timestampHigh(timestamp)
-    const low = timestampLow(timestamp)
-    const keyEnd = writeKeySuffix(entry, at, high, low, type, 0, rowLength)
-    const contentAt = writeValueHeader(entry, keyEnd, ttl)
-    content.copy(entry, contentAt)
-    const end = contentAt + content.length
-    return { family: position, key: entry.subarray(0, keyEnd), entry: entry.subarray(0, end) }
-  }
 }
 
 /** Sorts the cells in the order of the files; of equal cells only the last is kept. */
@@ -289,25 +296,6 @@ function sorted(cells: EncodedCell[]): EncodedCell[] {
   return cells.filter((cell, i) => {
     const next = cells.at(i + 1)
     return next === undefined || next.family !== cell.family || !next.key.equals(cell.key)
-  })
-}
-
-function listCells(cells: Put['cells']): readonly PutCell[] {
-  if (typeof cells !== 'object' || cells === null) {
-    throw invalidArgument('a row needs cells: an object of columns or an array of cells')
-  }
-  if (Array.isArray(cells)) {
-    const list = checkArray(cells as readonly PutCell[], 'cells of a row')
-    for (const cell of list) cellNames.check(cell)
-    return list
-  }
-  return Object.entries(cells as Readonly<Record<string, unknown>>).map(([column, value]) => {
-    if (typeof value === 'string' || isBytes(value)) return { column, value }
-    if (typeof value !== 'object' || value === null) {
-      throw invalidArgument(`value of '${column}' must be a string, bytes or {value, timestamp}`)
-    }
-    const { value: content, timestamp } = valueNames.check(value as TimedValue)
-    return { column: column as ColumnName, value: content, timestamp }
   })
 }
 

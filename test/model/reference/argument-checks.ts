@@ -15,8 +15,6 @@ import {
   checkPutsAndDeletes,
   durabilityOf,
   readMultiRow,
-  rowMutationsNames,
-  rowNames,
 } from '../../../src/checks/operations.js'
 import { checkSlop, checkValue, markerWithQualifier, readPut } from '../../../src/checks/puts.js'
 import {
@@ -31,6 +29,7 @@ import {
   parseVersions,
 } from '../../../src/checks/reads.js'
 import { checkForm } from '../../../src/checks/forms.js'
+import { mutatedRowOptions, rowMutationsOptions } from '../../../src/api/mutations.js'
 import { checkSameRow, parseBounds, rowBytes } from '../../../src/checks/rows.js'
 import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../../src/checks/scans.js'
 import {
@@ -121,7 +120,7 @@ export class ArgumentChecks {
   }
 
   mutateRow(request: RowMutations): Durability {
-    const { row } = rowMutationsNames.check(checkForm(request, 'mutateRow'))
+    const { row } = rowMutationsOptions.check(checkForm(request, 'mutateRow'))
     this.#mutations(row, request.mutations)
     return this.#durability(request)
   }
@@ -135,7 +134,7 @@ export class ArgumentChecks {
 
   /** Checks one row of a mutation of several rows: only puts and deletes. */
   rowOfSeveral(given: MultiRowMutations['rows'][number]): void {
-    const { row, mutations } = rowNames.check(given)
+    const { row, mutations } = mutatedRowOptions.check(given)
     rowBytes(row)
     checkPutsAndDeletes(mutations)
     this.#mutations(row, mutations)

@@ -328,7 +328,7 @@ void t.test('descriptions have every option, also after a reopen', async (t) => 
 })
 
 const refused: readonly (readonly [FamilyOptions, RegExp])[] = [
-  [{ versions: 0 }, /versions must be an integer of 1/],
+  [{ versions: 0 }, /versions must be an integer from 1/],
   [{ versions: 1, minVersions: 2 }, /minVersions 2 is above versions 1/],
   [{ ttlMilliseconds: 0 }, /ttlMilliseconds must be/],
   [{ ttlMilliseconds: -1000 }, /ttlMilliseconds must be/],
@@ -348,7 +348,7 @@ const refused: readonly (readonly [FamilyOptions, RegExp])[] = [
   [{ metadata: [] as unknown as Record<string, string> }, /metadata must be an object/],
   [{ scope: 1 } as FamilyOptions, /unknown option 'scope' of a column family; it has: versions/],
   [{ mob: 1 as unknown as boolean }, /mob must be true or false/],
-  [{ mobThreshold: -1 }, /mobThreshold must be an integer of 0/],
+  [{ mobThreshold: -1 }, /mobThreshold must be an integer from 0/],
 ]
 
 void t.test('the checks of the schema refuse what HBase refuses, and change nothing', async (t) => {
