@@ -69,20 +69,63 @@ export type {
 export type * from '../storage/coprocessor/job-observer.js'
 export { CoprocessorPriority } from '../storage/coprocessor/priority.js'
 export { FilterCode, type Filter, type RowCells } from '../storage/filter/filter.js'
-export type * from './atomic.js'
+export type { AtomicBatch, AtomicCheck, AtomicMutation, AtomicResult } from './atomic.js'
 export {
   checkDatabase,
   requireCapability,
   type Capabilities,
   type Capability,
 } from './capabilities.js'
-export type * from './changes.js'
+export type { Change, ChangedCell, ChangeOptions } from './changes.js'
 export { durabilityOption, type DurabilityOption } from './durability.js'
 export type * from './coprocessor.js'
 export type * from './database.js'
-export type * from './mutations.js'
+export type {
+  Append,
+  AppendColumn,
+  BatchCallback,
+  BatchForms,
+  BatchOperation,
+  BatchResult,
+  Check,
+  CheckAction,
+  CheckAndMutateResult,
+  CheckCondition,
+  CheckedAction,
+  CheckMembers,
+  CheckOf,
+  CheckTarget,
+  ColumnTarget,
+  CompareOperator,
+  Delete,
+  FamilyTarget,
+  FamilyVersion,
+  Increment,
+  IncrementColumn,
+  MultiRowMutations,
+  MutatedRow,
+  Mutation,
+  MutationForms,
+  OneOf,
+  Put,
+  PutCell,
+  PutValue,
+  RowMutations,
+  RowOperation,
+  TimedValue,
+} from './mutations.js'
 export type * from './observer.js'
-export type * from './reads.js'
+export type {
+  Get,
+  ReadOptions,
+  RowPrefix,
+  RowSpan,
+  Scan,
+  ScanMetrics,
+  ScanOptions,
+  Snapshot,
+  TimeRangeOption,
+} from './reads.js'
 export { ResultScanner, SyncResultScanner } from './scanners.js'
 export { AsyncRows, type Told } from './rows/async-rows.js'
 export { SyncRows, type SyncTold } from './rows/sync-rows.js'
@@ -97,5 +140,11 @@ export {
 export type { CellDisplay, Inspect, ResultDisplay } from './results/display.js'
 export { Result, type Cell, type ResultMarks } from './results/result.js'
 export type { ValuesByFamily } from './results/result-maps.js'
-export type * from './schema.js'
+export type {
+  FamilyDescription,
+  FamilyOptions,
+  TableAlteration,
+  TableDescription,
+  TableOptions,
+} from './schema.js'
 export type * from './table.js'

@@ -7,7 +7,7 @@ export class InvariantError extends Error {
   override readonly name = 'InvariantError'
 }
 
-/** Throws an {@link InvariantError} unless `condition` holds. Keep `message` a constant string. */
+/** Throws an `InvariantError` unless `condition` holds. Keep `message` a constant string. */
 export function assert(condition: boolean, message: string): asserts condition {
   if (!condition) throw new InvariantError(message)
 }

@@ -33,8 +33,20 @@ export {
 } from '../api/index.js'
 export type * from '../api/index.js'
 export { readPage, type Page, type PageRows, type PageScan } from '../comfort/pages.js'
-export { columnsOf } from '../comfort/typed-rows.js'
-export type * from '../comfort/typed-rows.js'
+export {
+  columnsOf,
+  type FamilyColumns,
+  type PropertyValue,
+  type RowEncoding,
+  type TypedColumn,
+  type TypedColumns,
+  type TypedGetOptions,
+  type TypedPutOptions,
+  type TypedRow,
+  type TypedScanOptions,
+  type TypedTableOptions,
+  type TypedValues,
+} from '../comfort/typed-rows.js'
 export { SyncTypedTable, typedTable, TypedTable } from '../comfort/typed-table.js'
 export type { RandomBytes } from '../base/random-bytes.js'
 export type { DatabaseOptions } from '../storage/engine/options.js'
