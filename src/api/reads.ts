@@ -100,10 +100,8 @@ const spanMembers = {
   stopInclusive: member<boolean>(),
 }
 
-type Span = GivenOptions<typeof spanMembers>
-
 /** The rows from one to another. */
-export interface RowSpan extends Span {
+export interface RowSpan extends GivenOptions<typeof spanMembers> {
   /** Not together with rows. */
   readonly prefix?: undefined
 }
@@ -112,7 +110,7 @@ export interface RowSpan extends Span {
 export type RowPrefix = {
   /** The bytes that rows begin with, in a scan of either direction. */
   readonly prefix: BytesLike | undefined
-} & { readonly [Name in keyof Span]?: undefined }
+} & { readonly [Name in keyof typeof spanMembers]?: undefined }
 
 /** Reads rows in order: all, those of a span, or those with a prefix. */
 export type Scan = ScanOptions & (RowSpan | RowPrefix)

@@ -160,7 +160,7 @@ export const tableOptions = declareOptions('a table', {
 export interface TableOptions extends OptionsOf<typeof tableOptions> {}
 
 /** A table with all defaults filled in. */
-export interface TableDescription extends TableSettingsDescription {
+export interface TableDescription extends Settings<typeof tableMembers> {
   /** Name of the table. */
   readonly name: string
   /** Complete options by family. */

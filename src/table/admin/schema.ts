@@ -4,11 +4,7 @@ import type { TableSettings, TableState } from '../../storage/engine/catalog/cat
 import { encodeFamilySettings, type FamilySettings } from '../../storage/store/family-settings.js'
 import type { TableDefinition } from '../../storage/version/catalog.js'
 import type { JsonObject } from '../../storage/version/json-fields.js'
-import {
-  describeAlteration,
-  describeFamilyOptions,
-  describeNewTable,
-} from '../../checks/schema.js'
+import { describeAlteration, describeFamilyOptions, describeNewTable } from '../../checks/schema.js'
 import { parseTableCoprocessors } from '../observers/coprocessor-options.js'
 import type {
   FamilyDescription,

@@ -122,9 +122,6 @@ export interface BulkSummary {
   readonly bytes: number
 }
 
-/** A row of a bulk writer: a put without durability. */
-type BulkPut = Omit<Put, 'durability'>
-
 /** The settings that the encoding of a row needs. */
 interface BulkSettings {
   readonly families: readonly FamilyOfFiles[]
@@ -156,7 +153,7 @@ class BulkRow implements PutTarget {
   }
 
   /** Encodes a row; returns its key. */
-  read(put: BulkPut): Buffer {
+  read(put: Omit<Put, 'durability'>): Buffer {
     if ('durability' in put) throw invalidArgument('a row of a bulk writer has no durability')
     this.row.set(checkForm(put, 'put').row)
     this.cells = []
@@ -251,7 +248,7 @@ export class BulkWriter {
    * Adds a row, whose cells may be delete markers (`type`). `ERR_INVALID_ARGUMENT` if the row is
    * not above the previous one, and for all rows that a put rejects: no cell is added then.
    */
-  add(put: BulkPut): void {
+  add(put: Omit<Put, 'durability'>): void {
     if (this.#ended) throw closedError('the bulk writer')
     const escaped = readArguments(() => this.#row.read(put))
     if (this.#lastRow !== undefined && Buffer.compare(this.#lastRow, escaped) >= 0) {
