@@ -117,6 +117,11 @@ const rooms = {
       'value-kinds',
     ],
   },
+  'systems/search': {
+    order: ['embedded'],
+    shared: ['analysis', 'field-kinds', 'query-syntax', 'search-arguments', 'search-backend'],
+  },
+  'systems/search/embedded': { order: ['segments'], shared: ['doc-sets'] },
 }
 
 const roomRules = Object.entries(rooms).flatMap(([folder, { order, shared }]) =>

@@ -102,6 +102,11 @@ const planted: Readonly<Record<string, string>> = {
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/systems/search/index.ts':
     "import { r } from '../repository/index.js'\nexport const search = r\n",
+  'src/systems/search/solr-search.ts': 'export const solr = 1\n',
+  'src/systems/search/embedded/plan.ts':
+    "import { solr } from '../solr-search.js'\nexport const plan = solr\n",
+  'src/systems/search/embedded/segments/merge.ts':
+    "import { plan } from '../plan.js'\nexport const merge = plan\n",
   'src/systems/repository/index.ts':
     "import type { search } from '../search/index.js'\nexport const r: typeof search = 1\n",
   'src/systems/repository/values/text.ts':
@@ -163,6 +168,8 @@ const expected = [
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
   'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',
+  'systems-search-embedded-segments: src/systems/search/embedded/segments/merge.ts -> src/systems/search/embedded/plan.ts',
+  'systems-search-embedded: src/systems/search/embedded/plan.ts -> src/systems/search/solr-search.ts',
   'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
 ]
 

@@ -49,9 +49,10 @@ export function intersection(a: Int32Array, b: Int32Array): Int32Array {
     return found.subarray(0, size)
   }
   let at = 0
-  const gallops = many.length > few.length * 8
+  const isSparse = few.length * 8 < many.length
   for (const doc of few) {
-    at = gallops ? gallop(many, at, doc) : step(many, at, doc)
+    if (isSparse) at = gallop(many, at, doc)
+    else while (at < many.length && many[at] < doc) at++
     if (at >= many.length) break
     if (many[at] === doc) found[size++] = doc
   }
@@ -68,13 +69,15 @@ export function union(lists: readonly Int32Array[], size: number): Int32Array {
   }
   const marks = new Uint8Array(size)
   for (const list of lists) for (const doc of list) marks[doc] = 1
-  return marked(marks, Math.min(total, size))
+  return marked(marks)
 }
 
-/** Indexes of the marks that are 1; there are at most `countMax`. */
-export function marked(marks: Uint8Array, countMax: number): Int32Array {
+/** Indexes of the marks that are 1. */
+export function marked(marks: Uint8Array): Int32Array {
+  let count = 0
+  for (let doc = 0; doc < marks.length; doc++) count += marks[doc]
   // Branch-free: each index is written, and overwritten by the next unless it is marked.
-  const docs = new Int32Array(countMax + 1)
+  const docs = new Int32Array(count + 1)
   let size = 0
   for (let doc = 0; doc < marks.length; doc++) {
     docs[size] = doc
@@ -112,14 +115,7 @@ export function difference(a: Int32Array, b: Int32Array): Int32Array {
   return found.subarray(0, size)
 }
 
-/** Index of the first number at or above `doc`, from `at` on; a linear search. */
-function step(docs: Int32Array, at: number, doc: number): number {
-  let place = at
-  while (place < docs.length && docs[place] < doc) place++
-  return place
-}
-
-/** As `step`, by an exponential search. */
+/** Index of the first number at or above `doc`, from `at` on, by an exponential search. */
 export function gallop(docs: Int32Array, at: number, doc: number): number {
   let low = at
   let stride = 1

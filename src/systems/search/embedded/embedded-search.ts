@@ -6,13 +6,7 @@
  * that is invisible until the commit. A commit replaces one row, so after a crash either the old or
  * the new commit is in force. Rows of segments that no commit names are removed at the next open.
  */
-import {
-  CellarError,
-  checkDatabase,
-  invalidArgument,
-  type Clock,
-  type Database,
-} from '../../../api/index.js'
+import { CellarError, checkDatabase, invalidArgument, type Database } from '../../../api/index.js'
 import { textTerm, type FieldKinds } from '../field-kinds.js'
 import { parseQuery } from '../query-syntax.js'
 import { checkedChanges, checkedQuery } from '../search-arguments.js'
@@ -25,16 +19,18 @@ import {
 } from '../search-backend.js'
 import { Bits } from './segments/bits.js'
 import { ByteCache } from './segments/byte-cache.js'
-import { embeddedSettings, type EmbeddedSearchOptions } from './embedded-options.js'
-import { Manifest } from './segments/manifest.js'
-import { chooseMerge, liveDocs } from './segments/merge-choice.js'
-import { mergeSegments } from './segments/merge.js'
+import {
+  embeddedSettings,
+  type EmbeddedSearchOptions,
+  type EmbeddedSearchSettings,
+} from './embedded-options.js'
+import { Manifest, type Commit } from './segments/manifest.js'
+import { chooseMerge, liveDocs, mergeSegments } from './segments/merge.js'
 import { PendingChanges, rejection } from './pending-changes.js'
 import { planQuery } from './plan.js'
-import { removedBy } from './segments/removals.js'
-import { SearchRun, type SegmentView } from './search-run.js'
-import { SegmentBuilder } from './segments/segment-builder.js'
-import { SegmentReader } from './segments/segment-reader.js'
+import { SearchRun } from './search-run.js'
+import { buildSegment } from './segments/segment-builder.js'
+import { SegmentReader, type SegmentView } from './segments/segment-reader.js'
 import { searchFamilies, SegmentRows } from './segments/segment-rows.js'
 import { topHits } from './top-hits.js'
 
@@ -60,10 +56,8 @@ export interface EmbeddedSearchStatus {
 
 /** A search index in a table of a database. */
 export class EmbeddedSearch implements SearchBackend {
+  readonly #settings: EmbeddedSearchSettings
   readonly #release: () => void
-  readonly #kinds: FieldKinds
-  readonly #clock: Clock
-  readonly #bufferBytesMax: number
   readonly #rows: SegmentRows
   readonly #manifest: Manifest
   readonly #cache: ByteCache
@@ -81,21 +75,19 @@ export class EmbeddedSearch implements SearchBackend {
   #isClosed = false
 
   private constructor(
-    parts: ReturnType<typeof embeddedSettings> & { rows: SegmentRows; release: () => void },
+    settings: EmbeddedSearchSettings,
+    release: () => void,
     manifest: Manifest,
-    cache: ByteCache,
-    state: { views: readonly SegmentView[]; nextSegment: number },
+    { views, nextSegment }: Commit,
   ) {
-    this.#release = parts.release
-    this.#kinds = parts.kinds
-    this.#clock = parts.clock
-    this.#bufferBytesMax = parts.bufferBytesMax
-    this.#rows = parts.rows
+    this.#settings = settings
+    this.#release = release
+    this.#rows = manifest.rows
     this.#manifest = manifest
-    this.#cache = cache
-    this.#committed = state.views
-    this.#working = state.views
-    this.#nextSegment = state.nextSegment
+    this.#cache = manifest.cache
+    this.#committed = views
+    this.#working = views
+    this.#nextSegment = nextSegment
   }
 
   /**
@@ -119,9 +111,8 @@ export class EmbeddedSearch implements SearchBackend {
     try {
       await database.admin.ensureTable(settings.table, { families: searchFamilies })
       const rows = new SegmentRows(database, settings.table, settings.durability)
-      const cache = new ByteCache(settings.cacheBytesMax)
-      const manifest = new Manifest(rows)
-      const { views, nextSegment } = await manifest.read(cache)
+      const manifest = new Manifest(rows, new ByteCache(settings.cacheBytesMax))
+      const { views, nextSegment } = await manifest.read()
       checkKinds(views, settings.kinds)
       const named = new Set(views.map(({ reader }) => reader.number))
       let next = nextSegment
@@ -129,8 +120,7 @@ export class EmbeddedSearch implements SearchBackend {
         next = Math.max(next, segment + 1)
         if (!named.has(segment)) await rows.remove(segment)
       }
-      const state = { views, nextSegment: next }
-      return new EmbeddedSearch({ ...settings, rows, release }, manifest, cache, state)
+      return new EmbeddedSearch(settings, release, manifest, { views, nextSegment: next })
     } catch (error) {
       release()
       throw error
@@ -170,16 +160,17 @@ export class EmbeddedSearch implements SearchBackend {
     const { documents, removedKeys, removedRecords } = checkedChanges(changes)
     return this.#exclusive(async () => {
       const pending = this.#pending
-      const now = this.#clock.now()
+      const { kinds, clock, bufferBytesMax } = this.#settings
       for (const key of removedKeys) pending.removeKey(key)
       for (const record of removedRecords) pending.removeRecord(record)
       const rejected: RejectedDocument[] = []
+      const now = clock.now()
       for (const document of documents) {
-        const reason = rejection(document, this.#kinds, now)
+        const reason = rejection(document, kinds, now)
         if (reason === undefined) pending.add(document)
         else rejected.push(reason)
       }
-      if (pending.bytes > this.#bufferBytesMax) await this.#flush()
+      if (pending.bytes > bufferBytesMax) await this.#flush()
       return rejected
     })
   }
@@ -201,19 +192,20 @@ export class EmbeddedSearch implements SearchBackend {
   async search(query: SearchQuery): Promise<SearchResult> {
     this.#checkOpen()
     const { defaultField, sort, offset, limit, ...texts } = checkedQuery(query)
-    const now = this.#clock.now()
-    const planned = [texts.query, ...texts.filters].map((text) => {
-      return planQuery(parseQuery(text, defaultField), this.#kinds, now)
+    const { kinds, clock } = this.#settings
+    const now = clock.now()
+    const plans = [texts.query, ...texts.filters].map((text) => {
+      return planQuery(parseQuery(text, defaultField), kinds, now)
     })
     for (const { field } of sort) {
       if (field === 'score') continue
-      const kind = this.#kinds.of(field)
+      const kind = kinds.of(field)
       if (kind !== undefined && kind !== 'text') continue
       throw invalidArgument(`${field} cannot sort: it is ${kind ?? 'no field of the index'}`)
     }
     const views = this.#committed
     return this.#using(views, async () => {
-      const run = await SearchRun.load(views, planned[0], planned.slice(1), limit > 0)
+      const run = await SearchRun.load(views, plans, limit > 0)
       return topHits(run, views, { sort, offset, limit })
     })
   }
@@ -249,13 +241,13 @@ export class EmbeddedSearch implements SearchBackend {
 
   /** Pins the rows of segments while `work` reads them. */
   async #using<T>(views: readonly SegmentView[], work: () => Promise<T>): Promise<T> {
-    for (const { reader } of views) reader.users++
+    for (const { reader } of views) reader.pin()
     try {
       return await work()
     } finally {
       for (const { reader } of views) {
-        reader.users--
-        if (reader.isRetired) this.#removeUnused(reader)
+        reader.unpin()
+        this.#removeUnused(reader)
       }
     }
   }
@@ -281,7 +273,7 @@ export class EmbeddedSearch implements SearchBackend {
     if (pending.isEmpty) return
     const views: SegmentView[] = []
     for (const view of this.#working) {
-      const docs = await removedBy(pending, view.reader)
+      const docs = await pending.removedFrom(view.reader)
       const removed = withRemoved(view, docs)
       if (removed === view.removed) views.push(view)
       else if (removed!.count < view.reader.docs) views.push({ reader: view.reader, removed })
@@ -292,8 +284,8 @@ export class EmbeddedSearch implements SearchBackend {
         .map((document) => ({ document, term: textTerm(document.key) }))
         .sort((a, b) => (a.term < b.term ? -1 : 1))
         .map(({ document }) => document)
-      const builder = new SegmentBuilder(this.#kinds, this.#clock.now())
-      const header = await builder.write(this.#rows, number, sorted)
+      const { kinds, clock } = this.#settings
+      const header = await buildSegment(this.#rows, number, sorted, { kinds, now: clock.now() })
       const reader = new SegmentReader(number, header, this.#rows, this.#cache)
       views.push({ reader, removed: undefined })
     }
@@ -315,14 +307,14 @@ export class EmbeddedSearch implements SearchBackend {
     this.#working = working
     for (const { reader } of [...committed, ...working]) old.delete(reader)
     for (const reader of old) {
-      reader.isRetired = true
+      reader.retire()
       this.#removeUnused(reader)
     }
   }
 
-  /** Removes the rows of a segment without readers. */
+  /** Removes the rows of a segment that is not used any more. */
   #removeUnused(reader: SegmentReader): void {
-    if (reader.users > 0) return
+    if (!reader.isUnused) return
     reader.drop()
     // Rows that remain after an error are removed at the next open.
     const removal = this.#rows.remove(reader.number).catch(() => undefined)
@@ -360,24 +352,23 @@ export class EmbeddedSearch implements SearchBackend {
     const { header, places } = merged
     await this.#exclusive(async () => {
       const reader = new SegmentReader(number, header, this.#rows, this.#cache)
-      const replaced = (views: readonly SegmentView[]): SegmentView[] | undefined => {
+      const replaced = (views: readonly SegmentView[]): SegmentView[] => {
         const removed = new Bits(reader.docs)
         for (const [index, source] of sources.entries()) {
           const now = views.find((view) => view.reader === source.reader)
-          const gone = now === undefined ? undefined : now.removed
-          const docs = now === undefined ? places[index].keys() : (gone?.toArray() ?? [])
+          const docs = now === undefined ? places[index].keys() : (now.removed?.toArray() ?? [])
           for (const doc of docs) if (places[index][doc] >= 0) removed.add(places[index][doc])
         }
         const rest = views.filter((view) => sources.every(({ reader }) => reader !== view.reader))
         if (removed.count === reader.docs) return rest
         return [{ reader, removed: removed.count === 0 ? undefined : removed }, ...rest]
       }
-      const committed = replaced(this.#committed)!
-      const working = this.#working === this.#committed ? committed : replaced(this.#working)!
+      const committed = replaced(this.#committed)
+      const working = this.#working === this.#committed ? committed : replaced(this.#working)
       await this.#publish(committed, working)
-      if ([...committed, ...working].every((view) => view.reader !== reader)) {
-        this.#removeUnused(reader)
-      }
+      if ([...committed, ...working].some((view) => view.reader === reader)) return
+      reader.retire()
+      this.#removeUnused(reader)
     })
   }
 }

@@ -1,7 +1,9 @@
 /** The changes that are not in a segment yet. */
 import { CellarError, isText } from '../../../api/index.js'
-import { termBytesMax, termOf, type FieldKinds } from '../field-kinds.js'
+import { termBytesMax, termOf, textTerm, type FieldKinds } from '../field-kinds.js'
 import { reservedFields, type RejectedDocument, type SearchDocument } from '../search-backend.js'
+import { intersection } from './doc-sets.js'
+import type { SegmentReader } from './segments/segment-reader.js'
 
 /** A record, standing for all its documents. */
 export interface RecordName {
@@ -46,11 +48,7 @@ export class PendingChanges {
     this.removeKey(key)
     this.documents.set(key, document)
     const record = recordOf(document)
-    if (record !== undefined) {
-      const name = recordText(record)
-      const keys = this.#keys.get(name) ?? new Set()
-      this.#keys.set(name, keys.add(key))
-    }
+    this.#keys.set(record, (this.#keys.get(record) ?? new Set()).add(key))
     for (const [name, values] of Object.entries(document.fields)) {
       this.#bytes += 50 + name.length
       for (const value of values) this.#bytes += 20 + value.length
@@ -61,15 +59,32 @@ export class PendingChanges {
     const document = this.documents.get(key)
     if (document === undefined) return
     this.documents.delete(key)
-    const record = recordOf(document)
-    if (record !== undefined) this.#keys.get(recordText(record))?.delete(key)
+    this.#keys.get(recordOf(document))?.delete(key)
+  }
+
+  /** Documents of a segment whose keys or records are removed, including earlier removals. */
+  async removedFrom(reader: SegmentReader): Promise<number[]> {
+    const found: number[] = []
+    await reader.eachOf(reservedFields.key, [...this.removedKeys].map(textTerm), (_, docs) => {
+      found.push(docs[0])
+    })
+    const ofIds = new Map<string, Int32Array>()
+    const ids = new Set([...this.removedRecords.values()].map(({ id }) => textTerm(id)))
+    await reader.eachOf(reservedFields.id, [...ids], (id, docs) => void ofIds.set(id, docs))
+    for (const { table, id } of this.removedRecords.values()) {
+      const docs = ofIds.get(textTerm(id))
+      const ofTable = docs && (await reader.postings(reservedFields.table, textTerm(table)))
+      if (ofTable !== undefined) found.push(...intersection(docs!, ofTable.docs))
+    }
+    return found
   }
 }
 
-function recordOf({ fields }: SearchDocument): RecordName | undefined {
+/** The text of the record of a document; '' for a document of no record. */
+function recordOf({ fields }: SearchDocument): string {
   const table = fields[reservedFields.table]?.[0]
   const id = fields[reservedFields.id]?.[0]
-  return table === undefined || id === undefined ? undefined : { table, id }
+  return table === undefined || id === undefined ? '' : recordText({ table, id })
 }
 
 function recordText({ table, id }: RecordName): string {

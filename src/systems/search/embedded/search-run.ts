@@ -5,26 +5,16 @@
  * Scores are BM25 with Lucene's constants. Removed documents count in the document frequency of a
  * term until their segment is merged, as in Lucene.
  */
-import type { Bits } from './segments/bits.js'
 import { allDocs, difference, gallop, intersection, union } from './doc-sets.js'
-import { phraseCounts, type CountedDocs } from './phrases.js'
+import { docsInRange, phraseCounts, sharesOf, type CountedDocs } from './leaves.js'
 import type { BooleanNode, PhraseNode, PlanNode, TermNode } from './plan.js'
-import { docsInRange } from './ranges.js'
-import type { SegmentReader } from './segments/segment-reader.js'
-import { sharesOf } from './shares.js'
-
-/** A segment with its removed documents, as committed. */
-export interface SegmentView {
-  readonly reader: SegmentReader
-  /** Undefined: no document is removed. */
-  readonly removed: Bits | undefined
-}
+import type { SegmentView } from './segments/segment-reader.js'
 
 /** The matches of a leaf of the plan in one segment. */
 interface Leaf {
   readonly docs: Int32Array
   /** The share of each document in the score; undefined: the leaf is not scored. */
-  readonly shares: Float64Array | undefined
+  readonly shares?: Float64Array | undefined
 }
 
 const none = new Int32Array(0)
@@ -38,10 +28,10 @@ export class SearchRun {
   readonly #plan: PlanNode
   readonly #filters: readonly PlanNode[]
   /** Matches of each leaf, by segment. */
-  readonly #leaves = new Map<PlanNode, Leaf[]>()
+  readonly #leaves = new Map<PlanNode, readonly Leaf[]>()
   /** The weight of each leaf over all segments. */
   readonly #factors = new Map<PlanNode, number>()
-  readonly #matches: Map<PlanNode, Int32Array>[]
+  readonly #matches: readonly Map<PlanNode, Int32Array>[]
 
   private constructor(views: readonly SegmentView[], plan: PlanNode, filters: readonly PlanNode[]) {
     this.#views = views
@@ -53,8 +43,7 @@ export class SearchRun {
   /** Loads the parts that the plan and the filters need; those for scores only if `isScored`. */
   static async load(
     views: readonly SegmentView[],
-    plan: PlanNode,
-    filters: readonly PlanNode[],
+    [plan, ...filters]: readonly PlanNode[],
     isScored: boolean,
   ): Promise<SearchRun> {
     const run = new SearchRun(views, plan, filters)
@@ -90,10 +79,7 @@ export class SearchRun {
         return
       case 'range': {
         const leaves: Leaf[] = []
-        for (const { reader } of this.#views) {
-          const docs = await docsInRange(reader, node)
-          leaves.push({ docs, shares: undefined })
-        }
+        for (const { reader } of this.#views) leaves.push({ docs: await docsInRange(reader, node) })
         this.#leaves.set(node, leaves)
         return
       }
@@ -166,15 +152,12 @@ export class SearchRun {
     const of = (nodes: readonly PlanNode[]): Int32Array[] => {
       return nodes.map((node) => this.#match(node, segment))
     }
-    let docs: Int32Array
-    if (must.length === 0) docs = union(of(should), this.#views[segment].reader.docs)
-    else {
-      const lists = of(must).sort((left, right) => left.length - right.length)
-      docs = lists[0]
-      for (const list of lists.slice(1)) docs = intersection(docs, list)
-    }
-    for (const list of of(mustNot)) docs = difference(docs, list)
-    return docs
+    const required = of(must).sort((left, right) => left.length - right.length)
+    const docs =
+      required.length === 0
+        ? union(of(should), this.#views[segment].reader.docs)
+        : required.reduce(intersection)
+    return of(mustNot).reduce(difference, docs)
   }
 
   /** Adds the score of a node to each document; documents without a match get 0. */
@@ -186,15 +169,15 @@ export class SearchRun {
         for (let i = 0; i < docs.length; i++) scores[i] += node.boost
         return
       case 'boolean':
-        this.#addBooleanScores(node, segment, docs, scores)
+        for (const child of [...node.must, ...node.should]) {
+          this.#addChildScores(child, segment, docs, scores)
+        }
         return
-      case 'range': {
-        const { docs: found } = this.#leaves.get(node)![segment]
-        eachCommon(docs, found, (i) => {
+      case 'range':
+        eachCommon(docs, this.#match(node, segment), (i) => {
           scores[i] += node.boost
         })
         return
-      }
       case 'term':
       case 'phrase':
         this.#addTermScores(node, segment, docs, scores)
@@ -224,25 +207,18 @@ export class SearchRun {
     }
   }
 
-  #addBooleanScores(
-    node: BooleanNode,
-    segment: number,
-    docs: Int32Array,
-    scores: Float64Array,
-  ): void {
-    for (const child of [...node.must, ...node.should]) {
-      if (child.type !== 'boolean') {
-        this.#addScores(child, segment, docs, scores)
-        continue
-      }
-      // The parts of a nested combination score only where the whole combination matches.
-      const matching = intersection(docs, this.#match(child, segment))
-      const some = new Float64Array(matching.length)
-      this.#addScores(child, segment, matching, some)
-      eachCommon(docs, matching, (i, at) => {
-        scores[i] += some[at]
-      })
+  /** The parts of a nested combination score only where the whole combination matches. */
+  #addChildScores(child: PlanNode, segment: number, docs: Int32Array, scores: Float64Array): void {
+    if (child.type !== 'boolean') {
+      this.#addScores(child, segment, docs, scores)
+      return
     }
+    const matching = intersection(docs, this.#match(child, segment))
+    const some = new Float64Array(matching.length)
+    this.#addScores(child, segment, matching, some)
+    eachCommon(docs, matching, (i, at) => {
+      scores[i] += some[at]
+    })
   }
 }
 
@@ -252,12 +228,8 @@ function eachCommon(
   found: Int32Array,
   each: (place: number, foundPlace: number) => void,
 ): void {
-  const isSparse = docs.length * 8 < found.length
-  let at = 0
-  for (let i = 0; i < docs.length && at < found.length; i++) {
-    const doc = docs[i]
-    if (isSparse) at = gallop(found, at, doc)
-    else while (at < found.length && found[at] < doc) at++
-    if (found[at] === doc) each(i, at)
+  for (let i = 0, at = 0; i < docs.length && at < found.length; i++) {
+    at = gallop(found, at, docs[i])
+    if (found[at] === docs[i]) each(i, at)
   }
 }

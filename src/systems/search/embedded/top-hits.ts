@@ -1,8 +1,8 @@
 /** Finds the first documents of a search in its order, over all segments. */
 import { invalidArgument } from '../../../api/index.js'
 import type { SearchHit, SearchSort } from '../search-backend.js'
-import type { FieldColumn } from './segments/segment-reader.js'
-import type { SearchRun, SegmentView } from './search-run.js'
+import type { SearchRun } from './search-run.js'
+import type { FieldColumn, SegmentReader, SegmentView } from './segments/segment-reader.js'
 
 /** A document that may be among the first. */
 interface Candidate {
@@ -31,23 +31,23 @@ export interface Window {
 export async function topHits(
   run: SearchRun,
   views: readonly SegmentView[],
-  window: Window,
+  { sort: given, offset, limit }: Window,
 ): Promise<{ total: number; hits: SearchHit[] }> {
-  const sort = window.sort.length > 0 ? window.sort : [{ field: 'score', descending: true }]
-  const wanted = window.offset + window.limit
+  const sort = given.length > 0 ? given : [{ field: 'score', descending: true }]
+  const wanted = offset + limit
   let total = 0
   const candidates: Candidate[] = []
-  for (const [segment, view] of views.entries()) {
+  for (const [segment, { reader }] of views.entries()) {
     const docs = run.match(segment)
     total += docs.length
-    if (docs.length === 0 || window.limit === 0) continue
-    const orders = await segmentOrders(view, sort, docs)
+    if (docs.length === 0 || limit === 0) continue
+    const orders = await segmentOrders(reader, sort, docs)
     for (const first of firstOf(run, segment, docs, orders, wanted)) candidates.push(first)
   }
   candidates.sort((a, b) => compare(a, b, sort))
-  await orderTies(candidates, views, window, sort)
+  await orderTies(candidates, views, { sort, offset, limit })
   const hits: SearchHit[] = []
-  for (const { segment, doc, score } of candidates.slice(window.offset, wanted)) {
+  for (const { segment, doc, score } of candidates.slice(offset, wanted)) {
     const { key, fields } = await views[segment].reader.stored(doc)
     hits.push({ key, fields, score })
   }
@@ -55,28 +55,24 @@ export async function topHits(
 }
 
 async function segmentOrders(
-  { reader }: SegmentView,
+  reader: SegmentReader,
   sort: readonly SearchSort[],
   docs: Int32Array,
 ): Promise<SegmentOrder[]> {
   const orders: SegmentOrder[] = []
-  for (const { field, descending } of sort) {
-    const isDescending = descending === true
-    if (field === 'score') orders.push({ isDescending, column: undefined })
-    else {
-      const column = await reader.column(field)
-      if (column.hasSeveral && (await hasSeveral(reader, field, docs))) {
-        throw invalidArgument(`a document has several values in ${field}, which cannot sort it`)
-      }
-      orders.push({ isDescending, column })
+  for (const { field, descending: isDescending = false } of sort) {
+    const column = field === 'score' ? undefined : await reader.column(field)
+    if (column?.hasSeveral === true && (await hasSeveral(reader, field, docs))) {
+      throw invalidArgument(`a document has several values in ${field}, which cannot sort it`)
     }
+    orders.push({ isDescending, column })
   }
   return orders
 }
 
 /** Whether one of these documents has several values in the field. */
 async function hasSeveral(
-  reader: SegmentView['reader'],
+  reader: SegmentReader,
   field: string,
   docs: Int32Array,
 ): Promise<boolean> {
@@ -102,9 +98,9 @@ function firstOf(
 ): Candidate[] {
   const byScore = orders.some(({ column }) => column === undefined)
   const scores = byScore ? run.score(segment, docs) : undefined
-  const [only] = orders
-  const isDefault = orders.length === 1 && only.column === undefined && only.isDescending
-  const chosen = isDefault ? bestPlaces(scores!, wanted) : firstPlaces(docs.length, wanted, inOrder)
+  const [{ column, isDescending }] = orders
+  const isDefault = orders.length === 1 && column === undefined && isDescending
+  const chosen = firstPlaces(docs.length, wanted, isDefault ? byFallingScore : inOrder)
   const scoreOf = scores === undefined ? scoresOf(run, segment, docs, chosen) : undefined
   return chosen.map((place) => {
     const doc = docs[place]
@@ -116,6 +112,10 @@ function firstOf(
     })
     return { segment, doc, score, values }
   })
+
+  function byFallingScore(a: number, b: number): number {
+    return scores![b] - scores![a] || a - b
+  }
 
   function inOrder(a: number, b: number): number {
     for (const { column, isDescending } of orders) {
@@ -136,38 +136,14 @@ function scoresOf(
   segment: number,
   docs: Int32Array,
   places: readonly number[],
-): Map<number, number> {
+): ReadonlyMap<number, number> {
   const chosen = Int32Array.from(places, (place) => docs[place]).sort()
   const scores = run.score(segment, chosen)
   return new Map(Array.from(chosen, (doc, i) => [doc, scores[i]]))
 }
 
-function byFallingScore(scores: Float64Array, a: number, b: number): number {
-  return scores[b] - scores[a] || a - b
-}
-
-/** Indexes of the `wanted` greatest scores, in descending order; ties keep their order. */
-function bestPlaces(scores: Float64Array, wanted: number): number[] {
-  const order = (a: number, b: number): number => byFallingScore(scores, a, b)
-  if (scores.length <= wanted || wanted > 500) return firstPlaces(scores.length, wanted, order)
-  // Most documents lose against the worst of the heap, which takes one comparison.
-  const kept = firstPlaces(wanted, wanted, order)
-  let worst = scores[kept[wanted - 1]]
-  for (let place = wanted; place < scores.length; place++) {
-    if (scores[place] <= worst) continue
-    let low = 0
-    let high = wanted - 1
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (scores[kept[middle]] >= scores[place]) low = middle + 1
-      else high = middle
-    }
-    kept.copyWithin(low + 1, low, wanted - 1)
-    kept[low] = place
-    worst = scores[kept[wanted - 1]]
-  }
-  return kept
-}
+/** Above this number all candidates are sorted. */
+const insertedMax = 1000
 
 /** The first `wanted` of the numbers below `size`, in order. */
 function firstPlaces(
@@ -175,32 +151,22 @@ function firstPlaces(
   wanted: number,
   order: (a: number, b: number) => number,
 ): number[] {
-  // A heap whose root is the worst of the numbers kept.
-  const heap: number[] = []
-  for (let place = 0; place < size; place++) {
-    if (heap.length < wanted) {
-      heap.push(place)
-      let at = heap.length - 1
-      while (at > 0) {
-        const parent = (at - 1) >> 1
-        if (order(heap[parent], heap[at]) >= 0) break
-        ;[heap[parent], heap[at]] = [heap[at], heap[parent]]
-        at = parent
-      }
-    } else if (order(place, heap[0]) < 0) {
-      heap[0] = place
-      let at = 0
-      for (;;) {
-        let child = 2 * at + 1
-        if (child >= heap.length) break
-        if (child + 1 < heap.length && order(heap[child + 1], heap[child]) > 0) child++
-        if (order(heap[at], heap[child]) >= 0) break
-        ;[heap[at], heap[child]] = [heap[child], heap[at]]
-        at = child
-      }
+  const some = wanted > insertedMax ? size : Math.min(size, wanted)
+  const kept = Array.from({ length: some }, (_, place) => place).sort(order)
+  for (let place = some; place < size; place++) {
+    // Most numbers lose against the last one kept, which takes one comparison.
+    if (order(place, kept[some - 1]) >= 0) continue
+    let low = 0
+    let high = some - 1
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (order(kept[middle], place) < 0) low = middle + 1
+      else high = middle
     }
+    kept.copyWithin(low + 1, low, some - 1)
+    kept[low] = place
   }
-  return heap.sort(order)
+  return kept.slice(0, wanted)
 }
 
 /** Compares documents of different segments, without their keys. */
@@ -219,23 +185,21 @@ function compare(a: Candidate, b: Candidate, sort: readonly SearchSort[]): numbe
 async function orderTies(
   candidates: Candidate[],
   views: readonly SegmentView[],
-  { offset, limit }: Window,
-  sort: readonly SearchSort[],
+  { offset, limit, sort }: Window,
 ): Promise<void> {
   let start = 0
   while (start < candidates.length && start < offset + limit) {
     let end = start + 1
     while (end < candidates.length && compare(candidates[start], candidates[end], sort) === 0) end++
     const tied = candidates.slice(start, end)
-    const isMixed = tied.some(({ segment }) => segment !== tied[0].segment)
-    if (isMixed && end > offset) {
-      const keyed: { candidate: Candidate; key: string }[] = []
+    if (end > offset && tied.some(({ segment }) => segment !== tied[0].segment)) {
+      const keys = new Map<Candidate, string>()
       for (const candidate of tied) {
         const key = await views[candidate.segment].reader.key(candidate.doc)
-        keyed.push({ candidate, key: Buffer.from(key).toString('latin1') })
+        keys.set(candidate, Buffer.from(key).toString('latin1'))
       }
-      keyed.sort((a, b) => (a.key < b.key ? -1 : 1))
-      for (const [i, { candidate }] of keyed.entries()) candidates[start + i] = candidate
+      tied.sort((a, b) => (keys.get(a)! < keys.get(b)! ? -1 : 1))
+      for (const [i, candidate] of tied.entries()) candidates[start + i] = candidate
     }
     start = end
   }

@@ -1,11 +1,10 @@
 /** The commit of an index: one row that names the segments and their removed documents. */
-import type { Put, RowMutations } from '../../../../api/index.js'
+import { assert, type Put, type RowMutations } from '../../../../api/index.js'
 import { ByteReader } from '../../../bytes/byte-reader.js'
 import { ByteWriter } from '../../../bytes/byte-writer.js'
 import { Bits } from './bits.js'
 import type { ByteCache } from './byte-cache.js'
-import type { SegmentView } from '../search-run.js'
-import { SegmentReader } from './segment-reader.js'
+import { SegmentReader, type SegmentView } from './segment-reader.js'
 import { commitFamily, type SegmentRows } from './segment-rows.js'
 
 const format = 1
@@ -27,17 +26,19 @@ export interface Commit {
 
 /** Reads and writes the commit. */
 export class Manifest {
-  readonly #rows: SegmentRows
+  readonly rows: SegmentRows
+  readonly cache: ByteCache
   /** Removed documents by segment, as stored. */
   #stored = new Map<number, Bits>()
 
-  constructor(rows: SegmentRows) {
-    this.#rows = rows
+  constructor(rows: SegmentRows, cache: ByteCache) {
+    this.rows = rows
+    this.cache = cache
   }
 
   /** Reads the last commit. `ERR_CORRUPTION`. */
-  async read(cache: ByteCache): Promise<Commit> {
-    const found = await this.#rows.table.get({ row, columns: [commitFamily] })
+  async read(): Promise<Commit> {
+    const found = await this.rows.table.get({ row, columns: [commitFamily] })
     const bytes = found.value(segmentsColumn)
     if (bytes === undefined) return { views: [], nextSegment: 0 }
     const reader = new ByteReader(bytes, 'the commit of the search index')
@@ -45,7 +46,7 @@ export class Manifest {
     const nextSegment = reader.varint()
     const views: SegmentView[] = []
     for (let left = reader.count(); left > 0; left--) {
-      const segment = await SegmentReader.open(reader.varint(), this.#rows, cache)
+      const segment = await SegmentReader.open(reader.varint(), this.rows, this.cache)
       const stored = found.value(`${commitFamily}:${removedQualifier(segment.number)}`)
       const what = `the removed documents of the search segment ${segment.number}`
       const removed = stored === undefined ? undefined : Bits.decode(stored, segment.docs, what)
@@ -72,7 +73,11 @@ export class Manifest {
       cells[`${commitFamily}:${removedQualifier(reader.number)}`] = removed.encode()
     }
     cells[segmentsColumn] = writer.finish()
-    const { table, durability } = this.#rows
+    const { table, durability } = this.rows
+    assert(
+      views.every(({ reader }) => reader.number < nextSegment),
+      'a commit names segments below the next number',
+    )
     const put: Put = { row, cells, timestamp: 1 }
     const gone = [...this.#stored.keys()].filter((segment) => !stored.has(segment))
     const columns = gone.map((segment) => {

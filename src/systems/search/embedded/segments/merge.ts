@@ -1,17 +1,42 @@
 /** Merges segments into one and drops the removed documents. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { assert } from '../../../../api/index.js'
 import { Bits } from './bits.js'
-import type { Postings } from './postings.js'
-import { termKey, type SegmentField, type SegmentHeader } from './segment-header.js'
-import type { SegmentReader } from './segment-reader.js'
+import {
+  decodeDocumentKey,
+  fieldOfKey,
+  termKey,
+  type SegmentField,
+  type SegmentHeader,
+} from './segment-format.js'
+import type { SegmentReader, SegmentTerm, SegmentView } from './segment-reader.js'
 import type { SegmentRows } from './segment-rows.js'
 import { SegmentWriter } from './segment-writer.js'
-import { decodeDocumentKey } from './stored-document.js'
-import { nextTurn } from '../turns.js'
 
-/** A segment with its removed documents. */
-export interface MergeSource {
-  readonly reader: SegmentReader
-  readonly removed: Bits | undefined
+/** Number of segments of about the same size that are merged. */
+const segmentsPerMerge = 8
+/** Segments below this number of documents count as the same size. */
+const smallDocs = 256
+
+/** Number of documents that are not removed. */
+export function liveDocs({ reader, removed }: SegmentView): number {
+  return reader.docs - (removed?.count ?? 0)
+}
+
+/**
+ * Eight segments of about the same size, or one segment whose documents are mostly removed; empty
+ * if no merge is due. Sizes are powers of eight, so a document is rewritten once per size.
+ */
+export function chooseMerge(views: readonly SegmentView[]): readonly SegmentView[] {
+  const sizes = new Map<number, SegmentView[]>()
+  for (const view of views) {
+    const docs = liveDocs(view)
+    if (view.reader.docs >= smallDocs && docs * 2 < view.reader.docs) return [view]
+    const power = Math.log(docs / smallDocs) / Math.log(segmentsPerMerge)
+    const size = Math.max(0, Math.floor(power) + 1)
+    sizes.set(size, [...(sizes.get(size) ?? []), view])
+  }
+  return [...sizes.values()].find((same) => same.length >= segmentsPerMerge) ?? []
 }
 
 /** A merged segment, and the new number of each document by source; -1: dropped. */
@@ -20,53 +45,53 @@ export interface MergeResult {
   readonly places: readonly Int32Array[]
 }
 
-/** Fields of the merged segment, and their numbers by source and old number. */
-interface MergedFields {
-  readonly fields: { name: string; kind: SegmentField['kind']; docs: Bits; words: number }[]
-  readonly numbers: readonly Int32Array[]
+/** A field of the merged segment. */
+interface MergedField {
+  readonly name: string
+  readonly kind: SegmentField['kind']
+  readonly docs: Bits
+  words: number
+}
+
+/** A merge in progress. */
+interface Merge {
+  readonly sources: readonly SegmentView[]
+  readonly writer: SegmentWriter
+  readonly docs: number
+  readonly places: readonly Int32Array[]
+  /** Sorted by name. */
+  readonly fields: readonly MergedField[]
+  readonly isStopped: () => boolean
 }
 
 /** Writes the merged segment. If `isStopped` ends the merge early, the result is undefined. */
 export async function mergeSegments(
-  sources: readonly MergeSource[],
+  sources: readonly SegmentView[],
   rows: SegmentRows,
   number: number,
   isStopped: () => boolean,
 ): Promise<MergeResult | undefined> {
-  const total = sources.reduce((sum, { reader, removed }) => {
-    return sum + reader.docs - (removed?.count ?? 0)
-  }, 0)
-  const writer = new SegmentWriter(rows, number, total)
-  const places = await mergeStored(sources, writer, isStopped)
-  if (places === undefined) return undefined
-  const merged = mergeFields(sources, total)
-  const done = await mergeTerms({ sources, writer, places, merged }, isStopped)
-  if (!done) return undefined
-  await mergeLengths(sources, writer, places, merged, total)
-  const fields = merged.fields.map(({ name, kind, docs, words }) => ({
-    name,
-    kind,
-    docs: docs.count,
-    words,
-  }))
-  return { header: await writer.finish(fields), places }
-}
-
-/** The next stored document of a source. */
-interface StoredHead {
-  doc: number
-  key: string
-  bytes: Buffer
-}
-
-/** Copies the stored documents in key order. */
-async function mergeStored(
-  sources: readonly MergeSource[],
-  writer: SegmentWriter,
-  isStopped: () => boolean,
-): Promise<Int32Array[] | undefined> {
+  const docs = sources.reduce((sum, view) => sum + liveDocs(view), 0)
+  const writer = new SegmentWriter(rows, number, docs)
   const places = sources.map(({ reader }) => new Int32Array(reader.docs).fill(-1))
-  const heads = sources.map((): StoredHead => ({ doc: -1, key: '', bytes: Buffer.alloc(0) }))
+  const kinds = new Map(
+    sources.flatMap(({ reader }) => reader.header.fields.map(({ name, kind }) => [name, kind])),
+  )
+  const fields = [...kinds.keys()].sort().map((name): MergedField => {
+    return { name, kind: kinds.get(name)!, docs: new Bits(docs), words: 0 }
+  })
+  const merge: Merge = { sources, writer, docs, places, fields, isStopped }
+  if (!(await mergeStored(merge)) || !(await mergeTerms(merge))) return undefined
+  await mergeLengths(merge)
+  const counted = fields.map((field) => ({ ...field, docs: field.docs.count }))
+  return { header: await writer.finish(counted), places }
+}
+
+/** Copies the stored documents in key order; false if the merge was stopped. */
+async function mergeStored({ sources, writer, docs, places, isStopped }: Merge): Promise<boolean> {
+  const heads: { doc: number; key: string; bytes: Buffer }[] = sources.map(() => {
+    return { doc: -1, key: '', bytes: Buffer.alloc(0) }
+  })
   const move = async (index: number): Promise<void> => {
     const { reader, removed } = sources[index]
     const head = heads[index]
@@ -77,65 +102,57 @@ async function mergeStored(
     head.key = Buffer.from(decodeDocumentKey(head.bytes)).toString('latin1')
   }
   for (const index of sources.keys()) await move(index)
-  for (let next = 0; ; next++) {
+  for (let next = 0; next < docs; next++) {
     let best = -1
     for (const [index, { reader }] of sources.entries()) {
       if (heads[index].doc >= reader.docs) continue
       if (best < 0 || heads[index].key < heads[best].key) best = index
     }
-    if (best < 0) return places
+    assert(best >= 0, 'the sources of a merge have as many documents as they are said to have')
     places[best][heads[best].doc] = next
     writer.addStored(heads[best].bytes)
     await move(best)
     if (next % 256 === 255) {
       await writer.send()
       await nextTurn()
-      if (isStopped()) return undefined
+      if (isStopped()) return false
     }
   }
+  return true
 }
 
-function mergeFields(sources: readonly MergeSource[], docs: number): MergedFields {
-  const names = new Map<string, SegmentField['kind']>()
-  for (const { reader } of sources) {
-    for (const { name, kind } of reader.header.fields) names.set(name, kind)
-  }
-  const sorted = [...names.keys()].sort()
-  const fields = sorted.map((name) => {
-    return { name, kind: names.get(name)!, docs: new Bits(docs), words: 0 }
-  })
-  const index = new Map(sorted.map((name, number) => [name, number]))
-  const numbers = sources.map(({ reader }) => {
-    return Int32Array.from(reader.header.fields, ({ name }) => index.get(name)!)
-  })
-  return { fields, numbers }
+const noTerm: SegmentTerm = {
+  key: '',
+  postings: { docs: new Int32Array(0), counts: undefined },
+  positions: undefined,
 }
 
 /** The next term of a source. */
 class TermHead {
-  readonly index: number
+  readonly places: Int32Array
   readonly #reader: SegmentReader
-  readonly #numbers: Int32Array
-  #terms: { key: string; postings: Postings }[] = []
+  /** Field numbers of the merged segment by those of the source. */
+  readonly #numbers: readonly number[]
+  #terms: readonly SegmentTerm[] = []
   #at = -1
   #nextBlock = 0
   key = ''
-  postings: Postings = { docs: [], counts: undefined, positions: undefined }
+  term = noTerm
 
-  constructor(index: number, reader: SegmentReader, numbers: Int32Array) {
-    this.index = index
+  constructor(reader: SegmentReader, places: Int32Array, fields: readonly MergedField[]) {
     this.#reader = reader
-    this.#numbers = numbers
+    this.places = places
+    this.#numbers = reader.header.fields.map(({ name }) => {
+      return fields.findIndex((field) => field.name === name)
+    })
   }
 
   /** Advances to the next term of the block; false at its end. */
   next(): boolean {
-    this.#at++
-    if (this.#at >= this.#terms.length) return false
-    const { key, postings } = this.#terms[this.#at]
-    const field = (key.charCodeAt(0) << 8) | key.charCodeAt(1)
-    this.key = termKey(this.#numbers[field], key.slice(2))
-    this.postings = postings
+    if (++this.#at >= this.#terms.length) return false
+    this.term = this.#terms[this.#at]
+    const { key } = this.term
+    this.key = termKey(this.#numbers[fieldOfKey(key)], key.slice(2))
     return true
   }
 
@@ -149,31 +166,19 @@ class TermHead {
   }
 }
 
-interface MergeWork {
-  readonly sources: readonly MergeSource[]
-  readonly writer: SegmentWriter
-  readonly places: readonly Int32Array[]
-  readonly merged: MergedFields
-}
-
 /** Merges the terms of all sources; false if the merge was stopped. */
-async function mergeTerms(work: MergeWork, isStopped: () => boolean): Promise<boolean> {
-  const { sources, writer, places, merged } = work
+async function mergeTerms(merge: Merge): Promise<boolean> {
+  const { sources, writer, places, fields, isStopped } = merge
   let heads: TermHead[] = []
   for (const [index, { reader }] of sources.entries()) {
-    const head = new TermHead(index, reader, merged.numbers[index])
+    const head = new TermHead(reader, places[index], fields)
     if (await head.nextBlock()) heads.push(head)
   }
   for (let count = 1; heads.length > 0; count++) {
     let key = heads[0].key
     for (const head of heads) if (head.key < key) key = head.key
     const equal = heads.filter((head) => head.key === key)
-    const postings = joined(equal, places)
-    if (postings.docs.length > 0) {
-      const field = merged.fields[(key.charCodeAt(0) << 8) | key.charCodeAt(1)]
-      for (let i = 0; i < postings.docs.length; i++) field.docs.add(postings.docs[i])
-      writer.addTerm(key, postings)
-    }
+    addJoined(writer, key, equal, fields[fieldOfKey(key)].docs)
     for (const head of equal) {
       if (!head.next() && !(await head.nextBlock())) heads = heads.filter((other) => other !== head)
     }
@@ -185,41 +190,37 @@ async function mergeTerms(work: MergeWork, isStopped: () => boolean): Promise<bo
   return true
 }
 
-/** Joins the postings of one term over several segments, with the new document numbers. */
-function joined(heads: readonly TermHead[], places: readonly Int32Array[]): Postings {
-  const entries: { doc: number; head: TermHead; at: number; position: number }[] = []
-  for (const head of heads) {
-    const { docs, counts } = head.postings
+/** Adds the postings of one term over several segments, with the new document numbers. */
+function addJoined(
+  writer: SegmentWriter,
+  key: string,
+  heads: readonly TermHead[],
+  fieldDocs: Bits,
+): void {
+  const entries: { doc: number; count: number; positions: Int32Array | undefined }[] = []
+  for (const { places, term } of heads) {
+    const { docs, counts } = term.postings
     let position = 0
     for (let at = 0; at < docs.length; at++) {
-      const doc = places[head.index][docs[at]]
-      if (doc >= 0) entries.push({ doc, head, at, position })
-      if (counts !== undefined) position += counts[at]
+      const doc = places[docs[at]]
+      const count = counts?.[at] ?? 1
+      const positions = term.positions?.subarray(position, position + count)
+      if (doc >= 0) entries.push({ doc, count, positions })
+      position += count
     }
   }
+  if (entries.length === 0) return
   if (heads.length > 1) entries.sort((a, b) => a.doc - b.doc)
+  for (const { doc } of entries) fieldDocs.add(doc)
   const docs = entries.map(({ doc }) => doc)
-  if (heads[0].postings.counts === undefined) {
-    return { docs, counts: undefined, positions: undefined }
-  }
-  const counts: number[] = []
+  const counts = entries.map(({ count }) => count)
   const positions: number[] = []
-  for (const { head, at, position } of entries) {
-    const count = head.postings.counts![at]
-    counts.push(count)
-    for (let i = 0; i < count; i++) positions.push(head.postings.positions![position + i])
-  }
-  return { docs, counts, positions }
+  for (const entry of entries) for (const each of entry.positions ?? []) positions.push(each)
+  writer.addTerm(key, { docs, counts }, heads[0].term.positions && positions)
 }
 
-async function mergeLengths(
-  sources: readonly MergeSource[],
-  writer: SegmentWriter,
-  places: readonly Int32Array[],
-  merged: MergedFields,
-  docs: number,
-): Promise<void> {
-  for (const [number, field] of merged.fields.entries()) {
+async function mergeLengths({ sources, writer, docs, places, fields }: Merge): Promise<void> {
+  for (const [number, field] of fields.entries()) {
     if (field.kind !== 'text') continue
     const lengths = new Int32Array(docs)
     for (const [index, { reader }] of sources.entries()) {

@@ -1,13 +1,24 @@
 /** Reads a segment through a cache: terms, postings, stored documents and lengths. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { assert } from '../../../../api/index.js'
 import { ByteReader, corrupt } from '../../../bytes/byte-reader.js'
 import type { SearchDocument } from '../../search-backend.js'
+import type { Bits } from './bits.js'
 import type { ByteCache } from './byte-cache.js'
 import { numbersPerBitmapEntry } from '../doc-sets.js'
-import { decodePositions, decodePostings, type DecodedPostings, type Postings } from './postings.js'
-import { decodeHeader, termKey, type SegmentField, type SegmentHeader } from './segment-header.js'
+import {
+  decodeDocument,
+  decodeDocumentKey,
+  decodeHeader,
+  decodePositions,
+  decodePostings,
+  fieldOfKey,
+  termKey,
+  type Postings,
+  type SegmentField,
+  type SegmentHeader,
+} from './segment-format.js'
 import { rowKind, type SegmentRows } from './segment-rows.js'
-import { decodeDocument, decodeDocumentKey } from './stored-document.js'
-import { nextTurn } from '../turns.js'
 
 /** A term block, with the location of each term's postings. */
 interface TermBlock {
@@ -20,10 +31,12 @@ interface TermBlock {
   readonly sizes: readonly number[]
 }
 
-/** The location of a term in a segment. */
-interface TermPlace {
-  readonly block: TermBlock
-  readonly index: number
+/** A term with all its postings. */
+export interface SegmentTerm {
+  readonly key: string
+  readonly postings: Postings<Int32Array>
+  /** Undefined for kinds other than `text`. */
+  readonly positions: Int32Array | undefined
 }
 
 /** The value of each document in a field with one value per document. */
@@ -36,18 +49,26 @@ export interface FieldColumn {
   readonly hasSeveral: boolean
 }
 
+/** A segment with its removed documents, as committed. */
+export interface SegmentView {
+  readonly reader: SegmentReader
+  /** Undefined: no document is removed. */
+  readonly removed: Bits | undefined
+}
+
+/** A part of a segment in memory, and an estimate of its bytes. */
+type Loaded<T> = readonly [part: T, bytes: number]
+
 /** An open segment. Segments are immutable. */
 export class SegmentReader {
   readonly number: number
   readonly header: SegmentHeader
   readonly #rows: SegmentRows
   readonly #cache: ByteCache
-  readonly #fields = new Map<string, number>()
+  readonly #fields: ReadonlyMap<string, number>
   readonly #postingsName: string
-  /** Number of searches that read the segment. */
-  users = 0
-  /** Whether the rows are removed once there are no users. */
-  isRetired = false
+  #users = 0
+  #isRetired = false
 
   constructor(number: number, header: SegmentHeader, rows: SegmentRows, cache: ByteCache) {
     this.number = number
@@ -55,7 +76,7 @@ export class SegmentReader {
     this.#rows = rows
     this.#cache = cache
     this.#postingsName = `postings of the search segment ${number}`
-    for (const [index, { name }] of header.fields.entries()) this.#fields.set(name, index)
+    this.#fields = new Map(header.fields.map(({ name }, index) => [name, index]))
   }
 
   /** Opens a segment by reading its header. `ERR_CORRUPTION`. */
@@ -69,27 +90,48 @@ export class SegmentReader {
     return this.header.docs
   }
 
+  /** Whether the rows are to be removed: no view names the segment, and no search reads it. */
+  get isUnused(): boolean {
+    return this.#isRetired && this.#users === 0
+  }
+
+  /** Notes a search or merge that reads the segment. */
+  pin(): void {
+    this.#users++
+  }
+
+  /** Ends a {@link pin}. */
+  unpin(): void {
+    assert(this.#users > 0, 'a search segment is released as often as it was pinned')
+    this.#users--
+  }
+
+  /** Notes that no view names the segment any more. */
+  retire(): void {
+    this.#isRetired = true
+  }
+
   field(name: string): SegmentField | undefined {
     const index = this.#fields.get(name)
     return index === undefined ? undefined : this.header.fields[index]
   }
 
   /** Documents and counts of a term; undefined if no document contains it. */
-  async postings(field: string, term: string): Promise<DecodedPostings | undefined> {
-    const index = this.#fields.get(field)
-    if (index === undefined) return undefined
-    const key = termKey(index, term)
-    const name = `${this.number}/d/${key}`
-    const cached = this.#cache.get<DecodedPostings>(name)
-    if (cached !== undefined) return cached
-    const place = await this.#find(key)
-    if (place === undefined) return undefined
-    const postings = this.#decode(place.block, place.index, await this.#readerOf(place))
-    // The estimate includes the shares and bitmaps that searches cache by list.
-    const { length } = postings.docs
-    const bitBytes = length * numbersPerBitmapEntry > this.docs ? this.docs / 8 : 0
-    this.#cache.set(name, postings, 200 + length * (postings.counts ? 16 : 12) + bitBytes)
-    return postings
+  postings(field: string, term: string): Promise<Postings<Int32Array> | undefined> {
+    return this.#ofTerm('d', field, term, (postings) => {
+      // The estimate includes the shares and bitmaps that searches cache by list.
+      const { length } = postings.docs
+      const bitBytes = length * numbersPerBitmapEntry > this.docs ? this.docs / 8 : 0
+      return [postings, 200 + length * (postings.counts ? 16 : 12) + bitBytes]
+    })
+  }
+
+  /** Positions of a term of a `text` field, document by document. */
+  positions(field: string, term: string): Promise<Int32Array | undefined> {
+    return this.#ofTerm('p', field, term, (postings, reader) => {
+      const positions = decodePositions(reader, postings)
+      return [positions, 100 + positions.length * 4]
+    })
   }
 
   /**
@@ -102,41 +144,18 @@ export class SegmentReader {
     visit: (term: string, docs: Int32Array) => void,
   ): Promise<void> {
     const index = this.#fields.get(field)
-    const { termBlocks } = this.header
-    if (index === undefined || termBlocks.length === 0) return
+    if (index === undefined) return
     let number = -1
     let block: TermBlock | undefined
     for (const term of terms.sort()) {
       const key = termKey(index, term)
-      if (
-        block === undefined ||
-        (number + 1 < termBlocks.length && termBlocks[number + 1] <= key)
-      ) {
-        number = this.#blockOf(key)
-        block = await this.#termBlock(number)
-      }
+      const place = this.#blockOf(key)
+      if (block === undefined || place !== number) block = await this.#termBlock(place)
+      number = place
       const at = lowerBound(block.keys, key)
       if (block.keys[at] !== key) continue
-      const reader = await this.#readerOf({ block, index: at })
-      visit(term, this.#decode(block, at, reader).docs)
+      visit(term, this.#decode(block, at, await this.#postingsReader(block, at)).docs)
     }
-  }
-
-  /** Positions of a term of a `text` field, document by document. */
-  async positions(field: string, term: string): Promise<Int32Array | undefined> {
-    const index = this.#fields.get(field)
-    if (index === undefined) return undefined
-    const key = termKey(index, term)
-    const name = `${this.number}/p/${key}`
-    const cached = this.#cache.get<Int32Array>(name)
-    if (cached !== undefined) return cached
-    const place = await this.#find(key)
-    if (place === undefined) return undefined
-    const reader = await this.#readerOf(place)
-    const postings = this.#decode(place.block, place.index, reader)
-    const positions = decodePositions(reader, postings)
-    this.#cache.set(name, positions, 100 + positions.length * 4)
-    return positions
   }
 
   /**
@@ -159,21 +178,20 @@ export class SegmentReader {
       for (let at = lowerBound(block.keys, first); at < block.keys.length; at++) {
         const key = block.keys[at]
         if (key >= end) return
-        const reader = this.#inlineReader(block, at) ?? (await this.#rowReader(block, at))
-        visit(key.slice(2), this.#decode(block, at, reader).docs)
+        const reader = this.#postingsReader(block, at)
+        const docs = this.#decode(block, at, reader instanceof ByteReader ? reader : await reader)
+        visit(key.slice(2), docs.docs)
       }
       if (number % 8 === 7) await nextTurn()
     }
   }
 
   /** The documents cached by name, or those returned by `find`, which are then cached. */
-  async kept(name: string, find: () => Promise<Int32Array>): Promise<Int32Array> {
-    const cacheName = `${this.number}/r/${name}`
-    const cached = this.#cache.get<Int32Array>(cacheName)
-    if (cached !== undefined) return cached
-    const docs = await find()
-    this.#cache.set(cacheName, docs, 100 + 2 * cacheName.length + docs.byteLength)
-    return docs
+  kept(name: string, find: () => Promise<Int32Array>): Promise<Int32Array> {
+    return this.#cached('r', name, async () => {
+      const docs = await find()
+      return [docs, 120 + 2 * name.length + docs.byteLength]
+    })
   }
 
   /** Number of blocks that contain the terms of a range: an estimate of the range's size. */
@@ -185,61 +203,53 @@ export class SegmentReader {
   }
 
   /** All terms of one block with their full postings, for merges. */
-  async blockTerms(number: number): Promise<{ key: string; postings: Postings }[]> {
+  async blockTerms(number: number): Promise<SegmentTerm[]> {
     const block = await this.#termBlock(number)
-    const terms: { key: string; postings: Postings }[] = []
+    const terms: SegmentTerm[] = []
     for (const [at, key] of block.keys.entries()) {
-      const reader = this.#inlineReader(block, at) ?? (await this.#rowReader(block, at))
+      const reader = await this.#postingsReader(block, at)
       const postings = this.#decode(block, at, reader)
-      if (this.#kindOf(key) === 'text') {
-        const positions = decodePositions(reader, postings)
-        const { docs } = postings
-        const counts = postings.counts ?? new Int32Array(docs.length).fill(1)
-        terms.push({ key, postings: { docs, counts, positions } })
-      } else terms.push({ key, postings: { ...postings, positions: undefined } })
+      const positions = this.#isText(key) ? decodePositions(reader, postings) : undefined
+      terms.push({ key, postings, positions })
     }
     return terms
   }
 
   /** The value of each document in a field, for sorting and for large ranges. */
-  async column(field: string): Promise<FieldColumn> {
-    const name = `${this.number}/c/${field}`
-    const cached = this.#cache.get<FieldColumn>(name)
-    if (cached !== undefined) return cached
-    const ordinals = new Int32Array(this.docs).fill(-1)
-    const terms: string[] = []
-    let hasSeveral = false
-    let bytes = 200 + ordinals.byteLength
-    await this.eachTerm(field, {}, (term, docs) => {
-      for (const doc of docs) {
-        if (ordinals[doc] >= 0) hasSeveral = true
-        else ordinals[doc] = terms.length
-      }
-      terms.push(term)
-      bytes += 32 + term.length
+  column(field: string): Promise<FieldColumn> {
+    return this.#cached('c', field, async () => {
+      const ordinals = new Int32Array(this.docs).fill(-1)
+      const terms: string[] = []
+      let hasSeveral = false
+      let bytes = 200 + ordinals.byteLength
+      await this.eachTerm(field, {}, (term, docs) => {
+        for (const doc of docs) {
+          if (ordinals[doc] >= 0) hasSeveral = true
+          else ordinals[doc] = terms.length
+        }
+        terms.push(term)
+        bytes += 32 + term.length
+      })
+      return [{ ordinals, terms, hasSeveral }, bytes]
     })
-    const column: FieldColumn = { ordinals, terms, hasSeveral }
-    this.#cache.set(name, column, bytes)
-    return column
   }
 
   /** Number of words of each document in a `text` field. */
   async lengths(field: string): Promise<Int32Array> {
     const index = this.#fields.get(field)
     if (index === undefined) return new Int32Array(this.docs)
-    const name = `${this.number}/l/${field}`
-    const cached = this.#cache.get<Int32Array>(name)
-    if (cached !== undefined) return cached
-    const bytes = await this.#rows.read(this.number, rowKind.lengths, index)
-    const reader = new ByteReader(bytes, `the lengths of field ${field} of segment ${this.number}`)
-    const lengths = new Int32Array(this.docs)
-    for (let doc = -1; !reader.isAtEnd;) {
-      doc += reader.varint() + 1
-      if (doc >= this.docs) throw reader.failure(`there is no document ${doc}`)
-      lengths[doc] = reader.varint()
-    }
-    this.#cache.set(name, lengths, 100 + lengths.byteLength)
-    return lengths
+    return this.#cached('l', field, async () => {
+      const bytes = await this.#rows.read(this.number, rowKind.lengths, index)
+      const what = `the lengths of field ${field} of segment ${this.number}`
+      const reader = new ByteReader(bytes, what)
+      const lengths = new Int32Array(this.docs)
+      for (let doc = -1; !reader.isAtEnd;) {
+        doc += reader.varint() + 1
+        if (doc >= this.docs) throw reader.failure(`there is no document ${doc}`)
+        lengths[doc] = reader.varint()
+      }
+      return [lengths, 100 + lengths.byteLength]
+    })
   }
 
   async stored(doc: number): Promise<SearchDocument> {
@@ -253,18 +263,23 @@ export class SegmentReader {
   /** The encoded form of a stored document. */
   async storedBytes(doc: number): Promise<Buffer> {
     const { storedBlocks } = this.header
-    let low = 0
-    let high = storedBlocks.length - 1
-    while (low < high) {
-      const middle = (low + high + 1) >>> 1
-      if (storedBlocks[middle] <= doc) low = middle
-      else high = middle - 1
+    let at = 0
+    let last = storedBlocks.length - 1
+    while (at < last) {
+      const middle = (at + last + 1) >>> 1
+      if (storedBlocks[middle] <= doc) at = middle
+      else last = middle - 1
     }
-    const block = await this.#storedBlock(low)
-    const bytes = block[doc - storedBlocks[low]]
-    if (bytes === undefined)
-      throw corrupt(`the search segment ${this.number} lacks document ${doc}`)
-    return bytes
+    const block = await this.#cached('s', at, async (): Promise<Loaded<Buffer[]>> => {
+      const bytes = await this.#rows.read(this.number, rowKind.stored, at)
+      const reader = new ByteReader(bytes, `stored documents of the search segment ${this.number}`)
+      const documents: Buffer[] = []
+      while (!reader.isAtEnd) documents.push(reader.bytes())
+      return [documents, bytes.length + 120 * documents.length]
+    })
+    const bytes = block[doc - storedBlocks[at]] as Buffer | undefined
+    if (bytes !== undefined) return bytes
+    throw corrupt(`the search segment ${this.number} lacks document ${doc}`)
   }
 
   /** Removes the cached parts of the segment. */
@@ -272,23 +287,40 @@ export class SegmentReader {
     this.#cache.removePrefix(`${this.number}/`)
   }
 
-  async #storedBlock(block: number): Promise<readonly Buffer[]> {
-    const name = `${this.number}/s/${block}`
-    const cached = this.#cache.get<readonly Buffer[]>(name)
+  /** A part of the segment, by a letter for its kind and its name, from the cache if possible. */
+  async #cached<T>(
+    kind: string,
+    name: string | number,
+    load: () => Promise<Loaded<T>>,
+  ): Promise<T> {
+    const key = `${this.number}/${kind}/${name}`
+    const cached = this.#cache.get<T>(key)
     if (cached !== undefined) return cached
-    const bytes = await this.#rows.read(this.number, rowKind.stored, block)
-    const reader = new ByteReader(bytes, `stored documents of the search segment ${this.number}`)
-    const documents: Buffer[] = []
-    while (!reader.isAtEnd) documents.push(reader.bytes())
-    this.#cache.set(name, documents, bytes.length + 120 * documents.length)
-    return documents
+    const [part, bytes] = await load()
+    this.#cache.set(key, part, bytes)
+    return part
   }
 
-  async #find(key: string): Promise<TermPlace | undefined> {
-    if (this.header.termBlocks.length === 0) return undefined
+  /** A part of the postings of a term; undefined, and not cached, if the term is absent. */
+  async #ofTerm<T>(
+    kind: string,
+    field: string,
+    term: string,
+    read: (postings: Postings<Int32Array>, reader: ByteReader) => Loaded<T>,
+  ): Promise<T | undefined> {
+    const index = this.#fields.get(field)
+    if (index === undefined) return undefined
+    const key = termKey(index, term)
+    const name = `${this.number}/${kind}/${key}`
+    const cached = this.#cache.get<T>(name)
+    if (cached !== undefined) return cached
     const block = await this.#termBlock(this.#blockOf(key))
-    const index = lowerBound(block.keys, key)
-    return block.keys[index] === key ? { block, index } : undefined
+    const at = lowerBound(block.keys, key)
+    if (block.keys[at] !== key) return undefined
+    const reader = await this.#postingsReader(block, at)
+    const [part, bytes] = read(this.#decode(block, at, reader), reader)
+    this.#cache.set(name, part, bytes)
+    return part
   }
 
   /** Index of the last block whose first key is at or below `key`; 0 if there is none. */
@@ -298,65 +330,52 @@ export class SegmentReader {
     return termBlocks[next] === key ? next : Math.max(0, next - 1)
   }
 
-  #kindOf(key: string): string {
-    const index = (key.charCodeAt(0) << 8) | key.charCodeAt(1)
-    const field = this.header.fields[index]
+  #isText(key: string): boolean {
+    const index = fieldOfKey(key)
+    const field = this.header.fields[index] as SegmentField | undefined
     if (field === undefined) throw corrupt(`the search segment ${this.number} lacks field ${index}`)
-    return field.kind
+    return field.kind === 'text'
   }
 
-  async #readerOf({ block, index }: TermPlace): Promise<ByteReader> {
-    return this.#inlineReader(block, index) ?? this.#rowReader(block, index)
+  /** Reads the postings of a term: of its block, without a promise, or of a row of their own. */
+  #postingsReader(block: TermBlock, at: number): ByteReader | Promise<ByteReader> {
+    const place = block.places[at]
+    const size = block.sizes[at]
+    if (size >= 0) return new ByteReader(block.bytes, this.#postingsName, place, place + size)
+    const row = this.#rows.read(this.number, rowKind.postings, place)
+    return row.then((bytes) => new ByteReader(bytes, this.#postingsName))
   }
 
-  /** Reads the postings of a term that are stored in its block; undefined: they have a row. */
-  #inlineReader({ bytes, places, sizes }: TermBlock, index: number): ByteReader | undefined {
-    const size = sizes[index]
-    if (size < 0) return undefined
-    return new ByteReader(bytes, this.#postingsName, places[index], places[index] + size)
-  }
-
-  async #rowReader({ places }: TermBlock, index: number): Promise<ByteReader> {
-    const bytes = await this.#rows.read(this.number, rowKind.postings, places[index])
-    return new ByteReader(bytes, this.#postingsName)
-  }
-
-  #decode(block: TermBlock, index: number, reader: ByteReader): DecodedPostings {
-    const count = block.docCounts[index]
+  #decode(block: TermBlock, at: number, reader: ByteReader): Postings<Int32Array> {
+    const count = block.docCounts[at]
     if (count > this.docs) throw reader.failure(`${count} of ${this.docs} documents`)
-    return decodePostings(reader, count, this.#kindOf(block.keys[index]) === 'text', this.docs)
+    return decodePostings(reader, count, this.#isText(block.keys[at]), this.docs)
   }
 
-  async #termBlock(number: number): Promise<TermBlock> {
-    const name = `${this.number}/t/${number}`
-    const cached = this.#cache.get<TermBlock>(name)
-    if (cached !== undefined) return cached
-    const bytes = await this.#rows.read(this.number, rowKind.terms, number)
-    const reader = new ByteReader(bytes, `terms of the search segment ${this.number}`)
-    const keys: string[] = []
-    const docCounts: number[] = []
-    const places: number[] = []
-    const sizes: number[] = []
-    let last = ''
-    while (!reader.isAtEnd) {
-      const shared = reader.varint()
-      if (shared > last.length) throw reader.failure('a term shares too much')
-      last = last.slice(0, shared) + reader.bytes().toString('latin1')
-      keys.push(last)
-      docCounts.push(reader.varint())
-      const place = reader.varint()
-      if (place % 2 === 1) {
-        places.push((place - 1) / 2)
-        sizes.push(-1)
-      } else {
-        places.push(bytes.length - reader.left)
-        sizes.push(place / 2)
-        reader.raw(place / 2)
+  #termBlock(number: number): Promise<TermBlock> {
+    return this.#cached('t', number, async (): Promise<Loaded<TermBlock>> => {
+      const bytes = await this.#rows.read(this.number, rowKind.terms, number)
+      const reader = new ByteReader(bytes, `terms of the search segment ${this.number}`)
+      const keys: string[] = []
+      const docCounts: number[] = []
+      const places: number[] = []
+      const sizes: number[] = []
+      let last = ''
+      while (!reader.isAtEnd) {
+        const shared = reader.varint()
+        if (shared > last.length) throw reader.failure('a term shares too much')
+        last = last.slice(0, shared) + reader.bytes().toString('latin1')
+        keys.push(last)
+        docCounts.push(reader.varint())
+        const place = reader.varint()
+        const isRow = place % 2 === 1
+        places.push(isRow ? (place - 1) / 2 : bytes.length - reader.left)
+        sizes.push(isRow ? -1 : place / 2)
+        if (!isRow) reader.raw(place / 2)
       }
-    }
-    const block: TermBlock = { bytes, keys, docCounts, places, sizes }
-    this.#cache.set(name, block, bytes.length + keys.length * 80)
-    return block
+      const block: TermBlock = { bytes, keys, docCounts, places, sizes }
+      return [block, bytes.length + keys.length * 80]
+    })
   }
 }
 

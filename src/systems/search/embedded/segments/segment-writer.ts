@@ -1,8 +1,13 @@
 /** Writes the rows of one segment: stored documents, then terms in order, then the header. */
-import type { Put } from '../../../../api/index.js'
+import { assert, type Put } from '../../../../api/index.js'
 import { ByteWriter } from '../../../bytes/byte-writer.js'
-import { encodePostings, type Postings } from './postings.js'
-import { encodeHeader, type SegmentField, type SegmentHeader } from './segment-header.js'
+import {
+  encodeHeader,
+  encodePostings,
+  type Postings,
+  type SegmentField,
+  type SegmentHeader,
+} from './segment-format.js'
 import { rowKind, type RowKind, type SegmentRows } from './segment-rows.js'
 
 /** Size at which a block of terms or stored documents is finished. */
@@ -11,9 +16,6 @@ const blockBytes = 8192
 const inlineBytesMax = 1024
 /** Bytes of rows per batch. */
 const batchBytes = 1 << 20
-
-/** Number of words of each document in one field; 0: the document lacks the field. */
-export type Lengths = ArrayLike<number>
 
 /**
  * Writes a segment with a fixed number of documents. The caller of an addition also calls `send`.
@@ -47,8 +49,9 @@ export class SegmentWriter {
     if (this.#stored.length >= blockBytes) this.#endStored()
   }
 
-  /** Adds the next term, in key order. */
-  addTerm(key: string, postings: Postings): void {
+  /** Adds the next term, in key order; only text has positions. */
+  addTerm(key: string, postings: Postings, positions?: ArrayLike<number>): void {
+    assert(key > this.#lastKey, 'the terms of a segment ascend')
     const block = this.#terms
     let shared = 0
     if (block.length === 0) this.#termBlocks.push(key)
@@ -63,7 +66,7 @@ export class SegmentWriter {
     block.varint(postings.docs.length)
     const scratch = this.#scratch
     scratch.clear()
-    encodePostings(scratch, postings)
+    encodePostings(scratch, postings, positions)
     if (scratch.length <= inlineBytesMax) {
       block.varint(scratch.length * 2)
       block.raw(scratch.finish())
@@ -74,8 +77,8 @@ export class SegmentWriter {
     if (block.length >= blockBytes) this.#endTerms()
   }
 
-  /** Adds the lengths of a `text` field by its number. */
-  addLengths(field: number, lengths: Lengths): void {
+  /** Adds the number of words of each document in a `text` field by the number of the field. */
+  addLengths(field: number, lengths: ArrayLike<number>): void {
     const writer = new ByteWriter()
     let last = -1
     for (let doc = 0; doc < this.#docs; doc++) {
@@ -89,6 +92,7 @@ export class SegmentWriter {
 
   /** Writes the remaining rows, and the header as the last row. */
   async finish(fields: readonly SegmentField[]): Promise<SegmentHeader> {
+    assert(this.#storedDocs === this.#docs, 'a segment holds all its documents')
     if (this.#stored.length > 0) this.#endStored()
     if (this.#terms.length > 0) this.#endTerms()
     const header: SegmentHeader = {
@@ -103,15 +107,13 @@ export class SegmentWriter {
   }
 
   #endTerms(): void {
-    const bytes = this.#terms.finish()
+    this.#add(rowKind.terms, this.#termBlocks.length - 1, this.#terms.finish())
     this.#terms = new ByteWriter(2 * blockBytes)
-    this.#add(rowKind.terms, this.#termBlocks.length - 1, bytes)
   }
 
   #endStored(): void {
-    const bytes = this.#stored.finish()
+    this.#add(rowKind.stored, this.#storedBlocks.length - 1, this.#stored.finish())
     this.#stored = new ByteWriter(2 * blockBytes)
-    this.#add(rowKind.stored, this.#storedBlocks.length - 1, bytes)
   }
 
   #add(kind: RowKind, number: number, bytes: Buffer): void {

@@ -1,0 +1,148 @@
+/** The documents of the leaves of a plan in one segment: terms, phrases and ranges. */
+import { gallop, intersection, marked } from './doc-sets.js'
+import type { PhraseNode, RangeNode } from './plan.js'
+import type { Postings } from './segments/segment-format.js'
+import { lowerBound, type SegmentReader } from './segments/segment-reader.js'
+
+/** Documents, and the number of matches in each. */
+export type CountedDocs = Postings<Int32Array>
+
+interface PhraseWord {
+  readonly postings: Postings<Int32Array>
+  readonly positions: Int32Array
+  /** The index of each document's first position; undefined: the document's own index. */
+  readonly starts: Int32Array | undefined
+  /** Index of the current document. */
+  at: number
+}
+
+/** Documents of a segment that contain a phrase. REQUIRES that each word occurs in the segment. */
+export async function phraseCounts(
+  reader: SegmentReader,
+  { field, terms }: PhraseNode,
+): Promise<CountedDocs> {
+  const words: PhraseWord[] = []
+  for (const term of terms) {
+    const postings = (await reader.postings(field, term))!
+    const positions = (await reader.positions(field, term))!
+    words.push({ postings, positions, starts: startsOf(postings), at: 0 })
+  }
+  let candidates = words[0].postings.docs
+  for (const { postings } of words) candidates = intersection(candidates, postings.docs)
+  const docs = new Int32Array(candidates.length)
+  const counts = new Int32Array(candidates.length)
+  let size = 0
+  for (const doc of candidates) {
+    for (const word of words) word.at = gallop(word.postings.docs, word.at, doc)
+    const count = countIn(words)
+    if (count === 0) continue
+    docs[size] = doc
+    counts[size++] = count
+  }
+  return { docs: docs.subarray(0, size), counts: counts.subarray(0, size) }
+}
+
+function startsOf({ docs, counts }: Postings<Int32Array>): Int32Array | undefined {
+  if (counts === undefined) return undefined
+  const starts = new Int32Array(docs.length)
+  for (let i = 1; i < docs.length; i++) starts[i] = starts[i - 1] + counts[i - 1]
+  return starts
+}
+
+/** The number of times that the words follow each other in the current document. */
+function countIn(words: readonly PhraseWord[]): number {
+  const [first] = words
+  const from = startOf(first)
+  const end = from + sizeOf(first)
+  let count = 0
+  for (let at = from; at < end; at++) if (isPhraseAt(words, first.positions[at])) count++
+  return count
+}
+
+function isPhraseAt(words: readonly PhraseWord[], position: number): boolean {
+  for (let i = 1; i < words.length; i++) {
+    const { positions } = words[i]
+    let at = startOf(words[i])
+    const end = at + sizeOf(words[i])
+    while (at < end && positions[at] < position + i) at++
+    if (at >= end || positions[at] !== position + i) return false
+  }
+  return true
+}
+
+function startOf({ starts, at }: PhraseWord): number {
+  return starts === undefined ? at : starts[at]
+}
+
+function sizeOf({ postings, at }: PhraseWord): number {
+  return postings.counts === undefined ? 1 : postings.counts[at]
+}
+
+const k1 = 1.2
+const b = 0.75
+
+/** Cached shares, valid while the average length stays the same. */
+const known = new WeakMap<Int32Array, { averageLength: number; shares: Float64Array }>()
+
+/** The part of each document's BM25 score that depends on this document alone, in order. */
+export async function sharesOf(
+  { docs, counts }: CountedDocs,
+  reader: SegmentReader,
+  field: string,
+  averageLength: number,
+): Promise<Float64Array> {
+  const before = known.get(docs)
+  if (before?.averageLength === averageLength) return before.shares
+  const shares = new Float64Array(docs.length)
+  const isText = reader.field(field)?.kind === 'text'
+  const lengths = isText ? await reader.lengths(field) : undefined
+  const base = k1 * (1 - b)
+  const scale = (k1 * b) / averageLength
+  for (let i = 0; i < docs.length; i++) {
+    const count = counts === undefined ? 1 : counts[i]
+    const norm = lengths === undefined ? k1 : base + scale * lengths[docs[i]]
+    shares[i] = count / (count + norm)
+  }
+  known.set(docs, { averageLength, shares })
+  return shares
+}
+
+/** A range over at most this number of term blocks is read term by term. */
+const blocksMax = 4
+
+/** Documents of a segment that have a term of the range. */
+export async function docsInRange(reader: SegmentReader, range: RangeNode): Promise<Int32Array> {
+  const { field, low, high } = range
+  if (reader.field(field) === undefined) return new Int32Array(0)
+  const name = JSON.stringify([field, low ?? null, high ?? null])
+  return reader.kept(name, async () => marked(await marksOfRange(reader, range)))
+}
+
+/** By document: 1 for a document of the range. */
+async function marksOfRange(
+  reader: SegmentReader,
+  { field, kind, low, high }: RangeNode,
+): Promise<Uint8Array> {
+  const marks = new Uint8Array(reader.docs)
+  const isOpen = low === undefined && high === undefined
+  if (kind === 'text' && isOpen) {
+    const lengths = await reader.lengths(field)
+    for (let doc = 0; doc < marks.length; doc++) if (lengths[doc] > 0) marks[doc] = 1
+    return marks
+  }
+  if (kind !== 'text' && reader.blocksBetween(field, low, high) > blocksMax) {
+    const { ordinals, terms, hasSeveral } = await reader.column(field)
+    if (isOpen || !hasSeveral) {
+      const first = low === undefined ? 0 : lowerBound(terms, low)
+      const end = high === undefined ? terms.length : lowerBound(terms, high)
+      for (let doc = 0; doc < marks.length; doc++) {
+        if (ordinals[doc] >= first && ordinals[doc] < end) marks[doc] = 1
+      }
+      return marks
+    }
+  }
+  await reader.eachTerm(field, { low, high }, (_, docs) => {
+    for (const doc of docs) marks[doc] = 1
+  })
+  return marks
+}
