@@ -122,6 +122,7 @@ const rooms = {
     shared: ['analysis', 'field-kinds', 'query-syntax', 'search-arguments', 'search-backend'],
   },
   'systems/search/embedded': { order: ['segments'], shared: ['doc-sets'] },
+  server: { order: ['http', 'transactions', 'messaging', 'repository'], shared: [] },
 }
 
 const roomRules = Object.entries(rooms).flatMap(([folder, { order, shared }]) =>

@@ -59,8 +59,8 @@ const help = `Usage: cellar <command> [options]
   messaging    look into the messaging of a directory, or of a server that runs
   repository   records of a database that is not open elsewhere
 
-Each needs the package 'commander', and 'serve' also 'fastify' and 'avsc':
-npm install commander fastify avsc
+Each needs the package 'commander', and 'serve' also 'fastify':
+npm install commander fastify
 `
 
 function hasPackage(name: string): boolean {

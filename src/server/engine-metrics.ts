@@ -1,8 +1,8 @@
 /** The metrics of the engine on the metrics page of the server: a system without routes. */
 import { requireFunction } from '../systems/transactions/checks.js'
 import { figuresText, type MonitoredDatabase } from '../metrics/index.js'
-import type { ServerSystem } from './server-system.js'
-import { finderOf } from './source.js'
+import type { ServerSystem } from './http/server-system.js'
+import { finderOf } from './http/source.js'
 
 /**
  * Shows the metrics of a database; undefined while another process leads. `ERR_INVALID_ARGUMENT`
@@ -12,7 +12,6 @@ export function engineMetrics(database: () => MonitoredDatabase | undefined): Se
   const find = finderOf(requireFunction(database, 'database'), 'the database', ['statistics'])
   return {
     name: 'engine',
-    paths: {},
     register: () => undefined,
     metrics: () => {
       const opened = find()

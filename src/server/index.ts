@@ -1,9 +1,10 @@
 /** The HTTP server of the systems over tables, and its client. The entry `cellardb/server`. */
 export { CellarServer } from './server.js'
 export type { ServerOptions } from './server-options.js'
-export type { ServerContext, ServerSystem, SystemHealth } from './server-system.js'
+export type { ServerContext, ServerSystem, SystemHealth } from './http/server-system.js'
 export type { MemoryLease, RequestMemory } from './http/request-memory.js'
 export { ServerError, ServerErrorCode } from './http/http-errors.js'
+export type { JsonSchema, Operation } from './http/operations.js'
 export { messagingRoutes, type MessagingRoutesOptions } from './messaging/messaging-routes.js'
 export { engineMetrics } from './engine-metrics.js'
 export { MessagingClient, type MessagingClientOptions } from './messaging/client.js'

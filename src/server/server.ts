@@ -14,11 +14,12 @@ import { Closing } from './http/closing.js'
 import { errorAnswer, sendError, ServerError, ServerErrorCode } from './http/http-errors.js'
 import { HttpMetrics } from './http/http-metrics.js'
 import { RequestMemory } from './http/request-memory.js'
+import { addRoute, OpenApi } from './http/operations.js'
 import { OriginGuard } from './http/origin-guard.js'
 import { noMemory, releaseBody, RequestBodies } from './http/request-bodies.js'
 import { RequestClocks } from './http/request-clocks.js'
 import { serverSettings, type ServerOptions, type ServerSettings } from './server-options.js'
-import { checkSystem, healthOf, type ServerSystem } from './server-system.js'
+import { checkSystem, healthOf, type ServerSystem } from './http/server-system.js'
 
 const json = 'application/json'
 const emptyBody = Buffer.alloc(0)
@@ -59,16 +60,21 @@ export class CellarServer {
     addGuards(app, settings, { systems, closing })
     addAnswers(app, memory)
     const { parser } = new RequestBodies(settings, memory)
-    app.get('/health', async (_request, reply) => {
-      const health = healthOf(systems)
-      return reply.code(health.isServing ? 200 : 503).send(health.shown)
+    const description = new OpenApi(app)
+    const isUp = { 200: 'the server runs, and its systems serve', 503: 'a system does not serve' }
+    const health = { id: 'health', summary: 'health', answers: isUp }
+    addRoute(app, 'get', '/health', health, (_request, reply) => {
+      const { isServing, shown } = healthOf(systems)
+      return reply.code(isServing ? 200 : 503).send(shown)
     })
-    app.get('/metrics', async (_request, reply) => {
+    const figures = { 200: 'metrics in the text format of Prometheus' }
+    const page = { id: 'metrics', summary: 'metrics', answers: figures }
+    addRoute(app, 'get', '/metrics', page, async (_request, reply) => {
       const texts = await Promise.all(systems.map(async (system) => system.metrics?.() ?? ''))
       const text = metrics.text() + texts.join('')
       return reply.type('text/plain; version=0.0.4').send(text)
     })
-    app.get('/openapi.json', async () => openApi(systems))
+    app.get('/openapi.json', async () => description.description)
     for (const system of systems) {
       // A scope for each system limits its content types to its own routes.
       void app.register(async (scope) => {
@@ -171,19 +177,4 @@ function addAnswers(app: FastifyInstance, memory: RequestMemory): void {
     }
     done(noMemory())
   })
-}
-
-function openApi(systems: readonly ServerSystem[]): unknown {
-  const described = (description: string): unknown => ({ responses: { 200: { description } } })
-  const paths: Record<string, unknown> = {
-    '/health': { get: described('the server runs, and its systems serve') },
-    '/metrics': { get: described('metrics in the text format of Prometheus') },
-  }
-  const schemas: Record<string, unknown> = {}
-  for (const system of systems) {
-    Object.assign(paths, system.paths)
-    Object.assign(schemas, system.schemas)
-  }
-  const info = { title: 'Cellar', version: '0.1.0' }
-  return { openapi: '3.1.0', info, paths, components: { schemas } }
 }

@@ -114,6 +114,9 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/repository/records/row.ts': 'export const row = 1\n',
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
   'src/storage/scan/lost.ts': "import { a } from '../../base/absent.js'\nexport const lost = a\n",
+  'src/server/messaging/routes.ts': 'export const routes = 1\n',
+  'src/server/http/guard.ts':
+    "import { routes } from '../messaging/routes.js'\nexport const guard = routes\n",
   'src/entries/index.ts': "export { put } from '../table/table.js'\n",
   'native-free/lz4.ts':
     "import { a } from '../src/base/bytes.js'\nimport * as zlib from 'node:zlib'\n" +
@@ -165,6 +168,7 @@ const expected = [
   'packages-of-codec: src/storage/codec/pool.ts -> node_modules/piscina/index.js',
   'packages-of-records: src/systems/metastore/records/form.ts -> node_modules/piscina/index.js',
   'packages-through-codec: src/storage/sstable/blocks/block.ts -> node_modules/xxhash-wasm/index.js',
+  'server-http: src/server/http/guard.ts -> src/server/messaging/routes.ts',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
   'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',

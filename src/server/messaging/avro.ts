@@ -1,245 +1,166 @@
-/** The Avro binary form of the messaging requests and responses, through the package `avsc`. */
-import { checkBody, malformed, type Shape } from './avro-check.js'
-import {
-  messageIdBytes,
-  type Message,
-  type MessageRange,
-  type PublishRequest,
-  type PublishResponse,
-  type TopicProperties,
-} from '../../systems/messaging/index.js'
-import { requirePackage } from '../../api/index.js'
-import type avsc from 'avsc'
+/**
+ * Avro's binary encoding: numbers as zigzag varints, bytes with their length before them.
+ *
+ * A reader takes no count or length on trust: each is bounded by the bytes that are left, so a
+ * hostile body costs no more than its bytes.
+ */
+import { CellarError, ErrorCode } from '../../api/index.js'
 
-/** The fields of a request to read, as in the schema. */
-export interface ConsumeFields {
-  readonly startFrom: Buffer | bigint | null
-  readonly inclusive: boolean
-  readonly limit: number | null
-  readonly transaction: Buffer | null
-}
+/** Bytes of the longest 64-bit number. */
+const varintBytesMax = 10
 
-const optionalLong: Shape = { union: ['long', 'null'] }
-const publishShape: Shape[] = [optionalLong, { array: 'bytes' }]
-const rollbackShape: Shape[] = [optionalLong, 'long', 'int', 'long', 'int']
-const consumeShape: Shape[] = [
-  { union: ['bytes', 'long', 'null'] },
-  'boolean',
-  { union: ['int', 'null'] },
-  { union: ['bytes', 'null'] },
-]
-const propertiesShape: Shape[] = [{ map: 'bytes' }]
-const namesShape: Shape[] = [{ array: 'bytes' }]
+/** Writes values one after the other. */
+export class AvroWriter {
+  #bytes: Buffer
+  #end = 0
 
-const longOrNull = ['long', 'null']
-const publishSchema = {
-  type: 'record',
-  name: 'PublishRequest',
-  fields: [
-    { name: 'transactionWritePointer', type: longOrNull },
-    { name: 'messages', type: { type: 'array', items: 'bytes' } },
-  ],
-}
-const responseSchema = {
-  type: 'record',
-  name: 'PublishResponse',
-  fields: [
-    { name: 'transactionWritePointer', type: longOrNull },
-    {
-      name: 'rollbackRange',
-      type: {
-        type: 'record',
-        name: 'RollbackRange',
-        fields: [
-          { name: 'startTimestamp', type: 'long' },
-          { name: 'startSequenceId', type: 'int' },
-          { name: 'endTimestamp', type: 'long' },
-          { name: 'endSequenceId', type: 'int' },
-        ],
-      },
-    },
-  ],
-}
-const consumeSchema = {
-  type: 'record',
-  name: 'ConsumeRequest',
-  fields: [
-    { name: 'startFrom', type: ['bytes', 'long', 'null'] },
-    { name: 'inclusive', type: 'boolean', default: true },
-    { name: 'limit', type: ['int', 'null'] },
-    { name: 'transaction', type: ['bytes', 'null'] },
-  ],
-}
-
-/** Encodes and decodes; loads `avsc`, or fails with `ERR_MISSING_PACKAGE`. */
-export class AvroForms {
-  readonly #publish: avsc.Type
-  readonly #response: avsc.Type
-  readonly #consume: avsc.Type
-  readonly #properties: avsc.Type
-  readonly #names: avsc.Type
-
-  constructor() {
-    const { Type, types } = requirePackage<typeof avsc>('avsc', 'the Avro form of messaging')
-    // Write pointers exceed 2^53, so all longs are bigints.
-    const long = types.LongType.__with({
-      fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
-      toBuffer: (value: bigint) => {
-        const buffer = Buffer.allocUnsafe(8)
-        buffer.writeBigInt64LE(value)
-        return buffer
-      },
-      fromJSON: (value: unknown) => BigInt(value as string),
-      toJSON: String,
-      isValid: (value: unknown) => typeof value === 'bigint',
-      compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
-    })
-    const make = (schema: object): avsc.Type =>
-      Type.forSchema(schema as avsc.Schema, { registry: { long }, wrapUnions: true })
-    this.#publish = make(publishSchema)
-    this.#response = make(responseSchema)
-    this.#consume = make(consumeSchema)
-    this.#properties = make({ type: 'map', values: 'string' })
-    this.#names = make({ type: 'array', items: 'string' })
+  /** `capacity`: bytes to expect; more are possible. */
+  constructor(capacity = 256) {
+    this.#bytes = Buffer.allocUnsafe(capacity)
   }
 
-  encodeProperties(properties: TopicProperties): Buffer {
-    return this.#properties.toBuffer({ ...properties })
+  /** The bytes written so far. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#end)
   }
 
-  decodeProperties(body: Buffer): TopicProperties {
-    return decode(this.#properties, body, propertiesShape) as TopicProperties
-  }
-
-  /** Encodes names of topics. */
-  encodeNames(names: readonly string[]): Buffer {
-    return this.#names.toBuffer([...names])
-  }
-
-  decodeNames(body: Buffer): string[] {
-    return decode(this.#names, body, namesShape) as string[]
-  }
-
-  encodePublish({ transactionWritePointer, messages }: PublishRequest): Buffer {
-    return this.#publish.toBuffer({
-      transactionWritePointer: optional(transactionWritePointer, 'long'),
-      messages: messages.map((message) => {
-        if (typeof message === 'string') return Buffer.from(message, 'utf8')
-        // A view suffices: the bytes are copied into the body in the same turn.
-        return Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-      }),
-    })
-  }
-
-  decodePublish(body: Buffer): PublishRequest {
-    const { transactionWritePointer, messages } = decode(this.#publish, body, publishShape) as {
-      transactionWritePointer: { long: bigint } | null
-      messages: Buffer[]
+  /** A number of 64 bits. */
+  long(value: bigint | number): void {
+    this.#reserve(varintBytesMax)
+    if (typeof value === 'number' && value >= 0 && value <= Number.MAX_SAFE_INTEGER / 2) {
+      let rest = 2 * value
+      for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) this.#byte((rest % 0x80) | 0x80)
+      this.#byte(rest)
+      return
     }
-    if (transactionWritePointer === null) return { messages }
-    return { messages, transactionWritePointer: transactionWritePointer.long }
+    const signed = BigInt(value)
+    let rest = BigInt.asUintN(64, (signed << 1n) ^ (signed >> 63n))
+    for (; rest >= 0x80n; rest >>= 7n) this.#byte(Number(rest & 0x7fn) | 0x80)
+    this.#byte(Number(rest))
   }
 
-  encodeResponse({ transactionWritePointer, rollbackRange }: PublishResponse): Buffer {
-    return this.#response.toBuffer({
-      transactionWritePointer: optional(transactionWritePointer, 'long'),
-      rollbackRange: {
-        ...rollbackRange,
-        startTimestamp: BigInt(rollbackRange.startTimestamp),
-        endTimestamp: BigInt(rollbackRange.endTimestamp),
-      },
-    })
+  /** A length and that many bytes. */
+  lengthAndBytes(value: Uint8Array): void {
+    this.long(value.length)
+    this.#reserve(value.length)
+    this.#bytes.set(value, this.#end)
+    this.#end += value.length
   }
 
-  decodeResponse(body: Buffer): PublishResponse {
-    const { transactionWritePointer, rollbackRange } = decode(
-      this.#response,
-      body,
-      rollbackShape,
-    ) as {
-      transactionWritePointer: { long: bigint } | null
-      rollbackRange: Record<keyof MessageRange, number | bigint>
-    }
-    return {
-      transactionWritePointer: transactionWritePointer?.long,
-      rollbackRange: {
-        startTimestamp: Number(rollbackRange.startTimestamp),
-        startSequenceId: Number(rollbackRange.startSequenceId),
-        endTimestamp: Number(rollbackRange.endTimestamp),
-        endSequenceId: Number(rollbackRange.endSequenceId),
-      },
-    }
+  boolean(value: boolean): void {
+    this.long(0)
+    if (value) this.#bytes[this.#end - 1] = 1
   }
 
-  encodeConsume({ startFrom, inclusive, limit, transaction }: ConsumeFields): Buffer {
-    const start = typeof startFrom === 'bigint' ? { long: startFrom } : optional(startFrom, 'bytes')
-    return this.#consume.toBuffer({
-      startFrom: start,
-      inclusive,
-      limit: optional(limit, 'int'),
-      transaction: optional(transaction, 'bytes'),
-    })
+  #byte(value: number): void {
+    this.#bytes[this.#end++] = value
   }
 
-  decodeConsume(body: Buffer): ConsumeFields {
-    const { startFrom, inclusive, limit, transaction } = decode(
-      this.#consume,
-      body,
-      consumeShape,
-    ) as {
-      startFrom: { bytes: Buffer } | { long: bigint } | null
-      inclusive: boolean
-      limit: { int: number } | null
-      transaction: { bytes: Buffer } | null
-    }
-    const start =
-      startFrom === null ? null : 'bytes' in startFrom ? startFrom.bytes : startFrom.long
-    return {
-      startFrom: start,
-      inclusive,
-      limit: limit?.int ?? null,
-      transaction: transaction?.bytes ?? null,
-    }
+  #reserve(more: number): void {
+    if (this.#end + more <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(Math.max(2 * this.#bytes.length, this.#end + more))
+    this.#bytes.copy(larger, 0, 0, this.#end)
+    this.#bytes = larger
   }
 }
 
-/** One block of the array of a response: its count, then its messages. */
-export function encodeBlock(messages: readonly Message[]): Buffer {
-  let bytes = 10
-  // The size is not computed from the id, because each access to an id encodes it.
-  for (const { payload } of messages) bytes += messageIdBytes + payload.length + 20
-  const block = Buffer.allocUnsafe(bytes)
-  let at = writeVarint(block, 0, messages.length)
-  for (const { id, payload } of messages) {
-    at = writeVarint(block, at, id.length)
-    at += id.copy(block, at)
-    at = writeVarint(block, at, payload.length)
-    at += payload.copy(block, at)
+/** Reads values one after the other; `ERR_INVALID_ARGUMENT` for malformed bytes. */
+export class AvroReader {
+  readonly #bytes: Buffer
+  #at = 0
+  #isShort = false
+
+  /** Results are views of `bytes`. */
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
   }
-  return block.subarray(0, at)
-}
 
-/** The end of the array of a response. */
-export const blocksEnd = Buffer.from([0])
-
-/** A non-negative number below 2^31 as Avro's zigzag varint. */
-function writeVarint(target: Buffer, offset: number, value: number): number {
-  let rest = 2 * value
-  let at = offset
-  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) target[at++] = (rest % 0x80) | 0x80
-  target[at++] = rest
-  return at
-}
-
-function optional<K extends string, V>(value: V | null | undefined, name: K) {
-  return value === null || value === undefined ? null : { [name]: value }
-}
-
-function decode(type: avsc.Type, body: Buffer, shape: readonly Shape[]): unknown {
-  checkBody(body, shape)
-  try {
-    return type.fromBuffer(body) as unknown
-  } catch (cause) {
-    throw malformed((cause as Error).message)
+  /** The bytes that were not read yet. */
+  get rest(): Buffer {
+    return this.#bytes.subarray(this.#at)
   }
+
+  /** Whether a read failed because the bytes end within a value. */
+  get isShort(): boolean {
+    return this.#isShort
+  }
+
+  /** A number that is exact up to 2^53, and above that still too large for any count. */
+  number(): number {
+    let value = 0
+    let factor = 1
+    let isNegative = false
+    for (let length = 0; length < varintBytesMax; length++) {
+      const byte = this.#byte()
+      if (length === 0) isNegative = (byte & 1) === 1
+      value += (byte & 0x7f) * factor
+      if (byte < 0x80) return isNegative ? -(value + 1) / 2 : value / 2
+      factor *= 0x80
+    }
+    throw malformed('a number is too long')
+  }
+
+  /** A number of 64 bits. */
+  long(): bigint {
+    let value = 0n
+    for (let shift = 0n; shift < 7n * BigInt(varintBytesMax); shift += 7n) {
+      const byte = this.#byte()
+      value |= BigInt(byte & 0x7f) << shift
+      if (byte < 0x80) return BigInt.asIntN(64, (value >> 1n) ^ -(value & 1n))
+    }
+    throw malformed('a number is too long')
+  }
+
+  /** A length and that many bytes. */
+  lengthAndBytes(): Buffer {
+    const length = this.number()
+    if (length < 0) throw malformed('a length is negative')
+    if (length > this.#bytes.length - this.#at) throw this.#endsEarly()
+    const start = this.#at
+    this.#at += length
+    return this.#bytes.subarray(start, this.#at)
+  }
+
+  boolean(): boolean {
+    return this.#byte() !== 0
+  }
+
+  /** The number of items of the next block of an array or a map; 0 at the end of the last one. */
+  blockCount(): number {
+    const count = this.number()
+    // A negative count precedes the size of the block in bytes.
+    if (count < 0) this.number()
+    return Math.abs(count)
+  }
+
+  /** The items of an array or a map. */
+  items<T>(read: () => T): T[] {
+    const items: T[] = []
+    for (let count = this.blockCount(); count > 0; count = this.blockCount()) {
+      // Every item takes at least a byte.
+      if (count > this.#bytes.length - this.#at) throw this.#endsEarly()
+      for (let i = 0; i < count; i++) items.push(read())
+    }
+    return items
+  }
+
+  /** `ERR_INVALID_ARGUMENT` unless all bytes were read. */
+  checkEnd(): void {
+    if (this.#at !== this.#bytes.length) throw malformed('there are bytes after its end')
+  }
+
+  #byte(): number {
+    if (this.#at >= this.#bytes.length) throw this.#endsEarly()
+    return this.#bytes[this.#at++]
+  }
+
+  #endsEarly(): Error {
+    this.#isShort = true
+    return malformed('it ends too early')
+  }
+}
+
+/** Makes an `ERR_INVALID_ARGUMENT`. */
+export function malformed(what: string): Error {
+  return new CellarError(ErrorCode.invalidArgument, `malformed Avro: ${what}`)
 }

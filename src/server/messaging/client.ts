@@ -38,17 +38,23 @@ import {
 } from '../../systems/messaging/publish/requests.js'
 import { checkedProperties } from '../../systems/messaging/topics/topic-properties.js'
 import { checkNamespace, checkTopicId } from '../../systems/messaging/topics/topic.js'
-import { encodeTransaction } from '../../systems/transactions/index.js'
-import { AvroForms } from './avro.js'
-import { BlockDecoder } from './avro-stream.js'
 import { answerObject, connectionDeclarations, connectionOf } from '../http/connection.js'
-import { bytesOf, parseProperties, parseResponse, publishJson, responseJson } from './json-forms.js'
 import type { Fetch, FetchAnswer } from '../http/keep-alive-fetch.js'
+import {
+  consumeRequest,
+  messageDecoder,
+  names,
+  properties,
+  publishRequest,
+  publishResponse,
+  type MessageDecoder,
+} from './requests.js'
+import { contentTypes, decode, encode, messageId, type Form, type WireType } from './wire-types.js'
 
 const clientOptions = declareOptions('a messaging client', {
   ...connectionDeclarations,
   /** Default 'json'. */
-  encoding: choice(['json', 'avro'], 'json'),
+  encoding: choice<Form>(['json', 'avro'], 'json'),
   /** Whether answers may be compressed with gzip, for slow networks. Default false. */
   gzip: boolean(false),
 })
@@ -57,15 +63,21 @@ const clientOptions = declareOptions('a messaging client', {
 export interface MessagingClientOptions extends OptionsOf<typeof clientOptions> {}
 
 const pollLimitDefault = 1000
-/** The largest limit in Avro, and the longest wait in an address. */
-const limitMax = 2 ** 31 - 1
+/** The longest wait in an address. */
 const waitMillisecondsMax = 999_999_999
+
+/** A request beside its method and path. */
+interface Call {
+  readonly body?: Buffer | string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+}
 
 /** See the file header. The iterators of this client do not report `isHeld`. */
 export class MessagingClient implements Messaging {
   readonly #base: string
   readonly #headers: Readonly<Record<string, string>>
-  readonly #avro: AvroForms | undefined
+  readonly #form: Form
   readonly #fetch: Fetch
 
   /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
@@ -75,16 +87,16 @@ export class MessagingClient implements Messaging {
     this.#base = `${url}/v3/namespaces`
     // The global `fetch` requests gzip by default.
     this.#headers = { ...headers, 'accept-encoding': gzip ? 'gzip' : 'identity' }
-    this.#avro = encoding === 'avro' ? new AvroForms() : undefined
+    this.#form = encoding
     this.#fetch = fetch
   }
 
-  async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
-    await this.#call('PUT', pathOf(id), this.#encodeProperties(properties))
+  async createTopic(id: TopicId, given: TopicProperties = {}): Promise<void> {
+    await this.#call('PUT', pathOf(id), { body: this.#propertiesBody(given) })
   }
 
-  async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
-    await this.#call('PUT', `${pathOf(id)}/properties`, this.#encodeProperties(properties))
+  async updateTopic(id: TopicId, given: TopicProperties): Promise<void> {
+    await this.#call('PUT', `${pathOf(id)}/properties`, { body: this.#propertiesBody(given) })
   }
 
   async deleteTopic(id: TopicId): Promise<void> {
@@ -92,22 +104,16 @@ export class MessagingClient implements Messaging {
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
-    const avro = this.#avro
-    const read = (body: Buffer): TopicProperties =>
-      avro === undefined ? parseProperties(body) : avro.decodeProperties(body)
-    return this.#get(pathOf(id), read, true)
+    return this.#getForm(pathOf(id), properties)
   }
 
   async listTopics(namespace: string): Promise<string[]> {
     checkNamespace(namespace)
-    const avro = this.#avro
-    const read = (body: Buffer): string[] =>
-      avro === undefined ? namesOf(body) : avro.decodeNames(body)
-    return this.#get(`/${namespace}/topics`, read, true)
+    return this.#getForm(`/${namespace}/topics`, names)
   }
 
   async listNamespaces(): Promise<string[]> {
-    return this.#get('', namesOf)
+    return this.#get('', (body) => decode(names, body, 'json'))
   }
 
   async end(id: TopicId): Promise<Buffer> {
@@ -128,9 +134,9 @@ export class MessagingClient implements Messaging {
     options: SetPositionOptions = {},
   ): Promise<void> {
     const { id: own, expected } = checkedPosition(position, options)
-    const given = expected === undefined ? {} : { expected: expected && hexOf(expected) }
-    const body = JSON.stringify({ id: hexOf(own), ...given })
-    await this.#call('PUT', positionPath(id, consumer), body)
+    const given = expected === undefined ? {} : { expected: expected && messageId.toJson(expected) }
+    const body = JSON.stringify({ id: messageId.toJson(own), ...given })
+    await this.#call('PUT', positionPath(id, consumer), { body })
   }
 
   async deletePosition(id: TopicId, consumer: string): Promise<void> {
@@ -139,7 +145,7 @@ export class MessagingClient implements Messaging {
 
   async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
     return this.#get(`${pathOf(id)}/positions`, (body) => {
-      return arrayOf(body).map((position) => {
+      return checkArray(answerObject(body) as never, 'the answer').map((position) => {
         const shown = position as Omit<ConsumerPosition, 'id'> & { id: string }
         return { ...shown, id: idOf(shown) }
       })
@@ -156,37 +162,42 @@ export class MessagingClient implements Messaging {
             'cellar-producer': producer.id,
             'cellar-producer-sequence': String(producer.sequence),
           }
-    const answer = await this.#post(`${pathOf(id)}/publish`, this.#encode(given), headers)
-    const avro = this.#avro
+    const path = `${pathOf(id)}/publish`
+    const answer = await this.#call('POST', path, { body: this.#publishBody(given), headers })
     return readAnswer(answer, (body) => {
-      if (body.length === 0) return undefined
-      return avro === undefined ? parseResponse(body) : avro.decodeResponse(body)
+      return body.length === 0 ? undefined : decode(publishResponse, body, this.#form)
     })
   }
 
   async store(id: TopicId, request: PublishRequest): Promise<void> {
-    await this.#post(`${pathOf(id)}/store`, this.#encode(checkedPublish(request)))
+    const body = this.#publishBody(checkedPublish(request))
+    await this.#call('POST', `${pathOf(id)}/store`, { body })
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
-    const given = checkedResponse(response)
-    const body = this.#avro?.encodeResponse(given) ?? responseJson(given)
-    await this.#post(`${pathOf(id)}/rollback`, body)
+    const body = encode(publishResponse, checkedResponse(response), this.#form)
+    await this.#call('POST', `${pathOf(id)}/rollback`, { body })
   }
 
   async fetch(id: TopicId, given: FetchOptions = {}): Promise<MessageIterator> {
     const options = checkedFetch(given)
-    const { waitMilliseconds = 0, signal } = options
+    const { waitMilliseconds = 0, signal, from, time, inclusive = true, limit } = options
+    const start = typeof from === 'string' ? parseMessageId(from) : from
+    const request = { startFrom: { from: start, time }, inclusive, limit }
+    const body = encode(
+      consumeRequest,
+      { ...request, transaction: options.transaction },
+      this.#form,
+    )
     const wait = Math.min(Math.ceil(waitMilliseconds), waitMillisecondsMax)
-    const query = wait > 0 ? `?wait=${wait}` : ''
-    const path = `${pathOf(id)}/poll${query}`
+    const path = `${pathOf(id)}/poll${wait > 0 ? `?wait=${wait}` : ''}`
     // `close` must end the connection even while a read waits for the next bytes.
     const end = new AbortController()
     const ends = signal === undefined ? end.signal : AbortSignal.any([signal, end.signal])
-    const { body } = await this.#post(path, this.#encodePoll(options), {}, ends)
-    const decoder = this.#avro === undefined ? new JsonDecoder() : new BlockDecoder()
+    const answer = await this.#call('POST', path, { body, signal: ends })
+    const source = new ResponseSource(answer.body, messageDecoder(this.#form), end)
     // The server enforces the limit, so the answer ends there and the connection can be reused.
-    return messageIterator(new ResponseSource(body, decoder, end), Infinity, signal)
+    return messageIterator(source, Infinity, signal)
   }
 
   async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
@@ -199,66 +210,35 @@ export class MessagingClient implements Messaging {
     }
   }
 
-  /** Sends a GET; in Avro if the address has an Avro form and this client prefers Avro. */
-  async #get<T>(path: string, read: (body: Buffer) => T, hasAvro = false): Promise<T> {
-    const accept = hasAvro && this.#avro !== undefined ? 'avro/binary' : 'application/json'
-    return readAnswer(await this.#call('GET', path, undefined, { accept }), read)
+  async #get<T>(path: string, read: (body: Buffer) => T, form: Form = 'json'): Promise<T> {
+    const headers = { accept: contentTypes[form] }
+    return readAnswer(await this.#call('GET', path, { headers }), read)
   }
 
-  #encodeProperties(properties: TopicProperties): Buffer | string {
-    const given = Object.fromEntries(checkedProperties(properties))
-    return this.#avro?.encodeProperties(given) ?? JSON.stringify(given)
+  /** A GET of an address that answers in both forms. */
+  #getForm<T>(path: string, type: WireType<T, never>): Promise<T> {
+    return this.#get(path, (body) => decode(type, body, this.#form), this.#form)
   }
 
-  #encode(request: PublishRequest): Buffer | string {
-    return this.#avro?.encodePublish(request) ?? publishJson(request)
+  #propertiesBody(given: TopicProperties): Buffer | string {
+    return encode(properties, Object.fromEntries(checkedProperties(given)), this.#form)
   }
 
-  #encodePoll({ from, time, inclusive = true, limit, transaction }: FetchOptions): Buffer | string {
-    const id = typeof from === 'string' ? parseMessageId(from) : from && Buffer.from(from)
-    const bytes = transaction && encodeTransaction(transaction)
-    if (this.#avro !== undefined) {
-      const startFrom = id ?? (time === undefined ? null : BigInt(time))
-      const count = limit === undefined ? null : Math.min(limit, limitMax)
-      const given = { startFrom, inclusive, limit: count, transaction: bytes ?? null }
-      return this.#avro.encodeConsume(given)
-    }
-    const startFrom =
-      id !== undefined
-        ? { bytes: id.toString('hex') }
-        : time === undefined
-          ? null
-          : { long: String(time) }
-    const transactionText = bytes?.toString('base64') ?? null
-    return JSON.stringify({ startFrom, inclusive, limit, transaction: transactionText })
+  #publishBody({ transactionWritePointer, messages }: PublishRequest): Buffer | string {
+    const payloads = messages.map((each) => (typeof each === 'string' ? Buffer.from(each) : each))
+    return encode(publishRequest, { transactionWritePointer, messages: payloads }, this.#form)
   }
 
-  async #post(
-    path: string,
-    body: Buffer | string,
-    headers: Readonly<Record<string, string>> = {},
-    signal?: AbortSignal,
-  ): Promise<FetchAnswer> {
-    return this.#call('POST', path, body, headers, signal)
-  }
-
-  async #call(
-    method: string,
-    path: string,
-    body?: Buffer | string,
-    headers: Readonly<Record<string, string>> = {},
-    signal?: AbortSignal,
-  ): Promise<FetchAnswer> {
-    const type = typeof body === 'string' ? 'application/json' : 'avro/binary'
+  async #call(method: string, path: string, call: Call = {}): Promise<FetchAnswer> {
+    const { body, headers, signal } = call
+    const form = typeof body === 'string' ? 'json' : 'avro'
+    const type: Record<string, string> =
+      body === undefined ? {} : { 'content-type': contentTypes[form] }
     let answer: FetchAnswer
     try {
       answer = await this.#fetch(`${this.#base}${path}`, {
         method,
-        headers: {
-          ...this.#headers,
-          ...headers,
-          ...(body === undefined ? {} : { 'content-type': type }),
-        },
+        headers: { ...this.#headers, ...headers, ...type },
         ...(body === undefined ? {} : { body }),
         ...(signal === undefined ? {} : { signal }),
       })
@@ -271,23 +251,17 @@ export class MessagingClient implements Messaging {
   }
 }
 
-/** Decodes pieces of an answer. */
-interface Decoder {
-  readonly isDone: boolean
-  add(chunk: Uint8Array): Message[]
-}
-
 /** Reads an answer as far as the caller requests messages. */
 class ResponseSource implements MessageSource {
   readonly isHeld = false
   readonly #chunks: AsyncIterator<Uint8Array>
-  readonly #decoder: Decoder
+  readonly #decoder: MessageDecoder
   readonly #end: AbortController
   #messages: Message[] = []
   #at = 0
   #isEnded = false
 
-  constructor(body: FetchAnswer['body'], decoder: Decoder, end: AbortController) {
+  constructor(body: FetchAnswer['body'], decoder: MessageDecoder, end: AbortController) {
     this.#chunks = understand(() => body![Symbol.asyncIterator]())
     this.#decoder = decoder
     this.#end = end
@@ -323,36 +297,6 @@ class ResponseSource implements MessageSource {
     this.#isEnded = true
     if (this.#decoder.isDone) return
     throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off')
-  }
-}
-
-/** Decodes a JSON array of flat objects as it arrives. */
-class JsonDecoder implements Decoder {
-  #text = ''
-  #isDone = false
-
-  get isDone(): boolean {
-    return this.#isDone
-  }
-
-  add(chunk: Uint8Array): Message[] {
-    this.#text += Buffer.from(chunk).toString('latin1')
-    const messages: Message[] = []
-    let at = 0
-    for (;;) {
-      const end = this.#text.indexOf('}', at)
-      if (end < 0) break
-      const start = this.#text.indexOf('{', at)
-      const fields = JSON.parse(this.#text.slice(start, end + 1)) as Record<string, unknown>
-      messages.push({
-        id: idOf(fields),
-        payload: bytesOf(fields['payload'], 'a payload', 'base64'),
-      })
-      at = end + 1
-    }
-    this.#text = this.#text.slice(at)
-    this.#isDone = this.#text.endsWith(']')
-    return messages
   }
 }
 
@@ -397,15 +341,7 @@ function understand<T>(decode: () => T): T {
 }
 
 function idOf({ id }: { readonly id?: unknown }): Buffer {
-  return bytesOf(id, 'the id', 'hex')
-}
-
-function arrayOf(body: Buffer): unknown[] {
-  return checkArray(answerObject(body) as never, 'the answer')
-}
-
-function namesOf(body: Buffer): string[] {
-  return arrayOf(body).map((name) => checkText(name, 'a name'))
+  return messageId.fromJson(id, 'the id')
 }
 
 function pathOf(id: TopicId): string {
@@ -416,8 +352,4 @@ function pathOf(id: TopicId): string {
 function positionPath(id: TopicId, consumer: string): string {
   checkConsumer(consumer)
   return `${pathOf(id)}/positions/${encodeURIComponent(checkText(consumer, 'a consumer'))}`
-}
-
-function hexOf(id: Buffer): string {
-  return id.toString('hex')
 }

@@ -9,41 +9,51 @@ import { pipeline, Readable } from 'node:stream'
 import { createGzip } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
+  assert,
   CellarError,
+  checked,
   checkMethods,
+  checkText,
   declareOptions,
   integer,
+  required,
+  text,
   type OptionsOf,
 } from '../../api/index.js'
 import {
   messageIdBytes,
   MessagingErrorCode,
-  type FetchOptions,
   type Message,
   type MessageIterator,
   type Messaging,
   StandbyMessaging,
   type PublishRequest,
-  type PublishResponse,
   type TopicId,
-  type TopicProperties,
 } from '../../systems/messaging/index.js'
-import { decodeTransaction } from '../../systems/transactions/index.js'
-import { AvroForms, blocksEnd, encodeBlock } from './avro.js'
 import { invalidArgument } from '../http/http-errors.js'
-import {
-  messageJson,
-  parsePoll,
-  parsePosition,
-  parseProperties,
-  parsePublish,
-  parseResponse,
-  responseJson,
-} from './json-forms.js'
-import { RequestMemory } from '../http/request-memory.js'
-import { messagingPaths } from './messaging-paths.js'
-import type { ServerSystem } from '../server-system.js'
+import { addRoute, operationId, type JsonSchema, type Operation } from '../http/operations.js'
+import type { RequestMemory } from '../http/request-memory.js'
+import type { ServerContext, ServerSystem } from '../http/server-system.js'
 import { messagingMetrics } from './messaging-metrics.js'
+import {
+  blockOf,
+  consumeRequest,
+  consumeResponse,
+  endOf,
+  names,
+  properties,
+  publishRequest,
+  publishResponse,
+} from './requests.js'
+import {
+  contentTypes,
+  decode,
+  encode,
+  messageId,
+  parsedJson,
+  type Form,
+  type WireType,
+} from './wire-types.js'
 
 const routesOptions = declareOptions('the routes of messaging', {
   /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */
@@ -53,13 +63,18 @@ const routesOptions = declareOptions('the routes of messaging', {
 /** Options of {@link messagingRoutes}. */
 export interface MessagingRoutesOptions extends OptionsOf<typeof routesOptions> {}
 
-type Form = 'avro' | 'json'
-const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
 /** Bytes of a message in a chunk beside id and payload. */
 const messageOverheadBytes = 8
 /** Messages of a page, and the most bytes that reading a page can take. */
 const pageMessages = 256
 const pageBytesMax = 32 << 20
+
+const positionBody = declareOptions('a position', {
+  /** An id in hexadecimal. */
+  id: required(text('')),
+  /** The position before, in hexadecimal; null: there is none. */
+  expected: checked((given: string | null, what) => given && checkText(given, what)),
+})
 
 /** The routes of a messaging service, for a `CellarServer`. `ERR_INVALID_ARGUMENT`. */
 export function messagingRoutes(
@@ -68,178 +83,200 @@ export function messagingRoutes(
 ): ServerSystem {
   checkMethods(messaging, 'messaging', ['publish', 'fetch', 'listTopics'])
   const { chunkBytes } = routesOptions.read(options)
-  const routes = new Routes(messaging, chunkBytes)
+  const stopped = new AbortController()
   return {
     name: 'messaging',
-    paths: messagingPaths(),
     mediaTypes: [contentTypes.avro],
-    register: (app, { memory, bodies }) => {
-      routes.memory = memory
-      app.addContentTypeParser('*', (request, payload, done) => {
-        if (isUntypedRollback(request)) bodies(request, payload, done)
-        else {
-          payload.resume()
-          done(wrongType())
-        }
-      })
-      for (const version of ['v1', 'v3']) {
-        app.get(`/${version}/namespaces`, async () => messaging.listNamespaces())
-        routes.register(app, `/${version}/namespaces/:namespace`)
-      }
+    register: (app, context) => {
+      takeUntypedRollbacks(app, context)
+      const polls = { messaging, chunkBytes, memory: context.memory, stopped: stopped.signal }
+      for (const version of ['v1', 'v3']) register(app, `/${version}/namespaces`, polls)
     },
     metrics: () => messagingMetrics(messaging),
     health: () => {
       const isStandby = messaging instanceof StandbyMessaging && !messaging.isLeader
       return { status: isStandby ? 'standby' : 'ok' }
     },
-    close: () => routes.stop(),
+    close: () => stopped.abort(),
   }
 }
 
-class Routes {
-  readonly #messaging: Messaging
-  readonly #chunkBytes: number
-  readonly #stopped = new AbortController()
-  /** Set by the server. */
-  memory = new RequestMemory(Infinity)
-  #avro: AvroForms | undefined
+/**
+ * As in CDAP, a rollback needs no content type: its body is the answer of the publish, byte for
+ * byte.
+ */
+function takeUntypedRollbacks(app: FastifyInstance, { bodies }: ServerContext): void {
+  app.addContentTypeParser('*', (request, payload, done) => {
+    const { headers, routeOptions } = request
+    if (headers['content-type'] === undefined && routeOptions.url?.endsWith('/rollback') === true) {
+      bodies(request, payload, done)
+      return
+    }
+    payload.resume()
+    done(wrongType())
+  })
+}
 
-  constructor(messaging: Messaging, chunkBytes: number) {
-    this.#messaging = messaging
-    this.#chunkBytes = chunkBytes
+/** The parts of the server that a poll needs. */
+interface Polls {
+  readonly messaging: Messaging
+  readonly chunkBytes: number
+  readonly memory: RequestMemory
+  readonly stopped: AbortSignal
+}
+
+const missing = { 400: 'a bad name or body', 404: 'the topic does not exist' }
+const published = { 200: 'published', ...missing, 413: 'too large', 500: 'too old', 503: 'busy' }
+const milliseconds: JsonSchema = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 999_999_999,
+  default: 0,
+  description: 'milliseconds to wait for the first message',
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+/** Adds a route: its method, address, summary, declaration and handler. */
+type Add = (
+  method: string,
+  url: string,
+  summary: string,
+  parts: Partial<Operation> & Pick<Operation, 'answers'>,
+  handler: Handler,
+) => void
+
+/** Adds the routes below a prefix. */
+function register(app: FastifyInstance, prefix: string, polls: Polls): void {
+  const add: Add = (method, url, summary, parts, handler) => {
+    const id = operationId(`${summary} ${prefix.slice(1, 3)}`)
+    addRoute(app, method, url, { id, summary, mediaType: contentTypes.avro, ...parts }, handler)
   }
+  const topics = `${prefix}/:namespace/topics`
+  const { messaging } = polls
+  add('get', prefix, 'list namespaces', { answers: { 200: 'in order' } }, () => {
+    return messaging.listNamespaces()
+  })
+  const listed = { answers: { 200: 'in order' }, answer: names.schema }
+  add('get', topics, 'list topics', listed, async (request, reply) => {
+    const { namespace } = request.params as TopicId
+    return answer(reply, names, await messaging.listTopics(namespace), wantedForm(request))
+  })
+  addTopicRoutes(add, `${topics}/:topic`, messaging)
+  addPositionRoutes(add, `${topics}/:topic`, messaging)
+  addMessageRoutes(add, `${topics}/:topic`, polls)
+}
 
-  register(app: FastifyInstance, base: string): void {
-    const topic = `${base}/topics/:topic`
-    const messaging = this.#messaging
-    app.get(`${base}/topics`, async (request, reply) => {
-      const { namespace } = request.params as TopicId
-      const names = await messaging.listTopics(namespace)
-      if (!wantsAvro(request)) return names
-      return reply.type(contentTypes.avro).send(this.#forms.encodeNames(names))
-    })
-    app.get(topic, async (request, reply) => {
-      const properties = await messaging.getTopic(idOf(request))
-      if (!wantsAvro(request)) return properties
-      return reply.type(contentTypes.avro).send(this.#forms.encodeProperties(properties))
-    })
-    app.put(topic, async (request, reply) => {
-      await messaging.createTopic(idOf(request), this.#propertiesOf(request))
-      return reply.send()
-    })
-    app.put(`${topic}/properties`, async (request, reply) => {
-      await messaging.updateTopic(idOf(request), this.#propertiesOf(request))
-      return reply.send()
-    })
-    app.delete(topic, async (request, reply) => {
-      await messaging.deleteTopic(idOf(request))
-      return reply.send()
-    })
-    app.get(`${topic}/end`, async (request) => ({ id: hexOf(await messaging.end(idOf(request))) }))
-    app.get(`${topic}/positions`, async (request) => {
-      const positions = await messaging.listPositions(idOf(request))
-      return positions.map((position) => ({ ...position, id: hexOf(position.id) }))
-    })
-    const position = `${topic}/positions/:consumer`
-    app.get(position, async (request) => {
-      const id = await messaging.getPosition(idOf(request), consumerOf(request))
-      return { id: id === undefined ? null : hexOf(id) }
-    })
-    app.put(position, async (request, reply) => {
-      const { id, ...options } = parsePosition(request.body as Buffer)
-      await messaging.setPosition(idOf(request), consumerOf(request), id, options)
-      return reply.send()
-    })
-    app.delete(position, async (request, reply) => {
-      await messaging.deletePosition(idOf(request), consumerOf(request))
-      return reply.send()
-    })
-    app.post(`${topic}/publish`, (request, reply) => this.#publish(request, reply))
-    app.post(`${topic}/store`, (request, reply) => this.#store(request, reply))
-    app.post(`${topic}/rollback`, (request, reply) => this.#rollback(request, reply))
-    app.post(`${topic}/poll`, (request, reply) => this.#poll(request, reply))
+const done = { answers: { 200: 'done', ...missing } }
+
+function addTopicRoutes(add: Add, topic: string, messaging: Messaging): void {
+  const body = properties.schema
+  const found = { answers: { 200: 'as text', ...missing }, answer: body }
+  add('get', topic, 'read properties', found, async (request, reply) => {
+    return answer(reply, properties, await messaging.getTopic(idOf(request)), wantedForm(request))
+  })
+  const created = { 200: 'created', 400: 'a bad name or property', 409: 'exists already' }
+  add('put', topic, 'create topic', { answers: created, body }, async (request) => {
+    await messaging.createTopic(idOf(request), propertiesOf(request))
+  })
+  const replaced = { answers: { 200: 'replaced', ...missing }, body }
+  add('put', `${topic}/properties`, 'replace properties', replaced, async (request) => {
+    await messaging.updateTopic(idOf(request), propertiesOf(request))
+  })
+  add('delete', topic, 'delete topic', done, (request) => messaging.deleteTopic(idOf(request)))
+}
+
+function addPositionRoutes(add: Add, topic: string, messaging: Messaging): void {
+  const position = `${topic}/positions/:consumer`
+  const anId = { answers: { 200: 'an id', ...missing } }
+  add('get', `${topic}/end`, 'read end', anId, async (request) => {
+    return { id: messageId.toJson(await messaging.end(idOf(request))) }
+  })
+  const lags = { answers: { 200: 'ids and lags', ...missing } }
+  add('get', `${topic}/positions`, 'list positions', lags, async (request) => {
+    const positions = await messaging.listPositions(idOf(request))
+    return positions.map((each) => ({ ...each, id: messageId.toJson(each.id) }))
+  })
+  const perhaps = { answers: { 200: 'an id, or null', ...missing } }
+  add('get', position, 'read position', perhaps, async (request) => {
+    const id = await messaging.getPosition(idOf(request), consumerOf(request))
+    return { id: id === undefined ? null : messageId.toJson(id) }
+  })
+  const stored = { answers: { 200: 'stored', ...missing, 409: 'not as expected' } }
+  add('put', position, 'store position', stored, async (request) => {
+    const { id, ...options } = positionBody.read(parsedJson(request.body as Buffer) as never)
+    await messaging.setPosition(idOf(request), consumerOf(request), id, options)
+  })
+  add('delete', position, 'forget position', done, (request) => {
+    return messaging.deletePosition(idOf(request), consumerOf(request))
+  })
+}
+
+function addMessageRoutes(add: Add, topic: string, polls: Polls): void {
+  const { messaging } = polls
+  const publish = {
+    answers: published,
+    body: publishRequest.schema,
+    answer: publishResponse.schema,
   }
-
-  stop(): void {
-    this.#stopped.abort()
-  }
-
-  get #forms(): AvroForms {
-    this.#avro ??= new AvroForms()
-    return this.#avro
-  }
-
-  /** The properties in a body; JSON unless the content type is Avro. An empty body has none. */
-  #propertiesOf(request: FastifyRequest): TopicProperties {
-    const body = request.body as Buffer
-    const isAvro = typeOf(request) === contentTypes.avro && body.length > 0
-    return isAvro ? this.#forms.decodeProperties(body) : parseProperties(body)
-  }
-
-  #request(request: FastifyRequest): PublishRequest {
-    const body = request.body as Buffer
-    return formOf(request) === 'avro' ? this.#forms.decodePublish(body) : parsePublish(body)
-  }
-
-  async #publish(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
+  add('post', `${topic}/publish`, 'publish', publish, async (request, reply) => {
     const form = formOf(request)
     const producer = producerOf(request)
-    const decoded = this.#request(request)
-    const response = await this.#messaging.publish(
-      idOf(request),
-      producer === undefined ? decoded : { ...decoded, producer },
-    )
-    if (response === undefined) return reply.send()
-    const body = form === 'avro' ? this.#forms.encodeResponse(response) : responseJson(response)
-    return reply.type(contentTypes[form]).send(body)
+    const given = decode(publishRequest, request.body as Buffer, form)
+    const response = await messaging.publish(idOf(request), { ...given, producer })
+    return response === undefined ? undefined : answer(reply, publishResponse, response, form)
+  })
+  const store = { answers: published, body: publishRequest.schema }
+  add('post', `${topic}/store`, 'store', store, async (request) => {
+    const given = decode(publishRequest, request.body as Buffer, formOf(request))
+    await messaging.store(idOf(request), given)
+  })
+  const rollback = { ...done, body: publishResponse.schema }
+  add('post', `${topic}/rollback`, 'roll back', rollback, async (request) => {
+    const form = typeOf(request) === contentTypes.json ? 'json' : 'avro'
+    const given = decode(publishResponse, request.body as Buffer, form)
+    await messaging.rollback(idOf(request), given)
+  })
+  const poll = {
+    answers: { 200: 'a stream', ...missing },
+    query: { wait: milliseconds },
+    body: consumeRequest.schema,
+    answer: consumeResponse.schema,
   }
+  add('post', `${topic}/poll`, 'poll', poll, (request, reply) => answerPoll(polls, request, reply))
+}
 
-  async #store(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    await this.#messaging.store(idOf(request), this.#request(request))
-    return reply.send()
-  }
+function answer<T>(reply: FastifyReply, type: WireType<unknown, T>, value: T, form: Form): unknown {
+  return reply.type(contentTypes[form]).send(encode(type, value, form))
+}
 
-  async #rollback(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const body = request.body as Buffer
-    const isJson = typeOf(request) === contentTypes.json
-    const response: PublishResponse = isJson
-      ? parseResponse(body)
-      : this.#forms.decodeResponse(body)
-    await this.#messaging.rollback(idOf(request), response)
-    return reply.send()
-  }
+/** The properties in a body; JSON unless the content type is Avro. An empty body has none. */
+function propertiesOf(request: FastifyRequest): Record<string, string> {
+  const body = request.body as Buffer
+  const isAvro = typeOf(request) === contentTypes.avro && body.length > 0
+  return decode(properties, body, isAvro ? 'avro' : 'json')
+}
 
-  async #poll(request: FastifyRequest, reply: FastifyReply): Promise<unknown> {
-    const form = formOf(request)
-    const options = form === 'avro' ? this.#pollOfAvro(request) : parsePoll(request.body as Buffer)
-    const signals = [this.#stopped.signal, closedSignal(reply)]
-    const signal = AbortSignal.any(signals)
-    const waitMilliseconds = waitOf(request)
-    const iterator = await this.#messaging.fetch(idOf(request), {
-      ...options,
-      signal,
-      ...(waitMilliseconds > 0 ? { waitMilliseconds } : {}),
-    })
-    const pages = pagesOf(iterator, this.memory, signal)
-    const stream = Readable.from(chunks(pages, form, this.#chunkBytes), { objectMode: false })
-    void reply.type(contentTypes[form])
-    if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(stream)
-    const gzip = createGzip()
-    pipeline(stream, gzip, () => undefined)
-    return reply.header('content-encoding', 'gzip').send(gzip)
-  }
-
-  #pollOfAvro(request: FastifyRequest): FetchOptions {
-    const decoded = this.#forms.decodeConsume(request.body as Buffer)
-    const { startFrom, inclusive, limit, transaction } = decoded
-    return {
-      inclusive,
-      ...(typeof startFrom === 'bigint' ? { time: Number(startFrom) } : {}),
-      ...(Buffer.isBuffer(startFrom) ? { from: startFrom } : {}),
-      ...(limit === null ? {} : { limit }),
-      ...(transaction === null ? {} : { transaction: decodeTransaction(transaction) }),
-    }
-  }
+async function answerPoll(
+  { messaging, chunkBytes, memory, stopped }: Polls,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const form = formOf(request)
+  const { startFrom, ...options } = decode(consumeRequest, request.body as Buffer, form)
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  const signal = AbortSignal.any([stopped, gone.signal])
+  const { wait: waitMilliseconds } = request.query as { wait: number }
+  const fetched = { ...startFrom, ...options, waitMilliseconds, signal }
+  const iterator = await messaging.fetch(idOf(request), fetched)
+  const pages = pagesOf(iterator, memory, signal)
+  const stream = Readable.from(chunks(pages, form, chunkBytes), { objectMode: false })
+  void reply.type(contentTypes[form])
+  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(stream)
+  const gzip = createGzip()
+  pipeline(stream, gzip, () => undefined)
+  return reply.header('content-encoding', 'gzip').send(gzip)
 }
 
 /**
@@ -258,6 +295,7 @@ async function* pagesOf(
       try {
         const page = await iterator.nextBatch(pageMessages)
         if (page.length === 0) return
+        assert(page.length <= pageMessages, 'a page has no more messages than requested')
         lease.resize(2 * page.reduce((bytes, { payload }) => bytes + payload.length, 0))
         yield page
       } finally {
@@ -279,13 +317,11 @@ async function* chunks(
   let bytes = 0
   let isFirst = true
   const take = (): Buffer | string => {
-    const taken = messages
+    const block = blockOf(messages, form, isFirst)
     messages = []
     bytes = 0
-    if (form === 'avro') return encodeBlock(taken)
-    const text = (isFirst ? '[' : ',') + taken.map(messageJson).join(',')
     isFirst = false
-    return text
+    return block
   }
   for await (const page of pages) {
     for (const message of page) {
@@ -295,7 +331,7 @@ async function* chunks(
     }
   }
   if (messages.length > 0) yield take()
-  yield form === 'avro' ? blocksEnd : isFirst ? '[]' : ']'
+  yield endOf(form, isFirst)
 }
 
 function idOf(request: FastifyRequest): TopicId {
@@ -310,18 +346,14 @@ function consumerOf(request: FastifyRequest): string {
   return (request.params as { consumer: string }).consumer
 }
 
-function hexOf(id: Buffer): string {
-  return id.toString('hex')
-}
-
 /** The content type without parameters. */
 function typeOf({ headers }: FastifyRequest): string | undefined {
   return headers['content-type']?.split(';')[0].trim()
 }
 
-/** Whether an answer to a request without a body should be Avro. */
-function wantsAvro({ headers }: FastifyRequest): boolean {
-  return headers.accept?.includes(contentTypes.avro) === true
+/** The form of the answer to a request without a body. */
+function wantedForm({ headers }: FastifyRequest): Form {
+  return headers.accept?.includes(contentTypes.avro) === true ? 'avro' : 'json'
 }
 
 /** `ERR_INVALID_ARGUMENT` for another content type than the two. */
@@ -336,14 +368,6 @@ function wrongType(): Error {
   return invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)
 }
 
-/**
- * As in CDAP, a rollback needs no content type: its body is the answer of the publish, byte for
- * byte.
- */
-function isUntypedRollback({ headers, routeOptions }: FastifyRequest): boolean {
-  return headers['content-type'] === undefined && routeOptions.url?.endsWith('/rollback') === true
-}
-
 function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | undefined {
   const id = headers['cellar-producer']
   const sequence = headers['cellar-producer-sequence']
@@ -352,18 +376,4 @@ function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | u
     return { id, sequence: Number(sequence) }
   }
   throw invalidArgument('cellar-producer and cellar-producer-sequence belong together')
-}
-
-/** The query `wait`: the longest wait of a poll for its first message, in milliseconds. */
-function waitOf(request: FastifyRequest): number {
-  const { wait } = request.query as { wait?: unknown }
-  if (wait === undefined) return 0
-  if (typeof wait === 'string' && /^[0-9]{1,9}$/.test(wait)) return Number(wait)
-  throw invalidArgument('wait is a number of milliseconds')
-}
-
-function closedSignal(reply: FastifyReply): AbortSignal {
-  const controller = new AbortController()
-  reply.raw.once('close', () => controller.abort())
-  return controller.signal
 }

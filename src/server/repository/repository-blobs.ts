@@ -7,9 +7,31 @@ import { MessagingErrorCode } from '../../systems/messaging/index.js'
 import { RepositoryError, RepositoryErrorCode, type Blob } from '../../systems/repository/index.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
 import { withAddress, type Call } from './repository-call.js'
+import { queryText, route, type Route } from './repository-operations.js'
+
+const download: Partial<Route> = {
+  answers: { 206: 'a range', 304: 'not modified', 416: 'no such range' },
+  query: { indexes: queryText('places in the lists of the field, with commas') },
+}
+const upload: Partial<Route> = {
+  answers: { 413: 'too large' },
+  query: { name: queryText('name of the file') },
+}
+const path = '/field/:field/data'
+
+/** Routes of blobs in fields, below each form of the addresses. */
+export const blobRoutes: readonly Route[] = [
+  route(`get /record/:id${path}`, 'read blob', download, downloadBlob),
+  route(`get /record/:id/version/:version${path}`, 'read blob of version', download, downloadBlob),
+]
+
+/** The route of uploads, whose bodies are streams. */
+export function uploadRoute(bytesMax: number): Route {
+  return route('post /blob', 'upload blob', upload, (call) => uploadBlob(call, bytesMax))
+}
 
 /** POST of the bytes of a blob. */
-export async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
+async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
   call.access.checkWritesRecords()
   const { headers } = call.request
   const length = headers['content-length']
@@ -25,7 +47,7 @@ export async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyR
     throw new CellarError(MessagingErrorCode.tooLarge, message)
   }
   const mediaType = headers['content-type'] ?? 'application/octet-stream'
-  const name = call.query('name')
+  const name = call.text('name')
   const body = call.request.body as AsyncIterable<Buffer> | Buffer
   const source = Buffer.isBuffer(body) ? [body] : body
   const checksum = digestOf(headers['content-digest'])
@@ -68,14 +90,14 @@ async function* checked(
 }
 
 /** GET of the bytes of a blob in a field. */
-export async function downloadBlob(call: Call): Promise<FastifyReply> {
+async function downloadBlob(call: Call): Promise<FastifyReply> {
   const table = call.readable
   const field = call.name('field')
   withAddress(() => call.manager.types.getFieldType(field))
   call.input.checkRead?.(field)
   const given = call.parameter('version')
   const version = given === '' ? undefined : versionNumber(given)
-  const place = { indexes: indexesOf(call.query('indexes')), version }
+  const place = { indexes: indexesOf(call.text('indexes')), version }
   const blob = await table.blob(call.id, field, place)
   const checksum = await call.manager.blobs.checksum(blob)
   const { reply } = call

@@ -1,5 +1,6 @@
 /** One request to the repository: its table, permissions, names and preconditions. */
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { assert } from '../../api/index.js'
 import {
   NameWriter,
   NameReader,
@@ -22,7 +23,7 @@ import { objectOf } from '../../systems/repository/json/json-shapes.js'
 import { forbidden, principalOf, type Principal } from '../http/access.js'
 import type { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
-import type { Source } from '../source.js'
+import type { Source } from '../http/source.js'
 import { TableAccess } from './table-access.js'
 
 /** The source of the manager; undefined while another process leads. */
@@ -84,27 +85,21 @@ export class Call {
     return this.#parameters[name] ?? ''
   }
 
-  /** A query parameter; undefined if absent. `ERR_INVALID_ARGUMENT` if it occurs twice. */
-  query(name: string): string | undefined {
+  /** A text in the query; undefined if absent. */
+  text(name: string): string | undefined {
+    return this.#query[name] as string | undefined
+  }
+
+  /** A number in the query, with the default of the route. */
+  number(name: string): number {
     const value = this.#query[name]
-    if (value === undefined || typeof value === 'string') return value
-    throw invalidArgument(`${name} occurs twice`)
+    assert(typeof value === 'number', 'the route declares the query parameter')
+    return value
   }
 
-  /** A query parameter that is a whole number. `ERR_INVALID_ARGUMENT`. */
-  count(name: string, byDefault: number): number {
-    const text = this.query(name)
-    if (text === undefined) return byDefault
-    if (/^[0-9]{1,15}$/.test(text)) return Number(text)
-    throw invalidArgument(`${name} must be a whole number`)
-  }
-
-  /** A query parameter that is true or false. `ERR_INVALID_ARGUMENT`. */
-  flag(name: string, byDefault: boolean): boolean {
-    const text = this.query(name)
-    if (text === undefined) return byDefault
-    if (text === 'true' || text === 'false') return text === 'true'
-    throw invalidArgument(`${name} must be true or false`)
+  /** A flag in the query, with the default of the route; false for routes without it. */
+  flag(name: string): boolean {
+    return this.#query[name] === true
   }
 
   get repository(): string {
@@ -140,7 +135,9 @@ export class Call {
   /** Prefixes declared in the address: `ns.prefix=namespace`. */
   get namespaces(): NameReader {
     const declared = Object.keys(this.#query).filter((name) => name.startsWith('ns.'))
-    return new NameReader(declared.map((name) => [name.slice('ns.'.length), this.query(name)!]))
+    return new NameReader(
+      declared.map((name) => [name.slice('ns.'.length), this.#query[name] as string]),
+    )
   }
 
   /** A name in the address: `prefix$local` or `{namespace}local`. */
@@ -179,18 +176,18 @@ export class Call {
       schema: this.manager.types.schema,
       names: this.names,
       isReadable: (field) => this.access.canRead(field),
-      withSchema: this.flag('schema', false),
+      withSchema: this.flag('schema'),
     }
   }
 
   /** Names for one answer. */
   get names(): NameWriter {
-    return new NameWriter({ prefixes: this.flag('nsprefixes', true) })
+    return new NameWriter({ prefixes: this.#query['nsprefixes'] !== false })
   }
 
   /** The requested fields, from `fields=a$b,{c}d`; undefined = all. */
   get fields(): string[] | undefined {
-    const text = this.query('fields')
+    const text = this.text('fields')
     if (text === undefined || text === '') return undefined
     const { namespaces } = this
     return (text.match(/(\{[^}]*\}|[^,{])+/g) ?? []).map((each) => {

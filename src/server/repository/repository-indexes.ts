@@ -13,6 +13,7 @@ import {
   type IndexDefinition,
   type Json,
   type SearchHit,
+  type SearchIndex,
   type SearchIndexes,
   type SearchQuery,
   type SearchSort,
@@ -30,7 +31,17 @@ import { forbidden } from '../http/access.js'
 import { SearchAccess } from './search-access.js'
 import { invalidArgument } from '../http/http-errors.js'
 import type { Call } from './repository-call.js'
-import type { Source } from '../source.js'
+import {
+  changing,
+  queryCount,
+  queryFlag,
+  queryText,
+  route,
+  schemas,
+  showing,
+  type Route,
+} from './repository-operations.js'
+import type { Source } from '../http/source.js'
 
 /** The source of the indexes; undefined while another process leads. */
 export type IndexesSource = Source<SearchIndexes>
@@ -48,8 +59,6 @@ function indexesOf(find: FindIndexes): SearchIndexes {
   throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the indexes')
 }
 
-const hitsMax = 1000
-const failuresMax = 10_000
 const definitionNames = [
   'name',
   'repository',
@@ -61,136 +70,140 @@ const definitionNames = [
   'buildArguments',
 ]
 
-/** Handlers of one server. */
-export class IndexHandlers {
-  readonly #find: FindIndexes
+const searching = {
+  q: queryText('a query in the language of Lucene'),
+  filter: queryText('a query that must hold and does not count for the order'),
+  field: queryText('the field of words that name none; default: the first of the index'),
+  sort: queryText('fields with commas, with - for falling order; default: the score'),
+  offset: queryCount(0, 'hits that are left out'),
+  limit: queryCount(10, 'most hits', [0, 1000]),
+  wait: queryFlag(false, 'whether to wait for the newest write'),
+  ...showing,
+}
+const most = { limit: queryCount(100, 'most of each kind', [1, 10_000]) }
 
-  constructor(find: FindIndexes) {
-    this.#find = find
-  }
+/** The routes of the indexes of one server. */
+export function indexRoutes(find: FindIndexes): readonly Route[] {
+  const indexes = (): SearchIndexes => indexesOf(find)
+  return [
+    route('get /index', 'list indexes', {}, async (call) => {
+      const definitions = await indexes().list()
+      return { results: definitions.filter(({ name }) => maySearch(call, name)).map(shortForm) }
+    }),
+    route('post /index', 'create index', { ...changing, body: schemas.named }, (call) => {
+      return createIndex(call, indexes())
+    }),
+    route('get /index/:name', 'read index', {}, (call) => readIndex(call, indexes())),
+    route('put /index/:name', 'put index', { ...changing, body: schemas.any }, (call) => {
+      return updateIndex(call, indexes())
+    }),
+    route('delete /index/:name', 'delete index', {}, (call) => {
+      checkChanges(call)
+      return indexes().delete(call.parameter('name'))
+    }),
+    route(
+      'get /index/:name/search',
+      'search index',
+      { query: searching, required: ['q'] },
+      (call) => search(call, indexes),
+    ),
+    route('get /index/:name/failures', 'list index failures', { query: most }, (call) => {
+      checkChanges(call)
+      return listFailures(indexes().index(call.parameter('name')), call.number('limit'))
+    }),
+    route('post /index/:name/failures', 'retry index failures', {}, (call) => {
+      checkChanges(call)
+      return retryAll(indexes().index(call.parameter('name')))
+    }),
+  ]
+}
 
-  /** GET of the names and states of all indexes. */
-  async list(call: Call): Promise<unknown> {
-    const definitions = await indexesOf(this.#find).list()
-    const results = definitions.filter(({ name }) => maySearch(call, name)).map(shortForm)
-    return { results }
+/** The definition of an index, its lag and its build; fields and counts for administrators only. */
+async function readIndex(call: Call, indexes: SearchIndexes): Promise<unknown> {
+  const name = searchable(call)
+  const definition = await indexes.get(name)
+  const index = indexes.index(name)
+  const { isFollowing, lag, counts, failure, buildProgress } = index
+  if (call.principal.administrator !== true) {
+    return { ...shortForm(definition), status: { isFollowing, lag } }
   }
+  const refused = (await index.refusedDocuments()).length
+  const status = { isFollowing, lag, counts, refused, failure: failure?.message, buildProgress }
+  return { ...definition, status }
+}
 
-  /**
-   * GET of one index: its definition, its lag and its build. Only administrators see its fields and
-   * counts.
-   */
-  async read(call: Call): Promise<unknown> {
-    const name = searchable(call)
-    const indexes = indexesOf(this.#find)
-    const definition = await indexes.get(name)
-    const index = indexes.index(name)
-    const { isFollowing, lag, counts, failure, buildProgress } = index
-    if (call.principal.administrator !== true) {
-      return { ...shortForm(definition), status: { isFollowing, lag } }
-    }
-    const refused = (await index.refusedDocuments()).length
-    const status = { isFollowing, lag, counts, refused, failure: failure?.message, buildProgress }
-    return { ...definition, status }
-  }
+/**
+ * Missing content: documents that the search server refused, blobs without text, and events that
+ * failed too often.
+ */
+async function listFailures(index: SearchIndex, limit: number): Promise<unknown> {
+  const [refused, texts, letters] = [
+    await index.refusedDocuments(),
+    await index.extractionFailures({ limit }),
+    await index.deadLetters(),
+  ]
+  const deadLetters = letters.slice(0, limit).map(({ event, sequence, error, time }) => {
+    return { table: event.table, id: event.id, sequence, reason: error, time }
+  })
+  return { refused: refused.slice(0, limit), texts, deadLetters }
+}
 
-  /**
-   * GET of missing content: documents that the search server refused, blobs without text, and
-   * events that failed too often.
-   */
-  async failures(call: Call): Promise<unknown> {
-    checkChanges(call)
-    const index = indexesOf(this.#find).index(call.parameter('name'))
-    const limit = call.count('limit', 100)
-    if (limit < 1 || limit > failuresMax) throw invalidArgument(`limit is 1 to ${failuresMax}`)
-    const [refused, texts, letters] = [
-      await index.refusedDocuments(),
-      await index.extractionFailures({ limit }),
-      await index.deadLetters(),
-    ]
-    const deadLetters = letters.slice(0, limit).map(({ event, sequence, error, time }) => {
-      return { table: event.table, id: event.id, sequence, reason: error, time }
-    })
-    return { refused: refused.slice(0, limit), texts, deadLetters }
-  }
+async function createIndex(call: Call, indexes: SearchIndexes): Promise<FastifyReply> {
+  checkChanges(call)
+  const { name: given, repository, configuration, xml, incremental, build } = inputOf(call.json)
+  const name = textOf(given, 'name')
+  const input = { name, repository, configuration, xml, incremental, build }
+  await indexes.create(input)
+  const path = call.request.url.split('?')[0]
+  void call.reply.code(201).header('location', `${path}/${encodeURIComponent(name)}`)
+  return call.reply.send({ name })
+}
 
-  /** POST: retries all failures, and returns the number of successes of each kind. */
-  async retryFailures(call: Call): Promise<unknown> {
-    checkChanges(call)
-    return retryAll(indexesOf(this.#find).index(call.parameter('name')))
-  }
+async function updateIndex(call: Call, indexes: SearchIndexes): Promise<unknown> {
+  checkChanges(call)
+  const name = call.parameter('name')
+  const { name: given, repository, ...update } = inputOf(call.json)
+  if (given !== undefined && given !== name) throw invalidArgument(`the name is ${name}`)
+  if (repository !== undefined) throw invalidArgument('the repository of an index stays')
+  const { version } = await indexes.update(name, update)
+  return { name, version }
+}
 
-  /** POST of a new index. */
-  async create(call: Call): Promise<FastifyReply> {
-    checkChanges(call)
-    const { name: given, repository, configuration, xml, incremental, build } = inputOf(call.json)
-    const name = textOf(given, 'name')
-    const input = { name, repository, configuration, xml, incremental, build }
-    await indexesOf(this.#find).create(input)
-    const path = call.request.url.split('?')[0]
-    void call.reply.code(201).header('location', `${path}/${encodeURIComponent(name)}`)
-    return call.reply.send({ name })
+/**
+ * The records of the documents found. `wait=true` waits until the newest write is indexed.
+ */
+async function search(call: Call, find: () => SearchIndexes): Promise<unknown> {
+  const name = searchable(call)
+  const indexes = find()
+  const { repository } = await indexes.get(name)
+  const index = indexes.index(name)
+  const tables = call.manager.repository(repository).listTables()
+  const names = call.fieldNames
+  const search = new SearchAccess(call.principal, { index, repository, tables, names })
+  const filter = call.text('filter')
+  const asked: SearchQuery = {
+    query: call.text('q') ?? '',
+    limit: call.number('limit'),
+    offset: call.number('offset'),
+    defaultField: call.text('field') ?? search.defaultField,
+    filters: filter === undefined ? undefined : [filter],
+    sort: sortOf(call.text('sort')),
   }
-
-  /** PUT of changes of an index. */
-  async update(call: Call): Promise<FastifyReply> {
-    checkChanges(call)
-    const name = call.parameter('name')
-    const { name: given, repository, ...update } = inputOf(call.json)
-    if (given !== undefined && given !== name) throw invalidArgument(`the name is ${name}`)
-    if (repository !== undefined) throw invalidArgument('the repository of an index stays')
-    const { version } = await indexesOf(this.#find).update(name, update)
-    return call.reply.send({ name, version })
+  if (call.flag('wait')) await index.waitFor()
+  const { total, hits } = await index.search(search.limited(asked))
+  search.limited(asked)
+  const places = hits.map((hit) => hitPlace(repository, hit))
+  const records = await Promise.all(places.map((place) => indexedRecord(call, place)))
+  // A score depends on the words of all documents, including hidden ones.
+  const shownScore = ({ score }: SearchHit): number | undefined => {
+    return search.hidesDocuments ? undefined : score
   }
-
-  /** DELETE of an index with its documents. */
-  async remove(call: Call): Promise<FastifyReply> {
-    checkChanges(call)
-    await indexesOf(this.#find).delete(call.parameter('name'))
-    return call.reply.code(200).send()
-  }
-
-  /**
-   * GET of a search: the records of the documents found. `wait=true` waits until the newest write
-   * is indexed.
-   */
-  async search(call: Call): Promise<unknown> {
-    const name = searchable(call)
-    const indexes = indexesOf(this.#find)
-    const { repository } = await indexes.get(name)
-    const index = indexes.index(name)
-    const tables = call.manager.repository(repository).listTables()
-    const names = call.fieldNames
-    const search = new SearchAccess(call.principal, { index, repository, tables, names })
-    const query = call.query('q')
-    if (query === undefined) throw invalidArgument('a search needs q')
-    const limit = call.count('limit', 10)
-    if (limit > hitsMax) throw invalidArgument(`limit is at most ${hitsMax}`)
-    const filter = call.query('filter')
-    const asked: SearchQuery = {
-      query,
-      limit,
-      offset: call.count('offset', 0),
-      defaultField: call.query('field') ?? search.defaultField,
-      filters: filter === undefined ? undefined : [filter],
-      sort: sortOf(call.query('sort')),
-    }
-    if (call.flag('wait', false)) await index.waitFor()
-    const { total, hits } = await index.search(search.limited(asked))
-    search.limited(asked)
-    const places = hits.map((hit) => hitPlace(repository, hit))
-    const records = await Promise.all(places.map((place) => indexedRecord(call, place)))
-    // A score depends on the words of all documents, including hidden ones.
-    const shownScore = ({ score }: SearchHit): number | undefined => {
-      return search.hidesDocuments ? undefined : score
-    }
-    const results = places.map((place, at) => {
-      const { id, table, versionTag, version } = place
-      const score = shownScore(hits[at])
-      return { id, repository, table, versionTag, version, score, record: records[at] }
-    })
-    return { total, results }
-  }
+  const results = places.map((place, at) => {
+    const { id, table, versionTag, version } = place
+    const score = shownScore(hits[at])
+    return { id, repository, table, versionTag, version, score, record: records[at] }
+  })
+  return { total, results }
 }
 
 /** The record and version that a document was made of. */

@@ -5,8 +5,8 @@ import type {
   SearchIndexes,
 } from '../../systems/repository/index.js'
 import type { FindIndexes } from './repository-indexes.js'
-import type { SystemHealth } from '../server-system.js'
-import type { Source } from '../source.js'
+import type { SystemHealth } from '../http/server-system.js'
+import type { Source } from '../http/source.js'
 
 /** The source of the maintenance; undefined while another process leads. */
 export type MaintenanceSource = Source<RepositoryMaintenance>

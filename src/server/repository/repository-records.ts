@@ -23,31 +23,67 @@ import {
 } from '../../systems/repository/index.js'
 import { countOf, optional, textOf } from '../../systems/repository/json/json-shapes.js'
 import { withAddress, type Call } from './repository-call.js'
+import {
+  naming,
+  queryCount,
+  reading,
+  route,
+  schemas,
+  showing,
+  writing,
+  type Route,
+} from './repository-operations.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
 
-const versionsMax = 1000
+const paging = {
+  'start-index': queryCount(1, 'the first version', [1, Number.MAX_SAFE_INTEGER]),
+  'max-results': queryCount(10, 'most versions', [0, 1000]),
+  ...showing,
+}
+const twoVersions = {
+  from: queryCount(0, 'a version'),
+  to: queryCount(0, 'another one'),
+  ...naming,
+}
 /** A tag in an address may omit this namespace. */
 const versionTagPrefix = '{org.lilyproject.vtag}'
 
-/** GET of a record. */
-export async function readRecord(call: Call): Promise<FastifyReply> {
-  const record = await call.readable.read(call.id, { fields: call.fields })
-  return sendFresh(call, record)
+/** Routes of records, below each form of the addresses. */
+export const recordRoutes: readonly Route[] = [
+  route('get /record/:id', 'read record', reading, readRecord),
+  route('put /record/:id', 'put record', { ...writing, body: schemas.record }, putRecord),
+  route('post /record/:id', 'post record', { ...writing, body: schemas.action }, postRecord),
+  route('delete /record/:id', 'delete record', writing, (call) => removeRecord(call)),
+  route('post /record', 'create record', { ...writing, body: schemas.creation }, createRecord),
+  route('get /record/:id/version', 'list versions', { query: paging }, listVersions),
+  route('get /record/:id/version/:version', 'read version', reading, readVersion),
+  route(
+    'put /record/:id/version/:version',
+    'put version',
+    { ...writing, body: schemas.record },
+    putVersion,
+  ),
+  route('get /record/:id/vtag/:tag', 'read tagged', reading, readTagged),
+  route('get /record/:id/variant', 'list variants', {}, async (call) => {
+    return { results: (await call.readable.variants(call.id)).map((id) => id.text) }
+  }),
+  route('get /record/:id/diff', 'diff versions', { query: twoVersions }, diffVersions),
+]
+
+async function readRecord(call: Call): Promise<FastifyReply> {
+  return sendFresh(call, await call.readable.read(call.id, { fields: call.fields }))
 }
 
 /** GET of one version. */
-export async function readVersion(call: Call): Promise<FastifyReply> {
+async function readVersion(call: Call): Promise<FastifyReply> {
   const table = call.readable
   const record = await table.read(call.id, { version: versionOf(call), fields: call.fields })
   return sendFresh(call, record)
 }
 
 /** GET of the versions, in their order. */
-export async function listVersions(call: Call): Promise<unknown> {
-  const from = call.count('start-index', 1)
-  const count = call.count('max-results', 10)
-  if (from < 1) throw invalidArgument('start-index is at least 1')
-  if (count > versionsMax) throw invalidArgument(`max-results is at most ${versionsMax}`)
+async function listVersions(call: Call): Promise<unknown> {
+  const [from, count] = [call.number('start-index'), call.number('max-results')]
   const table = call.readable
   const records =
     count === 0
@@ -57,7 +93,7 @@ export async function listVersions(call: Call): Promise<unknown> {
 }
 
 /** GET of a record by a version tag. */
-export async function readTagged(call: Call): Promise<FastifyReply> {
+async function readTagged(call: Call): Promise<FastifyReply> {
   const table = call.readable
   const given = call.parameter('tag')
   const tag = /[{$]/.test(given) ? call.name('tag') : `${versionTagPrefix}${given}`
@@ -73,18 +109,12 @@ function notTagged(call: Call, tag: string): Error {
   return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
 }
 
-/** GET of the ids of the variants. */
-export async function listVariants(call: Call): Promise<unknown> {
-  const ids = await call.readable.variants(call.id)
-  return { results: ids.map((id) => id.text) }
-}
-
 /**
  * GET of the readable fields that differ between two versions. A record in a field is compared
  * without its hidden fields.
  */
-export async function diffVersions(call: Call): Promise<unknown> {
-  const differences = await call.readable.diff(call.id, call.count('from', 0), call.count('to', 0))
+async function diffVersions(call: Call): Promise<unknown> {
+  const differences = await call.readable.diff(call.id, call.number('from'), call.number('to'))
   const { output } = call
   const { names, schema } = output
   const results = differences
@@ -123,7 +153,7 @@ function differsReadably(
 }
 
 /** POST of a new record. */
-export async function createRecord(call: Call): Promise<FastifyReply> {
+async function createRecord(call: Call): Promise<FastifyReply> {
   const table = call.writable
   const { body } = call.action({ create: ['record'] })
   const input = recordOf(call, body['record'], body['namespaces'])
@@ -131,7 +161,7 @@ export async function createRecord(call: Call): Promise<FastifyReply> {
 }
 
 /** PUT of a record: creates it or changes it. */
-export async function putRecord(call: Call): Promise<FastifyReply> {
+async function putRecord(call: Call): Promise<FastifyReply> {
   const table = call.writable
   const { id } = call
   const input = withId(id, recordOf(call, call.json))
@@ -148,7 +178,7 @@ export async function putRecord(call: Call): Promise<FastifyReply> {
 }
 
 /** PUT of a version: changes its mutable fields. */
-export async function putVersion(call: Call): Promise<FastifyReply> {
+async function putVersion(call: Call): Promise<FastifyReply> {
   const table = call.writable
   const { id } = call
   const version = versionOf(call)
@@ -173,7 +203,7 @@ const actions = {
 } as const
 
 /** POST of an action on a record. */
-export async function postRecord(call: Call): Promise<FastifyReply> {
+async function postRecord(call: Call): Promise<FastifyReply> {
   const { id } = call
   const { action, body } = call.action(actions)
   const input = inputOf(call, body['namespaces'])
@@ -207,15 +237,10 @@ export async function postRecord(call: Call): Promise<FastifyReply> {
   return sendWritten(call, await preconditioned(call, write))
 }
 
-/** DELETE of a record. */
-export function deleteRecord(call: Call): Promise<FastifyReply> {
-  return removeRecord(call, undefined, undefined)
-}
-
 async function removeRecord(
   call: Call,
-  conditions: readonly Condition[] | undefined,
-  attributes: Readonly<Record<string, string>> | undefined,
+  conditions?: readonly Condition[],
+  attributes?: Readonly<Record<string, string>>,
 ): Promise<FastifyReply> {
   call.access.checkDeletes()
   const { table, id } = call

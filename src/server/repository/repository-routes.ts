@@ -4,52 +4,24 @@
  * The routes of records exist in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
  * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
  */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import { checked, declareOptions, number, type OptionsOf } from '../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
 import { FieldNames } from './field-names.js'
 import { invalidArgument, withStatus } from '../http/http-errors.js'
-import { downloadBlob, uploadBlob } from './repository-blobs.js'
+import { addRoute } from '../http/operations.js'
+import type { ServerSystem } from '../http/server-system.js'
+import { finderOf } from '../http/source.js'
+import { blobRoutes, uploadRoute } from './repository-blobs.js'
 import { Call, managerOf, type CallParts, type RepositorySource } from './repository-call.js'
-import { IndexHandlers, type IndexesSource } from './repository-indexes.js'
+import { indexRoutes, type IndexesSource } from './repository-indexes.js'
 import { RepositoryCounters, type MaintenanceSource } from './repository-metrics.js'
+import type { Route } from './repository-operations.js'
 import { pagePaths, registerPage } from './repository-page.js'
-import { repositoryPaths, repositorySchemas } from './repository-paths.js'
-import {
-  createRecord,
-  deleteRecord,
-  diffVersions,
-  listVariants,
-  listVersions,
-  postRecord,
-  putRecord,
-  putVersion,
-  readRecord,
-  readTagged,
-  readVersion,
-} from './repository-records.js'
-import { closeScan, nextOfScan, openScan } from './repository-scans.js'
-import {
-  createFieldType,
-  createRecordType,
-  listFieldTypes,
-  listRecordTypes,
-  putFieldType,
-  putRecordType,
-  readFieldType,
-  readRecordType,
-  type By,
-} from './repository-schema.js'
-import {
-  createRepository,
-  createTable,
-  deleteRepository,
-  dropTable,
-  listRepositories,
-  listTables,
-} from './repository-tables.js'
-import type { ServerSystem } from '../server-system.js'
-import { finderOf } from '../source.js'
+import { recordRoutes } from './repository-records.js'
+import { scanRoutes } from './repository-scans.js'
+import { schemaRoutes } from './repository-schema.js'
+import { repositoryListRoutes, tableRoutes } from './repository-tables.js'
 
 const routesOptions = declareOptions('the routes of a repository', {
   /** The indexes for searches; the caller closes them. Default: none. */
@@ -63,72 +35,14 @@ const routesOptions = declareOptions('the routes of a repository', {
 /** Options of {@link repositoryRoutes}. */
 export interface RepositoryRoutesOptions extends OptionsOf<typeof routesOptions> {}
 
-type Method = 'get' | 'put' | 'post' | 'delete'
-type Handler = (call: Call) => Promise<unknown>
-
 const base = '/repository'
-const repositoryForms = ['', '/:repository']
-const forms = ['', '/table/:table', '/:repository', '/:repository/table/:table']
 
-/** Routes below each form. */
-const recordRoutes: readonly (readonly [Method, string, Handler])[] = [
-  ['get', '/record/:id', readRecord],
-  ['put', '/record/:id', putRecord],
-  ['post', '/record/:id', postRecord],
-  ['delete', '/record/:id', deleteRecord],
-  ['post', '/record', createRecord],
-  ['get', '/record/:id/version', listVersions],
-  ['get', '/record/:id/version/:version', readVersion],
-  ['put', '/record/:id/version/:version', putVersion],
-  ['get', '/record/:id/vtag/:tag', readTagged],
-  ['get', '/record/:id/variant', listVariants],
-  ['get', '/record/:id/diff', diffVersions],
-  ['get', '/record/:id/field/:field/data', downloadBlob],
-  ['get', '/record/:id/version/:version/field/:field/data', downloadBlob],
-  ['post', '/scan', openScan],
-  ['get', '/scan/:scanner', nextOfScan],
-  ['delete', '/scan/:scanner', closeScan],
-]
-
-const tableRoutes: readonly (readonly [Method, string, Handler])[] = [
-  ['get', '/table', listTables],
-  ['post', '/table', createTable],
-  ['delete', '/table/:name', dropTable],
-]
-
-const globalRoutes: readonly (readonly [Method, string, Handler])[] = [
-  ['get', '/repositories', listRepositories],
-  ['post', '/repositories', createRepository],
-  ['delete', '/repositories/:name', deleteRepository],
-]
-
-function schemaRoutes(suffix: string, by: By): (readonly [Method, string, Handler])[] {
-  const fieldType = `/schema/fieldType${suffix}`
-  const recordType = `/schema/recordType${suffix}`
-  return [
-    ['get', fieldType, listFieldTypes],
-    ['post', fieldType, (call) => createFieldType(call, by)],
-    ['get', `${fieldType}/:type`, (call) => readFieldType(call, by)],
-    ['put', `${fieldType}/:type`, (call) => putFieldType(call, by)],
-    ['get', recordType, listRecordTypes],
-    ['post', recordType, (call) => createRecordType(call, by)],
-    ['get', `${recordType}/:type`, (call) => readRecordType(call, by)],
-    ['get', `${recordType}/:type/version/:version`, (call) => readRecordType(call, by)],
-    ['put', `${recordType}/:type`, (call) => putRecordType(call, by)],
-  ]
-}
-
-function indexRoutes(handlers: IndexHandlers): (readonly [Method, string, Handler])[] {
-  return [
-    ['get', '', (call) => handlers.list(call)],
-    ['post', '', (call) => handlers.create(call)],
-    ['get', '/:name', (call) => handlers.read(call)],
-    ['put', '/:name', (call) => handlers.update(call)],
-    ['delete', '/:name', (call) => handlers.remove(call)],
-    ['get', '/:name/search', (call) => handlers.search(call)],
-    ['get', '/:name/failures', (call) => handlers.failures(call)],
-    ['post', '/:name/failures', (call) => handlers.retryFailures(call)],
-  ]
+/** The forms of addresses, each with the suffix of its operation ids. */
+const repositoryForms = { '': '', '/:repository': 'InRepository' }
+const forms = {
+  ...repositoryForms,
+  '/table/:table': 'InTable',
+  '/:repository/table/:table': 'InRepositoryTable',
 }
 
 /**
@@ -145,8 +59,6 @@ export function repositoryRoutes(
   const counters = new RepositoryCounters(finders)
   return {
     name: 'repository',
-    paths: repositoryPaths(),
-    schemas: repositorySchemas,
     sharedPrefix: base,
     publicPaths: pagePaths,
     metrics: () => counters.text(),
@@ -162,46 +74,60 @@ export function repositoryRoutes(
       app.addHook('onReady', async () => {
         await partsOf().catch(ifClosed)
       })
-      const methods = new Map<string, Method[]>()
-      const add = (
-        path: string,
-        [method, end, handler]: readonly [Method, string, Handler],
-      ): void => {
-        const url = `${base}${path}${end}`
-        methods.set(url, [...(methods.get(url) ?? []), method])
-        app[method](url, (request, reply) => run(request, reply, handler))
-      }
-      const run = async (
-        request: FastifyRequest,
-        reply: FastifyReply,
-        handler: Handler,
-      ): Promise<unknown> => {
-        reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
-        return handler(new Call(await partsOf(), request, reply))
-      }
-      for (const form of forms) for (const route of recordRoutes) add(form, route)
-      for (const form of repositoryForms) for (const route of tableRoutes) add(form, route)
-      for (const route of globalRoutes) add('', route)
-      for (const route of indexRoutes(new IndexHandlers(finders.indexes))) add('/index', route)
-      registerPage(app)
-      for (const route of [...schemaRoutes('', 'name'), ...schemaRoutes('ById', 'id')])
-        add('', route)
-      for (const form of forms) methods.set(`${base}${form}/blob`, ['post'])
-      for (const [url, known] of methods) refuseOthers(app, url, known)
-      void app.register(async (scope) => {
-        registerUploads(scope, (request, reply) => {
-          return run(request, reply, (call) => uploadBlob(call, blobBytesMax))
+      const add = (scope: FastifyInstance, { method, url, route }: PlacedRoute): void => {
+        addRoute(scope, method, url, route, async (request, reply) => {
+          reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
+          return route.run(new Call(await partsOf(), request, reply))
         })
+      }
+      const routes = [
+        ...placed(forms, [...recordRoutes, ...blobRoutes, ...scanRoutes]),
+        ...placed(repositoryForms, tableRoutes),
+        ...placed({ '': '' }, repositoryListRoutes),
+        ...placed({ '': '' }, indexRoutes(finders.indexes)),
+        ...placed({ '': '' }, schemaRoutes),
+      ]
+      for (const route of routes) add(app, route)
+      registerPage(app)
+      const uploads = placed(forms, [uploadRoute(blobBytesMax)])
+      void app.register(async (scope) => {
+        // Uploads are streams, so their bodies are not buffered.
+        scope.removeAllContentTypeParsers()
+        scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+        for (const route of uploads) add(scope, route)
       })
+      const methods = new Map<string, string[]>()
+      for (const { url, method } of [...routes, ...uploads]) {
+        methods.set(url, [...(methods.get(url) ?? []), method])
+      }
+      for (const [url, known] of methods) refuseOthers(app, url, known)
     },
   }
 }
 
-/** Answers other methods of an address with 405, and `OPTIONS` with the allowed methods. */
-function refuseOthers(app: FastifyInstance, url: string, known: readonly Method[]): void {
-  const allowed: string[] = known.flatMap((method) => {
-    return method === 'get' ? ['GET', 'HEAD'] : [method.toUpperCase()]
+/** A route in one form of the addresses. */
+interface PlacedRoute {
+  readonly method: string
+  readonly url: string
+  readonly route: Route
+}
+
+function placed(
+  inForms: Readonly<Record<string, string>>,
+  routes: readonly Route[],
+): PlacedRoute[] {
+  return Object.entries(inForms).flatMap(([form, suffix]) => {
+    return routes.map((route) => {
+      const [method, path] = route.at.split(' ')
+      const url = `${base}${form}${path}`
+      return { method: method.toUpperCase(), url, route: { ...route, id: `${route.id}${suffix}` } }
+    })
   })
+}
+
+/** Answers other methods of an address with 405, and `OPTIONS` with the allowed methods. */
+function refuseOthers(app: FastifyInstance, url: string, known: readonly string[]): void {
+  const allowed = known.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   const allow = [...allowed, 'OPTIONS'].join(', ')
   app.options(url, async (_request, reply) => reply.code(204).header('allow', allow).send())
   const others = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'].filter((method) => {
@@ -222,14 +148,4 @@ function refuseOthers(app: FastifyInstance, url: string, known: readonly Method[
 function ifClosed(error: unknown): void {
   if (error instanceof RepositoryError && error.code === RepositoryErrorCode.closed) return
   throw error
-}
-
-/** Uploads are streams, so their bodies are not buffered. */
-function registerUploads(
-  scope: FastifyInstance,
-  upload: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
-): void {
-  scope.removeAllContentTypeParsers()
-  scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-  for (const form of forms) scope.post(`${base}${form}/blob`, upload)
 }

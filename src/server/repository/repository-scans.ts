@@ -7,9 +7,29 @@ import {
   scanFromJson,
 } from '../../systems/repository/index.js'
 import type { Call } from './repository-call.js'
+import { naming, queryCount, route, schemas, showing, type Route } from './repository-operations.js'
+
+/** Routes of scans, below each form of the addresses. */
+export const scanRoutes: readonly Route[] = [
+  route(
+    'post /scan',
+    'open scan',
+    { answers: { 201: 'begun', 503: 'too many scans' }, query: naming, body: schemas.scan },
+    openScan,
+  ),
+  route(
+    'get /scan/:scanner',
+    'next of scan',
+    { answers: { 204: 'the end' }, query: { batch: queryCount(1, 'most records'), ...showing } },
+    nextOfScan,
+  ),
+  route('delete /scan/:scanner', 'close scan', {}, async (call) => {
+    return call.manager.scanners.close(await ownToken(call), ownerOf(call))
+  }),
+]
 
 /** POST of a scan. */
-export async function openScan(call: Call): Promise<FastifyReply> {
+async function openScan(call: Call): Promise<FastifyReply> {
   const table = call.readable
   const scan = scanFromJson(call.json, call.input)
   const token = await call.manager.scanners.open(table, scan, ownerOf(call))
@@ -18,18 +38,12 @@ export async function openScan(call: Call): Promise<FastifyReply> {
 }
 
 /** GET of the next records. */
-export async function nextOfScan(call: Call): Promise<FastifyReply> {
+async function nextOfScan(call: Call): Promise<FastifyReply> {
   const { scanners } = call.manager
   const token = await ownToken(call)
-  const records = await scanners.next(token, call.count('batch', 1), ownerOf(call))
+  const records = await scanners.next(token, call.number('batch'), ownerOf(call))
   if (records === undefined) return call.reply.code(204).send()
   return call.reply.send({ results: records.map((record) => recordToJson(record, call.output)) })
-}
-
-/** DELETE of a scanner. */
-export async function closeScan(call: Call): Promise<FastifyReply> {
-  await call.manager.scanners.close(await ownToken(call), ownerOf(call))
-  return call.reply.code(200).send()
 }
 
 function ownerOf({ principal }: Call): { readonly owner: string } {

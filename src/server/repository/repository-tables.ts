@@ -1,10 +1,43 @@
 /** Routes of repositories and record tables. */
-import type { FastifyReply } from 'fastify'
 import { RepositoryError, RepositoryErrorCode } from '../../systems/repository/index.js'
 import { objectOf, textOf } from '../../systems/repository/json/json-shapes.js'
 import { forbidden } from '../http/access.js'
 import { invalidArgument } from '../http/http-errors.js'
 import type { Call } from './repository-call.js'
+import { changing, route, schemas, type Route } from './repository-operations.js'
+
+const named: Partial<Route> = { ...changing, body: schemas.named }
+
+/** Routes of tables, below the address of a repository. */
+export const tableRoutes: readonly Route[] = [
+  route('get /table', 'list tables', {}, listTables),
+  route('post /table', 'create table', named, async (call) => {
+    checkChanges(call)
+    const name = nameOf(call)
+    await call.manager.repository(call.repository).createTable(name)
+    return { name }
+  }),
+  route('delete /table/:name', 'drop table', {}, (call) => {
+    checkChanges(call)
+    return call.manager.repository(call.repository).dropTable(call.parameter('name'))
+  }),
+]
+
+/** Routes of repositories. */
+export const repositoryListRoutes: readonly Route[] = [
+  route('get /repositories', 'list repositories', {}, (call) => {
+    return knownRepositories(call).map((name) => ({ name }))
+  }),
+  route('post /repositories', 'create repository', named, async (call) => {
+    checkChanges(call)
+    const { name } = await call.manager.createRepository(nameOf(call))
+    return { name }
+  }),
+  route('delete /repositories/:name', 'delete repository', {}, (call) => {
+    checkChanges(call)
+    return call.manager.deleteRepository(call.parameter('name'))
+  }),
+]
 
 const splitNames = ['splitKeys', 'numRegions', 'keyPrefix']
 
@@ -29,7 +62,7 @@ function mayKnow(call: Call, repository: string, table: string): boolean {
 }
 
 /** GET of the record tables of a repository that the principal may read. */
-export async function listTables(call: Call): Promise<unknown> {
+function listTables(call: Call): unknown {
   const { manager, repository } = call
   if (!knownRepositories(call).includes(repository)) {
     // A hidden repository and a missing one have the same answer.
@@ -46,38 +79,4 @@ function knownRepositories(call: Call): string[] {
     const tables = manager.repository(repository).listTables()
     return tables.some((table) => mayKnow(call, repository, table))
   })
-}
-
-/** POST of a record table. */
-export async function createTable(call: Call): Promise<FastifyReply> {
-  checkChanges(call)
-  const name = nameOf(call)
-  await call.manager.repository(call.repository).createTable(name)
-  return call.reply.code(200).send({ name })
-}
-
-/** DELETE of a record table. */
-export async function dropTable(call: Call): Promise<FastifyReply> {
-  checkChanges(call)
-  await call.manager.repository(call.repository).dropTable(call.parameter('name'))
-  return call.reply.code(200).send()
-}
-
-/** GET of the repositories with a table that the principal may read. */
-export async function listRepositories(call: Call): Promise<unknown> {
-  return knownRepositories(call).map((name) => ({ name }))
-}
-
-/** POST of a repository. */
-export async function createRepository(call: Call): Promise<FastifyReply> {
-  checkChanges(call)
-  const { name } = await call.manager.createRepository(nameOf(call))
-  return call.reply.code(200).send({ name })
-}
-
-/** DELETE of a repository. */
-export async function deleteRepository(call: Call): Promise<FastifyReply> {
-  checkChanges(call)
-  await call.manager.deleteRepository(call.parameter('name'))
-  return call.reply.code(200).send()
 }

@@ -14,8 +14,9 @@ import {
   type TransactionManager,
 } from '../../systems/transactions/index.js'
 import { pointerOf } from '../../systems/transactions/tephra/transaction-forms.js'
-import type { ServerSystem } from '../server-system.js'
-import { finderOf, type Source } from '../source.js'
+import { addRoute } from '../http/operations.js'
+import type { ServerSystem } from '../http/server-system.js'
+import { finderOf, type Source } from '../http/source.js'
 import {
   checkNoBody,
   parseAbort,
@@ -23,8 +24,6 @@ import {
   parseStart,
   snapshotJson,
 } from './transaction-json.js'
-
-const base = '/v1/transactions'
 
 /** The manager; undefined while another process leads. */
 export type TransactionsSource = Source<TransactionManager>
@@ -34,8 +33,7 @@ export function transactionRoutes(source: TransactionsSource): ServerSystem {
   const find = finderOf(source, 'the manager of transactions', ['startShort', 'statistics'])
   return {
     name: 'transactions',
-    paths: paths(),
-    register: (app) => new Routes(find).register(app),
+    register: (app) => register(app, find),
     metrics: () => metricsOf(find()),
     health: () => {
       const manager = find()
@@ -45,65 +43,79 @@ export function transactionRoutes(source: TransactionsSource): ServerSystem {
   }
 }
 
-class Routes {
-  readonly #find: () => TransactionManager | undefined
+const refusals = {
+  400: 'ERR_INVALID_ARGUMENT',
+  409: 'ERR_TRANSACTION_CONFLICT, ERR_TRANSACTION_NOT_IN_PROGRESS',
+  503: 'ERR_TRANSACTIONS_UNAVAILABLE',
+}
 
-  constructor(find: () => TransactionManager | undefined) {
-    this.#find = find
-  }
+/** A call of the manager; without a result the status is 204. */
+type Handler = (manager: TransactionManager, request: FastifyRequest) => unknown
 
-  register(app: FastifyInstance): void {
-    app.post(base, async (request) => {
-      const { type, client, timeoutMilliseconds } = parseStart(request.body)
-      const manager = this.#manager()
-      const transaction = await (type === 'LONG'
-        ? manager.startLong({ client })
-        : manager.startShort({ client, timeoutMilliseconds }))
-      await manager.persist()
-      const { lifetimeMilliseconds } = manager
-      return { transaction: transactionToJson(transaction), lifetimeMilliseconds }
-    })
-    app.get(base, async () => {
-      const manager = this.#manager()
-      const { lifetimeMilliseconds, writePointer } = manager
-      return { ...manager.statistics(), lifetimeMilliseconds, writePointer: String(writePointer) }
-    })
-    app.get(`${base}/snapshot`, async () => snapshotJson(this.#manager().snapshot()))
-    app.get(`${base}/:id`, async (request) => ({ state: this.#manager().stateOf(idOf(request)) }))
-    app.post(`${base}/:id/can-commit`, async (request, reply) => {
-      await this.#manager().canCommit(named(request), parseChanges(request.body))
-      return reply.code(204).send()
-    })
-    app.post(`${base}/:id/commit`, async (request, reply) => {
-      checkNoBody(request.body)
-      await this.#manager().commit(named(request))
-      return reply.code(204).send()
-    })
-    app.post(`${base}/:id/abort`, async (request, reply) => {
-      const transactionId = idOf(request)
-      const ended = new Transaction({ readPointer: 0n, transactionId, ...parseAbort(request.body) })
-      await this.#manager().abort(ended)
-      return reply.code(204).send()
-    })
-    app.post(`${base}/:id/invalidate`, async (request) => {
-      checkNoBody(request.body)
-      return { invalidated: await this.#manager().invalidate(idOf(request)) }
-    })
-    app.post(`${base}/:id/checkpoint`, async (request) => {
-      checkNoBody(request.body)
-      const manager = this.#manager()
-      const { writePointer } = await manager.checkpoint(named(request))
-      await manager.persist()
-      return { writePointer: String(writePointer) }
+function register(app: FastifyInstance, find: () => TransactionManager | undefined): void {
+  const add = (
+    route: `${'get' | 'post'} /${string}`,
+    id: string,
+    summary: string,
+    call: Handler,
+  ): void => {
+    const [method, path] = route.split(' ')
+    const answers = { [noContent.has(path) ? 204 : 200]: summary, ...refusals }
+    const url = `/v1/transactions${path === '/' ? '' : path}`
+    addRoute(app, method, url, { id, summary, answers }, async (request, reply) => {
+      return (await call(managerOf(find), request)) ?? reply.code(204).send()
     })
   }
+  add('post /', 'startTransaction', 'start a transaction', async (manager, request) => {
+    const { type, client, timeoutMilliseconds } = parseStart(request.body)
+    const transaction = await (type === 'LONG'
+      ? manager.startLong({ client })
+      : manager.startShort({ client, timeoutMilliseconds }))
+    await manager.persist()
+    const { lifetimeMilliseconds } = manager
+    return { transaction: transactionToJson(transaction), lifetimeMilliseconds }
+  })
+  add('get /', 'readTransactions', 'numbers of the manager', (manager) => {
+    const { lifetimeMilliseconds, writePointer } = manager
+    return { ...manager.statistics(), lifetimeMilliseconds, writePointer: String(writePointer) }
+  })
+  add('get /snapshot', 'readSnapshot', 'running and invalid transactions', (manager) => {
+    return snapshotJson(manager.snapshot())
+  })
+  add('get /:id', 'readTransaction', 'the state of a transaction', (manager, request) => {
+    return { state: manager.stateOf(idOf(request)) }
+  })
+  add('post /:id/can-commit', 'canCommit', 'check changes for conflicts', (manager, request) => {
+    return manager.canCommit(named(request), parseChanges(request.body))
+  })
+  add('post /:id/commit', 'commit', 'commit', (manager, request) => {
+    checkNoBody(request.body)
+    return manager.commit(named(request))
+  })
+  add('post /:id/abort', 'abort', 'abort', (manager, request) => {
+    const transactionId = idOf(request)
+    const body = parseAbort(request.body)
+    return manager.abort(new Transaction({ readPointer: 0n, transactionId, ...body }))
+  })
+  add('post /:id/invalidate', 'invalidate', 'invalidate', async (manager, request) => {
+    checkNoBody(request.body)
+    return { invalidated: await manager.invalidate(idOf(request)) }
+  })
+  add('post /:id/checkpoint', 'checkpoint', 'begin a checkpoint', async (manager, request) => {
+    checkNoBody(request.body)
+    const { writePointer } = await manager.checkpoint(named(request))
+    await manager.persist()
+    return { writePointer: String(writePointer) }
+  })
+}
 
-  #manager(): TransactionManager {
-    const manager = this.#find()
-    if (manager !== undefined) return manager
-    const message = 'another process has the transaction manager'
-    throw new CellarError(TransactionErrorCode.unavailable, message)
-  }
+const noContent: ReadonlySet<string> = new Set(['/:id/can-commit', '/:id/commit', '/:id/abort'])
+
+function managerOf(find: () => TransactionManager | undefined): TransactionManager {
+  const manager = find()
+  if (manager !== undefined) return manager
+  const message = 'another process has the transaction manager'
+  throw new CellarError(TransactionErrorCode.unavailable, message)
 }
 
 function idOf(request: FastifyRequest): bigint {
@@ -129,28 +141,4 @@ function metricsOf(manager: TransactionManager | undefined): string {
     lines.push(`# TYPE ${full} counter`, `${full} ${value}`)
   }
   return `${lines.join('\n')}\n`
-}
-
-function paths(): Record<string, unknown> {
-  const answer = (description: string, status = 200): unknown => ({
-    responses: {
-      [status]: { description },
-      400: { description: 'ERR_INVALID_ARGUMENT' },
-      409: { description: 'ERR_TRANSACTION_CONFLICT, ERR_TRANSACTION_NOT_IN_PROGRESS' },
-      503: { description: 'ERR_TRANSACTIONS_UNAVAILABLE' },
-    },
-  })
-  return {
-    [base]: {
-      post: answer('the transaction that was started'),
-      get: answer('numbers of the manager'),
-    },
-    [`${base}/snapshot`]: { get: answer('running and invalid transactions') },
-    [`${base}/{id}`]: { get: answer('running, committing, invalid, ended or unknown') },
-    [`${base}/{id}/can-commit`]: { post: answer('the changes conflict with nothing', 204) },
-    [`${base}/{id}/commit`]: { post: answer('committed', 204) },
-    [`${base}/{id}/abort`]: { post: answer('aborted', 204) },
-    [`${base}/{id}/invalidate`]: { post: answer('whether it was in progress') },
-    [`${base}/{id}/checkpoint`]: { post: answer('the new write pointer') },
-  }
 }

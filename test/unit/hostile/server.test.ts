@@ -31,7 +31,6 @@ async function openServer(): Promise<Opened> {
     server.engineMetrics(() => database),
     {
       name: 'own',
-      paths: {},
       register: (_app, context) => void (memory = context.memory),
     },
   ]
@@ -124,8 +123,8 @@ void t.test('options and other arguments of the server and its clients', async (
       call: (given: server.ServerSystem) => start([given], { port: 0, closeMilliseconds: 5 }),
       values: [
         {
-          ...{ name: 'own', register: () => undefined, mediaTypes: ['a/b'], paths: { '/a': {} } },
-          ...{ schemas: { A: {} }, metrics: () => '', health: undefined, sharedPrefix: '/own' },
+          ...{ name: 'own', register: () => undefined, mediaTypes: ['a/b'] },
+          ...{ metrics: () => '', health: undefined, sharedPrefix: '/own' },
           ...{ publicPaths: ['/own'], close: () => undefined },
         },
       ],
@@ -283,7 +282,7 @@ void t.test(
     const isTaken = { code: 'ERR_SERVER_START', cause: { code: 'EADDRINUSE' } }
     await t.rejects(server.CellarServer.start([], { port }), isTaken)
     await first.close()
-    const failing = (register: () => unknown) => [{ name: 'own', paths: {}, register }]
+    const failing = (register: () => unknown) => [{ name: 'own', register }]
     const isFailed = { code: 'ERR_SERVER_START', cause: { message: 'not here' } }
     const throwing = failing(() => {
       throw new Error('not here')
@@ -300,7 +299,7 @@ void t.test('a server ends although a system throws when it is closed', async (t
   const close = (): void => {
     throw new Error('not closed')
   }
-  const system = { name: 'own', paths: {}, register: () => undefined, close }
+  const system = { name: 'own', register: () => undefined, close }
   const started = await server.CellarServer.start([system], { port: 0 })
   const { url } = started
   await t.rejects(started.close(), { message: 'not closed' })

@@ -32,7 +32,6 @@ async function open(options: ServerOptions = {}) {
   /** A second system, with the memory that all share. */
   const plain: ServerSystem = {
     name: 'plain',
-    paths: {},
     register: (app, context) => {
       memory = context.memory
       app.post('/plain', async (request) => ({ bytes: (request.body as Buffer).length }))

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { request as httpRequest } from 'node:http'
 import { gzipSync } from 'node:zlib'
+import avsc from 'avsc'
 import t from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
@@ -16,8 +17,16 @@ import {
   messagingRoutes,
   type ServerOptions,
 } from '../../../src/server/index.js'
-import { AvroForms, encodeBlock } from '../../../src/server/messaging/avro.js'
-import { BlockDecoder } from '../../../src/server/messaging/avro-stream.js'
+import {
+  blockOf,
+  consumeRequest,
+  messageDecoder,
+  names,
+  properties,
+  publishRequest,
+  publishResponse,
+} from '../../../src/server/messaging/requests.js'
+import { decode, encode, type WireType } from '../../../src/server/messaging/wire-types.js'
 import { Transaction } from '../../../src/systems/transactions/index.js'
 
 const topic = { namespace: 'default', topic: 't1' }
@@ -46,43 +55,170 @@ const plain = (messages: readonly Message[]): [string, string][] =>
 const texts = (messages: readonly Message[]): string[] =>
   messages.map(({ payload }) => payload.toString())
 
+/** The schemas of the design, for an independent implementation of Avro. */
+const schemas = {
+  publishRequest: {
+    type: 'record',
+    name: 'PublishRequest',
+    fields: [
+      { name: 'transactionWritePointer', type: ['long', 'null'] },
+      { name: 'messages', type: { type: 'array', items: 'bytes' } },
+    ],
+  },
+  publishResponse: {
+    type: 'record',
+    name: 'PublishResponse',
+    fields: [
+      { name: 'transactionWritePointer', type: ['long', 'null'] },
+      {
+        name: 'rollbackRange',
+        type: {
+          type: 'record',
+          name: 'RollbackRange',
+          fields: [
+            { name: 'startTimestamp', type: 'long' },
+            { name: 'startSequenceId', type: 'int' },
+            { name: 'endTimestamp', type: 'long' },
+            { name: 'endSequenceId', type: 'int' },
+          ],
+        },
+      },
+    ],
+  },
+  consumeRequest: {
+    type: 'record',
+    name: 'ConsumeRequest',
+    fields: [
+      { name: 'startFrom', type: ['bytes', 'long', 'null'] },
+      { name: 'inclusive', type: 'boolean' },
+      { name: 'limit', type: ['int', 'null'] },
+      { name: 'transaction', type: ['bytes', 'null'] },
+    ],
+  },
+  names: { type: 'array', items: 'string' },
+  properties: { type: 'map', values: 'string' },
+}
+
+const longType = avsc.types.LongType.__with({
+  fromBuffer: (buffer: Buffer) => buffer.readBigInt64LE(),
+  toBuffer: (value: bigint) => {
+    const buffer = Buffer.allocUnsafe(8)
+    buffer.writeBigInt64LE(value)
+    return buffer
+  },
+  fromJSON: (value: unknown) => BigInt(value as string),
+  toJSON: String,
+  isValid: (value: unknown) => typeof value === 'bigint',
+  compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
+})
+
+function avscType(name: keyof typeof schemas): avsc.Type {
+  const options = { registry: { long: longType }, wrapUnions: true }
+  return avsc.Type.forSchema(schemas[name] as avsc.Schema, options)
+}
+
 void t.test('golden bytes of requests and responses', (t) => {
-  const forms = new AvroForms()
   const hex = (text: string): string => text.replace(/ /g, '')
-  const published = { messages: ['m0', 'm1'] }
-  t.equal(forms.encodePublish(published).toString('hex'), hex('02 04 04 6d 30 04 6d 31 00'))
-  const one = { messages: ['m2'], transactionWritePointer: 1n }
-  t.equal(forms.encodePublish(one).toString('hex'), hex('00 02 02 04 6d 32 00'))
-  const empty = { messages: [], transactionWritePointer: 1n }
-  t.equal(forms.encodePublish(empty).toString('hex'), hex('00 02 00'))
+  const avro = <T>(type: WireType<unknown, T>, value: T): string => {
+    return (encode(type, value, 'avro') as Buffer).toString('hex')
+  }
+  const publish = (transactionWritePointer: bigint | undefined, texts: string[]): string => {
+    const messages = texts.map((text) => Buffer.from(text))
+    return avro(publishRequest, { transactionWritePointer, messages })
+  }
+  t.equal(publish(undefined, ['m0', 'm1']), hex('02 04 04 6d 30 04 6d 31 00'))
+  t.equal(publish(1n, ['m2']), hex('00 02 02 04 6d 32 00'))
+  t.equal(publish(1n, []), hex('00 02 00'))
   const rollbackRange = {
     startTimestamp: start,
     startSequenceId: 0,
     endTimestamp: start,
     endSequenceId: 2,
   }
-  const response = forms.encodeResponse({ transactionWritePointer: 1n, rollbackRange })
-  t.equal(response.toString('hex'), hex('00 02 80bf9098db56 00 80bf9098db56 04'))
-  t.strictSame(forms.decodeResponse(response), { transactionWritePointer: 1n, rollbackRange })
-  const consume = { startFrom: 0n, inclusive: true, limit: null, transaction: null }
-  t.equal(forms.encodeConsume(consume).toString('hex'), hex('02 00 01 02 02'))
+  const response = { transactionWritePointer: 1n, rollbackRange }
+  const bytes = encode(publishResponse, response, 'avro') as Buffer
+  t.equal(bytes.toString('hex'), hex('00 02 80bf9098db56 00 80bf9098db56 04'))
+  t.strictSame(decode(publishResponse, bytes, 'avro'), response)
+  const none = { limit: undefined, transaction: undefined }
+  const consume = { startFrom: { time: 0 }, inclusive: true, ...none }
+  t.equal(avro(consumeRequest, consume), hex('02 00 01 02 02'))
   const X = Buffer.alloc(20, 7)
-  const after = { startFrom: X, inclusive: false, limit: 10, transaction: null }
-  t.equal(forms.encodeConsume(after).toString('hex'), hex(`00 28 ${X.toString('hex')} 00 00 14 02`))
-  t.strictSame(forms.decodeConsume(Buffer.from(hex('04 01 00 feffffff0f 02'), 'hex')), {
-    startFrom: null,
+  const after = { ...none, startFrom: { from: X }, inclusive: false, limit: 10 }
+  t.equal(avro(consumeRequest, after), hex(`00 28 ${X.toString('hex')} 00 00 14 02`))
+  const given = Buffer.from(hex('04 01 00 feffffff0f 02'), 'hex')
+  t.strictSame(decode(consumeRequest, given, 'avro'), {
+    startFrom: {},
     inclusive: true,
     limit: 2 ** 31 - 1,
-    transaction: null,
+    transaction: undefined,
   })
-  const block = encodeBlock([{ id: X, payload: Buffer.from('hi') }])
+  const block = blockOf([{ id: X, payload: Buffer.from('hi') }], 'avro', true) as Buffer
   t.equal(block.toString('hex'), hex(`02 28 ${X.toString('hex')} 04 68 69`))
   for (let cut = 0; cut <= block.length; cut++) {
-    const decoder = new BlockDecoder()
+    const decoder = messageDecoder('avro')
     const found = [...decoder.add(block.subarray(0, cut)), ...decoder.add(block.subarray(cut))]
     t.strictSame(texts([...found, ...decoder.add(Buffer.from([0]))]), ['hi'])
     t.equal(decoder.isDone, true)
   }
+  t.end()
+})
+
+void t.test('the bytes are those of another implementation of Avro', (t) => {
+  const same = <T>(
+    name: keyof typeof schemas,
+    type: WireType<T>,
+    value: T,
+    plain: unknown,
+  ): void => {
+    const other = avscType(name)
+    const bytes = encode(type, value, 'avro') as Buffer
+    t.equal(bytes.toString('hex'), other.toBuffer(plain).toString('hex'), name)
+    t.strictSame(decode(type, other.toBuffer(plain), 'avro'), value, name)
+  }
+  const pointers = [0n, 1n, -1n, 63n, 64n, -64n, -65n, 2n ** 53n + 1n, 2n ** 63n - 1n, -(2n ** 63n)]
+  for (const pointer of pointers) {
+    const messages = [Buffer.from('a'), Buffer.alloc(0), Buffer.alloc(300, 1)]
+    const wrapped = { transactionWritePointer: { long: pointer }, messages }
+    const value = { transactionWritePointer: pointer, messages }
+    same('publishRequest', publishRequest as WireType<unknown>, value, wrapped)
+  }
+  for (const [milliseconds, sequence] of [
+    [0, 0],
+    [start, 127],
+    [Number.MAX_SAFE_INTEGER, 2 ** 31 - 1],
+  ]) {
+    const ids = { startSequenceId: sequence, endSequenceId: sequence }
+    const rollbackRange = { startTimestamp: milliseconds, endTimestamp: milliseconds, ...ids }
+    const time = BigInt(milliseconds)
+    const plain = {
+      transactionWritePointer: null,
+      rollbackRange: { startTimestamp: time, endTimestamp: time, ...ids },
+    }
+    const value = { transactionWritePointer: undefined, rollbackRange }
+    same('publishResponse', publishResponse, value, plain)
+  }
+  for (const [limit, plain] of [
+    [undefined, null],
+    [7, { int: 7 }],
+    [-5, { int: -5 }],
+    [2 ** 31 - 1, { int: 2 ** 31 - 1 }],
+  ] as const) {
+    const value = { startFrom: { time: start }, inclusive: false, limit, transaction: undefined }
+    const wrapped = { startFrom: { long: BigInt(start) }, inclusive: false, limit: plain }
+    const whole = { ...wrapped, transaction: null }
+    same('consumeRequest', consumeRequest, value, whole)
+  }
+  same('names', names as WireType<unknown>, ['a', '\u00fc'], ['a', '\u00fc'])
+  same('names', names as WireType<unknown>, [], [])
+  same('properties', properties as WireType<unknown>, { ttl: '7', b: '' }, { ttl: '7', b: '' })
+  const blocks = Buffer.from('01040261020400', 'hex')
+  t.throws(() => decode(names, blocks, 'avro'), { code: 'ERR_INVALID_ARGUMENT' })
+  // A negative count precedes the bytes of the block.
+  t.strictSame(decode(names, Buffer.from('030802610262020263' + '00', 'hex'), 'avro'), [
+    'a',
+    'b',
+    'c',
+  ])
   t.end()
 })
 

@@ -1,9 +1,9 @@
 /** The interface between the server and a system. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { checkArray, checkFunction, checkMethods, checkObject, checkText } from '../api/index.js'
-import type { Principal } from './http/access.js'
-import type { RequestMemory } from './http/request-memory.js'
+import { checkArray, checkFunction, checkMethods, checkText } from '../../api/index.js'
+import type { Principal } from './access.js'
+import type { RequestMemory } from './request-memory.js'
 
 /** The parts of the server that its systems share. */
 export interface ServerContext {
@@ -32,14 +32,13 @@ export interface SystemHealth {
 export interface ServerSystem {
   /** Name of the system in metrics and in messages. */
   readonly name: string
-  /** Adds routes; the server awaits a promise. */
+  /**
+   * Adds routes; the server awaits a promise. A route with `config: { operation }`, an `Operation`,
+   * is part of the OpenAPI description.
+   */
   register(app: FastifyInstance, context: ServerContext): unknown
   /** Content types of its bodies, beside `application/json`. Default: none. */
   readonly mediaTypes?: readonly string[] | undefined
-  /** Its part of the OpenAPI description, by path. */
-  readonly paths: Readonly<Record<string, unknown>>
-  /** Schemas that the paths refer to as `#/components/schemas/NAME`. Default: none. */
-  readonly schemas?: Readonly<Record<string, unknown>> | undefined
   /** Lines in the text format of Prometheus. */
   metrics?(): string | Promise<string>
   /** Shown at `/health` without a token. Default: ok. */
@@ -61,9 +60,7 @@ const methods = ['metrics', 'health', 'close'] as const
 /** Checks a system of a caller. `ERR_INVALID_ARGUMENT`. */
 export function checkSystem(system: ServerSystem): ServerSystem {
   checkMethods(system, 'a system', ['register'])
-  const name = checkText(system.name, 'the name of a system')
-  checkObject(system.paths, `the paths of ${name}`)
-  if (system.schemas !== undefined) checkObject(system.schemas, `the schemas of ${name}`)
+  checkText(system.name, 'the name of a system')
   if (system.sharedPrefix !== undefined) checkText(system.sharedPrefix, 'sharedPrefix')
   for (const each of texts) {
     for (const text of checkArray(system[each] ?? [], each)) checkText(text, `each of ${each}`)

@@ -1,6 +1,6 @@
 /** The source of the object that a system serves. */
-import { checkMethods } from '../api/index.js'
-import { withStatus } from './http/http-errors.js'
+import { checkMethods } from '../../api/index.js'
+import { withStatus } from './http-errors.js'
 
 /** An object, or a function that returns the object; undefined while another process leads. */
 export type Source<T extends object> = T | (() => T | undefined)
