@@ -40,7 +40,7 @@ const tables = [
   ],
   [
     '`cellardb/metastore/pulsar`',
-    'src/systems/metastore/pulsar/errors.ts',
+    'src/systems/metastore/metadata/errors.ts',
     'MetadataErrorCode',
     'MetadataStoreError',
   ],

@@ -1,8 +1,8 @@
 /** A server that speaks as much of ZooKeeper's protocol as tests of the adapter need. */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
 import type { Test } from 'tap'
-import { JuteReader, JuteWriter } from '../../src/systems/metastore/pulsar/zookeeper/jute.js'
-import { OpCode } from '../../src/systems/metastore/pulsar/zookeeper/protocol.js'
+import { JuteReader, JuteWriter } from '../../src/systems/metastore/zookeeper/jute.js'
+import { OpCode } from '../../src/systems/metastore/zookeeper/protocol.js'
 
 /** What the server knows of a node. */
 export interface FakeStat {

@@ -53,7 +53,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'an expectation is kept by reference',
-    file: `${pulsar}/arguments.ts`,
+    file: 'src/systems/metastore/metadata/arguments.ts',
     find: "if (isValid && name === 'sequence') return { sequence: number as number }",
     replace: "if (isValid && name === 'sequence') return expected as { sequence: number }",
     tests: groups,

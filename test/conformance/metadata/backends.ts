@@ -7,7 +7,7 @@ import {
   type MetadataStore,
   type ZooKeeperMetadataStore,
 } from '../../../src/entries/metastore-pulsar.js'
-import { ZkClient } from '../../../src/systems/metastore/pulsar/zookeeper/client.js'
+import { ZkClient } from '../../../src/systems/metastore/zookeeper/client.js'
 import { ZooKeeperServer } from '../../../bench/metadata/zookeeper-server.js'
 
 let spaces = 0

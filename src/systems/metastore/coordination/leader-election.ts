@@ -5,17 +5,23 @@
  * follows when the record is removed, when the session is restored, and some time after a failed
  * attempt. A handle has one participant for each path, because its session owns the record.
  */
-import { declareOptions, implementation, number, type OptionsOf } from '../../../api/index.js'
-import { checkCachingStore, checkListener, checkSerde, readOptions } from '../pulsar/arguments.js'
+import {
+  declareOptions,
+  implementation,
+  number,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
-import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import { hasCode, metadataError } from '../pulsar/errors.js'
-import type { MetadataSerde } from '../pulsar/serde.js'
-import type { Expected, GetResult, Stat } from '../pulsar/types.js'
-import { isInDoubt, withdraw } from './doubt.js'
-import { ElectionWaits, type LeaderElectionState } from './election-waits.js'
+import { checkCachingStore, checkFunction, checkSerde, readOptions } from '../metadata/arguments.js'
+import type { CachingStore } from '../metadata/cache-sink.js'
+import { hasCode, metadataError } from '../metadata/errors.js'
+import { decoded } from '../metadata/record-access.js'
+import type { MetadataSerde } from '../metadata/serde.js'
+import { ElectionRound, type ElectionOutcome, type LeaderElectionState } from './election-round.js'
+import { forEachHandle, isGone, isInDoubt, isRace, OwnRecord, withdraw } from './own-record.js'
 
 const electionOptions = declareOptions('a leader election', {
   /** Clock and timers. Default: the system clock. */
@@ -33,11 +39,11 @@ export interface LeaderElectionOptions extends OptionsOf<typeof electionOptions>
 export type LeaderElectionListener = (state: LeaderElectionState) => unknown
 
 /** The participants of each handle, by path. */
-const participants = new WeakMap<CachingStore, Map<string, LeaderElection<unknown>>>()
+const participantsOf = forEachHandle(() => new Map<string, LeaderElection<unknown>>())
 
 /** The participant of a handle at a path, unless it was disposed of. */
 export function electionAt<T>(store: CachingStore, path: string): LeaderElection<T> | undefined {
-  return participants.get(store)?.get(path) as LeaderElection<T> | undefined
+  return participantsOf(store).get(path) as LeaderElection<T> | undefined
 }
 
 /** The value of a participant, serialized at the call of `elect`. */
@@ -52,27 +58,21 @@ export class LeaderElection<T> {
   readonly path: string
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
-  readonly #clock: LeaseClock
-  readonly #retryMilliseconds: number
-  readonly #readTimeoutMilliseconds: number
+  readonly #settings: SettingsOf<typeof electionOptions>
+  readonly #record: OwnRecord
   readonly #unregister: readonly (() => void)[]
   #listeners: readonly LeaderElectionListener[] = []
   /** The proposal of the last `elect`; undefined before, after `close`, and after an error. */
   #proposal: Proposal<T> | undefined = undefined
   #state: LeaderElectionState = 'NoLeader'
-  #told: LeaderElectionState = 'NoLeader'
-  /** The record while this participant leads. */
-  #stat: Stat | undefined = undefined
+  /** The last state and term that the listeners were notified of. */
+  #told: readonly [LeaderElectionState, number | undefined] = ['NoLeader', undefined]
   #leader: T | undefined = undefined
-  #isSuspect = false
   #isClosed = false
   #isDisposed = false
-  /** Whether the last attempt may have created the record in spite of its error. */
-  #isInDoubt = false
   #closing: Promise<void> | undefined = undefined
-  /** Incremented by every loss of the connection or the session. */
-  #losses = 0
-  readonly #waits: ElectionWaits
+  /** The election in progress. */
+  #round: ElectionRound | undefined = undefined
 
   /**
    * Made by `CoordinationService.getLeaderElection`. The participant is passive before `elect`.
@@ -86,28 +86,27 @@ export class LeaderElection<T> {
     listener?: LeaderElectionListener,
     options: LeaderElectionOptions = {},
   ) {
-    if (typeof path !== 'string')
+    if (typeof path !== 'string') {
       throw metadataError('invalidPath', 'the path of an election is a string')
+    }
     this.path = path
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
-    const settings = readOptions(electionOptions, options)
-    this.#clock = settings.clock
-    this.#retryMilliseconds = settings.retryMilliseconds
-    this.#readTimeoutMilliseconds = settings.readTimeoutMilliseconds
-    this.#waits = new ElectionWaits(this.#clock)
-    if (listener !== undefined) checkListener(listener)
-    this.#register()
+    this.#settings = readOptions(electionOptions, options)
+    this.#record = new OwnRecord(store, path)
     if (listener !== undefined) this.registerListener(listener)
+    const participants = participantsOf(store)
+    if (participants.has(path)) {
+      throw metadataError('illegalState', `the handle takes part in the election ${path} already`)
+    }
+    participants.set(path, this)
     this.#unregister = [
       store.registerListener((event) => {
-        if (event.path === this.path && event.type !== 'ChildrenChanged') this.#onChange(event.type)
+        if (event.path === path && event.type !== 'ChildrenChanged') this.#onChange(event.type)
       }),
       store.registerSessionListener((event) => {
-        if (event === 'ConnectionLost' || event === 'SessionLost') {
-          this.#losses++
-          this.#isSuspect = true
-        } else this.#electAgain()
+        if (event === 'ConnectionLost' || event === 'SessionLost') this.#record.suspect()
+        else this.#electAgain()
       }),
     ]
   }
@@ -119,19 +118,19 @@ export class LeaderElection<T> {
 
   /** True while the session is lost or unreachable: another participant may lead. */
   get isSuspect(): boolean {
-    return this.#isSuspect
+    return this.#record.isSuspect
   }
 
   /**
    * The fencing token of this leader; undefined unless leading. Increases from leader to leader.
    */
   get token(): number | undefined {
-    return this.#state === 'Leading' ? this.#stat?.creationSequence : undefined
+    return this.#state === 'Leading' ? this.#record.token : undefined
   }
 
   /** Calls a function with each later state. Returns a function that unregisters it. */
   registerListener(listener: LeaderElectionListener): () => void {
-    checkListener(listener)
+    checkFunction(listener, 'a listener')
     this.#listeners = [...this.#listeners, listener]
     return () => {
       this.#listeners = this.#listeners.filter((each) => each !== listener)
@@ -150,10 +149,8 @@ export class LeaderElection<T> {
     if (this.#isDisposed) throw metadataError('alreadyClosed', 'the election')
     this.#isClosed = false
     this.#proposal = { value, bytes }
-    if (this.#state !== 'NoLeader' && !this.#waits.isElecting) return this.#state
-    const outcome = this.#waits.call()
-    this.#electAgain()
-    return outcome
+    if (this.#state !== 'NoLeader' && this.#round === undefined) return this.#state
+    return this.#electAgain(true)
   }
 
   /**
@@ -162,13 +159,14 @@ export class LeaderElection<T> {
    */
   async getLeaderValue(): Promise<T | undefined> {
     if (this.#isClosed) return undefined
-    const limit = this.#readTimeoutMilliseconds
+    const limit = this.#settings.readTimeoutMilliseconds
     return new Promise((resolve, reject) => {
       const call = { isLate: false, wake: (): void => undefined }
-      const stop = laterForCaller(this.#clock, limit, () => {
+      const stop = laterForCaller(this.#settings.clock, limit, () => {
         call.isLate = true
         call.wake()
-        reject(metadataError('timeout', `${this.path}: the election did not end in ${limit} ms`))
+        const message = `${this.path}: the election did not end in ${limit} ms`
+        reject(metadataError('timeout', message))
       })
       void this.#readLeader(call).then(resolve, reject).finally(stop)
     })
@@ -191,13 +189,20 @@ export class LeaderElection<T> {
   async #close(): Promise<void> {
     this.#isClosed = true
     this.#proposal = undefined
-    this.#waits.goOn()
-    await this.#waits.settled()
-    const stat = this.#stat
+    this.#round?.goOn()
+    await this.#settled()
     const wasLeading = this.#state === 'Leading'
-    this.#become('NoLeader', undefined, undefined)
-    if (this.#isInDoubt) this.#withdraw()
-    if (wasLeading && stat !== undefined) await this.#giveUp(stat)
+    if (this.#record.isInDoubt) this.#withdraw()
+    // The record is removed by its token, which `become` forgets.
+    const removal = wasLeading ? this.#record.remove() : undefined
+    this.#become('NoLeader', undefined)
+    try {
+      await removal
+    } catch (error) {
+      if (isInDoubt(error)) this.#withdraw()
+      // The record was removed, will be removed with its session, or belongs to another leader.
+      else if (!isRace(error) && !isGone(error)) throw error
+    }
   }
 
   /** As `close`, permanently. The handle may then have another participant at the path. */
@@ -207,134 +212,108 @@ export class LeaderElection<T> {
       await this.close()
     } finally {
       for (const unregister of this.#unregister) unregister()
-      const all = participants.get(this.#store)
-      if (all?.get(this.path) === (this as LeaderElection<unknown>)) all.delete(this.path)
-    }
-  }
-
-  #register(): void {
-    let all = participants.get(this.#store)
-    if (all === undefined)
-      participants.set(this.#store, (all = new Map<string, LeaderElection<unknown>>()))
-    if (all.has(this.path)) {
-      throw metadataError(
-        'illegalState',
-        `the handle takes part in the election ${this.path} already`,
-      )
-    }
-    all.set(this.path, this)
-  }
-
-  /** Removes the record of this leader, never the record of the next leader. */
-  async #giveUp(stat: Stat): Promise<void> {
-    try {
-      await this.#store.delete(this.path, { creationSequence: stat.creationSequence })
-    } catch (error) {
-      if (isInDoubt(error)) this.#withdraw()
-      else if (!isOver(error)) throw error
+      const participants = participantsOf(this.#store)
+      if (electionAt<T>(this.#store, this.path) === this) participants.delete(this.path)
     }
   }
 
   /** Removes the record of an attempt in doubt, unless this participant takes part again. */
   #withdraw(): void {
-    this.#isInDoubt = false
+    const { clock, retryMilliseconds } = this.#settings
+    this.#record.isInDoubt = false
     const useOf = (): 'none' | 'held' => (this.#proposal === undefined ? 'none' : 'held')
-    void withdraw(this.#store, this.path, useOf, () => after(this.#clock, this.#retryMilliseconds))
+    void withdraw(this.#store, this.path, useOf, () => after(clock, retryMilliseconds))
   }
 
   #onChange(type: string): void {
     if (this.#proposal === undefined) return
-    if (type === 'Deleted') {
-      // During an election the event may be about the record of an earlier session.
-      if (!this.#waits.isElecting) this.#state = 'NoLeader'
-      this.#electAgain()
-    } else if (this.#state !== 'Leading') {
-      this.#electAgain()
-    }
+    // During an election the event may be about the record of an earlier session.
+    if (type === 'Deleted' && this.#round === undefined) this.#state = 'NoLeader'
+    if (type === 'Deleted' || this.#state !== 'Leading') this.#electAgain()
   }
 
   /** Begins an election, or requests another attempt of the one in progress. */
-  #electAgain(): void {
-    if (this.#proposal !== undefined && this.#waits.begin()) void this.#attempts()
+  #electAgain(isCall: true): Promise<LeaderElectionState>
+  #electAgain(): void
+  #electAgain(isCall = false): Promise<LeaderElectionState> | void {
+    if (this.#proposal === undefined) return
+    const known = this.#round
+    const round = (this.#round = known ?? new ElectionRound())
+    const outcome = isCall ? round.call() : undefined
+    if (known === undefined) void this.#attempts(round)
+    else known.goOn()
+    return outcome
+  }
+
+  /** Ends the election, in the turn of its last attempt: later changes begin another election. */
+  #settle(round: ElectionRound, outcome: ElectionOutcome): void {
+    this.#round = undefined
+    round.settle(outcome)
+  }
+
+  /** Resolves when no election is in progress. `onWait` receives a function that ends the wait. */
+  #settled(onWait?: (wake: () => void) => void): Promise<void> {
+    const round = this.#round
+    if (round === undefined) return Promise.resolve()
+    return new Promise((resolve) => {
+      const unregister = round.onSettled(() => resolve())
+      onWait?.(() => {
+        unregister()
+        resolve()
+      })
+    })
   }
 
   /** Attempts until one succeeds, the callers receive an error, or there is no proposal. */
-  async #attempts(): Promise<void> {
-    const waits = this.#waits
+  async #attempts(round: ElectionRound): Promise<void> {
     for (;;) {
       const proposal = this.#proposal
       if (proposal === undefined) {
-        return waits.settle({ error: metadataError('alreadyClosed', 'the election') })
+        return this.#settle(round, { error: metadataError('alreadyClosed', 'the election') })
       }
-      waits.attempt()
-      const { callers } = waits
-      const losses = this.#losses
+      round.mustGoOn = false
+      const { callers } = round
       try {
-        const state = await this.#attempt(proposal)
-        // After another loss in the meantime, the outcome remains in doubt.
-        if (losses === this.#losses) this.#isSuspect = false
-        if (!waits.mustGoOn || this.#proposal === undefined) return waits.settle({ state })
+        const state = await this.#record.confirm(() => this.#attempt(proposal))
+        if (!round.mustGoOn || this.#proposal === undefined) return this.#settle(round, { state })
       } catch (error) {
         if (isRace(error)) continue
-        if (hasCode(error, 'alreadyClosed')) return waits.settle({ error })
-        if (callers === 0 || isAway(error)) await waits.pause(this.#retryMilliseconds)
-        // A newer proposal gets its own attempt.
-        else if (this.#proposal === proposal) return this.#fail(error)
+        if (hasCode(error, 'alreadyClosed')) return this.#settle(round, { error })
+        const isAway = hasCode(error, 'connectionLost', 'sessionLost')
+        if (callers === 0 || isAway) {
+          await round.pause(this.#settings.clock, this.#settings.retryMilliseconds)
+        } else if (this.#proposal === proposal) {
+          // A newer proposal gets its own attempt.
+          return this.#fail(round, error)
+        }
       }
     }
   }
 
   /** Rejects the calls with the error and withdraws this participant. */
-  #fail(error: unknown): void {
-    const hasRecord = this.#stat !== undefined || this.#isInDoubt
+  #fail(round: ElectionRound, error: unknown): void {
+    const hasRecord = this.#record.token !== undefined || this.#record.isInDoubt
     this.#proposal = undefined
-    this.#become('NoLeader', undefined, undefined)
+    this.#become('NoLeader', undefined)
     if (hasRecord) this.#withdraw()
-    this.#waits.settle({ error })
+    this.#settle(round, { error })
   }
 
-  async #attempt(proposal: Proposal<T>): Promise<LeaderElectionState> {
+  async #attempt({ value, bytes }: Proposal<T>): Promise<LeaderElectionState> {
     const found = await this.#store.get(this.path)
-    if (found === undefined) {
-      const stat = await this.#put(proposal, -1)
-      return this.#become('Leading', proposal.value, stat)
-    }
-    if (found.stat.createdBySelf) return this.#lead(proposal, found)
-    return this.#become('Following', this.#read(found), undefined)
-  }
-
-  /** Leads with a record of this session, after updating its value. */
-  async #lead(proposal: Proposal<T>, { stat, value }: GetResult): Promise<LeaderElectionState> {
-    const written = value.equals(proposal.bytes)
-      ? stat
-      : await this.#put(proposal, { creationSequence: stat.creationSequence })
-    return this.#become('Leading', proposal.value, written)
-  }
-
-  async #put({ bytes }: Proposal<T>, expected: Expected): Promise<Stat> {
-    try {
-      return await this.#store.put(this.path, bytes, expected, { ephemeral: true })
-    } catch (error) {
-      if (isInDoubt(error)) this.#isInDoubt = true
-      throw error
-    }
-  }
-
-  #read(found: GetResult): T {
-    try {
-      return this.#serde.deserialize(this.path, found.value, found.stat)
-    } catch (error) {
-      throw metadataError('contentDeserialization', this.path, error)
-    }
+    if (found === undefined) await this.#record.create(bytes)
+    else if (found.stat.createdBySelf) await this.#record.adopt(bytes, found)
+    else return this.#become('Following', decoded(this.#serde, found))
+    return this.#become('Leading', value)
   }
 
   /** `call.wake` ends a wait of the read; the read stops when `call.isLate`. */
   async #readLeader(call: { isLate: boolean; wake: () => void }): Promise<T | undefined> {
     while (!call.isLate) {
-      await this.#waits.settled((wake) => (call.wake = wake))
+      await this.#settled((wake) => (call.wake = wake))
       if (call.isLate) break
       const found = await this.#store.get(this.path)
-      if (found !== undefined) return this.#read(found)
+      if (found !== undefined) return decoded(this.#serde, found)
       if (this.#proposal === undefined) return undefined
       // The leader has just ended; as a participant, wait for the next one.
       this.#electAgain()
@@ -342,40 +321,18 @@ export class LeaderElection<T> {
     return undefined
   }
 
-  #become(
-    state: LeaderElectionState,
-    leader: T | undefined,
-    stat: Stat | undefined,
-  ): LeaderElectionState {
-    const isNewTerm = stat?.creationSequence !== this.#stat?.creationSequence
+  #become(state: LeaderElectionState, leader: T | undefined): LeaderElectionState {
+    if (state !== 'Leading') this.#record.forget()
     this.#state = state
     this.#leader = leader
-    this.#stat = stat
-    if (stat !== undefined) this.#isInDoubt = false
-    if (state !== this.#told || (state === 'Leading' && isNewTerm)) {
-      this.#told = state
+    const [told, term] = this.#told
+    this.#told = [state, this.#record.token]
+    if (state !== told || this.#record.token !== term) {
       const listeners = this.#listeners
       queueMicrotask(() => {
-        for (const listener of listeners) {
-          callListener(this.#store.onListenerError, listener, state)
-        }
+        for (const listener of listeners) callListener(this.#store.onListenerError, listener, state)
       })
     }
     return state
   }
-}
-
-/** A concurrent writer changed the record first. */
-function isRace(error: unknown): boolean {
-  return hasCode(error, 'badVersion', 'notFound')
-}
-
-/** The store is currently unavailable. */
-function isAway(error: unknown): boolean {
-  return hasCode(error, 'connectionLost', 'sessionLost')
-}
-
-/** The record was removed, will be removed with its session, or belongs to another leader. */
-function isOver(error: unknown): boolean {
-  return isRace(error) || hasCode(error, 'sessionLost')
 }

@@ -4,47 +4,48 @@
  * A lock is an ephemeral record. An equal value does not make a caller the owner. The owner is the
  * session that created the record, or an owner recognized by `ownerOf`.
  */
-import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
+import {
+  callback,
+  declareOptions,
+  implementation,
+  number,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import { after, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
-import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import { MetadataCache } from '../pulsar/cache.js'
-import { hasCode, metadataError } from '../pulsar/errors.js'
-import type { MetadataSerde } from '../pulsar/serde.js'
-import { isInDoubt, withdraw, type PathUse } from './doubt.js'
+import { checkCachingStore, checkSerde, readOptions } from '../metadata/arguments.js'
+import { MetadataCache } from '../metadata/cache.js'
+import type { CachingStore } from '../metadata/cache-sink.js'
+import { hasCode, metadataError } from '../metadata/errors.js'
+import type { MetadataSerde } from '../metadata/serde.js'
+import { forEachHandle, isInDoubt, withdraw, type PathUse } from './own-record.js'
 import { ResourceLock } from './resource-lock.js'
 
-/** Settings of locks. */
-export interface LockOptions<T> {
-  /** Clock and timers. Default: the system clock. */
-  readonly clock?: LeaseClock | undefined
-  /** Wait between attempts to revalidate a lock. Default 1,000. */
-  readonly retryMilliseconds?: number | undefined
-  /**
-   * The logical owner of a value. A lock of the same owner is taken over, instead of failing with
-   * `ERR_METADATA_LOCK_BUSY`, if its session belongs to a process that died. A session in use keeps
-   * its locks. See `MetadataStore.isOwnerAlive`. Default: no takeover.
-   */
-  readonly ownerOf?: ((value: T) => string) | undefined
-}
+const lockOptions = <T>() =>
+  declareOptions('a lock manager', {
+    /** Clock and timers. Default: the system clock. */
+    clock: implementation<LeaseClock>(['now'], systemClock),
+    /** Wait between attempts to revalidate a lock. Default 1,000. */
+    retryMilliseconds: number({ min: 0, default: 1_000 }),
+    /**
+     * The logical owner of a value. A lock of the same owner is taken over, instead of failing with
+     * `ERR_METADATA_LOCK_BUSY`, if its session belongs to a process that died. A session in use
+     * keeps its locks. See `MetadataStore.isOwnerAlive`. Default: no takeover.
+     */
+    ownerOf: callback<(value: T) => string>(),
+  })
 
-const names: Readonly<Record<keyof LockOptions<unknown>, true>> = {
-  clock: true,
-  retryMilliseconds: true,
-  ownerOf: true,
-}
+type DeclaredOptions<T> = ReturnType<typeof lockOptions<T>>
+
+/** Settings of locks. */
+export interface LockOptions<T> extends OptionsOf<DeclaredOptions<T>> {}
 
 /** The locks of all managers of a handle: a path has at most one lock per session. */
 class HandleLocks {
   readonly held = new Map<string, ResourceLock<unknown>>()
   /** Paths of locks that are being acquired, one element for each attempt. */
   readonly #acquiring: string[] = []
-
-  static of(store: CachingStore): HandleLocks {
-    let locks = locksByStore.get(store)
-    if (locks === undefined) locksByStore.set(store, (locks = new HandleLocks()))
-    return locks
-  }
 
   useOf(path: string): PathUse {
     if (this.held.has(path)) return 'held'
@@ -65,13 +66,13 @@ class HandleLocks {
   }
 }
 
-const locksByStore = new WeakMap<CachingStore, HandleLocks>()
+const locksOf = forEachHandle(() => new HandleLocks())
 
 /** The locks of one handle; see the file header. */
 export class LockManager<T> {
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
-  readonly #options: LockOptions<T>
+  readonly #settings: SettingsOf<DeclaredOptions<T>>
   readonly #cache: MetadataCache<T>
   readonly #locks = new Map<string, ResourceLock<T>>()
   /** The locks of all managers of the handle. */
@@ -88,9 +89,9 @@ export class LockManager<T> {
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: LockOptions<T> = {}) {
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
-    this.#options = copyOfOptions(options, names, 'a lock manager')
-    this.#cache = new MetadataCache(store, serde, { clock: this.#options.clock })
-    this.#all = HandleLocks.of(store)
+    this.#settings = readOptions(lockOptions<T>(), options)
+    this.#cache = new MetadataCache(store, serde, { clock: this.#settings.clock })
+    this.#all = locksOf(store)
     this.#unregister = [
       store.registerListener(({ type, path }) => {
         if (type !== 'Deleted') return
@@ -112,9 +113,7 @@ export class LockManager<T> {
     const lock: ResourceLock<T> = new ResourceLock(path, value, {
       store: this.#store,
       serde: this.#serde,
-      clock: this.#clock,
-      retryMilliseconds: this.#retryMilliseconds,
-      ownerOf: this.#options.ownerOf,
+      ...this.#settings,
       onEnd: () => this.#forget(lock),
     })
     const before = this.#disturbances
@@ -175,21 +174,14 @@ export class LockManager<T> {
     }
   }
 
-  get #clock(): LeaseClock {
-    return this.#options.clock ?? systemClock
-  }
-
-  get #retryMilliseconds(): number {
-    return this.#options.retryMilliseconds ?? 1_000
-  }
-
   /**
    * Removes the record of an attempt in doubt: the session may have created a record for which no
    * lock object exists.
    */
   #withdraw(path: string): Promise<void> {
+    const { clock, retryMilliseconds } = this.#settings
     const useOf = (): PathUse => this.#all.useOf(path)
-    return withdraw(this.#store, path, useOf, () => after(this.#clock, this.#retryMilliseconds))
+    return withdraw(this.#store, path, useOf, () => after(clock, retryMilliseconds))
   }
 
   #remember(lock: ResourceLock<T>): void {

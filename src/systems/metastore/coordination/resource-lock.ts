@@ -9,10 +9,11 @@
  */
 import { after } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
-import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import { asMetadataError, hasCode, MetadataErrorCode, metadataError } from '../pulsar/errors.js'
-import type { MetadataSerde } from '../pulsar/serde.js'
-import type { Expected, GetResult, Stat } from '../pulsar/types.js'
+import type { CachingStore } from '../metadata/cache-sink.js'
+import { asMetadataError, hasCode, metadataError } from '../metadata/errors.js'
+import type { MetadataSerde } from '../metadata/serde.js'
+import type { GetResult } from '../metadata/types.js'
+import { isGone, isRace, OwnRecord } from './own-record.js'
 
 /** The state of a lock. */
 export type LockState = 'Init' | 'Valid' | 'Releasing' | 'Released'
@@ -47,13 +48,10 @@ export class ResourceLock<T> {
   /** Resolves when the lock is lost or released. */
   readonly expired: Promise<void>
   readonly #parts: LockParts<T>
+  readonly #record: OwnRecord
   #content: Content<T>
   #state: LockState = 'Init'
-  #stat: Stat | undefined = undefined
-  #isSuspect = false
   #mustRevalidate = false
-  /** Incremented by every loss of the connection or the session. */
-  #losses = 0
   /** Whether another attempt to revalidate is scheduled. */
   #isRetrying = false
   #resolveExpired!: () => void
@@ -64,6 +62,7 @@ export class ResourceLock<T> {
   constructor(path: string, value: T, parts: LockParts<T>) {
     this.path = path
     this.#parts = parts
+    this.#record = new OwnRecord(parts.store, path)
     this.#content = this.#contentOf(value)
     this.expired = new Promise((resolve) => (this.#resolveExpired = resolve))
   }
@@ -80,12 +79,12 @@ export class ResourceLock<T> {
 
   /** True while the session is lost or unreachable: another holder may have the lock. */
   get isSuspect(): boolean {
-    return this.#isSuspect
+    return this.#record.isSuspect
   }
 
   /** The fencing token. Increases if the record has to be created again. */
   get token(): number {
-    return this.#stat?.creationSequence ?? 0
+    return this.#record.token ?? 0
   }
 
   /** Whether the last attempt to revalidate the lock failed. */
@@ -99,7 +98,7 @@ export class ResourceLock<T> {
       try {
         await this.#claim(this.#content)
       } catch (error) {
-        this.#end()
+        this.retire()
         throw error
       }
       this.#state = 'Valid'
@@ -113,11 +112,10 @@ export class ResourceLock<T> {
   async updateValue(value: T): Promise<void> {
     const content = this.#contentOf(value)
     return this.#run(async () => {
-      if (this.#state !== 'Valid')
-        throw metadataError('illegalState', `the lock ${this.path} is not valid`)
-      if (this.#isSuspect) throw metadataError('illegalState', `the lock ${this.path} is in doubt`)
+      if (this.#state !== 'Valid') this.#refuse('is not valid')
+      if (this.isSuspect) this.#refuse('is in doubt')
       try {
-        this.#stat = await this.#put(content, this.#expectation())
+        await this.#record.update(content.bytes)
       } catch (error) {
         if (!hasCode(error, 'badVersion')) throw error
         await this.#claimOrEnd(content)
@@ -132,7 +130,7 @@ export class ResourceLock<T> {
       if (this.#state === 'Released') return
       this.#state = 'Releasing'
       try {
-        await this.#parts.store.delete(this.path, this.#expectation())
+        await this.#record.remove()
       } catch (error) {
         if (hasCode(error, 'badVersion')) await this.#releaseOther()
         else if (!isGone(error)) {
@@ -140,7 +138,7 @@ export class ResourceLock<T> {
           throw error
         }
       }
-      this.#end()
+      this.retire()
     })
   }
 
@@ -151,34 +149,33 @@ export class ResourceLock<T> {
   revalidate(): Promise<void> {
     return this.#run(async () => {
       if (this.#state !== 'Valid') return
-      const losses = this.#losses
       try {
-        await this.#claimOrEnd(this.#content)
-        // After another loss in the meantime, the lock remains suspect.
-        if (losses === this.#losses) this.#isSuspect = false
+        await this.#record.confirm(() => this.#claimOrEnd(this.#content))
         this.#mustRevalidate = false
       } catch (error) {
-        if (this.#ended) return
+        if (this.#hasEnded) return
         this.#mustRevalidate = true
-        this.#retry(asMetadataError(error))
+        if (!hasCode(asMetadataError(error), 'alreadyClosed')) this.#retry()
       }
     })
   }
 
   /** Called when the session is lost or unreachable. */
   suspect(): void {
-    if (this.#state !== 'Valid') return
-    this.#losses++
-    this.#isSuspect = true
+    if (this.#state === 'Valid') this.#record.suspect()
   }
 
-  /** Called when a newer lock object of the same session holds the lock. */
+  /** Ends the lock. Called by the manager when a newer lock of the same session takes its place. */
   retire(): void {
-    this.#end()
+    if (this.#hasEnded) return
+    this.#state = 'Released'
+    this.#record.isSuspect = false
+    this.#resolveExpired()
+    this.#parts.onEnd(this)
   }
 
-  #retry({ code }: { readonly code: string }): void {
-    if (code === MetadataErrorCode.alreadyClosed || this.#isRetrying) return
+  #retry(): void {
+    if (this.#isRetrying) return
     const { clock, retryMilliseconds } = this.#parts
     this.#isRetrying = true
     void after(clock, retryMilliseconds).then(() => {
@@ -187,8 +184,12 @@ export class ResourceLock<T> {
     })
   }
 
-  get #ended(): boolean {
+  get #hasEnded(): boolean {
     return this.#state === 'Released'
+  }
+
+  #refuse(why: string): never {
+    throw metadataError('illegalState', `the lock ${this.path} ${why}`)
   }
 
   #run<R>(operation: () => Promise<R>): Promise<R> {
@@ -197,35 +198,17 @@ export class ResourceLock<T> {
     return result
   }
 
-  #end(): void {
-    if (this.#state === 'Released') return
-    this.#state = 'Released'
-    this.#isSuspect = false
-    this.#resolveExpired()
-    this.#parts.onEnd(this)
-  }
-
-  /** Matches the record of this holder in any version, but not the record of the next holder. */
-  #expectation(): Expected {
-    return { creationSequence: this.#stat!.creationSequence }
-  }
-
   #contentOf(value: T): Content<T> {
     const { serde, ownerOf } = this.#parts
     const bytes = Buffer.from(serde.serialize(this.path, value))
     return { value, bytes, owner: ownerOf?.(value) }
   }
 
-  #put({ bytes }: Content<T>, expected: Expected): Promise<Stat> {
-    return this.#parts.store.put(this.path, bytes, expected, { ephemeral: true })
-  }
-
   async #claimOrEnd(content: Content<T>): Promise<void> {
     try {
       await this.#claim(content)
     } catch (error) {
-      const isLost = hasCode(error, 'lockBusy', 'badVersion')
-      if (isLost) this.#end()
+      if (hasCode(error, 'lockBusy', 'badVersion')) this.retire()
       throw error
     }
   }
@@ -234,48 +217,30 @@ export class ResourceLock<T> {
   async #claim(content: Content<T>): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        this.#stat = await this.#claimOnce(content)
-        return
+        return await this.#claimOnce(content)
       } catch (error) {
-        const isRace = hasCode(error, 'badVersion', 'notFound')
-        if (!isRace) throw error
+        if (!isRace(error)) throw error
         if (attempt >= attemptsMax) throw metadataError('lockBusy', this.path)
       }
     }
   }
 
-  async #claimOnce(content: Content<T>): Promise<Stat> {
+  async #claimOnce(content: Content<T>): Promise<void> {
     const { store } = this.#parts
     if (this.#state === 'Init') {
       try {
-        return await this.#put(content, -1)
+        return await this.#record.create(content.bytes)
       } catch (error) {
         if (!hasCode(error, 'badVersion')) throw error
       }
     }
     const found = await store.get(this.path)
-    if (found === undefined) return this.#put(content, -1)
-    if (!found.stat.ephemeral) throw metadataError('lockBusy', this.path)
-    if (found.stat.createdBySelf) return this.#adopt(content, found)
-    if (!this.#isSameOwner(content, found)) throw metadataError('lockBusy', this.path)
+    if (found === undefined) return this.#record.create(content.bytes)
+    if (found.stat.createdBySelf) return this.#record.adopt(content.bytes, found)
     // If the session lives, the owner is another handle, which would take the lock back.
-    if (await store.isOwnerAlive(this.path)) throw metadataError('lockBusy', this.path)
-    return this.#takeOver(content, found.stat)
-  }
-
-  /** Replaces the record of an abandoned session by a record of this session. */
-  async #takeOver({ bytes }: Content<T>, { creationSequence }: Stat): Promise<Stat> {
-    const [, stat] = await this.#parts.store.batch([
-      { delete: this.path, expected: { creationSequence } },
-      { put: this.path, value: bytes, expected: -1, ephemeral: true },
-    ])
-    return stat!
-  }
-
-  /** Takes over a record of the same session. */
-  async #adopt(content: Content<T>, { stat, value }: GetResult): Promise<Stat> {
-    if (value.equals(content.bytes)) return stat
-    return this.#put(content, { creationSequence: stat.creationSequence })
+    const isAbandoned = this.#isSameOwner(content, found) && !(await store.isOwnerAlive(this.path))
+    if (!isAbandoned) throw metadataError('lockBusy', this.path)
+    return this.#record.takeOver(content.bytes, found.stat)
   }
 
   /**
@@ -293,18 +258,13 @@ export class ResourceLock<T> {
     }
   }
 
-  #isSameOwner({ owner }: Content<T>, found: GetResult): boolean {
+  #isSameOwner({ owner }: Content<T>, { value, stat }: GetResult): boolean {
     const { ownerOf, serde } = this.#parts
-    if (ownerOf === undefined) return false
+    if (ownerOf === undefined || !stat.ephemeral) return false
     try {
-      return ownerOf(serde.deserialize(this.path, found.value, found.stat)) === owner
+      return ownerOf(serde.deserialize(this.path, value, stat)) === owner
     } catch {
       return false
     }
   }
-}
-
-/** The record was removed, or will be removed with its session. */
-function isGone(error: unknown): boolean {
-  return hasCode(error, 'notFound', 'sessionLost')
 }

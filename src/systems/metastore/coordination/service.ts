@@ -1,9 +1,10 @@
 /** Locks, elections and counters on one handle of a store. */
-import { checkCachingStore } from '../pulsar/arguments.js'
-import type { CachingStore } from '../pulsar/store/cache-sink.js'
-import { metadataError } from '../pulsar/errors.js'
-import type { MetadataSerde } from '../pulsar/serde.js'
-import { nextCounterValue } from './counter.js'
+import { checkCachingStore, checkStore } from '../metadata/arguments.js'
+import type { CachingStore } from '../metadata/cache-sink.js'
+import { hasCode, metadataError } from '../metadata/errors.js'
+import { checkPath } from '../metadata/paths.js'
+import type { MetadataSerde } from '../metadata/serde.js'
+import type { MetadataStore } from '../metadata/types.js'
 import {
   electionAt,
   LeaderElection,
@@ -70,4 +71,30 @@ export class CoordinationService {
   #check(): void {
     if (this.#isClosed) throw metadataError('alreadyClosed', 'the coordination service')
   }
+}
+
+const attemptsMax = 5
+
+/**
+ * The next number of a counter: unique for its path across restarts and all processes of the store,
+ * increasing, with gaps. `ERR_METADATA_STORE_FAILURE` when the conflicts do not end.
+ */
+export async function nextCounterValue(store: MetadataStore, path: string): Promise<number> {
+  checkStore(store)
+  checkPath(path)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      if (!(await store.exists(path))) await store.put(path, '', -1)
+      break
+    } catch (error) {
+      if (!hasCode(error, 'badVersion')) throw error
+      if (attempt < attemptsMax) continue
+      throw metadataError('storeFailure', `${path}: the number of retries has exhausted`, error)
+    }
+  }
+  const options = { ephemeral: true, sequential: true }
+  const stat = await store.put(`${path}/-`, '', -1, options)
+  // Only the number is needed; the record would exist until the session ends.
+  await store.deleteIfExists(stat.path)
+  return Number(stat.path.slice(path.length + 2))
 }

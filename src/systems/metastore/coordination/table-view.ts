@@ -1,47 +1,52 @@
 /** A table view: all values below a prefix, in memory and updated by notifications. */
-import { checkCachingStore, checkSerde, copyOfOptions } from '../pulsar/arguments.js'
-import { Backoff, systemClock, systemRandom } from '../kernel/backoff.js'
+import {
+  assert,
+  boolean,
+  callback,
+  declareOptions,
+  implementation,
+  required,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
+import { Backoff, backoffDefaults, systemClock, systemRandom } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
-import type { CacheSink, CachingStore } from '../pulsar/store/cache-sink.js'
-import { hasCode, metadataError } from '../pulsar/errors.js'
-import { checkPath, childOf } from '../pulsar/paths.js'
-import type { MetadataSerde } from '../pulsar/serde.js'
-import type { Expected, GetResult, Stat } from '../pulsar/types.js'
+import { checkCachingStore, checkSerde, readOptions } from '../metadata/arguments.js'
+import type { CacheSink, CachingStore } from '../metadata/cache-sink.js'
+import { metadataError } from '../metadata/errors.js'
+import { pathOption } from '../metadata/options.js'
+import { childOf } from '../metadata/paths.js'
+import { decoded, expectationOf, writeInTurn } from '../metadata/record-access.js'
+import type { MetadataSerde } from '../metadata/serde.js'
+import type { GetResult, Stat } from '../metadata/types.js'
+
+const viewOptions = <T>() =>
+  declareOptions('a table view', {
+    /** The view has all records below this path; keys are the rest of the paths. */
+    prefix: required(pathOption),
+    /** Selects the keys of the view. Default: all. */
+    filter: callback<(key: string) => boolean>(),
+    /** Whether a new value may replace the old one. Default: always. */
+    isAllowed: callback<(before: T | undefined, after: T) => boolean>(),
+    /** Called with each value that exists when the view is first filled. */
+    onExisting: callback<(key: string, value: T) => unknown>(),
+    /** Called with each later change; null = removed. */
+    onChange: callback<(key: string, value: T | null) => unknown>(),
+    /** Called when the session is lost: the view may be outdated. */
+    onOutdated: callback<() => unknown>(),
+    /** Whether the view is cleared when the session is lost. Default false. */
+    clearsWhenOutdated: boolean(false),
+    /** Clock and timers of the backoff. Default: the system clock. */
+    clock: implementation<LeaseClock>(['now'], systemClock),
+    /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
+    random: callback<() => number>(systemRandom),
+  })
+
+type DeclaredOptions<T> = ReturnType<typeof viewOptions<T>>
 
 /** Settings of a {@link MetadataTableView}. */
-export interface TableViewOptions<T> {
-  /** The view has all records below this path; keys are the rest of the paths. */
-  readonly prefix: string
-  /** Selects the keys of the view. Default: all. */
-  readonly filter?: ((key: string) => boolean) | undefined
-  /** Whether a new value may replace the old one. Default: always. */
-  readonly isAllowed?: (before: T | undefined, after: T) => boolean
-  /** Called with each value that exists when the view is first filled. */
-  readonly onExisting?: ((key: string, value: T) => unknown) | undefined
-  /** Called with each later change; null = removed. */
-  readonly onChange?: ((key: string, value: T | null) => unknown) | undefined
-  /** Called when the session is lost: the view may be outdated. */
-  readonly onOutdated?: (() => unknown) | undefined
-  /** Whether the view is cleared when the session is lost. Default false. */
-  readonly clearsWhenOutdated?: boolean | undefined
-  /** Clock and timers of the backoff. Default: the system clock. */
-  readonly clock?: LeaseClock | undefined
-  /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
-  readonly random?: (() => number) | undefined
-}
-
-const names: Readonly<Record<keyof TableViewOptions<unknown>, true>> = {
-  prefix: true,
-  filter: true,
-  isAllowed: true,
-  onExisting: true,
-  onChange: true,
-  onOutdated: true,
-  clearsWhenOutdated: true,
-  clock: true,
-  random: true,
-}
+export interface TableViewOptions<T> extends OptionsOf<DeclaredOptions<T>> {}
 
 interface Item<T> {
   readonly value: T
@@ -52,7 +57,7 @@ interface Item<T> {
 export class MetadataTableView<T> implements CacheSink {
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
-  readonly #options: TableViewOptions<T>
+  readonly #settings: SettingsOf<DeclaredOptions<T>>
   readonly #items = new Map<string, Item<T>>()
   /**
    * Sequences of removals that were notified during a load or write, whose result could be older.
@@ -61,7 +66,7 @@ export class MetadataTableView<T> implements CacheSink {
   readonly #removedAt = new Map<string, number>()
   /** Number of loads and writes in progress. */
   #underWay = 0
-  #unregister: (() => void)[] = []
+  #unregister: readonly (() => void)[] = []
   #isClosed = false
   #filling: Promise<void> | undefined = undefined
 
@@ -69,28 +74,26 @@ export class MetadataTableView<T> implements CacheSink {
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: TableViewOptions<T>) {
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
-    this.#options = copyOfOptions(options, names, 'a table view')
-    checkPath(this.#options.prefix)
+    this.#settings = readOptions(viewOptions<T>(), options)
   }
 
   /** Fills the view. `ERR_METADATA_ILLEGAL_STATE` if it was started before. */
   async start(): Promise<void> {
     this.#check()
-    if (this.#unregister.length > 0)
+    if (this.#unregister.length > 0) {
       throw metadataError('illegalState', 'the table view was started')
+    }
+    const { clearsWhenOutdated, onOutdated, onExisting } = this.#settings
     this.#unregister = [
       this.#store.registerCache(this),
       this.#store.registerSessionListener((event) => {
         if (event !== 'SessionLost') return
-        if (this.#options.clearsWhenOutdated === true) this.#items.clear()
-        callListener(this.#store.onListenerError, this.#options.onOutdated)
+        if (clearsWhenOutdated) this.#items.clear()
+        this.#call(onOutdated)
       }),
     ]
-    const { onExisting } = this.#options
     try {
-      await this.#fill((key, value) =>
-        callListener(this.#store.onListenerError, onExisting, key, value),
-      )
+      await this.#fill((key, value) => this.#call(onExisting, key, value))
     } catch (error) {
       this.#letGo()
       throw error
@@ -106,39 +109,29 @@ export class MetadataTableView<T> implements CacheSink {
   /** All keys with their values, sorted. */
   entries(): [string, T][] {
     this.#check()
-    return [...this.#items]
-      .map(([key, { value }]): [string, T] => [key, value])
-      .sort(([a], [b]) => (a < b ? -1 : 1))
+    const entries = [...this.#items].map(([key, { value }]): [string, T] => [key, value])
+    return entries.sort(([a], [b]) => (a < b ? -1 : 1))
   }
 
   /** Writes a value. `ERR_METADATA_CONFLICT` if `isAllowed` refuses the change. */
   put(key: string, value: T): Promise<void> {
-    return this.#during(() => this.#put(key, value))
-  }
-
-  async #put(key: string, value: T): Promise<void> {
-    this.#check()
-    const path = this.#pathOf(key)
-    const sources = {
-      clock: this.#options.clock ?? systemClock,
-      random: this.#options.random ?? systemRandom,
-    }
-    const backoff = new Backoff({}, sources)
-    // Serialized now: the caller may modify the value during the call.
-    const bytes = Buffer.from(this.#serde.serialize(path, value))
-    for (;;) {
-      const found = await this.#store.get(path)
-      const before = found && this.#read(path, found)
-      if (this.#options.isAllowed?.(before, value) === false) throw metadataError('conflict', path)
-      try {
-        const stat = await this.#store.put(path, bytes, this.#expectation(found?.stat))
-        this.#apply(path, { value: bytes, stat }, stat.sequence)
-        return
-      } catch (error) {
-        if (!hasCode(error, 'badVersion')) throw error
-        if (!(await backoff.wait())) throw metadataError('timeout', `${path}: conflicts`, error)
+    return this.#during(async () => {
+      this.#check()
+      const path = this.#pathOf(key)
+      // Serialized now: the caller may modify the value during the call.
+      const bytes = Buffer.from(this.#serde.serialize(path, value))
+      const prepare = async (): Promise<Stat | undefined> => {
+        const found = await this.#store.get(path)
+        const before = found && decoded(this.#serde, found)
+        if (this.#settings.isAllowed?.(before, value) !== false) return found?.stat
+        throw metadataError('conflict', path)
       }
-    }
+      const backoff = new Backoff(backoffDefaults, this.#settings)
+      await writeInTurn(path, backoff, prepare, async (before) => {
+        const stat = await this.#store.put(path, bytes, expectationOf(this.#store, before))
+        this.#apply(path, { value: bytes, stat }, stat.sequence)
+      })
+    })
   }
 
   /** `ERR_METADATA_NOT_FOUND`. */
@@ -147,7 +140,7 @@ export class MetadataTableView<T> implements CacheSink {
     const path = this.#pathOf(key)
     const found = await this.#store.get(path)
     if (found === undefined) throw metadataError('notFound', path)
-    await this.#store.delete(path, this.#expectation(found.stat))
+    await this.#store.delete(path, expectationOf(this.#store, found.stat))
     if (this.#items.get(key)?.stat.sequence === found.stat.sequence) this.#items.delete(key)
   }
 
@@ -157,37 +150,18 @@ export class MetadataTableView<T> implements CacheSink {
     this.#letGo()
   }
 
-  #letGo(): void {
-    for (const unregister of this.#unregister) unregister()
-    this.#unregister = []
-    this.#items.clear()
-    this.#removedAt.clear()
-  }
-
-  /** Runs a load or a write, during which newer changes may be notified. */
-  async #during<R>(work: () => Promise<R>): Promise<R> {
-    this.#underWay++
-    try {
-      return await work()
-    } finally {
-      if (--this.#underWay === 0) this.#removedAt.clear()
-    }
-  }
-
   /** Called by the store after each change of a record. */
   changed(
     path: string,
     record: GetResult | undefined | 'unknown',
     sequence: number,
   ): void | Promise<void> {
-    const key = this.#keyOf(path)
-    if (key === undefined) return
     if (record !== 'unknown') return this.#apply(path, record, sequence)
-    const read = async (): Promise<void> => {
+    if (this.#keyOf(path) === undefined) return
+    return this.#during(async () => {
       const found = await this.#store.get(path)
       this.#apply(path, found, found?.stat.sequence ?? sequence)
-    }
-    return this.#during(read).catch(() => undefined)
+    }).catch(() => undefined)
   }
 
   /** Called by the store when its handle was closed. */
@@ -209,37 +183,41 @@ export class MetadataTableView<T> implements CacheSink {
     }
   }
 
+  #letGo(): void {
+    for (const unregister of this.#unregister) unregister()
+    this.#unregister = []
+    this.#items.clear()
+    this.#removedAt.clear()
+  }
+
+  /** Runs a load or a write, during which newer changes may be notified. */
+  async #during<R>(work: () => Promise<R>): Promise<R> {
+    this.#underWay++
+    try {
+      return await work()
+    } finally {
+      if (--this.#underWay === 0) this.#removedAt.clear()
+      assert(this.#underWay >= 0, 'no more loads and writes end than have begun')
+    }
+  }
+
   #check(): void {
     if (this.#isClosed) throw metadataError('alreadyClosed', 'the table view')
   }
 
-  #read(path: string, { value, stat }: GetResult): T {
-    try {
-      return this.#serde.deserialize(path, value, stat)
-    } catch (error) {
-      throw metadataError('contentDeserialization', path, error)
-    }
-  }
-
-  #expectation(stat: Stat | undefined): Expected {
-    if (stat === undefined) return -1
-    const { sequence, version } = stat
-    return this.#store.capabilities.sequenceExpectations ? { sequence } : version
-  }
-
   #pathOf(key: string): string {
-    return childOf(this.#options.prefix, key)
+    return childOf(this.#settings.prefix, key)
   }
 
   #keyOf(path: string): string | undefined {
     const start = this.#pathOf('')
     if (!path.startsWith(start) || path.length === start.length) return undefined
     const key = path.slice(start.length)
-    return this.#options.filter?.(key) === false ? undefined : key
+    return this.#settings.filter?.(key) === false ? undefined : key
   }
 
   #fill(onExisting: (key: string, value: T) => void, seen?: Set<string>): Promise<void> {
-    const fill = (): Promise<void> => this.#walk(this.#options.prefix, onExisting, seen)
+    const fill = (): Promise<void> => this.#walk(this.#settings.prefix, onExisting, seen)
     this.#filling ??= this.#during(fill).finally(() => (this.#filling = undefined))
     return this.#filling
   }
@@ -250,7 +228,7 @@ export class MetadataTableView<T> implements CacheSink {
     seen: Set<string> | undefined,
   ): Promise<void> {
     for (const name of await this.#store.getChildren(path)) {
-      const child = path === '/' ? `/${name}` : `${path}/${name}`
+      const child = childOf(path, name)
       const key = this.#keyOf(child)
       const found = key === undefined ? undefined : await this.#store.get(child)
       if (key !== undefined && found !== undefined) {
@@ -264,33 +242,34 @@ export class MetadataTableView<T> implements CacheSink {
     }
   }
 
+  /** Takes the newest state of a record. One that cannot be decoded does not belong to the view. */
   #apply(path: string, record: GetResult | undefined, sequence: number, isQuiet = false): void {
     const key = this.#keyOf(path)
     if (key === undefined || this.#isClosed) return
     const known = this.#items.get(key)?.stat.sequence ?? this.#removedAt.get(key) ?? 0
     if (sequence !== 0 && sequence <= known) return
-    const value = record === undefined ? undefined : this.#valueOf(path, record)
-    if (record === undefined || value === undefined) {
-      const wasThere = this.#items.delete(key)
-      if (this.#underWay > 0) this.#removedAt.set(key, sequence)
-      if (wasThere && !isQuiet) this.#tell(key, null)
-      return
-    }
-    this.#items.set(key, { value: value.is, stat: record.stat })
-    this.#removedAt.delete(key)
-    if (!isQuiet) this.#tell(key, value.is)
+    const item = record && this.#itemOf(record)
+    const wasThere = item === undefined && this.#items.delete(key)
+    if (item !== undefined) {
+      this.#items.set(key, item)
+      this.#removedAt.delete(key)
+    } else if (this.#underWay > 0) this.#removedAt.set(key, sequence)
+    if (isQuiet || (item === undefined && !wasThere)) return
+    this.#call(this.#settings.onChange, key, item === undefined ? null : item.value)
   }
 
-  /** Undefined for a record that cannot be decoded: it does not belong to the view. */
-  #valueOf(path: string, { value, stat }: GetResult): { readonly is: T } | undefined {
+  #itemOf(record: GetResult): Item<T> | undefined {
     try {
-      return { is: this.#serde.deserialize(path, value, stat) }
+      return { value: decoded(this.#serde, record), stat: record.stat }
     } catch {
       return undefined
     }
   }
 
-  #tell(key: string, value: T | null): void {
-    callListener(this.#store.onListenerError, this.#options.onChange, key, value)
+  #call<A extends readonly unknown[]>(
+    listener: ((...values: A) => unknown) | undefined,
+    ...values: A
+  ): void {
+    callListener(this.#store.onListenerError, listener, ...values)
   }
 }

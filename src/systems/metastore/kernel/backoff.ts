@@ -1,27 +1,34 @@
-/** Exponential backoff with jitter, up to a deadline. */
+/** Exponential backoff with jitter, up to a deadline, and waits on an injected clock. */
 import { randomInt } from 'node:crypto'
-import { systemClock } from '../../../api/index.js'
+import {
+  declareOptions,
+  number,
+  systemClock,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import { elapsed, later, type LeaseClock } from './lease-clock.js'
 
-/** Settings of `Backoff`. */
-export interface BackoffOptions {
+/** The declaration of {@link BackoffOptions}. */
+export const backoffOptions = declareOptions('a backoff', {
   /** The first wait. Default 5. */
-  readonly initialMilliseconds?: number | undefined
+  initialMilliseconds: number({ min: 0, default: 5 }),
   /** The longest wait. Default 3,000. */
-  readonly maxMilliseconds?: number | undefined
+  maxMilliseconds: number({ min: 0, default: 3_000 }),
   /** Time after which there are no more attempts. Default 30,000; 0 = a single attempt. */
-  readonly stopMilliseconds?: number | undefined
-}
-
-/** The default settings. */
-export const backoffDefaults: Required<BackoffOptions> = Object.freeze({
-  initialMilliseconds: 5,
-  maxMilliseconds: 3_000,
-  stopMilliseconds: 30_000,
+  stopMilliseconds: number({ min: 0, default: 30_000 }),
 })
 
+/** Settings of the waits between attempts. */
+export interface BackoffOptions extends OptionsOf<typeof backoffOptions> {}
+
+type BackoffSettings = SettingsOf<typeof backoffOptions>
+
+/** The default settings. */
+export const backoffDefaults: BackoffSettings = Object.freeze(backoffOptions.read({}))
+
 /** Settings of a single attempt. */
-export const withoutBackoff: Required<BackoffOptions> = Object.freeze({
+export const withoutBackoff: BackoffSettings = Object.freeze({
   initialMilliseconds: 0,
   maxMilliseconds: 0,
   stopMilliseconds: 0,
@@ -43,17 +50,19 @@ export function systemRandom(): number {
 
 /** The waits between the attempts of one operation. */
 export class Backoff {
+  /** Whether there is only one attempt. */
+  readonly isSingle: boolean
   readonly #sources: BackoffSources
   readonly #max: number
   readonly #stopAt: number
   #next: number
 
-  constructor(options: BackoffOptions, sources: BackoffSources) {
+  constructor(settings: BackoffSettings, sources: BackoffSources) {
+    this.isSingle = settings.stopMilliseconds === 0
     this.#sources = sources
-    const { initialMilliseconds, maxMilliseconds, stopMilliseconds } = backoffDefaults
-    this.#next = options.initialMilliseconds ?? initialMilliseconds
-    this.#max = options.maxMilliseconds ?? maxMilliseconds
-    this.#stopAt = elapsed(sources.clock) + (options.stopMilliseconds ?? stopMilliseconds)
+    this.#next = settings.initialMilliseconds
+    this.#max = settings.maxMilliseconds
+    this.#stopAt = elapsed(sources.clock) + settings.stopMilliseconds
   }
 
   /** Waits before the next attempt; false after the deadline. */

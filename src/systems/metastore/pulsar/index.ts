@@ -3,9 +3,14 @@
  * `cellardb/metastore/pulsar`.
  */
 export type { LeaseClock } from '../kernel/lease-clock.js'
-export type { CacheSink, CachingStore } from './store/cache-sink.js'
+export type { CacheSink, CachingStore } from '../metadata/cache-sink.js'
 export { CellarMetadataStore } from './store/cellar-store.js'
-export { asMetadataError, hasCode, MetadataErrorCode, MetadataStoreError } from './errors.js'
+export {
+  asMetadataError,
+  hasCode,
+  MetadataErrorCode,
+  MetadataStoreError,
+} from '../metadata/errors.js'
 export { DualMetadataStore } from './clusters/dual-store.js'
 export {
   MigrationCoordinator,
@@ -29,7 +34,7 @@ export {
   type MetadataStoreConfiguration,
   type MetadataStoreProvider,
 } from './open-store.js'
-export type * from './types.js'
+export type * from '../metadata/types.js'
 export { ZooKeeperMetadataStore, type ZooKeeperSession } from './zookeeper/zk-store.js'
 export {
   MetadataCache,
@@ -37,23 +42,19 @@ export {
   type CacheGetResult,
   type IndexExtractor,
   type MetadataCacheOptions,
-} from './cache.js'
+} from '../metadata/cache.js'
 export { withoutBackoff, type BackoffOptions } from '../kernel/backoff.js'
-export { jsonSerde, textSerde, type MetadataSerde } from './serde.js'
+export { jsonSerde, textSerde, type MetadataSerde } from '../metadata/serde.js'
 export {
-  CoordinationService,
   LeaderElection,
-  LockManager,
-  MetadataTableView,
-  nextCounterValue,
   type LeaderElectionListener,
   type LeaderElectionOptions,
-  type LeaderElectionState,
-  type LockOptions,
-  type LockState,
-  type ResourceLock,
-  type TableViewOptions,
-} from '../coordination/index.js'
+} from '../coordination/leader-election.js'
+export type { LeaderElectionState } from '../coordination/election-round.js'
+export { LockManager, type LockOptions } from '../coordination/lock-manager.js'
+export type { LockState, ResourceLock } from '../coordination/resource-lock.js'
+export { CoordinationService, nextCounterValue } from '../coordination/service.js'
+export { MetadataTableView, type TableViewOptions } from '../coordination/table-view.js'
 export { ConfigurationResources, PulsarResources, type ConfigurationValue } from './resources.js'
 export {
   ManagedLedgerStore,

@@ -3,12 +3,12 @@
  * topics in the configuration store, local policies and dynamic configuration in the local store.
  * Paths and values (JSON) are Pulsar's.
  */
-import { checkCachingStore } from './arguments.js'
-import { MetadataCache, type MetadataCacheOptions } from './cache.js'
-import type { CachingStore } from './store/cache-sink.js'
-import { hasCode } from './errors.js'
-import { checkPath, childOf } from './paths.js'
-import { jsonSerde } from './serde.js'
+import { checkCachingStore } from '../metadata/arguments.js'
+import { MetadataCache, type MetadataCacheOptions } from '../metadata/cache.js'
+import type { CachingStore } from '../metadata/cache-sink.js'
+import { hasCode } from '../metadata/errors.js'
+import { checkPath, childOf } from '../metadata/paths.js'
+import { jsonSerde } from '../metadata/serde.js'
 
 /** A configuration value: a JSON object. */
 export type ConfigurationValue = Readonly<Record<string, unknown>>

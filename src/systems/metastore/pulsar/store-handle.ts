@@ -6,20 +6,14 @@ import type { BytesLike } from '../../../api/index.js'
 import { systemClock } from '../kernel/backoff.js'
 import { later } from '../kernel/lease-clock.js'
 import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/listener-errors.js'
-import {
-  checkIndexScan,
-  checkListener,
-  checkReadOptions,
-  checkSink,
-  isConsumer,
-} from './arguments.js'
-import { MetadataCache, type MetadataCacheOptions } from './cache.js'
-import type { CacheSink, CachingStore } from './store/cache-sink.js'
+import { checkArguments, checkFunction, checkObjectWith } from '../metadata/arguments.js'
+import { checkIndexScan, checkReadOptions } from '../metadata/options.js'
+import { MetadataCache, type MetadataCacheOptions } from '../metadata/cache.js'
+import type { CacheSink, CachingStore } from '../metadata/cache-sink.js'
 import { Dispatcher, type Registration } from './store/dispatcher.js'
-import { asMetadataError, hasCode } from './errors.js'
-import { checkPath } from './paths.js'
-import { consumed, failing } from './store/scans.js'
-import type { MetadataSerde } from './serde.js'
+import { asMetadataError, hasCode } from '../metadata/errors.js'
+import { checkPath } from '../metadata/paths.js'
+import type { MetadataSerde } from '../metadata/serde.js'
 import type {
   BatchOperation,
   Closeable,
@@ -35,7 +29,7 @@ import type {
   SessionEvent,
   Stat,
   SubscribeOptions,
-} from './types.js'
+} from '../metadata/types.js'
 
 /** Listeners of one kind, in the order of their registration. */
 class Listeners<E> {
@@ -46,7 +40,7 @@ class Listeners<E> {
   all: readonly Registration<E>[] = []
 
   add(listener: (event: E) => unknown): () => void {
-    checkListener(listener)
+    checkFunction(listener, 'a listener')
     const registration = { listener, isActive: true }
     this.all = [...this.all, registration]
     return () => {
@@ -130,8 +124,8 @@ export abstract class StoreHandle implements CachingStore {
     }
   }
 
-  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
   scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
+  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
   scanChildren(
     path: string,
     second?: ScanConsumer | ReadOptions,
@@ -165,7 +159,7 @@ export abstract class StoreHandle implements CachingStore {
   async subscribeSequence(prefix: string, listener: (path: string) => unknown): Promise<Closeable> {
     this.checkOpen()
     checkPath(prefix)
-    checkListener(listener)
+    checkFunction(listener, 'a listener')
     let last = ''
     let isClosed = false
     const tell = (path: string): unknown => {
@@ -202,7 +196,7 @@ export abstract class StoreHandle implements CachingStore {
   }
 
   registerCache(sink: CacheSink): () => void {
-    this.caches.add(checkSink(sink))
+    this.caches.add(checkObjectWith(sink, 'the cache', ['changed', 'reset']))
     return () => void this.caches.delete(sink)
   }
 
@@ -289,4 +283,34 @@ export abstract class StoreHandle implements CachingStore {
   protected resetCaches(): void {
     for (const cache of this.caches) callListener(this.onListenerError, () => cache.reset())
   }
+}
+
+/** Whether an argument is the consumer of a scan rather than its options. */
+function isConsumer(given: ScanConsumer | ReadOptions | undefined): given is ScanConsumer {
+  return typeof given === 'object' && given !== null && checkArguments(() => 'onNext' in given)
+}
+
+/**
+ * Passes all records to a consumer. Rejects with the error that `onError` received. An error of
+ * `onNext` ends the scan; errors of `onError` and `onCompleted` go to `onListenerError`.
+ */
+async function consumed(
+  records: AsyncGenerator<GetResult, void>,
+  consumer: ScanConsumer,
+  onListenerError: ListenerErrorHandler,
+): Promise<void> {
+  checkObjectWith(consumer, 'the consumer', ['onNext'])
+  try {
+    for await (const record of records) await consumer.onNext(record)
+  } catch (error) {
+    const failure = asMetadataError(error)
+    callListener(onListenerError, consumer.onError?.bind(consumer), failure)
+    throw failure
+  }
+  callListener(onListenerError, consumer.onCompleted?.bind(consumer))
+}
+
+/** A generator that fails at once: reports the error of a call that returns a generator. */
+export async function* failing(error: unknown): AsyncGenerator<never, void> {
+  throw error
 }

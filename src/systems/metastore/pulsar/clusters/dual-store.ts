@@ -5,9 +5,9 @@
 import type { BytesLike } from '../../../../api/index.js'
 import { after, systemClock } from '../../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { checkCachingStore, checkFunction } from '../arguments.js'
-import type { CachingStore } from '../store/cache-sink.js'
-import { metadataError } from '../errors.js'
+import { checkCachingStore, checkFunction } from '../../metadata/arguments.js'
+import type { CachingStore } from '../../metadata/cache-sink.js'
+import { metadataError } from '../../metadata/errors.js'
 import {
   coordinatorRecord,
   giveUpIfDead,
@@ -19,7 +19,13 @@ import {
   type OpenTarget,
 } from './migration.js'
 import { RelayHandle } from './relay-handle.js'
-import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from '../types.js'
+import type {
+  BatchOperation,
+  Expected,
+  PutOptions,
+  ReadOptions,
+  Stat,
+} from '../../metadata/types.js'
 
 const retryMilliseconds = 100
 

@@ -22,11 +22,11 @@ import {
 } from '../../../../api/index.js'
 import { pause, systemClock } from '../../kernel/backoff.js'
 import { elapsed, type LeaseClock } from '../../kernel/lease-clock.js'
-import { checkStore, readOptions } from '../arguments.js'
-import type { CachingStore } from '../store/cache-sink.js'
-import { hasCode, metadataError } from '../errors.js'
-import { childOf, isWithin } from '../paths.js'
-import type { Expected, GetResult, MetadataStore, Stat } from '../types.js'
+import { checkStore, readOptions } from '../../metadata/arguments.js'
+import type { CachingStore } from '../../metadata/cache-sink.js'
+import { hasCode, metadataError } from '../../metadata/errors.js'
+import { childOf, isWithin } from '../../metadata/paths.js'
+import type { Expected, GetResult, MetadataStore, Stat } from '../../metadata/types.js'
 
 /** The phase of a migration. */
 export type MigrationPhase = 'NOT_STARTED' | 'PREPARATION' | 'COPYING' | 'COMPLETED' | 'FAILED'

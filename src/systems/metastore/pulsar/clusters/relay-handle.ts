@@ -1,6 +1,6 @@
 /** A handle over another handle. Forwards its events to own listeners and caches. */
 import type { BytesLike } from '../../../../api/index.js'
-import type { CacheSink, CachingStore } from '../store/cache-sink.js'
+import type { CacheSink, CachingStore } from '../../metadata/cache-sink.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
@@ -14,7 +14,7 @@ import type {
   ReadOptions,
   Stat,
   SubscribeOptions,
-} from '../types.js'
+} from '../../metadata/types.js'
 
 /** See the file header. */
 export abstract class RelayHandle extends StoreHandle implements CacheSink {

@@ -10,24 +10,30 @@
  * the record.
  */
 import type { BytesLike } from '../../../../api/index.js'
-import { Backoff, systemRandom } from '../../kernel/backoff.js'
+import { Backoff, backoffDefaults, systemRandom } from '../../kernel/backoff.js'
 import type { LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import {
-  checkBatch,
+  checkArguments,
+  checkBytes,
   checkCachingStore,
-  checkEvent,
   checkExpected,
   checkFunction,
-  checkPutOptions,
-  checkSynchronizer,
+  checkObjectWith,
   checkValue,
-} from '../arguments.js'
-import type { CachingStore } from '../store/cache-sink.js'
-import { hasCode, metadataError } from '../errors.js'
-import { childOf } from '../paths.js'
+} from '../../metadata/arguments.js'
+import { checkBatch, checkPutOptions } from '../../metadata/options.js'
+import type { CachingStore } from '../../metadata/cache-sink.js'
+import { hasCode, metadataError } from '../../metadata/errors.js'
+import { checkPath, childOf } from '../../metadata/paths.js'
 import { RelayHandle } from './relay-handle.js'
-import type { BatchOperation, Expected, PutOptions, ReadOptions, Stat } from '../types.js'
+import type {
+  BatchOperation,
+  Expected,
+  PutOptions,
+  ReadOptions,
+  Stat,
+} from '../../metadata/types.js'
 
 /** Parent of the stamps: the stamp of `/a/b` is at `stampsPath` and `/a/b`. */
 export const stampsPath = '/pulsar/metadata-synchronizer'
@@ -120,7 +126,10 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
   ) {
     super(checkFunction(onListenerError, 'onListenerError'))
     this.target = checkCachingStore(store)
-    this.#synchronizer = checkSynchronizer(synchronizer)
+    this.#synchronizer = checkObjectWith(synchronizer, 'the synchronizer', [
+      'notify',
+      'registerSyncListener',
+    ])
     this.#clock = clock
     this.#ends = [
       this.attach(store),
@@ -326,7 +335,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
   }
 
   async #notify(event: MetadataEvent): Promise<void> {
-    const backoff = new Backoff({}, { clock: this.#clock, random: systemRandom })
+    const backoff = new Backoff(backoffDefaults, { clock: this.#clock, random: systemRandom })
     for (;;) {
       try {
         return await this.#synchronizer.notify(event)
@@ -354,4 +363,18 @@ function isLater(one: Stamp, other: Stamp): boolean {
 
 function isRace(error: unknown): boolean {
   return hasCode(error, 'badVersion', 'notFound', 'notEmpty')
+}
+
+/** Copies and checks an event of a cluster. */
+function checkEvent(event: MetadataEvent): MetadataEvent {
+  const copy = checkArguments(() => ({ ...event, options: { ...event.options } }))
+  checkPath(copy.path)
+  if (copy.value !== undefined) checkBytes(copy.value)
+  if (!Number.isSafeInteger(copy.lastUpdatedTimestamp)) {
+    throw metadataError('invalidArgument', 'the time of an event is an integer')
+  }
+  if (copy.sourceCluster !== undefined && typeof copy.sourceCluster !== 'string') {
+    throw metadataError('invalidArgument', 'the cluster of an event is a string')
+  }
+  return copy
 }

@@ -11,7 +11,7 @@
 import zlib from 'node:zlib'
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import { messageType, required } from '../../records/message-type.js'
-import { metadataError } from '../errors.js'
+import { metadataError } from '../../metadata/errors.js'
 
 /** The compression of records. */
 export type ManagedLedgerCompression = 'NONE' | 'ZLIB' | 'ZSTD'

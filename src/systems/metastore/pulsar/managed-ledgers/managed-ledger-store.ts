@@ -5,8 +5,8 @@
 import { checked, declareOptions, type OptionsOf } from '../../../../api/index.js'
 import { fromBinary, toBinary } from '../../records/binary-form.js'
 import type { MessageType } from '../../records/message-type.js'
-import { checkStore, readOptions } from '../arguments.js'
-import { hasCode, metadataError } from '../errors.js'
+import { checkStore, readOptions } from '../../metadata/arguments.js'
+import { hasCode, metadataError } from '../../metadata/errors.js'
 import {
   checkCompression,
   compressed,
@@ -19,8 +19,8 @@ import {
   type ManagedCursorInfo,
   type ManagedLedgerInfo,
 } from './managed-ledger-records.js'
-import { checkPath, childOf } from '../paths.js'
-import type { GetResult, MetadataStore, Stat } from '../types.js'
+import { checkPath, childOf } from '../../metadata/paths.js'
+import type { GetResult, MetadataStore, Stat } from '../../metadata/types.js'
 
 /** A record with its version. */
 export interface Versioned<T> {

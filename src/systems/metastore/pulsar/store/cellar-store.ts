@@ -2,28 +2,25 @@
 import type { BytesLike } from '../../../../api/index.js'
 import { later, type LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
+import { checkBytes, checkExpected, checkRecords } from '../../metadata/arguments.js'
 import {
   checkBatch,
-  checkCell,
-  checkExpected,
   checkPutOptions,
-  checkRecords,
   checkSubscribe,
   noPutOptions,
-} from '../arguments.js'
-import { asMetadataError, metadataError } from '../errors.js'
+} from '../../metadata/options.js'
+import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
 import type { RecordImporter } from '../clusters/migration.js'
 import type { RecordPage, View } from './node-table.js'
-import { checkPath } from '../paths.js'
+import { checkPath } from '../../metadata/paths.js'
 import { sequencePath, type Step, type Written } from './planner.js'
 import { cellOfValue, statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
-import { failing } from './scans.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { CommitSink, StoreCore } from './store-core.js'
-import type { CachingStore } from './cache-sink.js'
-import { StoreHandle } from '../store-handle.js'
+import type { CachingStore } from '../../metadata/cache-sink.js'
+import { failing, StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
   Expected,
@@ -37,7 +34,7 @@ import type {
   ReadOptions,
   Stat,
   SubscribeOptions,
-} from '../types.js'
+} from '../../metadata/types.js'
 
 /** The parts of a handle. */
 export interface CellarStoreParts {
@@ -134,7 +131,7 @@ export class CellarMetadataStore
       checkPath(path)
       const wanted = checkExpected(expected)
       const checked = checkPutOptions(options, wanted)
-      step = { kind: 'put', path, cell: checkCell(value), expected: wanted, options: checked }
+      step = { kind: 'put', path, cell: cellOf(value), expected: wanted, options: checked }
     } catch (error) {
       return Promise.reject(asMetadataError(error))
     }
@@ -168,7 +165,7 @@ export class CellarMetadataStore
       return {
         kind: 'put',
         path,
-        cell: checkCell(value),
+        cell: cellOf(value),
         expected: undefined,
         options: noPutOptions,
         imported: stat,
@@ -410,6 +407,12 @@ function allStats(
   )
 }
 
+/** Copies a value into a cell. */
+function cellOf(value: BytesLike): Buffer {
+  checkBytes(value)
+  return cellOfValue(value)
+}
+
 function stepOf(operation: BatchOperation): Step {
   if ('check' in operation) {
     return { kind: 'check', path: operation.check, expected: operation.expected }
@@ -418,7 +421,6 @@ function stepOf(operation: BatchOperation): Step {
     return { kind: 'delete', path: operation.delete, expected: operation.expected }
   }
   const { put, value, expected, ephemeral, secondaryIndexes } = operation
-  const hasOptions = ephemeral !== undefined || secondaryIndexes !== undefined
-  const options = hasOptions ? { ephemeral, secondaryIndexes } : noPutOptions
+  const options = { ephemeral, secondaryIndexes }
   return { kind: 'put', path: put, cell: cellOfValue(value), expected, options }
 }

@@ -6,12 +6,12 @@
  * position is older, from the table, so a slow subscriber occupies no memory.
  */
 import type { Table } from '../../../../api/index.js'
-import { metadataError } from '../errors.js'
+import { metadataError } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
-import { isWithin } from '../paths.js'
+import { isWithin } from '../../metadata/paths.js'
 import { readUint64, uint64 } from './record-format.js'
 import { feedPart, plainColumn } from './rows.js'
-import type { FeedCommit } from '../types.js'
+import type { FeedCommit } from '../../metadata/types.js'
 
 /** Most bytes of the rows in memory. */
 const recentBytesMax = 2 * 1024 * 1024

@@ -2,9 +2,9 @@
  * The stored form of the feed: rows of bounded size. A row holds whole commits, or one part of a
  * commit that spans several rows. `GroupEvents.rows` encodes the rows.
  */
-import { MetadataStoreError, metadataError } from '../errors.js'
+import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
 import { readUint64 } from './record-format.js'
-import type { FeedCommit, Notification, NotificationType } from '../types.js'
+import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 
 /** Event types by their byte in the stored form. Stored on disk: the order must never change. */
 export const eventTypes: readonly NotificationType[] = [

@@ -10,7 +10,7 @@ import {
   type FeedRow,
 } from './feed-rows.js'
 import { writeUint64, type StoredRecord } from './record-format.js'
-import type { FeedCommit, Notification, NotificationType } from '../types.js'
+import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 
 /** Receives one commit with its events, and the new records by position; undefined = no record. */
 type TellCommit = (

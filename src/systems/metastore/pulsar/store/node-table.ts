@@ -7,7 +7,7 @@ import {
   type Table,
 } from '../../../../api/index.js'
 import { eachRow, openTable } from '../../../../comfort/tables.js'
-import { childOf, parentOf, sortNames } from '../paths.js'
+import { childOf, parentOf, sortNames } from '../../metadata/paths.js'
 import { NodeCache } from './node-cache.js'
 import { countersOf } from './planner.js'
 import {
@@ -32,7 +32,7 @@ import {
   type TableName,
 } from './rows.js'
 import { uint64, type StoredRecord } from './record-format.js'
-import type { IndexScan } from '../types.js'
+import type { IndexScan } from '../../metadata/types.js'
 import type { WorkingState } from './working-state.js'
 
 /** A record with its path. */

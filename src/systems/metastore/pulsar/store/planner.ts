@@ -4,12 +4,12 @@
  * A commit is planned synchronously. After an error the caller rolls the state back, so the commit
  * leaves no change.
  */
-import { metadataError } from '../errors.js'
+import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
-import { checkPath, nameOf, parentOf } from '../paths.js'
+import { checkPath, nameOf, parentOf } from '../../metadata/paths.js'
 import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
 import { absentNode, counterRow, indexRow, isAbsent, ownedRow, rowBytesMax } from './rows.js'
-import type { Expected, PutOptions, Stat } from '../types.js'
+import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
 import { emptyValue, type WorkingState } from './working-state.js'
 
 /** A put with checked arguments. */

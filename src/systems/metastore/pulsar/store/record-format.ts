@@ -10,8 +10,8 @@
  *
  * All numbers are big endian. Sequences and times are safe integers.
  */
-import { MetadataStoreError, metadataError } from '../errors.js'
-import type { Stat } from '../types.js'
+import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
+import type { Stat } from '../../metadata/types.js'
 
 const format = 1
 const fixedBytes = 54

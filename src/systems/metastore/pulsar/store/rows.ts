@@ -17,7 +17,7 @@
  * expire.
  */
 import type { Result, TableOptions } from '../../../../api/index.js'
-import { childPrefix, depthOf } from '../paths.js'
+import { childPrefix, depthOf } from '../../metadata/paths.js'
 import { decodeRecord, readUint64, writeUint64, type StoredRecord } from './record-format.js'
 
 /** The tables of a store. */

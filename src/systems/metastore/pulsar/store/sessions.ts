@@ -7,7 +7,7 @@
  * records need several commits, of which the last removes the session.
  */
 import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
-import { metadataError } from '../errors.js'
+import { metadataError } from '../../metadata/errors.js'
 import { uint64, readUint64 } from './record-format.js'
 import { sessionPrefix } from './rows.js'
 import { endingTimeout, type StoreCore } from './store-core.js'

@@ -13,10 +13,10 @@ import { KeyedQueue } from '../../kernel/keyed-queue.js'
 import { callListener, warnOfListener } from '../../kernel/listener-errors.js'
 import { Turns } from '../../kernel/turns.js'
 import { ChangeLog } from './change-log.js'
-import { asMetadataError, metadataError } from '../errors.js'
+import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { FeedRow } from './feed-rows.js'
 import { GroupEvents, groupOf } from './group-events.js'
-import { parentOf } from '../paths.js'
+import { parentOf } from '../../metadata/paths.js'
 import { NodeTable, openTables, type View } from './node-table.js'
 import { CommitPlanner, type OwningSession, type Step } from './planner.js'
 import { readUint64, uint64, type StoredRecord } from './record-format.js'
@@ -37,7 +37,7 @@ import {
   type GroupLimits,
 } from './submission.js'
 import { cellMutation, NotLoaded, WorkingState } from './working-state.js'
-import type { FeedCommit, MetadataStoreMetrics } from '../types.js'
+import type { FeedCommit, MetadataStoreMetrics } from '../../metadata/types.js'
 
 /** Settings of a store; those of the handle that opens it first apply. */
 export interface CoreSettings {

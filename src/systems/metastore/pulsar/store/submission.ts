@@ -1,5 +1,5 @@
 /** Submissions: the pending writes of callers, from the call until the commit is durable. */
-import { asMetadataError, type MetadataStoreError } from '../errors.js'
+import { asMetadataError, type MetadataStoreError } from '../../metadata/errors.js'
 import type { OwningSession, Step, Written } from './planner.js'
 
 /** The records written by the steps of a commit, by position. */

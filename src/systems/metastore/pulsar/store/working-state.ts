@@ -3,7 +3,7 @@
  * the state of the tables. A commit that fails is rolled back.
  */
 import type { AtomicMutation, Mutation, Table } from '../../../../api/index.js'
-import { metadataError } from '../errors.js'
+import { metadataError } from '../../metadata/errors.js'
 import { uint64 } from './record-format.js'
 import {
   childrenColumn,

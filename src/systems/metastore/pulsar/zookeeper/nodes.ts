@@ -4,11 +4,11 @@
  * Implied parents are containers, which the server removes some time after their last child. A
  * client cannot distinguish a container from a record without bytes.
  */
-import { MetadataStoreError, metadataError } from '../errors.js'
-import { parentOf } from '../paths.js'
-import type { Expected, GetResult, Stat } from '../types.js'
-import type { ZkClient } from './client.js'
-import type { JuteWriter } from './jute.js'
+import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
+import { parentOf } from '../../metadata/paths.js'
+import type { Expected, GetResult, Stat } from '../../metadata/types.js'
+import type { ZkClient } from '../../zookeeper/client.js'
+import type { JuteWriter } from '../../zookeeper/jute.js'
 import {
   codeOf,
   CreateFlag,
@@ -22,7 +22,7 @@ import {
   type NodeStat,
   type ZkOperation,
   type ZkOutcome,
-} from './protocol.js'
+} from '../../zookeeper/protocol.js'
 
 const noData = new Uint8Array(0)
 /** Attempts to change a record with concurrent writers. */

@@ -1,11 +1,17 @@
 /**
  * Batches as one multi: the nodes of all steps are read first, and the server checks their state.
  */
-import { metadataError } from '../errors.js'
-import { parentOf } from '../paths.js'
-import type { BatchOperation, Expected, Stat } from '../types.js'
+import { metadataError } from '../../metadata/errors.js'
+import { parentOf } from '../../metadata/paths.js'
+import type { BatchOperation, Expected, Stat } from '../../metadata/types.js'
 import { checkCreation, checkVersion, errorOf, isOfCreation, statOfNode, ZkNodes } from './nodes.js'
-import { CreateFlag, ZkError, type NodeStat, type ZkOperation, type ZkOutcome } from './protocol.js'
+import {
+  CreateFlag,
+  ZkError,
+  type NodeStat,
+  type ZkOperation,
+  type ZkOutcome,
+} from '../../zookeeper/protocol.js'
 
 const attemptsMax = 10
 const noData = new Uint8Array(0)

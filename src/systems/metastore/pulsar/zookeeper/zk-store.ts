@@ -9,10 +9,11 @@ import type { BytesLike } from '../../../../api/index.js'
 import { after } from '../../kernel/backoff.js'
 import type { LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { checkBatch, checkExpected, checkPutOptions, checkValue } from '../arguments.js'
-import { asMetadataError, hasCode, metadataError } from '../errors.js'
-import type { CachingStore } from '../store/cache-sink.js'
-import { childOf, checkPath, nameOf, parentOf, sortNames } from '../paths.js'
+import { checkExpected, checkValue } from '../../metadata/arguments.js'
+import { checkBatch, checkPutOptions } from '../../metadata/options.js'
+import { asMetadataError, hasCode, metadataError } from '../../metadata/errors.js'
+import type { CachingStore } from '../../metadata/cache-sink.js'
+import { childOf, checkPath, nameOf, parentOf, sortNames } from '../../metadata/paths.js'
 import { sequencePath } from '../store/planner.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
@@ -26,10 +27,10 @@ import type {
   PutOptions,
   ReadOptions,
   Stat,
-} from '../types.js'
-import { ZkClient, type ZkAddress } from './client.js'
+} from '../../metadata/types.js'
+import { ZkClient, type ZkAddress } from '../../zookeeper/client.js'
 import { errorOf, ZkNodes } from './nodes.js'
-import { EventType, OpCode } from './protocol.js'
+import { EventType, OpCode } from '../../zookeeper/protocol.js'
 import { pathOf, ZkBatch } from './zk-batch.js'
 import { counterSuffix, ZkWrites } from './zk-writes.js'
 

@@ -1,8 +1,8 @@
 /** Puts and recursive deletes as requests to ZooKeeper. */
-import { hasCode, metadataError } from '../errors.js'
-import { childOf } from '../paths.js'
+import { hasCode, metadataError } from '../../metadata/errors.js'
+import { childOf } from '../../metadata/paths.js'
 import { sequencePath } from '../store/planner.js'
-import type { Expected, PutOptions, Stat } from '../types.js'
+import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
 import {
   checkCreation,
   checkVersion,
@@ -11,7 +11,7 @@ import {
   statOfNode,
   type ZkNodes,
 } from './nodes.js'
-import { CreateFlag, ZkError, type NodeStat, type ZkOutcome } from './protocol.js'
+import { CreateFlag, ZkError, type NodeStat, type ZkOutcome } from '../../zookeeper/protocol.js'
 import { ZkBatch } from './zk-batch.js'
 
 /** Suffix of the record that stores the counter of sequence keys. */

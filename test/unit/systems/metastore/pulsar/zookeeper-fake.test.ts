@@ -13,7 +13,7 @@ import {
   EventType,
   OpCode,
   ZkError,
-} from '../../../../../src/systems/metastore/pulsar/zookeeper/protocol.js'
+} from '../../../../../src/systems/metastore/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
 import { eventually, joined, pause } from '../../../../suites/metadata/case.js'
 

@@ -13,7 +13,7 @@ import {
   type RecordHeader,
   type StoredRecord,
 } from '../../../../../src/systems/metastore/pulsar/store/record-format.js'
-import { OpCode, ZkError } from '../../../../../src/systems/metastore/pulsar/zookeeper/protocol.js'
+import { OpCode, ZkError } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
 
 const sessionTimeoutMilliseconds = 10_000

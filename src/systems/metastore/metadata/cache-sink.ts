@@ -1,8 +1,8 @@
 /** Notifications of caches: before all listeners, with the new record if the store has it. */
-import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import type { MetadataCache, MetadataCacheOptions } from '../cache.js'
-import type { MetadataSerde } from '../serde.js'
-import type { GetResult, MetadataStore } from '../types.js'
+import type { ListenerErrorHandler } from '../kernel/listener-errors.js'
+import type { MetadataCache, MetadataCacheOptions } from './cache.js'
+import type { MetadataSerde } from './serde.js'
+import type { GetResult, MetadataStore } from './types.js'
 
 /** A cache over a store: the subscriber of the changes of records. */
 export interface CacheSink {

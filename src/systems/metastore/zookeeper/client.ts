@@ -10,9 +10,9 @@
  * Written for this package because no client for Node supports recursive watches (`addWatch`).
  */
 import { connect, type Socket } from 'node:net'
-import { after } from '../../kernel/backoff.js'
-import { metadataError } from '../errors.js'
-import { elapsed, later, type LeaseClock } from '../../kernel/lease-clock.js'
+import { after } from '../kernel/backoff.js'
+import { metadataError } from '../metadata/errors.js'
+import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { JuteReader, JuteWriter } from './jute.js'
 import { OpCode, ZkError } from './protocol.js'
 

@@ -6,6 +6,15 @@
  * it.
  */
 import type { BytesLike } from '../../../api/index.js'
+import type {
+  BatchOperation,
+  IndexScan,
+  PutOptions,
+  ReadOptions,
+  SubscribeOptions,
+} from './options.js'
+
+export type { BatchOperation, IndexScan, PutOptions, ReadOptions, SubscribeOptions }
 
 /** The metadata of a record: everything except its bytes. */
 export interface Stat {
@@ -57,54 +66,6 @@ export type Expected =
       readonly creationSequence: number
     }
 
-/** Options of reads. */
-export interface ReadOptions {
-  /** Backends with partitions store records with equal keys together. A hint; no effect here. */
-  readonly partitionKey?: string | undefined
-}
-
-/** Options of puts. */
-export interface PutOptions extends ReadOptions {
-  /** The record is removed when the session ends. Only read by a put that creates the record. */
-  readonly ephemeral?: boolean | undefined
-  /** Appends an increasing number of ten digits to the path. */
-  readonly sequential?: boolean | undefined
-  /**
-   * Keys by name of index. Replaces all index entries of the record. Absent: the entries are kept.
-   * An empty object removes all entries.
-   */
-  readonly secondaryIndexes?: Readonly<Record<string, string>> | undefined
-  /**
-   * The path is a prefix. The stored path is `prefix-` and one number of 20 digits for each
-   * element; each number is incremented by its element. The first element is at least 1, the others
-   * at least 0.
-   */
-  readonly sequenceKeysDeltas?: readonly number[] | undefined
-}
-
-/** One step of {@link MetadataStore.batch}. */
-export type BatchOperation =
-  | {
-      /** Path of a record whose state is checked; nothing is written. */
-      readonly check: string
-      /** The required state of the record. */
-      readonly expected: Expected
-    }
-  | ({
-      /** Path of the record to write. */
-      readonly put: string
-      /** The new bytes of the record. */
-      readonly value: BytesLike
-      /** The required state of the record. Absent = any state. */
-      readonly expected?: Expected
-    } & Pick<PutOptions, 'ephemeral' | 'secondaryIndexes'>)
-  | {
-      /** Path of the record to remove; the step fails if the record is missing or has children. */
-      readonly delete: string
-      /** The required state of the record. Absent = any state. */
-      readonly expected?: Expected
-    }
-
 /** The kind of a change at a path. */
 export type NotificationType = 'Created' | 'Modified' | 'Deleted' | 'ChildrenChanged'
 
@@ -124,35 +85,8 @@ export interface FeedCommit {
   readonly events: readonly Notification[]
 }
 
-/** The commits that a feed delivers. */
-export interface SubscribeOptions {
-  /** Only events of this path and below it. Default `/`. */
-  readonly prefix?: string | undefined
-  /** The first sequence of interest, inclusive. Default: the next commit. */
-  readonly fromSequence?: number | undefined
-  /** Ends the feed. */
-  readonly signal?: AbortSignal | undefined
-}
-
 /** Changes of the state of a session, as its handle observes them. */
 export type SessionEvent = 'ConnectionLost' | 'Reconnected' | 'SessionLost' | 'SessionReestablished'
-
-/** The range of {@link MetadataStore.scanByIndex}. */
-export interface IndexScan extends ReadOptions {
-  /** Only direct children of this path. */
-  readonly prefix: string
-  /** Name of the index, as in `PutOptions.secondaryIndexes`. */
-  readonly index: string
-  /** The lowest key, inclusive. Default: no bound. */
-  readonly from?: string | undefined
-  /** The highest key, inclusive. Default: no bound. */
-  readonly to?: string | undefined
-  /**
-   * Selects the records of the range on a backend without indexes, which reads all children. A
-   * backend with indexes does not call the function.
-   */
-  readonly fallbackFilter?: ((record: GetResult) => boolean) | undefined
-}
 
 /** Receives the records of a scan, then its end: exactly one of `onCompleted` and `onError`. */
 export interface ScanConsumer {
@@ -265,10 +199,10 @@ export interface MetadataStore {
    * client.
    */
   sync(path: string): Promise<void>
-  /** Direct children that are records, in key order, read on demand. */
-  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
   /** As the other form, with a consumer. The promise settles with the outcome of the scan. */
   scanChildren(path: string, consumer: ScanConsumer, options?: ReadOptions): Promise<void>
+  /** Direct children that are records, in key order, read on demand. */
+  scanChildren(path: string, options?: ReadOptions): AsyncGenerator<GetResult, void>
   /** Records in the order of their keys in an index. */
   scanByIndex(scan: IndexScan): AsyncGenerator<GetResult, void>
   /** Records in the order of their keys in an index, with a consumer. */

@@ -5,19 +5,31 @@
  * load, the loaded value is discarded, so an old value cannot replace a newer one. The old value
  * remains visible until the new one is loaded.
  */
-import { checkCachingStore, checkFunction, checkSerde, copyOfOptions } from './arguments.js'
-import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
+import {
+  assert,
+  callback,
+  checked,
+  declareOptions,
+  implementation,
+  number,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
 import {
   Backoff,
   backoffDefaults,
+  backoffOptions,
   systemClock,
   systemRandom,
   type BackoffOptions,
 } from '../kernel/backoff.js'
+import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
-import type { CacheSink, CachingStore } from './store/cache-sink.js'
+import { checkCachingStore, checkFunction, checkSerde, readOptions } from './arguments.js'
+import type { CacheSink, CachingStore } from './cache-sink.js'
 import { hasCode, metadataError } from './errors.js'
 import { checkPath } from './paths.js'
+import { decoded, expectationOf, writeInTurn } from './record-access.js'
 import type { MetadataSerde } from './serde.js'
 import type { Expected, GetResult, PutOptions, Stat } from './types.js'
 
@@ -29,33 +41,40 @@ export interface CacheGetResult<T> {
   readonly stat: Stat
 }
 
+const cacheOptions = <T>() =>
+  declareOptions('a metadata cache', {
+    /** Age at which a value is reloaded in the background. Default five minutes; <= 0 = never. */
+    refreshAfterMilliseconds: number({ min: -Infinity, default: 300_000 }),
+    /** Age at which a value is no longer used. Default ten minutes; <= 0 = never. */
+    expireAfterMilliseconds: number({ min: -Infinity, default: 600_000 }),
+    /** Maximum bytes of all values and paths together. Default 64 MiB. */
+    bytesMax: number({ min: 0, default: 64 * 1024 * 1024 }),
+    /** Retries of `readModifyUpdate` after conflicts. `stopMilliseconds: 0` = no retries. */
+    backoff: checked((given: BackoffOptions) => backoffOptions.read(given), backoffDefaults),
+    /** Called after a reload in the background. */
+    onReload: callback<(path: string, result: CacheGetResult<T> | undefined) => unknown>(),
+    /** Clock and timers. Default: the system clock. */
+    clock: implementation<LeaseClock>(['now'], systemClock),
+    /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
+    random: callback<() => number>(systemRandom),
+  })
+
+type DeclaredOptions<T> = ReturnType<typeof cacheOptions<T>>
+
 /** Settings of a cache. */
-export interface MetadataCacheOptions<T> {
-  /** Age at which a value is reloaded in the background. Default five minutes; <= 0 = never. */
-  readonly refreshAfterMilliseconds?: number | undefined
-  /** Age at which a value is no longer used. Default ten minutes; <= 0 = never. */
-  readonly expireAfterMilliseconds?: number | undefined
-  /** Maximum bytes of all values and paths together. Default 64 MiB. */
-  readonly bytesMax?: number | undefined
-  /** Retries of `readModifyUpdate` after conflicts. `stopMilliseconds: 0` = no retries. */
-  readonly backoff?: BackoffOptions | undefined
-  /** Called after a reload in the background. */
-  readonly onReload?: ((path: string, result: CacheGetResult<T> | undefined) => unknown) | undefined
-  /** Clock and timers. Default: the system clock. */
-  readonly clock?: LeaseClock | undefined
-  /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
-  readonly random?: (() => number) | undefined
-}
+export interface MetadataCacheOptions<T> extends OptionsOf<DeclaredOptions<T>> {}
+
+/** The default settings of a cache. */
+export const metadataCacheDefaults = Object.freeze(cacheOptions().read({}))
 
 /** Keys of a record by name of index. */
 export type IndexExtractor<T> = (value: T) => Readonly<Record<string, string>>
 
 interface Entry<T> {
-  /** Undefined = known to be absent, if `isLoaded`. */
+  /** Undefined = known to be absent, unless the entry is empty. */
   result: CacheGetResult<T> | undefined
-  isLoaded: boolean
-  /** Whether the record has changed since it was loaded. */
-  isStale: boolean
+  /** 'empty' before the first load; 'stale' if the record has changed since it was loaded. */
+  state: 'empty' | 'stale' | 'fresh'
   /** Incremented by every change, so that a load detects a change during its read. */
   generation: number
   loading: Promise<CacheGetResult<T> | undefined> | undefined
@@ -63,36 +82,13 @@ interface Entry<T> {
   bytes: number
 }
 
-/** The default settings of a cache. */
-export const metadataCacheDefaults = Object.freeze({
-  /** Five minutes. */
-  refreshAfterMilliseconds: 300_000,
-  /** Ten minutes. */
-  expireAfterMilliseconds: 600_000,
-  /** 64 MiB. */
-  bytesMax: 64 * 1024 * 1024,
-  /** Pulsar's backoff between attempts of `readModifyUpdate`. */
-  backoff: backoffDefaults,
-})
-
 const entryBytes = 256
-
-const names: Readonly<Record<keyof MetadataCacheOptions<unknown>, true>> = {
-  refreshAfterMilliseconds: true,
-  expireAfterMilliseconds: true,
-  bytesMax: true,
-  backoff: true,
-  onReload: true,
-  clock: true,
-  random: true,
-}
 
 /** Typed values of a store; see the file header. */
 export class MetadataCache<T> implements CacheSink {
   readonly #store: CachingStore
   readonly #serde: MetadataSerde<T>
-  readonly #options: MetadataCacheOptions<T>
-  readonly #clock: LeaseClock
+  readonly #settings: SettingsOf<DeclaredOptions<T>>
   /** In order of use: the entry used last is the last one. */
   readonly #entries = new Map<string, Entry<T>>()
   #bytes = 0
@@ -102,8 +98,7 @@ export class MetadataCache<T> implements CacheSink {
   constructor(store: CachingStore, serde: MetadataSerde<T>, options: MetadataCacheOptions<T> = {}) {
     this.#store = checkCachingStore(store)
     this.#serde = checkSerde(serde)
-    this.#options = copyOfOptions(options, names, 'a metadata cache')
-    this.#clock = this.#options.clock ?? systemClock
+    this.#settings = readOptions(cacheOptions<T>(), options)
     this.#unregister = store.registerCache(this)
   }
 
@@ -121,14 +116,8 @@ export class MetadataCache<T> implements CacheSink {
   async getWithStats(path: string): Promise<CacheGetResult<T> | undefined> {
     this.#check(path)
     const entry = this.#usable(path)
-    if (entry === undefined || !entry.isLoaded || entry.isStale) return this.#load(path)
-    if (
-      this.#isOld(
-        entry,
-        this.#options.refreshAfterMilliseconds ?? metadataCacheDefaults.refreshAfterMilliseconds,
-      )
-    )
-      this.#reload(path)
+    if (entry?.state !== 'fresh') return this.#load(path)
+    if (this.#isOld(entry, this.#settings.refreshAfterMilliseconds)) this.#reload(path, entry)
     return entry.result
   }
 
@@ -136,7 +125,7 @@ export class MetadataCache<T> implements CacheSink {
   getIfCached(path: string): T | null | undefined {
     this.#check(path)
     const entry = this.#usable(path)
-    if (entry === undefined || !entry.isLoaded) return undefined
+    if (entry === undefined || entry.state === 'empty') return undefined
     return entry.result === undefined ? null : entry.result.value
   }
 
@@ -156,29 +145,42 @@ export class MetadataCache<T> implements CacheSink {
    * Changes a value. The function receives a copy and is called again after a conflict.
    * `ERR_METADATA_NOT_FOUND`; `ERR_METADATA_TIMEOUT` if conflicts do not end.
    */
-  readModifyUpdate(
+  async readModifyUpdate(
     path: string,
     modify: (value: T) => T | Promise<T>,
     indexes?: IndexExtractor<T>,
   ): Promise<T> {
-    return this.#modify(
-      path,
-      (value) => {
-        checkFunction(modify, 'modify')
-        if (value === undefined) throw metadataError('notFound', path)
-        return modify(value)
-      },
-      indexes,
-    )
+    checkFunction(modify, 'modify')
+    const modifyExisting = (value: T | undefined): T | Promise<T> => {
+      if (value === undefined) throw metadataError('notFound', path)
+      return modify(value)
+    }
+    return this.readModifyUpdateOrCreate(path, modifyExisting, indexes)
   }
 
   /** As `readModifyUpdate`, but the function creates the value if there is none. */
-  readModifyUpdateOrCreate(
+  async readModifyUpdateOrCreate(
     path: string,
     modify: (value: T | undefined) => T | Promise<T>,
     indexes?: IndexExtractor<T>,
   ): Promise<T> {
-    return this.#modify(path, modify, indexes)
+    this.#check(path)
+    checkFunction(modify, 'modify')
+    const { backoff } = this.#settings
+    const prepare = async (): Promise<{ readonly value: T; readonly expected: Expected }> => {
+      const known = await this.getWithStats(path)
+      const value = await modify(known && this.#copy(path, known))
+      return { value, expected: expectationOf(this.#store, known?.stat) }
+    }
+    return writeInTurn(path, new Backoff(backoff, this.#settings), prepare, async (change) => {
+      try {
+        await this.#write(path, change.value, change.expected, indexes)
+        return change.value
+      } catch (error) {
+        if (hasCode(error, 'badVersion')) this.invalidate(path)
+        throw error
+      }
+    })
   }
 
   /** `ERR_METADATA_ALREADY_EXISTS` if there is a record. */
@@ -215,6 +217,7 @@ export class MetadataCache<T> implements CacheSink {
   /** Drops all values from the cache; the next `get` of each reads the store. */
   invalidateAll(): void {
     for (const path of [...this.#entries.keys()]) this.invalidate(path)
+    assert(this.#bytes === 0, 'an empty cache has no bytes')
   }
 
   /** Reloads a value, if it is cached. */
@@ -222,8 +225,7 @@ export class MetadataCache<T> implements CacheSink {
     this.#check(path)
     const entry = this.#entries.get(path)
     if (entry === undefined) return
-    entry.generation++
-    entry.isStale = true
+    outdate(entry)
     await this.#load(path)
   }
 
@@ -238,9 +240,8 @@ export class MetadataCache<T> implements CacheSink {
   changed(path: string, record: GetResult | undefined | 'unknown'): void | Promise<void> {
     const entry = this.#entries.get(path)
     if (entry === undefined) return
-    entry.generation++
+    outdate(entry)
     if (record === 'unknown') {
-      entry.isStale = true
       return this.#load(path).then(
         () => undefined,
         () => undefined,
@@ -256,10 +257,7 @@ export class MetadataCache<T> implements CacheSink {
 
   /** Called by the store when changes may have been lost. */
   reset(): void {
-    for (const entry of this.#entries.values()) {
-      entry.generation++
-      entry.isStale = true
-    }
+    for (const entry of this.#entries.values()) outdate(entry)
   }
 
   /** Called by the store when its handle was closed. */
@@ -276,14 +274,8 @@ export class MetadataCache<T> implements CacheSink {
   #usable(path: string): Entry<T> | undefined {
     const entry = this.#entries.get(path)
     if (entry === undefined) return undefined
-    if (
-      this.#isOld(
-        entry,
-        this.#options.expireAfterMilliseconds ?? metadataCacheDefaults.expireAfterMilliseconds,
-      )
-    ) {
-      entry.generation++
-      this.#drop(path, entry)
+    if (this.#isOld(entry, this.#settings.expireAfterMilliseconds)) {
+      this.invalidate(path)
       return undefined
     }
     this.#entries.delete(path)
@@ -291,15 +283,15 @@ export class MetadataCache<T> implements CacheSink {
     return entry
   }
 
-  #isOld({ isLoaded, loadedAt }: Entry<T>, milliseconds: number): boolean {
-    return isLoaded && milliseconds > 0 && elapsed(this.#clock) - loadedAt >= milliseconds
+  #isOld({ state, loadedAt }: Entry<T>, milliseconds: number): boolean {
+    if (state === 'empty' || milliseconds <= 0) return false
+    return elapsed(this.#settings.clock) - loadedAt >= milliseconds
   }
 
-  #reload(path: string): void {
-    const entry = this.#entries.get(path)!
+  #reload(path: string, entry: Entry<T>): void {
     if (entry.loading !== undefined) return
     this.#load(path).then(
-      (result) => callListener(this.#store.onListenerError, this.#options.onReload, path, result),
+      (result) => callListener(this.#store.onListenerError, this.#settings.onReload, path, result),
       () => undefined,
     )
   }
@@ -307,16 +299,8 @@ export class MetadataCache<T> implements CacheSink {
   #load(path: string): Promise<CacheGetResult<T> | undefined> {
     let entry = this.#entries.get(path)
     if (entry === undefined) {
-      entry = {
-        result: undefined,
-        isLoaded: false,
-        isStale: false,
-        generation: 0,
-        loading: undefined,
-        loadedAt: 0,
-        bytes: 0,
-      }
-      this.#entries.set(path, entry)
+      const rest = { result: undefined, loading: undefined, loadedAt: 0, bytes: 0 }
+      this.#entries.set(path, (entry = { state: 'empty', generation: 0, ...rest }))
     }
     const loaded = entry
     loaded.loading ??= this.#read(path, loaded).finally(() => (loaded.loading = undefined))
@@ -326,46 +310,29 @@ export class MetadataCache<T> implements CacheSink {
   async #read(path: string, entry: Entry<T>): Promise<CacheGetResult<T> | undefined> {
     for (;;) {
       const { generation } = entry
-      let found: GetResult | undefined
       try {
-        found = await this.#store.get(path)
-      } catch (error) {
-        if (!entry.isLoaded) this.#drop(path, entry)
-        throw error
-      }
-      if (entry.generation !== generation) {
+        const found = await this.#store.get(path)
+        if (entry.generation === generation) return this.#set(path, entry, found)
         // The record changed during the read: `changed` has set a newer value or marked it stale.
-        if (entry.isLoaded && !entry.isStale) return entry.result
-        if (this.#entries.get(path) === entry) continue
-        return this.#decode(path, found)
-      }
-      try {
-        return this.#set(path, entry, found)
+        if (entry.state === 'fresh') return entry.result
+        if (this.#entries.get(path) !== entry) return this.#decode(found)
       } catch (error) {
-        this.#drop(path, entry)
+        const isUnreadable = hasCode(error, 'contentDeserialization')
+        if (isUnreadable || entry.state === 'empty') this.#drop(path, entry)
         throw error
       }
     }
   }
 
-  #decode(path: string, found: GetResult | undefined): CacheGetResult<T> | undefined {
-    if (found === undefined) return undefined
-    try {
-      return { value: this.#serde.deserialize(path, found.value, found.stat), stat: found.stat }
-    } catch (cause) {
-      throw metadataError('contentDeserialization', path, cause)
-    }
+  #decode(found: GetResult | undefined): CacheGetResult<T> | undefined {
+    return found && { value: decoded(this.#serde, found), stat: found.stat }
   }
 
   #set(path: string, entry: Entry<T>, found: GetResult | undefined): CacheGetResult<T> | undefined {
-    const isSame =
-      entry.isLoaded &&
-      entry.result !== undefined &&
-      found?.stat.sequence === entry.result.stat.sequence
-    if (!isSame) entry.result = this.#decode(path, found)
-    entry.isLoaded = true
-    entry.isStale = false
-    entry.loadedAt = elapsed(this.#clock)
+    const isSame = entry.result !== undefined && found?.stat.sequence === entry.result.stat.sequence
+    if (!isSame) entry.result = this.#decode(found)
+    entry.state = 'fresh'
+    entry.loadedAt = elapsed(this.#settings.clock)
     if (this.#entries.get(path) !== entry) return entry.result
     this.#bytes -= entry.bytes
     entry.bytes = entryBytes + 2 * path.length + (found?.value.length ?? 0)
@@ -375,9 +342,8 @@ export class MetadataCache<T> implements CacheSink {
   }
 
   #evict(kept: Entry<T>): void {
-    const bytesMax = this.#options.bytesMax ?? metadataCacheDefaults.bytesMax
     for (const [path, entry] of this.#entries) {
-      if (this.#bytes <= bytesMax) return
+      if (this.#bytes <= this.#settings.bytesMax) return
       if (entry !== kept && entry.loading === undefined) this.#drop(path, entry)
     }
   }
@@ -386,66 +352,40 @@ export class MetadataCache<T> implements CacheSink {
     if (this.#entries.get(path) !== entry) return
     this.#entries.delete(path)
     this.#bytes -= entry.bytes
+    assert(this.#bytes >= 0, 'a cache has no fewer bytes than its entries')
     entry.bytes = 0
-    entry.isLoaded = false
+    entry.state = 'empty'
     entry.result = undefined
   }
 
   async #write(
     path: string,
     value: T,
-    expected: Expected | undefined,
+    expected: Expected,
     indexes: IndexExtractor<T> | undefined,
   ): Promise<void> {
     this.#check(path)
     if (indexes !== undefined) checkFunction(indexes, 'indexes')
-    const options = indexes === undefined ? undefined : { secondaryIndexes: indexes(value) }
+    const options = indexes && { secondaryIndexes: indexes(value) }
     await this.#store.put(path, this.#serde.serialize(path, value), expected, options)
     await this.#ensure(path)
   }
 
   /** Loads the written value, unless the notification of the write has cached it already. */
   async #ensure(path: string): Promise<void> {
-    const entry = this.#entries.get(path)
-    if (this.#unregister === undefined || (entry?.isLoaded === true && !entry.isStale)) return
+    if (this.#unregister === undefined || this.#entries.get(path)?.state === 'fresh') return
     // An error of the read must not fail the write, which has succeeded.
     await this.#load(path).catch(() => this.invalidate(path))
-  }
-
-  async #modify(
-    path: string,
-    modify: (value: T | undefined) => T | Promise<T>,
-    indexes: IndexExtractor<T> | undefined,
-  ): Promise<T> {
-    this.#check(path)
-    checkFunction(modify, 'modify')
-    const sources = { clock: this.#clock, random: this.#options.random ?? systemRandom }
-    const backoff = new Backoff(this.#options.backoff ?? {}, sources)
-    const isRetrying = this.#options.backoff?.stopMilliseconds !== 0
-    for (;;) {
-      const known = await this.getWithStats(path)
-      const copy = known === undefined ? undefined : this.#copy(path, known)
-      const value = await modify(copy)
-      try {
-        await this.#write(path, value, this.#expectation(known), indexes)
-        return value
-      } catch (error) {
-        if (!isRetrying || !hasCode(error, 'badVersion')) throw error
-        this.invalidate(path)
-        if (await backoff.wait()) continue
-        throw metadataError('timeout', `${path}: the conflicts did not end in time`, error)
-      }
-    }
-  }
-
-  #expectation(known: CacheGetResult<T> | undefined): Expected {
-    if (known === undefined) return -1
-    const { sequence, version } = known.stat
-    return this.#store.capabilities.sequenceExpectations ? { sequence } : version
   }
 
   #copy(path: string, { value, stat }: CacheGetResult<T>): T {
     const bytes = Buffer.from(this.#serde.serialize(path, value))
     return this.#serde.deserialize(path, bytes, stat)
   }
+}
+
+/** Marks a value as older than its record. */
+function outdate(entry: Entry<unknown>): void {
+  entry.generation++
+  if (entry.state === 'fresh') entry.state = 'stale'
 }
