@@ -90,6 +90,19 @@ const rooms = {
     order: ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer'],
     shared: [],
   },
+  'systems/metastore': {
+    order: [
+      'kernel',
+      'records',
+      'metadata',
+      'zookeeper',
+      'coordination',
+      'pulsar',
+      'bookkeeper',
+      'hedwig',
+    ],
+    shared: ['errors'],
+  },
   'systems/repository': {
     order: [
       'values',

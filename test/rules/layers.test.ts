@@ -95,6 +95,9 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/metastore/store.ts':
     "import { put } from '../../entries/index.js'\nimport { a } from '../../base/bytes.js'\n" +
     'export const store = [put, a]\n',
+  'src/systems/metastore/coordination/lock.ts':
+    "import { store } from '../pulsar/store.js'\nexport const lock = store\n",
+  'src/systems/metastore/pulsar/store.ts': 'export const store = 1\n',
   'src/systems/messaging/prune-job/hook.ts':
     "import { a } from '../../../base/bytes.js'\nimport { put } from '../../../entries/index.js'\n" +
     'export const hook = [a, put]\n',
@@ -171,6 +174,7 @@ const expected = [
   'server-http: src/server/http/guard.ts -> src/server/messaging/routes.ts',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
+  'systems-metastore-coordination: src/systems/metastore/coordination/lock.ts -> src/systems/metastore/pulsar/store.ts',
   'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',
   'systems-search-embedded-segments: src/systems/search/embedded/segments/merge.ts -> src/systems/search/embedded/plan.ts',
   'systems-search-embedded: src/systems/search/embedded/plan.ts -> src/systems/search/solr-search.ts',
