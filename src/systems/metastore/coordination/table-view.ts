@@ -39,7 +39,7 @@ const viewOptions = <T>() =>
     clearsWhenOutdated: boolean(false),
     /** Clock and timers of the backoff. Default: the system clock. */
     clock: implementation<LeaseClock>(['now'], systemClock),
-    /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
+    /** Numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
     random: callback<() => number>(systemRandom),
   })
 

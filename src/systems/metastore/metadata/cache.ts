@@ -55,7 +55,7 @@ const cacheOptions = <T>() =>
     onReload: callback<(path: string, result: CacheGetResult<T> | undefined) => unknown>(),
     /** Clock and timers. Default: the system clock. */
     clock: implementation<LeaseClock>(['now'], systemClock),
-    /** Random numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
+    /** Numbers of at least 0 and below 1, for the backoff. Default: those of `node:crypto`. */
     random: callback<() => number>(systemRandom),
   })
 
