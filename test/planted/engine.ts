@@ -13,9 +13,9 @@ const flushes = ['test/unit/storage/engine/overlapping-flushes.test.ts']
 export const faults: readonly PlantedFault[] = [
   {
     name: 'the next read follows the hint that a filter gave in the empty column',
-    file: 'src/storage/scan/store-scanner.ts',
-    find: '    this.emptyColumn.isLeft = false\n',
-    replace: '',
+    file: 'src/storage/scan/rule-moves.ts',
+    find: '  startRow(): void {\n    this.hintWaits = false\n',
+    replace: '  startRow(): void {\n',
     tests: plainReads,
   },
   {

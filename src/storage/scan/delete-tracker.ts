@@ -9,7 +9,7 @@
 import type { CellView } from '../cell/cell-view.js'
 import { CellType } from '../cell/cell-type.js'
 import { compareTimestamps } from '../cell/timestamp.js'
-import { equalBytes } from '../../base/bytes.js'
+import { BorrowedQualifier } from './borrowed-qualifier.js'
 
 /** How a put is masked. */
 export const Masking = {
@@ -34,9 +34,7 @@ export class DeleteTracker {
   private columnType = 0
   private columnHigh = 0
   private columnLow = 0
-  private columnBuffer: Buffer | undefined = undefined
-  private columnStart = 0
-  private columnEnd = 0
+  private readonly column = new BorrowedQualifier()
 
   /** Starts a row: forgets all markers. */
   reset(): void {
@@ -64,21 +62,16 @@ export class DeleteTracker {
       this.familyVersionCount++
       return
     }
-    if (this.columnType === CellType.deleteColumn && this.inColumnSlot(cell)) return
+    if (this.columnType === CellType.deleteColumn && this.column.isOf(cell)) return
     this.columnType = cell.type
     this.columnHigh = cell.timestampHigh
     this.columnLow = cell.timestampLow
-    this.columnBuffer = cell.buffer
-    this.columnStart = cell.qualifierStart
-    this.columnEnd = cell.qualifierEnd
+    this.column.set(cell)
   }
 
   /** Copies the borrowed qualifier, because its memory is about to be released. */
   detach(): void {
-    if (this.columnBuffer === undefined) return
-    this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
-    this.columnEnd -= this.columnStart
-    this.columnStart = 0
+    this.column.detach()
   }
 
   /** How the markers so far mask a put. */
@@ -97,22 +90,11 @@ export class DeleteTracker {
       }
     }
     if (this.columnType === 0) return Masking.none
-    if (!this.inColumnSlot(cell)) {
+    if (!this.column.isOf(cell)) {
       this.columnType = 0
       return Masking.none
     }
     if (this.columnType === CellType.deleteColumn) return Masking.column
     return this.columnHigh === high && this.columnLow === low ? Masking.version : Masking.none
-  }
-
-  private inColumnSlot(cell: CellView): boolean {
-    return equalBytes(
-      this.columnBuffer!,
-      this.columnStart,
-      this.columnEnd,
-      cell.buffer,
-      cell.qualifierStart,
-      cell.qualifierEnd,
-    )
   }
 }

@@ -69,7 +69,3 @@ export type MatchCode = (typeof MatchCode)[keyof typeof MatchCode]
 export function endsRow(code: MatchCode): boolean {
   return code === MatchCode.includeAndSeekNextRow || code === MatchCode.seekNextRow
 }
-
-/** A planned move: to the next cell, or to a key in the row, after the row or anywhere. */
-export const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
-export type Move = (typeof Move)[keyof typeof Move]

@@ -11,12 +11,14 @@
  * writing, and markers. An invisible cell stays invisible, so the time of the drop cannot be
  * observed.
  */
+import { emptyBytes } from '../../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
 import { isFamilyMarker } from '../cell/cell-key.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import { ColumnTracker } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
 import { MatchCode, type RetentionOptions } from './query.js'
+import { ReadPosition } from './read-position.js'
 import { oldestUnexpired, outlivedOwnTtl } from './user-matcher.js'
 import { WriteOrderTracker } from './write-order-tracker.js'
 
@@ -42,7 +44,8 @@ export class RetentionMatcher {
   /** Why the last cell not included by {@link match} is dropped. */
   reason: DropReason = 'versions'
   private readonly deletes = new DeleteTracker()
-  private readonly columns = new ColumnTracker()
+  private readonly position = new ReadPosition()
+  private readonly columns = new ColumnTracker(this.position)
   private readonly history: WriteOrderTracker | undefined
   private readonly scope: RetentionScope
   private readonly oldest: number
@@ -65,7 +68,8 @@ export class RetentionMatcher {
   startRow(): void {
     this.deletes.reset()
     this.history?.startRow()
-    this.columns.reset()
+    this.position.startRow(emptyBytes, 0, 0)
+    this.columns.resume()
   }
 
   /** `include`, `skip`, or `seekNextColumn` (drops the rest of the column). */

@@ -12,7 +12,7 @@ import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
 import type { Filter } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { RowRun } from './row-run.js'
+import { ReadStep } from './plain-loop.js'
 import type { StoreScanner } from './store-scanner.js'
 
 /** Sorts after the keys of all rows. */
@@ -51,9 +51,8 @@ export class RowScanner {
   private filter: Filter | undefined = undefined
   private phase: Phase = Phase.seek
   private family = 0
-  private readonly run = new RowRun()
-  /** One family, no filter, no limit: the fast path applies. */
-  private mayRun = false
+  /** One family, no filter, no limit: the fast path over rows applies. */
+  private readsAhead = false
   /** Value of `rowsScanned` at which the current call pauses; negative between calls. */
   private pauseAt = -1
   private row: Buffer = Buffer.allocUnsafe(64)
@@ -85,15 +84,9 @@ export class RowScanner {
     this.rowsScanned = 0
     this.rowsFiltered = 0
     this.pauseAt = -1
-    this.mayRun =
-      scanners.length === 1 && joined.length === 0 && filter === undefined && scanners[0].mayRun
+    this.readsAhead = scanners.length === 1 && filter === undefined && scanners[0].mayReadRows
     this.onRowFiltered = undefined
     filter?.setReversed?.(bounds.reversed)
-  }
-
-  /** Drops references to memory that is about to be released; the scanners drop theirs. */
-  detach(): void {
-    this.run.forget()
   }
 
   /** The row read last, unescaped; undefined before the first row. */
@@ -125,8 +118,8 @@ export class RowScanner {
           this.phase = Phase.pick
           break
         case Phase.pick:
-          if (!this.mayRun || !collector.wantsRows) this.pickRow(collector)
-          else if (this.readRun(this.scanners[0], collector)) return 'rows'
+          if (!this.readsAhead || !collector.wantsRows) this.pickRow(collector)
+          else if (this.readRows(this.scanners[0], collector)) return 'rows'
           break
         case Phase.align:
           this.align(this.scanners)
@@ -202,22 +195,21 @@ export class RowScanner {
   /**
    * Reads rows ahead; true if the collector wants no more rows. Otherwise the phase has changed.
    */
-  private readRun(scanner: StoreScanner, collector: RowTarget): boolean {
-    const { run, bounds } = this
+  private readRows(scanner: StoreScanner, collector: RowTarget): boolean {
+    const { bounds } = this
+    const { position } = scanner
     if (scanner.atCell) {
       try {
-        if (bounds.reversed) scanner.readRunBack(run, bounds, collector)
-        else scanner.readRun(run, bounds, collector)
+        if (scanner.readRows(bounds, collector) === ReadStep.enough) return true
       } finally {
-        this.rowsScanned += run.rows
-        if (run.openRow) {
+        this.rowsScanned += position.rows
+        if (position.inRow) {
           this.family = 0
           this.phase = bounds.reversed ? Phase.align : Phase.read
-          this.setRow(run.buffer, run.rowStart, run.rowEnd)
+          this.setRow(position.buffer, position.rowStart, position.rowEnd)
         }
       }
-      if (run.openRow) return false
-      if (!collector.wantsRows) return true
+      if (position.inRow) return false
     }
     this.pickRow(collector)
     return false

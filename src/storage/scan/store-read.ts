@@ -7,7 +7,7 @@ import type { Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import type { RetentionOptions, StoreQuery } from './query.js'
 
-/** A query of a store, and the chosen sources, newest first. */
+/** A query of a store, and the chosen sources, newest first. Constant during the read. */
 export interface StoreRead {
   readonly query: StoreQuery
   readonly settings: RetentionOptions
@@ -20,9 +20,11 @@ export interface StoreRead {
   readonly chosen: readonly Cursor[]
   /** As in `MergeCursor.setChildren`. */
   readonly deferring: readonly (DeferredCursor | undefined)[]
-  /** Upper bounds on the delete markers in the sources: all of them, and those of the family. */
-  readonly deletes: number
-  readonly familyDeletes: number
+  /** Whether the read may see delete markers; `hasFamilyMarkers`: those of the family. */
+  readonly hasMarkers: boolean
+  readonly hasFamilyMarkers: boolean
+  /** Whether steps are tried before a seek. Not with deferred cursors: a step makes them seek. */
+  readonly mayStep: boolean
 }
 
 /** A read of one row, at which the cursors are positioned. */

@@ -6,25 +6,25 @@
  * column selection and versions, filter, versions again after the filter.
  *
  * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in
- * order. The matcher keeps references into cell memory of the current row only.
+ * order. Position and matcher keep references into cell memory of the current row only.
  */
 import { wrongAnswer } from '../filter/answers.js'
-import { equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import { isDeleteMarker } from '../cell/cell-type.js'
 import { compareTimestamps } from '../cell/timestamp.js'
 import { FilterCode, type Filter } from '../filter/filter.js'
+import { BorrowedQualifier } from './borrowed-qualifier.js'
 import { ColumnTracker, compareQualifier } from './column-tracker.js'
 import { DeleteTracker, Masking } from './delete-tracker.js'
 import { MatchCode, type RetentionOptions, type StoreQuery } from './query.js'
+import type { ReadPosition } from './read-position.js'
 import { WriteOrderTracker } from './write-order-tracker.js'
 
 export class UserMatcher {
   private readonly deletes = new DeleteTracker()
-  /** Public for the fast path, which bypasses {@link match}. */
-  readonly columns = new ColumnTracker()
+  private readonly columns: ColumnTracker
   /** Replaces `deletes` with NEW_VERSION_BEHAVIOR. */
   private history: WriteOrderTracker | undefined = undefined
   private readonly ownHistory = new WriteOrderTracker()
@@ -37,11 +37,14 @@ export class UserMatcher {
   private versionsAfterFilter = 1
   /** Number of cells of the current column that passed the filter. */
   private passed = 0
-  private passedBuffer: Buffer | undefined = undefined
-  private passedStart = 0
-  private passedEnd = 0
+  private readonly passedColumn = new BorrowedQualifier()
   /** Whether the filter has left the empty column of this row. */
   private emptyColumnLeft = false
+
+  /** The matcher reaches and completes columns of `position`; its caller starts the rows there. */
+  constructor(position: ReadPosition) {
+    this.columns = new ColumnTracker(position)
+  }
 
   /** Prepares for a read at `readPoint`; `moment` is the read time, which decides expiry. */
   configure(query: StoreQuery, options: RetentionOptions, readPoint: number, moment: Moment): void {
@@ -75,23 +78,20 @@ export class UserMatcher {
     )
   }
 
+  /** Starts to follow the row of the position, which has reached a column only in plain puts. */
   startRow(): void {
     this.deletes.reset()
     this.history?.startRow()
-    this.columns.reset()
-    this.passedBuffer = undefined
+    this.columns.resume()
+    this.passedColumn.clear()
     this.emptyColumnLeft = false
   }
 
   /** Copies the state of the row, because the memory of the cells seen is about to be released. */
   detach(): void {
     this.deletes.detach()
-    this.columns.detach()
     this.history?.detach()
-    if (this.passedBuffer === undefined) return
-    this.passedBuffer = Buffer.from(this.passedBuffer.subarray(this.passedStart, this.passedEnd))
-    this.passedEnd -= this.passedStart
-    this.passedStart = 0
+    this.passedColumn.detach()
   }
 
   /** The column to seek after `seekNextColumn` at a cell, if query or filter name one. */
@@ -100,6 +100,11 @@ export class UserMatcher {
     const only = this.filter?.onlyColumn
     if (asked !== undefined || only === undefined || only.family !== cell.family) return asked
     return compareQualifier(cell, only.qualifier) < 0 ? only.qualifier : undefined
+  }
+
+  /** Follows the row again after the plain loop has reached another column. */
+  resume(): void {
+    this.columns.resume()
   }
 
   /** Whether no marker of the row can mask a later cell. */
@@ -206,20 +211,8 @@ export class UserMatcher {
 
   /** Applies the requested number of versions to the cells that passed the filter. */
   private countPassed(cell: CellView, code: MatchCode): MatchCode {
-    const same =
-      this.passedBuffer !== undefined &&
-      equalBytes(
-        this.passedBuffer,
-        this.passedStart,
-        this.passedEnd,
-        cell.buffer,
-        cell.qualifierStart,
-        cell.qualifierEnd,
-      )
-    if (!same) {
-      this.passedBuffer = cell.buffer
-      this.passedStart = cell.qualifierStart
-      this.passedEnd = cell.qualifierEnd
+    if (!this.passedColumn.isOf(cell)) {
+      this.passedColumn.set(cell)
       this.passed = 0
     }
     this.passed++

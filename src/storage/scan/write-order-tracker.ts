@@ -16,11 +16,11 @@
  * the markers, unnoticed by reads. HBase's tracker approximates this (it merges the history between
  * two markers); where the two differ, the rule above is the one that HBase's tests state.
  */
-import { equalBytes } from '../../base/bytes.js'
 import { CellType } from '../cell/cell-type.js'
 import { isFamilyMarker } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps } from '../cell/timestamp.js'
+import { BorrowedQualifier } from './borrowed-qualifier.js'
 
 /** Delete markers: the timestamps that they mask, and their sequences. */
 class Markers {
@@ -61,9 +61,7 @@ export class WriteOrderTracker {
   private versionsMax = 1
   private readonly familyMarkers = new Markers()
   private readonly columnMarkers = new Markers()
-  private columnBuffer: Buffer | undefined = undefined
-  private columnStart = 0
-  private columnEnd = 0
+  private readonly column = new BorrowedQualifier()
   /** The last put seen; it replaces the next put if both have the same timestamp. */
   private lastHigh = -1
   private lastLow = -1
@@ -84,7 +82,7 @@ export class WriteOrderTracker {
   /** Starts a row. */
   startRow(): void {
     this.familyMarkers.count = 0
-    this.columnBuffer = undefined
+    this.column.clear()
     this.startColumn()
   }
 
@@ -123,10 +121,7 @@ export class WriteOrderTracker {
 
   /** Copies the borrowed qualifier, because its memory is about to be released. */
   detach(): void {
-    if (this.columnBuffer === undefined) return
-    this.columnBuffer = Buffer.from(this.columnBuffer.subarray(this.columnStart, this.columnEnd))
-    this.columnEnd -= this.columnStart
-    this.columnStart = 0
+    this.column.detach()
   }
 
   /** The first time in [start, end) at which VERSIONS newer puts are alive; otherwise `end`. */
@@ -168,17 +163,8 @@ export class WriteOrderTracker {
   }
 
   private enterColumn(cell: CellView): void {
-    const { buffer, qualifierStart, qualifierEnd } = cell
-    const known = this.columnBuffer
-    if (
-      known !== undefined &&
-      equalBytes(known, this.columnStart, this.columnEnd, buffer, qualifierStart, qualifierEnd)
-    ) {
-      return
-    }
-    this.columnBuffer = buffer
-    this.columnStart = qualifierStart
-    this.columnEnd = qualifierEnd
+    if (this.column.isOf(cell)) return
+    this.column.set(cell)
     this.startColumn()
   }
 

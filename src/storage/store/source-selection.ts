@@ -35,7 +35,7 @@ import { allTime, compareTimestamps, joinTimestamp } from '../cell/timestamp.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
-import { isVisiblePut } from '../scan/row-run.js'
+import { isVisiblePut } from '../scan/plain-loop.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
 import { oldestUnexpired } from '../scan/user-matcher.js'
@@ -56,12 +56,16 @@ export class SourceSelection implements StoreRowRead {
   mayBlock = true
   readonly chosen: Cursor[] = []
   readonly deferring: (DeferredCursor | undefined)[] = []
-  deletes = 0
-  familyDeletes = 0
+  hasMarkers = false
+  hasFamilyMarkers = false
+  mayStep = true
   row: Buffer = emptyBytes
   rowLength = 0
   wantedLength = 0
   isColumn = false
+  /** Upper bounds on the markers in the chosen sources: all of them, and those of the family. */
+  private deletes = 0
+  private familyDeletes = 0
   private readonly store: Store
   private readonly cursors: SourceCursors
   private readonly probe = new RowProbe()
@@ -132,6 +136,15 @@ export class SourceSelection implements StoreRowRead {
       this.isColumn = false
       this.wantedLength = this.rowEnd
     }
+    this.noteMarkers()
+  }
+
+  /** A read without a read point also sees markers that are written during the read. */
+  private noteMarkers(): void {
+    const seesLater = this.readPoint === Number.MAX_SAFE_INTEGER
+    this.hasMarkers = this.deletes > 0 || seesLater
+    this.hasFamilyMarkers = this.familyDeletes > 0 || seesLater
+    this.mayStep = this.deferring.length === 0
   }
 
   private begin(
@@ -360,6 +373,7 @@ export class SourceSelection implements StoreRowRead {
     for (let level = 1; level < levelEnds.length; level++) {
       this.chooseLevel(level, bounds, this.cursors.sources)
     }
+    this.noteMarkers()
   }
 
   private chooseLevel(level: number, bounds: RowBounds, { tables, levelEnds }: StoreSources): void {

@@ -173,7 +173,6 @@ export class ScanSession implements MemtableUser {
     if (left.length === 0) return
     this.memtables = memtables.filter((use) => !left.includes(use))
     parts?.collector.settle()
-    parts?.rows.detach()
     this.target?.settle()
     for (const { slot, reader, tables } of left) {
       if (parts !== undefined) reader.leaveMemtable(slot, tables!, this.mode)

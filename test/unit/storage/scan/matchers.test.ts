@@ -6,10 +6,12 @@
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../../bench/harness/random.js'
+import { emptyBytes } from '../../../../src/base/bytes.js'
 import { ManualClock, Moment } from '../../../../src/base/clock.js'
 import { allTime, makeTimeRange } from '../../../../src/storage/cell/timestamp.js'
 import { asksForNewest, MatchCode, type StoreQuery } from '../../../../src/storage/scan/query.js'
 import { RetentionMatcher } from '../../../../src/storage/scan/retention-matcher.js'
+import { ReadPosition } from '../../../../src/storage/scan/read-position.js'
 import { UserMatcher } from '../../../../src/storage/scan/user-matcher.js'
 import {
   compactedCells,
@@ -80,7 +82,8 @@ function rangeOf({ timeRange }: StoreQuery): { min: bigint; max: bigint } {
 
 void t.test(`a UserMatcher includes what the rules include, seed ${seed}`, (t) => {
   const random = seededRandom(seed)
-  const matcher = new UserMatcher()
+  const position = new ReadPosition()
+  const matcher = new UserMatcher(position)
   const wrong: string[] = []
   let found = 0
   for (let round = 0; round < rounds; round++) {
@@ -101,6 +104,7 @@ void t.test(`a UserMatcher includes what the rules include, seed ${seed}`, (t) =
     matcher.configure(query, options, readPoint, new Moment(new ManualClock(now)))
     // Jumping over the rest of a column is a service to the matcher, which must not need it.
     for (const jumps of [true, false]) {
+      position.startRow(emptyBytes, 0, 0)
       matcher.startRow()
       const all = included(cells, (cell) => matcher.match(viewOf(cell)), jumps).map(textOfCell)
       if (all.join() !== expected.join()) wrong.push(`round ${round}: ${all.join()}`)
@@ -133,13 +137,15 @@ void t.test('a plain read is one of newest versions that nothing can mask by its
 })
 
 void t.test('a matcher whose memory went knows its row by heart', (t) => {
-  const matcher = new UserMatcher()
+  const position = new ReadPosition()
+  const matcher = new UserMatcher(position)
   const { options } = randomFamily(seededRandom(seed))
   const family = { ...options, ttlSeconds: Infinity, keepDeletedCells: 'FALSE' as const }
   const query = { ...randomQuery(seededRandom(1)), columns: undefined, raw: false }
   const moment = new Moment(new ManualClock(now))
   const plain = { ...query, versions: 1, timeRange: allTime }
   matcher.configure(plain, { ...family, newVersionBehavior: false }, 100, moment)
+  position.startRow(emptyBytes, 0, 0)
   matcher.startRow()
   const views = [
     cellOf({ type: 'DeleteColumn', timestamp: 5n }),
@@ -147,10 +153,12 @@ void t.test('a matcher whose memory went knows its row by heart', (t) => {
   ].map(viewOf)
   t.equal(matcher.match(views[0]), MatchCode.skip)
   matcher.detach()
+  position.detach()
   views[0].buffer.fill(0xdb)
   t.equal(matcher.match(viewOf(cellOf({ timestamp: 4n }))), MatchCode.seekNextColumn)
   t.equal(matcher.match(views[1]), MatchCode.include)
   matcher.detach()
+  position.detach()
   views[1].buffer.fill(0xdb)
   t.equal(
     matcher.match(viewOf(cellOf({ timestamp: 5n, qualifier: 'b' }))),

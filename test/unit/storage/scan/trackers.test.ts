@@ -1,7 +1,9 @@
 /** ColumnTracker and DeleteTracker by themselves: what they say of one cell after the other. */
 import t from 'tap'
+import { emptyBytes } from '../../../../src/base/bytes.js'
 import { ColumnTracker } from '../../../../src/storage/scan/column-tracker.js'
 import { DeleteTracker, Masking } from '../../../../src/storage/scan/delete-tracker.js'
+import { ReadPosition } from '../../../../src/storage/scan/read-position.js'
 import { MatchCode } from '../../../../src/storage/scan/query.js'
 import type { StoredCell } from '../../../model/reference/reading-rules.js'
 import { cellOf, escaped, viewOf } from './random-cells.js'
@@ -14,7 +16,7 @@ function tracker(
   versionsMax: number,
   versionsMin = 0,
 ): ColumnTracker {
-  const made = new ColumnTracker()
+  const made = new ColumnTracker(new ReadPosition())
   made.configure(columns?.map(escaped), versionsMax, versionsMin, 0, 100)
   return made
 }
@@ -34,7 +36,8 @@ void t.test('all columns: so many versions of each, those of one timestamp once'
   t.same(codes(columns, cells), [include, skip, include, seekNextColumn, include])
   t.equal(columns.done, false)
   t.equal(columns.nextColumn, undefined)
-  columns.reset()
+  columns.position.startRow(emptyBytes, 0, 0)
+  columns.resume()
   t.same(codes(columns, [put('b', 600)]), [include], 'another row counts anew')
   t.end()
 })
@@ -47,7 +50,8 @@ void t.test('named columns: others are passed over, the last ends the row', (t) 
   t.same(codes(columns, [put('d', 900)]), [include])
   t.same(codes(columns, [put('d', 800)]), [includeAndSeekNextRow])
   t.equal(columns.done, true)
-  columns.reset()
+  columns.position.startRow(emptyBytes, 0, 0)
+  columns.resume()
   t.same(codes(columns, [put('e', 800)]), [seekNextRow], 'behind all that was named')
   t.end()
 })
@@ -62,11 +66,13 @@ void t.test('versions that have expired count up to MIN_VERSIONS', (t) => {
   t.end()
 })
 
-void t.test('what a run has collected counts as the first version', (t) => {
+void t.test('what the plain loop has collected counts as the first version', (t) => {
   const columns = tracker(undefined, 1)
   const cell = viewOf(cellOf(put('a', 900)))
-  columns.countFirst(cell.buffer, cell.qualifierStart, cell.qualifierEnd)
-  columns.detach()
+  columns.position.startRow(cell.buffer, cell.keyStart, cell.rowEnd)
+  columns.position.reach(cell)
+  columns.position.detach()
+  columns.resume()
   cell.buffer.fill(0xdb)
   t.same(codes(columns, [put('a', 800), put('b', 800)]), [seekNextColumn, include])
   t.end()

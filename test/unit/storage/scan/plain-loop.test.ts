@@ -15,10 +15,25 @@ import {
 import { CellType } from '../../../../src/storage/cell/cell-type.js'
 import type { Cursor } from '../../../../src/storage/cursor/cursor.js'
 import type { RowTarget } from '../../../../src/storage/scan/cell-collector.js'
-import { RowRun } from '../../../../src/storage/scan/row-run.js'
+import { readPlain, ReadStep } from '../../../../src/storage/scan/plain-loop.js'
+import { ReadPosition } from '../../../../src/storage/scan/read-position.js'
+import type { RowBounds } from '../../../../src/storage/scan/row-scanner.js'
+import type { StoreRead } from '../../../../src/storage/scan/store-read.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)
-const readPoint = 1000
+
+const allRows: RowBounds = {
+  start: undefined,
+  startInclusive: true,
+  stop: undefined,
+  stopInclusive: false,
+  reversed: false,
+}
+
+function readOf(hasFamilyMarkers: boolean): StoreRead {
+  const read = { query: { columns: undefined }, readPoint: 1000, hasFamilyMarkers, mayStep: true }
+  return read as unknown as StoreRead
+}
 
 function keyOf(row: string, qualifier: string, timestamp: number, type: number): Buffer {
   const key = Buffer.alloc(64)
@@ -111,14 +126,14 @@ void t.test(`the newest put of each column, in bounded steps, seed ${seed}`, (t)
       expected.push(newest)
     }
     const cursor = new CheckedCursor(keys)
-    const run = new RowRun()
-    run.jumpsEmptyColumn = true
+    const position = new ReadPosition()
     const rows: string[][] = []
     cursor.seek(emptyBytes, 0)
-    run.readRows(cursor, 0, readPoint, { stop: undefined, stopInclusive: false }, collector(rows))
+    const step = readPlain(cursor, position, readOf(false), 0, allRows, collector(rows))
+    t.equal(step, ReadStep.bound)
     t.same(rows, expected)
-    t.equal(run.rows, expected.length)
-    t.equal(run.openRow, false)
+    t.equal(position.rows, expected.length)
+    t.equal(position.inRow, false)
     t.ok(cursor.moves <= 1 + 6 * columns, `${cursor.moves} moves for ${columns} columns`)
   }
   t.end()
@@ -131,12 +146,13 @@ void t.test('the loop stops at a marker and tells which column came before', (t)
     keyOf('r', 'b', 6, CellType.put),
   ]
   const cursor = new CheckedCursor(keys)
-  const run = new RowRun()
+  const position = new ReadPosition()
   cursor.seek(emptyBytes, 0)
-  run.enterRow(Buffer.from('r'), 0, 1, 0)
-  run.readRow(cursor, 0, readPoint, collector([]))
-  t.equal(run.openRow, true)
-  t.equal(run.buffer.toString('latin1', run.rowEnd + 2, run.qualifierEnd), 'a')
+  position.startRow(Buffer.from('r'), 0, 1)
+  const step = readPlain(cursor, position, readOf(true), 0, undefined, collector([]))
+  t.equal(step, ReadStep.rulesNeeded)
+  t.equal(position.inRow, true)
+  t.equal(position.buffer.toString('latin1', position.rowEnd + 2, position.qualifierEnd), 'a')
   t.equal(cursor.keyEnd - cursor.keyStart, keys[1].length, 'the marker is under the cursor')
   t.end()
 })
@@ -144,11 +160,12 @@ void t.test('the loop stops at a marker and tells which column came before', (t)
 void t.test('many versions of the empty column are left to the rules beside markers', (t) => {
   const keys = Array.from({ length: 50 }, (_, i) => keyOf('r', '', 100 - i, CellType.put))
   const cursor = new CheckedCursor(keys)
-  const run = new RowRun()
+  const position = new ReadPosition()
   cursor.seek(emptyBytes, 0)
-  run.enterRow(Buffer.from('r'), 0, 1, 0)
-  run.readRow(cursor, 0, readPoint, collector([]))
-  t.equal(run.openRow, true)
+  position.startRow(Buffer.from('r'), 0, 1)
+  const step = readPlain(cursor, position, readOf(true), 0, undefined, collector([]))
+  t.equal(step, ReadStep.rulesNeeded)
+  t.equal(position.inRow, true)
   t.ok(cursor.valid)
   t.end()
 })

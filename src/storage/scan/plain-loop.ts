@@ -1,0 +1,202 @@
+/**
+ * The fast path of gets and scans: one loop over cells of one store that are plain puts visible to
+ * the read, of which the newest of each column is wanted. The loop needs no matcher, and seeks past
+ * a column with many versions. At any other entry it returns, and the scanner continues by the
+ * rules, from the same {@link ReadPosition}.
+ *
+ * Backwards the cells of a row come last cell first, so they are kept until the row has ended. A row
+ * with another entry, or with too many cells, has to be read again from its start.
+ */
+import { compareBytes, equalBytes } from '../../base/bytes.js'
+import {
+  keySuffixBytes,
+  qualifierEndOf,
+  rowEndOf,
+  sequenceOf,
+  terminatorBytes,
+  typeOf,
+} from '../cell/cell-key.js'
+import { CellType } from '../cell/cell-type.js'
+import { plainValueFlags } from '../cell/cell-value.js'
+import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
+import type { RowTarget } from './cell-collector.js'
+import { Move, type ReadPosition } from './read-position.js'
+import type { RowBounds } from './row-scanner.js'
+import type { StoreRead } from './store-read.js'
+
+/** Why {@link readPlain} has returned. */
+export const ReadStep = {
+  /** The row has ended; the cursor is past it. */
+  rowEnded: 0,
+  /** All requested columns of the row are complete; the cursor is still in the row. */
+  columnsEnded: 1,
+  /** The entry under the cursor is no plain put, or the row is too long to be read backwards. */
+  rulesNeeded: 2,
+  /** The collector is full, and a cell of the row waits. */
+  full: 3,
+  /** The collector wants no more rows. */
+  enough: 4,
+  /** The row under the cursor is out of bounds, or no row is left. */
+  bound: 5,
+} as const
+export type ReadStep = (typeof ReadStep)[keyof typeof ReadStep]
+
+/**
+ * Whether an entry is a put visible at `readPoint`, without TTL or value reference, and with a
+ * timestamp that is not in the far future.
+ */
+export function isVisiblePut(
+  buffer: Buffer,
+  keyEnd: number,
+  valueStart: number,
+  readPoint: number,
+): boolean {
+  // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
+  return (
+    valueStart === keyEnd &&
+    buffer[valueStart] === plainValueFlags &&
+    buffer[keyEnd - keySuffixBytes] === 0x7f &&
+    typeOf(buffer, keyEnd) === CellType.put &&
+    sequenceOf(buffer, keyEnd) <= readPoint
+  )
+}
+
+/** Number of older versions of a column that are stepped over before a seek past the column. */
+const stepsBeforeSeek = 4
+
+/**
+ * Reads on. With `bounds` reads and ends rows until the collector wants no more, or a row is out of
+ * bounds, in the direction of the bounds; without, reads the row in progress, which is not ended.
+ * REQUIRES {@link StoreRead.isNewest}, with bounds also that all columns are requested, and
+ * backwards a {@link BackwardCursor} and no row in progress. If a move throws, it stays planned.
+ */
+export function readPlain(
+  cursor: Cursor,
+  position: ReadPosition,
+  read: StoreRead,
+  familyIndex: number,
+  bounds: RowBounds | undefined,
+  collector: RowTarget,
+): ReadStep {
+  const { readPoint } = read
+  const { columns } = read.query
+  const back = bounds?.reversed === true ? position.startBackward() : undefined
+  position.rows = 0
+  try {
+    while (cursor.valid) {
+      const { buffer, keyStart, keyEnd } = cursor
+      const end = rowEndOf(buffer, keyStart, keyEnd)
+      const { inRow, buffer: row } = position
+      if (inRow && !equalBytes(row, position.rowStart, position.rowEnd, buffer, keyStart, end)) {
+        position.inRow = false
+        if (bounds === undefined) return ReadStep.rowEnded
+        if (back !== undefined) back.collect(familyIndex, collector)
+        collector.endRow()
+        if (!collector.wantsRows) return ReadStep.enough
+      }
+      if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, readPoint)) return ReadStep.rulesNeeded
+      if (!position.inRow) {
+        if (isOutside(buffer, keyStart, end, bounds!)) return ReadStep.bound
+        position.startRow(buffer, keyStart, end)
+        position.rows++
+      }
+      if (back !== undefined) {
+        if (!back.keep(cursor as BackwardCursor)) return ReadStep.rulesNeeded
+        continue
+      }
+      const start = end + terminatorBytes
+      const qualifierEnd = qualifierEndOf(keyEnd)
+      if (columns !== undefined) {
+        if (position.columnIndex === columns.length) return ReadStep.columnsEnded
+        if (!findColumn(cursor, position, read, start, columns[position.columnIndex])) continue
+      } else if (position.isReached(buffer, start, qualifierEnd)) {
+        if (!passVersion(cursor, position, read, start)) return ReadStep.rulesNeeded
+        continue
+      }
+      if (collector.full) return ReadStep.full
+      position.passed = 0
+      // An assignment of the same object costs a write barrier too.
+      if (position.buffer !== buffer) position.buffer = buffer
+      position.rowStart = keyStart
+      position.rowEnd = end
+      position.qualifierEnd = qualifierEnd
+      collector.addRange(familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+      if (columns !== undefined) {
+        if (++position.columnIndex === columns.length) return ReadStep.columnsEnded
+        // A step would make deferred cursors seek for an unwanted version.
+        if (!read.mayStep) continue
+        position.passed = 1
+      }
+      cursor.next()
+    }
+  } catch (error) {
+    // A seek that threw is planned already.
+    if (position.move === Move.none && back === undefined) position.move = Move.next
+    throw error
+  }
+  const isOpen = position.inRow
+  position.inRow = false
+  if (bounds === undefined) return ReadStep.rowEnded
+  if (isOpen) {
+    if (back !== undefined) back.collect(familyIndex, collector)
+    collector.endRow()
+  }
+  return collector.wantsRows ? ReadStep.bound : ReadStep.enough
+}
+
+/**
+ * Moves from an older version of the column reached; false if the column has many and must not be
+ * skipped.
+ */
+function passVersion(
+  cursor: Cursor,
+  position: ReadPosition,
+  read: StoreRead,
+  start: number,
+): boolean {
+  const { buffer, keyStart, keyEnd } = cursor
+  const end = qualifierEndOf(keyEnd)
+  if (position.passed++ < stepsBeforeSeek) cursor.next()
+  else if (start === end && read.hasFamilyMarkers) return false
+  else {
+    position.target.setBehindColumn(buffer, keyStart, end)
+    position.seekNow(cursor)
+  }
+  return true
+}
+
+/**
+ * Whether the cell under the cursor is in `column`, the first requested one that is not complete.
+ * If not, moves towards the column, or completes it because the cell is after it.
+ */
+function findColumn(
+  cursor: Cursor,
+  position: ReadPosition,
+  read: StoreRead,
+  start: number,
+  column: Buffer,
+): boolean {
+  const { buffer, keyStart, keyEnd } = cursor
+  const end = qualifierEndOf(keyEnd)
+  const order = compareBytes(buffer, start, end, column, 0, column.length)
+  if (order === 0) return true
+  if (order > 0) {
+    position.columnIndex++
+    position.passed = 0
+  } else if (start === end && read.hasFamilyMarkers) cursor.next()
+  else if (read.mayStep && position.passed++ === 0) cursor.next()
+  else {
+    position.target.setColumn(buffer, keyStart, start, column)
+    position.seekNow(cursor)
+  }
+  return false
+}
+
+/** Whether a row is past the last one of the bounds. */
+function isOutside(buffer: Buffer, start: number, end: number, bounds: RowBounds): boolean {
+  const { stop, stopInclusive, reversed } = bounds
+  if (stop === undefined) return false
+  const order = compareBytes(buffer, start, end, stop, 0, stop.length)
+  if (order === 0) return !stopInclusive
+  return reversed ? order < 0 : order > 0
+}
