@@ -4,8 +4,8 @@
  * a column with many versions. At any other entry it returns, and the scanner continues by the
  * rules, from the same {@link ReadPosition}.
  *
- * Backwards the cells of a row come last cell first, so they are kept until the row has ended. A row
- * with another entry, or with too many cells, has to be read again from its start.
+ * Backwards the cells of a row come last cell first, so they are kept until the row has ended. A
+ * row with another entry, or with too many cells, has to be read again from its start.
  */
 import { compareBytes, equalBytes } from '../../base/bytes.js'
 import {
