@@ -19,13 +19,14 @@ import { packTopics } from '../../src/systems/messaging/prune-observer.js'
 import { packPointers } from '../../src/systems/transactions/prune-job/job-data.js'
 import type { PruneContext } from '../../src/systems/messaging/prune-job/prune-context.js'
 import { createCellHook } from '../../src/systems/messaging/prune-job/prune-hook.js'
-import { encodeMessageRow, encodePointer } from '../../src/systems/messaging/store/rows.js'
-import type { TopicRecord } from '../../src/systems/messaging/topics/topic.js'
+import { TopicRows, encodePointer } from '../../src/systems/messaging/store/rows.js'
+import { topicPrefix, type TopicRecord } from '../../src/systems/messaging/topics/topic.js'
 import { emptyCursor } from '../../src/storage/scan/entry-cursor.js'
 
 /** Cells that one call shows to the hook. */
 export const cellsPerCall = 10_000
 const now = 1_489_707_864_000
+const tables = { message: 'message', payload: 'payload' }
 const dayMilliseconds = 86_400_000
 const firstPointer = BigInt(now) * 1_000_000n
 
@@ -41,12 +42,9 @@ function topicName(index: number): string {
 
 function makeCells(topics: number): Cells {
   const rows = Array.from({ length: cellsPerCall / 2 }, (_, i) => {
-    const row = encodeMessageRow({
-      id: { namespace: 'default', topic: topicName(Math.floor((i * topics * 2) / cellsPerCall)) },
-      generation: 1,
-      publishTimestamp: now - 5000 + i,
-      sequenceId: 0,
-    })
+    const topic = topicName(Math.floor((i * topics * 2) / cellsPerCall))
+    const keys = new TopicRows(tables, topicPrefix({ namespace: 'default', topic }), 1)
+    const row = keys.messageRow({ publishTimestamp: now - 5000 + i, sequenceId: 0 })
     return [
       { row, qualifier: 'p', value: Buffer.alloc(100) },
       { row, qualifier: 't', value: encodePointer(firstPointer + BigInt(i >> 4)) },

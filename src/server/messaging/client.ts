@@ -2,6 +2,7 @@
  * Messaging over HTTP: the interface of the service, through `fetch`. The encoding is JSON, or Avro
  * with the package `avsc`.
  */
+import { checkedFetch } from '../../systems/messaging/options.js'
 import {
   boolean,
   CellarError,
@@ -31,11 +32,7 @@ import {
   type MessageSource,
 } from '../../systems/messaging/fetch/message-iterator.js'
 import { checkConsumer, checkedPosition } from '../../systems/messaging/fetch/positions.js'
-import {
-  checkedFetch,
-  checkedPublish,
-  checkedResponse,
-} from '../../systems/messaging/publish/requests.js'
+import { checkedPublish, checkedResponse } from '../../systems/messaging/publish/requests.js'
 import { checkedProperties } from '../../systems/messaging/topics/topic-properties.js'
 import { checkNamespace, checkTopicId } from '../../systems/messaging/topics/topic.js'
 import { answerObject, connectionDeclarations, connectionOf } from '../http/connection.js'
@@ -201,7 +198,8 @@ export class MessagingClient implements Messaging {
   }
 
   async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
-    const iterator = await this.fetch(id, { limit: pollLimitDefault, ...checkedFetch(options) })
+    const { limit = pollLimitDefault, ...start } = checkedFetch(options)
+    const iterator = await this.fetch(id, { ...start, limit })
     const messages: Message[] = []
     for (;;) {
       const batch = await iterator.nextBatch(pollLimitDefault)

@@ -8,17 +8,14 @@ export { PruneState, type PruneRecord, type PruneStateOptions } from '../transac
 export { MessagingErrorCode } from './errors.js'
 export type {
   ConsumerPosition,
-  FetchOptions,
   Message,
   MessageIterator,
   MessageRange,
   Messaging,
-  Producer,
-  PublishRequest,
   PublishResponse,
-  SetPositionOptions,
   TopicProperties,
 } from './types.js'
+export type { FetchOptions, Producer, PublishRequest, SetPositionOptions } from './options.js'
 export {
   MessagingService,
   type CurrentTopicStatistics,

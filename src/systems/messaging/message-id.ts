@@ -6,7 +6,7 @@
  * The last ten bytes are 0 for a message whose payload is in the message table. Topic, generation
  * and write pointer are not part of an id.
  */
-import { invalidArgument, checkBytes, checkObject, shown } from '../../api/index.js'
+import { assert, invalidArgument, checkBytes, checkObject, shown } from '../../api/index.js'
 
 /** Length of a message id. */
 export const messageIdBytes = 20
@@ -68,6 +68,11 @@ export function decodeMessageId(id: Uint8Array): MessageIdParts {
   }
 }
 
+/** A copy of an id, given as bytes or in hexadecimal. `ERR_INVALID_ARGUMENT`. */
+export function checkMessageId(id: Uint8Array | string): Buffer {
+  return encodeMessageId(decodeMessageId(typeof id === 'string' ? parseMessageId(id) : id))
+}
+
 /** The bytes of an id in hexadecimal; `ERR_INVALID_ARGUMENT` for any other text. */
 export function parseMessageId(text: string): Buffer {
   if (typeof text === 'string' && /^([0-9a-f]{2})*$/i.test(text)) return Buffer.from(text, 'hex')
@@ -86,6 +91,7 @@ function checkSequence(value: number, name: string): void {
 
 /** Writes milliseconds as eight bytes. */
 export function writeTime(target: Buffer, offset: number, milliseconds: number): void {
+  assert(Number.isSafeInteger(milliseconds) && milliseconds >= 0, 'a time is whole milliseconds')
   target.writeUInt32BE(Math.floor(milliseconds / 0x1_0000_0000), offset)
   target.writeUInt32BE(milliseconds % 0x1_0000_0000, offset + 4)
 }

@@ -1,19 +1,30 @@
-/** Options of the messaging service, with their defaults and limits. */
+/** Options of the messaging service and of its calls, with their defaults and limits. */
 import {
+  boolean,
   callback,
+  checkBytesLike,
+  checked,
+  checkSignal,
   declareOptions,
   durabilityOption,
   implementation,
   integer,
+  invalidArgument,
+  number,
+  required,
+  shown,
   systemClock,
   text,
+  type BytesLike,
   type Clock,
   type Coprocessor,
   type CoprocessorRegistration,
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
-import type { PruneState, TransactionManager } from '../transactions/index.js'
+import type { PruneState, Transaction, TransactionManager } from '../transactions/index.js'
+import { checkTransaction } from '../transactions/transaction.js'
+import { checkMessageId } from './message-id.js'
 
 /** What messaging needs of a transaction manager. */
 type Snapshots = Pick<TransactionManager, 'snapshot' | 'writePointer'>
@@ -77,4 +88,111 @@ export type MessagingSettings = SettingsOf<typeof messagingOptions>
 /** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
 export function messagingSettings(options: MessagingOptions): MessagingSettings {
   return messagingOptions.read(options)
+}
+
+const producerIdBytesMax = 256
+
+const producerOptions = declareOptions('a producer', {
+  /** Any text of at most 256 bytes, for instance a random one for each program. */
+  id: required(checked(checkProducerId)),
+  /**
+   * Ascends with each request of the producer to the topic. A retry has the same sequence and gets
+   * the first outcome. At most five requests of a producer may be in progress together.
+   */
+  sequence: required(integer({ min: 0, default: undefined })),
+})
+
+/** The identity of a publisher, which prevents that a retried request is published twice. */
+export interface Producer extends OptionsOf<typeof producerOptions> {}
+
+/** The declared fields of a request to publish or store. */
+export const publishFields = declareOptions('a request to publish', {
+  /**
+   * Strings are UTF-8. An empty list is allowed for a transactional publish: it publishes the
+   * stored payloads.
+   */
+  messages: required(checked(checkMessages)),
+  /** The write pointer of a transaction; absent: the messages are immediately readable. */
+  transactionWritePointer: checked(checkPointer),
+  /** Makes the publish idempotent. */
+  producer: checked((given: Producer): Producer => producerOptions.read(given)),
+})
+
+/** Messages to publish, or payloads to store. */
+export interface PublishRequest extends OptionsOf<typeof publishFields> {}
+
+const limitAndWait = {
+  /** Most messages, above 0. Default: only the limit of the server. */
+  limit: integer({ min: 1, default: undefined }),
+  /** Longest wait if there is no message, in milliseconds. Default 0. */
+  waitMilliseconds: number({ min: 0, default: 0 }),
+}
+
+/** The declared options of the poll of a consumer. */
+export const consumerPollOptions = declareOptions('a poll of a consumer', limitAndWait)
+
+const fetchOptions = declareOptions('a fetch', {
+  /** Start at a message, given by its 20 bytes or in hexadecimal. Not together with `time`. */
+  from: checked(copyBytesLike),
+  /** Start at a publish time in milliseconds. */
+  time: integer({ min: 0, default: undefined }),
+  /** Whether a message at the start is returned. Default true. */
+  inclusive: boolean(true),
+  /**
+   * Show the messages that this transaction sees. Absent: all messages, including rolled back ones.
+   */
+  transaction: checked((given: Transaction) => checkTransaction(given)),
+  ...limitAndWait,
+  /** Ends the wait and the stream. */
+  signal: checked(checkSignal),
+})
+
+/** The start of a fetch, and the limits of its result. */
+export interface FetchOptions extends OptionsOf<typeof fetchOptions> {}
+
+/** A fetch with its defaults. */
+export type CheckedFetch = SettingsOf<typeof fetchOptions>
+
+/**
+ * A copy of the options of a fetch. `ERR_INVALID_ARGUMENT`, except for checks that depend on the
+ * topic.
+ */
+export function checkedFetch(options: FetchOptions): CheckedFetch {
+  const fetch = fetchOptions.read(options)
+  if (fetch.from === undefined || fetch.time === undefined) return fetch
+  throw invalidArgument('a fetch starts at a message or at a time, not at both')
+}
+
+/** The declared options of a change of a position. */
+export const setPositionOptions = declareOptions('a position', {
+  /** The expected current position, or null for none. Default: no expectation. */
+  expected: checked((given: Uint8Array | string | null) => given && checkMessageId(given)),
+})
+
+/** Options of `Messaging.setPosition`. */
+export interface SetPositionOptions extends OptionsOf<typeof setPositionOptions> {}
+
+/** Checks a write pointer: a bigint other than 0. `ERR_INVALID_ARGUMENT`. */
+export function checkPointer(pointer: bigint): bigint {
+  if (typeof pointer === 'bigint' && pointer !== 0n && BigInt.asIntN(64, -pointer) === -pointer) {
+    if (BigInt.asIntN(64, pointer) === pointer) return pointer
+  }
+  throw invalidArgument(`a write pointer is a bigint other than 0, got ${shown(pointer)}`)
+}
+
+function checkProducerId(id: string): string {
+  const bytes = typeof id === 'string' ? Buffer.byteLength(id) : 0
+  if (bytes > 0 && bytes <= producerIdBytesMax) return id
+  throw invalidArgument(`the id of a producer is a text of 1 to ${producerIdBytesMax} bytes`)
+}
+
+/** The messages themselves are checked where they are copied. */
+function checkMessages(messages: readonly BytesLike[]): readonly BytesLike[] {
+  if (Array.isArray(messages)) return messages as readonly BytesLike[]
+  throw invalidArgument('messages must be an array')
+}
+
+function copyBytesLike(given: Uint8Array | string, what: string): Uint8Array | string {
+  checkBytesLike(given, what)
+  return typeof given === 'string' ? given : Buffer.from(given)
 }

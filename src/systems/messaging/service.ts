@@ -24,11 +24,16 @@ import { readClock } from './store/clock-row.js'
 import { MessagingErrorCode } from './errors.js'
 import { Fetching } from './fetch/fetching.js'
 import { MessageWriter } from './store/message-writer.js'
-import { messagingSettings, type MessagingOptions, type MessagingSettings } from './options.js'
+import {
+  messagingSettings,
+  type MessagingOptions,
+  type MessagingSettings,
+  checkPointer,
+} from './options.js'
 import { messagingPruning } from './prune-observer.js'
 import { Positions } from './fetch/positions.js'
 import { Publishing, type CommitPublish } from './publish/publishing.js'
-import { checkedResponse, checkPointer } from './publish/requests.js'
+import { checkedResponse } from './publish/requests.js'
 import { rollBackRows } from './publish/rollback.js'
 import { withGeneration } from './topics/topic-properties.js'
 import { TopicRegistry, type MessagingTables } from './topics/topic-registry.js'
@@ -36,16 +41,14 @@ import type { TopicState, TopicStatistics } from './topics/topic-state.js'
 import { checkTopicId, type TopicId, type TopicRecord } from './topics/topic.js'
 import type {
   ConsumerPosition,
-  FetchOptions,
   Message,
   MessageIterator,
   MessageRange,
   Messaging,
-  PublishRequest,
   PublishResponse,
-  SetPositionOptions,
   TopicProperties,
 } from './types.js'
+import type { FetchOptions, PublishRequest, SetPositionOptions } from './options.js'
 
 /** Counters of a topic since the service was opened, and its current size in memory. */
 export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {

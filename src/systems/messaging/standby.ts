@@ -18,18 +18,7 @@ import {
   type SettingsOf,
 } from '../../api/index.js'
 import { MessagingErrorCode } from './errors.js'
-import type { TopicId } from './topics/topic.js'
-import type {
-  ConsumerPosition,
-  FetchOptions,
-  Message,
-  MessageIterator,
-  Messaging,
-  PublishRequest,
-  PublishResponse,
-  SetPositionOptions,
-  TopicProperties,
-} from './types.js'
+import type { Messaging } from './types.js'
 
 /** The resources of a leading instance. */
 export interface Leadership {
@@ -54,8 +43,31 @@ const standbyOptions = declareOptions('a standby', {
 /** Options of {@link StandbyMessaging.start}. */
 export interface StandbyOptions extends OptionsOf<typeof standbyOptions> {}
 
-/** See the file header. */
-export class StandbyMessaging implements Messaging {
+/** Every call of {@link Messaging}, which an instance passes to the leading service. */
+const messagingCalls = Object.keys({
+  createTopic: true,
+  updateTopic: true,
+  deleteTopic: true,
+  getTopic: true,
+  listNamespaces: true,
+  listTopics: true,
+  publish: true,
+  store: true,
+  rollback: true,
+  fetch: true,
+  poll: true,
+  end: true,
+  getPosition: true,
+  setPosition: true,
+  deletePosition: true,
+  listPositions: true,
+} satisfies Record<keyof Messaging, true>) as (keyof Messaging)[]
+
+/** The calls of {@link Messaging}; see the file header. */
+// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+export interface StandbyMessaging extends Messaging {}
+// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+export class StandbyMessaging {
   readonly #settings: SettingsOf<typeof standbyOptions>
   #leadership: Leadership | undefined
   #attempt: Promise<boolean> | undefined
@@ -150,72 +162,16 @@ export class StandbyMessaging implements Messaging {
     throw new CellarError(MessagingErrorCode.unavailable, 'another instance leads')
   }
 
-  async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
-    await this.#messaging.createTopic(id, properties)
-  }
-
-  async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
-    await this.#messaging.updateTopic(id, properties)
-  }
-
-  async deleteTopic(id: TopicId): Promise<void> {
-    await this.#messaging.deleteTopic(id)
-  }
-
-  async getTopic(id: TopicId): Promise<TopicProperties> {
-    return this.#messaging.getTopic(id)
-  }
-
-  async listTopics(namespace: string): Promise<string[]> {
-    return this.#messaging.listTopics(namespace)
-  }
-
-  async listNamespaces(): Promise<string[]> {
-    return this.#messaging.listNamespaces()
-  }
-
-  async end(id: TopicId): Promise<Buffer> {
-    return this.#messaging.end(id)
-  }
-
-  async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
-    return this.#messaging.getPosition(id, consumer)
-  }
-
-  async setPosition(
-    id: TopicId,
-    consumer: string,
-    position: Uint8Array | string,
-    options: SetPositionOptions = {},
-  ): Promise<void> {
-    await this.#messaging.setPosition(id, consumer, position, options)
-  }
-
-  async deletePosition(id: TopicId, consumer: string): Promise<void> {
-    await this.#messaging.deletePosition(id, consumer)
-  }
-
-  async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
-    return this.#messaging.listPositions(id)
-  }
-
-  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
-    return this.#messaging.publish(id, request)
-  }
-
-  async store(id: TopicId, request: PublishRequest): Promise<void> {
-    await this.#messaging.store(id, request)
-  }
-
-  async rollback(id: TopicId, response: PublishResponse): Promise<void> {
-    await this.#messaging.rollback(id, response)
-  }
-
-  async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
-    return this.#messaging.fetch(id, options)
-  }
-
-  async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
-    return this.#messaging.poll(id, options)
+  static {
+    for (const call of messagingCalls) {
+      Object.defineProperty(StandbyMessaging.prototype, call, {
+        configurable: true,
+        writable: true,
+        async value(this: StandbyMessaging, ...given: unknown[]): Promise<unknown> {
+          const messaging = this.#messaging as Record<typeof call, (...given: unknown[]) => unknown>
+          return messaging[call](...given)
+        },
+      })
+    }
   }
 }

@@ -2,33 +2,8 @@
  * The messaging interface for programs: the same in one process (`MessagingService`) and over HTTP
  * (`MessagingClient`).
  */
-import type { BytesLike } from '../../api/index.js'
-import type { Transaction } from '../transactions/index.js'
+import type { FetchOptions, PublishRequest, SetPositionOptions } from './options.js'
 import type { TopicId } from './topics/topic.js'
-
-/** The identity of a publisher, which prevents that a retried request is published twice. */
-export interface Producer {
-  /** Any text of at most 256 bytes, for instance a random one for each program. */
-  readonly id: string
-  /**
-   * Ascends with each request of the producer to the topic. A retry has the same sequence and gets
-   * the first outcome. At most five requests of a producer may be in progress together.
-   */
-  readonly sequence: number
-}
-
-/** Messages to publish, or payloads to store. */
-export interface PublishRequest {
-  /**
-   * Strings are UTF-8. An empty list is allowed for a transactional publish: it publishes the
-   * stored payloads.
-   */
-  readonly messages: readonly BytesLike[]
-  /** The write pointer of a transaction; absent: the messages are immediately readable. */
-  readonly transactionWritePointer?: bigint | undefined
-  /** Makes the publish idempotent. */
-  readonly producer?: Producer | undefined
-}
 
 /** Rows of one publish; both ends are inclusive. */
 export interface MessageRange {
@@ -60,26 +35,6 @@ export interface Message {
   readonly payload: Buffer
 }
 
-/** The start of a fetch, and the limits of its result. */
-export interface FetchOptions {
-  /** Start at a message, given by its 20 bytes or in hexadecimal. Not together with `time`. */
-  readonly from?: Uint8Array | string | undefined
-  /** Start at a publish time in milliseconds. */
-  readonly time?: number | undefined
-  /** Whether a message at the start is returned. Default true. */
-  readonly inclusive?: boolean | undefined
-  /**
-   * Show the messages that this transaction sees. Absent: all messages, including rolled back ones.
-   */
-  readonly transaction?: Transaction | undefined
-  /** Most messages, above 0. Default: only the limit of the server. */
-  readonly limit?: number | undefined
-  /** Longest wait if there is no message, in milliseconds. Default 0. */
-  readonly waitMilliseconds?: number | undefined
-  /** Ends the wait and the stream. */
-  readonly signal?: AbortSignal | undefined
-}
-
 /** Messages in their order. Ends with the last one; `close` ends it early. */
 export type MessageIterator = AsyncIterableIterator<Message> & {
   /**
@@ -101,12 +56,6 @@ export interface ConsumerPosition {
   readonly id: Buffer
   /** Time between the publish of that message and of the newest one, in milliseconds. */
   readonly lagMilliseconds: number
-}
-
-/** Options of `Messaging.setPosition`. */
-export interface SetPositionOptions {
-  /** The expected current position, or null for none. Default: no expectation. */
-  readonly expected?: Uint8Array | string | null | undefined
 }
 
 /** Properties of a topic: text by name. `ttl` (seconds) and `generation` are reserved. */

@@ -8,11 +8,8 @@ import {
   encodeMessageId,
   type MessagingService,
 } from '../../../src/systems/messaging/index.js'
-import {
-  encodeMessageRow,
-  encodePayloadRow,
-  encodePointer,
-} from '../../../src/systems/messaging/store/rows.js'
+import { encodePointer } from '../../../src/systems/messaging/store/rows.js'
+import { encodeMessageRow, encodePayloadRow } from './rows.js'
 import { encodeTopicProperties, topicPrefix } from '../../../src/systems/messaging/topics/topic.js'
 import { tx, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, serviceOf, texts } from './message-fixture.js'

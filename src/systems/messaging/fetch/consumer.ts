@@ -4,19 +4,15 @@
  * the position are stored together or not at all. If two processes use the same consumer name, the
  * second commit fails with a conflict.
  */
-import { checkMethods, OptionNames, type AtomicMutation } from '../../../api/index.js'
+import { checkMethods, type AtomicMutation } from '../../../api/index.js'
 import type { Transaction, TransactionParticipant } from '../../transactions/index.js'
 import { checkTransaction } from '../../transactions/transaction.js'
 import { checkConsumer } from './positions.js'
 import { checkFree } from '../publish/program.js'
 import type { MessagingService } from '../service.js'
 import { checkTopicId, type TopicId } from '../topics/topic.js'
-import type { FetchOptions, Message } from '../types.js'
-
-const pollNames = new OptionNames<Pick<FetchOptions, 'limit' | 'waitMilliseconds'>>(
-  'a poll of a consumer',
-  { limit: true, waitMilliseconds: true },
-)
+import type { Message } from '../types.js'
+import { consumerPollOptions, type FetchOptions } from '../options.js'
 
 /** See the file header. In one transaction at a time. */
 export class MessageConsumer implements TransactionParticipant {
@@ -44,7 +40,7 @@ export class MessageConsumer implements TransactionParticipant {
 
   /** The next messages, within a transaction those visible to it. */
   async poll(options: Pick<FetchOptions, 'limit' | 'waitMilliseconds'> = {}): Promise<Message[]> {
-    const { limit, waitMilliseconds } = pollNames.check(options)
+    const { limit, waitMilliseconds } = consumerPollOptions.read(options)
     if (!this.#isKnown) {
       this.#stored = await this.#messaging.getPosition(this.#topic, this.#consumer)
       this.#read ??= this.#stored

@@ -3,7 +3,8 @@ import { invalidArgument, checkBytesLike, checkMethods, shown } from '../../../a
 import type { Transaction } from '../../transactions/index.js'
 import { checkTransaction } from '../../transactions/transaction.js'
 import { checkTopicId, type TopicId } from '../topics/topic.js'
-import type { FetchOptions, MessageIterator, Messaging } from '../types.js'
+import type { MessageIterator, Messaging } from '../types.js'
+import type { FetchOptions } from '../options.js'
 
 /** See the file header; `prepareFetch` makes one. */
 export class FetchBuilder {

@@ -4,13 +4,14 @@ import type { Database } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
 import { MessageReader } from '../store/message-reader.js'
-import type { MessagingSettings } from '../options.js'
+import { checkedFetch, type MessagingSettings, type CheckedFetch } from '../options.js'
 import { checkExists } from '../publish/publishing.js'
-import { checkedFetch, startOfFetch } from '../publish/requests.js'
+import { startOfFetch } from '../publish/requests.js'
 import type { MessagingTables } from '../topics/topic-registry.js'
 import type { TopicState } from '../topics/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
-import type { FetchOptions, Message, MessageIterator } from '../types.js'
+import type { Message, MessageIterator } from '../types.js'
+import type { FetchOptions } from '../options.js'
 
 const pollLimitDefault = 1000
 
@@ -38,7 +39,7 @@ export class Fetching {
   async fetch(id: TopicId, given: FetchOptions): Promise<MessageIterator> {
     const options = checkedFetch(given)
     const topic = this.#find(id)
-    const { limit = Infinity, signal, waitMilliseconds = 0 } = options
+    const { limit = Infinity, signal, waitMilliseconds } = options
     let reader = this.#reader(topic, options)
     if (waitMilliseconds > 0) {
       await this.#wait(topic, waitMilliseconds, signal, () => this.#hasMore(topic, options))
@@ -59,7 +60,7 @@ export class Fetching {
       return messages.length > 0
     }
     if (await look()) return messages
-    const { waitMilliseconds = 0, signal } = options
+    const { waitMilliseconds, signal } = options
     if (waitMilliseconds > 0) await this.#wait(topic, waitMilliseconds, signal, look)
     return messages
   }
@@ -69,7 +70,7 @@ export class Fetching {
     this.#isClosed = true
   }
 
-  #reader(topic: TopicState, options: FetchOptions): MessageReader {
+  #reader(topic: TopicState, options: CheckedFetch): MessageReader {
     checkExists(topic)
     const now = this.#settings.clock.now()
     const oldest = Math.max(0, now - topic.ttlMilliseconds)
@@ -80,7 +81,7 @@ export class Fetching {
     return new MessageReader(topic, start, options.transaction, settings)
   }
 
-  async #hasMore(topic: TopicState, options: FetchOptions): Promise<boolean> {
+  async #hasMore(topic: TopicState, options: CheckedFetch): Promise<boolean> {
     return (await readAll(this.#reader(topic, options), 1)).length > 0
   }
 

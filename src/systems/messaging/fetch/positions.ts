@@ -8,7 +8,6 @@
 import {
   CellarError,
   invalidArgument,
-  OptionNames,
   readArguments,
   type AtomicMutation,
   type Database,
@@ -16,12 +15,12 @@ import {
 } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import { MessagingErrorCode } from '../errors.js'
-import { decodeMessageId, encodeMessageId, parseMessageId } from '../message-id.js'
+import { decodeMessageId, encodeMessageId, checkMessageId } from '../message-id.js'
 import { comparePlaces } from '../store/stored-batch.js'
 import type { TopicState } from '../topics/topic-state.js'
-import type { ConsumerPosition, SetPositionOptions } from '../types.js'
+import type { ConsumerPosition } from '../types.js'
+import { setPositionOptions, type SetPositionOptions } from '../options.js'
 
-const names = new OptionNames<SetPositionOptions>('a position', { expected: true })
 const column = 'd:i'
 const timestamp = 1
 const consumerBytesMax = 256
@@ -103,7 +102,7 @@ export class Positions {
 
   /** Sets a position in the frame of a commit. */
   mutation(topic: TopicState, consumer: string, position: Uint8Array): AtomicMutation {
-    const put = { cells: { [column]: checkedId(position) }, timestamp }
+    const put = { cells: { [column]: checkMessageId(position) }, timestamp }
     return { table: this.#table, row: this.row(topic, consumer), mutations: [{ put }] }
   }
 
@@ -132,15 +131,11 @@ export function checkedPosition(
   position: Uint8Array | string,
   options: SetPositionOptions,
 ): { readonly id: Buffer; readonly expected: Buffer | null | undefined } {
-  return readArguments(() => {
-    const { expected } = names.check(options)
-    const isId = expected !== undefined && expected !== null
-    return { id: checkedId(position), expected: isId ? checkedId(expected) : expected }
-  })
-}
-
-function checkedId(id: Uint8Array | string): Buffer {
-  return encodeMessageId(decodeMessageId(typeof id === 'string' ? parseMessageId(id) : id))
+  const { expected } = setPositionOptions.read(options)
+  return {
+    id: readArguments(() => checkMessageId(position)),
+    expected: expected as Buffer | null | undefined,
+  }
 }
 
 /** Time between the publish of the position's message and of the newest message. */

@@ -16,7 +16,8 @@ import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { readTime, writeTime } from '../message-id.js'
 import { producerOutcomeBytes, producerTimeOffset } from '../prune-job/row-layout.js'
 import type { TopicState } from '../topics/topic-state.js'
-import type { Producer, PublishResponse } from '../types.js'
+import type { PublishResponse } from '../types.js'
+import type { Producer } from '../options.js'
 
 const column = 'd:q'
 /** Retained outcomes of a producer, which is also the limit of its requests in progress. */

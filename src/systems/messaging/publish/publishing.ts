@@ -9,19 +9,14 @@ import {
 import { notCarried } from '../../transactions/index.js'
 import { topicNotFound } from '../errors.js'
 import { MessageWriter, type WriteBatch, type WritePart } from '../store/message-writer.js'
-import type { MessagingSettings } from '../options.js'
+import { checkPointer, type MessagingSettings } from '../options.js'
 import { producerMutation, type ProducerRow } from './producers.js'
-import {
-  checkAge,
-  checkHandedOut,
-  checkPointer,
-  checkRequest,
-  type CheckedRequest,
-} from './requests.js'
+import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
 import type { MessagingTables } from '../topics/topic-registry.js'
 import type { TopicState } from '../topics/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
-import type { Producer, PublishRequest, PublishResponse } from '../types.js'
+import type { PublishResponse } from '../types.js'
+import type { Producer, PublishRequest } from '../options.js'
 
 /** Messages for one topic of a commit. */
 export interface CommitPublish {

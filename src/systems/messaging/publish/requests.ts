@@ -3,30 +3,26 @@ import {
   CellarError,
   invalidArgument,
   checkArray,
-  checkBoolean,
   checkBytesLike,
   checkObject,
-  checkSignal,
-  OptionNames,
   readArguments,
   shown,
   type BytesLike,
 } from '../../../api/index.js'
 import { startOf } from '../../transactions/index.js'
-import { checkTransaction } from '../../transactions/transaction.js'
 import { MessagingErrorCode } from '../errors.js'
 import { decodeMessageId, parseMessageId } from '../message-id.js'
 import type { ReaderStart } from '../store/message-reader.js'
-import type { MessagingSettings } from '../options.js'
+import {
+  publishFields,
+  type MessagingSettings,
+  checkPointer,
+  type CheckedFetch,
+} from '../options.js'
 import { PayloadPacker, type PackedPayloads } from '../store/packed-payloads.js'
 import { rowBytesMax } from '../topics/topic-append.js'
-import type {
-  FetchOptions,
-  MessageRange,
-  Producer,
-  PublishRequest,
-  PublishResponse,
-} from '../types.js'
+import type { MessageRange, PublishResponse } from '../types.js'
+import type { Producer, PublishRequest } from '../options.js'
 
 /** A checked, copied and packed request to publish or store. */
 export interface CheckedRequest {
@@ -38,41 +34,19 @@ export interface CheckedRequest {
   readonly producer: Producer | undefined
 }
 
-const requestNames = new OptionNames<PublishRequest>('a request to publish', {
-  messages: true,
-  transactionWritePointer: true,
-  producer: true,
-})
-const producerNames = new OptionNames<Producer>('a producer', { id: true, sequence: true })
-
-const pointerLimit = 2n ** 63n
-const producerIdBytesMax = 256
 /** Approximate bytes of a message beside its payload. */
 const overheadBytes = 64
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_REQUEST_TOO_LARGE`. */
 export function checkRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
-  return readArguments(() => readRequest(request, limits))
-}
-
-function readRequest(request: PublishRequest, limits: MessagingSettings): CheckedRequest {
-  const { messages, transactionWritePointer: pointer, producer } = readFields(request)
-  if (messages.length > limits.requestMessagesMax) {
-    throw tooLarge(`${messages.length} messages`, limits.requestMessagesMax)
-  }
-  const { payloads, bytes } = pack(messages, limits)
-  return { payloads, count: messages.length, bytes, pointer, producer }
-}
-
-/** The fields of a request; the messages are not checked yet. */
-function readFields(request: PublishRequest): PublishRequest {
-  const { messages, transactionWritePointer, producer: given } = requestNames.check(request)
-  // Copied, because the caller may reuse its object for the next request.
-  const producer = given && { ...given }
-  if (!Array.isArray(messages)) throw invalidArgument('messages must be an array')
-  if (transactionWritePointer !== undefined) checkPointer(transactionWritePointer)
-  if (producer !== undefined) checkProducer(producer)
-  return { messages: messages as readonly BytesLike[], transactionWritePointer, producer }
+  return readArguments(() => {
+    const { messages, transactionWritePointer: pointer, producer } = publishFields.read(request)
+    if (messages.length > limits.requestMessagesMax) {
+      throw tooLarge(`${messages.length} messages`, limits.requestMessagesMax)
+    }
+    const { payloads, bytes } = pack(messages, limits)
+    return { payloads, count: messages.length, bytes, pointer, producer }
+  })
 }
 
 /**
@@ -81,7 +55,7 @@ function readFields(request: PublishRequest): PublishRequest {
  */
 export function checkedPublish(request: PublishRequest): PublishRequest {
   return readArguments(() => {
-    const fields = readFields(request)
+    const fields = publishFields.read(request)
     const messages = checkArray(fields.messages, 'messages')
     for (const message of messages) {
       if (typeof message !== 'string') checkBytesLike(message, 'a message')
@@ -99,8 +73,10 @@ export function checkedResponse(response: PublishResponse): {
     const given = checkObject(response, 'the answer of a publish')
     const { transactionWritePointer, rollbackRange } = given
     const range = checkedRange(checkObject(rollbackRange, 'rollbackRange'))
-    checkPointer(transactionWritePointer)
-    return { transactionWritePointer, rollbackRange: range }
+    return {
+      transactionWritePointer: checkPointer(transactionWritePointer!),
+      rollbackRange: range,
+    }
   })
 }
 
@@ -130,14 +106,6 @@ function pack(
   }
   if (packer.count > 0) payloads.push(packer.take())
   return { payloads, bytes }
-}
-
-/** `ERR_INVALID_ARGUMENT` unless the value is a write pointer. */
-export function checkPointer(pointer: unknown): asserts pointer is bigint {
-  if (typeof pointer === 'bigint' && pointer !== 0n && pointer < pointerLimit) {
-    if (pointer > -pointerLimit) return
-  }
-  throw invalidArgument(`a write pointer is a bigint other than 0, got ${shown(pointer)}`)
 }
 
 /** Sequence ids take two bytes. */
@@ -183,52 +151,9 @@ export function checkAge(pointer: bigint, settings: MessagingSettings): void {
   checkHandedOut(pointer, settings)
 }
 
-const fetchNames = new OptionNames<FetchOptions>('a fetch', {
-  from: true,
-  time: true,
-  inclusive: true,
-  transaction: true,
-  limit: true,
-  waitMilliseconds: true,
-  signal: true,
-})
-
-/**
- * A copy of the options of a fetch. `ERR_INVALID_ARGUMENT`, except for checks that depend on the
- * topic.
- */
-export function checkedFetch(options: FetchOptions): FetchOptions {
-  return readArguments(() => readFetch(fetchNames.copy(options)))
-}
-
-function readFetch(options: FetchOptions): FetchOptions {
-  const { from, time, inclusive, limit, transaction, waitMilliseconds, signal } = options
-  checkBoolean(inclusive, 'inclusive', true)
-  if (from !== undefined && time !== undefined) {
-    throw invalidArgument('a fetch starts at a message or at a time, not at both')
-  }
-  if (limit !== undefined && (!Number.isSafeInteger(limit) || limit <= 0)) {
-    throw invalidArgument(`the limit must be a whole number above 0, got ${shown(limit)}`)
-  }
-  if (time !== undefined && (!Number.isSafeInteger(time) || time < 0)) {
-    throw invalidArgument(`the time must be milliseconds, 0 or more, got ${shown(time)}`)
-  }
-  if (transaction !== undefined) checkTransaction(transaction)
-  if (waitMilliseconds !== undefined) checkWait(waitMilliseconds)
-  checkSignal(signal)
-  if (from === undefined) return options
-  checkBytesLike(from, 'the start of a fetch')
-  return typeof from === 'string' ? options : { ...options, from: Buffer.from(from) }
-}
-
-function checkWait(milliseconds: number): void {
-  if (typeof milliseconds === 'number' && milliseconds >= 0) return
-  throw invalidArgument(`waitMilliseconds must be 0 or more, got ${shown(milliseconds)}`)
-}
-
 /** The start of a fetch, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
-export function startOfFetch(options: FetchOptions, oldest: number): ReaderStart {
-  const { from, time, inclusive = true } = options
+export function startOfFetch(options: CheckedFetch, oldest: number): ReaderStart {
+  const { from, time, inclusive } = options
   const atOldest = {
     publishTimestamp: oldest,
     sequenceId: 0,
@@ -242,16 +167,6 @@ export function startOfFetch(options: FetchOptions, oldest: number): ReaderStart
   }
   if (time === undefined) return atOldest
   return { ...atOldest, publishTimestamp: Math.max(oldest, inclusive ? time : time + 1) }
-}
-
-function checkProducer(producer: Producer): void {
-  const { id, sequence } = producerNames.check(producer)
-  if (typeof id !== 'string' || id.length === 0 || Buffer.byteLength(id) > producerIdBytesMax) {
-    throw invalidArgument(`the id of a producer is a text of 1 to ${producerIdBytesMax} bytes`)
-  }
-  if (!Number.isSafeInteger(sequence) || sequence < 0) {
-    throw invalidArgument(`the sequence of a producer is a whole number, got ${shown(sequence)}`)
-  }
 }
 
 function tooLargeMessage(bytes: number, limit: number): CellarError {

@@ -6,7 +6,7 @@
  * Every message keeps its place.
  */
 import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
-import { storedBatch } from '../store/message-rows.js'
+import { storedBatch } from '../store/rows.js'
 import {
   comparePlaces,
   firstSequence,

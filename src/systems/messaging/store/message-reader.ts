@@ -15,7 +15,7 @@
  */
 import type { Database, Result, ResultScanner } from '../../../api/index.js'
 import type { Transaction } from '../../transactions/index.js'
-import { storedBatch, storedPayloads } from './message-rows.js'
+import { storedBatch, storedPayloads } from './rows.js'
 import { DeliveredMessage } from '../fetch/delivered-message.js'
 import type { MessageIdParts } from '../message-id.js'
 import type { PackedPayloads } from './packed-payloads.js'

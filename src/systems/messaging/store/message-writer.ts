@@ -1,6 +1,6 @@
 /**
- * Writes the requests of all topics, one batch at a time. While a batch is being written, requests
- * queue, and the next batch takes all of them. A batch is one frame of the log, and one sync.
+ * Writes the requests of all topics by group commit: a group is one batch of mutations, one frame
+ * of the log, and one sync.
  *
  * Order: requests get their times and sequences when their batch is made, in one turn without an
  * `await`. No batch starts before the previous one is done. Messages of a topic therefore become
@@ -12,8 +12,14 @@
  * Failure behaviour: a batch that cannot be written fails all its requests with the same cause. A
  * batch that is refused because of its content fails only the requests that cause the refusal.
  */
-import { CellarError } from '../../../api/index.js'
-import type { AtomicMutation, Database, DurabilityOption } from '../../../api/index.js'
+import {
+  CellarError,
+  GroupCommit,
+  type AtomicMutation,
+  type Database,
+  type DurabilityOption,
+  type Waiting,
+} from '../../../api/index.js'
 import { isRefusal } from '../../transactions/errors.js'
 import { clockMutation } from './clock-row.js'
 import { MessagingErrorCode } from '../errors.js'
@@ -41,25 +47,21 @@ export interface WriteBatch {
  */
 export type Assign = (batch: WriteBatch) => WritePart
 
-interface Waiting {
-  readonly bytes: number
-  readonly assign: Assign
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
-
 /** Most bytes of requests in one batch; a larger request is a batch of its own. */
 const batchBytesMax = 4 << 20
+
+/** See the file header. */
 export class MessageWriter {
   readonly #database: Database
   readonly #clockTable: string
   readonly #durability: DurabilityOption
   readonly #queueBytesMax: number
   readonly #appended: (append: TopicAppend) => void
+  readonly #requests = new GroupCommit<Assign>({
+    bytesMax: batchBytesMax,
+    write: (group) => this.#writeBatch(group),
+  })
   #timestampMax: number
-  #queue: Waiting[] = []
-  #queueBytes = 0
-  #draining: Promise<void> | undefined
 
   constructor(
     database: Database,
@@ -77,7 +79,7 @@ export class MessageWriter {
 
   /** Bytes in the queue. */
   get queueBytes(): number {
-    return this.#queueBytes
+    return this.#requests.bytes
   }
 
   /** The largest assigned time. */
@@ -90,56 +92,21 @@ export class MessageWriter {
    * `ERR_MESSAGING_BUSY` if the queue is full.
    */
   async write(bytes: number, assign: Assign): Promise<void> {
-    if (this.#queueBytes > this.#queueBytesMax) {
-      const message = `${this.#queueBytes} bytes wait to be written`
+    if (this.queueBytes > this.#queueBytesMax) {
+      const message = `${this.queueBytes} bytes wait to be written`
       throw new CellarError(MessagingErrorCode.busy, message)
     }
-    this.#queueBytes += bytes
-    await new Promise<void>((resolve, reject) => {
-      this.#queue.push({ bytes, assign, resolve, reject })
-      this.#draining ??= this.#drain()
-    })
+    await this.#requests.add(assign, bytes)
   }
 
   /** Resolves when the queue is empty. */
-  async settled(): Promise<void> {
-    await this.#draining
+  settled(): Promise<void> {
+    return this.#requests.settled()
   }
 
-  async #drain(): Promise<void> {
-    // All requests of this turn share the first batch.
-    await Promise.resolve()
-    while (this.#queue.length > 0) {
-      const batch = this.#takeBatch()
-      try {
-        await this.#writeBatch(batch)
-      } catch (error) {
-        // A fault of this code must not stop the queue: the remaining requests of the batch fail.
-        for (const { reject } of batch) reject(error)
-      } finally {
-        for (const { bytes } of batch) this.#queueBytes -= bytes
-      }
-    }
-    this.#draining = undefined
-  }
-
-  #takeBatch(): Waiting[] {
-    let bytes = 0
-    let count = 0
-    while (count < this.#queue.length) {
-      bytes += this.#queue[count].bytes
-      if (count > 0 && bytes > batchBytesMax) break
-      count++
-    }
-    if (count < this.#queue.length) return this.#queue.splice(0, count)
-    const all = this.#queue
-    this.#queue = []
-    return all
-  }
-
-  async #writeBatch(batch: readonly Waiting[]): Promise<void> {
+  async #writeBatch(batch: readonly Waiting<Assign>[]): Promise<void> {
     const mutations: AtomicMutation[] = []
-    const accepted: { waiting: Waiting; part: WritePart }[] = []
+    const accepted: { waiting: Waiting<Assign>; part: WritePart }[] = []
     const appends = new Map<TopicState, TopicAppend>()
     const appendTo = (topic: TopicState): TopicAppend => {
       let append = appends.get(topic)
@@ -149,7 +116,7 @@ export class MessageWriter {
     const made = { appendTo }
     for (const waiting of batch) {
       try {
-        const part = waiting.assign(made)
+        const part = waiting.item(made)
         for (const mutation of part.mutations) mutations.push(mutation)
         if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
         accepted.push({ waiting, part })
@@ -163,7 +130,12 @@ export class MessageWriter {
     try {
       await this.#database.atomic({ mutations, durability: this.#durability })
     } catch (error) {
-      await this.#writeAlone(accepted, error)
+      if (accepted.length === 1 || !isRefusal(error)) {
+        for (const { waiting } of accepted) waiting.reject(error)
+        return
+      }
+      // Each request alone: the writes of one transaction do not fail the messages of others.
+      for (const { waiting } of accepted) await this.#writeBatch([waiting])
       return
     }
     for (const append of appends.values()) this.#appended(append)
@@ -171,20 +143,5 @@ export class MessageWriter {
       part.written()
       waiting.resolve()
     }
-  }
-
-  /**
-   * Handles a failed batch. If its content was refused, each request is written alone, so that the
-   * writes of one transaction do not fail the messages of others.
-   */
-  async #writeAlone(
-    accepted: readonly { readonly waiting: Waiting }[],
-    error: unknown,
-  ): Promise<void> {
-    if (accepted.length === 1 || !isRefusal(error)) {
-      for (const { waiting } of accepted) waiting.reject(error)
-      return
-    }
-    for (const { waiting } of accepted) await this.#writeBatch([waiting])
   }
 }

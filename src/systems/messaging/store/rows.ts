@@ -4,13 +4,130 @@
  *   message row = namespace:topic: generation(4) publishTimestamp(8) sequenceId(2)
  *   payload row = namespace:topic: generation(4) writePointer(8) writeTimestamp(8) sequenceId(2)
  *
- * Numbers are big-endian and not negative, so the order of rows is the order of the numbers. These
- * functions serve writers and readers of single rows; flushes and compactions parse stored rows
- * with `StoredRow`, which allocates nothing.
+ * Numbers are big-endian and not negative, so the order of rows is the order of the numbers.
+ *
+ * All cells have the timestamp 1. Among equal timestamps the last written cell wins, so a rollback
+ * takes effect even if the system clock has stepped back since the publish.
  */
-import { invalidArgument } from '../../../api/index.js'
-import { messageTailBytes, payloadTailBytes } from '../prune-job/row-layout.js'
-import { generationMax, parseTopicPrefix, topicPrefix, type TopicId } from '../topics/topic.js'
+import { assert, type AtomicMutation, type Result } from '../../../api/index.js'
+import { writeTime, readTime } from '../message-id.js'
+import { PackedPayloads } from './packed-payloads.js'
+import {
+  batchQualifier,
+  messageTailBytes,
+  messagingFamily,
+  payloadQualifier,
+  payloadTailBytes,
+  pointerQualifier,
+  storedPayloadQualifier,
+} from '../prune-job/row-layout.js'
+import type { Place, StoredBatch } from './stored-batch.js'
+import { parseTopicPrefix, type TopicId } from '../topics/topic.js'
+
+const timestamp = 1
+const pointerColumn = `${messagingFamily}:${pointerQualifier}`
+const payloadColumn = `${messagingFamily}:${payloadQualifier}`
+const storedColumn = `${messagingFamily}:${storedPayloadQualifier}`
+const batchColumn = `${messagingFamily}:${batchQualifier}`
+
+/** The rows of one generation of a topic. */
+export class TopicRows {
+  readonly #messageTable: string
+  readonly #payloadTable: string
+  /** `namespace:topic:` generation(4). */
+  readonly #prefix: Buffer
+
+  constructor(tables: { message: string; payload: string }, topic: Buffer, generation: number) {
+    assert(Number.isInteger(generation) && generation > 0, 'data has a generation above 0')
+    this.#messageTable = tables.message
+    this.#payloadTable = tables.payload
+    this.#prefix = Buffer.allocUnsafe(topic.length + 4)
+    topic.copy(this.#prefix)
+    this.#prefix.writeInt32BE(generation, topic.length)
+  }
+
+  /** The row whose last message has this place. */
+  messageRow(place: Place): Buffer {
+    const prefix = this.#prefix
+    const row = Buffer.allocUnsafe(prefix.length + messageTailBytes - 4)
+    prefix.copy(row)
+    return writePlace(row, prefix.length, place)
+  }
+
+  /** Writes messages. */
+  messages({ payloads, pointer, ...place }: StoredBatch): AtomicMutation {
+    const cells: Record<string, Buffer> = {}
+    if (pointer !== undefined) cells[pointerColumn] = encodePointer(pointer)
+    if (payloads !== undefined) {
+      cells[payloads.isPacked ? batchColumn : payloadColumn] = payloads.value
+    }
+    const row = this.messageRow(place)
+    return { table: this.#messageTable, row, mutations: [{ put: { cells, timestamp } }] }
+  }
+
+  /** Changes the write pointer of a row. */
+  pointer(place: Place, pointer: bigint): AtomicMutation {
+    const cells = { [pointerColumn]: encodePointer(pointer) }
+    const row = this.messageRow(place)
+    return { table: this.#messageTable, row, mutations: [{ put: { cells, timestamp } }] }
+  }
+
+  /** The common prefix of the payload rows of a transaction. */
+  payloadPrefix(pointer: bigint): Buffer {
+    return Buffer.concat([this.#prefix, encodePointer(pointer)])
+  }
+
+  /** The row whose last payload has this place. */
+  payloadRow(pointer: bigint, place: Place): Buffer {
+    assert(pointer > 0n, 'stored payloads belong to a transaction')
+    const prefix = this.#prefix
+    const row = Buffer.allocUnsafe(prefix.length + payloadTailBytes - 4)
+    prefix.copy(row)
+    row.writeBigInt64BE(pointer, prefix.length)
+    return writePlace(row, prefix.length + 8, place)
+  }
+
+  /** Writes payloads; `place` has the write time and the sequence of the last one. */
+  payloads(pointer: bigint, place: Place, payloads: PackedPayloads): AtomicMutation {
+    const cells = { [payloads.isPacked ? batchColumn : storedColumn]: payloads.value }
+    const row = this.payloadRow(pointer, place)
+    return { table: this.#payloadTable, row, mutations: [{ put: { cells, timestamp } }] }
+  }
+}
+
+function writePlace(row: Buffer, at: number, { publishTimestamp, sequenceId }: Place): Buffer {
+  assert(Number.isInteger(sequenceId), 'a sequence is a whole number')
+  writeTime(row, at, publishTimestamp)
+  row.writeUInt16BE(sequenceId, at + 8)
+  return row
+}
+
+/** The messages of a row of the message table. */
+export function storedBatch(result: Result): StoredBatch {
+  return {
+    ...placeOfRow(result.row!),
+    pointer: result.value(pointerColumn)?.readBigInt64BE(),
+    payloads: payloadsOf(result, payloadColumn),
+  }
+}
+
+/** The payloads of a row of the payload table, with the place of the last one. */
+export function storedPayloads(result: Result): Place & { readonly payloads: PackedPayloads } {
+  const payloads = payloadsOf(result, storedColumn) ?? PackedPayloads.single(Buffer.alloc(0))
+  return { ...placeOfRow(result.row!), payloads }
+}
+
+function placeOfRow(row: Buffer): Place {
+  const end = row.length
+  return { publishTimestamp: readTime(row, end - 10), sequenceId: row.readUInt16BE(end - 2) }
+}
+
+function payloadsOf(result: Result, column: string): PackedPayloads | undefined {
+  const batch = result.value(batchColumn)
+  if (batch !== undefined) return PackedPayloads.stored(batch)
+  const payload = result.value(column)
+  return payload === undefined ? undefined : PackedPayloads.single(payload)
+}
 
 /** Coordinates of a message. */
 export interface MessageRow {
@@ -38,46 +155,34 @@ export interface PayloadRow {
   readonly sequenceId: number
 }
 
-/** Encodes a message row; `ERR_INVALID_ARGUMENT` for a number out of its range. */
-export function encodeMessageRow(row: MessageRow): Buffer {
-  const target = withPrefix(row.id, row.generation, messageTailBytes)
-  const tail = target.length - messageTailBytes
-  writeTime(target, tail + 4, row.publishTimestamp, 'publish timestamp')
-  writeSequence(target, tail + 12, row.sequenceId)
-  return target
-}
-
-/** Encodes a payload row; `ERR_INVALID_ARGUMENT` for a number out of its range. */
-export function encodePayloadRow(row: PayloadRow): Buffer {
-  const target = withPrefix(row.id, row.generation, payloadTailBytes)
-  const tail = target.length - payloadTailBytes
-  encodePointer(row.writePointer).copy(target, tail + 4)
-  if (row.writePointer <= 0n) throw invalidArgument('the write pointer of a payload is positive')
-  writeTime(target, tail + 12, row.writeTimestamp, 'write timestamp')
-  writeSequence(target, tail + 20, row.sequenceId)
-  return target
-}
-
 /** Decodes a message row; undefined if the bytes are none. */
 export function decodeMessageRow(row: Uint8Array): MessageRow | undefined {
-  const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength)
-  const tail = bytes.length - messageTailBytes
-  const start = decodeStart(bytes, tail)
-  const publishTimestamp = start && readTime(bytes, tail + 4)
-  if (start === undefined || publishTimestamp === undefined) return undefined
-  return { ...start, publishTimestamp, sequenceId: bytes.readUInt16BE(tail + 12) }
+  const found = decodeRow(row, messageTailBytes)
+  if (found === undefined) return undefined
+  const { id, generation, time: publishTimestamp, sequenceId } = found
+  return { id, generation, publishTimestamp, sequenceId }
 }
 
 /** Decodes a payload row; undefined if the bytes are none. */
 export function decodePayloadRow(row: Uint8Array): PayloadRow | undefined {
+  const found = decodeRow(row, payloadTailBytes)
+  if (found === undefined) return undefined
+  const { id, generation, tail, time: writeTimestamp, sequenceId } = found
+  const writePointer = tail.readBigInt64BE(4)
+  return writePointer > 0n
+    ? { id, generation, writePointer, writeTimestamp, sequenceId }
+    : undefined
+}
+
+function decodeRow(row: Uint8Array, tailBytes: number) {
   const bytes = Buffer.from(row.buffer, row.byteOffset, row.byteLength)
-  const tail = bytes.length - payloadTailBytes
-  const start = decodeStart(bytes, tail)
-  const writeTimestamp = start && readTime(bytes, tail + 12)
-  if (start === undefined || writeTimestamp === undefined) return undefined
-  const writePointer = bytes.readBigInt64BE(tail + 4)
-  if (writePointer <= 0n) return undefined
-  return { ...start, writePointer, writeTimestamp, sequenceId: bytes.readUInt16BE(tail + 20) }
+  const id = parseTopicPrefix(bytes.subarray(0, Math.max(0, bytes.length - tailBytes)))
+  if (id === undefined) return undefined
+  const tail = bytes.subarray(bytes.length - tailBytes)
+  const generation = tail.readInt32BE(0)
+  const time = readTime(tail, tailBytes - 10)
+  if (generation < 1 || time === Infinity) return undefined
+  return { id, generation, tail, time, sequenceId: tail.readUInt16BE(tailBytes - 2) }
 }
 
 /**
@@ -85,9 +190,7 @@ export function decodePayloadRow(row: Uint8Array): PayloadRow | undefined {
  * transaction of the message. Negative: the message was rolled back, or its transaction is invalid.
  */
 export function encodePointer(pointer: bigint): Buffer {
-  if (typeof pointer !== 'bigint' || pointer === 0n || BigInt.asIntN(64, pointer) !== pointer) {
-    throw invalidArgument(`a write pointer is a bigint of 64 bits other than 0, got ${pointer}`)
-  }
+  assert(pointer !== 0n, 'a write pointer is not 0')
   const value = Buffer.allocUnsafe(8)
   value.writeBigInt64BE(pointer)
   return value
@@ -98,41 +201,4 @@ export function decodePointer(value: Uint8Array): bigint | undefined {
   if (value.length !== 8) return undefined
   const pointer = Buffer.from(value.buffer, value.byteOffset, 8).readBigInt64BE()
   return pointer === 0n ? undefined : pointer
-}
-
-function withPrefix(id: TopicId, generation: number, tailBytes: number): Buffer {
-  if (!Number.isInteger(generation) || generation < 1 || generation > generationMax) {
-    throw invalidArgument(`a generation of data is 1 to ${generationMax}, got ${generation}`)
-  }
-  const prefix = topicPrefix(id)
-  const target = Buffer.allocUnsafe(prefix.length + tailBytes)
-  prefix.copy(target)
-  target.writeInt32BE(generation, prefix.length)
-  return target
-}
-
-function writeTime(target: Buffer, offset: number, milliseconds: number, what: string): void {
-  if (!Number.isSafeInteger(milliseconds) || milliseconds < 0) {
-    throw invalidArgument(`${what} must be whole milliseconds, 0 to 2^53-1, got ${milliseconds}`)
-  }
-  target.writeBigInt64BE(BigInt(milliseconds), offset)
-}
-
-function writeSequence(target: Buffer, offset: number, sequenceId: number): void {
-  if (!Number.isInteger(sequenceId) || sequenceId < 0 || sequenceId > 0xffff) {
-    throw invalidArgument(`a sequence id is 0 to 65535, got ${sequenceId}`)
-  }
-  target.writeUInt16BE(sequenceId, offset)
-}
-
-function decodeStart(bytes: Buffer, tail: number): { id: TopicId; generation: number } | undefined {
-  const id = tail > 0 ? parseTopicPrefix(bytes.subarray(0, tail)) : undefined
-  const generation = id === undefined ? 0 : bytes.readInt32BE(tail)
-  return id === undefined || generation < 1 ? undefined : { id, generation }
-}
-
-function readTime(bytes: Buffer, offset: number): number | undefined {
-  const milliseconds = bytes.readBigInt64BE(offset)
-  if (milliseconds < 0n || milliseconds > BigInt(Number.MAX_SAFE_INTEGER)) return undefined
-  return Number(milliseconds)
 }

@@ -4,7 +4,7 @@
  */
 import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
-import { TopicRows } from '../store/message-rows.js'
+import { TopicRows } from '../store/rows.js'
 import { Producers } from '../publish/producers.js'
 import {
   comparePlaces,

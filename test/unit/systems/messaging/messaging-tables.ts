@@ -14,11 +14,8 @@ import {
   type TopicId,
   type TransactionSnapshot,
 } from '../../../../src/systems/messaging/index.js'
-import {
-  encodeMessageRow,
-  encodePayloadRow,
-  encodePointer,
-} from '../../../../src/systems/messaging/store/rows.js'
+import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
+import { encodeMessageRow, encodePayloadRow } from '../../../suites/messaging/rows.js'
 import {
   encodeTopicProperties,
   topicPrefix,

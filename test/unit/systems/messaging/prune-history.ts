@@ -3,7 +3,8 @@
  * files, compared after each flush and each major compaction.
  */
 import { seededRandom } from '../../../../src/base/random.js'
-import { encodeMessageRow, encodePointer } from '../../../../src/systems/messaging/store/rows.js'
+import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
+import { encodeMessageRow } from '../../../suites/messaging/rows.js'
 import { type MessagingTables, V } from './messaging-tables.js'
 import { expectedOutcome, type MadeCell } from './prune-support.js'
 

@@ -7,11 +7,8 @@ import type { Observer, StoreJob } from '../../../../src/entries/index.js'
 import type { PruneContext } from '../../../../src/systems/messaging/prune-job/prune-context.js'
 import { messagingPruning } from '../../../../src/systems/messaging/prune-observer.js'
 import { PruneState, type StoreName } from '../../../../src/systems/transactions/index.js'
-import {
-  decodePointer,
-  encodeMessageRow,
-  encodePointer,
-} from '../../../../src/systems/messaging/store/rows.js'
+import { decodePointer, encodePointer } from '../../../../src/systems/messaging/store/rows.js'
+import { encodeMessageRow } from '../../../suites/messaging/rows.js'
 import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'
 import type { TransactionSnapshot } from '../../../../src/systems/transactions/index.js'
 import { jobOf, outcomeOf, runHook, type MadeCell } from './prune-support.js'
