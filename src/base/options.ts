@@ -150,7 +150,11 @@ export function number<Default = number>(
 }
 
 /** `true` or `false`. A default that is a function is called at each read. */
-export function boolean(missing: boolean | (() => boolean)): Option<boolean, boolean> {
+export function boolean(missing: boolean | (() => boolean)): Option<boolean, boolean>
+export function boolean(missing: undefined): Option<boolean, boolean | undefined>
+export function boolean(
+  missing: boolean | (() => boolean) | undefined,
+): Option<boolean, boolean | undefined> {
   return {
     read(value, name) {
       if (value === undefined) return typeof missing === 'function' ? missing() : missing
@@ -214,11 +218,18 @@ export function callback<F>(missing?: F): Option<F, F | undefined> {
 /** An array; `element` reads each of its elements. The result is a copy. */
 export function list<Given, Read>(
   element: Option<Given, Read>,
-  missing: readonly Read[] = [],
-): Option<readonly Given[], readonly Read[]> {
+): Option<readonly Given[], readonly Read[]>
+export function list<Given, Read, Default>(
+  element: Option<Given, Read>,
+  missing: Default,
+): Option<readonly Given[], readonly Read[] | Default>
+export function list<Given, Read>(
+  element: Option<Given, Read>,
+  ...missing: unknown[]
+): Option<readonly Given[], unknown> {
   return {
     read(value, name) {
-      if (value === undefined) return missing
+      if (value === undefined) return missing.length === 0 ? [] : missing[0]
       const elements = checkArray(value as readonly unknown[], `option ${name}`)
       return elements.map((each, i) => element.read(each, `${name}[${i}]`))
     },

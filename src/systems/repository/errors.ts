@@ -102,9 +102,24 @@ export function invalidArgument(message: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, message)
 }
 
+type CodeName = keyof typeof RepositoryErrorCode
+
+/** Makes the error of a code, by the name of the code; `cause` is the underlying error. */
+export function repositoryError(code: CodeName, message: string, cause?: unknown): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode[code], message, cause)
+}
+
+/** Whether an error has one of these codes of the repository. */
+export function hasCode(error: unknown, ...codes: readonly CodeName[]): error is RepositoryError {
+  return (
+    error instanceof RepositoryError &&
+    codes.some((code) => RepositoryErrorCode[code] === error.code)
+  )
+}
+
 /** Makes an `ERR_INVALID_RECORD`. */
 export function invalidRecord(message: string): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.invalidRecord, message)
+  return repositoryError('invalidRecord', message)
 }
 
 /** Makes an `ERR_CORRUPTION`: stored bytes that no writer of this format makes. */

@@ -7,9 +7,11 @@ import {
   checkArray,
   checkObject,
   checkText,
+  choice,
   declareOptions,
   list,
   readArguments,
+  required,
   text,
   type OptionsOf,
 } from '../../../api/index.js'
@@ -18,8 +20,8 @@ import type { Link } from '../link.js'
 import { checkName, parseName } from '../qualified-name.js'
 import type { Blob } from '../values/blob-value.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
-import { checkScope, type Scope } from './field-type.js'
-import type { FieldRules } from './record-type.js'
+import { scopes, type Scope } from './field-type.js'
+import { fieldRules } from './record-type.js'
 
 /** The TypeScript type of the values of a value type, by the text form of the value type. */
 export type ValueOfType<T extends string> = T extends 'STRING' | 'DECIMAL' | 'DATE' | 'URI'
@@ -44,17 +46,20 @@ export type ValueOfType<T extends string> = T extends 'STRING' | 'DECIMAL' | 'DA
                     ? ValueOfType<E>[]
                     : unknown
 
-/** A field in a definition. By default its name is the property, in the namespace of the type. */
-export interface FieldDefinition extends FieldRules {
+const fieldOptions = declareOptions('a field of a definition', {
   /** Default: `{namespace of the record type}property`. */
-  readonly name?: string | undefined
+  name: text(undefined),
   /** Text form of the value type, such as `LIST<STRING>`. */
-  readonly type: string
+  type: required(text(undefined)),
   /** Default `NON_VERSIONED`. */
-  readonly scope?: Scope | undefined
+  scope: choice<Scope>(scopes, 'NON_VERSIONED'),
   /** Default false. */
-  readonly mandatory?: boolean | undefined
-}
+  mandatory: boolean(false),
+  ...fieldRules,
+})
+
+/** A field in a definition. By default its name is the property, in the namespace of the type. */
+export interface FieldDefinition extends OptionsOf<typeof fieldOptions> {}
 
 /** The fields of a definition, by property. */
 export type FieldDefinitions = Readonly<Record<string, FieldDefinition>>
@@ -132,12 +137,9 @@ export function checkDefinition(given: RecordTypeDefinition): RecordTypeDefiniti
     if (typeof strict !== 'boolean') throw invalidArgument('strict must be true or false')
     const names = { ...checkObject(fieldNames, 'the names of fields') }
     const copies = Object.entries(checkObject(fields, 'the fields of a definition')).map(
-      ([property, each]) => {
-        const field = { ...checkObject(each, `the field ${property}`) }
-        if (typeof field.type !== 'string') throw invalidArgument(`${property} needs a value type`)
-        if (field.scope !== undefined) checkScope(field.scope)
+      ([property, field]) => {
         checkName(names[property])
-        return [property, field] as const
+        return [property, fieldOptions.read(field)] as const
       },
     )
     const above = checkArray(supertypes, 'the supertypes of a definition')

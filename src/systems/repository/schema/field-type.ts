@@ -1,6 +1,13 @@
 /** Field types: name, value type and scope of a field, shared by all records. */
-import { checkChoice } from '../../../api/index.js'
-import type { QualifiedName } from '../qualified-name.js'
+import {
+  checked,
+  choice,
+  declareOptions,
+  required,
+  text,
+  type OptionsOf,
+} from '../../../api/index.js'
+import { checkName, type QualifiedName } from '../qualified-name.js'
 import type { ValueType } from '../values/value-type.js'
 
 /**
@@ -11,11 +18,6 @@ export type Scope = 'NON_VERSIONED' | 'VERSIONED' | 'VERSIONED_MUTABLE'
 
 /** All scopes. */
 export const scopes: readonly Scope[] = ['NON_VERSIONED', 'VERSIONED', 'VERSIONED_MUTABLE']
-
-/** Checks a scope. `ERR_INVALID_ARGUMENT`. */
-export function checkScope(scope: unknown): Scope {
-  return checkChoice(scope, 'the scope of a field type', scopes)
-}
 
 /** A field type; immutable. A rename makes a new object. */
 export interface FieldType {
@@ -33,20 +35,35 @@ export interface FieldType {
   readonly scope: Scope
 }
 
-/** Input for a new field type. */
-export interface FieldTypeInput {
-  /** `{namespace}local`; unique among field types. */
-  readonly name: string
+const name = checked<string, QualifiedName>(checkName)
+
+const parts = {
   /** Default `STRING`. */
-  readonly valueType?: string | undefined
+  valueType: text(undefined),
   /** Default `NON_VERSIONED`. */
-  readonly scope?: Scope | undefined
+  scope: choice<Scope, undefined>(scopes, undefined),
 }
+
+/** The declaration of {@link FieldTypeInput}. */
+export const fieldTypeInput = declareOptions('a field type', {
+  /** `{namespace}local`; unique among field types. */
+  name: required(name),
+  ...parts,
+})
+
+/** Input for a new field type. */
+export interface FieldTypeInput extends OptionsOf<typeof fieldTypeInput> {}
+
+/** The declaration of {@link FieldTypeUpdate}. */
+export const fieldTypeUpdate = declareOptions('an update of a field type', {
+  /** UUID of the field type. */
+  id: required(text(undefined)),
+  /** The new name. Default: the name stays. */
+  name,
+  ...parts,
+})
 
 /**
  * An update of a field type: a new name. A given value type or scope must equal the present one.
  */
-export interface FieldTypeUpdate extends Partial<FieldTypeInput> {
-  /** UUID of the field type. */
-  readonly id: string
-}
+export interface FieldTypeUpdate extends OptionsOf<typeof fieldTypeUpdate> {}

@@ -5,46 +5,39 @@
  * a change is a conflict, and a plan with conflicts is not applied.
  */
 import { boolean, checkArray, declareOptions, type OptionsOf } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { repositoryError } from '../errors.js'
 import { checkDefinition, type RecordTypeDefinition } from './define.js'
 import type { FieldTypeInput } from './field-type.js'
-import type { FieldEntryInput, RecordTypeInput } from './record-type.js'
+import { readEntry, type FieldEntryInput, type RecordTypeInput } from './record-type.js'
 import { entryOf } from './rule-checks.js'
 import type { SchemaCache } from './schema-cache.js'
 import { TypeManager } from './type-manager.js'
 
+/** A call of the type manager that creates or changes one type. */
+interface Step<Action extends string, Input> {
+  /** The call of the type manager that performs the step. */
+  readonly action: Action
+  /** Qualified name of the type. */
+  readonly name: string
+  /** The argument of the call. */
+  readonly input: Input
+}
+
+/** The update of a record type. */
+interface UpdateStep extends Step<'update-record-type', RecordTypeInput> {
+  /** Names of fields that the type gets. */
+  readonly added: readonly string[]
+  /** Names of fields that the type loses. */
+  readonly removed: readonly string[]
+  /** Names of fields whose rules change. */
+  readonly changed: readonly string[]
+}
+
 /** One step of a plan. */
 export type SchemaStep =
-  | {
-      /** The call of the type manager that performs the step. */
-      readonly action: 'create-field-type'
-      /** Qualified name of the type. */
-      readonly name: string
-      /** The argument of the call. */
-      readonly input: FieldTypeInput
-    }
-  | {
-      /** The call of the type manager that performs the step. */
-      readonly action: 'create-record-type'
-      /** Qualified name of the type. */
-      readonly name: string
-      /** The argument of the call. */
-      readonly input: RecordTypeInput
-    }
-  | {
-      /** The call of the type manager that performs the step. */
-      readonly action: 'update-record-type'
-      /** Qualified name of the type. */
-      readonly name: string
-      /** The argument of the call. */
-      readonly input: RecordTypeInput
-      /** Names of fields that the type gets. */
-      readonly added: readonly string[]
-      /** Names of fields that the type loses. */
-      readonly removed: readonly string[]
-      /** Names of fields whose rules change. */
-      readonly changed: readonly string[]
-    }
+  | Step<'create-field-type', FieldTypeInput>
+  | Step<'create-record-type', RecordTypeInput>
+  | UpdateStep
 
 /** The difference between a schema and definitions. */
 export interface SchemaPlan {
@@ -80,7 +73,7 @@ function planOf(schema: SchemaCache, definitions: readonly Definition[]): Schema
   for (const definition of definitions) {
     for (const [property, { type: valueType, scope }] of Object.entries(definition.fields)) {
       const name = definition.fieldNames[property]
-      const input: FieldTypeInput = { name, valueType, scope: scope ?? 'NON_VERSIONED' }
+      const input: FieldTypeInput = { name, valueType, scope }
       const known = schema.findField(name) ?? created.get(name)
       if (known === undefined) {
         created.set(name, input)
@@ -122,7 +115,7 @@ function bySupertypes(definitions: readonly Definition[]): Definition[] {
 
 function inputOf({ name, fields, fieldNames, supertypes, strict }: Definition): RecordTypeInput {
   const entries = Object.entries(fields).map(([property, field]): FieldEntryInput => {
-    const rules = Object.entries(field).filter(([name]) => name !== 'type' && name !== 'scope')
+    const rules = Object.entries(field).filter(([name]) => !['type', 'scope'].includes(name))
     return { ...Object.fromEntries(rules), name: fieldNames[property] }
   })
   return { name, fields: entries, supertypes: supertypes.map((each) => ({ name: each })), strict }
@@ -140,7 +133,7 @@ function recordStep(schema: SchemaCache, definition: Definition): SchemaStep | u
     const field = schema.findField(entry.name!)
     const old = field === undefined ? undefined : before.get(field.name)
     if (field === undefined || old === undefined) added.push(entry.name!)
-    else if (stable(entryOf(entry, field)) !== stable(old)) changed.push(entry.name!)
+    else if (stable(entryOf(readEntry(entry), field)) !== stable(old)) changed.push(entry.name!)
   }
   const wanted = new Set<string>(input.fields!.map((entry) => entry.name!))
   const removed = [...before.keys()].filter((field) => !wanted.has(field))
@@ -172,8 +165,7 @@ export async function applySchema(
   const plan = planOf(manager.schema, wanted)
   if (dryRun) return plan
   if (plan.conflicts.length > 0) {
-    const message = `the schema cannot be applied: ${plan.conflicts.join('; ')}`
-    throw new RepositoryError(RepositoryErrorCode.type, message)
+    throw repositoryError('type', `the schema cannot be applied: ${plan.conflicts.join('; ')}`)
   }
   for (const step of plan.steps) {
     if (step.action === 'create-field-type') await manager.createOrUpdateFieldType(step.input)

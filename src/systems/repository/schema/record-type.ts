@@ -1,26 +1,62 @@
 /** Record types: the fields of records, by version, with supertypes and rules. */
-import type { QualifiedName } from '../qualified-name.js'
+import {
+  boolean,
+  checked,
+  choice,
+  declareOptions,
+  integer,
+  list,
+  required,
+  text,
+  type GivenOptions,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
+import { checkName, type QualifiedName } from '../qualified-name.js'
 
-/** Rules for the values of one field in records of a type. Values are given in their JSON form. */
-export interface FieldRules {
+const depthMax = 1000
+
+/** Whether a value is JSON at every depth. */
+function isJson(value: unknown, depth = 0): boolean {
+  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return true
+  if (typeof value !== 'object' || depth > depthMax) return false
+  const prototype = Object.getPrototypeOf(value) as unknown
+  const isPlain = Array.isArray(value) || prototype === Object.prototype || prototype === null
+  // The copy of a list turns its holes into undefined.
+  const parts: unknown[] = Array.isArray(value) ? [...(value as unknown[])] : Object.values(value)
+  return isPlain && parts.every((each) => isJson(each, depth + 1))
+}
+
+/** A value in its JSON form; the code gets a copy. */
+const json = checked((value: unknown, what): unknown => {
+  if (!isJson(value)) throw invalidArgument(`${what} is no JSON, or nests too deep`)
+  return JSON.parse(JSON.stringify(value)) as unknown
+})
+
+/** The declaration of {@link FieldRules}. */
+export const fieldRules = {
   /** The value for a new record without one. */
-  readonly default?: unknown
+  default: json,
   /** The smallest value, inclusive; for types with an order. */
-  readonly min?: unknown
+  min: json,
   /** The greatest value, inclusive; for types with an order. */
-  readonly max?: unknown
+  max: json,
   /** A text, or each text of a list, must match the whole pattern. */
-  readonly pattern?: string | undefined
+  pattern: text(undefined),
   /** The allowed values. */
-  readonly values?: readonly unknown[] | undefined
+  values: list(required(json), undefined),
   /** Whether no two records of a table may have the same value. */
-  readonly unique?: boolean | undefined
+  unique: boolean(false),
   /**
    * `exists`: targets of links must exist. `typed`: they must also have the type that the link
    * names.
    */
-  readonly linkTarget?: 'exists' | 'typed' | undefined
+  linkTarget: choice(['exists', 'typed'], undefined),
 }
+
+/** Rules for the values of one field in records of a type. Values are given in their JSON form. */
+export interface FieldRules extends GivenOptions<typeof fieldRules> {}
 
 /** A field of a record type. */
 export interface FieldEntry extends FieldRules {
@@ -56,45 +92,67 @@ export interface RecordType {
   readonly isStrict: boolean
 }
 
-/** A field of a record type as callers give it: by `name`, or by `field`, the id. */
-export interface FieldEntryInput extends FieldRules {
+const entryInput = declareOptions('a field of a record type', {
   /** Qualified name of the field type, `{namespace}local`. */
-  readonly name?: string | undefined
+  name: text(undefined),
   /** UUID of the field type. Not together with `name`. */
-  readonly field?: string | undefined
+  field: text(undefined),
   /** Default false. */
-  readonly mandatory?: boolean | undefined
+  mandatory: boolean(false),
+  ...fieldRules,
+})
+
+/** A field of a record type as callers give it: by `name`, or by `field`, the id. */
+export interface FieldEntryInput extends OptionsOf<typeof entryInput> {}
+
+/** A copy of a {@link FieldEntryInput}. */
+export type EntrySettings = SettingsOf<typeof entryInput>
+
+/** Checks the form of an entry and copies it with its rules. `ERR_INVALID_ARGUMENT`. */
+export function readEntry(entry: FieldEntryInput): EntrySettings {
+  return entryInput.read(entry)
 }
+
+const supertypeInput = declareOptions('a supertype', {
+  /** Qualified name of the record type. */
+  name: text(undefined),
+  /** UUID of the record type. Not together with `name`. */
+  id: text(undefined),
+  /** Version, from 1. Default: the newest. */
+  version: integer({ min: 0, default: undefined }),
+})
 
 /** A supertype as callers give it. Without version it is pinned to the newest one. */
-export interface SupertypeInput {
-  /** Qualified name of the record type. */
-  readonly name?: string | undefined
-  /** UUID of the record type. Not together with `name`. */
-  readonly id?: string | undefined
-  /** Version, from 1. Default: the newest. */
-  readonly version?: number | undefined
-}
+export interface SupertypeInput extends OptionsOf<typeof supertypeInput> {}
 
-/** Input for a new record type. */
-export interface RecordTypeInput {
-  /** `{namespace}local`; unique among record types. */
-  readonly name: string
+/** The declaration of {@link RecordTypeUpdate}. */
+export const recordTypeUpdate = declareOptions('a record type', {
+  /** UUID of the record type. */
+  id: text(undefined),
+  /** With `id` the new name; without `id` the name of the type. */
+  name: checked<string, QualifiedName>(checkName),
   /** The type's own fields. Default: none. */
-  readonly fields?: readonly FieldEntryInput[] | undefined
+  fields: list(required(checked(readEntry)), undefined),
   /** Types whose fields are also allowed in records of this type. Default: none. */
-  readonly supertypes?: readonly SupertypeInput[] | undefined
+  supertypes: list(
+    required(checked((each: SupertypeInput) => supertypeInput.read(each))),
+    undefined,
+  ),
   /** Whether records may hold fields of the type and its supertypes only. Default false. */
-  readonly strict?: boolean | undefined
-}
+  strict: boolean(undefined),
+})
 
 /**
  * Changes of a record type. Given lists replace those of the type; absent parts stay. An update by
  * id may rename; without id the name selects the type.
  */
-export interface RecordTypeUpdate extends Omit<RecordTypeInput, 'name'> {
-  /** UUID of the record type. */
-  readonly id?: string | undefined
-  /** With `id` the new name; without `id` the name of the type. */
-  readonly name?: string | undefined
+export interface RecordTypeUpdate extends OptionsOf<typeof recordTypeUpdate> {}
+
+/** A copy of a {@link RecordTypeUpdate}. */
+export type RecordTypeSettings = SettingsOf<typeof recordTypeUpdate>
+
+/** Input for a new record type. */
+export interface RecordTypeInput extends Omit<RecordTypeUpdate, 'id' | 'name'> {
+  /** `{namespace}local`; unique among record types. */
+  readonly name: string
 }

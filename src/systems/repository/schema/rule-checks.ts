@@ -1,60 +1,20 @@
 /** Checks the rules of the fields of a record type when the type is written. */
-import { OptionNames, readArguments, requirePackage, shown } from '../../../api/index.js'
+import { requirePackage, shown } from '../../../api/index.js'
 import { invalidArgument, RepositoryError } from '../errors.js'
 import type { FieldType } from './field-type.js'
-import type { FieldEntry, FieldEntryInput, FieldRules } from './record-type.js'
-
-const names = new OptionNames<FieldEntryInput>('a field of a record type', {
-  name: true,
-  field: true,
-  mandatory: true,
-  default: true,
-  min: true,
-  max: true,
-  pattern: true,
-  values: true,
-  unique: true,
-  linkTarget: true,
-})
-
-/** Checks the names of the properties, and copies the entry. `ERR_INVALID_ARGUMENT`. */
-export function copyEntry(input: FieldEntryInput): FieldEntryInput {
-  return names.copy(input)
-}
+import type { EntrySettings, FieldEntry, FieldRules } from './record-type.js'
 
 /**
  * The entry of a field in its stored form. `ERR_INVALID_ARGUMENT` for rules that do not fit the
  * field.
  */
-export function entryOf(input: FieldEntryInput, field: FieldType): FieldEntry {
-  names.check(input)
-  const { mandatory = false } = input
-  if (typeof mandatory !== 'boolean') throw invalidArgument('mandatory must be true or false')
-  const given = Object.fromEntries(
-    Object.entries(input).filter(([name, value]) => {
-      if (name === 'name' || name === 'field' || name === 'mandatory') return false
-      return value !== undefined && (name !== 'unique' || value !== false)
-    }),
-  ) as FieldRules
-  for (const [name, value] of Object.entries(given)) {
-    if (!readArguments(() => isJson(value)))
-      throw invalidArgument(`${field.name}.${name} is no JSON, or nests too deep`)
-  }
-  checkRules(given, field)
-  return { field: field.id, mandatory, ...given }
-}
-
-const depthMax = 1000
-
-/** Whether a value is JSON at every depth. */
-function isJson(value: unknown, depth = 0): boolean {
-  if (value === null || ['string', 'number', 'boolean'].includes(typeof value)) return true
-  if (typeof value !== 'object' || depth > depthMax) return false
-  const prototype = Object.getPrototypeOf(value) as unknown
-  const isPlain = Array.isArray(value) || prototype === Object.prototype || prototype === null
-  // The copy of a list turns its holes into undefined.
-  const parts: unknown[] = Array.isArray(value) ? [...(value as unknown[])] : Object.values(value)
-  return isPlain && parts.every((each) => isJson(each, depth + 1))
+export function entryOf(entry: EntrySettings, field: FieldType): FieldEntry {
+  const { mandatory, unique } = entry
+  const noRules = { name: undefined, field: undefined, mandatory: undefined }
+  const all = Object.entries({ ...entry, ...noRules, unique: unique ? true : undefined })
+  const rules = Object.fromEntries(all.filter(([, value]) => value !== undefined)) as FieldRules
+  checkRules(rules, field)
+  return { field: field.id, mandatory, ...rules }
 }
 
 function checkRules(rules: FieldRules, field: FieldType): void {
@@ -90,16 +50,14 @@ function checkRules(rules: FieldRules, field: FieldType): void {
     }
   }
   if (values !== undefined) {
-    if (!Array.isArray(values) || values.length === 0) refuse('values must be a list')
+    if (values.length === 0) refuse('no value is allowed')
     for (const value of values) checkValue(value, 'the allowed value')
   }
   if (unique === true && type.orderedBytes === undefined) {
     refuse('its values have no order, so they cannot be unique')
   }
-  if (unique !== undefined && unique !== true) refuse('unique must be true or false')
   if (linkTarget !== undefined) {
     if (leaf.base !== 'LINK') refuse('linkTarget is for links')
-    if (linkTarget !== 'exists' && linkTarget !== 'typed') refuse("linkTarget: 'exists' or 'typed'")
     if (linkTarget === 'typed' && leaf.recordType === undefined) refuse('the link names no type')
   }
   if (rules.default !== undefined) {

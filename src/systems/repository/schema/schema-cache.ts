@@ -2,7 +2,7 @@
  * The schema in memory: every field type and every version of every record type, by name, id and
  * number. Lookups never read a table. Objects in it are frozen, and changes replace them.
  */
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { repositoryError, type RepositoryError } from '../errors.js'
 import { shown } from '../../../api/index.js'
 import type { ValueSchema } from '../values/value-type.js'
 import type { FieldType } from './field-type.js'
@@ -10,15 +10,13 @@ import type { FieldEntry, RecordType } from './record-type.js'
 
 /** Makes an `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function fieldTypeNotFound(name: unknown): RepositoryError {
-  const message = `there is no field type ${shown(name)}`
-  return new RepositoryError(RepositoryErrorCode.fieldTypeNotFound, message)
+  return repositoryError('fieldTypeNotFound', `there is no field type ${shown(name)}`)
 }
 
 /** Makes an `ERR_RECORD_TYPE_NOT_FOUND`. */
 export function recordTypeNotFound(name: unknown, version?: number): RepositoryError {
   const which = version === undefined ? '' : ` of version ${shown(version)}`
-  const message = `there is no record type ${shown(name)}${which}`
-  return new RepositoryError(RepositoryErrorCode.recordTypeNotFound, message)
+  return repositoryError('recordTypeNotFound', `there is no record type ${shown(name)}${which}`)
 }
 
 /** Fields of a type by their rules. */

@@ -88,11 +88,6 @@ export class SchemaRows {
     return this.#database.table(this.table).get({ row: rowOf(kind, id) })
   }
 
-  /** The key of the row of a type. */
-  row(kind: TypeKind, id: string): Buffer {
-    return rowOf(kind, id)
-  }
-
   async isNameTaken(kind: TypeKind, name: string): Promise<boolean> {
     const row = await this.#database.table(this.table).get({ row: nameRow(kind, name) })
     return row.hasNonEmpty(nameColumn)
@@ -143,37 +138,26 @@ export class SchemaRows {
     return this.#put(nameRow(kind, name), { [nameColumn]: '' })
   }
 
-  putField({ id, ordinal, name, valueType, scope }: FieldType): AtomicMutation {
-    const stored: StoredField = { ordinal, name, valueType, scope }
-    return this.#put(rowOf('field', id), { [definition]: JSON.stringify(stored) })
-  }
-
-  /** Writes the name and one version. */
-  putRecordType(type: RecordType): AtomicMutation {
-    const { id, ordinal, name, version, fields, supertypes, isStrict } = type
+  /** Writes a field type, or the name and one version of a record type. */
+  putType(type: FieldType | RecordType): AtomicMutation {
+    const { id, ordinal, name } = type
+    if ('valueType' in type) {
+      const { valueType, scope } = type
+      const stored: StoredField = { ordinal, name, valueType, scope }
+      return this.#put(rowOf('field', id), { [definition]: JSON.stringify(stored) })
+    }
+    const { version, fields, supertypes, isStrict } = type
     const head: StoredRecordType = { ordinal, name }
     const stored: StoredVersion = { fields, supertypes, isStrict }
-    const column = Buffer.alloc(7)
-    column.write('s:v', 'latin1')
-    column.writeUInt32BE(version, 3)
-    return {
-      table: this.table,
-      row: rowOf('record', id),
-      mutations: [
-        {
-          put: {
-            cells: [
-              { column: definition, value: JSON.stringify(head), timestamp: 1 },
-              {
-                column: { family, qualifier: column.subarray(2) },
-                value: JSON.stringify(stored),
-                timestamp: 1,
-              },
-            ],
-          },
-        },
-      ],
-    }
+    const qualifier = Buffer.alloc(5)
+    qualifier.write('v', 'latin1')
+    qualifier.writeUInt32BE(version, 1)
+    const cells = [
+      { column: definition, value: JSON.stringify(head), timestamp: 1 },
+      { column: { family, qualifier }, value: JSON.stringify(stored), timestamp: 1 },
+    ]
+    const row = rowOf('record', id)
+    return { table: this.table, row, mutations: [{ put: { cells } }] }
   }
 
   #put(row: string | Buffer, cells: Record<string, string | Buffer>): AtomicMutation {
@@ -181,7 +165,8 @@ export class SchemaRows {
   }
 }
 
-function rowOf(kind: TypeKind, id: string): Buffer {
+/** The row of a type. */
+export function rowOf(kind: TypeKind, id: string): Buffer {
   return Buffer.concat([Buffer.from(prefixes[kind]), bytesOf(id)])
 }
 

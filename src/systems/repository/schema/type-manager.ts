@@ -6,39 +6,40 @@
  * managers of the same database follow.
  */
 import {
+  assert,
   boolean,
-  checkArray,
   checkObject,
-  checkText,
   declareOptions,
-  OptionNames,
   readArguments,
   shown,
+  type AtomicCheck,
   type AtomicMutation,
   type Database,
   type OptionsOf,
+  type Result,
 } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
-import { checkName, type QualifiedName } from '../qualified-name.js'
+import { hasCode, invalidArgument, repositoryError } from '../errors.js'
+import type { QualifiedName } from '../qualified-name.js'
 import type { ValueTypes } from '../values/value-types.js'
 import {
-  checkScope,
+  fieldTypeInput,
+  fieldTypeUpdate,
   type FieldType,
   type FieldTypeInput,
   type FieldTypeUpdate,
 } from './field-type.js'
-import type {
-  FieldEntry,
-  FieldEntryInput,
-  RecordType,
-  RecordTypeInput,
-  RecordTypeUpdate,
-  Supertype,
-  SupertypeInput,
+import {
+  recordTypeUpdate,
+  type FieldEntry,
+  type RecordType,
+  type RecordTypeInput,
+  type RecordTypeSettings,
+  type RecordTypeUpdate,
+  type Supertype,
 } from './record-type.js'
-import { copyEntry, entryOf } from './rule-checks.js'
+import { entryOf } from './rule-checks.js'
 import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cache.js'
-import type { SchemaRows, TypeKind } from './schema-rows.js'
+import { rowOf, type SchemaRows, type TypeKind } from './schema-rows.js'
 
 /** Called with the changed row of a type. */
 export type SchemaListener = (row: Buffer) => void
@@ -64,31 +65,6 @@ export interface UniqueFields {
   remove(ordinal: number, fields: readonly FieldType[]): void
 }
 
-const fieldNames = new OptionNames<FieldTypeInput>('a field type', {
-  name: true,
-  valueType: true,
-  scope: true,
-})
-const updateNames = new OptionNames<FieldTypeUpdate>('an update of a field type', {
-  id: true,
-  name: true,
-  valueType: true,
-  scope: true,
-})
-const recordNames = new OptionNames<RecordTypeUpdate>('a record type', {
-  id: true,
-  name: true,
-  fields: true,
-  supertypes: true,
-  strict: true,
-})
-
-const supertypeNames = new OptionNames<SupertypeInput>('a supertype', {
-  name: true,
-  id: true,
-  version: true,
-})
-
 const updateOptions = declareOptions('the update of a record type', {
   /** Whether subtypes are pinned to the new version. Default false. */
   refreshSubtypes: boolean(false),
@@ -96,24 +72,6 @@ const updateOptions = declareOptions('the update of a record type', {
 
 /** Options of {@link TypeManager.updateRecordType}. */
 export interface TypeUpdateOptions extends OptionsOf<typeof updateOptions> {}
-
-/** Checks the form of a record type and copies it with its lists. `ERR_INVALID_ARGUMENT`. */
-function copyType<T extends RecordTypeUpdate>(given: T): T {
-  return readArguments(() => {
-    const input = { ...recordNames.check(given) }
-    const { id, name, fields, supertypes } = input
-    if (id !== undefined) checkText(id, 'the id of a record type')
-    if (name !== undefined) checkName(name, 'the name of a record type')
-    if (fields !== undefined) {
-      Object.assign(input, { fields: checkArray(fields, 'fields').map(copyEntry) })
-    }
-    if (supertypes !== undefined) {
-      const copies = checkArray(supertypes, 'supertypes').map((each) => supertypeNames.copy(each))
-      Object.assign(input, { supertypes: copies })
-    }
-    return input
-  })
-}
 
 const attemptsMax = 100
 
@@ -164,11 +122,6 @@ export class TypeManager {
   /** A failed read is ignored; the next read of the type or {@link refresh} repairs the cache. */
   #follow(read: () => Promise<void>): void {
     this.#last = this.#last.then(read).catch(() => undefined)
-  }
-
-  #tell(kind: TypeKind, id: string): void {
-    const { listeners, rows } = this.#parts
-    for (const listener of listeners) if (listener !== this.#listener) listener(rows.row(kind, id))
   }
 
   /** Checks that a value is a type manager. `ERR_INVALID_ARGUMENT`. @internal */
@@ -251,31 +204,10 @@ export class TypeManager {
    * `ERR_INVALID_ARGUMENT`.
    */
   async createFieldType(input: FieldTypeInput): Promise<FieldType> {
-    const {
-      name,
-      valueType = 'STRING',
-      scope = 'NON_VERSIONED',
-    } = readArguments(() => fieldNames.copy(input))
-    const checked = checkName(name, 'the name of a field type')
+    const { name, valueType = 'STRING', scope = 'NON_VERSIONED' } = fieldTypeInput.read(input)
     const type = this.#parts.valueTypes.parse(valueType)
-    checkScope(scope)
-    return this.#change(async () => {
-      await this.#checkNameFree('field', checked)
-      const { rows, newUuid } = this.#parts
-      const { ordinal, stored } = await rows.nextOrdinal('field')
-      const id = newUuid()
-      const field: FieldType = { id, ordinal, name: checked, valueType: type.name, type, scope }
-      const mutations = [
-        rows.putCounter('field', ordinal),
-        rows.putName('field', checked, id),
-        rows.putField(field),
-      ]
-      const checks = [rows.checkNameFree('field', checked), rows.checkCounter('field', stored)]
-      const { success } = await this.#parts.database.atomic({ checks, mutations })
-      if (!success) return undefined
-      this.#cache.putField(field)
-      this.#tell('field', id)
-      return field
+    return this.#create('field', name, (id, ordinal): FieldType => {
+      return { id, ordinal, name, valueType: type.name, type, scope }
     })
   }
 
@@ -284,35 +216,20 @@ export class TypeManager {
    * or if value type or scope differ.
    */
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
-    const { id, name, valueType, scope } = readArguments(() => updateNames.copy(update))
-    checkText(id, 'the id of a field type')
+    const { id, name, valueType, scope } = fieldTypeUpdate.read(update)
     return this.#change(async () => {
-      const { rows, database } = this.#parts
-      const stored = await rows.read('field', id)
-      if (stored.isEmpty) throw fieldTypeNotFound(id)
-      rows.put(stored, this.#cache, this.#parts.valueTypes)
+      const stored = await this.#stored('field', id)
       const before = this.#cache.fieldById(id)
-      const other =
-        valueType !== undefined && valueType !== before.valueType ? 'value type' : 'scope'
-      if (other === 'value type' || (scope !== undefined && scope !== before.scope)) {
-        throw fieldTypeUpdate(`the ${other} of ${before.name} cannot change`)
+      for (const [what, given, present] of [
+        ['value type', valueType, before.valueType],
+        ['scope', scope, before.scope],
+      ]) {
+        if (given === undefined || given === present) continue
+        throw repositoryError('fieldTypeUpdate', `the ${what} of ${before.name} cannot change`)
       }
       if (name === undefined || name === before.name) return before
-      const checked = checkName(name, 'the name of a field type')
-      if (await rows.isNameTaken('field', checked)) throw fieldTypeUpdate(`${checked} is taken`)
-      const field: FieldType = { ...before, name: checked }
-      const { success } = await database.atomic({
-        checks: [rows.checkNameFree('field', checked), ...rows.checkUnchanged('field', id, stored)],
-        mutations: [
-          rows.removeName('field', before.name),
-          rows.putName('field', checked, id),
-          rows.putField(field),
-        ],
-      })
-      if (!success) return undefined
-      this.#cache.putField(field)
-      this.#tell('field', id)
-      return field
+      const { checks, mutations } = await this.#rename('field', before, name, stored)
+      return this.#write('field', { ...before, name }, checks, mutations)
     })
   }
 
@@ -321,16 +238,12 @@ export class TypeManager {
    * given value type or scope differs.
    */
   async createOrUpdateFieldType(given: FieldTypeInput): Promise<FieldType> {
-    const input = readArguments(() => fieldNames.copy(given))
-    const known = this.#cache.findField(input.name)
-    if (known !== undefined) return this.updateFieldType({ ...input, id: known.id })
-    try {
-      return await this.createFieldType(input)
-    } catch (error) {
-      if (!hasCode(error, RepositoryErrorCode.fieldTypeExists)) throw error
-      await this.refresh()
-      return this.updateFieldType({ ...input, id: this.#cache.field(input.name).id })
-    }
+    const input = fieldTypeInput.read(given)
+    return this.#orUpdate(
+      this.#cache.findField(input.name),
+      () => this.createFieldType(input),
+      () => this.updateFieldType({ ...input, id: this.#cache.field(input.name).id }),
+    )
   }
 
   /**
@@ -338,26 +251,11 @@ export class TypeManager {
    * `ERR_RECORD_TYPE_NOT_FOUND` for a supertype, `ERR_INVALID_ARGUMENT`.
    */
   async createRecordType(given: RecordTypeInput): Promise<RecordType> {
-    const input = copyType(given)
-    const name = checkName(input.name, 'the name of a record type')
-    return this.#change(async () => {
-      await this.#checkNameFree('record', name)
-      const { rows, newUuid, database } = this.#parts
-      const { ordinal, stored } = await rows.nextOrdinal('record')
-      const contents = this.#contents(input)
-      const type: RecordType = { id: newUuid(), ordinal, name, version: 1, ...contents }
-      const { success } = await database.atomic({
-        checks: [rows.checkNameFree('record', name), rows.checkCounter('record', stored)],
-        mutations: [
-          rows.putCounter('record', ordinal),
-          rows.putName('record', name, type.id),
-          rows.putRecordType(type),
-        ],
-      })
-      if (!success) return undefined
-      this.#cache.putRecordType([type])
-      this.#tell('record', type.id)
-      return this.#cache.recordTypeById(type.id)
+    const input = recordTypeUpdate.read(given)
+    const { name } = input
+    if (name === undefined) throw invalidArgument('a record type needs a name')
+    return this.#create('record', name, (id, ordinal): RecordType => {
+      return { id, ordinal, name, version: 1, ...this.#contents(input) }
     })
   }
 
@@ -375,64 +273,141 @@ export class TypeManager {
     given: RecordTypeUpdate,
     options: TypeUpdateOptions = {},
   ): Promise<RecordType> {
-    const update = copyType(given)
+    const update = recordTypeUpdate.read(given)
     const { refreshSubtypes } = updateOptions.read(options)
     if (update.id === undefined && update.name === undefined) {
       throw invalidArgument('an update of a record type needs its id or its name')
     }
     const id = update.id ?? this.#cache.recordType(update.name!).id
-    const updated = await this.#change(() => this.#updateRecordType(id, update))
+    const updated = await this.#change(() => {
+      return this.#updateRecordType(id, update.name, (before) => this.#contents(update, before))
+    })
     if (refreshSubtypes) await this.#refreshSubtypes(id, new Set([id]))
     return updated
   }
 
   /** Creates the record type of a name, or replaces its contents. */
   async createOrUpdateRecordType(given: RecordTypeInput): Promise<RecordType> {
-    const input = copyType(given)
-    if (this.#cache.findRecordType(input.name) !== undefined) return this.updateRecordType(input)
+    const input = recordTypeUpdate.read(given)
+    const { name } = input
+    if (name === undefined) throw invalidArgument('a record type needs a name')
+    return this.#orUpdate(
+      this.#cache.findRecordType(name),
+      () => this.createRecordType({ ...input, name }),
+      () => this.updateRecordType(input),
+    )
+  }
+
+  /** Creates a type, or updates it if it exists already or another manager creates it meanwhile. */
+  async #orUpdate<T>(
+    known: T | undefined,
+    create: () => Promise<T>,
+    update: () => Promise<T>,
+  ): Promise<T> {
+    if (known !== undefined) return update()
     try {
-      return await this.createRecordType(input)
+      return await create()
     } catch (error) {
-      if (!hasCode(error, RepositoryErrorCode.recordTypeExists)) throw error
+      if (!hasCode(error, 'fieldTypeExists', 'recordTypeExists')) throw error
       await this.refresh()
-      return this.updateRecordType(input)
+      return update()
     }
   }
 
-  async #updateRecordType(id: string, update: RecordTypeUpdate): Promise<RecordType | undefined> {
-    const { rows, database, valueTypes } = this.#parts
-    const stored = await rows.read('record', id)
-    if (stored.isEmpty) throw recordTypeNotFound(id)
+  /** Creates a type with the next number. */
+  #create<T extends FieldType | RecordType>(
+    kind: TypeKind,
+    name: QualifiedName,
+    typeOf: (id: string, ordinal: number) => T,
+  ): Promise<T> {
+    return this.#change(async () => {
+      const { rows, newUuid } = this.#parts
+      if (await rows.isNameTaken(kind, name)) {
+        const code = kind === 'field' ? 'fieldTypeExists' : 'recordTypeExists'
+        throw repositoryError(code, `there is a ${kind} type ${name} already`)
+      }
+      const { ordinal, stored } = await rows.nextOrdinal(kind)
+      const type = typeOf(newUuid(), ordinal)
+      const checks = [rows.checkNameFree(kind, name), rows.checkCounter(kind, stored)]
+      const mutations = [rows.putCounter(kind, ordinal), rows.putName(kind, name, type.id)]
+      return this.#write(kind, type, checks, mutations)
+    })
+  }
+
+  /** Writes a new type, or a new version of a type; undefined if a check fails. */
+  async #write<T extends FieldType | RecordType>(
+    kind: TypeKind,
+    type: T,
+    checks: readonly AtomicCheck[],
+    mutations: readonly AtomicMutation[],
+  ): Promise<T | undefined> {
+    const { rows, database, listeners } = this.#parts
+    const all = [...mutations, rows.putType(type)]
+    if (!(await database.atomic({ checks, mutations: all })).success) return undefined
+    if ('valueType' in type) this.#cache.putField(type)
+    else {
+      const { id, name, version } = type
+      // A refresh may have read the new version already.
+      const older = this.#cache.versionsOf(id).slice(0, version - 1)
+      assert(older.length === version - 1, 'the versions of a record type have no gap')
+      const renamed = older.map((each) => ({ ...each, name }))
+      this.#cache.putRecordType([...renamed, type])
+    }
+    const row = rowOf(kind, type.id)
+    for (const listener of listeners) if (listener !== this.#listener) listener(row)
+    return type
+  }
+
+  /** Reads the row of a type and puts it into the cache. */
+  async #stored(kind: TypeKind, id: string): Promise<Result> {
+    const { rows, valueTypes } = this.#parts
+    const stored = await rows.read(kind, id)
+    if (stored.isEmpty) throw kind === 'field' ? fieldTypeNotFound(id) : recordTypeNotFound(id)
     rows.put(stored, this.#cache, valueTypes)
+    return stored
+  }
+
+  /** Checks and mutations that give a type a name, which may be the one that it has. */
+  async #rename(
+    kind: TypeKind,
+    { id, name: before }: FieldType | RecordType,
+    name: QualifiedName,
+    stored: Result,
+  ): Promise<{ readonly checks: AtomicCheck[]; readonly mutations: AtomicMutation[] }> {
+    const { rows } = this.#parts
+    const checks = rows.checkUnchanged(kind, id, stored)
+    if (name === before) return { checks, mutations: [] }
+    if (await rows.isNameTaken(kind, name)) {
+      const code = kind === 'field' ? 'fieldTypeUpdate' : 'type'
+      throw repositoryError(code, `the name ${name} is taken`)
+    }
+    const mutations = [rows.removeName(kind, before), rows.putName(kind, name, id)]
+    return { checks: [...checks, rows.checkNameFree(kind, name)], mutations }
+  }
+
+  async #updateRecordType(
+    id: string,
+    newName: QualifiedName | undefined,
+    contentsOf: (before: RecordType) => Contents,
+  ): Promise<RecordType | undefined> {
+    const { uniqueFields } = this.#parts
+    const stored = await this.#stored('record', id)
     const before = this.#cache.recordTypeById(id)
-    const name = checkName(update.name ?? before.name, 'the name of a record type')
-    const contents = this.#contents(update, before)
+    const name = newName ?? before.name
+    const contents = contentsOf(before)
     if (name === before.name && sameContents(before, contents)) return before
     const type: RecordType = { ...before, name, version: before.version + 1, ...contents }
-    const mutations: AtomicMutation[] = [rows.putRecordType(type)]
-    const checks = rows.checkUnchanged('record', id, stored)
-    if (name !== before.name) {
-      if (await rows.isNameTaken('record', name)) {
-        throw new RepositoryError(RepositoryErrorCode.type, `the name ${name} is taken`)
-      }
-      checks.push(rows.checkNameFree('record', name))
-      mutations.push(rows.removeName('record', before.name), rows.putName('record', name, id))
-    }
+    const { checks, mutations } = await this.#rename('record', before, name, stored)
     const [lost, added] = [this.#uniqueBut(before, type), this.#uniqueBut(type, before)]
-    const { uniqueFields } = this.#parts
     if (added.length > 0) await uniqueFields.add(type.ordinal, added)
-    let isDone = false
+    let written: RecordType | undefined
     try {
-      isDone = (await database.atomic({ checks, mutations })).success
+      written = await this.#write('record', type, checks, mutations)
     } finally {
-      if (!isDone) uniqueFields.withdraw(type.ordinal, added)
+      if (written === undefined) uniqueFields.withdraw(type.ordinal, added)
     }
-    if (!isDone) return undefined
-    uniqueFields.remove(type.ordinal, lost)
-    const versions = this.#cache.versionsOf(id).map((version) => ({ ...version, name }))
-    this.#cache.putRecordType([...versions, type])
-    this.#tell('record', id)
-    return this.#cache.recordTypeById(id)
+    if (written !== undefined) uniqueFields.remove(type.ordinal, lost)
+    return written
   }
 
   /** The fields that are unique in the first type and not in the second. */
@@ -447,56 +422,37 @@ export class TypeManager {
     for (const subtype of this.#cache.directSubtypes(id)) {
       if (parents.has(subtype)) continue
       const { version } = this.#cache.recordTypeById(id)
-      const before = this.#cache.recordTypeById(subtype)
-      const supertypes = before.supertypes.map((each) => (each.id === id ? { id, version } : each))
-      const { fields, isStrict } = before
-      const update = { id: subtype, fields, supertypes, strict: isStrict }
-      await this.#change(() => this.#updateRecordType(subtype, update))
+      await this.#change(() => {
+        return this.#updateRecordType(subtype, undefined, (before) => {
+          const pinned = before.supertypes.map((each) => (each.id === id ? { id, version } : each))
+          const { fields, isStrict } = before
+          return { fields, supertypes: pinned, isStrict }
+        })
+      })
       await this.#refreshSubtypes(subtype, new Set([...parents, subtype]))
     }
   }
 
   /** The given parts of an update; all other parts stay as before. */
-  #contents(input: RecordTypeUpdate, before?: RecordType): Contents {
-    const { strict = before?.isStrict ?? false } = input
-    if (typeof strict !== 'boolean') throw invalidArgument('strict must be true or false')
-    const fields = input.fields === undefined ? (before?.fields ?? []) : this.#entries(input.fields)
-    const supertypes =
-      input.supertypes === undefined
-        ? (before?.supertypes ?? [])
-        : this.#supertypes(input.supertypes)
-    return { fields, supertypes, isStrict: strict }
-  }
-
-  #entries(inputs: readonly FieldEntryInput[]): FieldEntry[] {
-    const fields = new Map<string, FieldEntry>()
-    for (const entry of inputs) {
+  #contents(input: RecordTypeSettings, before?: RecordType): Contents {
+    const entries = input.fields?.map((entry): FieldEntry => {
       const { name, field: id } = entry
       if (name === undefined && id === undefined) throw invalidArgument('a field needs a name')
-      const field = id === undefined ? this.#cache.field(name!) : this.#cache.fieldById(id)
-      fields.set(field.id, entryOf(entry, field))
-    }
-    return [...fields.values()]
-  }
-
-  #supertypes(inputs: readonly SupertypeInput[]): Supertype[] {
-    const supertypes = new Map<string, Supertype>()
-    for (const { name, id, version } of inputs) {
+      return entryOf(entry, id === undefined ? this.#cache.field(name!) : this.#cache.fieldById(id))
+    })
+    const supertypes = input.supertypes?.map(({ name, id, version }): Supertype => {
       if (name === undefined && id === undefined) throw invalidArgument('a supertype needs a name')
-      const supertype =
+      const type =
         id === undefined
           ? this.#cache.recordType(name!, version)
           : this.#cache.recordTypeById(id, version)
-      supertypes.set(supertype.id, { id: supertype.id, version: supertype.version })
+      return { id: type.id, version: type.version }
+    })
+    return {
+      fields: lastOf(entries, ({ field }) => field) ?? before?.fields ?? [],
+      supertypes: lastOf(supertypes, ({ id }) => id) ?? before?.supertypes ?? [],
+      isStrict: input.strict ?? before?.isStrict ?? false,
     }
-    return [...supertypes.values()]
-  }
-
-  async #checkNameFree(kind: TypeKind, name: QualifiedName): Promise<void> {
-    if (!(await this.#parts.rows.isNameTaken(kind, name))) return
-    const code =
-      kind === 'field' ? RepositoryErrorCode.fieldTypeExists : RepositoryErrorCode.recordTypeExists
-    throw new RepositoryError(code, `there is a ${kind} type ${name} already`)
   }
 
   /**
@@ -509,7 +465,7 @@ export class TypeManager {
         if (result !== undefined) return result
       }
       const message = 'the schema changes too often at the moment'
-      throw new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+      throw repositoryError('concurrentRecordUpdate', message)
     }
     const result = this.#last.then(run, run)
     this.#last = result.catch(() => undefined)
@@ -517,12 +473,9 @@ export class TypeManager {
   }
 }
 
-function hasCode(error: unknown, code: RepositoryErrorCode): boolean {
-  return error instanceof RepositoryError && error.code === code
-}
-
-function fieldTypeUpdate(message: string): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.fieldTypeUpdate, message)
+/** The parts with the last value of each key, in the order of the first ones. */
+function lastOf<T>(parts: readonly T[] | undefined, keyOf: (part: T) => string): T[] | undefined {
+  return parts && [...new Map(parts.map((part) => [keyOf(part), part])).values()]
 }
 
 function sameContents(a: Contents, b: Contents): boolean {
