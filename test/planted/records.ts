@@ -68,14 +68,14 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'A mutable update moves the time at which its version was made.',
-    file: `${records}/writes/mutable-change.ts`,
+    file: `${records}/writes/record-change.ts`,
     find: 'states.set(version, { ...old, modified,',
     replace: 'states.set(version, { ...old, created: modified, modified,',
     tests: versions,
   },
   {
     name: 'A mutable update reaches versions from which the field was removed.',
-    file: `${records}/writes/mutable-change.ts`,
+    file: `${records}/writes/record-change.ts`,
     find: 'return fields.has(ordinal) || removed.has(ordinal)',
     replace: 'return fields.has(ordinal) || removed === undefined',
     tests: versions,

@@ -122,6 +122,24 @@ export function invalidRecord(message: string): RepositoryError {
   return repositoryError('invalidRecord', message)
 }
 
+/** Makes an `ERR_RECORD_NOT_FOUND`. */
+export function recordNotFound(id: { readonly text: string }): RepositoryError {
+  return repositoryError('recordNotFound', `there is no record ${id.text}`)
+}
+
+/** Makes an `ERR_VERSION_NOT_FOUND`. */
+export function versionNotFound(id: { readonly text: string }, version: number): RepositoryError {
+  return repositoryError('versionNotFound', `the record ${id.text} has no version ${version}`)
+}
+
+/** Makes an `ERR_CONCURRENT_RECORD_UPDATE`; `what` was changed. */
+export function concurrentUpdate(what: string): RepositoryError {
+  return repositoryError(
+    'concurrentRecordUpdate',
+    `${what} was changed by another writer meanwhile`,
+  )
+}
+
 /** Makes an `ERR_CORRUPTION`: stored bytes that no writer of this format makes. */
 export function corrupt(message: string): CellarError {
   return new CellarError(ErrorCode.corruption, message)

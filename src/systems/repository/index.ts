@@ -82,14 +82,15 @@ export {
   type WriteStatus,
 } from './records/record.js'
 export type { Metadata, MetadataValue } from './records/metadata.js'
-export type { Condition, ConditionOperator } from './records/writes/conditions.js'
-export type { ReadOptions, VersionSelection } from './records/reads/record-reader.js'
+export type { Condition } from './records/conditions.js'
+export type { ConditionOperator } from './records/field-values.js'
+export type { FieldOptions, ReadOptions, VersionSelection } from './records/reads/record-reader.js'
 export type { CreateOptions, DeleteOptions, UpdateOptions } from './records/writes/write-options.js'
 export type {
   FieldDifference,
   PruneOptions,
   RevisionOptions,
-} from './records/reads/record-history.js'
+} from './records/writes/record-history.js'
 export type { RecordScan } from './records/reads/record-scanner.js'
 export type { RecordFilter } from './records/reads/record-filters.js'
 export type {

@@ -4,14 +4,8 @@
  * reserves nothing.
  */
 import type { AtomicMutation, Clock, Table } from '../../../api/index.js'
-import { invalidRecord } from '../errors.js'
-import {
-  concurrentUpdate,
-  type CommitCheck,
-  type CommitPart,
-  type PartWrites,
-  type TableChange,
-} from '../records/writes/commit.js'
+import { concurrentUpdate, invalidRecord } from '../errors.js'
+import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
 import { referenceChanges, type ReferenceChange } from './blob-references.js'
 import { parseBlobKey } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'

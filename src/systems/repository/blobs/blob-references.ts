@@ -1,7 +1,7 @@
 /** The blobs in the stored states of a record, and the changes of their references by a write. */
 import type { RecordChange } from '../records/writes/record-change.js'
 import type { FieldCells } from '../records/record-state.js'
-import { decodeField } from '../records/writes/prepared-input.js'
+import { decodeField } from '../records/field-values.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { inlineStore, type Blob } from '../values/blob-value.js'

@@ -5,7 +5,7 @@
 import { invalidRecord } from '../errors.js'
 import type { RecordId } from '../record-id.js'
 import { fieldPrefix, rowKinds, terminated } from '../records/ordered-row.js'
-import { decodeField } from '../records/writes/prepared-input.js'
+import { decodeField } from '../records/field-values.js'
 import { newestCell, type RecordState } from '../records/record-state.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'

@@ -13,7 +13,7 @@ import {
 import { invalidArgument } from '../errors.js'
 import { rowBehind } from '../records/ordered-row.js'
 import type { TableContext } from '../records/table-context.js'
-import { encodeField } from '../records/writes/prepared-input.js'
+import { encodeField } from '../records/field-values.js'
 import type { FieldType } from '../schema/field-type.js'
 import { indexedType, isMultiValued, type FieldIndex, type FieldOrder } from './field-index.js'
 import { indexNotFound, type FieldIndexes } from './field-indexes.js'

@@ -1,13 +1,11 @@
 /** Rules about the targets of links: they must exist, and for `typed` links have the named type. */
-import { invalidRecord } from '../errors.js'
+import { concurrentUpdate, invalidRecord } from '../errors.js'
 import type { Link } from '../link.js'
 import type { FieldType } from '../schema/field-type.js'
 import { leafOf } from '../schema/rule-checks.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from './writes/commit.js'
-import { concurrentUpdate } from './writes/commit.js'
-import { decodeField } from './writes/prepared-input.js'
-import { decodeHead, headColumn, type FieldCell } from './record-state.js'
-import { forEachLeaf } from './validation.js'
+import { decodeField, forEachLeaf } from './field-values.js'
+import { decodeHead, headColumn, newestCell } from './record-state.js'
 
 interface Target {
   readonly field: FieldType
@@ -25,11 +23,9 @@ function targetsOf({ context, change }: TableChange): Target[] {
   const targets: Target[] = []
   for (const { field: id, linkTarget } of schema.ruledFields(type).linked) {
     const field = schema.fieldById(id)
-    const cellOf = (state: typeof before): FieldCell | undefined => {
-      return state?.fields.get(field.ordinal) ?? state?.latest?.fields.get(field.ordinal)
-    }
-    const cell = cellOf(after)
-    if (cell === undefined || cellOf(before)?.value.equals(cell.value) === true) continue
+    const cell = newestCell(after, field.ordinal)
+    const old = newestCell(before, field.ordinal)
+    if (cell === undefined || old?.value.equals(cell.value) === true) continue
     forEachLeaf(field.type, decodeField(field, cell.value, schema), (link) => {
       targets.push({ field, link: link as Link, isTyped: linkTarget === 'typed' })
     })

@@ -1,8 +1,44 @@
 /** Records as callers give and get them. */
-import { checkText, OptionNames } from '../../../api/index.js'
+import {
+  checkArray,
+  checked,
+  checkObject,
+  checkText,
+  declareOptions,
+  integer,
+  readArguments,
+  shown,
+  unchecked,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../api/index.js'
+import { invalidArgument } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { RecordId, RecordIdLike } from '../record-id.js'
 import type { Metadata } from './metadata.js'
+
+const versionMax = 2 ** 47 - 1
+
+/** The option of a version of a record; absent: undefined. */
+export const versionOption = integer({ min: 0, max: versionMax, default: undefined })
+
+/** Checks a version. `ERR_INVALID_ARGUMENT`. */
+export function checkVersion(version: unknown): number {
+  const isWhole = Number.isSafeInteger(version)
+  if (isWhole && (version as number) >= 0 && (version as number) <= versionMax) {
+    return version as number
+  }
+  throw invalidArgument(`a version is a whole number, got ${shown(version)}`)
+}
+
+/** Checks the texts of an event and copies them. `ERR_INVALID_ARGUMENT`. */
+export function copyAttributes(
+  given: Readonly<Record<string, string>>,
+): Readonly<Record<string, string>> {
+  const attributes = { ...checkObject(given, 'attributes') }
+  for (const [name, each] of Object.entries(attributes)) checkText(each, `the attribute '${name}'`)
+  return attributes
+}
 
 /** Values by the qualified name of the field. */
 export type FieldValues = Readonly<Record<string, unknown>>
@@ -25,24 +61,41 @@ export type RecordTypeLike =
       readonly version?: number | undefined
     }
 
-/** Input of a create or an update. */
-export interface RecordInput {
+const inputOptions = declareOptions('a record', {
   /** Default for a new record: a random UUID. */
-  readonly id?: RecordIdLike | undefined
+  id: unchecked<RecordIdLike>(),
   /** Ignored, so that a record that was read can be sent back. */
-  readonly version?: number | undefined
+  version: unchecked<number>(),
   /** Required for a new record. Default for an update: the stored type. */
-  readonly type?: RecordTypeLike | undefined
+  type: unchecked<RecordTypeLike>(),
   /** Fields to set; absent fields stay unchanged. */
-  readonly fields?: FieldValues | undefined
+  fields: checked(checkObject<FieldValues>, {}),
   /** Fields to remove; a field that is also among `fields` is removed. */
-  readonly fieldsToDelete?: readonly string[] | undefined
+  fieldsToDelete: checked(checkArray<string>, []),
   /** Metadata to set, by field; absent keys stay unchanged. */
-  readonly metadata?: Readonly<Record<string, Metadata>> | undefined
+  metadata: checked(checkObject<Readonly<Record<string, Metadata>>>, {}),
   /** Keys of metadata to remove, by field. */
-  readonly metadataToDelete?: Readonly<Record<string, readonly string[]>> | undefined
+  metadataToDelete: checked(checkObject<Readonly<Record<string, readonly string[]>>>, {}),
   /** Texts for the event of the change; they are not stored in the record. */
-  readonly attributes?: Readonly<Record<string, string>> | undefined
+  attributes: checked(copyAttributes),
+})
+
+/** Input of a create or an update. */
+export interface RecordInput extends OptionsOf<typeof inputOptions> {}
+
+/** Checks the form of an input and copies its parts. `ERR_INVALID_ARGUMENT`. */
+export function readInput(input: RecordInput): SettingsOf<typeof inputOptions> {
+  return readArguments(() => {
+    const isPlain = Object.getPrototypeOf(checkObject(input, 'a record')) === Object.prototype
+    return inputOptions.read(isPlain ? input : partsOf(input))
+  })
+}
+
+/** The parts of an input. Those of a draft are getters, which are not own properties. */
+function partsOf(input: RecordInput): RecordInput {
+  const { id, version, type, fields, fieldsToDelete } = input
+  const { metadata, metadataToDelete, attributes } = input
+  return { id, version, type, fields, fieldsToDelete, metadata, metadataToDelete, attributes }
 }
 
 /** A record as it is read. */
@@ -84,9 +137,11 @@ export interface WriteResult {
   readonly sequence: number | undefined
 }
 
-const draftNames = new OptionNames<Pick<RecordInput, 'id' | 'type'>>('a draft of a record', {
-  id: true,
-  type: true,
+const draftOptions = declareOptions('a draft of a record', {
+  /** Default: the repository makes an id. */
+  id: unchecked<RecordIdLike>(),
+  /** Required for a new record. Default for an update: the stored type. */
+  type: unchecked<RecordTypeLike>(),
 })
 
 /** A draft of a record, built call by call. Setting a field cancels its removal. */
@@ -100,7 +155,7 @@ export class RecordDraft implements RecordInput {
    * Creates a draft without fields. Without `id` the repository makes one. `ERR_INVALID_ARGUMENT`.
    */
   constructor(parts: Pick<RecordInput, 'id' | 'type'> = {}) {
-    const { id, type } = draftNames.check(parts)
+    const { id, type } = draftOptions.read(parts)
     this.id = id
     this.type = type
   }

@@ -4,9 +4,9 @@ import type { FieldType } from '../schema/field-type.js'
 import type { FieldEntry, RecordType } from '../schema/record-type.js'
 import { compilePattern, leafOf } from '../schema/rule-checks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import type { ValueType } from '../values/value-type.js'
-import { decodeField, encodeField, type PreparedInput } from './writes/prepared-input.js'
+import { decodeField, encodeField, forEachLeaf } from './field-values.js'
 import type { RecordState, VersionState } from './record-state.js'
+import type { PreparedInput } from './writes/record-input.js'
 
 /** Adds the defaults of a type to the input of a new record. */
 export function withDefaults(
@@ -80,15 +80,4 @@ function checkRules(entry: FieldEntry, field: FieldType, bytes: Buffer, schema: 
     if (values.some(isSame)) return
     refuse(`is none of ${JSON.stringify(values)}`)
   })
-}
-
-/** Calls back for every single value, through lists and paths at any depth. */
-export function forEachLeaf(
-  type: ValueType,
-  value: unknown,
-  callback: (value: unknown, type: ValueType) => void,
-): void {
-  const { element } = type
-  if (element === undefined) callback(value, type)
-  else for (const each of value as readonly unknown[]) forEachLeaf(element, each, callback)
 }

@@ -7,7 +7,6 @@ import {
   checkText,
   declareOptions,
   integer,
-  OptionNames,
   readArguments,
   shown,
   type OptionsOf,
@@ -15,7 +14,7 @@ import {
 import { blobAt } from '../blobs/blob-place.js'
 import type { ByteRange } from '../blobs/blob-store.js'
 import type { Blobs } from '../blobs/blobs.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { hasCode, invalidArgument, repositoryError } from '../errors.js'
 import type { FieldIndexes } from '../fields/field-indexes.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
@@ -34,10 +33,11 @@ import {
   type FieldDifference,
   type PruneOptions,
   type RevisionOptions,
-} from '../records/reads/record-history.js'
+} from '../records/writes/record-history.js'
 import {
-  checkVersion,
+  fieldsOptions,
   RecordReader,
+  type FieldOptions,
   type ReadOptions,
   type VersionSelection,
 } from '../records/reads/record-reader.js'
@@ -48,11 +48,15 @@ import type {
   DeleteOptions,
   UpdateOptions,
 } from '../records/writes/write-options.js'
-import type { RecordInput, StoredRecord, WriteResult } from '../records/record.js'
-import { copyAttributes } from '../records/writes/submission.js'
+import {
+  checkVersion,
+  copyAttributes,
+  type RecordInput,
+  type StoredRecord,
+  type WriteResult,
+} from '../records/record.js'
 import { headColumn } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
-import { versionNotFoundAt } from '../records/reads/record-view.js'
 import { TypedRecords } from './typed-records.js'
 
 const placeOptions = declareOptions('the place of a blob', {
@@ -74,8 +78,6 @@ const purgeOptions = declareOptions('a purge', {
 
 /** Options of {@link RecordTable.purgeDeleted}. */
 export interface PurgeOptions extends OptionsOf<typeof purgeOptions> {}
-
-const atNames = new OptionNames<Pick<ReadOptions, 'fields'>>('a read of a record', { fields: true })
 
 /** A blob with its bytes. */
 export interface BlobContent {
@@ -157,8 +159,8 @@ export class RecordTable {
   }
 
   /** Deletes a record with all its versions. `ERR_RECORD_NOT_FOUND`. */
-  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
-    return this.#writer.delete(RecordId.of(id), options)
+  delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
+    return this.#writer.delete(id, options)
   }
 
   /**
@@ -193,10 +195,7 @@ export class RecordTable {
   }
 
   /** Reads several records in the order of the ids; missing records are left out. */
-  readList(
-    ids: readonly RecordIdLike[],
-    options?: Pick<ReadOptions, 'fields'>,
-  ): Promise<StoredRecord[]> {
+  readList(ids: readonly RecordIdLike[], options?: FieldOptions): Promise<StoredRecord[]> {
     return this.#reader.readList(ids, options)
   }
 
@@ -204,7 +203,7 @@ export class RecordTable {
   readVersions(
     id: RecordIdLike,
     versions: VersionSelection,
-    options?: Pick<ReadOptions, 'fields'>,
+    options?: FieldOptions,
   ): Promise<StoredRecord[]> {
     return this.#reader.readVersions(id, versions, options)
   }
@@ -213,7 +212,7 @@ export class RecordTable {
   readTagged(
     id: RecordIdLike,
     tag: string,
-    options?: Pick<ReadOptions, 'fields'>,
+    options?: FieldOptions,
   ): Promise<StoredRecord | undefined> {
     return this.#reader.readTagged(id, tag, options)
   }
@@ -222,15 +221,12 @@ export class RecordTable {
    * Reads the version that was the newest at a time in milliseconds. Non-versioned fields have
    * their present values. `ERR_VERSION_NOT_FOUND` if there was no version yet.
    */
-  async readAt(
-    id: RecordIdLike,
-    time: number,
-    options: Pick<ReadOptions, 'fields'> = {},
-  ): Promise<StoredRecord> {
-    const { fields } = readArguments(() => atNames.copy(options))
+  async readAt(id: RecordIdLike, time: number, options: FieldOptions = {}): Promise<StoredRecord> {
+    const { fields } = fieldsOptions.read(options)
     const version = await this.#reader.versionAt(id, time)
-    if (version === undefined) throw versionNotFoundAt(RecordId.of(id), time)
-    return this.#reader.read(id, { fields, version })
+    if (version !== undefined) return this.#reader.read(id, { fields, version })
+    const at = new Date(time).toISOString()
+    throw repositoryError('versionNotFound', `the record ${String(id)} had no version at ${at}`)
   }
 
   /** The description of a blob in a field. Errors of {@link readBlob}. */
@@ -266,7 +262,7 @@ export class RecordTable {
     id: RecordIdLike,
     attributes?: Readonly<Record<string, string>>,
   ): Promise<number | undefined> {
-    const texts = readArguments(() => copyAttributes(attributes))
+    const texts = readArguments(() => attributes && copyAttributes(attributes))
     return publishEvent(this.#context, RecordId.of(id), texts)
   }
 
@@ -337,8 +333,7 @@ export class RecordTable {
         count++
       } catch (error) {
         // The record was restored or created again meanwhile.
-        const isChanged = error instanceof RepositoryError
-        if (!isChanged || error.code !== RepositoryErrorCode.concurrentRecordUpdate) throw error
+        if (!hasCode(error, 'concurrentRecordUpdate')) throw error
       }
     }
     return count

@@ -14,14 +14,19 @@ import {
   type OptionsOf,
   type Table,
 } from '../../../api/index.js'
-import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import {
+  concurrentUpdate,
+  corrupt,
+  invalidArgument,
+  RepositoryError,
+  RepositoryErrorCode,
+} from '../errors.js'
 import { parseJson } from '../json/json-text.js'
 import { NameReader, NameWriter } from '../json/namespaces.js'
 import { scanFromJson, scanToJson } from '../json/scan-json.js'
 import { RecordId } from '../record-id.js'
 import { isBytes } from '../value-kinds.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import { concurrentUpdate } from '../records/writes/commit.js'
 import type { StoredRecord } from '../records/record.js'
 import type { RecordFilter } from '../records/reads/record-filters.js'
 import { checkScan, type RecordScan } from '../records/reads/record-scanner.js'

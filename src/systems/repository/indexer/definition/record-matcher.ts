@@ -1,7 +1,7 @@
 /** Decides whether a record matches: by type, value, variant properties and table. */
 import type { RecordId } from '../../record-id.js'
 import { splitEscaped, unescaped } from '../../record-id.js'
-import { encodeField } from '../../records/writes/prepared-input.js'
+import { encodeField } from '../../records/field-values.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { BoundNames } from './bound-names.js'
 import type { FieldMatch, RecordMatch } from './configuration.js'

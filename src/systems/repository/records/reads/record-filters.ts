@@ -5,10 +5,9 @@ import { checkArray, checkObject, checkText, readArguments } from '../../../../a
 import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
-import { checkOperator, type ConditionOperator } from '../writes/conditions.js'
-import { checkVersion } from './record-reader.js'
-import type { RecordState } from '../record-state.js'
-import { orderTo } from '../values-compared.js'
+import { comparison, operatorOption, type ConditionOperator } from '../field-values.js'
+import { newestCell, type RecordState } from '../record-state.js'
+import { checkVersion } from '../record.js'
 
 /** A filter of a record scan. */
 export type RecordFilter =
@@ -59,15 +58,6 @@ export type RecordFilter =
 /** The decision of a filter: whether a record passes. */
 export type RecordTest = (id: RecordId, state: RecordState) => boolean
 
-const orderTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
-  LESS: (order) => order < 0,
-  LESS_OR_EQUAL: (order) => order <= 0,
-  EQUAL: (order) => order === 0,
-  NOT_EQUAL: (order) => order !== 0,
-  GREATER_OR_EQUAL: (order) => order >= 0,
-  GREATER: (order) => order > 0,
-}
-
 /** A filter ready for use, with the common prefix of the rows that can pass, if there is one. */
 export interface PreparedFilter {
   readonly test: RecordTest
@@ -89,7 +79,7 @@ export function checkFilter(filter: RecordFilter, depth = 0): RecordFilter {
   } else if ('recordType' in filter) {
     if (filter.version !== undefined) checkVersion(filter.version)
   } else if ('field' in filter) {
-    if (filter.operator !== undefined) checkOperator(filter.operator)
+    operatorOption.read(filter.operator, 'operator')
     if (typeof (filter.filterIfMissing ?? true) !== 'boolean') {
       throw invalidArgument('filterIfMissing must be true or false')
     }
@@ -167,10 +157,9 @@ function fieldTest(
 ): RecordTest {
   const { field: name, operator = 'EQUAL', value, filterIfMissing = true } = filter
   const field = schema.field(name)
-  const isEquality = operator === 'EQUAL' || operator === 'NOT_EQUAL'
-  const order = orderTo(field, value, schema, !isEquality)
+  const compares = comparison(field, operator, value, schema)
   return (_, state) => {
-    const cell = state.fields.get(field.ordinal) ?? state.latest?.fields.get(field.ordinal)
-    return cell === undefined ? !filterIfMissing : orderTests[operator](order(cell.value))
+    const cell = newestCell(state, field.ordinal)
+    return cell === undefined ? !filterIfMissing : compares(cell.value)
   }
 }

@@ -1,18 +1,22 @@
 /** Reads records of one table: newest versions, old versions, several records, and variants. */
 import {
+  assert,
   checkArray,
+  checked,
   checkText,
-  OptionNames,
+  declareOptions,
   readArguments,
   requireCapability,
   shown,
+  type Get,
+  type OptionsOf,
+  type Result,
 } from '../../../../api/index.js'
-import type { Get, Result } from '../../../../api/index.js'
 import { ByteReader } from '../../../bytes/byte-reader.js'
-import { corrupt, invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { corrupt, invalidArgument, recordNotFound, versionNotFound } from '../../errors.js'
 import { lastTag, versionTagNamespace } from '../../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
-import type { StoredRecord } from '../record.js'
+import { decodeField } from '../field-values.js'
 import {
   decodeHead,
   decodeVersion,
@@ -24,55 +28,60 @@ import {
   type RecordState,
   type VersionState,
 } from '../record-state.js'
-import { recordNotFound, versionNotFound, type WantedFields } from './record-view.js'
+import { checkVersion, versionOption, type StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
+import type { WantedFields } from './record-view.js'
 
-/** Options of a read. */
-export interface ReadOptions {
-  /** Default: the newest version. */
-  readonly version?: number | undefined
+const fields = {
   /** Qualified names; absent or empty = all fields. */
-  readonly fields?: readonly string[] | undefined
+  fields: checked(checkArray<string>),
 }
 
-/** Versions to read: a list, or a range with inclusive bounds. */
-export type VersionSelection =
-  | readonly number[]
-  | {
-      /** The first version, inclusive. Default 1. */
-      readonly from?: number | undefined
-      /** The last version, inclusive. Default: the newest. */
-      readonly to?: number | undefined
-    }
+/** The declaration of {@link FieldOptions}. */
+export const fieldsOptions = declareOptions('a read of records', fields)
 
-const readNames = new OptionNames<ReadOptions>('a read of a record', {
-  version: true,
-  fields: true,
+/** Options of a read that says by itself which version is read. */
+export interface FieldOptions extends OptionsOf<typeof fieldsOptions> {}
+
+const readOptions = declareOptions('a read of a record', {
+  /** Default: the newest version. */
+  version: versionOption,
+  ...fields,
 })
-const fieldsNames = new OptionNames<Pick<ReadOptions, 'fields'>>('a read of records', {
-  fields: true,
+
+/** Options of a read. */
+export interface ReadOptions extends OptionsOf<typeof readOptions> {}
+
+const rangeOptions = declareOptions('a range of versions', {
+  /** The first version, inclusive. Default 1. */
+  from: versionOption,
+  /** The last version, inclusive. Default: the newest. */
+  to: versionOption,
 })
-const rangeNames = new OptionNames<Exclude<VersionSelection, readonly number[]>>(
-  'a range of versions',
-  { from: true, to: true },
-)
-const noOptions: ReadOptions = Object.freeze({})
+
+/** Versions to read: a list, or a range with inclusive bounds. */
+export type VersionSelection = readonly number[] | OptionsOf<typeof rangeOptions>
 
 const versionsAtOnce = 1000
 const headColumns = [headColumn]
 
-function headGet(id: RecordId): Get {
-  return { row: id.bytes, columns: headColumns }
+/** A get of the newest version, or of one version. */
+function getOf(id: RecordId, version?: number): Get {
+  const columns = version === undefined ? headColumns : [headColumn, versionColumn(version)]
+  return { row: id.bytes, columns }
 }
 
-function versionGet(id: RecordId, version: number): Get {
-  return { row: id.bytes, columns: [headColumn, versionColumn(version)] }
-}
-
-/** A stored head, as bytes and decoded. */
+/** A stored head, as bytes and decoded; undefined without a row. */
 export interface StoredHead {
+  readonly id: RecordId
   readonly bytes: Buffer | undefined
   readonly state: RecordState | undefined
+}
+
+/** The head of a record that exists. */
+export interface LiveHead extends StoredHead {
+  readonly bytes: Buffer
+  readonly state: RecordState
 }
 
 /** The reader of a record table. */
@@ -86,84 +95,66 @@ export class RecordReader {
   /** The head of a record, possibly of a deleted one. */
   async head(id: RecordId): Promise<StoredHead> {
     this.#context.checkOpen()
-    const row = await this.#context.table.get(headGet(id))
+    const row = await this.#context.table.get(getOf(id))
     const bytes = row.value(headColumn)
-    return { bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
+    return { id, bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
   }
 
-  /** Numbers of fields by their names; undefined = all. `ERR_FIELD_TYPE_NOT_FOUND`. */
-  wanted(names: readonly string[] | undefined): WantedFields {
-    if (names === undefined) return undefined
-    const list = checkArray(names, 'fields')
-    if (list.length === 0) return undefined
-    return new Set(list.map((name) => this.#context.schema.field(name).ordinal))
+  /** The head of a record that exists. `ERR_RECORD_NOT_FOUND`. */
+  async live(id: RecordId): Promise<LiveHead> {
+    const { bytes, state } = await this.head(id)
+    if (bytes === undefined || state === undefined || state.isDeleted) throw recordNotFound(id)
+    return { id, bytes, state }
   }
 
-  async read(idLike: RecordIdLike, options: ReadOptions = noOptions): Promise<StoredRecord> {
+  async read(idLike: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {
     this.#context.checkOpen()
     const id = RecordId.of(idLike)
-    const { version, wanted } = this.#optionsOf(options)
-    if (version !== undefined) return this.#readVersion(id, version, wanted)
-    return this.#newestOf(id, await this.#context.table.get(headGet(id)), wanted)
+    const { version, wanted } = this.#asked(options)
+    return this.#shown(id, await this.#context.table.get(getOf(id, version)), version, wanted)
   }
 
-  /** Synchronous {@link read}. `ERR_UNSUPPORTED` without synchronous reads. */
-  readSync(idLike: RecordIdLike, options: ReadOptions = noOptions): StoredRecord {
+  readSync(idLike: RecordIdLike, options?: ReadOptions): StoredRecord {
     this.#context.checkOpen()
     const { syncTable, database } = this.#context
     if (syncTable === undefined) {
       requireCapability(database.capabilities, 'sync', 'a synchronous read of a record')
     }
     const id = RecordId.of(idLike)
-    const { version, wanted } = this.#optionsOf(options)
-    if (version === undefined) return this.#newestOf(id, syncTable!.getSync(headGet(id)), wanted)
-    checkVersion(version)
-    return this.#versionOf(id, syncTable!.getSync(versionGet(id, version)), version, wanted)
+    const { version, wanted } = this.#asked(options)
+    return this.#shown(id, syncTable!.getSync(getOf(id, version)), version, wanted)
   }
 
-  /** The records that exist, in the order of the ids. */
-  async readList(
-    ids: readonly RecordIdLike[],
-    options: Pick<ReadOptions, 'fields'> = noOptions,
-  ): Promise<StoredRecord[]> {
+  async readList(ids: readonly RecordIdLike[], options?: FieldOptions): Promise<StoredRecord[]> {
     this.#context.checkOpen()
-    const wanted = this.#fieldsOf(options)
+    const { wanted } = this.#asked(options, fieldsOptions)
     const parsed = checkArray(ids, 'ids').map((id) => RecordId.of(id))
-    const gets = parsed.map((id) => ({ row: id.bytes, columns: [headColumn] }))
-    const rows = await this.#context.table.getList(gets)
+    const rows = await this.#context.table.getList(parsed.map((id) => getOf(id)))
     return rows.flatMap((row, index) => {
       const bytes = row.value(headColumn)
-      if (bytes === undefined || readHeadHeader(new ByteReader(bytes, 'a record')).isDeleted) {
-        return []
-      }
+      if (bytes === undefined || headerIn(bytes).isDeleted) return []
       return [this.#context.views.newest(parsed[index], bytes, wanted)]
     })
   }
 
-  /** Versions in ascending order; missing versions are left out. */
   async readVersions(
     idLike: RecordIdLike,
     selection: VersionSelection,
-    options: Pick<ReadOptions, 'fields'> = noOptions,
+    options?: FieldOptions,
   ): Promise<StoredRecord[]> {
     this.#context.checkOpen()
     const id = RecordId.of(idLike)
     const chosen = checkSelection(selection)
-    const wanted = this.#fieldsOf(options)
-    const bytes = await this.#headBytes(id)
-    const header = this.#headerOf(id, bytes)
-    const numbers = selectVersions(chosen, header)
+    const { wanted } = this.#asked(options, fieldsOptions)
+    const { table } = this.#context
+    const numbers = selectVersions(chosen, headerOf(id, await table.get(getOf(id))))
     const records: StoredRecord[] = []
     for (let start = 0; start < numbers.length; start += versionsAtOnce) {
       const part = numbers.slice(start, start + versionsAtOnce)
-      const row = await this.#context.table.get({
-        row: id.bytes,
-        columns: [headColumn, ...part.map(versionColumn)],
-      })
+      const columns = [headColumn, ...part.map(versionColumn)]
+      const row = await table.get({ row: id.bytes, columns })
       // The record may have changed since its header was read; this row is one consistent state.
-      const head = row.value(headColumn)
-      if (head === undefined) throw recordNotFound(id)
-      records.push(...this.#versionsOfRow(id, row, head, part, wanted))
+      records.push(...this.#versionsOfRow(id, row, part, wanted))
     }
     return records
   }
@@ -176,49 +167,33 @@ export class RecordReader {
     if (versions.length === 0) return new Map()
     const columns = versions.map(versionColumn)
     const row = await this.#context.table.get({ row: id.bytes, columns })
+    const cells = row.cells()
     return new Map(
-      row
-        .cells()
-        .map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value)]),
+      cells.map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value)]),
     )
   }
 
-  /** The version that a tag points to; 0 = the view without versions, undefined without the tag. */
-  versionOfTag(record: StoredRecord, tag: string): number | undefined {
-    const name = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
-    if (name === lastTag) return record.version ?? 0
-    const { scope, valueType } = this.#context.schema.field(name)
-    if (scope !== 'NON_VERSIONED' || valueType !== 'LONG') {
-      throw invalidArgument(`${name} is no version tag: those are NON_VERSIONED and LONG`)
-    }
-    const value = record.fields[name] as bigint | undefined
-    return value === undefined ? undefined : Number(value)
+  /** The state of one version of a record; undefined if there is no such version. */
+  async versionState({ id, state }: LiveHead, version: number): Promise<VersionState | undefined> {
+    if (version === state.version) return state.latest
+    if (version <= 0 || version < state.first || version > state.version) return undefined
+    return (await this.versionStates(id, [version])).get(version)
   }
 
-  /** The record at a version tag; undefined if the tag, or the version it points to, is absent. */
   async readTagged(
     idLike: RecordIdLike,
     tag: string,
-    options: Pick<ReadOptions, 'fields'> = noOptions,
+    options?: FieldOptions,
   ): Promise<StoredRecord | undefined> {
     const id = RecordId.of(idLike)
     checkText(tag, 'a version tag')
-    const wanted = this.#fieldsOf(options)
-    const newest = await this.read(id)
-    const version = this.versionOfTag(newest, tag)
+    const { wanted } = this.#asked(options, fieldsOptions)
+    const head = await this.live(id)
+    const version = this.#versionOfTag(head.state, tag)
     if (version === undefined) return undefined
-    if (version === 0) {
-      const { state } = await this.head(id)
-      if (state === undefined || state.isDeleted) throw recordNotFound(id)
-      return this.#context.views.ofState(id, state, 0, undefined, wanted)
-    }
-    try {
-      return await this.#readVersion(id, version, wanted)
-    } catch (error) {
-      const isAbsent = error instanceof RepositoryError
-      if (isAbsent && error.code === RepositoryErrorCode.versionNotFound) return undefined
-      throw error
-    }
+    const ofVersion = version === 0 ? undefined : await this.versionState(head, version)
+    if (version !== 0 && ofVersion === undefined) return undefined
+    return this.#context.views.ofState(id, head.state, version, ofVersion, wanted)
   }
 
   /** The version that was the newest at a time; undefined if the record had no version then. */
@@ -228,24 +203,22 @@ export class RecordReader {
     if (typeof time !== 'number' || Number.isNaN(time)) {
       throw invalidArgument(`a time in milliseconds is wanted, got ${shown(time)}`)
     }
-    const header = this.#headerOf(id, await this.#headBytes(id))
+    const header = headerOf(id, await this.#context.table.get(getOf(id)))
     let low = header.first
     let high = header.version
     let found: number | undefined
     while (low <= high && low > 0) {
       const middle = Math.floor((low + high) / 2)
-      const row = await this.#context.table.get(versionGet(id, middle))
-      const head = row.value(headColumn)
-      const { first, version } = this.#headerOf(id, head)
+      const row = await this.#context.table.get(getOf(id, middle))
+      const { first, version } = headerOf(id, row)
       if (middle < first || middle > version) {
         // Versions were dropped meanwhile, or the record was deleted and created again.
         ;[low, high, found] = [first, version, undefined]
         continue
       }
-      const bytes = row.value(versionColumn(middle))
-      const isNewest = middle === version
-      if (!isNewest && bytes === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
-      const state = isNewest ? decodeHead(head!).latest! : decodeVersion(bytes!)
+      const bytes = row.value(middle === version ? headColumn : versionColumn(middle))
+      if (bytes === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
+      const state = middle === version ? decodeHead(bytes).latest! : decodeVersion(bytes)
       if (state.created > time) high = middle - 1
       else {
         found = middle
@@ -255,78 +228,75 @@ export class RecordReader {
     return found
   }
 
-  /** The ids of the master and its variants that exist. */
   async variants(idLike: RecordIdLike): Promise<RecordId[]> {
     this.#context.checkOpen()
     const { master } = RecordId.of(idLike)
     const found: RecordId[] = []
-    const scan = this.#context.table.scan({ prefix: master.bytes, columns: [headColumn] })
+    const scan = this.#context.table.scan({ prefix: master.bytes, columns: headColumns })
     for await (const row of scan) {
       const id = RecordId.fromBytes(row.row!)
       // Other ids of users may begin with the same bytes.
       if (!id.master.equals(master)) continue
-      const head = row.value(headColumn)!
-      if (!readHeadHeader(new ByteReader(head, 'a record')).isDeleted) found.push(id)
+      if (!headerIn(row.value(headColumn)!).isDeleted) found.push(id)
     }
     return found
   }
 
-  #optionsOf(options: ReadOptions): {
-    readonly version: number | undefined
-    readonly wanted: WantedFields
-  } {
-    if (options === noOptions) return { version: undefined, wanted: undefined }
-    const { version, fields } = readArguments(() => readNames.copy(options))
-    return { version, wanted: this.wanted(fields) }
+  #asked(
+    options: ReadOptions | undefined,
+    declared: { read(options: ReadOptions): ReadOptions } = readOptions,
+  ): { readonly version: number | undefined; readonly wanted: WantedFields } {
+    if (options === undefined) return noOptions
+    const { version, fields: names = [] } = declared.read(options)
+    if (names.length === 0) return { version, wanted: undefined }
+    return {
+      version,
+      wanted: new Set(names.map((name) => this.#context.schema.field(name).ordinal)),
+    }
   }
 
-  #fieldsOf(options: Pick<ReadOptions, 'fields'>): WantedFields {
-    if (options === noOptions) return undefined
-    return this.wanted(readArguments(() => fieldsNames.copy(options)).fields)
+  /** The version that a tag points to; 0 = the view without versions, undefined without the tag. */
+  #versionOfTag(state: RecordState, tag: string): number | undefined {
+    const name = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
+    if (name === lastTag) return state.version
+    const { schema } = this.#context
+    const field = schema.field(name)
+    if (field.scope !== 'NON_VERSIONED' || field.valueType !== 'LONG') {
+      throw invalidArgument(`${name} is no version tag: those are NON_VERSIONED and LONG`)
+    }
+    const cell = state.fields.get(field.ordinal)
+    return cell === undefined ? undefined : Number(decodeField(field, cell.value, schema))
   }
 
-  async #headBytes(id: RecordId): Promise<Buffer | undefined> {
-    const row = await this.#context.table.get(headGet(id))
-    return row.value(headColumn)
-  }
-
-  #headerOf(id: RecordId, bytes: Buffer | undefined): HeadHeader {
-    if (bytes === undefined) throw recordNotFound(id)
-    const header = readHeadHeader(new ByteReader(bytes, 'a record'))
-    if (header.isDeleted) throw recordNotFound(id)
-    return header
-  }
-
-  async #readVersion(id: RecordId, version: number, wanted: WantedFields): Promise<StoredRecord> {
-    checkVersion(version)
-    const row = await this.#context.table.get(versionGet(id, version))
-    return this.#versionOf(id, row, version, wanted)
-  }
-
-  #newestOf(id: RecordId, row: Result, wanted: WantedFields): StoredRecord {
-    const bytes = row.value(headColumn)
-    if (bytes === undefined) throw recordNotFound(id)
-    return this.#context.views.newest(id, bytes, wanted)
-  }
-
-  #versionOf(id: RecordId, row: Result, version: number, wanted: WantedFields): StoredRecord {
-    const head = row.value(headColumn)
-    const header = this.#headerOf(id, head)
+  #shown(
+    id: RecordId,
+    row: Result,
+    version: number | undefined,
+    wanted: WantedFields,
+  ): StoredRecord {
+    if (version === undefined) {
+      const bytes = row.value(headColumn)
+      if (bytes === undefined) throw recordNotFound(id)
+      return this.#context.views.newest(id, bytes, wanted)
+    }
+    const header = headerOf(id, row)
     // Version 0 is a view for version tags, not a version.
     if (version === 0) throw recordNotFound(id)
     if (version < header.first || version > header.version) throw versionNotFound(id, version)
-    const [record] = this.#versionsOfRow(id, row, head!, [version], wanted)
+    const [record] = this.#versionsOfRow(id, row, [version], wanted)
     return record
   }
 
   #versionsOfRow(
     id: RecordId,
     row: Result,
-    head: Buffer,
     versions: readonly number[],
     wanted: WantedFields,
   ): StoredRecord[] {
-    const { version: newest, first } = readHeadHeader(new ByteReader(head, 'a record'))
+    const head = row.value(headColumn)
+    if (head === undefined) throw recordNotFound(id)
+    const { version: newest, first } = headerIn(head)
+    assert(first <= newest, 'the first version of a record is not after the newest')
     return versions.flatMap((version) => {
       if (version < first || version > newest) return []
       if (version === newest) return [this.#context.views.newest(id, head, wanted)]
@@ -337,26 +307,25 @@ export class RecordReader {
   }
 }
 
-/** Checks a version. `ERR_INVALID_ARGUMENT`. */
-export function checkVersion(version: unknown): asserts version is number {
-  if (Number.isSafeInteger(version) && (version as number) >= 0 && (version as number) < 2 ** 47) {
-    return
-  }
-  throw invalidArgument(`a version is a whole number, got ${shown(version)}`)
+const noOptions = { version: undefined, wanted: undefined }
+
+function headerIn(head: Buffer): HeadHeader {
+  return readHeadHeader(new ByteReader(head, 'a record'))
+}
+
+/** The header of a record that exists. `ERR_RECORD_NOT_FOUND`. */
+function headerOf(id: RecordId, row: Result): HeadHeader {
+  const head = row.value(headColumn)
+  const header = head === undefined ? undefined : headerIn(head)
+  if (header === undefined || header.isDeleted) throw recordNotFound(id)
+  return header
 }
 
 /** Checks a selection and copies it. `ERR_INVALID_ARGUMENT`. */
 function checkSelection(selection: VersionSelection): VersionSelection {
   return readArguments(() => {
-    if (isList(selection)) {
-      const versions = checkArray(selection, 'versions')
-      versions.forEach(checkVersion)
-      return versions
-    }
-    const { from, to } = rangeNames.check(selection)
-    if (from !== undefined) checkVersion(from)
-    if (to !== undefined) checkVersion(to)
-    return { from, to }
+    if (!isList(selection)) return rangeOptions.read(selection)
+    return checkArray(selection, 'versions').map(checkVersion)
   })
 }
 

@@ -3,47 +3,47 @@
  */
 import {
   checkArray,
+  checked,
   checkSignal,
-  OptionNames,
-  readArguments,
-  shown,
+  declareOptions,
+  integer,
+  unchecked,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../../../api/index.js'
-import { invalidArgument } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import { isBytes } from '../../value-kinds.js'
-import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
-import type { StoredRecord } from '../record.js'
 import { decodeHead, headColumn, isDeletedHead } from '../record-state.js'
-import type { WantedFields } from './record-view.js'
+import type { StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
+import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
+import type { WantedFields } from './record-view.js'
 
-/** Range, filter and fields of a scan. */
-export interface RecordScan {
+const scanOptions = declareOptions('a scan of records', {
   /** First id, which need not exist. Bytes are taken as a row. */
-  readonly startId?: RecordIdLike | Uint8Array | undefined
+  startId: unchecked<RecordIdLike | Uint8Array>(),
   /** End of the scan, exclusive. If it equals the start, the scan returns that one record. */
-  readonly stopId?: RecordIdLike | Uint8Array | undefined
+  stopId: unchecked<RecordIdLike | Uint8Array>(),
   /** Filter of the records. Default: all records pass. */
-  readonly filter?: RecordFilter | undefined
+  filter: unchecked<RecordFilter>(),
   /**
    * Fields to return: their names, `'all'` (the default) or `'none'`. Types are always returned.
    */
-  readonly fields?: readonly string[] | 'all' | 'none' | undefined
+  fields: unchecked<readonly string[] | 'all' | 'none'>(),
   /** Limit of records. Default: none. */
-  readonly limit?: number | undefined
+  limit: integer({ min: 0, default: undefined }),
   /** Aborts the scan with `ERR_ABORTED`. */
-  readonly signal?: AbortSignal | undefined
-}
-
-const names = new OptionNames<RecordScan>('a scan of records', {
-  startId: true,
-  stopId: true,
-  filter: true,
-  fields: true,
-  limit: true,
-  signal: true,
+  signal: checked(checkSignal),
 })
+
+/** Range, filter and fields of a scan. */
+export interface RecordScan extends OptionsOf<typeof scanOptions> {}
+
+/** Checks the options of a scan and copies them. `ERR_INVALID_ARGUMENT`. */
+export function checkScan(scan: RecordScan): SettingsOf<typeof scanOptions> {
+  return scanOptions.read(scan)
+}
 
 /**
  * Rows of the first and of the largest batch; each batch has twice as many rows as the one before.
@@ -117,19 +117,6 @@ async function* scanned(
 /** Whether a row sorts after all rows with a prefix. */
 function isBehind(row: Buffer, prefix: Buffer | undefined): boolean {
   return prefix !== undefined && Buffer.compare(row.subarray(0, prefix.length), prefix) > 0
-}
-
-/** Checks the options of a scan and copies them. `ERR_INVALID_ARGUMENT`. */
-export function checkScan(given: RecordScan): RecordScan {
-  return readArguments(() => {
-    const scan = names.copy(given)
-    const { limit } = scan
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 0)) {
-      throw invalidArgument(`limit must be a whole number, got ${shown(limit)}`)
-    }
-    checkSignal(scan.signal)
-    return scan
-  })
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Decodes stored bytes into records for callers. */
 import { ByteReader } from '../../../bytes/byte-reader.js'
-import { corrupt, RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { corrupt, recordNotFound } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import { decodeMetadata, type Metadata } from '../metadata.js'
@@ -16,24 +16,6 @@ import {
   type VersionHeader,
   type VersionState,
 } from '../record-state.js'
-
-/** Makes an `ERR_RECORD_NOT_FOUND`. */
-export function recordNotFound(id: RecordId): RepositoryError {
-  const message = `there is no record ${id.text}`
-  return new RepositoryError(RepositoryErrorCode.recordNotFound, message)
-}
-
-/** Makes an `ERR_VERSION_NOT_FOUND`. */
-export function versionNotFound(id: RecordId, version: number): RepositoryError {
-  const message = `the record ${id.text} has no version ${version}`
-  return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
-}
-
-/** Makes an `ERR_VERSION_NOT_FOUND` for a time. */
-export function versionNotFoundAt(id: RecordId, time: number): RepositoryError {
-  const message = `the record ${id.text} had no version at ${new Date(time).toISOString()}`
-  return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
-}
 
 /** Numbers of the fields to return; undefined = all. */
 export type WantedFields = ReadonlySet<number> | undefined

@@ -1,11 +1,11 @@
 /** Rows of unique values: the rows of a record, and the owner of a row. */
 import type { AtomicMutation } from '../../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { repositoryError, type RepositoryError } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { fieldPrefix, rowKinds } from '../ordered-row.js'
-import { decodeField } from '../writes/prepared-input.js'
-import { decodeHead, headColumn, type RecordState } from '../record-state.js'
+import { decodeField } from '../field-values.js'
+import { decodeHead, headColumn, newestCell, type RecordState } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
 
 /** The column with the id of the owner. */
@@ -20,8 +20,10 @@ export interface UniqueValue {
 /** Makes an `ERR_NOT_UNIQUE`. */
 export function notUnique(field: FieldType, id: string, owner?: string): RepositoryError {
   const other = owner === undefined ? 'another record' : owner
-  const message = `${other} has the value that ${id} would have in ${field.name}`
-  return new RepositoryError(RepositoryErrorCode.notUnique, message)
+  return repositoryError(
+    'notUnique',
+    `${other} has the value that ${id} would have in ${field.name}`,
+  )
 }
 
 /**
@@ -58,7 +60,7 @@ export function uniqueRow(
   field: FieldType,
 ): Buffer | undefined {
   const { ordinal, type } = field
-  const cell = state.fields.get(ordinal) ?? state.latest?.fields.get(ordinal)
+  const cell = newestCell(state, ordinal)
   if (cell === undefined) return undefined
   const ordered = type.orderedBytes!(decodeField(field, cell.value, context.schema) as never)
   return Buffer.concat([fieldPrefix(rowKinds.unique, context.key, ordinal), ordered])

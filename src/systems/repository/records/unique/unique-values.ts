@@ -3,9 +3,9 @@
  * of the record, with a check that no other record has the value.
  */
 import type { AtomicMutation } from '../../../../api/index.js'
+import { concurrentUpdate } from '../../errors.js'
 import { RecordId } from '../../record-id.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../writes/commit.js'
-import { concurrentUpdate } from '../writes/commit.js'
 import { headColumn } from '../record-state.js'
 import {
   claimOf,

@@ -6,13 +6,8 @@ import { commit, type TableChange } from './commit.js'
 import type { RecordAttempts } from './record-attempts.js'
 import type { RecordInput, StoredRecord, WriteStatus } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import type {
-  Attempt,
-  CreateOptions,
-  DeleteOptions,
-  PreparedWrite,
-  UpdateOptions,
-} from './write-options.js'
+import { Outcome, type Attempt, type PreparedWrite } from './prepared-write.js'
+import type { CreateOptions, DeleteOptions, UpdateOptions } from './write-options.js'
 
 /** One write of a batch. */
 export type BatchWrite =
@@ -63,38 +58,10 @@ export interface TableWrite {
   readonly write: BatchWrite
 }
 
-interface Entry {
-  readonly context: TableContext
-  readonly attempt: Attempt
-}
-
-class BatchOutcome implements BatchResult {
-  readonly status: WriteStatus | 'NOT_WRITTEN'
-  readonly sequence: number | undefined
-  readonly #show: () => StoredRecord | undefined
-  #record: StoredRecord | undefined
-
-  constructor(
-    { status, change, show, showStored }: PreparedWrite,
-    sequence: number | undefined,
-    hasConflict: boolean,
-  ) {
-    const isLeft = hasConflict && change !== undefined
-    this.status = isLeft ? 'NOT_WRITTEN' : status
-    this.sequence = sequence
-    this.#show = isLeft ? showStored : show
-  }
-
-  get record(): StoredRecord | undefined {
-    this.#record ??= this.#show()
-    return this.#record
-  }
-}
-
 /** Writes all or none. Later changes of the input by the caller have no effect. */
 export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchResult[]> {
   const seen = new Set<string>()
-  const entries = writes.map(({ table, write }): Entry => {
+  const entries = writes.map(({ table, write }) => {
     const attempt = readArguments(() => attemptOf(table.attempts, write))
     const { context } = table
     const place = `${context.keyText} ${attempt.id.text}`
@@ -111,7 +78,10 @@ export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchRe
   }
   const hasConflict = prepared.some(({ status }) => status === 'CONFLICT')
   const sequence = hasConflict || changes.length === 0 ? undefined : await commit(changes)
-  return prepared.map((write) => new BatchOutcome(write, sequence, hasConflict))
+  return prepared.map(({ status, change, show, showStored }) => {
+    if (!hasConflict || change === undefined) return new Outcome(status, sequence, show)
+    return new Outcome('NOT_WRITTEN', sequence, showStored)
+  })
 }
 
 const kinds = ['create', 'update', 'delete']

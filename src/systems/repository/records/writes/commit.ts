@@ -5,13 +5,12 @@
 import {
   CellarError,
   ErrorCode,
-  shown,
   type AtomicCheck,
   type AtomicMutation,
   type ColumnTarget,
   type PutCell,
 } from '../../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { concurrentUpdate, repositoryError } from '../../errors.js'
 import { isVersionTag } from '../../qualified-name.js'
 import type { RecordId } from '../../record-id.js'
 import type { RecordChange } from './record-change.js'
@@ -22,7 +21,6 @@ import {
   eventColumn,
   headColumn,
   versionColumn,
-  type RecordState,
 } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
 
@@ -50,12 +48,6 @@ export interface TableChange {
 export interface CommitPart {
   /** The writes of the part; undefined without a promise if nothing must be read or written. */
   prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined
-}
-
-/** Makes an `ERR_CONCURRENT_RECORD_UPDATE`. */
-export function concurrentUpdate(what: string): RepositoryError {
-  const message = `${what} was changed by somebody else meanwhile`
-  return new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
 }
 
 /** The event of a change, as it is stored and as subscribers receive it. */
@@ -216,21 +208,5 @@ function tooLarge(changes: readonly TableChange[], error: unknown): unknown {
   const ids = changes.slice(0, 3).map(({ change }) => change.id.text)
   const which = changes.length > ids.length ? `${ids.join(', ')} and others` : ids.join(', ')
   const message = `what is to be written of ${which} is too large: ${error.message}`
-  return new RepositoryError(RepositoryErrorCode.recordTooLarge, message, error)
-}
-
-/** Checks an optional revision. `ERR_INVALID_ARGUMENT`. */
-export function checkRevisionOption(revision: number | undefined): number | undefined {
-  if (revision === undefined || Number.isSafeInteger(revision)) return revision
-  throw invalidArgument(`a revision is a whole number, got ${shown(revision)}`)
-}
-
-/** Throws `ERR_CONCURRENT_RECORD_UPDATE` if a state does not have the expected revision. */
-export function checkRevision(
-  id: RecordId,
-  state: RecordState,
-  revision: number | undefined,
-): void {
-  if (revision === undefined || revision === state.occ) return
-  throw concurrentUpdate(`the record ${id.text} of revision ${revision}`)
+  return repositoryError('recordTooLarge', message, error)
 }

@@ -1,7 +1,7 @@
 /** Applies input to the fields of one scope. */
 import type { FieldType, Scope } from '../../schema/field-type.js'
 import { mergeMetadata } from '../metadata.js'
-import type { PreparedInput } from './prepared-input.js'
+import type { PreparedInput } from './record-input.js'
 import type { FieldCells } from '../record-state.js'
 
 function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {

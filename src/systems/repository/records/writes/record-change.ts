@@ -14,8 +14,15 @@ import {
   noCells,
   noNumbers,
 } from './field-changes.js'
-import type { PreparedInput } from './prepared-input.js'
-import type { FieldCells, RecordState, TypeReference, VersionState } from '../record-state.js'
+import type { PreparedInput } from './record-input.js'
+import type { SchemaCache } from '../../schema/schema-cache.js'
+import {
+  newestCell,
+  type FieldCells,
+  type RecordState,
+  type TypeReference,
+  type VersionState,
+} from '../record-state.js'
 
 /** A change of one record. */
 export interface RecordChange {
@@ -60,28 +67,29 @@ function sameType(a: TypeReference | undefined, b: TypeReference | undefined): b
  */
 export function withOwnMetadata(
   input: PreparedInput,
-  fieldAt: (ordinal: number) => FieldType,
+  schema: SchemaCache,
   state: RecordState,
 ): PreparedInput {
   if (input.metadata.size === 0) return input
   const sets = new Map(input.sets)
   for (const ordinal of input.metadata.keys()) {
     if (sets.has(ordinal) || input.deletes.has(ordinal)) continue
-    const cell = state.fields.get(ordinal) ?? state.latest?.fields.get(ordinal)
-    if (cell !== undefined) sets.set(ordinal, { field: fieldAt(ordinal), bytes: cell.value })
+    const cell = newestCell(state, ordinal)
+    if (cell !== undefined)
+      sets.set(ordinal, { field: schema.fieldAt(ordinal)!, bytes: cell.value })
   }
   return { ...input, sets }
 }
 
 const noVersions: ReadonlyMap<number, VersionState> = new Map()
 
-/** The state of a new record. After a deleted record, version numbers and revision continue. */
+/** The change of a create. After a deleted record, version numbers and revision continue. */
 export function createState(
   input: PreparedInput,
   type: RecordType,
   time: number,
   deleted: RecordState | undefined,
-): { readonly state: RecordState; readonly fields: FieldType[] } {
+): Pick<StateChange, 'after' | 'event'> {
   const changed: FieldType[] = []
   const reference = referenceOf(type)
   const none: FieldCells = new Map()
@@ -92,7 +100,7 @@ export function createState(
   const last = deleted?.last ?? 0
   const version = hasVersion ? last + 1 : 0
   const created = Math.max(time, deleted?.modified ?? 0)
-  const state: RecordState = {
+  const after: RecordState = {
     occ: (deleted?.occ ?? 0) + 1,
     isDeleted: false,
     version,
@@ -114,11 +122,13 @@ export function createState(
         }
       : undefined,
   }
-  return { state, fields: changed }
+  const { attributes } = input
+  const versionCreated = hasVersion ? version : undefined
+  return { after, event: { kind: 'created', versionCreated, fields: changed, attributes } }
 }
 
-/** Settings of an update. */
-export interface UpdateSettings {
+/** What an update is made with, besides its input. */
+export interface Changing {
   readonly type: RecordType
   /** Whether a change of the type alone is written. */
   readonly writesType: boolean
@@ -136,7 +146,7 @@ export interface UpdateSettings {
 export function updateState(
   before: RecordState,
   input: PreparedInput,
-  { type, writesType, time, isAutosave, taggedIn }: UpdateSettings,
+  { type, writesType, time, isAutosave, taggedIn }: Changing,
 ): StateChange | undefined {
   const changed: FieldType[] = []
   const reference = referenceOf(type)
@@ -216,6 +226,60 @@ function addVersion(
     versions,
     event: { ...event, versionCreated: version },
   }
+}
+
+/** Whether a version has a mutable field, or the field was removed in it. */
+export function hasSeen({ fields, removed }: VersionState, ordinal: number): boolean {
+  return fields.has(ordinal) || removed.has(ordinal)
+}
+
+/**
+ * Changes the mutable fields of one version; undefined if nothing changes. `stored` are the
+ * versions from this one on that the change may reach. A field that the version never had is also
+ * set in later versions, up to the first one that has the field or removed it.
+ */
+export function mutateVersion(
+  before: RecordState,
+  version: number,
+  stored: ReadonlyMap<number, VersionState>,
+  input: PreparedInput,
+  { type, time }: Pick<Changing, 'type' | 'time'>,
+): StateChange | undefined {
+  const changed: FieldType[] = []
+  const old = stored.get(version)!
+  const fields = changeFields(old.fields, input, isMutable, changed)
+  if (fields === undefined) {
+    return version === before.autosave ? endAutosave(before, time) : undefined
+  }
+  const states = new Map<number, VersionState>()
+  const modified = Math.max(time, old.modified)
+  const removed = changeRemoved(old.removed, changed, fields)
+  states.set(version, { ...old, modified, mutableType: referenceOf(type), removed, fields })
+  for (const { ordinal } of changed) {
+    if (hasSeen(old, ordinal)) continue
+    const cell = fields.get(ordinal)!
+    for (let next = version + 1; next <= before.version; next++) {
+      const state = states.get(next) ?? stored.get(next)
+      if (state === undefined || hasSeen(state, ordinal)) break
+      states.set(next, { ...state, fields: new Map(state.fields).set(ordinal, cell) })
+    }
+  }
+  const latest = states.get(before.version) ?? before.latest
+  states.delete(before.version)
+  const after: RecordState = {
+    ...before,
+    occ: before.occ + 1,
+    autosave: version === before.autosave ? 0 : before.autosave,
+    modified: Math.max(time, before.modified),
+    latest,
+  }
+  const event = {
+    kind: 'updated',
+    fields: changed,
+    versionUpdated: version,
+    attributes: input.attributes,
+  } as const
+  return { after, versions: states, event }
 }
 
 /** Ends a pending autosave, so that no autosave overwrites the newest version. */

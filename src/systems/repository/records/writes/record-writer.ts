@@ -3,39 +3,15 @@
  * check that the record is unchanged. A write that loses a race throws
  * `ERR_CONCURRENT_RECORD_UPDATE`, or is retried in turn.
  */
-import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
-import { RecordId } from '../../record-id.js'
-import { commit } from './commit.js'
-import { RecordAttempts, recordExists } from './record-attempts.js'
+import { hasCode } from '../../errors.js'
+import type { RecordIdLike } from '../../record-id.js'
 import type { RecordReader } from '../reads/record-reader.js'
-import type { RecordInput, StoredRecord, WriteResult, WriteStatus } from '../record.js'
+import type { RecordInput, WriteResult } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import type {
-  Attempt,
-  CreateOptions,
-  DeleteOptions,
-  PreparedWrite,
-  UpdateOptions,
-} from './write-options.js'
-
-/** Result of a write. The record is built on demand, because most callers never read it. */
-class WriteOutcome implements WriteResult {
-  readonly status: WriteStatus
-  readonly sequence: number | undefined
-  readonly #show: () => StoredRecord
-  #record: StoredRecord | undefined
-
-  constructor({ status, show }: PreparedWrite, sequence: number | undefined) {
-    this.status = status
-    this.sequence = sequence
-    this.#show = show
-  }
-
-  get record(): StoredRecord {
-    this.#record ??= this.#show()
-    return this.#record
-  }
-}
+import { commit } from './commit.js'
+import { Outcome, type Attempt, type PreparedWrite } from './prepared-write.js'
+import { RecordAttempts, recordExists } from './record-attempts.js'
+import type { CreateOptions, DeleteOptions, UpdateOptions } from './write-options.js'
 
 const flipsMax = 3
 
@@ -60,7 +36,7 @@ export class RecordWriter {
     return this.#retried(this.attempts.updating(input, options), options?.retries ?? 0)
   }
 
-  async delete(id: RecordId, options?: DeleteOptions): Promise<WriteResult> {
+  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
     return this.#retried(this.attempts.deleting(id, options), options?.retries ?? 0)
   }
 
@@ -74,19 +50,16 @@ export class RecordWriter {
       try {
         return await (isThere ? this.#retried(updating, retries) : this.#create(creating))
       } catch (error) {
-        const code = error instanceof RepositoryError ? error.code : undefined
-        const isFlip =
-          code === RepositoryErrorCode.recordExists || code === RepositoryErrorCode.recordNotFound
-        if (!isFlip || flip >= flipsMax) throw error
+        if (!hasCode(error, 'recordExists', 'recordNotFound') || flip >= flipsMax) throw error
       }
     }
   }
 
   /** Commits a write, unless it changes nothing. */
   async commit(write: PreparedWrite): Promise<WriteResult> {
-    const { change } = write
-    if (change === undefined) return new WriteOutcome(write, undefined)
-    return new WriteOutcome(write, await commit([{ context: this.#context, change }]))
+    const { status, change, show } = write
+    const sequence = change && (await commit([{ context: this.#context, change }]))
+    return new Outcome(status, sequence, show)
   }
 
   async #create({ id, run }: Attempt): Promise<WriteResult> {
@@ -122,7 +95,5 @@ export class RecordWriter {
 }
 
 function isConcurrent(error: unknown): boolean {
-  return (
-    error instanceof RepositoryError && error.code === RepositoryErrorCode.concurrentRecordUpdate
-  )
+  return hasCode(error, 'concurrentRecordUpdate')
 }

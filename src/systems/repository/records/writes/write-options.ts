@@ -1,122 +1,105 @@
-/** Options of creates, updates and deletes, and writes prepared for the commit. */
-import { OptionNames, readArguments, shown } from '../../../../api/index.js'
-import { invalidArgument } from '../../errors.js'
-import type { RecordId } from '../../record-id.js'
+/** Options of creates, updates and deletes. */
+import {
+  boolean,
+  checked,
+  declareOptions,
+  integer,
+  type OptionsOf,
+  type SettingsOf,
+} from '../../../../api/index.js'
+import { concurrentUpdate, invalidArgument } from '../../errors.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
-import { checkRevisionOption } from './commit.js'
-import { prepareConditions, type Condition, type PreparedCondition } from './conditions.js'
-import type { RecordChange } from './record-change.js'
-import { copyAttributes } from './submission.js'
-import { checkVersion } from '../reads/record-reader.js'
-import type { StoredRecord, WriteStatus } from '../record.js'
+import { conditionsOption, prepareCondition, type PreparedCondition } from '../conditions.js'
+import { copyAttributes, versionOption } from '../record.js'
+import type { LiveHead } from '../reads/record-reader.js'
 
-/** Options of a create. */
-export interface CreateOptions {
+/** The option of a revision. */
+export const revisionOption = integer({
+  min: Number.MIN_SAFE_INTEGER,
+  max: Number.MAX_SAFE_INTEGER,
+  default: undefined,
+})
+
+const ofType = {
   /**
    * Whether the newest version of the type is used, even if an older one is named. Default true.
    */
-  readonly useLatestRecordType?: boolean | undefined
+  useLatestRecordType: boolean(true),
 }
 
-/** Options of an update. */
-export interface UpdateOptions extends CreateOptions {
+const ofRetries = {
   /** All must hold, else the status is `CONFLICT`. */
-  readonly conditions?: readonly Condition[] | undefined
+  conditions: conditionsOption,
+  /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
+  revision: revisionOption,
+  /** Retries of a write that loses a race. Default 0. */
+  retries: integer({ min: 0, default: 0 }),
+}
+
+/** The declaration of {@link CreateOptions}. */
+export const createOptions = declareOptions('a create of a record', ofType)
+
+/** Options of a create. */
+export interface CreateOptions extends OptionsOf<typeof createOptions> {}
+
+const updateOptions = declareOptions('an update of a record', {
+  ...ofType,
+  ...ofRetries,
   /**
    * Changes the mutable fields of this version; other fields of the input are ignored. Later
    * versions stay unchanged, except for a field that neither they nor this version ever had.
    */
-  readonly version?: number | undefined
+  version: versionOption,
   /**
    * The new version is overwritten by the next autosave, until a save without this option, or until
    * a version tag points to it. Not together with `version`. Default false.
    */
-  readonly autosave?: boolean | undefined
-  /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
-  readonly revision?: number | undefined
-  /** Retries of a write that loses a race. Default 0. */
-  readonly retries?: number | undefined
-}
+  autosave: boolean(false),
+})
+
+/** Options of an update. */
+export interface UpdateOptions extends OptionsOf<typeof updateOptions> {}
+
+const deleteOptions = declareOptions('a delete of a record', {
+  ...ofRetries,
+  /** Texts for the event. Default: none. */
+  attributes: checked(copyAttributes),
+})
 
 /** Options of a delete. */
-export type DeleteOptions = Pick<UpdateOptions, 'conditions' | 'revision' | 'retries'> & {
-  /** Texts for the event. Default: none. */
-  readonly attributes?: Readonly<Record<string, string>> | undefined
-}
+export interface DeleteOptions extends OptionsOf<typeof deleteOptions> {}
 
-/** A write ready for the commit, or the result that nothing is to be written. */
-export interface PreparedWrite {
-  readonly id: RecordId
-  readonly change: RecordChange | undefined
-  readonly status: WriteStatus
-  /** Builds the record of the result. */
-  readonly show: () => StoredRecord
-  /** Builds the stored record with the same fields; undefined if there is no record. */
-  readonly showStored: () => StoredRecord | undefined
-}
+type Prepared<S> = Omit<S, 'conditions'> & { readonly conditions: readonly PreparedCondition[] }
 
-/** A write with its input fixed at the call. Each run applies the input to the present record. */
-export interface Attempt {
-  readonly id: RecordId
-  readonly run: () => Promise<PreparedWrite>
-}
+/** Options of an update, fixed at the call. */
+export type UpdateSettings = Prepared<SettingsOf<typeof updateOptions>>
 
-const updateNames = new OptionNames<UpdateOptions>('an update of a record', {
-  useLatestRecordType: true,
-  conditions: true,
-  version: true,
-  autosave: true,
-  revision: true,
-  retries: true,
-})
-const createNames = new OptionNames<CreateOptions>('a create of a record', {
-  useLatestRecordType: true,
-})
-const deleteNames = new OptionNames<DeleteOptions>('a delete of a record', {
-  conditions: true,
-  revision: true,
-  retries: true,
-  attributes: true,
-})
+/** Options of a delete, fixed at the call. */
+export type DeleteSettings = Prepared<SettingsOf<typeof deleteOptions>>
 
-/** Options of a write besides its input, fixed at the call. */
-export interface Wishes {
-  readonly options: Omit<UpdateOptions, 'conditions'>
-  readonly conditions: readonly PreparedCondition[]
-  /** Texts for the event of a delete. */
-  readonly attributes?: Readonly<Record<string, string>> | undefined
-}
-
-/** Checks the options of a create. `ERR_INVALID_ARGUMENT`. */
-export function checkCreate(options: CreateOptions): CreateOptions {
-  return readArguments(() => createNames.copy(options))
-}
-
-/** Checks the options of an update. `ERR_INVALID_ARGUMENT`; errors of {@link prepareConditions}. */
-export function updateWishes(given: UpdateOptions, schema: SchemaCache): Wishes {
-  const { conditions, ...options } = readArguments(() => updateNames.copy(given))
-  const { version, autosave = false } = options
-  if (version !== undefined) {
-    checkVersion(version)
-    if (autosave) throw invalidArgument('an autosave makes a version, and changes no old one')
+/** Checks the options of an update. `ERR_INVALID_ARGUMENT`; errors of {@link prepareCondition}. */
+export function updateSettings(given: UpdateOptions, schema: SchemaCache): UpdateSettings {
+  const options = updateOptions.read(given)
+  if (options.version !== undefined && options.autosave) {
+    throw invalidArgument('an autosave makes a version, and changes no old one')
   }
-  checkAgain(options)
-  return { options, conditions: prepareConditions(conditions, schema) }
-}
-
-/** Checks the options of a delete. Errors of {@link updateWishes}. */
-export function deleteWishes(given: DeleteOptions, schema: SchemaCache): Wishes {
-  const { conditions, attributes, ...options } = readArguments(() => deleteNames.copy(given))
-  checkAgain(options)
   return {
-    options,
-    conditions: prepareConditions(conditions, schema),
-    attributes: readArguments(() => copyAttributes(attributes)),
+    ...options,
+    conditions: options.conditions.map((each) => prepareCondition(each, schema)),
   }
 }
 
-function checkAgain({ retries, revision }: Wishes['options']): void {
-  checkRevisionOption(revision)
-  if (retries === undefined || (Number.isSafeInteger(retries) && retries >= 0)) return
-  throw invalidArgument(`retries must be a whole number, 0 or more, got ${shown(retries)}`)
+/** Checks the options of a delete. Errors of {@link updateSettings}. */
+export function deleteSettings(given: DeleteOptions, schema: SchemaCache): DeleteSettings {
+  const options = deleteOptions.read(given)
+  return {
+    ...options,
+    conditions: options.conditions.map((each) => prepareCondition(each, schema)),
+  }
+}
+
+/** Throws `ERR_CONCURRENT_RECORD_UPDATE` if a record does not have the expected revision. */
+export function checkRevision({ id, state }: LiveHead, revision: number | undefined): void {
+  if (revision === undefined || revision === state.occ) return
+  throw concurrentUpdate(`the record ${id.text} of revision ${revision}`)
 }

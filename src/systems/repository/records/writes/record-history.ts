@@ -1,23 +1,16 @@
 /** Operations on the versions of a record: compare, restore, prune, undelete and purge. */
-import {
-  boolean,
-  checked,
-  declareOptions,
-  integer,
-  number,
-  type OptionsOf,
-} from '../../../../api/index.js'
+import { boolean, declareOptions, integer, number, type OptionsOf } from '../../../../api/index.js'
+import { recordNotFound, versionNotFound } from '../../errors.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
-import { checkRevision, checkRevisionOption } from '../writes/commit.js'
+import { decodeField, taggedVersions } from '../field-values.js'
 import { decodeMetadata, type Metadata } from '../metadata.js'
-import { deleteState, type RecordChange } from '../writes/record-change.js'
-import { checkVersion, type RecordReader } from './record-reader.js'
+import type { LiveHead, RecordReader } from '../reads/record-reader.js'
 import type { FieldCell, RecordState, VersionState } from '../record-state.js'
-import { recordNotFound, versionNotFound } from './record-view.js'
-import type { RecordInput, StoredRecord } from '../record.js'
+import { checkVersion, type RecordInput, type StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import { taggedVersions } from '../version-tags.js'
-import type { PreparedWrite } from '../writes/write-options.js'
+import { removing, unchanged, versionRange, type PreparedWrite } from './prepared-write.js'
+import { deleteState } from './record-change.js'
+import { checkRevision, revisionOption } from './write-options.js'
 
 /** A field that differs between two versions; undefined = absent. */
 export interface FieldDifference {
@@ -53,7 +46,7 @@ export interface PruneOptions extends OptionsOf<typeof pruneOptions> {}
 
 const revisionOptions = declareOptions('a restore', {
   /** The record must have this `revision`, else `ERR_CONCURRENT_RECORD_UPDATE`. */
-  revision: checked(checkRevisionOption),
+  revision: revisionOption,
 })
 
 /** Options of a restore and of a change of a version tag. */
@@ -71,22 +64,17 @@ export class RecordHistory {
 
   /** The versioned and mutable fields that differ, sorted by name. */
   async diff(idLike: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
-    const id = RecordId.of(idLike)
-    const { state } = await this.#live(id)
-    const a = await this.#version(id, state, from)
-    const b = await this.#version(id, state, to)
-    const { schema, views } = this.#context
+    const head = await this.#reader.live(RecordId.of(idLike))
+    const a = await this.#version(head, from)
+    const b = await this.#version(head, to)
     const differences: FieldDifference[] = []
     for (const ordinal of new Set([...a.fields.keys(), ...b.fields.keys()])) {
       const [before, after] = [a.fields.get(ordinal), b.fields.get(ordinal)]
       if (sameCells(before, after)) continue
-      const valueOf = (cell: FieldCell | undefined): unknown => {
-        return cell === undefined ? undefined : views.valueOf(ordinal, cell.value)
-      }
       differences.push({
-        field: schema.fieldAt(ordinal)!.name,
-        before: valueOf(before),
-        after: valueOf(after),
+        field: this.#nameOf(ordinal),
+        before: this.#valueOf(ordinal, before),
+        after: this.#valueOf(ordinal, after),
         metadataBefore: metadataOf(before),
         metadataAfter: metadataOf(after),
       })
@@ -104,26 +92,24 @@ export class RecordHistory {
     options: RevisionOptions = {},
   ): Promise<{ readonly input: RecordInput; readonly revision: number }> {
     const { revision } = revisionOptions.read(options)
-    const id = RecordId.of(idLike)
-    const { state } = await this.#live(id)
-    checkRevision(id, state, revision)
-    const old = await this.#version(id, state, version)
-    const { schema, views } = this.#context
+    const head = await this.#reader.live(RecordId.of(idLike))
+    const { id, state } = head
+    checkRevision(head, revision)
+    const old = await this.#version(head, version)
     const newest = state.latest!.fields
     const fields: Record<string, unknown> = {}
     const metadata: Record<string, Metadata> = {}
     const metadataToDelete: Record<string, readonly string[]> = {}
     for (const [ordinal, cell] of old.fields) {
-      const { name } = schema.fieldAt(ordinal)!
-      fields[name] = views.valueOf(ordinal, cell.value)
+      const name = this.#nameOf(ordinal)
+      fields[name] = this.#valueOf(ordinal, cell)
       const [own, other] = [metadataOf(cell) ?? {}, metadataOf(newest.get(ordinal)) ?? {}]
       const gone = Object.keys(other).filter((key) => !Object.hasOwn(own, key))
       if (Object.keys(own).length > 0) metadata[name] = own
       if (gone.length > 0) metadataToDelete[name] = gone
     }
-    const fieldsToDelete = [...newest.keys()]
-      .filter((ordinal) => !old.fields.has(ordinal))
-      .map((ordinal) => schema.fieldAt(ordinal)!.name)
+    const later = [...newest.keys()].filter((ordinal) => !old.fields.has(ordinal))
+    const fieldsToDelete = later.map((ordinal) => this.#nameOf(ordinal))
     const input = { id, fields, fieldsToDelete, metadata, metadataToDelete }
     return { input, revision: state.occ }
   }
@@ -131,35 +117,26 @@ export class RecordHistory {
   /** Prepares the removal of old versions. */
   async preparePrune(idLike: RecordIdLike, options: PruneOptions = {}): Promise<PreparedWrite> {
     const { keep, ageMillisecondsMin, keepTagged } = pruneOptions.read(options)
-    const id = RecordId.of(idLike)
-    const { bytes, state } = await this.#live(id)
-    const { views, clock, schema } = this.#context
-    const record = views.ofState(id, state, state.version, state.latest, undefined)
-    const show = (): StoredRecord => record
+    const head = await this.#reader.live(RecordId.of(idLike))
+    const { id, state } = head
+    const { clock, schema } = this.#context
+    const show = this.#shower(id, state)
     let first = Math.max(state.first, state.version - keep + 1)
     if (ageMillisecondsMin !== undefined) {
       const at = await this.#reader.versionAt(id, clock.now() - ageMillisecondsMin)
-      first = Math.min(first, at === undefined ? state.first : at)
+      first = Math.min(first, at ?? state.first)
     }
     if (keepTagged) {
       for (const tagged of taggedVersions(state.fields, schema)) {
         if (tagged > 0 && tagged >= state.first) first = Math.min(first, tagged)
       }
     }
-    if (first <= state.first)
-      return { id, change: undefined, status: 'UP_TO_DATE', show, showStored: show }
-    const dropped = Array.from({ length: first - state.first }, (_, i) => state.first + i)
-    const versionsBefore = await this.#reader.versionStates(id, dropped)
-    const change: RecordChange = {
-      id,
-      beforeBytes: bytes,
-      before: state,
-      after: { ...state, occ: state.occ + 1, first },
-      versions: new Map(dropped.map((version) => [version, undefined])),
-      versionsBefore,
-      event: { kind: 'updated', fields: [] },
-    }
-    return { id, change, status: 'UPDATED', show, showStored: show }
+    if (first <= state.first) return unchanged('UP_TO_DATE', show)
+    const after = { ...state, occ: state.occ + 1, first }
+    const event = { kind: 'updated', fields: [] } as const
+    const dropped = versionRange(state.first, first - 1)
+    const change = await removing(this.#reader, head, { after, event }, dropped)
+    return { status: 'UPDATED', change, show, showStored: show }
   }
 
   /**
@@ -168,30 +145,22 @@ export class RecordHistory {
    */
   async prepareUndelete(idLike: RecordIdLike): Promise<PreparedWrite> {
     const id = RecordId.of(idLike)
-    const { bytes, state } = await this.#reader.head(id)
-    const { undeleteMilliseconds, clock, schema, views } = this.#context
-    const isKept = state?.isDeleted === true && (state.fields.size > 0 || state.version > 0)
-    if (!isKept || clock.now() - state.modified > undeleteMilliseconds) throw recordNotFound(id)
-    const modified = Math.max(clock.now(), state.modified)
+    const head = await this.#reader.head(id)
+    const { state } = head
+    const { undeleteMilliseconds, clock, schema } = this.#context
+    const now = clock.now()
+    if (!hasContents(state) || now - state.modified > undeleteMilliseconds) throw recordNotFound(id)
+    const modified = Math.max(now, state.modified)
     const after = { ...state, occ: state.occ + 1, isDeleted: false, modified }
     const ordinals = [...state.fields.keys(), ...(state.latest?.fields.keys() ?? [])]
-    const change: RecordChange = {
-      id,
-      beforeBytes: bytes,
-      before: state,
-      after,
-      versions: new Map(),
-      versionsBefore: new Map(),
-      event: {
-        kind: 'created',
-        versionCreated: state.version === 0 ? undefined : state.version,
-        fields: ordinals.map((ordinal) => schema.fieldAt(ordinal)!),
-      },
-    }
-    const show = (): StoredRecord => {
-      return views.ofState(id, after, after.version, after.latest, undefined)
-    }
-    return { id, change, status: 'CREATED', show, showStored: show }
+    const event = {
+      kind: 'created',
+      versionCreated: state.version === 0 ? undefined : state.version,
+      fields: ordinals.map((ordinal) => schema.fieldAt(ordinal)!),
+    } as const
+    const change = await removing(this.#reader, head, { after, event }, [])
+    const show = this.#shower(id, after)
+    return { status: 'CREATED', change, show, showStored: show }
   }
 
   /**
@@ -199,44 +168,43 @@ export class RecordHistory {
    * remove yet.
    */
   async preparePurge(id: RecordId): Promise<PreparedWrite | undefined> {
-    const { bytes, state } = await this.#reader.head(id)
-    const { undeleteMilliseconds, clock, views } = this.#context
-    if (state?.isDeleted !== true || (state.fields.size === 0 && state.version === 0))
-      return undefined
+    const head = await this.#reader.head(id)
+    const { state } = head
+    const { undeleteMilliseconds, clock } = this.#context
+    if (!hasContents(state)) return undefined
     if (clock.now() - state.modified <= undeleteMilliseconds) return undefined
-    const count = state.first === 0 ? 0 : state.version - state.first
-    const dropped = Array.from({ length: count }, (_, index) => state.first + index)
-    const change: RecordChange = {
-      id,
-      beforeBytes: bytes,
-      before: state,
-      after: deleteState(state, state.modified, false),
-      versions: new Map(dropped.map((version) => [version, undefined])),
-      versionsBefore: await this.#reader.versionStates(id, dropped),
-      event: { kind: 'deleted', fields: [] },
-    }
-    const show = (): StoredRecord => {
-      return views.ofState(id, state, state.version, state.latest, undefined)
-    }
-    return { id, change, status: 'DELETED', show, showStored: show }
+    const after = deleteState(state, state.modified, false)
+    const event = { kind: 'deleted', fields: [] } as const
+    const dropped = versionRange(state.first, state.version - 1)
+    const change = await removing(this.#reader, head, { after, event }, dropped)
+    const show = this.#shower(id, state)
+    return { status: 'DELETED', change, show, showStored: show }
   }
 
-  async #live(id: RecordId): Promise<{ bytes: Buffer; state: RecordState }> {
-    const { bytes, state } = await this.#reader.head(id)
-    if (bytes === undefined || state === undefined || state.isDeleted) throw recordNotFound(id)
-    return { bytes, state }
-  }
-
-  async #version(id: RecordId, state: RecordState, version: number): Promise<VersionState> {
-    checkVersion(version)
-    if (version === state.version && state.latest !== undefined) return state.latest
-    const isThere = version > 0 && version >= state.first && version < state.version
-    const found = isThere
-      ? (await this.#reader.versionStates(id, [version])).get(version)
-      : undefined
-    if (found === undefined) throw versionNotFound(id, version)
+  async #version(head: LiveHead, version: number): Promise<VersionState> {
+    const found = await this.#reader.versionState(head, checkVersion(version))
+    if (found === undefined) throw versionNotFound(head.id, version)
     return found
   }
+
+  #nameOf(ordinal: number): string {
+    return this.#context.schema.fieldAt(ordinal)!.name
+  }
+
+  #valueOf(ordinal: number, cell: FieldCell | undefined): unknown {
+    const { schema } = this.#context
+    return cell && decodeField(schema.fieldAt(ordinal)!, cell.value, schema)
+  }
+
+  #shower(id: RecordId, state: RecordState): () => StoredRecord {
+    const { views } = this.#context
+    return () => views.ofState(id, state, state.version, state.latest, undefined)
+  }
+}
+
+/** Whether a record was deleted and its contents are kept. */
+function hasContents(state: RecordState | undefined): state is RecordState {
+  return state?.isDeleted === true && (state.fields.size > 0 || state.version > 0)
 }
 
 function sameCells(a: FieldCell | undefined, b: FieldCell | undefined): boolean {

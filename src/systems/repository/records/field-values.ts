@@ -1,0 +1,107 @@
+/** Values of fields as they are stored: encoded, decoded and compared. */
+import { ByteReader } from '../../bytes/byte-reader.js'
+import { ByteWriter } from '../../bytes/byte-writer.js'
+import { choice } from '../../../api/index.js'
+import { invalidArgument, invalidRecord } from '../errors.js'
+import { isVersionTag, lastTag } from '../qualified-name.js'
+import type { FieldType } from '../schema/field-type.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { ValueType } from '../values/value-type.js'
+import type { FieldCells } from './record-state.js'
+
+/** Encodes a value. `ERR_INVALID_RECORD`. */
+export function encodeField(field: FieldType, value: unknown, schema: SchemaCache): Buffer {
+  if (value === undefined || value === null) throw invalidRecord(`${field.name} has no value`)
+  const writer = new ByteWriter(64)
+  try {
+    field.type.write(writer, value, { schema, holders: [] })
+  } catch (error) {
+    if (error instanceof RangeError) throw invalidRecord(`${field.name}: ${error.message}`)
+    throw error
+  }
+  return writer.finish()
+}
+
+/** Decodes a value. */
+export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache): unknown {
+  return field.type.read(new ByteReader(bytes, field.name), schema)
+}
+
+/** Calls back for every single value, through lists and paths at any depth. */
+export function forEachLeaf(
+  type: ValueType,
+  value: unknown,
+  callback: (value: unknown, type: ValueType) => void,
+): void {
+  const { element } = type
+  if (element === undefined) callback(value, type)
+  else for (const each of value as readonly unknown[]) forEachLeaf(element, each, callback)
+}
+
+/** A relation of a stored value to a given one: `stored operator value`. */
+export type ConditionOperator =
+  'LESS' | 'LESS_OR_EQUAL' | 'EQUAL' | 'NOT_EQUAL' | 'GREATER_OR_EQUAL' | 'GREATER'
+
+/** Whether an order, negative, 0 or positive, fulfils an operator. */
+export const operatorTests: Readonly<Record<ConditionOperator, (order: number) => boolean>> = {
+  LESS: (order) => order < 0,
+  LESS_OR_EQUAL: (order) => order <= 0,
+  EQUAL: (order) => order === 0,
+  NOT_EQUAL: (order) => order !== 0,
+  GREATER_OR_EQUAL: (order) => order >= 0,
+  GREATER: (order) => order > 0,
+}
+
+/** The option of an operator. */
+export const operatorOption = choice<ConditionOperator>(
+  Object.keys(operatorTests) as ConditionOperator[],
+  'EQUAL',
+)
+
+/** Whether an operator needs no order of the values. */
+export function isEquality(operator: ConditionOperator): boolean {
+  return operator === 'EQUAL' || operator === 'NOT_EQUAL'
+}
+
+/**
+ * Returns a function that compares a stored value, given by its bytes, with `value`. Values that
+ * are equal in order are equal even if their bytes differ, such as the decimals 1.0 and 1.00. Later
+ * changes of `value` by the caller have no effect.
+ *
+ * `ERR_INVALID_RECORD` for a value that does not fit the field, `ERR_INVALID_ARGUMENT` if the
+ * operator needs an order and the type has none.
+ */
+export function comparison(
+  field: FieldType,
+  operator: ConditionOperator,
+  value: unknown,
+  schema: SchemaCache,
+): (stored: Buffer) => boolean {
+  const compare = field.type.compare as ((a: unknown, b: unknown) => number) | undefined
+  if (!isEquality(operator) && compare === undefined) {
+    throw invalidArgument(`values of ${field.valueType} have no order`)
+  }
+  const test = operatorTests[operator]
+  const bytes = encodeField(field, value, schema)
+  const own = decodeField(field, bytes, schema)
+  return (stored) => {
+    if (stored.equals(bytes)) return test(0)
+    return test(compare === undefined ? 1 : compare(decodeField(field, stored, schema), own))
+  }
+}
+
+/** Whether the values of a field point to versions; stored values of the tag `last` are ignored. */
+export function isTagField({ name, scope, valueType }: FieldType): boolean {
+  return isVersionTag(name) && name !== lastTag && scope === 'NON_VERSIONED' && valueType === 'LONG'
+}
+
+/** The versions that the version tags among the fields point to. */
+export function taggedVersions(fields: FieldCells, schema: SchemaCache): ReadonlySet<number> {
+  const versions = new Set<number>()
+  for (const [ordinal, { value }] of fields) {
+    const field = schema.fieldAt(ordinal)
+    if (field === undefined || !isTagField(field)) continue
+    versions.add(Number(decodeField(field, value, schema)))
+  }
+  return versions
+}
