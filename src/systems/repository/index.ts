@@ -180,7 +180,7 @@ export type { ExtractionFailure, RefusedDocument } from './indexer/index-rows.js
 export type { FailedExtraction } from './indexer/documents/content-extraction.js'
 export { retryAll, type RetryCounts, type SearchIndex } from './indexer/search-index.js'
 export type { FieldSources } from './indexer/definition/field-sources.js'
-export type { IndexCounts } from './indexer/record-indexer.js'
+export type { IndexCounts } from './indexer/index-context.js'
 export { SearchIndexes } from './indexer/search-indexes.js'
 export type {
   SearchIndexesOptions,

@@ -5,35 +5,13 @@
  * building a document reads the database, which another thread cannot open. The progress of each
  * range is stored at checkpoints, so an interrupted build resumes at its last checkpoint.
  */
-import type { Clock } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { RecordTable } from '../tables/record-table.js'
-import type { BuildArguments, BuildReport, IndexDefinitions } from './index-definition.js'
-import type { LateTexts } from './documents/late-texts.js'
-import type { IndexRows, Place } from './index-rows.js'
-import type { IndexWriter } from './index-writer.js'
+import type { IndexContext } from './index-context.js'
+import type { BuildArguments, BuildReport } from './index-definition.js'
+import type { Place } from './index-rows.js'
 import { allDocuments, type RecordIndexer } from './record-indexer.js'
-import type { ShownSources } from './shown-sources.js'
 import { errorOf } from '../thrown.js'
-
-/** The dependencies of a build. */
-export interface BuildParts {
-  readonly name: string
-  readonly definitions: IndexDefinitions
-  readonly indexer: RecordIndexer
-  readonly rows: IndexRows
-  readonly writer: IndexWriter
-  readonly clock: Clock
-  /** Record tables of the repository. */
-  readonly tables: () => readonly RecordTable[]
-  /** Keys of the documents that are stored as refused. */
-  readonly refused: Set<string>
-  readonly shown: ShownSources
-  readonly late: LateTexts
-  /** Number of ranges that are read side by side. */
-  readonly lanes: number
-  readonly signal: AbortSignal
-}
 
 /** A range of one table; the bounds are rows in hexadecimal. */
 interface BuildRange {
@@ -85,13 +63,15 @@ function isCheckpoint(pages: number): boolean {
 
 /** A running build. */
 export class BatchBuild {
-  readonly #parts: BuildParts
+  readonly #context: IndexContext
+  readonly #indexer: RecordIndexer
   #state: StoredBuild | undefined
   #pages = 0
   #storing: Promise<void> = Promise.resolve()
 
-  constructor(parts: BuildParts) {
-    this.#parts = parts
+  constructor(context: IndexContext, indexer: RecordIndexer) {
+    this.#context = context
+    this.#indexer = indexer
   }
 
   /** The progress so far. */
@@ -105,7 +85,7 @@ export class BatchBuild {
    * Runs the build, from its checkpoint if there is one; undefined if the build was interrupted.
    */
   async run(args: BuildArguments): Promise<BuildReport | undefined> {
-    const { name, definitions, clock, signal } = this.#parts
+    const { name, definitions, clock, signal, settings, late, writer } = this.#context
     const stored = (await definitions.progress(name)) as StoredBuild | undefined
     const state = stored ?? (await this.#begin(args))
     this.#state = state
@@ -117,20 +97,20 @@ export class BatchBuild {
         if (signal.aborted) return
       }
     }
-    await Promise.all(Array.from({ length: Math.max(1, this.#parts.lanes) }, lane))
+    await Promise.all(Array.from({ length: Math.max(1, settings.lanes) }, lane))
     if (signal.aborted) return undefined
     const { tables, startId, stopId, filter } = state.arguments
     const isWhole = [tables, startId, stopId, filter].every((each) => each === undefined)
     if (isWhole) await this.#removeGone()
-    await this.#parts.late.settled()
+    await late.settled()
     if (signal.aborted) return undefined
-    await this.#parts.writer.commit()
+    await writer.commit()
     const { started, records, failed } = state
     return { started, ended: clock.now(), arguments: state.arguments, records, failed }
   }
 
   async #begin(args: BuildArguments): Promise<StoredBuild> {
-    const { name, definitions, clock, tables } = this.#parts
+    const { name, definitions, clock, tables } = this.#context
     const ranges: BuildRange[] = []
     for (const table of tables()) {
       if (args.tables !== undefined && !args.tables.includes(table.name)) continue
@@ -144,23 +124,23 @@ export class BatchBuild {
   }
 
   async #clear(state: StoredBuild): Promise<void> {
-    const { name, definitions, indexer, rows, writer } = this.#parts
-    await indexer.exclusive(async () => {
+    const { name, definitions, rows, writer, refused, shown } = this.#context
+    await this.#indexer.exclusive(async () => {
       await writer.clear()
       await rows.clear()
-      this.#parts.refused.clear()
-      this.#parts.shown.clear()
+      refused.clear()
+      shown.clear()
     })
     state.isCleared = true
     await definitions.setProgress(name, state)
   }
 
   async #buildRange(state: StoredBuild, range: BuildRange): Promise<void> {
-    const { signal } = this.#parts
+    const { signal } = this.#context
     while (range.isDone !== true && !signal.aborted) {
       // Waits for the checkpoint: an interrupted build would repeat the pages after it.
       await this.#storing
-      const table = this.#parts.tables().find(({ name }) => name === range.table)
+      const table = this.#context.tables().find(({ name }) => name === range.table)
       const ids = table === undefined ? [] : await this.#nextIds(state, table, range)
       await this.#buildPage(state, range.table, ids)
       if (signal.aborted) return
@@ -188,7 +168,7 @@ export class BatchBuild {
   }
 
   async #buildPage(state: StoredBuild, table: string, ids: readonly RecordId[]): Promise<void> {
-    const { indexer, rows, clock, refused, signal } = this.#parts
+    const { rows, clock, refused, signal } = this.#context
     const waiting = [...ids]
     const lane = async (): Promise<void> => {
       for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
@@ -196,7 +176,7 @@ export class BatchBuild {
         const place: Place = { table, id }
         state.records++
         try {
-          await indexer.update(place, allDocuments)
+          await this.#indexer.update(place, allDocuments)
         } catch (error) {
           if (signal.aborted) return
           state.failed++
@@ -212,7 +192,7 @@ export class BatchBuild {
 
   /** Stores the progress of all ranges, once their documents are durable. */
   async #store(state: StoredBuild): Promise<void> {
-    const { name, definitions, writer } = this.#parts
+    const { name, definitions, writer } = this.#context
     const store = async (): Promise<void> => {
       const copy = structuredClone(state)
       await writer.commit()
@@ -224,11 +204,13 @@ export class BatchBuild {
 
   /** Removes the documents and rows of records that no longer exist. */
   async #removeGone(): Promise<void> {
-    const { rows, indexer, tables, signal } = this.#parts
+    const { rows, tables, signal } = this.#context
     for await (const place of rows.places()) {
       if (signal.aborted) return
       const table = tables().find(({ name }) => name === place.table)
-      if ((await table?.exists(place.id)) !== true) await indexer.update(place, allDocuments)
+      if ((await table?.exists(place.id)) !== true) {
+        await this.#indexer.update(place, allDocuments)
+      }
     }
   }
 }

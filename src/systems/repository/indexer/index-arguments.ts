@@ -1,5 +1,6 @@
 /** Arguments of the indexes of records. All checks throw `ERR_INVALID_ARGUMENT`. */
 import {
+  unchecked,
   boolean,
   callback,
   checked,
@@ -9,9 +10,9 @@ import {
   integer,
   list,
   readArguments,
+  required,
   shown,
   text,
-  type Option,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
@@ -31,14 +32,6 @@ type Formatters = Readonly<Record<string, Formatter>>
 
 type Configurations = Readonly<Record<string, IndexConfiguration>>
 
-/** The only option that must be given. */
-const backendOption: Option<OpenBackend, OpenBackend> = {
-  read(value) {
-    if (typeof value === 'function') return value as OpenBackend
-    throw invalidArgument('the indexes need a function that opens the search server')
-  },
-}
-
 function readFormatters(given: Formatters, what: string): Formatters {
   const formatters = { ...checkObject(given, what) }
   for (const [name, each] of Object.entries(formatters)) {
@@ -49,7 +42,8 @@ function readFormatters(given: Formatters, what: string): Formatters {
 }
 
 const openOptions = declareOptions('the indexes', {
-  backend: backendOption,
+  /** Opens the search server of an index. The server is closed together with the indexes. */
+  backend: required(callback<OpenBackend>()),
   /** Configurations with functions, by the name of the index. */
   configurations: checked(
     (given: Configurations, what) => copyOf(checkObject(given, what)),
@@ -79,10 +73,7 @@ const openOptions = declareOptions('the indexes', {
 })
 
 /** Options of `SearchIndexes.open`. */
-export interface SearchIndexesOptions extends OptionsOf<typeof openOptions> {
-  /** Opens the search server of an index. The server is closed together with the indexes. */
-  readonly backend: OpenBackend
-}
+export interface SearchIndexesOptions extends OptionsOf<typeof openOptions> {}
 
 /** The options with their defaults. */
 export type SearchIndexesSettings = SettingsOf<typeof openOptions>
@@ -92,11 +83,6 @@ const incrementalStates: readonly IncrementalState[] = [
   'SUBSCRIBE_DO_NOT_CONSUME',
   'DO_NOT_SUBSCRIBE',
 ]
-
-/** An option that is checked where it is used. */
-function asGiven<T>(): Option<T, T | undefined> {
-  return checked((value: T) => value)
-}
 
 /** The declaration of {@link BuildArguments}. */
 export const buildOptions = declareOptions('a build of an index', {
@@ -109,7 +95,7 @@ export const buildOptions = declareOptions('a build of an index', {
   /** Text of the last id, exclusive. */
   stopId: checked(checkId),
   /** Records that are indexed; default all. */
-  filter: asGiven<RecordFilter>(),
+  filter: unchecked<RecordFilter>(),
 })
 
 function checkId(id: string): string {
@@ -123,25 +109,19 @@ function checkBuild(args: BuildArguments): BuildArguments {
   return args
 }
 
-const nameOption: Option<string, string> = {
-  read(name) {
-    checkIndexName(name as string)
-    return name as string
-  },
-}
-
 const inputOptions = declareOptions('an index', {
-  name: nameOption,
+  /** Letters, digits, `_`, `-` and `.`; at most 80 characters. */
+  name: required(checked(checkIndexName)),
   /** Default 'default'. */
   repository: text(defaultRepository),
   /** Exactly one of `configuration` and `xml` is given. */
-  configuration: asGiven<IndexConfiguration>(),
+  configuration: unchecked<IndexConfiguration>(),
   /** The configuration as XML; needs the package `saxes`. */
-  xml: asGiven<string>(),
+  xml: unchecked<string>(),
   /** Default 'SUBSCRIBE_AND_CONSUME'. */
   incremental: choice<IncrementalState>(incrementalStates, 'SUBSCRIBE_AND_CONSUME'),
   /** Plain JSON for the function that opens the search server. */
-  backend: asGiven<unknown>(),
+  backend: unchecked<unknown>(),
   /** Arguments of builds that are requested without arguments. */
   defaultBuild: checked(checkBuild, {} as BuildArguments),
   /** Whether existing records are indexed at once. Default false. */
@@ -149,22 +129,19 @@ const inputOptions = declareOptions('an index', {
 })
 
 /** Arguments for the creation of an index. */
-export interface SearchIndexInput extends OptionsOf<typeof inputOptions> {
-  /** Letters, digits, `_`, `-` and `.`; at most 80 characters. */
-  readonly name: string
-}
+export interface SearchIndexInput extends OptionsOf<typeof inputOptions> {}
 
 const updateOptions = declareOptions('an update of an index', {
   /** The version of the definition that the change is based on. */
   version: integer({ min: 0, default: undefined }),
   /** A new configuration; existing documents change with a build. Excludes `xml`. */
-  configuration: asGiven<IndexConfiguration>(),
+  configuration: unchecked<IndexConfiguration>(),
   /** A new configuration as XML. Excludes `configuration`. */
-  xml: asGiven<string>(),
+  xml: unchecked<string>(),
   /** Whether documents follow the writes of records. */
   incremental: choice<IncrementalState, undefined>(incrementalStates, undefined),
   /** Plain JSON for the function that opens the search server. */
-  backend: asGiven<unknown>(),
+  backend: unchecked<unknown>(),
   /** Arguments of builds that are requested without arguments. */
   defaultBuild: checked(checkBuild),
   /** Requests a build. */
@@ -218,7 +195,7 @@ export function indexUpdate(given: SearchIndexUpdate): SettingsOf<typeof updateO
 }
 
 /** Checks the name of an index. */
-export function checkIndexName(name: string): void {
-  if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,79}$/.test(name)) return
+export function checkIndexName(name: string): string {
+  if (typeof name === 'string' && /^[A-Za-z0-9][\w.-]{0,79}$/.test(name)) return name
   throw invalidArgument(`an index cannot have the name ${shown(name)}`)
 }

@@ -33,25 +33,25 @@ export interface BuildReport {
   readonly failed: number
 }
 
-/** The stored form of the configuration of an index. */
+/**
+ * The stored form of the configuration of an index. A configuration with functions, `code`, is not
+ * stored: the program provides it at each opening of the indexes.
+ */
 export type StoredConfiguration =
   | {
-      /** Kind of the configuration; `json` and `xml` are stored, `code` is not. */
+      /** Stored as it was given, without functions. */
       readonly kind: 'json'
-      /** The configuration, without functions. */
+      /** The configuration. */
       readonly json: IndexConfiguration
     }
   | {
-      /** Kind of the configuration; `json` and `xml` are stored, `code` is not. */
+      /** Stored as it was given, as text. */
       readonly kind: 'xml'
-      /** The text as it was given. */
+      /** The text. */
       readonly xml: string
     }
-  /**
-   * A configuration with functions; the program provides it again at each opening of the indexes.
-   */
   | {
-      /** Kind of the configuration; `json` and `xml` are stored, `code` is not. */
+      /** Not stored. */
       readonly kind: 'code'
     }
 
@@ -92,6 +92,11 @@ export function indexNotFound(name: string): RepositoryError {
 /** Makes an `ERR_INDEX_STATE`. */
 export function indexState(message: string): RepositoryError {
   return new RepositoryError(RepositoryErrorCode.indexState, message)
+}
+
+/** The name of the subscription of an index. */
+export function subscriptionOf(name: string): string {
+  return `Indexer_${name}`
 }
 
 const family = 'd'

@@ -92,22 +92,22 @@ export interface RefusedDocument {
   readonly time: number
 }
 
-const entryKind = Buffer.from('e')
-const backwardKind = Buffer.from('b')
-const refusedKind = Buffer.from('r')
-const failureKind = Buffer.from('f')
-const sourcesKind = Buffer.from('s')
-
-function placeBytes(table: string, id: RecordId): Buffer {
-  return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
+/** The first byte of each kind of row. */
+const kinds = {
+  entry: Buffer.from('e'),
+  backward: Buffer.from('b'),
+  refused: Buffer.from('r'),
+  failure: Buffer.from('f'),
+  sources: Buffer.from('s'),
 }
 
-function entryRow({ table, id }: Place): Buffer {
-  return Buffer.concat([entryKind, placeBytes(table, id)])
+function tableBytes(table: string): Buffer {
+  return terminated(Buffer.from(table))
 }
 
-function backwardPrefix(table: string, master: RecordId): Buffer {
-  return Buffer.concat([backwardKind, placeBytes(table, master)])
+/** A row that begins with a place. */
+function placeRow(kind: Buffer, { table, id }: Place, ...more: readonly Buffer[]): Buffer {
+  return Buffer.concat([kind, tableBytes(table), terminated(id.bytes), ...more])
 }
 
 function placeOfRow(row: Buffer): Place {
@@ -141,7 +141,7 @@ export class IndexRows {
 
   /** The entries of a record; undefined if the index has none. */
   async entries(place: Place): Promise<IndexEntries | undefined> {
-    const row = await this.#table.get({ row: entryRow(place), columns: [valueColumn] })
+    const row = await this.#table.get({ row: placeRow(kinds.entry, place), columns: [valueColumn] })
     return row.value(valueColumn, 'json') as IndexEntries | undefined
   }
 
@@ -157,7 +157,7 @@ export class IndexRows {
     const old = derivedValues(place, before)
     const mutations: AtomicMutation[] = []
     if (JSON.stringify(before) !== JSON.stringify(after)) {
-      mutations.push(this.#mutation(entryRow(place), after))
+      mutations.push(this.#mutation(placeRow(kinds.entry, place), after))
     }
     for (const [row, value] of derivedValues(place, after)) {
       const known = old.get(row)
@@ -165,81 +165,72 @@ export class IndexRows {
       if (JSON.stringify(known) === JSON.stringify(value)) continue
       mutations.push(this.#mutation(Buffer.from(row, 'latin1'), value))
     }
-    for (const row of old.keys())
+    for (const row of old.keys()) {
       mutations.push(this.#mutation(Buffer.from(row, 'latin1'), undefined))
+    }
     if (mutations.length > 0) await this.#database.atomic({ mutations })
   }
 
-  /** Documents that depend on any record of a master. */
-  async dependants(table: string, master: RecordId): Promise<Dependant[]> {
-    const prefix = backwardPrefix(table, master)
-    const rows = await this.#table.scan({ prefix }).all()
-    return rows.flatMap((row) => row.value(valueColumn, 'json') as Dependant[])
-  }
-
-  /** Documents that depend on records of a table. */
-  async tableDependants(table: string): Promise<Dependant[]> {
-    const prefix = Buffer.concat([backwardKind, terminated(Buffer.from(table))])
-    const rows = await this.#table.scan({ prefix }).all()
-    return rows.flatMap((row) => row.value(valueColumn, 'json') as Dependant[])
+  /** Documents that depend on records of a table: on any, or on those of a master. */
+  async dependants(table: string, master?: RecordId): Promise<Dependant[]> {
+    const prefix =
+      master === undefined
+        ? Buffer.concat([kinds.backward, tableBytes(table)])
+        : placeRow(kinds.backward, { table, id: master })
+    return (await this.#values<readonly Dependant[]>(prefix)).flat()
   }
 
   /** Records with entries: all, or those of a table. */
   async *places(table?: string): AsyncGenerator<Place, void> {
-    const inTable = table === undefined ? [] : [terminated(Buffer.from(table))]
-    const prefix = Buffer.concat([entryKind, ...inTable])
+    const inTable = table === undefined ? [] : [tableBytes(table)]
+    const prefix = Buffer.concat([kinds.entry, ...inTable])
     for await (const { row } of this.#table.scan({ prefix })) yield placeOfRow(row!)
   }
 
   /** Names of the tables that have records with entries. */
   async tables(): Promise<string[]> {
     const found: string[] = []
-    let startRow: Buffer = entryKind
+    let startRow: Buffer = kinds.entry
     for (;;) {
-      const stopRow = Buffer.from([entryKind[0] + 1])
+      const stopRow = Buffer.from([kinds.entry[0] + 1])
       const [next] = await this.#table.scan({ startRow, stopRow, limit: 1 }).all()
       if ((next as typeof next | undefined) === undefined) return found
       const { table } = placeOfRow(next.row!)
       found.push(table)
       // The first row after the last record of the table: 00 01 terminates its name.
-      startRow = Buffer.concat([entryKind, terminated(Buffer.from(table))])
+      startRow = Buffer.concat([kinds.entry, tableBytes(table)])
       startRow[startRow.length - 1]++
     }
   }
 
-  async addRefused(document: RefusedDocument): Promise<void> {
-    const row = Buffer.concat([refusedKind, Buffer.from(document.key)])
-    await this.#database.atomic({ mutations: [this.#mutation(row, document)] })
+  addRefused(document: RefusedDocument): Promise<void> {
+    return this.#put(kinds.refused, document.key, document)
   }
 
-  async removeRefused(key: string): Promise<void> {
-    const row = Buffer.concat([refusedKind, Buffer.from(key)])
-    await this.#database.atomic({ mutations: [this.#mutation(row, undefined)] })
+  removeRefused(key: string): Promise<void> {
+    return this.#put(kinds.refused, key, undefined)
   }
 
   /** Refused documents, by key. */
-  async refused(): Promise<RefusedDocument[]> {
-    const rows = await this.#table.scan({ prefix: refusedKind }).all()
-    return rows.map((row) => row.value(valueColumn, 'json') as RefusedDocument)
+  refused(): Promise<RefusedDocument[]> {
+    return this.#values(kinds.refused)
   }
 
   /** Documents that lack the text of blobs, in the order of their records; default all of them. */
-  async extractionFailures(limit?: number): Promise<ExtractionFailure[]> {
-    const rows = await this.#table.scan({ prefix: failureKind, limit }).all()
-    return rows.map((row) => row.value(valueColumn, 'json') as ExtractionFailure)
+  extractionFailures(limit?: number): Promise<ExtractionFailure[]> {
+    return this.#values(kinds.failure, limit)
   }
 
   /** The sources of each field of documents. */
   async sources(): Promise<[name: string, StoredSources][]> {
-    const rows = await this.#table.scan({ prefix: sourcesKind }).all()
+    const rows = await this.#table.scan({ prefix: kinds.sources }).all()
     return rows.map((row) => {
       return [row.row!.toString('utf8', 1), row.value(valueColumn, 'json') as StoredSources]
     })
   }
 
-  async putSources(name: string, sources: StoredSources): Promise<void> {
-    const row = Buffer.concat([sourcesKind, Buffer.from(name)])
-    await this.#database.atomic({ mutations: [this.#mutation(row, sources)] })
+  putSources(name: string, sources: StoredSources): Promise<void> {
+    return this.#put(kinds.sources, name, sources)
   }
 
   /** Removes all rows. */
@@ -253,12 +244,22 @@ export class IndexRows {
    * All rows of records as text, for checks. Rows of sources are left out: they depend on history.
    */
   async all(): Promise<string[]> {
-    const rows = await this.#table.scan({ stopRow: sourcesKind }).all()
+    const rows = await this.#table.scan({ stopRow: kinds.sources }).all()
     return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
   }
 
   get #table(): ReturnType<Database['table']> {
     return this.#database.table(this.#name)
+  }
+
+  async #values<T>(prefix: Buffer, limit?: number): Promise<T[]> {
+    const rows = await this.#table.scan({ prefix, limit }).all()
+    return rows.map((row) => row.value(valueColumn, 'json') as T)
+  }
+
+  async #put(kind: Buffer, key: string, value: unknown): Promise<void> {
+    const row = Buffer.concat([kind, Buffer.from(key)])
+    await this.#database.atomic({ mutations: [this.#mutation(row, value)] })
   }
 
   #mutation(row: Buffer, value: unknown): AtomicMutation {
@@ -273,26 +274,27 @@ export class IndexRows {
 
 /** The rows derived from entries, by row key as a text with one character per byte. */
 function derivedValues(
-  { table, id }: Place,
+  place: Place,
   entries: IndexEntries | undefined,
-): Map<string, ExtractionFailure | readonly Dependant[]> {
+): Map<string, ExtractionFailure | Dependant[]> {
+  const { table, id } = place
   const failed = new Map<string, ExtractionFailure>()
   const rows = new Map<string, Dependant[]>()
-  const own = placeBytes(table, id)
+  const own = placeRow(Buffer.alloc(0), place)
   for (const [tag, { dependencies, failures }] of Object.entries(entries ?? {})) {
     if (failures !== undefined) {
-      const row = Buffer.concat([failureKind, own, Buffer.from(tag)]).toString('latin1')
-      failed.set(row, { key: documentKey({ table, id }, tag), table, id: id.text, blobs: failures })
+      const row = placeRow(kinds.failure, place, Buffer.from(tag)).toString('latin1')
+      failed.set(row, { key: documentKey(place, tag), table, id: id.text, blobs: failures })
     }
     for (const { table: target, master, pattern, fields } of dependencies) {
-      const prefix = backwardPrefix(target, RecordId.parse(master))
-      const row = Buffer.concat([prefix, own]).toString('latin1')
+      const at = { table: target, id: RecordId.parse(master) }
+      const row = placeRow(kinds.backward, at, own).toString('latin1')
       const dependants = rows.get(row) ?? []
       dependants.push({ table, id: id.text, tag, pattern, fields })
       rows.set(row, dependants)
     }
   }
-  return new Map<string, ExtractionFailure | readonly Dependant[]>([...rows, ...failed])
+  return new Map<string, ExtractionFailure | Dependant[]>([...rows, ...failed])
 }
 
 /** Whether the variant properties of a record match a pattern exactly. */

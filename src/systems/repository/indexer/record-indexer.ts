@@ -4,16 +4,12 @@
  * A document depends on the state of its record alone, never on the content of an event. An event
  * only selects the documents that have to be built again. So events may be repeated or late.
  */
-import type { Clock } from '../../../api/index.js'
 import type { StoredEvent } from '../records/writes/commit.js'
 import type { StoredRecord } from '../records/record.js'
 import type { FieldType } from '../schema/field-type.js'
-import type { SchemaCache } from '../schema/schema-cache.js'
 import type { SearchDocument } from '../../search/search-backend.js'
-import type { PreparedConfiguration } from './definition/compile.js'
 import { DependencyCollector, versionOfRecord } from './documents/dependency-collector.js'
-import type { DocumentBuilder } from './documents/document-builder.js'
-import type { RecordSource } from './documents/record-source.js'
+import { DocumentBuilder } from './documents/document-builder.js'
 import {
   documentKey,
   fitsPattern,
@@ -21,44 +17,12 @@ import {
   type Dependant,
   type IndexEntries,
   type IndexEntry,
-  type IndexRows,
   type Place,
 } from './index-rows.js'
-import type { IndexWriter } from './index-writer.js'
 import { SourceSet } from './definition/field-sources.js'
-import { presence, type ShownSources } from './shown-sources.js'
+import type { IndexContext } from './index-context.js'
+import { presence } from './shown-sources.js'
 import { RecordId } from '../record-id.js'
-
-/** The dependencies of a {@link RecordIndexer}. */
-export interface RecordIndexerParts {
-  readonly configuration: PreparedConfiguration
-  readonly schema: SchemaCache
-  readonly source: RecordSource
-  readonly builder: DocumentBuilder
-  readonly rows: IndexRows
-  readonly writer: IndexWriter
-  readonly clock: Clock
-  readonly counts: IndexCounts
-  /** Keys of the documents that are stored as refused. */
-  readonly refused: Set<string>
-  readonly shown: ShownSources
-}
-
-/** Counters of an index since its opening. */
-export interface IndexCounts {
-  /** Documents that the search server accepted. */
-  documentsWritten: number
-  /** Documents that were removed one by one; excludes those of deleted records. */
-  documentsRemoved: number
-  /** Documents that the search server refused. */
-  documentsRefused: number
-  /** Documents that were built because a record that they show has changed. */
-  dependantsUpdated: number
-  /** Blobs whose text could not be extracted. */
-  extractionFailures: number
-  /** Events that affect no document, neither of their record nor of a dependent one. */
-  eventsSkipped: number
-}
 
 /** Selects the documents of a record to be built again. */
 export interface UpdateScope {
@@ -81,14 +45,16 @@ interface Building {
 
 /** Keeps the documents of records up to date. Updates of one record are serialized. */
 export class RecordIndexer {
-  readonly #parts: RecordIndexerParts
+  readonly #context: IndexContext
+  readonly #builder: DocumentBuilder
   /** The last update of each record with an update in progress. */
   readonly #updates = new Map<string, Promise<unknown>>()
   readonly #building = new Set<Building>()
   #gate: Promise<unknown> | undefined
 
-  constructor(parts: RecordIndexerParts) {
-    this.#parts = parts
+  constructor(context: IndexContext) {
+    this.#context = context
+    this.#builder = new DocumentBuilder(context)
   }
 
   /**
@@ -96,9 +62,21 @@ export class RecordIndexer {
    */
   async handle(event: StoredEvent, isComplete: boolean): Promise<void> {
     const place: Place = { table: event.table, id: RecordId.parse(event.id) }
-    const change = new RecordEventChange(event, this.#parts, isComplete)
+    const change = new RecordEventChange(event, this.#context, isComplete)
     const newest = await this.update(place, change)
-    if (this.#parts.configuration.dereferences) await this.#updateDependants(place, change, newest)
+    if (!this.#context.configuration.dereferences) return
+    const { rows, records, schema } = this.#context
+    const { table, id } = place
+    // A document in progress may show the old record, and its dependencies are not stored yet.
+    const waiting = [...this.#building].filter(({ collector }) => collector.has(table, id.master))
+    await Promise.all(waiting.map(({ done }) => done))
+    const versionAt = (tagId: string): number | undefined => {
+      return newest === undefined ? undefined : records.versionAt(newest, schema.fieldById(tagId))
+    }
+    const found = await rows.dependants(table, id.master)
+    await this.updateDependants(
+      found.filter((each) => fitsPattern(each.pattern, id) && change.wakes(each, versionAt)),
+    )
   }
 
   /**
@@ -130,11 +108,6 @@ export class RecordIndexer {
     await this.#gate
   }
 
-  /** Builds all documents again that show records of a dropped table. */
-  async updateTableDependants(dependants: readonly Dependant[]): Promise<void> {
-    await this.#updateAll(dependants)
-  }
-
   async #updateTracked(place: Place, scope: UpdateScope): Promise<StoredRecord | undefined> {
     while (this.#gate !== undefined) await this.#gate.catch(() => undefined)
     const collector = new DependencyCollector()
@@ -153,35 +126,32 @@ export class RecordIndexer {
     { isStale, removesUnknown }: UpdateScope,
     noted: DependencyCollector,
   ): Promise<StoredRecord | undefined> {
-    const { rows, source, configuration, builder, shown } = this.#parts
+    const { rows, records, configuration, shown } = this.#context
     const before = await rows.entries(place)
-    const newest = await source.newest(place)
-    const tags = newest === undefined ? undefined : tagsOf(configuration, place, newest)
+    const newest = await records.newest(place)
+    const tags = newest && configuration.tagsFor({ ...place, ...newest, type: newest.type.name })
     const after: Record<string, IndexEntry> = {}
     const documents: SearchDocument[] = []
     const removedKeys: string[] = []
     for (const tag of tags ?? []) {
       const old = before?.[tag.id]
-      const version = source.versionAt(newest!, tag)
+      const version = records.versionAt(newest!, tag)
       if (version === undefined) continue
       if (old?.version === version && !isStale(tag, version)) {
         after[tag.id] = old
         continue
       }
-      const record = await source.at(place, newest!, tag)
+      const record = await records.at(place, newest!, tag)
       if (record === undefined) continue
       const collector = noted.child()
-      const {
-        document,
-        shown: showing,
-        failures,
-      } = await builder.build(place, tag, record, collector)
+      const built = await this.#builder.build(place, tag, record, collector)
+      const { document, failures } = built
       const hasDocument = document !== undefined
       // The sources of a document are stored before the document can be found: they decide read
       // access.
       if (hasDocument) {
         const sources = new SourceSet({ own: configuration.filterFields })
-        await shown.note([...showing, { names: presence, sources }])
+        await shown.note([...built.shown, { names: presence, sources }])
       }
       const dependencies = configuration.dereferences ? collector.list() : []
       const entry = { version, hasDocument, dependencies }
@@ -208,7 +178,7 @@ export class RecordIndexer {
     removedKeys: readonly string[],
     removedRecords: readonly { readonly table: string; readonly id: string }[],
   ): Promise<Set<string>> {
-    const { writer, rows, clock, counts, refused } = this.#parts
+    const { writer, rows, clock, counts, refused } = this.#context
     if (documents.length + removedKeys.length + removedRecords.length === 0) return new Set()
     const rejected = await writer.send({ documents, removedKeys, removedRecords })
     counts.documentsWritten += documents.length - rejected.length
@@ -223,7 +193,7 @@ export class RecordIndexer {
 
   /** Removes the refusals of a record, except those of documents that are still refused. */
   async #forgetRefused(place: Place, stillRefused: ReadonlySet<string>): Promise<void> {
-    const { refused, rows } = this.#parts
+    const { refused, rows } = this.#context
     if (refused.size === 0) return
     const prefix = documentKey(place, '')
     for (const key of refused) {
@@ -234,26 +204,8 @@ export class RecordIndexer {
     }
   }
 
-  async #updateDependants(
-    place: Place,
-    change: RecordEventChange,
-    newest: StoredRecord | undefined,
-  ): Promise<void> {
-    const { rows, source, schema } = this.#parts
-    const { table, id } = place
-    // A document in progress may show the old record, and its dependencies are not stored yet.
-    const waiting = [...this.#building].filter(({ collector }) => collector.has(table, id.master))
-    await Promise.all(waiting.map(({ done }) => done))
-    const versionAt = (tagId: string): number | undefined => {
-      return newest === undefined ? undefined : source.versionAt(newest, schema.fieldById(tagId))
-    }
-    const found = await rows.dependants(table, id.master)
-    await this.#updateAll(
-      found.filter((each) => fitsPattern(each.pattern, id) && change.wakes(each, versionAt)),
-    )
-  }
-
-  async #updateAll(dependants: readonly Dependant[]): Promise<void> {
+  /** Builds documents again that show a record which has changed. */
+  async updateDependants(dependants: readonly Dependant[]): Promise<void> {
     const tags = new Map<string, { readonly place: Place; readonly tags: Set<string> }>()
     for (const { table, id, tag } of dependants) {
       const place = { table, id: RecordId.parse(id) }
@@ -270,7 +222,7 @@ export class RecordIndexer {
         const isStale = ({ id }: FieldType): boolean => stale.has(id)
         try {
           await this.update(place, { isStale, removesUnknown: false })
-          this.#parts.counts.dependantsUpdated += stale.size
+          this.#context.counts.dependantsUpdated += stale.size
         } catch (error) {
           failures.push(error)
         }
@@ -279,14 +231,6 @@ export class RecordIndexer {
     await Promise.all(Array.from({ length: dependantsAtOnce }, lane))
     if (failures.length > 0) throw failures[0]
   }
-}
-
-function tagsOf(
-  configuration: PreparedConfiguration,
-  { table, id }: Place,
-  { type, fields }: StoredRecord,
-): readonly FieldType[] | undefined {
-  return configuration.tagsFor({ table, id, type: type.name, fields })
 }
 
 /** Sorted by the ids of the tags, so that equal entries have equal text. */
@@ -312,11 +256,7 @@ class RecordEventChange implements UpdateScope {
   /** The oldest version that the write may have changed. */
   readonly #firstVersion: number
 
-  constructor(
-    event: StoredEvent,
-    { configuration, schema }: Pick<RecordIndexerParts, 'configuration' | 'schema'>,
-    isComplete: boolean,
-  ) {
+  constructor(event: StoredEvent, { configuration, schema }: IndexContext, isComplete: boolean) {
     const { type, recordTypeChanged = false, versionCreated, versionUpdated } = event
     this.removesUnknown = isComplete || type === 'record-deleted'
     this.#isComplete = isComplete || type !== 'record-updated' || recordTypeChanged

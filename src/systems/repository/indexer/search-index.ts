@@ -1,71 +1,55 @@
 /** A running index: it follows the writes of records and runs builds. */
 import {
+  assert,
   checkArray,
   checkMethods,
   checkText,
   declareOptions,
   integer,
-  type Clock,
   type OptionsOf,
 } from '../../../api/index.js'
+import type { SearchBackend, SearchQuery, SearchResult } from '../../search/search-backend.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
-import type { Subscription, SubscriptionOptions } from '../events/subscription.js'
+import type { Subscription } from '../events/subscription.js'
+import type { RepositoryManager } from '../manager/repository-manager.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import type { RecordTable } from '../tables/record-table.js'
 import type { FieldType } from '../schema/field-type.js'
-import type { SchemaCache } from '../schema/schema-cache.js'
-import type { SearchBackend, SearchQuery, SearchResult } from '../../search/search-backend.js'
-import { tell } from '../told.js'
-import type { Blob } from '../values/blob-value.js'
+import { errorOf } from '../thrown.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
-import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
+import type { PreparedConfiguration } from './definition/compile.js'
 import {
   possibleSources,
   sourcesOfFields,
   spanOf,
   type FieldSources,
 } from './definition/field-sources.js'
-import type { ContentExtractor } from './documents/content-extraction.js'
 import { LateTexts } from './documents/late-texts.js'
-import { DocumentBuilder } from './documents/document-builder.js'
 import { RecordSource } from './documents/record-source.js'
-import type {
-  BuildArguments,
-  BuildReport,
-  IndexDefinition,
-  IndexDefinitions,
+import type { SearchIndexesSettings } from './index-arguments.js'
+import type { IndexContext, IndexCounts } from './index-context.js'
+import {
+  subscriptionOf,
+  type BuildArguments,
+  type BuildReport,
+  type IndexDefinition,
+  type IndexDefinitions,
 } from './index-definition.js'
 import type { ExtractionFailure, IndexRows, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
-import { allDocuments, RecordIndexer, type IndexCounts } from './record-indexer.js'
+import { allDocuments, RecordIndexer } from './record-indexer.js'
 import { presence, ShownSources } from './shown-sources.js'
-import { errorOf } from '../thrown.js'
 
-/** The dependencies of an index. */
+/** The parts of an index that its opener makes. */
 export interface IndexParts {
   readonly definition: IndexDefinition
   readonly configuration: PreparedConfiguration
   readonly definitions: IndexDefinitions
   readonly rows: IndexRows
   readonly backend: SearchBackend
-  readonly schema: SchemaCache
-  readonly clock: Clock
-  readonly findTable: (name: string) => RecordTable | undefined
-  readonly tables: () => readonly RecordTable[]
-  readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
-  readonly extract: ContentExtractor | undefined
-  readonly lanes: number
-  readonly retryMilliseconds: number
-  readonly commitMilliseconds: number
-  readonly textMilliseconds: number
-  readonly subscribe: (
-    handler: (event: RecordEvent) => Promise<void>,
-    options: SubscriptionOptions,
-  ) => Promise<Subscription>
+  readonly settings: SearchIndexesSettings
   /** Sequence of the newest write of the database. */
   readonly newest: () => number
-  readonly onExtractionFailure: ((index: string, blob: Blob, error: unknown) => void) | undefined
 }
 
 const failureOptions = declareOptions('failures of extraction', {
@@ -77,27 +61,16 @@ const failureOptions = declareOptions('failures of extraction', {
 interface FailureOptions extends OptionsOf<typeof failureOptions> {}
 
 /** The attribute of a write that excludes it from indexes, with the value 'false'. */
-export const indexingAttribute = 'lily.mq'
+const indexingAttribute = 'lily.mq'
 
 /** A running index; returned by `SearchIndexes.index`. */
 export class SearchIndex {
   /** Name of the definition. */
   readonly name: string
+  readonly #manager: RepositoryManager
   readonly #parts: IndexParts
-  readonly #counts: IndexCounts = {
-    documentsWritten: 0,
-    documentsRemoved: 0,
-    documentsRefused: 0,
-    dependantsUpdated: 0,
-    extractionFailures: 0,
-    eventsSkipped: 0,
-  }
-  readonly #writer: IndexWriter
+  readonly #context: IndexContext
   readonly #indexer: RecordIndexer
-  readonly #refused = new Set<string>()
-  readonly #sources: ReadonlyMap<PreparedField, FieldSources>
-  readonly #shown: ShownSources
-  readonly #late: LateTexts
   /** Texts that the documents of a write still lack, by the sequence of the write. */
   readonly #lateOfWrites = new Map<number, Promise<void>>()
   /** Sequence of the newest handled write. */
@@ -111,53 +84,66 @@ export class SearchIndex {
   #buildFailure: Error | undefined
 
   /** @internal */
-  constructor(parts: IndexParts) {
-    const { backend, retryMilliseconds, commitMilliseconds, configuration, schema } = parts
-    this.name = parts.definition.name
-    this.#parts = parts
-    this.#writer = new IndexWriter(backend, { retryMilliseconds, commitMilliseconds })
-    const source = new RecordSource(parts.findTable)
-    const onFailure = (blob: Blob, error: unknown): void => {
-      this.#counts.extractionFailures++
-      tell(parts.onExtractionFailure, this.name, blob, error)
-    }
-    const { readBlob, extract } = parts
+  constructor(manager: RepositoryManager, parts: IndexParts) {
+    const { configuration, definition, definitions, rows, backend, settings } = parts
+    const { name, repository } = definition
     const { signal } = this.#stop
-    this.#late = new LateTexts({
-      milliseconds: parts.textMilliseconds,
-      again: async (place) => this.#indexer.update(place, allDocuments),
+    this.name = name
+    this.#manager = manager
+    this.#parts = parts
+    const records = new RecordSource((table) => manager.findTable(repository, table))
+    this.#context = {
+      name,
+      configuration,
+      sources: sourcesOfFields(configuration.nodes),
+      settings,
+      schema: manager.types.schema,
+      clock: manager.parts.clock,
+      definitions,
+      rows,
+      writer: new IndexWriter(backend, settings),
+      records,
+      tables: () => manager.tablesOf(repository).flatMap((table) => records.table(table) ?? []),
+      readBlob: (blob) => manager.blobs.read(blob),
+      counts: {
+        documentsWritten: 0,
+        documentsRemoved: 0,
+        documentsRefused: 0,
+        dependantsUpdated: 0,
+        extractionFailures: 0,
+        eventsSkipped: 0,
+      },
+      refused: new Set(),
+      shown: new ShownSources(rows),
+      late: new LateTexts({
+        milliseconds: settings.textMilliseconds,
+        again: (place) => this.#indexer.update(place, allDocuments),
+        signal,
+      }),
       signal,
-    })
-    const extraction = { readBlob, extract, onFailure, late: this.#late, signal }
-    const sources = sourcesOfFields(configuration.nodes)
-    const builder = new DocumentBuilder({ configuration, sources, schema, source, extraction })
-    const { rows, clock } = parts
-    this.#sources = sources
-    this.#shown = new ShownSources(rows)
-    const shown = this.#shown
-    const counts = this.#counts
-    const writer = this.#writer
-    const refused = this.#refused
-    const common = { configuration, schema, source, builder, rows, writer, clock, counts }
-    this.#indexer = new RecordIndexer({ ...common, refused, shown })
+    }
+    this.#indexer = new RecordIndexer(this.#context)
   }
 
   /** Starts to follow writes, and resumes an interrupted build. @internal */
   async start(): Promise<void> {
-    const { definition, rows, findTable, lanes, retryMilliseconds } = this.#parts
+    const { definition, settings } = this.#parts
+    const { rows, shown, refused, records, writer } = this.#context
     await rows.create()
-    await this.#shown.load()
-    for (const { key } of await rows.refused()) this.#refused.add(key)
+    await shown.load()
+    for (const { key } of await rows.refused()) refused.add(key)
     for (const table of await rows.tables()) {
-      if (findTable(table) === undefined) await this.removeTable(table)
+      if (records.table(table) === undefined) await this.removeTable(table)
     }
     if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
+      const { lanes, retryMilliseconds } = settings
       this.#recovery = this.#parts.newest()
-      this.#subscription = await this.#parts.subscribe((event) => this.#handle(event), {
+      const handler = (event: RecordEvent): Promise<void> => this.#handle(event)
+      this.#subscription = await this.#manager.subscribe(subscriptionOf(this.name), handler, {
         lanes,
         retryMilliseconds,
         from: 'now',
-        beforePosition: () => this.#writer.commit(),
+        beforePosition: () => writer.commit(),
       })
     }
     for (const { table, id, blobs } of await rows.extractionFailures()) {
@@ -166,7 +152,7 @@ export class SearchIndex {
       void this.#indexer.update(place, allDocuments).catch(() => undefined)
     }
     if (definition.build === 'BUILDING') {
-      this.startBuild(definition.buildArguments ?? definition.defaultBuild)
+      this.#startBuild(definition.buildArguments ?? definition.defaultBuild)
     }
   }
 
@@ -182,7 +168,7 @@ export class SearchIndex {
 
   /** Counters since the opening of the index. */
   get counts(): Readonly<IndexCounts> {
-    return { ...this.#counts }
+    return { ...this.#context.counts }
   }
 
   /**
@@ -190,7 +176,7 @@ export class SearchIndex {
    * index from following writes. Undefined without a failure.
    */
   get failure(): Error | undefined {
-    return this.#subscription?.failure ?? this.#writer.failure ?? this.#buildFailure
+    return this.#subscription?.failure ?? this.#context.writer.failure ?? this.#buildFailure
   }
 
   /** Progress of the current build; undefined without one. */
@@ -209,7 +195,7 @@ export class SearchIndex {
     }
     await this.#subscription.caughtUp(sequence)
     await this.#lateOfWrites.get(sequence ?? this.#handled)
-    await this.#writer.commit()
+    await this.#context.writer.commit()
   }
 
   /** Searches. `ERR_INVALID_ARGUMENT` for a malformed query. */
@@ -223,9 +209,8 @@ export class SearchIndex {
    */
   fieldSources(name: string): FieldSources | undefined {
     checkText(name, 'the name of a field')
-    const { configuration, schema } = this.#parts
-    const possible = possibleSources(configuration, this.#sources, schema, name)
-    const shown = this.#shown.of(name)
+    const possible = possibleSources(this.#context, name)
+    const shown = this.#context.shown.of(name)
     if (possible === undefined || shown === undefined) return possible ?? shown
     possible.merge(shown)
     return possible
@@ -233,34 +218,28 @@ export class SearchIndex {
 
   /** Ids of the fields that decide, or have decided, which records are indexed. */
   get filterFields(): ReadonlySet<string> {
-    const { filterFields } = this.#parts.configuration
-    return new Set([...filterFields, ...(this.#shown.of(presence.start)?.own ?? [])])
+    const { configuration, shown } = this.#context
+    return new Set([...configuration.filterFields, ...(shown.of(presence.start)?.own ?? [])])
   }
 
   /** Names of the configured fields without variables, in configured order. */
   get plainFields(): readonly string[] {
-    return [...this.#sources.keys()].flatMap(({ name }) => {
-      const { start, end } = spanOf(name)
-      return end === undefined ? [start] : []
-    })
+    const spans = [...this.#context.sources.keys()].map(({ name }) => spanOf(name))
+    return spans.flatMap(({ start, end }) => (end === undefined ? [start] : []))
   }
 
   /** Version tags at which records are indexed. */
   get versionTags(): readonly FieldType[] {
-    const { configuration, schema } = this.#parts
+    const { configuration, schema } = this.#context
     return [...configuration.versionTags].map((id) => schema.fieldById(id))
   }
 
   /** Builds the documents of some records again, and commits them. `ERR_INVALID_ARGUMENT`. */
   async reindex(table: string, ids: readonly RecordIdLike[]): Promise<void> {
     checkText(table, 'the name of a record table')
-    const places = checkArray(ids, 'the ids of records').map((id) => ({
-      table,
-      id: RecordId.of(id),
-    }))
-    for (const place of places) await this.#indexer.update(place, allDocuments)
-    await this.#late.settled()
-    await this.#writer.commit()
+    const all = checkArray(ids, 'the ids of records').map((id) => RecordId.of(id))
+    for (const id of all) await this.#indexer.update({ table, id }, allDocuments)
+    await this.#settle()
   }
 
   /**
@@ -279,27 +258,18 @@ export class SearchIndex {
   /** Handles the dead letters again; returns the number of successes. */
   async retryDeadLetters(): Promise<number> {
     const handled = (await this.#subscription?.retryDeadLetters()) ?? 0
-    await this.#writer.commit()
+    await this.#context.writer.commit()
     return handled
   }
 
   /** Documents that the server refused, and records whose documents a build could not make. */
   refusedDocuments(): Promise<RefusedDocument[]> {
-    return this.#parts.rows.refused()
+    return this.#context.rows.refused()
   }
 
   /** Builds the refused documents again; returns the number of those accepted now. */
-  async retryRefusedDocuments(): Promise<number> {
-    const { rows } = this.#parts
-    const refused = await rows.refused()
-    for (const { table, id } of refused) {
-      // A record that fails again keeps its refusal.
-      const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
-      await updated.catch(() => undefined)
-    }
-    await this.#late.settled()
-    await this.#writer.commit()
-    return Math.max(0, refused.length - (await rows.refused()).length)
+  retryRefusedDocuments(): Promise<number> {
+    return this.#retry(() => this.#context.rows.refused())
   }
 
   /**
@@ -308,26 +278,17 @@ export class SearchIndex {
    */
   async extractionFailures(options: FailureOptions = {}): Promise<ExtractionFailure[]> {
     const { limit } = failureOptions.read(options)
-    return this.#parts.rows.extractionFailures(limit)
+    return this.#context.rows.extractionFailures(limit)
   }
 
   /** Builds the documents that lack texts again; returns the number of those complete now. */
-  async retryExtractions(): Promise<number> {
-    const { rows } = this.#parts
-    const failed = await rows.extractionFailures()
-    for (const { table, id } of failed) {
-      const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
-      await updated.catch(() => undefined)
-    }
-    await this.#late.settled()
-    await this.#writer.commit()
-    const left = await rows.extractionFailures()
-    return Math.max(0, failed.length - left.length)
+  retryExtractions(): Promise<number> {
+    return this.#retry(() => this.#context.rows.extractionFailures())
   }
 
   /** The stored rows of the indexed records, for checks. */
   storedRows(): Promise<string[]> {
-    return this.#parts.rows.all()
+    return this.#context.rows.all()
   }
 
   /**
@@ -335,27 +296,44 @@ export class SearchIndex {
    */
   async removeTable(table: string): Promise<void> {
     checkText(table, 'the name of a record table')
-    const { rows } = this.#parts
+    const { rows, writer } = this.#context
     for await (const place of rows.places(table)) await this.#indexer.update(place, allDocuments)
-    const dependants = await rows.tableDependants(table)
-    await this.#indexer.updateTableDependants(dependants)
-    await this.#writer.commit()
+    await this.#indexer.updateDependants(await rows.dependants(table))
+    await writer.commit()
   }
 
-  /** @internal */
-  startBuild(args: BuildArguments): void {
-    const { name } = this
-    const { definitions } = this.#parts
-    const build = new BatchBuild({
-      ...this.#parts,
-      name,
-      indexer: this.#indexer,
-      writer: this.#writer,
-      refused: this.#refused,
-      shown: this.#shown,
-      late: this.#late,
-      signal: this.#stop.signal,
-    })
+  /** Closes the index; an interrupted build resumes at the next start. @internal */
+  async close(): Promise<void> {
+    this.#stop.abort()
+    this.#context.writer.stopRetrying()
+    await Promise.all([this.#building.catch(() => undefined), this.#subscription?.close()])
+    await this.#context.late.settled()
+  }
+
+  /** Resolves when searches see all updates with the texts of their blobs. */
+  async #settle(): Promise<void> {
+    await this.#context.late.settled()
+    await this.#context.writer.commit()
+  }
+
+  /** Builds stored failures again; returns how many there are less. */
+  async #retry(
+    failures: () => Promise<readonly { readonly table: string; readonly id: string }[]>,
+  ): Promise<number> {
+    const failed = await failures()
+    for (const { table, id } of failed) {
+      // A record that fails again keeps its row.
+      const updated = this.#indexer.update({ table, id: RecordId.parse(id) }, allDocuments)
+      await updated.catch(() => undefined)
+    }
+    await this.#settle()
+    return Math.max(0, failed.length - (await failures()).length)
+  }
+
+  #startBuild(args: BuildArguments): void {
+    assert(this.#build === undefined, 'an index has one build at a time')
+    const { name, definitions } = this.#context
+    const build = new BatchBuild(this.#context, this.#indexer)
     this.#build = build
     this.#buildFailure = undefined
     this.#building = build.run(args).then(async (report) => {
@@ -373,24 +351,16 @@ export class SearchIndex {
     })
   }
 
-  /** Closes the index; an interrupted build resumes at the next start. @internal */
-  async close(): Promise<void> {
-    this.#stop.abort()
-    this.#writer.stopRetrying()
-    await Promise.all([this.#building.catch(() => undefined), this.#subscription?.close()])
-    await this.#late.settled()
-  }
-
   async #handle({ event, sequence, isReplay }: RecordEvent): Promise<void> {
     if (event.repository !== this.#parts.definition.repository) return
     // A replayed event describes the last write only; an earlier write may be one to be indexed.
     if (!isReplay && event.attributes?.[indexingAttribute] === 'false') {
-      this.#counts.eventsSkipped++
+      this.#context.counts.eventsSkipped++
       return
     }
     await this.#indexer.handle(event, isReplay || sequence <= this.#recovery)
     this.#handled = Math.max(this.#handled, sequence)
-    const late = this.#late.of({ table: event.table, id: RecordId.parse(event.id) })
+    const late = this.#context.late.of({ table: event.table, id: RecordId.parse(event.id) })
     if (late === undefined) return
     const all = Promise.all([this.#lateOfWrites.get(sequence), late]).then(() => undefined)
     this.#lateOfWrites.set(sequence, all)

@@ -5,12 +5,10 @@
 import { checkMethods, requireCapability } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
-import type { RecordTable } from '../tables/record-table.js'
 import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../../search/search-backend.js'
 import { BoundNames, type StoredNames } from './definition/bound-names.js'
 import { compileConfiguration, type PreparedConfiguration } from './definition/compile.js'
-import { placesByPath } from './definition/configuration-error.js'
 import type { IndexConfiguration } from './definition/configuration.js'
 import { readXmlConfiguration } from './definition/xml-configuration.js'
 import {
@@ -27,6 +25,7 @@ import {
   IndexDefinitions,
   indexNotFound,
   indexState,
+  subscriptionOf,
   type IncrementalState,
   type IndexDefinition,
   type StoredConfiguration,
@@ -238,23 +237,20 @@ export class SearchIndexes {
     if (configuration !== undefined && xml !== undefined) {
       throw invalidArgument('an index has its configuration as an object or as XML, not both')
     }
+    let stored: StoredConfiguration | undefined
+    if (xml !== undefined) stored = { kind: 'xml', xml }
+    else if (configuration === undefined) return undefined
+    else if (hasFunction(configuration)) stored = { kind: 'code' }
+    else stored = { kind: 'json', json: configuration }
     const names = new BoundNames(this.#manager.types.schema)
-    if (xml !== undefined) {
-      this.#compile({ kind: 'xml', xml }, undefined, names)
-      return { configuration: { kind: 'xml', xml }, names: names.stored }
-    }
-    if (configuration === undefined) return undefined
-    const stored: StoredConfiguration = hasFunction(configuration)
-      ? { kind: 'code' }
-      : { kind: 'json', json: configuration }
     this.#compile(stored, configuration, names)
     return { configuration: stored, names: names.stored }
   }
 
-  /** Compiles a configuration. `ERR_INDEX_CONFIGURATION`. */
+  /** Compiles a configuration; `code` is one with functions. `ERR_INDEX_CONFIGURATION`. */
   #compile(
     stored: StoredConfiguration,
-    given: IndexConfiguration | undefined,
+    code: IndexConfiguration | undefined,
     names: BoundNames,
   ): PreparedConfiguration {
     const { formatters } = this.#settings
@@ -262,12 +258,11 @@ export class SearchIndexes {
       const { configuration, places } = readXmlConfiguration(stored.xml)
       return compileConfiguration(configuration, { names, formatters, places })
     }
-    const configuration = stored.kind === 'json' ? stored.json : given
-    if (configuration === undefined) {
-      const message = 'the configuration of the index has functions; give it to open'
-      throw new RepositoryError(RepositoryErrorCode.indexConfiguration, message)
-    }
-    return compileConfiguration(configuration, { names, formatters, places: placesByPath })
+    const configuration = stored.kind === 'json' ? stored.json : code
+    if (configuration !== undefined)
+      return compileConfiguration(configuration, { names, formatters })
+    const message = 'the configuration of the index has functions; give it to open'
+    throw new RepositoryError(RepositoryErrorCode.indexConfiguration, message)
   }
 
   /** Stores the position from which an index follows writes, unless one is stored already. */
@@ -306,40 +301,20 @@ export class SearchIndexes {
   }
 
   async #run(given: IndexDefinition): Promise<void> {
-    const { name, repository } = given
+    const { name } = given
     const names = new BoundNames(this.#manager.types.schema, given.names)
     const code = this.#configurations.get(name)
     const configuration = this.#compile(given.configuration, code, names)
     const definition = await this.#withNames(given, names.stored)
     const backend = await this.#opened(definition)
-    const manager = this.#manager
-    const { clock } = manager.parts
-    const { lanes, retryMilliseconds, commitMilliseconds, textMilliseconds } = this.#settings
-    const { extract, onExtractionFailure } = this.#settings
-    const findTable = (table: string): RecordTable | undefined => {
-      return manager.findTable(repository, table)
-    }
-    const index = new SearchIndex({
+    const index = new SearchIndex(this.#manager, {
       definition,
       configuration,
       definitions: this.#definitions,
       rows: this.#rowsOf(name),
       backend,
-      schema: manager.types.schema,
-      clock,
-      findTable,
-      tables: () => manager.tablesOf(repository).flatMap((table) => findTable(table) ?? []),
-      readBlob: (blob) => manager.blobs.read(blob),
-      extract,
-      lanes,
-      retryMilliseconds,
-      commitMilliseconds,
-      textMilliseconds,
-      subscribe: (handler, options) => {
-        return manager.subscribe(subscriptionOf(name), handler, options)
-      },
+      settings: this.#settings,
       newest: () => this.#newest(),
-      onExtractionFailure,
     })
     this.#running.set(name, { index, backend })
     await index.start()
@@ -395,11 +370,6 @@ export class SearchIndexes {
       if (definition.repository === repository) await this.#drop(definition)
     }
   }
-}
-
-/** The name of the subscription of an index. */
-function subscriptionOf(name: string): string {
-  return `Indexer_${name}`
 }
 
 function hasFunction(value: unknown): boolean {

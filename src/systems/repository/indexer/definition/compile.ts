@@ -1,29 +1,31 @@
 /** Checks a configuration against the schema and compiles it for building documents. */
-import { OptionNames } from '../../../../api/index.js'
 import { versionTagNamespace } from '../../qualified-name.js'
 import type { FieldType } from '../../schema/field-type.js'
-import { scopes, type Scope } from '../../schema/field-type.js'
-import { builtInFormatters } from '../documents/formatters.js'
 import type { BoundNames } from './bound-names.js'
 import { parseChain, parseRecordChain, type Chain } from './chain.js'
 import { atPlace, configurationError, type Places, placesByPath } from './configuration-error.js'
-import type {
-  DynamicFieldRule,
-  FieldNode,
-  FieldRule,
-  ForEachRule,
-  Formatter,
-  IncludeRule,
-  IndexConfiguration,
-  MatchRule,
-  RecordFilterRules,
-  RecordMatch,
-  ValueFunction,
+import {
+  configurationOptions,
+  dynamicOptions,
+  fieldOptions,
+  filterOptions,
+  forEachOptions,
+  groupOptions,
+  includeOptions,
+  matchOptions,
+  type FieldNode,
+  type FieldRule,
+  type ForEachRule,
+  type Formatter,
+  type IndexConfiguration,
+  type MatchRule,
+  type RecordFilterRules,
+  type ValueFunction,
 } from './configuration.js'
-import { fillTemplate, parseTemplate, type TemplatePart } from './name-template.js'
+import { dynamicName } from './dynamic-fields.js'
+import { builtInFormatters } from './formatters.js'
+import { parseTemplate, type TemplatePart } from './name-template.js'
 import { prepareMatch, type MatchSubject, type RecordMatcher } from './record-matcher.js'
-import { TypePattern } from './type-pattern.js'
-import { WildcardPattern } from './wildcard.js'
 
 /** A variable in a name: a variant property, a system field, or the id of a field. */
 export type NameVariable =
@@ -35,8 +37,8 @@ export interface PreparedField {
   readonly kind: 'field'
   readonly name: readonly TemplatePart[]
   readonly variables: ReadonlyMap<string, NameVariable>
-  readonly chain: Chain | undefined
-  readonly make: ValueFunction | undefined
+  /** Where the values come from: a chain, or a function of the program. */
+  readonly source: Chain | ValueFunction
   readonly extractContent: boolean
   readonly formatter: Formatter
 }
@@ -53,7 +55,7 @@ export interface PreparedDynamicField {
   readonly nameFor: (field: FieldType) => string | undefined
   readonly extractContent: boolean
   readonly formatter: Formatter
-  readonly goesOn: boolean
+  readonly continue: boolean
 }
 
 /** A compiled configuration. */
@@ -70,52 +72,6 @@ export interface PreparedConfiguration {
   /** Whether documents of a record show one of its own fields. */
   readonly usesOwnField: (field: FieldType) => boolean
 }
-
-const configurationNames = new OptionNames<IndexConfiguration>('the configuration of an index', {
-  recordFilter: true,
-  formatters: true,
-  defaultFormatter: true,
-  fields: true,
-  dynamicFields: true,
-  dereference: true,
-})
-const filterNames = new OptionNames<RecordFilterRules>('the record filter of an index', {
-  includes: true,
-  excludes: true,
-})
-const matchNames = new OptionNames<RecordMatch>('a match', {
-  recordType: true,
-  instanceOf: true,
-  field: true,
-  variant: true,
-  tables: true,
-})
-const includeNames = new OptionNames<IncludeRule>('an include', {
-  recordType: true,
-  instanceOf: true,
-  field: true,
-  variant: true,
-  tables: true,
-  versionTags: true,
-})
-const fieldNames = new OptionNames<FieldRule>('a field of an index', {
-  name: true,
-  value: true,
-  extractContent: true,
-  formatter: true,
-})
-const groupNames = new OptionNames<MatchRule>('a match', { match: true, fields: true })
-const forEachNames = new OptionNames<ForEachRule>('a forEach', { forEach: true, fields: true })
-const dynamicNames = new OptionNames<DynamicFieldRule>('a dynamic field', {
-  matchNamespace: true,
-  matchName: true,
-  matchType: true,
-  matchScope: true,
-  name: true,
-  extractContent: true,
-  formatter: true,
-  continue: true,
-})
 
 const depthMax = 32
 const nodesMax = 10_000
@@ -142,12 +98,10 @@ interface Position {
 class Compiler {
   readonly #names: BoundNames
   readonly #places: Places
-  readonly #known: ReadonlyMap<string, Formatter>
-  readonly #formatters = new Map<string, Formatter>()
+  /** Formatters by name: built-in ones, those of the program, and those of the configuration. */
+  readonly #formatters: Map<string, Formatter>
   readonly #ownFields = new Set<string>()
-  readonly #filterFields = new Set<string>()
-  readonly #versionTags = new Set<string>()
-  #defaultFormatter: Formatter
+  #default: Formatter
   #hasFunctions = false
   #nodes = 0
 
@@ -155,169 +109,140 @@ class Compiler {
     this.#names = names
     this.#places = places
     const builtIn = builtInFormatters((name) => names.schema.field(name))
-    this.#known = new Map([...builtIn, ...Object.entries(formatters)])
-    this.#defaultFormatter = builtIn.get('default')!
+    this.#formatters = new Map([...builtIn, ...Object.entries(formatters)])
+    this.#default = builtIn.get('default')!
   }
 
   compile(configuration: IndexConfiguration): PreparedConfiguration {
-    atPlace('the configuration', () => configurationNames.check(configuration))
-    const { formatters = {}, defaultFormatter, dereference = true } = configuration
-    if (typeof formatters !== 'object' || (formatters as unknown) === null) {
-      throw configurationError('formatters', 'formatters are an object')
-    }
-    for (const [name, given] of Object.entries(formatters)) {
+    const settings = atPlace('the configuration', () => configurationOptions.read(configuration))
+    const { formatters, defaultFormatter, recordFilter, dereference } = settings
+    const own = Object.entries(formatters).map(([name, given]) => {
       const place = this.#places(configuration, `formatters.${name}`)
-      this.#formatters.set(name, this.#givenFormatter(given, place))
-    }
-    if (typeof dereference !== 'boolean') {
-      throw configurationError('dereference', 'dereference must be true or false')
-    }
+      return [name, typeof given === 'function' ? given : this.#formatterOf(given, place)] as const
+    })
+    for (const [name, formatter] of own) this.#formatters.set(name, formatter)
     if (defaultFormatter !== undefined) {
       const place = this.#places(configuration, 'defaultFormatter')
-      this.#defaultFormatter = this.#formatterOf(defaultFormatter, place)
+      this.#default = this.#formatterOf(defaultFormatter, place)
     }
-    const tagsFor = this.#recordFilter(configuration)
+    const filter = this.#recordFilter(recordFilter)
     const position = { path: 'fields', depth: 0, isInRecord: false, isOwn: true }
-    const nodes = this.#nodesOf(configuration.fields, position)
-    const dynamicFields = this.#list(configuration.dynamicFields, 'dynamicFields').map(
-      (rule, index) => this.#dynamicField(rule, `dynamicFields[${index}]`),
-    )
+    const nodes = this.#nodesOf(settings.fields, position)
+    const dynamicFields = settings.dynamicFields.map((given, index) => {
+      return this.#at(given, `dynamicFields[${index}]`, (place): PreparedDynamicField => {
+        const rule = dynamicOptions.read(given)
+        const formatter = this.#formatterOf(rule.formatter, place)
+        return { ...rule, nameFor: dynamicName(rule), formatter }
+      })
+    })
     const usesOwnField = (field: FieldType): boolean =>
       this.#hasFunctions ||
       this.#ownFields.has(field.id) ||
       dynamicFields.some(({ nameFor }) => nameFor(field) !== undefined)
+    return { ...filter, nodes, dynamicFields, dereferences: dereference, usesOwnField }
+  }
+
+  /** Runs `work` at the location of a part of the configuration. */
+  #at<T>(part: object, path: string, work: (place: string) => T): T {
+    const isObject = typeof part === 'object' && (part as unknown) !== null
+    const place = isObject ? this.#places(part, path) : path
+    return atPlace(place, () => work(place))
+  }
+
+  #recordFilter(
+    rules: RecordFilterRules = {},
+  ): Pick<PreparedConfiguration, 'tagsFor' | 'versionTags' | 'filterFields'> {
+    const given = atPlace('recordFilter', () => filterOptions.read(rules))
+    const excludes = given.excludes.map((rule, index) => {
+      return this.#at(rule, `recordFilter.excludes[${index}]`, () => {
+        return prepareMatch(matchOptions.read(rule), this.#names)
+      })
+    })
+    const includes = given.includes.map((rule, index) => {
+      return this.#at(rule, `recordFilter.includes[${index}]`, () => {
+        const { versionTags, ...match } = includeOptions.read(rule)
+        return { matcher: prepareMatch(match, this.#names), tags: this.#tagsOf(versionTags) }
+      })
+    })
+    const fields = [...excludes, ...includes.map(({ matcher }) => matcher)].flatMap(
+      ({ field }) => field ?? [],
+    )
     return {
-      tagsFor,
-      versionTags: this.#versionTags,
-      filterFields: this.#filterFields,
-      nodes,
-      dynamicFields,
-      dereferences: dereference,
-      usesOwnField,
-    }
-  }
-
-  #recordFilter({ recordFilter = {} }: IndexConfiguration): PreparedConfiguration['tagsFor'] {
-    atPlace('recordFilter', () => filterNames.check(recordFilter))
-    const excludes = this.#list(recordFilter.excludes, 'recordFilter.excludes').map((rule, index) =>
-      this.#match(rule, `recordFilter.excludes[${index}]`),
-    )
-    const includes = this.#list(recordFilter.includes, 'recordFilter.includes').map(
-      (rule, index) => {
-        const path = `recordFilter.includes[${index}]`
-        const place = this.#places(rule, path)
-        return atPlace(place, () => {
-          includeNames.check(rule)
-          const { versionTags, ...match } = rule
-          const matcher = prepareMatch(match, this.#names)
-          const tags = this.#tagsOf(versionTags)
-          for (const tag of tags) this.#versionTags.add(tag)
-          return { matcher, tags }
-        })
+      tagsFor: (subject) => {
+        if (excludes.some(({ matches }) => matches(subject))) return undefined
+        const found = includes.find(({ matcher }) => matcher.matches(subject))
+        return found?.tags.map((id) => this.#names.schema.fieldById(id))
       },
-    )
-    for (const { field } of [...excludes, ...includes.map(({ matcher }) => matcher)]) {
-      if (field !== undefined) this.#filterFields.add(field)
-    }
-    return (subject) => {
-      if (excludes.some(({ matches }) => matches(subject))) return undefined
-      const found = includes.find(({ matcher }) => matcher.matches(subject))
-      return found?.tags.map((id) => this.#names.schema.fieldById(id))
+      versionTags: new Set(includes.flatMap(({ tags }) => tags)),
+      filterFields: new Set(fields),
     }
   }
 
-  #tagsOf(names: unknown): string[] {
-    if (!Array.isArray(names)) throw new Error('versionTags: the names of version tags')
-    return [...new Set(names as readonly unknown[])].map((name) => {
-      const field = this.#names.field(`{${versionTagNamespace}}${String(name)}`)
+  #tagsOf(names: readonly string[]): string[] {
+    return [...new Set(names)].map((name) => {
+      const field = this.#names.field(`{${versionTagNamespace}}${name}`)
       if (field.scope === 'NON_VERSIONED' && field.valueType === 'LONG') return field.id
       throw new Error(`${field.name} is no version tag: those are NON_VERSIONED and LONG`)
     })
   }
 
-  #match(rule: RecordMatch, path: string): RecordMatcher {
-    return atPlace(this.#places(rule, path), () => {
-      matchNames.check(rule)
-      return prepareMatch(rule, this.#names)
-    })
-  }
-
-  #nodesOf(nodes: readonly FieldNode[] | undefined, position: Position): PreparedNode[] {
+  #nodesOf(nodes: readonly FieldNode[], position: Position): PreparedNode[] {
     const { path, depth } = position
     if (depth > depthMax) throw configurationError(path, `fields nest ${depthMax} deep at most`)
-    return this.#list(nodes, path).map((node, index) => {
+    return nodes.map((node, index) => {
       const at = { ...position, path: `${path}[${index}]` }
-      const place = this.#places(node, at.path)
-      if (++this.#nodes > nodesMax) throw configurationError(place, `more than ${nodesMax} fields`)
-      if (typeof node !== 'object' || (node as unknown) === null) {
-        throw configurationError(place, 'a field of an index is an object')
-      }
-      if ('match' in node) return this.#matchNode(node, at, place)
-      if ('forEach' in node) return this.#forEachNode(node, at, place)
-      return atPlace(place, () => this.#field(node, at, place))
+      return this.#at(node, at.path, (place) => {
+        if (++this.#nodes > nodesMax) throw new Error(`more than ${nodesMax} fields`)
+        if (typeof node === 'object' && 'match' in node) return this.#matchNode(node, at)
+        if (typeof node === 'object' && 'forEach' in node) return this.#forEachNode(node, at)
+        return this.#field(node, at, place)
+      })
     })
   }
 
-  #matchNode(node: MatchRule, at: Position, place: string): PreparedNode {
-    const matcher = atPlace(place, () => {
-      groupNames.check(node)
-      matchNames.check(node.match)
-      return prepareMatch(node.match, this.#names)
-    })
+  #matchNode(node: MatchRule, at: Position): PreparedNode {
+    const { match, fields } = groupOptions.read(node)
+    const matcher = prepareMatch(matchOptions.read(match), this.#names)
     if (at.isOwn && matcher.field !== undefined) this.#ownFields.add(matcher.field)
     const inner = { ...at, path: `${at.path}.fields`, depth: at.depth + 1 }
-    return { kind: 'match', matcher, nodes: this.#nodesOf(node.fields, inner) }
+    return { kind: 'match', matcher, nodes: this.#nodesOf(fields, inner) }
   }
 
-  #forEachNode(node: ForEachRule, at: Position, place: string): PreparedNode {
-    const { chain, isInRecord } = atPlace(place, () => {
-      forEachNames.check(node)
-      return parseRecordChain(textOf(node.forEach, 'forEach'), this.#names, at.isInRecord)
-    })
+  #forEachNode(node: ForEachRule, at: Position): PreparedNode {
+    const { forEach, fields } = forEachOptions.read(node)
+    const { chain, isInRecord } = parseRecordChain(forEach, this.#names, at.isInRecord)
     this.#noteOwn(chain, at)
     const depth = at.depth + 1
     const inner = { path: `${at.path}.fields`, depth, isInRecord, isOwn: false }
-    return { kind: 'forEach', chain, nodes: this.#nodesOf(node.fields, inner) }
+    return { kind: 'forEach', chain, nodes: this.#nodesOf(fields, inner) }
   }
 
-  #field(rule: FieldRule, at: Position, place: string): PreparedField {
-    fieldNames.check(rule)
-    const { name, value, extractContent = false, formatter } = rule
-    checkFlag(extractContent, 'extractContent')
-    const template = parseTemplate(textOf(name, 'name'))
+  #field(given: FieldRule, at: Position, place: string): PreparedField {
+    const { value, extractContent, ...rule } = fieldOptions.read(given)
+    const name = parseTemplate(rule.name)
     const variables = new Map<string, NameVariable>()
-    for (const part of template) {
-      if (part.kind === 'choice') throw new Error(`only dynamic fields have choices: ${name}`)
-      if (part.kind === 'text') continue
-      variables.set(part.name, this.#variable(part.name, at))
+    for (const part of name) {
+      if (part.kind === 'choice') throw new Error(`only dynamic fields have choices: ${rule.name}`)
+      if (part.kind === 'variable') variables.set(part.name, this.#variable(part.name, at))
     }
-    const isFunction = typeof value === 'function'
-    if (isFunction) {
+    if (typeof value === 'function') {
       if (!at.isOwn) throw new Error('a function makes fields of the record itself only')
       this.#hasFunctions = true
     }
-    const chain = isFunction
-      ? undefined
-      : parseChain(textOf(value, 'value'), this.#names, at.isInRecord)
-    if (chain !== undefined) this.#noteOwn(chain, at)
-    return {
-      kind: 'field',
-      name: template,
-      variables,
-      chain,
-      make: isFunction ? value : undefined,
-      extractContent,
-      formatter: this.#formatterOf(formatter, place),
-    }
+    const source = typeof value === 'function' ? value : this.#chain(value, at)
+    const formatter = this.#formatterOf(rule.formatter, place)
+    return { kind: 'field', name, variables, source, extractContent, formatter }
   }
 
   #variable(name: string, at: Position): NameVariable {
-    if (name.startsWith('vprop:')) {
-      return { kind: 'property', name: name.slice('vprop:'.length) }
-    }
-    const chain = parseChain(name, this.#names, at.isInRecord)
+    if (name.startsWith('vprop:')) return { kind: 'property', name: name.slice('vprop:'.length) }
+    return { kind: 'chain', chain: this.#chain(name, at) }
+  }
+
+  #chain(text: string, at: Position): Chain {
+    const chain = parseChain(text, this.#names, at.isInRecord)
     this.#noteOwn(chain, at)
-    return { kind: 'chain', chain }
+    return chain
   }
 
   /** Notes the first field of a chain, if it is one of the document's own record. */
@@ -328,113 +253,13 @@ class Compiler {
     if (first !== undefined && 'field' in first) this.#ownFields.add(first.field)
   }
 
-  #dynamicField(rule: DynamicFieldRule, path: string): PreparedDynamicField {
-    const place = this.#places(rule, path)
-    return atPlace(place, () => {
-      dynamicNames.check(rule)
-      const { extractContent = false, formatter, continue: goesOn = false } = rule
-      checkFlag(extractContent, 'extractContent')
-      checkFlag(goesOn, 'continue')
-      const nameFor = dynamicName(rule)
-      return { nameFor, extractContent, formatter: this.#formatterOf(formatter, place), goesOn }
-    })
-  }
-
-  #givenFormatter(given: Formatter | string, place: string): Formatter {
-    if (typeof given === 'function') return given
-    const name = String(given)
-    const known = this.#known.get(name) ?? this.#known.get(name.slice(name.lastIndexOf('.') + 1))
-    if (known === undefined) throw configurationError(place, `there is no formatter ${name}`)
-    return known
-  }
-
+  /** A formatter by its name, or by the name of a class with its package, as in XML. */
   #formatterOf(name: string | undefined, place: string): Formatter {
-    if (name === undefined) return this.#defaultFormatter
-    return this.#formatters.get(name) ?? this.#givenFormatter(name, place)
-  }
-
-  #list<T>(list: readonly T[] | undefined, path: string): readonly T[] {
-    const isList = list === undefined || Array.isArray(list)
-    if (!isList) throw configurationError(path, 'a list is wanted')
-    return (list as readonly T[] | undefined) ?? []
-  }
-}
-
-function textOf(value: unknown, what: string): string {
-  if (typeof value === 'string' && value.trim() !== '') return value
-  throw new Error(`${what} must be a text`)
-}
-
-function checkFlag(value: unknown, what: string): void {
-  if (typeof value !== 'boolean') throw new Error(`${what} must be true or false`)
-}
-
-const plainVariables = [
-  'namespace',
-  'name',
-  'type',
-  'baseType',
-  'nestedType',
-  'nestedBaseType',
-  'deepestNestedBaseType',
-]
-
-function dynamicName(rule: DynamicFieldRule): PreparedDynamicField['nameFor'] {
-  const { matchNamespace, matchName, matchType, matchScope } = rule
-  const namespace = matchNamespace === undefined ? undefined : new WildcardPattern(matchNamespace)
-  const local = matchName === undefined ? undefined : new WildcardPattern(matchName)
-  const type = matchType === undefined ? undefined : new TypePattern(matchType)
-  const areScopes = matchScope === undefined || Array.isArray(matchScope)
-  if (!areScopes || matchScope?.some((scope: Scope) => !scopes.includes(scope)) === true) {
-    throw new Error(`the scopes are ${scopes.join(', ')}`)
-  }
-  const allowed = new Set(plainVariables)
-  if (local?.hasWildcard === true) allowed.add('nameMatch')
-  if (namespace?.hasWildcard === true) allowed.add('namespaceMatch')
-  const template = parseTemplate(textOf(rule.name, 'name'))
-  for (const part of template) {
-    if (part.kind === 'variable' && !allowed.has(part.name)) {
-      throw new Error(`there is no variable ${part.name} here`)
-    }
-    if (part.kind === 'choice' && part.name !== 'list' && part.name !== 'multiValue') {
-      throw new Error(`there is no choice by ${part.name}`)
-    }
-  }
-  return (field) => {
-    const end = field.name.indexOf('}')
-    const namespaceMatch = namespace?.match(field.name.slice(1, end)) ?? ''
-    if (namespace?.match(field.name.slice(1, end)) === undefined && namespace !== undefined) {
-      return undefined
-    }
-    const nameMatch = local?.match(field.name.slice(end + 1))
-    if (local !== undefined && nameMatch === undefined) return undefined
-    if (type?.matches(field.type) === false) return undefined
-    if (matchScope?.includes(field.scope) === false) return undefined
-    const values = { ...variablesOf(field), nameMatch, namespaceMatch }
-    const isListField = field.type.base === 'LIST'
-    return fillTemplate(
-      template,
-      (name) => (values as Record<string, string | undefined>)[name],
-      () => isListField,
-    )
-  }
-}
-
-function variablesOf({ name, type }: FieldType): Record<string, string> {
-  const levels: string[] = []
-  for (let at: FieldType['type'] | undefined = type; at !== undefined; at = at.element) {
-    levels.push(at.base.toLowerCase())
-  }
-  const end = name.indexOf('}')
-  const nested = levels.length > 1 ? levels.slice(1) : levels
-  return {
-    namespace: name.slice(1, end),
-    name: name.slice(end + 1),
-    type: levels.join('_'),
-    baseType: levels[0],
-    nestedType: nested.join('_'),
-    nestedBaseType: nested[0],
-    deepestNestedBaseType: levels[levels.length - 1],
+    if (name === undefined) return this.#default
+    const known = this.#formatters
+    const found = known.get(name) ?? known.get(name.slice(name.lastIndexOf('.') + 1))
+    if (found === undefined) throw configurationError(place, `there is no formatter ${name}`)
+    return found
   }
 }
 

@@ -5,51 +5,98 @@
  * Names of fields and types are `{namespace}local`. A configuration without functions is plain JSON
  * and is stored with the index; the XML form is converted into this form.
  */
+import {
+  unchecked,
+  boolean,
+  checked,
+  checkObject,
+  checkText,
+  declareOptions,
+  list,
+  required,
+  text,
+  type Option,
+  type OptionsOf,
+} from '../../../../api/index.js'
+import { invalidArgument } from '../../errors.js'
 import type { RecordId } from '../../record-id.js'
 import type { RecordTypeName, StoredRecord } from '../../records/record.js'
-import type { Scope } from '../../schema/field-type.js'
+import { scopes, type Scope } from '../../schema/field-type.js'
 import type { ValueType } from '../../values/value-type.js'
 
-/** Conditions on a record; all given ones must hold. */
-export interface RecordMatch {
+/** Parts that are read one by one, so that an error has the location of its part. */
+function parts<T>(): Option<readonly T[], readonly T[]> {
+  return list(required(unchecked<T>()))
+}
+
+function checkNotEmpty(value: string, what: string): string {
+  if (typeof value === 'string' && value.trim() !== '') return value
+  throw invalidArgument(`${what} must be a text`)
+}
+
+const someText = required(checked(checkNotEmpty))
+
+/** The declaration of {@link FieldMatch}. */
+const fieldMatchOptions = declareOptions('a match on a field', {
+  /** Qualified name of the field, `{namespace}local`. */
+  name: someText,
+  /** The value that the field must have. */
+  equals: unchecked<unknown>(),
+  /** The value that the field must not have. */
+  notEquals: unchecked<unknown>(),
+})
+
+/** A condition on a value, given in its JSON form. Exactly one of the two is given. */
+export interface FieldMatch extends OptionsOf<typeof fieldMatchOptions> {}
+
+function readFieldMatch(given: FieldMatch): FieldMatch {
+  const match = fieldMatchOptions.read(given)
+  if ((match.equals === undefined) !== (match.notEquals === undefined)) return match
+  throw invalidArgument('a match on a field has either equals or notEquals')
+}
+
+const conditions = {
   /** `{namespace}Name`; each part may begin or end with `*`. */
-  readonly recordType?: string | undefined
+  recordType: text(undefined),
   /** A record type; also matches records of its subtypes. */
-  readonly instanceOf?: string | undefined
+  instanceOf: text(undefined),
   /** A condition on a field. With `notEquals` a record without the field matches. */
-  readonly field?: FieldMatch | undefined
+  field: checked(readFieldMatch),
   /**
    * Variant properties: '' matches masters, `a,b=x` exactly these properties, and a `*` allows
    * others. Default: any record.
    */
-  readonly variant?: string | undefined
+  variant: text(undefined),
   /** Record tables; default all. */
-  readonly tables?: readonly string[] | undefined
+  tables: checked((given: readonly string[]) => list(text('')).read(given, 'tables')),
 }
 
-/** A condition on a value, given in its JSON form. Exactly one of the two is given. */
-export interface FieldMatch {
-  /** Qualified name of the field, `{namespace}local`. */
-  readonly name: string
-  /** The value that the field must have. */
-  readonly equals?: unknown
-  /** The value that the field must not have. */
-  readonly notEquals?: unknown
-}
+/** The declaration of {@link RecordMatch}. */
+export const matchOptions = declareOptions('a match', conditions)
+
+/** Conditions on a record; all given ones must hold. */
+export interface RecordMatch extends OptionsOf<typeof matchOptions> {}
+
+/** The declaration of {@link IncludeRule}. */
+export const includeOptions = declareOptions('an include', {
+  ...conditions,
+  /** Local names of version tags; each makes a document of its own. An empty list makes none. */
+  versionTags: required(list(text(''))),
+})
 
 /** A rule that includes records in the index. */
-export interface IncludeRule extends RecordMatch {
-  /** Local names of version tags; each makes a document of its own. An empty list makes none. */
-  readonly versionTags: readonly string[]
-}
+export interface IncludeRule extends OptionsOf<typeof includeOptions> {}
+
+/** The declaration of {@link RecordFilterRules}. */
+export const filterOptions = declareOptions('the record filter of an index', {
+  /** Tried in order. Default: none, so that no record is indexed. */
+  includes: parts<IncludeRule>(),
+  /** Records that are never indexed. Default: none. */
+  excludes: parts<RecordMatch>(),
+})
 
 /** Which records are indexed: excludes take precedence, then the first matching include applies. */
-export interface RecordFilterRules {
-  /** Tried in order. Default: none, so that no record is indexed. */
-  readonly includes?: readonly IncludeRule[] | undefined
-  /** Records that are never indexed. Default: none. */
-  readonly excludes?: readonly RecordMatch[] | undefined
-}
+export interface RecordFilterRules extends OptionsOf<typeof filterOptions> {}
 
 /** A value to be formatted; of a list, each element is one value. */
 export interface IndexValue {
@@ -83,77 +130,112 @@ export type ValueFunction = (
   record: IndexedRecord,
 ) => string | readonly string[] | undefined | Promise<string | readonly string[] | undefined>
 
-/** A field of the documents. */
-export interface FieldRule {
+const formatting = {
+  /** Whether the text of blobs is extracted. Default false: the value is the name of the blob. */
+  extractContent: boolean(false),
+  /** Name of a formatter; default: that of the configuration. */
+  formatter: text(undefined),
+}
+
+/** The declaration of {@link FieldRule}. */
+export const fieldOptions = declareOptions('a field of an index', {
   /** Name or name template: `title_${vprop:lang}`. */
-  readonly name: string
+  name: someText,
   /**
    * A field, a system field, or a chain that follows links, records and variants:
    * `{n}author=>{n}name`. Or a function.
    */
-  readonly value: string | ValueFunction
-  /** Whether the text of blobs is extracted. Default false: the value is the name of the blob. */
-  readonly extractContent?: boolean | undefined
-  /** Name of a formatter; default: that of the configuration. */
-  readonly formatter?: string | undefined
-}
+  value: required(
+    checked((value: string | ValueFunction, what) => {
+      return typeof value === 'function' ? value : checkNotEmpty(value, what)
+    }),
+  ),
+  ...formatting,
+})
+
+/** A field of the documents. */
+export interface FieldRule extends OptionsOf<typeof fieldOptions> {}
+
+/** The declaration of {@link MatchRule}. */
+export const groupOptions = declareOptions('a match', {
+  /** The condition on the record. */
+  match: required(unchecked<RecordMatch>()),
+  /** Fields of a matching record. */
+  fields: required(parts<FieldNode>()),
+})
 
 /** Fields of the records that match a condition. */
-export interface MatchRule {
-  /** The condition on the record. */
-  readonly match: RecordMatch
-  /** Fields of a matching record. */
-  readonly fields: readonly FieldNode[]
-}
+export interface MatchRule extends OptionsOf<typeof groupOptions> {}
+
+/** The declaration of {@link ForEachRule}. */
+export const forEachOptions = declareOptions('a forEach', {
+  /** A chain as in {@link FieldRule.value} that ends at records. */
+  forEach: someText,
+  /** Fields whose values come from these records. */
+  fields: required(parts<FieldNode>()),
+})
 
 /** Fields of every record that a chain leads to. */
-export interface ForEachRule {
-  /** A chain as in {@link FieldRule.value} that ends at records. */
-  readonly forEach: string
-  /** Fields whose values come from these records. */
-  readonly fields: readonly FieldNode[]
-}
+export interface ForEachRule extends OptionsOf<typeof forEachOptions> {}
 
 /** A node of the tree of fields. */
 export type FieldNode = FieldRule | MatchRule | ForEachRule
 
-/** Adds a document field for each matching field of a record; all given conditions must hold. */
-export interface DynamicFieldRule {
-  /** Namespace of the field; may begin or end with `*`. */
-  readonly matchNamespace?: string | undefined
-  /** Local name of the field; may begin or end with `*`. */
-  readonly matchName?: string | undefined
-  /** Patterns of value types, separated by commas: `STRING,LIST<+>`. */
-  readonly matchType?: string | undefined
-  /** Scopes of the field; default all. */
-  readonly matchScope?: readonly Scope[] | undefined
-  /** A template: `${name}_${baseType}${list?_mv}`. */
-  readonly name: string
-  /** Whether the text of blobs is extracted. Default false: the value is the name of the blob. */
-  readonly extractContent?: boolean | undefined
-  /** Name of a formatter; default: that of the configuration. */
-  readonly formatter?: string | undefined
-  /** Whether later rules are tried after this one has matched a field. Default false. */
-  readonly continue?: boolean | undefined
+function readScopes(given: readonly unknown[]): readonly Scope[] {
+  const isList = Array.isArray(given) && given.every((scope) => scopes.includes(scope as Scope))
+  if (isList) return given as readonly Scope[]
+  throw invalidArgument(`the scopes are ${scopes.join(', ')}`)
 }
 
-/** The configuration of an index. */
-export interface IndexConfiguration {
+/** The declaration of {@link DynamicFieldRule}. */
+export const dynamicOptions = declareOptions('a dynamic field', {
+  /** Namespace of the field; may begin or end with `*`. */
+  matchNamespace: text(undefined),
+  /** Local name of the field; may begin or end with `*`. */
+  matchName: text(undefined),
+  /** Patterns of value types, separated by commas: `STRING,LIST<+>`. */
+  matchType: text(undefined),
+  /** Scopes of the field; default all. */
+  matchScope: checked<readonly Scope[]>(readScopes),
+  /** A template: `${name}_${baseType}${list?_mv}`. */
+  name: someText,
+  ...formatting,
+  /** Whether later rules are tried after this one has matched a field. Default false. */
+  continue: boolean(false),
+})
+
+/** Adds a document field for each matching field of a record; all given conditions must hold. */
+export interface DynamicFieldRule extends OptionsOf<typeof dynamicOptions> {}
+
+type Formatters = Readonly<Record<string, Formatter | string>>
+
+function readFormatters(given: Formatters, what: string): Formatters {
+  for (const [name, each] of Object.entries(checkObject(given, what))) {
+    if (typeof each !== 'function') checkText(each, `the formatter ${name}`)
+  }
+  return given
+}
+
+/** The declaration of {@link IndexConfiguration}. */
+export const configurationOptions = declareOptions('the configuration of an index', {
   /** Which records are indexed. Default: none. */
-  readonly recordFilter?: RecordFilterRules | undefined
+  recordFilter: unchecked<RecordFilterRules>(),
   /**
    * Formatters by name, in addition to the built-in ones. A text is the name of another formatter.
    */
-  readonly formatters?: Readonly<Record<string, Formatter | string>> | undefined
+  formatters: checked(readFormatters, {}),
   /** Name of the formatter of fields without one. */
-  readonly defaultFormatter?: string | undefined
+  defaultFormatter: text(undefined),
   /** The fields of the documents. */
-  readonly fields?: readonly FieldNode[] | undefined
+  fields: parts<FieldNode>(),
   /** Rules that derive document fields from the fields a record has. */
-  readonly dynamicFields?: readonly DynamicFieldRule[] | undefined
+  dynamicFields: parts<DynamicFieldRule>(),
   /**
    * Whether a change of a record updates the documents that show it through a chain. Default true.
    * Without it such documents stay stale until their own record changes.
    */
-  readonly dereference?: boolean | undefined
-}
+  dereference: boolean(true),
+})
+
+/** The configuration of an index. */
+export interface IndexConfiguration extends OptionsOf<typeof configurationOptions> {}

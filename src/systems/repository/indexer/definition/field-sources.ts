@@ -132,8 +132,8 @@ export function sourcesOfFields(
         if (variable.kind !== 'chain') continue
         sources.merge(new SourceSet(before).follow(variable.chain))
       }
-      if (node.chain !== undefined) sources.merge(new SourceSet(before).follow(node.chain))
-      if (node.make !== undefined) sources.isFunction = true
+      if (typeof node.source === 'function') sources.isFunction = true
+      else sources.merge(new SourceSet(before).follow(node.source))
       found.set(node, sources)
     }
   }
@@ -144,9 +144,15 @@ export function sourcesOfFields(
  * The possible sources of a document field; undefined if the configuration cannot make that field.
  */
 export function possibleSources(
-  { dynamicFields }: PreparedConfiguration,
-  fields: ReadonlyMap<PreparedField, FieldSources>,
-  schema: SchemaCache,
+  {
+    configuration: { dynamicFields },
+    sources: fields,
+    schema,
+  }: {
+    readonly configuration: PreparedConfiguration
+    readonly sources: ReadonlyMap<PreparedField, FieldSources>
+    readonly schema: SchemaCache
+  },
   name: string,
 ): SourceSet | undefined {
   const all = new SourceSet()

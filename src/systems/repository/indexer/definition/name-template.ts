@@ -8,31 +8,22 @@ export type TemplatePart =
   | { readonly kind: 'variable'; readonly name: string }
   | { readonly kind: 'choice'; readonly name: string; readonly yes: string; readonly no: string }
 
-const variable = /^(\{[^{}]*\}[^{}]+|[^{}]+)\}/
+/** An escape, a variable whose name may begin with a namespace, or other text. */
+const token = /\\(\$\{)|\$\{(\{[^{}]*\}[^{}]+|[^{}]+)\}|(\$(?!\{)|\\(?!\$\{)|[^$\\]+)/gy
 
 /** Parses a template. `\${` is a literal `${`. Throws if the template is malformed. */
 export function parseTemplate(template: string): TemplatePart[] {
-  if (template === '') throw new Error('a name is empty')
   const parts: TemplatePart[] = []
-  let text = ''
-  const endText = (): void => {
-    if (text !== '') parts.push({ kind: 'text', text })
-    text = ''
+  let end = 0
+  for (const [whole, escaped, variable, other] of template.matchAll(token)) {
+    end += whole.length
+    const last = parts.at(-1)
+    const text = (escaped as string | undefined) ?? other
+    if (text === undefined) parts.push(partOf(variable.trim(), template))
+    else if (last?.kind !== 'text') parts.push({ kind: 'text', text })
+    else parts[parts.length - 1] = { kind: 'text', text: last.text + text }
   }
-  for (let at = 0; at < template.length;) {
-    if (template.startsWith('\\${', at)) {
-      text += '${'
-      at += 3
-    } else if (!template.startsWith('${', at)) text += template[at++]
-    else {
-      const match = variable.exec(template.slice(at + 2))
-      if (match === null) throw new Error(`a variable of the name ${template} does not end`)
-      endText()
-      parts.push(partOf(match[1].trim(), template))
-      at += 2 + match[0].length
-    }
-  }
-  endText()
+  if (end < template.length) throw new Error(`a variable of the name ${template} does not end`)
   return parts
 }
 
@@ -50,15 +41,10 @@ export function fillTemplate(
   valueOf: (name: string) => string | undefined,
   isTrue: (name: string) => boolean = () => false,
 ): string | undefined {
-  let text = ''
-  for (const part of parts) {
-    if (part.kind === 'text') text += part.text
-    else if (part.kind === 'choice') text += isTrue(part.name) ? part.yes : part.no
-    else {
-      const value = valueOf(part.name)
-      if (value === undefined) return undefined
-      text += value
-    }
-  }
-  return text
+  const texts = parts.map((part) => {
+    if (part.kind === 'text') return part.text
+    if (part.kind === 'variable') return valueOf(part.name)
+    return isTrue(part.name) ? part.yes : part.no
+  })
+  return texts.includes(undefined) ? undefined : texts.join('')
 }

@@ -5,7 +5,7 @@ import { encodeField } from '../../records/field-values.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { BoundNames } from './bound-names.js'
 import type { FieldMatch, RecordMatch } from './configuration.js'
-import { WildcardPattern } from './wildcard.js'
+import { namePattern } from './patterns.js'
 
 /** The subject of a match: a record, or an embedded record with the id and table of its holder. */
 export interface MatchSubject {
@@ -25,9 +25,7 @@ export interface RecordMatcher {
   readonly field: string | undefined
 }
 
-const matchNames = ['recordType', 'instanceOf', 'field', 'variant', 'tables']
-
-/** Compiles a condition. Throws if the condition is invalid. */
+/** Compiles a checked condition. Throws if the condition names what is not there. */
 export function prepareMatch(match: RecordMatch, names: BoundNames): RecordMatcher {
   const { recordType, instanceOf, field, variant, tables } = match
   const tests: Test[] = []
@@ -35,20 +33,12 @@ export function prepareMatch(match: RecordMatch, names: BoundNames): RecordMatch
   if (instanceOf !== undefined) tests.push(instanceTest(instanceOf, names))
   if (variant !== undefined) tests.push(variantTest(variant))
   if (tables !== undefined) {
-    if (!Array.isArray(tables) || tables.some((table) => typeof table !== 'string')) {
-      throw new Error('tables: the names of record tables')
-    }
     const wanted = new Set(tables)
     tests.push(({ table }) => wanted.has(table))
   }
   const fieldId = field === undefined ? undefined : names.field(field.name).id
   if (field !== undefined) tests.push(valueTest(field, names))
   return { matches: (subject) => tests.every((test) => test(subject)), field: fieldId }
-}
-
-/** Whether a name is a property of a condition. */
-export function isMatchName(name: string): boolean {
-  return matchNames.includes(name)
 }
 
 function typeTest(pattern: string, names: BoundNames): Test {
@@ -59,15 +49,12 @@ function typeTest(pattern: string, names: BoundNames): Test {
   }
   const parts = /^\{([^{}]*)\}(.+)$/.exec(pattern)
   if (parts === null) throw new Error(`a record type is {namespace}Name, got ${pattern}`)
-  const namespace = new WildcardPattern(parts[1])
-  const local = new WildcardPattern(parts[2])
+  const namespace = namePattern(parts[1])
+  const local = namePattern(parts[2])
   return ({ type }) => {
     if (type === undefined) return false
     const end = type.indexOf('}')
-    return (
-      namespace.match(type.slice(1, end)) !== undefined &&
-      local.match(type.slice(end + 1)) !== undefined
-    )
+    return namespace(type.slice(1, end)) !== undefined && local(type.slice(end + 1)) !== undefined
   }
 }
 
@@ -84,9 +71,6 @@ function instanceTest(name: string, names: BoundNames): Test {
 function valueTest(match: FieldMatch, names: BoundNames): Test {
   const { schema } = names
   const { equals, notEquals } = match
-  if ((equals === undefined) === (notEquals === undefined)) {
-    throw new Error('a match on a field has either equals or notEquals')
-  }
   const field = names.field(match.name)
   const wanted = encodeField(field, valueOfText(field, equals ?? notEquals), schema)
   const isEquality = equals !== undefined
@@ -118,7 +102,6 @@ function valueOfText(field: FieldType, given: unknown): unknown {
 }
 
 function variantTest(pattern: string): Test {
-  if (typeof pattern !== 'string') throw new Error('variant: a text such as lang,branch=dev')
   const parts = pattern.trim() === '' ? [] : splitEscaped(pattern, ',').map((each) => each.trim())
   const hasOthers = parts.includes('*')
   const wanted = new Map<string, string | undefined>()

@@ -1,10 +1,9 @@
 /** Converts the XML form of a configuration, Lily's `indexerconf`, into the form in code. */
-import type { Scope } from '../../schema/field-type.js'
 import { configurationError, placesByPath, type Places } from './configuration-error.js'
 import type {
   DynamicFieldRule,
-  FieldMatch,
   FieldNode,
+  FieldRule,
   IncludeRule,
   IndexConfiguration,
   RecordMatch,
@@ -17,194 +16,25 @@ export interface ReadConfiguration {
   readonly places: Places
 }
 
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
+/** Converts the text of an attribute. */
+type Convert = (text: string, element: XmlElement) => unknown
 
-const matchAttributes = ['recordType', 'instanceOf', 'field', 'variant', 'tables']
+const asIs: Convert = (text) => text
 
-class Reader {
-  readonly #places = new WeakMap<object, string>()
-
-  read(root: XmlElement): ReadConfiguration {
-    if (root.name !== 'indexer') throw refuse(root, `the root is <indexer>, not <${root.name}>`)
-    check(root, [], ['recordFilter', 'records', 'formatters', 'fields', 'dynamicFields'])
-    const configuration: Writable<IndexConfiguration> = {}
-    const seen = new Set<string>()
-    for (const child of root.children) {
-      if (seen.has(child.name)) throw refuse(child, `there are two <${child.name}>`)
-      seen.add(child.name)
-      if (child.name === 'recordFilter') configuration.recordFilter = this.#recordFilter(child)
-      else if (child.name === 'records') {
-        if (seen.has('recordFilter')) throw refuse(child, '<records> is the old <recordFilter>')
-        configuration.recordFilter = { includes: child.children.map((each) => this.#record(each)) }
-      } else if (child.name === 'formatters') this.#formatters(child, configuration)
-      else if (child.name === 'fields') configuration.fields = this.#fields(child)
-      else configuration.dynamicFields = child.children.map((each) => this.#dynamicField(each))
-    }
-    const places: Places = (node, path) => this.#places.get(node) ?? placesByPath(node, path)
-    return { configuration, places }
-  }
-
-  #at<T extends object>(element: XmlElement, made: T): T {
-    this.#places.set(made, element.place)
-    return made
-  }
-
-  #recordFilter(element: XmlElement): IndexConfiguration['recordFilter'] {
-    check(element, [], ['includes', 'excludes'])
-    const includes: IncludeRule[] = []
-    const excludes: RecordMatch[] = []
-    for (const group of element.children) {
-      const isInclude = group.name === 'includes'
-      check(group, [], [isInclude ? 'include' : 'exclude'])
-      for (const rule of group.children) {
-        check(rule, isInclude ? [...matchAttributes, 'vtags'] : matchAttributes, [])
-        const match = matchOf(rule)
-        if (!isInclude) excludes.push(this.#at(rule, match))
-        else includes.push(this.#at(rule, { ...match, versionTags: tagsOf(rule) }))
-      }
-    }
-    return { includes, excludes }
-  }
-
-  /** Reads a rule in the older form, without `recordFilter`. */
-  #record(element: XmlElement): IncludeRule {
-    if (element.name !== 'record') throw refuse(element, `<records> has no <${element.name}>`)
-    check(element, ['matchNamespace', 'matchName', 'matchVariant', 'vtags'], [])
-    const { attributes } = element
-    const given = attributes.get('matchNamespace') ?? '*'
-    const namespace = element.namespaceOf(given) ?? given
-    const recordType = `{${namespace}}${attributes.get('matchName') ?? '*'}`
-    const variant = attributes.get('matchVariant')
-    const isAny = variant === undefined || variant.trim() === '*'
-    return this.#at(element, {
-      ...(recordType === '{*}*' ? {} : { recordType }),
-      ...(isAny ? {} : { variant }),
-      versionTags: tagsOf(element),
-    })
-  }
-
-  #formatters(element: XmlElement, configuration: Writable<IndexConfiguration>): void {
-    check(element, ['default'], ['formatter'])
-    const formatters: Record<string, string> = {}
-    for (const each of element.children) {
-      check(each, ['name', 'class'], [])
-      const name = required(each, 'name')
-      if (Object.hasOwn(formatters, name)) throw refuse(each, `there are two formatters ${name}`)
-      formatters[name] = required(each, 'class')
-    }
-    configuration.formatters = formatters
-    const byDefault = element.attributes.get('default')
-    if (byDefault !== undefined) configuration.defaultFormatter = byDefault
-    this.#places.set(configuration, element.place)
-  }
-
-  #fields(element: XmlElement): FieldNode[] {
-    return element.children.map((child) => {
-      if (child.name === 'field') {
-        check(child, ['name', 'value', 'extractContent', 'formatter'], [])
-        return this.#at(child, {
-          name: templateOf(child, required(child, 'name')),
-          value: chainOf(child, required(child, 'value')),
-          ...commonOf(child),
-        })
-      }
-      if (child.name === 'match') {
-        check(child, matchAttributes, ['field', 'match', 'forEach'])
-        return this.#at(child, { match: matchOf(child), fields: this.#fields(child) })
-      }
-      if (child.name === 'forEach') {
-        check(child, ['expr'], ['field', 'match', 'forEach'])
-        const forEach = chainOf(child, required(child, 'expr'))
-        return this.#at(child, { forEach, fields: this.#fields(child) })
-      }
-      throw refuse(child, `<${element.name}> has no <${child.name}>`)
-    })
-  }
-
-  #dynamicField(element: XmlElement): DynamicFieldRule {
-    if (element.name !== 'dynamicField') {
-      throw refuse(element, `<dynamicFields> has no <${element.name}>`)
-    }
-    const names = ['matchNamespace', 'matchName', 'matchType', 'matchScope', 'name', 'continue']
-    check(element, [...names, 'extractContent', 'formatter'], [])
-    const { attributes } = element
-    const namespace = attributes.get('matchNamespace')
-    const scope = attributes.get('matchScope')
-    const goesOn = flagOf(element, 'continue')
-    return this.#at(element, {
-      name: required(element, 'name'),
-      ...(namespace === undefined
-        ? {}
-        : { matchNamespace: element.namespaceOf(namespace) ?? namespace }),
-      ...given('matchName', attributes.get('matchName')),
-      ...given('matchType', attributes.get('matchType')),
-      ...given('matchScope', scope === undefined ? undefined : scopesOf(scope)),
-      ...given('continue', goesOn),
-      ...commonOf(element),
-    })
-  }
+const listOf = (text: string): string[] => {
+  return text
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
 }
 
-function given<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return (value === undefined ? {} : { [key]: value }) as { [P in K]?: V }
+const flag: Convert = (text, element) => {
+  if (text === 'true' || text === 'false') return text === 'true'
+  throw refuse(element, `an attribute is true or false, not '${text}'`)
 }
 
-function refuse(element: XmlElement, problem: string): Error {
-  return configurationError(element.place, problem)
-}
-
-function check(
-  element: XmlElement,
-  attributes: readonly string[],
-  children: readonly string[],
-): void {
-  for (const name of element.attributes.keys()) {
-    if (!attributes.includes(name)) throw refuse(element, `<${element.name}> has no '${name}'`)
-  }
-  for (const child of element.children) {
-    if (children.includes(child.name)) continue
-    throw refuse(child, `<${element.name}> has no <${child.name}>`)
-  }
-}
-
-function required(element: XmlElement, name: string): string {
-  const value = element.attributes.get(name)
-  if (value !== undefined && value.trim() !== '') return value
-  throw refuse(element, `<${element.name}> needs '${name}'`)
-}
-
-function flagOf(element: XmlElement, name: string): boolean | undefined {
-  const value = element.attributes.get(name)
-  if (value === undefined || value === 'true' || value === 'false') {
-    return value === undefined ? undefined : value === 'true'
-  }
-  throw refuse(element, `'${name}' is true or false, not '${value}'`)
-}
-
-function commonOf(element: XmlElement): { extractContent?: boolean; formatter?: string } {
-  return {
-    ...given('extractContent', flagOf(element, 'extractContent')),
-    ...given('formatter', element.attributes.get('formatter')),
-  }
-}
-
-function listOf(text: string): string[] {
-  const parts = text.split(',').map((part) => part.trim())
-  return parts.filter((part) => part !== '')
-}
-
-function tagsOf(element: XmlElement): string[] {
-  const tags = element.attributes.get('vtags')
-  if (tags === undefined) throw refuse(element, `<${element.name}> needs 'vtags'`)
-  return listOf(tags)
-}
-
-function scopesOf(text: string): Scope[] {
-  return listOf(text).map((scope) => scope.toUpperCase().replaceAll('-', '_') as Scope)
-}
-
-/** Resolves `prefix:local` to `{namespace}local`. */
-function nameOf(element: XmlElement, text: string): string {
+/** `prefix:local` as `{namespace}local`. */
+const nameOf = (text: string, element: XmlElement): string => {
   const name = text.trim()
   if (name.startsWith('{')) return name
   const colon = name.indexOf(':')
@@ -215,56 +45,197 @@ function nameOf(element: XmlElement, text: string): string {
 }
 
 /** A pattern of a record type; a `*` in place of the prefix matches any namespace. */
-function typePatternOf(element: XmlElement, text: string): string {
+const typePattern: Convert = (text, element) => {
   const colon = text.indexOf(':')
   const prefix = text.slice(0, Math.max(colon, 0)).trim()
   const isPattern = prefix.startsWith('*') || prefix.endsWith('*')
-  if (isPattern && element.namespaceOf(prefix) === undefined) {
-    return `{${prefix}}${text.slice(colon + 1).trim()}`
-  }
-  return nameOf(element, text)
+  if (!isPattern || element.namespaceOf(prefix) !== undefined) return nameOf(text, element)
+  return `{${prefix}}${text.slice(colon + 1).trim()}`
 }
 
-function fieldMatchOf(element: XmlElement, text: string): FieldMatch {
-  const parts = /^(\{[^{}]*\}[^=!]+|[^=!]+)(!?=)([^]*)$/.exec(text)
+const fieldMatch: Convert = (text, element) => {
+  const parts = /^(\{[^{}]*\}[^=!]+|[^=!]+)(!?)=([^]*)$/.exec(text)
   if (parts === null) throw refuse(element, `'field' is name=value or name!=value, not '${text}'`)
-  const name = nameOf(element, parts[1])
-  return parts[2] === '=' ? { name, equals: parts[3] } : { name, notEquals: parts[3] }
+  return { name: nameOf(parts[1], element), [parts[2] === '' ? 'equals' : 'notEquals']: parts[3] }
 }
 
-function matchOf(element: XmlElement): RecordMatch {
-  const { attributes } = element
-  const recordType = attributes.get('recordType')
-  const instanceOf = attributes.get('instanceOf')
-  const field = attributes.get('field')
-  const tables = attributes.get('tables')
-  return {
-    ...(recordType === undefined ? {} : { recordType: typePatternOf(element, recordType) }),
-    ...(instanceOf === undefined ? {} : { instanceOf: nameOf(element, instanceOf) }),
-    ...(field === undefined ? {} : { field: fieldMatchOf(element, field) }),
-    ...given('variant', attributes.get('variant')),
-    ...(tables === undefined ? {} : { tables: listOf(tables) }),
-  }
-}
-
-function chainOf(element: XmlElement, text: string): string {
+const chainOf = (text: string, element: XmlElement): string => {
   const tokens = text.split('=>').map((token) => token.trim())
   return tokens
-    .map((token) =>
-      token === 'master' || /^([+-]|$)/.test(token) ? token : nameOf(element, token),
-    )
+    .map((each) => (each === 'master' || /^([+-]|$)/.test(each) ? each : nameOf(each, element)))
     .join('=>')
 }
 
 /** A template with its prefixes resolved to namespaces. */
-function templateOf(element: XmlElement, text: string): string {
+const template: Convert = (text, element) => {
   return text.replace(/(\\?)\$\{([^{}]+)\}/g, (whole, escape: string, name: string) => {
     if (escape !== '' || name.startsWith('vprop:')) return whole
-    return `\${${chainOf(element, name)}}`
+    return `\${${chainOf(name, element)}}`
   })
+}
+
+const matchAttributes = {
+  recordType: typePattern,
+  instanceOf: nameOf,
+  field: fieldMatch,
+  variant: asIs,
+  tables: listOf,
+}
+const fieldAttributes = { name: template, value: chainOf, extractContent: flag, formatter: asIs }
+const dynamicAttributes = {
+  matchNamespace: (text: string, element: XmlElement) => element.namespaceOf(text) ?? text,
+  matchName: asIs,
+  matchType: asIs,
+  matchScope: (text: string) => {
+    return listOf(text).map((scope) => scope.toUpperCase().replaceAll('-', '_'))
+  },
+  name: asIs,
+  extractContent: flag,
+  formatter: asIs,
+  continue: flag,
+}
+/** The older form of a rule, without `recordFilter`. */
+const recordAttributes = {
+  matchNamespace: (text: string, element: XmlElement) => element.namespaceOf(text) ?? text,
+  matchName: asIs,
+  matchVariant: asIs,
+  vtags: listOf,
+}
+
+function refuse(element: XmlElement, problem: string): Error {
+  return configurationError(element.place, problem)
+}
+
+/** The attributes of an element, converted. */
+function attributesOf<T>(
+  element: XmlElement,
+  known: Readonly<Record<string, Convert>>,
+  required: readonly string[] = [],
+): T {
+  const { name, attributes } = element
+  for (const each of required) {
+    if (!attributes.has(each)) throw refuse(element, `<${name}> needs '${each}'`)
+  }
+  const values = [...attributes].map(([each, text]) => {
+    if (!Object.hasOwn(known, each)) throw refuse(element, `<${name}> has no '${each}'`)
+    return [each, known[each](text, element)] as const
+  })
+  return Object.fromEntries(values) as T
+}
+
+function childrenOf(element: XmlElement, ...names: readonly string[]): readonly XmlElement[] {
+  const other = element.children.find(({ name }) => !names.includes(name))
+  if (other === undefined) return element.children
+  throw refuse(other, `<${element.name}> has no <${other.name}>`)
+}
+
+/** Notes the location of a part of the configuration, and returns the part. */
+type Note = <T extends object>(element: XmlElement, part: T) => T
+
+function recordFilterOf(element: XmlElement, at: Note): IndexConfiguration['recordFilter'] {
+  attributesOf(element, {})
+  const includes: IncludeRule[] = []
+  const excludes: RecordMatch[] = []
+  for (const group of childrenOf(element, 'includes', 'excludes')) {
+    const isInclude = group.name === 'includes'
+    attributesOf(group, {})
+    for (const rule of childrenOf(group, isInclude ? 'include' : 'exclude')) {
+      if (isInclude) includes.push(at(rule, includeOf(rule)))
+      else excludes.push(at(rule, attributesOf<RecordMatch>(rule, matchAttributes)))
+    }
+  }
+  return { includes, excludes }
+}
+
+function fieldsOf(element: XmlElement, at: Note): FieldNode[] {
+  return childrenOf(element, 'field', 'match', 'forEach').map((child) => {
+    if (child.name === 'field') {
+      return at(child, attributesOf<FieldRule>(child, fieldAttributes, ['name', 'value']))
+    }
+    const fields = fieldsOf(child, at)
+    if (child.name === 'match') {
+      return at(child, { match: attributesOf<RecordMatch>(child, matchAttributes), fields })
+    }
+    const { expr } = attributesOf<{ expr: string }>(child, { expr: chainOf }, ['expr'])
+    return at(child, { forEach: expr, fields })
+  })
+}
+
+function formattersOf(element: XmlElement): IndexConfiguration {
+  const { default: name } = attributesOf<{ default?: string }>(element, { default: asIs })
+  const formatters: Record<string, string> = {}
+  for (const each of childrenOf(element, 'formatter')) {
+    const both = attributesOf<{ name: string; class: string }>(each, { name: asIs, class: asIs }, [
+      'name',
+      'class',
+    ])
+    if (Object.hasOwn(formatters, both.name)) {
+      throw refuse(each, `there are two formatters ${both.name}`)
+    }
+    formatters[both.name] = both.class
+  }
+  return { formatters, defaultFormatter: name }
+}
+
+/** The parts of a configuration by the element that gives them. */
+const parts: Readonly<Record<string, (element: XmlElement, at: Note) => IndexConfiguration>> = {
+  recordFilter: (element, at) => ({ recordFilter: recordFilterOf(element, at) }),
+  records: (element, at) => {
+    const includes = childrenOf(element, 'record').map((each) => at(each, recordOf(each)))
+    return { recordFilter: { includes } }
+  },
+  formatters: formattersOf,
+  fields: (element, at) => ({ fields: fieldsOf(element, at) }),
+  dynamicFields: (element, at) => ({
+    dynamicFields: childrenOf(element, 'dynamicField').map((each) => {
+      return at(each, attributesOf<DynamicFieldRule>(each, dynamicAttributes, ['name']))
+    }),
+  }),
 }
 
 /** Parses the XML form. `ERR_INDEX_CONFIGURATION` with line and column; `ERR_MISSING_PACKAGE`. */
 export function readXmlConfiguration(text: string): ReadConfiguration {
-  return new Reader().read(parseXml(text))
+  const places = new WeakMap<object, string>()
+  const at: Note = ({ place }, part) => {
+    places.set(part, place)
+    return part
+  }
+  const root = parseXml(text)
+  if (root.name !== 'indexer') throw refuse(root, `the root is <indexer>, not <${root.name}>`)
+  attributesOf(root, {})
+  let configuration: IndexConfiguration = {}
+  const seen = new Set<string>()
+  for (const child of childrenOf(root, ...Object.keys(parts))) {
+    // Both elements give the record filter.
+    const name = child.name === 'records' ? 'recordFilter' : child.name
+    if (seen.has(name)) throw refuse(child, `there are two <${name}>`)
+    seen.add(name)
+    configuration = { ...configuration, ...parts[child.name](child, at) }
+  }
+  const formatters = root.children.find(({ name }) => name === 'formatters')
+  if (formatters !== undefined) at(formatters, configuration)
+  return { configuration, places: (node, path) => places.get(node) ?? placesByPath(node, path) }
+}
+
+function includeOf(element: XmlElement): IncludeRule {
+  const known = { ...matchAttributes, vtags: listOf }
+  const { vtags, ...match } = attributesOf<RecordMatch & { vtags: string[] }>(element, known, [
+    'vtags',
+  ])
+  return { ...match, versionTags: vtags }
+}
+
+function recordOf(element: XmlElement): IncludeRule {
+  const { matchNamespace, matchName, matchVariant, vtags } = attributesOf<{
+    readonly matchNamespace?: string
+    readonly matchName?: string
+    readonly matchVariant?: string
+    readonly vtags: string[]
+  }>(element, recordAttributes, ['vtags'])
+  const recordType = `{${matchNamespace ?? '*'}}${matchName ?? '*'}`
+  return {
+    recordType: recordType === '{*}*' ? undefined : recordType,
+    variant: matchVariant?.trim() === '*' ? undefined : matchVariant,
+    versionTags: vtags,
+  }
 }

@@ -3,8 +3,10 @@ import { shown } from '../../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
+import type { IndexContext } from '../index-context.js'
 import type { Place } from '../index-rows.js'
-import type { LateTexts, Patience } from './late-texts.js'
+import { tell } from '../../told.js'
+import type { Patience } from './late-texts.js'
 import { errorOf } from '../../thrown.js'
 
 /**
@@ -21,17 +23,6 @@ export type ContentExtractor = (
 
 /** Maximum length of an extracted text in characters; the rest is cut off. */
 export const extractedCharactersMax = 500_000
-
-/** The dependencies of extraction. */
-export interface ExtractionParts {
-  readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
-  /** Undefined: blobs are indexed without text. */
-  readonly extract: ContentExtractor | undefined
-  readonly onFailure: (blob: Blob, error: unknown) => void
-  readonly late: LateTexts
-  /** Aborted when the index is closed. */
-  readonly signal: AbortSignal
-}
 
 /** A blob whose text could not be extracted. */
 export interface FailedExtraction {
@@ -87,10 +78,11 @@ export interface TextPlace {
 export async function extractTexts(
   blobs: readonly Blob[],
   { place, patience }: TextPlace,
-  { readBlob, extract, onFailure, late, signal }: ExtractionParts,
+  { name: index, readBlob, settings, late, signal, counts }: IndexContext,
   failures: FailedExtraction[],
 ): Promise<string[]> {
   const texts: string[] = []
+  const { extract, onExtractionFailure } = settings
   if (extract === undefined) return texts
   for (const blob of blobs) {
     const { key, name, mediaType, size } = blob
@@ -107,7 +99,8 @@ export async function extractTexts(
       const message = errorOf(error).message
       const reason = message.slice(0, reasonLengthMax)
       failures.push({ name, mediaType, size, reason })
-      onFailure(blob, error)
+      counts.extractionFailures++
+      tell(onExtractionFailure, index, blob, error)
     }
   }
   return texts

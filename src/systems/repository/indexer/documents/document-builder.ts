@@ -12,45 +12,24 @@ import { Link } from '../../link.js'
 import type { RecordId } from '../../record-id.js'
 import type { StoredRecord } from '../../records/record.js'
 import type { FieldType } from '../../schema/field-type.js'
-import type { SchemaCache } from '../../schema/schema-cache.js'
 import { reservedFields, type SearchDocument } from '../../../search/search-backend.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
 import type { Chain, ChainStep } from '../definition/chain.js'
-import type {
-  NameVariable,
-  PreparedConfiguration,
-  PreparedField,
-  PreparedNode,
-} from '../definition/compile.js'
+import type { NameVariable, PreparedField, PreparedNode } from '../definition/compile.js'
 import { atPlace } from '../definition/configuration-error.js'
-import type { IndexValue } from '../definition/configuration.js'
-import { SourceSet, spanOf, type FieldSources, type NameSpan } from '../definition/field-sources.js'
+import type { IndexValue, ValueFunction } from '../definition/configuration.js'
+import { SourceSet, spanOf, type NameSpan } from '../definition/field-sources.js'
 import type { ShownField } from '../shown-sources.js'
 import { fillTemplate } from '../definition/name-template.js'
 import type { Place, VariantPattern } from '../index-rows.js'
 import { documentKey, fitsPattern } from '../index-rows.js'
-import {
-  extractTexts,
-  splitBlobs,
-  type ExtractionParts,
-  type FailedExtraction,
-} from './content-extraction.js'
+import type { IndexContext } from '../index-context.js'
+import { extractTexts, splitBlobs, type FailedExtraction } from './content-extraction.js'
 import type { Patience } from './late-texts.js'
 import { versionOfRecord, type DependencyCollector } from './dependency-collector.js'
-import { flattened, textOf } from './formatters.js'
-import type { RecordSource } from './record-source.js'
+import { flattened, textOf } from '../definition/formatters.js'
 import { systemValues } from './system-values.js'
-
-/** The dependencies of a {@link DocumentBuilder}. */
-export interface BuilderParts {
-  readonly configuration: PreparedConfiguration
-  /** The sources of the fields of the configuration. */
-  readonly sources: ReadonlyMap<PreparedField, FieldSources>
-  readonly schema: SchemaCache
-  readonly source: RecordSource
-  readonly extraction: ExtractionParts
-}
 
 /** A record on the way of a chain, or one embedded in its fields. */
 interface Visited {
@@ -92,10 +71,10 @@ export interface BuiltDocument {
 
 /** Builds the documents of one index. */
 export class DocumentBuilder {
-  readonly #parts: BuilderParts
+  readonly #context: IndexContext
 
-  constructor(parts: BuilderParts) {
-    this.#parts = parts
+  constructor(context: IndexContext) {
+    this.#context = context
   }
 
   /** Builds the document of a record in the version of a tag. */
@@ -105,10 +84,10 @@ export class DocumentBuilder {
     record: StoredRecord,
     collector: DependencyCollector,
   ): Promise<BuiltDocument> {
-    const { nodes } = this.#parts.configuration
+    const { nodes } = this.#context.configuration
     const failures: FailedExtraction[] = []
     const texts = { fields: new Map(), shown: new Map() }
-    const patience = this.#parts.extraction.late.patience()
+    const patience = this.#context.late.patience()
     const draft: Draft = { tag, record, place, collector, ...texts, failures, patience }
     const own = visitedRecord(place, record, undefined, false)
     await this.#addNodes(draft, nodes, own)
@@ -144,12 +123,12 @@ export class DocumentBuilder {
   }
 
   async #addField(draft: Draft, field: PreparedField, at: Visited): Promise<void> {
-    const { chain, make } = field
-    const sources = new SourceSet(this.#parts.sources.get(field))
+    const { source } = field
+    const sources = new SourceSet(this.#context.sources.get(field))
     let texts: readonly string[]
-    if (chain === undefined) texts = await this.#made(draft, make!)
+    if (typeof source === 'function') texts = await this.#made(draft, source)
     else {
-      const values = await this.#evaluate(draft, chain, at, sources)
+      const values = await this.#evaluate(draft, source, at, sources)
       if (values.length === 0) return
       texts = await this.#textsOf(draft, values, field)
     }
@@ -161,10 +140,7 @@ export class DocumentBuilder {
     noteShown(draft, field, spanOf(field.name), sources)
   }
 
-  async #made(
-    { record, place, tag }: Draft,
-    make: NonNullable<PreparedField['make']>,
-  ): Promise<readonly string[]> {
+  async #made({ record, place, tag }: Draft, make: ValueFunction): Promise<readonly string[]> {
     const { version, type, fields } = record
     const versionTag = tag.name.slice(tag.name.indexOf('}') + 1)
     const made = await make({ ...place, version, type, versionTag, fields })
@@ -173,7 +149,7 @@ export class DocumentBuilder {
   }
 
   async #addDynamicFields(draft: Draft): Promise<void> {
-    const { configuration, schema } = this.#parts
+    const { configuration, schema } = this.#context
     if (configuration.dynamicFields.length === 0) return
     for (const [name, value] of Object.entries(draft.record.fields)) {
       const field = schema.field(name)
@@ -185,7 +161,7 @@ export class DocumentBuilder {
         const values = flattened(value, field.type)
         add(draft, target, await this.#textsOf(draft, values, rule))
         noteShown(draft, target, { start: target, end: undefined }, sources)
-        if (!rule.goesOn) break
+        if (!rule.continue) break
       }
     }
   }
@@ -200,7 +176,7 @@ export class DocumentBuilder {
     }
     if (!extractContent) return formatted(values)
     const { blobs, others } = splitBlobs(values)
-    const texts = await extractTexts(blobs, { place, patience }, this.#parts.extraction, failures)
+    const texts = await extractTexts(blobs, { place, patience }, this.#context, failures)
     return others.length === 0 ? texts : [...formatted(others), ...texts]
   }
 
@@ -210,7 +186,7 @@ export class DocumentBuilder {
     at: Visited,
     sources: SourceSet,
   ): Promise<Map<string, string>> {
-    const { schema } = this.#parts
+    const { schema } = this.#context
     const found = new Map<string, string>()
     for (const [name, variable] of variables) {
       if (variable.kind === 'property') {
@@ -237,7 +213,7 @@ export class DocumentBuilder {
     at: Visited,
     sources: SourceSet,
   ): Promise<IndexValue[]> {
-    const { schema } = this.#parts
+    const { schema } = this.#context
     const values: IndexValue[] = []
     for (const found of await this.#follow(draft, steps, at)) {
       if (end!.kind === 'system') {
@@ -292,7 +268,7 @@ export class DocumentBuilder {
     fieldId: string,
     at: Visited,
   ): Promise<Visited[]> {
-    const field = this.#parts.schema.fieldById(fieldId)
+    const field = this.#context.schema.fieldById(fieldId)
     at.looked?.add(fieldId)
     const value = at.fields[field.name]
     if (value === undefined) return []
@@ -309,7 +285,7 @@ export class DocumentBuilder {
   }
 
   #inner(holder: Visited, { type, fields }: EmbeddedRecord): Visited {
-    const recordType = type === undefined ? undefined : this.#parts.schema.findRecordType(type)
+    const recordType = type === undefined ? undefined : this.#context.schema.findRecordType(type)
     return {
       place: holder.place,
       type,
@@ -340,7 +316,7 @@ export class DocumentBuilder {
     if (Object.keys(added).some((name) => Object.hasOwn(own, name))) return []
     const pattern: VariantPattern = { ...own, ...added }
     const looked = this.#note(draft, table, id, pattern)
-    const records = this.#parts.source.table(table)
+    const records = this.#context.records.table(table)
     const found: Visited[] = []
     for (const variant of records === undefined ? [] : await records.variants(id)) {
       if (!fitsPattern(pattern, variant)) continue
@@ -357,9 +333,9 @@ export class DocumentBuilder {
   }
 
   async #read({ tag }: Draft, place: Place): Promise<StoredRecord | undefined> {
-    const { source } = this.#parts
-    const newest = await source.newest(place)
-    return newest === undefined ? undefined : source.at(place, newest, tag)
+    const { records } = this.#context
+    const newest = await records.newest(place)
+    return newest === undefined ? undefined : records.at(place, newest, tag)
   }
 }
 

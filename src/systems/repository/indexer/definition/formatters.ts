@@ -3,7 +3,7 @@ import type { FieldType } from '../../schema/field-type.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
-import type { Formatter, IndexValue } from '../definition/configuration.js'
+import type { Formatter, IndexValue } from './configuration.js'
 
 /** Finds the field type of a field in an embedded record, by its name. */
 export type FieldFinder = (name: string) => FieldType

@@ -1,0 +1,86 @@
+/** Patterns of names and of value types. */
+import type { ValueType } from '../../values/value-type.js'
+
+/** Returns the text matched by the `*`, '' without one; undefined if the name does not match. */
+export type NamePattern = (name: string) => string | undefined
+
+/** Whether a pattern of names has a `*` that stands for other text. */
+export function hasWildcard(pattern: string): boolean {
+  return pattern.startsWith('*') || pattern.endsWith('*')
+}
+
+/**
+ * A pattern with a `*` at the beginning or the end; a `*` elsewhere, or a second one, is a literal
+ * character.
+ */
+export function namePattern(pattern: string): NamePattern {
+  if (pattern.startsWith('*')) {
+    const end = pattern.slice(1)
+    return (name) => (name.endsWith(end) ? name.slice(0, name.length - end.length) : undefined)
+  }
+  if (pattern.endsWith('*')) {
+    const start = pattern.slice(0, -1)
+    return (name) => (name.startsWith(start) ? name.slice(start.length) : undefined)
+  }
+  return (name) => (name === pattern ? '' : undefined)
+}
+
+/** Tests the names of a type from a level inwards. */
+type Level = (names: readonly string[]) => boolean
+
+const levelsMax = 32
+
+const anyLevels: Readonly<Record<string, Level>> = {
+  '*': ({ length }) => length <= 1,
+  '+': ({ length }) => length === 1,
+  '**': () => true,
+  '++': ({ length }) => length >= 1,
+}
+
+/**
+ * A pattern of value types: names with `*`. For arguments: `<x>`, `<*>` zero or one level, `<+>`
+ * exactly one, `<**>` any number of levels, `<++>` at least one. Parentheses may replace angle
+ * brackets, so that XML needs no escapes. Commas separate alternatives. Throws if malformed.
+ */
+export function typePattern(pattern: string): (type: ValueType) => boolean {
+  const text = pattern.replaceAll('(', '<').replaceAll(')', '>')
+  const levels = alternatives(text).map((each) => levelOf(each.trim(), 0))
+  return (type) => {
+    const names = namesOf(type)
+    return levels.some((matches) => matches(names))
+  }
+}
+
+/** A name with the levels below, or the name of a record type. */
+function levelOf(text: string, depth: number): Level {
+  if (depth > levelsMax) throw new Error('the pattern of a type is too deep')
+  const isRecordType = depth > 0 && text.startsWith('{')
+  const open = isRecordType ? -1 : text.indexOf('<')
+  const name = (open < 0 ? text : text.slice(0, open)).trim()
+  const isName = name !== '' && (isRecordType || !/[<>]/.test(name))
+  if (!isName) throw new Error(`a pattern of a type is incomplete: ${text}`)
+  const matches = namePattern(name)
+  if (open < 0) return (names) => names.length === 1 && matches(names[0]) !== undefined
+  if (!text.endsWith('>')) throw new Error(`a pattern of a type lacks its '>': ${text}`)
+  const inner = text.slice(open + 1, -1).trim()
+  const below = Object.hasOwn(anyLevels, inner) ? anyLevels[inner] : levelOf(inner, depth + 1)
+  return (names) => names.length > 0 && matches(names[0]) !== undefined && below(names.slice(1))
+}
+
+function alternatives(text: string): string[] {
+  const parts = ['']
+  let depth = 0
+  for (const char of text) {
+    if (char === '<' || char === '{') depth++
+    else if (char === '>' || char === '}') depth--
+    if (char === ',' && depth <= 0) parts.push('')
+    else parts[parts.length - 1] += char
+  }
+  return parts
+}
+
+/** The names of a type from the outside in: `LIST<LINK<{n}a>>` is LIST, LINK and `{n}a`. */
+function namesOf({ base, recordType, element }: ValueType): string[] {
+  const own = recordType === undefined ? [base] : [base, recordType]
+  return element === undefined ? own : [...own, ...namesOf(element)]
+}

@@ -1,0 +1,56 @@
+/** What the parts of one running index share. */
+import type { Clock } from '../../../api/index.js'
+import type { SchemaCache } from '../schema/schema-cache.js'
+import type { RecordTable } from '../tables/record-table.js'
+import type { Blob } from '../values/blob-value.js'
+import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
+import type { FieldSources } from './definition/field-sources.js'
+import type { LateTexts } from './documents/late-texts.js'
+import type { RecordSource } from './documents/record-source.js'
+import type { SearchIndexesSettings } from './index-arguments.js'
+import type { IndexDefinitions } from './index-definition.js'
+import type { IndexRows } from './index-rows.js'
+import type { IndexWriter } from './index-writer.js'
+import type { ShownSources } from './shown-sources.js'
+
+/** Counters of an index since its opening. */
+export interface IndexCounts {
+  /** Documents that the search server accepted. */
+  documentsWritten: number
+  /** Documents that were removed one by one; excludes those of deleted records. */
+  documentsRemoved: number
+  /** Documents that the search server refused. */
+  documentsRefused: number
+  /** Documents that were built because a record that they show has changed. */
+  dependantsUpdated: number
+  /** Blobs whose text could not be extracted. */
+  extractionFailures: number
+  /** Events that affect no document, neither of their record nor of a dependent one. */
+  eventsSkipped: number
+}
+
+/** The shared state and services of one running index. */
+export interface IndexContext {
+  readonly name: string
+  readonly configuration: PreparedConfiguration
+  /** The sources of the fields of the configuration. */
+  readonly sources: ReadonlyMap<PreparedField, FieldSources>
+  readonly settings: SearchIndexesSettings
+  readonly schema: SchemaCache
+  readonly clock: Clock
+  readonly definitions: IndexDefinitions
+  readonly rows: IndexRows
+  readonly writer: IndexWriter
+  /** The records of the repository. */
+  readonly records: RecordSource
+  /** Record tables of the repository. */
+  readonly tables: () => readonly RecordTable[]
+  readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
+  readonly counts: IndexCounts
+  /** Keys of the documents that are stored as refused. */
+  readonly refused: Set<string>
+  readonly shown: ShownSources
+  readonly late: LateTexts
+  /** Aborted when the index is closed. */
+  readonly signal: AbortSignal
+}
