@@ -1,5 +1,5 @@
 /** The backends that the messaging suite is run against. */
-import type { MessagingBackend } from '../../suites/messaging/suite.js'
+import type { MessagingBackend } from './case.js'
 import { MemoryFileSystem } from '../../../src/storage/fs/memory-fs.js'
 import { Database, type DatabaseOptions } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'

@@ -13,7 +13,7 @@ const skip = zookeeperMissing()
 
 void t.test('Metadata over ZooKeeper', { skip, timeout: 1_800_000 }, async (t) => {
   const { run, skipped } = await runMetadataSuite(t, zookeeperBackend)
-  t.ok(run > 0, `${run} numbered cases run`)
+  t.ok(run > 0, `${run} cases run`)
   // Whatever the reporter leaves out, the count is printed.
   process.stderr.write(`metadata cases on zookeeper: ${run} run, ${skipped} left out\n`)
   t.ok(skipped > 0, `${skipped} need what ZooKeeper does not have`)

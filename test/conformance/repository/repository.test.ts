@@ -1,6 +1,7 @@
 /** The published suite of the content repository against the embedded engine and the plain one. */
 import t from 'tap'
-import { runRepositorySuite, type RepositoryBackend } from '../../suites/repository/suite.js'
+import type { RepositoryBackend } from './case.js'
+import { runRepositorySuite } from './suite.js'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 import { lengthOf } from '../../helpers/length.js'

@@ -1,7 +1,7 @@
 /** The published suite of search backends against the embedded index, over both backends. */
 import t from 'tap'
 import type { Database as Tables } from '../../../src/api/index.js'
-import { runSearchSuite, type SearchSuiteBackend } from '../../suites/repository/suite.js'
+import { runSearchSuite, type SearchSuiteBackend } from './suite.js'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 import { EmbeddedSearch } from '../../../src/systems/repository/index.js'
@@ -56,6 +56,6 @@ const backends = [
 
 for (const backend of backends) {
   void t.test(backend.name, async (t) => {
-    t.equal(await runSearchSuite(t, backend), 17, 'cases run')
+    t.equal((await runSearchSuite(t, backend)).run, 17, 'cases run')
   })
 }

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import t from 'tap'
-import { runSearchSuite } from '../../suites/repository/suite.js'
+import { runSearchSuite } from './suite.js'
 import { projectRoot } from '../../helpers/project-root.js'
 import { SolrSearch } from '../../../src/systems/repository/index.js'
 
@@ -62,7 +62,7 @@ void t.test('Apache Solr', { skip }, async (t) => {
       }
       return { search, reopen, close: () => search.close() }
     }
-    t.ok((await runSearchSuite(t, { name: 'Apache Solr', open })) > 0)
+    t.ok((await runSearchSuite(t, { name: 'Apache Solr', open })).run > 0)
   } finally {
     await solr.stop()
   }

@@ -6,7 +6,8 @@ import {
   MetadataStoreError,
   type CachingStore,
 } from '../../../src/entries/metastore-pulsar.js'
-import { eventually, joined, outcome, pause, type MetadataCase } from './case.js'
+import { eventually, outcome, pause } from '../kit.js'
+import { joined, type MetadataCase } from './case.js'
 
 interface Item {
   a: string
@@ -21,8 +22,7 @@ const shown = (value: Item | null | undefined): string =>
 /** See the file header. */
 export const cacheCases: readonly MetadataCase[] = [
   {
-    number: 'case 67',
-    title: 'an empty cache',
+    name: 'an empty cache',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = cacheOf(store)
@@ -35,8 +35,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 68',
-    title: 'three handles see what each other adds and deletes',
+    name: 'three handles see what each other adds and deletes',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const caches = [cacheOf(await open()), cacheOf(await open()), cacheOf(await open())]
@@ -59,8 +58,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 70',
-    title: 'values that are maps',
+    name: 'values that are maps',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = new MetadataCache<Readonly<Record<string, string>>>(store, jsonSerde())
@@ -75,8 +73,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 71',
-    title: 'create, change and delete',
+    name: 'create, change and delete',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = cacheOf(store)
@@ -95,8 +92,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 73',
-    title: 'a put past the cache is seen at once',
+    name: 'a put past the cache is seen at once',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = cacheOf(store)
@@ -114,8 +110,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 74',
-    title: 'an update of a map past the cache is seen at once',
+    name: 'an update of a map past the cache is seen at once',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = new MetadataCache<Readonly<Record<string, string>>>(store, jsonSerde())
@@ -127,8 +122,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 77',
-    title: 'copies for readModifyUpdateOrCreate',
+    name: 'copies for readModifyUpdateOrCreate',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = cacheOf(store)
@@ -155,8 +149,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 76',
-    title: 'readers share an object, writers get copies',
+    name: 'readers share an object, writers get copies',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = cacheOf(store)
@@ -179,8 +172,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 79',
-    title: '20 handles increment one record at once',
+    name: '20 handles increment one record at once',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const caches: MetadataCache<Item>[] = []
@@ -195,8 +187,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 80',
-    title: 'conflicts that do not end are a timeout',
+    name: 'conflicts that do not end are a timeout',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, JSON.stringify({ a: '', n: 1 }))
@@ -225,8 +216,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 85',
-    title: 'a value is read again in the background',
+    name: 'a value is read again in the background',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, JSON.stringify({ a: 'v', n: 1 }))
@@ -243,8 +233,7 @@ export const cacheCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 88',
-    title: '500 paths: absent, put, present',
+    name: '500 paths: absent, put, present',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = cacheOf(store)

@@ -1,16 +1,13 @@
-/** What the cases of the metadata suite are made of. */
-import {
-  MetadataStoreError,
-  type CachingStore,
-  type GetResult,
-  type MetadataStore,
-  type MetadataStoreConfiguration,
-  type Notification,
-  type SessionEvent,
+/** The parts of the cases: a backend with its capabilities, and readings of stores. */
+import type {
+  CachingStore,
+  GetResult,
+  MetadataStore,
+  MetadataStoreConfiguration,
+  Notification,
+  SessionEvent,
 } from '../../../src/entries/metastore-pulsar.js'
-import type { SuiteTest } from '../metastore/case.js'
-
-export type { SuiteTest } from '../metastore/case.js'
+import { eventually, pause, type SuiteCase, type SuiteTest } from '../kit.js'
 
 /** What a backend says of itself. A case that needs something else is skipped with the reason. */
 export interface MetadataSuiteCapabilities {
@@ -55,7 +52,7 @@ export interface MetadataBackend {
   readonly capabilities?: MetadataSuiteCapabilities | undefined
   /** A place without data. */
   create(): Promise<MetadataSpace>
-  /** Numbers of the only cases to run, such as `case 7`. Default: all. */
+  /** Names of the only cases to run. Default: all. */
   readonly only?: readonly string[]
   /** Time after which a case that has not ended fails. Default 60 seconds. */
   readonly caseMilliseconds?: number | undefined
@@ -72,50 +69,17 @@ export interface Fixture {
   readonly fresh: () => string
 }
 
-/** A numbered case. */
-export interface MetadataCase {
-  readonly number: string
-  readonly title: string
-  /** What the case needs of the backend. */
+/** One case. */
+export interface MetadataCase extends SuiteCase {
+  /** The capability that the case needs. */
   readonly needs?: keyof MetadataSuiteCapabilities | undefined
   run(t: SuiteTest, fixture: Fixture): Promise<void>
-}
-
-/** `OK`, or the code of the error that a promise rejects with. */
-export async function outcome(promise: Promise<unknown>): Promise<string> {
-  try {
-    await promise
-    return 'OK'
-  } catch (error) {
-    const isKnown = error instanceof MetadataStoreError
-    return isKnown ? error.code : `no MetadataStoreError: ${String(error)}`
-  }
 }
 
 /** The value of a record as text; `none` if there is none. */
 export async function textOf(store: MetadataStore, path: string): Promise<string> {
   const found = await store.get(path)
   return found === undefined ? 'none' : found.value.toString()
-}
-
-const pollMilliseconds = 10
-
-/** Waits until `read` gives `wanted`, and returns what it gave last. */
-export async function eventually(
-  read: () => Promise<string> | string,
-  wanted: string,
-  milliseconds = 10_000,
-): Promise<string> {
-  for (let waited = 0; ; waited += pollMilliseconds) {
-    const found = await read()
-    if (found === wanted || waited >= milliseconds) return found
-    await pause(pollMilliseconds)
-  }
-}
-
-/** Lets time pass. */
-export function pause(milliseconds: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, milliseconds))
 }
 
 /** Joined names, for comparisons. */

@@ -21,16 +21,8 @@ import {
   isIgnoredEvent,
   SynchronizedMetadataStore,
 } from '../../../src/systems/metastore/pulsar/clusters/synchronized-store.js'
-import {
-  Events,
-  eventually,
-  joined,
-  outcome,
-  SessionEvents,
-  textOf,
-  type Fixture,
-  type MetadataCase,
-} from './case.js'
+import { eventually, outcome } from '../kit.js'
+import { Events, joined, SessionEvents, textOf, type Fixture, type MetadataCase } from './case.js'
 
 const { badVersion, connectionLost, illegalState, timeout } = MetadataErrorCode
 
@@ -80,8 +72,7 @@ async function dualOf({ open, fresh }: Fixture) {
 /** See the file header. */
 export const configurationCases: readonly MetadataCase[] = [
   {
-    number: 'case 31',
-    title: 'settings of a file count more than others, for every session',
+    name: 'settings of a file count more than others, for every session',
     run: async (t, { space, open }) => {
       const configuration = {
         ...fileOf('{ "sessionTimeoutMilliseconds": 8000 }'),
@@ -102,8 +93,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 32',
-    title: 'events go on when the watch could not be set at first',
+    name: 'events go on when the watch could not be set at first',
     needs: 'disconnect',
     run: async (t, { space, store, open, fresh }) => {
       const k = fresh()
@@ -126,8 +116,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 43',
-    title: 'which events of other clusters are ignored',
+    name: 'which events of other clusters are ignored',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, '0')
@@ -161,8 +150,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 44',
-    title: 'events of other clusters are applied, own writes are published',
+    name: 'events of other clusters are applied, own writes are published',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const cluster = new Cluster()
@@ -214,8 +202,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 86',
-    title: 'the settings of a cache when none are given',
+    name: 'the settings of a cache when none are given',
     run: async (t) => {
       const { refreshAfterMilliseconds, expireAfterMilliseconds, backoff } = metadataCacheDefaults
       t.equal(refreshAfterMilliseconds, 300_000, 'read again after five minutes')
@@ -226,8 +213,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 87',
-    title: 'without backoff a conflict is told at once, each time',
+    name: 'without backoff a conflict is told at once, each time',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, 'a')
@@ -248,8 +234,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 125',
-    title: 'what is stored beside the bytes comes back as it was',
+    name: 'what is stored beside the bytes comes back as it was',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const other = await open()
@@ -276,8 +261,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 126',
-    title: 'a store that was opened with a file of settings keeps its records',
+    name: 'a store that was opened with a file of settings keeps its records',
     needs: 'persistent',
     run: async (t, { open, fresh }) => {
       const k = fresh()
@@ -291,8 +275,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 128',
-    title: 'schemes of URLs, and stores of others',
+    name: 'schemes of URLs, and stores of others',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const addresses: string[] = []
@@ -314,8 +297,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 129',
-    title: 'a store that cannot be reached is an error of the call',
+    name: 'a store that cannot be reached is an error of the call',
     needs: 'disconnect',
     run: async (t, { space, open, fresh }) => {
       const k = fresh()
@@ -331,8 +313,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 131',
-    title: 'a migration to another store',
+    name: 'a migration to another store',
     run: async (t, fixture) => {
       const k = fixture.fresh()
       const { source, target, dual, coordinator, close } = await dualOf(fixture)
@@ -359,8 +340,7 @@ export const configurationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 131b',
-    title: 'a migration that fails, and its second attempt',
+    name: 'a migration that fails, and its second attempt',
     run: async (t, fixture) => {
       const k = fixture.fresh()
       const { source, url, openTarget, dual, coordinator, close } = await dualOf(fixture)

@@ -11,7 +11,8 @@ import {
   textSerde,
   type CachingStore,
 } from '../../../src/entries/metastore-pulsar.js'
-import { eventually, joined, outcome, pause, textOf, type MetadataCase } from './case.js'
+import { eventually, outcome, pause } from '../kit.js'
+import { joined, textOf, type MetadataCase } from './case.js'
 
 const { lockBusy, illegalState, timeout } = MetadataErrorCode
 
@@ -25,8 +26,7 @@ const managerOf = (store: CachingStore): LockManager<string> => new LockManager(
 /** See the file header. */
 export const coordinationCases: readonly MetadataCase[] = [
   {
-    number: 'case 89',
-    title: 'a lock is acquired, listed and read',
+    name: 'a lock is acquired, listed and read',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -54,8 +54,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 91',
-    title: 'closing a manager releases its locks',
+    name: 'closing a manager releases its locks',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -68,8 +67,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 92',
-    title: 'updateValue is seen everywhere when it resolves',
+    name: 'updateValue is seen everywhere when it resolves',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -87,8 +85,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 94',
-    title: 'updateValue creates a record that disappeared, and survives one that changed',
+    name: 'updateValue creates a record that disappeared, and survives one that changed',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -103,8 +100,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 95',
-    title: 'a record of the same session is adopted',
+    name: 'a record of the same session is adopted',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -122,8 +118,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 97',
-    title: 'a lock that another session took is lost',
+    name: 'a lock that another session took is lost',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -140,8 +135,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 98',
-    title: 'a lock whose record was deleted is taken again',
+    name: 'a lock whose record was deleted is taken again',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const manager = managerOf(store)
@@ -156,8 +150,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 100',
-    title: 'one participant leads',
+    name: 'one participant leads',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const states: string[] = []
@@ -172,8 +165,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 101',
-    title: 'the second participant follows, then leads',
+    name: 'the second participant follows, then leads',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const states: string[] = []
@@ -199,8 +191,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 103',
-    title: 'closing the service gives up all leaderships',
+    name: 'closing the service gives up all leaderships',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const service = new CoordinationService(store)
@@ -211,8 +202,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 104',
-    title: 'a record of the same session is led with the new value',
+    name: 'a record of the same session is led with the new value',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, 'before', -1, { ephemeral: true })
@@ -223,8 +213,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 107',
-    title: 'readers see no gap while a leader is elected again',
+    name: 'readers see no gap while a leader is elected again',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const election = new LeaderElection(store, textSerde, k, undefined)
@@ -238,8 +227,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 110',
-    title: 'elect after close takes part again',
+    name: 'elect after close takes part again',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const election = new LeaderElection(store, textSerde, k, undefined)
@@ -251,8 +239,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 112',
-    title: 'a store that never answers is a timeout',
+    name: 'a store that never answers is a timeout',
     run: async (t, { store, fresh }) => {
       const silent = Object.create(store, {
         get: { value: () => new Promise(() => undefined) },
@@ -265,8 +252,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 115',
-    title: 'a counter gives each number once',
+    name: 'a counter gives each number once',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const other = await open()
@@ -276,8 +262,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 116',
-    title: 'a counter goes on after its handle was closed',
+    name: 'a counter goes on after its handle was closed',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const numbers: number[] = []
@@ -290,8 +275,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 117',
-    title: 'a counter tries conflicts again, five times',
+    name: 'a counter tries conflicts again, five times',
     run: async (t, { store, fresh }) => {
       const failing = (failures: number): CachingStore => {
         let left = failures
@@ -311,8 +295,7 @@ export const coordinationCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 130',
-    title: 'a table view',
+    name: 'a table view',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       await store.put(`${k}/old`, '1')

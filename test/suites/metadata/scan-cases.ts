@@ -4,15 +4,15 @@ import {
   MetadataCache,
   MetadataErrorCode,
 } from '../../../src/entries/metastore-pulsar.js'
-import { joined, outcome, scanned, textOf, type MetadataCase } from './case.js'
+import { outcome } from '../kit.js'
+import { joined, scanned, textOf, type MetadataCase } from './case.js'
 
 const padded = (n: number): string => String(n).padStart(20, '0')
 
 /** See the file header. */
 export const scanCases: readonly MetadataCase[] = [
   {
-    number: 'case 46',
-    title: 'a scan of a path without children ends at once',
+    name: 'a scan of a path without children ends at once',
     run: async (t, { store, fresh }) => {
       t.equal(await scanned(store.scanChildren(fresh())), '', 'nothing')
       const told: string[] = []
@@ -25,8 +25,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 47',
-    title: 'a scan gives children that are records, and nothing below',
+    name: 'a scan gives children that are records, and nothing below',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(`${k}/child`, 'x')
@@ -35,8 +34,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 49',
-    title: 'a closed handle refuses',
+    name: 'a closed handle refuses',
     run: async (t, { open, fresh }) => {
       const store = await open()
       await store.close()
@@ -52,8 +50,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 50',
-    title: 'indexes leave the value alone',
+    name: 'indexes leave the value alone',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const indexes: readonly Record<string, string>[] = [{ a: '1' }, { a: '1', b: '2' }, {}]
@@ -64,8 +61,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 52',
-    title: 'a scan by index without matches, and of nothing',
+    name: 'a scan by index without matches, and of nothing',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(`${k}/1`, 'a', undefined, { secondaryIndexes: { i: 'a' } })
@@ -75,8 +71,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 55',
-    title: 'both bounds of a scan by index are inclusive, a point is exact',
+    name: 'both bounds of a scan by index are inclusive, a point is exact',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       for (const n of [100, 200, 300]) {
@@ -103,8 +98,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 56',
-    title: 'index entries follow updates and deletes',
+    name: 'index entries follow updates and deletes',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const scan = { prefix: k, index: 'i', fallbackFilter: () => true }
@@ -116,8 +110,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 58',
-    title: 'readModifyUpdate writes the indexes again',
+    name: 'readModifyUpdate writes the indexes again',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = new MetadataCache<{ owner: string }>(store, jsonSerde())
@@ -142,8 +135,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 59',
-    title: 'an extractor without keys is like none',
+    name: 'an extractor without keys is like none',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const cache = new MetadataCache<string>(store, jsonSerde())
@@ -153,8 +145,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 61',
-    title: 'two puts of two paths at once',
+    name: 'two puts of two paths at once',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const puts = [store.put(`${k}/1`, ''), store.put(`${k}/2`, '')]
@@ -162,8 +153,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 62',
-    title: 'reads of what is there and of what is not at once',
+    name: 'reads of what is there and of what is not at once',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(`${k}/1`, 'x')
@@ -172,8 +162,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 64',
-    title: 'ten sequential puts at once',
+    name: 'ten sequential puts at once',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, 'parent')
@@ -192,8 +181,7 @@ export const scanCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 65',
-    title: '40 values of 500 KB at once',
+    name: '40 values of 500 KB at once',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const value = Buffer.alloc(500 * 1024, 7)

@@ -7,24 +7,15 @@ import {
   type CachingStore,
   type FeedCommit,
 } from '../../../src/entries/metastore-pulsar.js'
-import {
-  Events,
-  eventually,
-  joined,
-  outcome,
-  pause,
-  SessionEvents,
-  textOf,
-  type MetadataCase,
-} from './case.js'
+import { eventually, outcome, pause } from '../kit.js'
+import { Events, joined, SessionEvents, textOf, type MetadataCase } from './case.js'
 
 const allEvents = 'ConnectionLost,SessionLost,Reconnected,SessionReestablished'
 
 /** See the file header. */
 export const sessionCases: readonly MetadataCase[] = [
   {
-    number: 'case 118',
-    title: 'a connection that comes back in time',
+    name: 'a connection that comes back in time',
     needs: 'disconnect',
     run: async (t, { space, open, fresh }) => {
       const k = fresh()
@@ -45,8 +36,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 119',
-    title: 'a session that ends',
+    name: 'a session that ends',
     needs: 'expireSession',
     run: async (t, { space, open, store, fresh }) => {
       const k = fresh()
@@ -66,8 +56,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 121',
-    title: 'locks are acquired again after the session was lost',
+    name: 'locks are acquired again after the session was lost',
     needs: 'expireSession',
     run: async (t, { space, open, store, fresh }) => {
       const k = fresh()
@@ -86,8 +75,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 122',
-    title: 'leadership is taken again after the session was lost',
+    name: 'leadership is taken again after the session was lost',
     needs: 'expireSession',
     run: async (t, { space, open, store, fresh }) => {
       const k = fresh()
@@ -103,8 +91,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 123',
-    title: 'an election goes on after a reconnection',
+    name: 'an election goes on after a reconnection',
     needs: 'disconnect',
     run: async (t, { space, open, fresh }) => {
       const k = fresh()
@@ -121,8 +108,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 124',
-    title: 'the loss of a session is told before the deletions',
+    name: 'the loss of a session is told before the deletions',
     needs: 'expireSession',
     run: async (t, { space, open, fresh }) => {
       const k = fresh()
@@ -143,8 +129,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 127',
-    title: 'closing one handle keeps the other, and ends its session',
+    name: 'closing one handle keeps the other, and ends its session',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const one = await open()
@@ -159,8 +144,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 1',
-    title: 'a batch is applied whole or not at all',
+    name: 'a batch is applied whole or not at all',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(`${k}/a`, '1')
@@ -185,8 +169,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 2',
-    title: 'a fencing token keeps a late holder out',
+    name: 'a fencing token keeps a late holder out',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const one = await new LockManager(store, textSerde).acquireLock(`${k}/lock`, 'same')
@@ -215,8 +198,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 3',
-    title: 'the feed gives each commit once, from any sequence',
+    name: 'the feed gives each commit once, from any sequence',
     needs: 'extensions',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
@@ -237,8 +219,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 4',
-    title: 'a recursive delete is one commit',
+    name: 'a recursive delete is one commit',
     needs: 'extensions',
     run: async (t, { store, fresh }) => {
       const k = fresh()
@@ -256,8 +237,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 5',
-    title: 'a listener that was taken back hears nothing',
+    name: 'a listener that was taken back hears nothing',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       let heard = 0
@@ -273,8 +253,7 @@ export const sessionCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 7',
-    title: 'an ephemeral record has no children',
+    name: 'an ephemeral record has no children',
     run: async (t, { store, open, fresh }) => {
       const k = fresh()
       const owner = await open()

@@ -1,14 +1,14 @@
 /** Cases 1 to 44: records, children, events, versions, sequences. */
 import { MetadataErrorCode } from '../../../src/entries/metastore-pulsar.js'
-import { Events, eventually, joined, outcome, textOf, type MetadataCase } from './case.js'
+import { eventually, outcome } from '../kit.js'
+import { Events, joined, textOf, type MetadataCase } from './case.js'
 
 const { badVersion, notFound, notEmpty, invalidPath, invalidArgument } = MetadataErrorCode
 
 /** See the file header. */
 export const storeCases: readonly MetadataCase[] = [
   {
-    number: 'case 1',
-    title: 'an empty store has nothing',
+    name: 'an empty store has nothing',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       for (const path of [`${k}/x`, `${k}/x/child`]) {
@@ -19,8 +19,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 2',
-    title: 'nothing can be deleted from an empty store',
+    name: 'nothing can be deleted from an empty store',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       t.equal(await outcome(store.delete(`${k}/x`)), notFound, 'unconditionally')
@@ -30,8 +29,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 4',
-    title: '50 puts of one new path at once all succeed',
+    name: '50 puts of one new path at once all succeed',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const puts = Array.from({ length: 50 }, () => outcome(store.put(k, 'value')))
@@ -41,8 +39,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 5',
-    title: 'a version is not expected of what is not there',
+    name: 'a version is not expected of what is not there',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       t.equal(await outcome(store.put(k, 'a', 0)), badVersion, 'version 0')
@@ -51,8 +48,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 7',
-    title: 'a failed put changes nothing',
+    name: 'a failed put changes nothing',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const { version } = await store.put(k, 'value-1', -1)
@@ -64,8 +60,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 8',
-    title: 'a put with the right version is applied',
+    name: 'a put with the right version is applied',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const { version, firstVersion } = await store.put(k, 'value-1', -1)
@@ -79,8 +74,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 10',
-    title: 'grandchildren are no children',
+    name: 'grandchildren are no children',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       for (let i = 0; i < 10; i++) await store.put(`${k}/c-${i}`, '')
@@ -91,8 +85,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 11',
-    title: 'when all children were deleted with what is below, there are none',
+    name: 'when all children were deleted with what is below, there are none',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       for (let i = 0; i < 5; i++) await store.put(`${k}/c-${i}/x`, '')
@@ -101,8 +94,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 13',
-    title: 'a path that only has children cannot be deleted',
+    name: 'a path that only has children cannot be deleted',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(`${k}/c-0`, '')
@@ -114,8 +106,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 14',
-    title: 'a delete with another version changes nothing',
+    name: 'a delete with another version changes nothing',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(`${k}/c`, '')
@@ -126,8 +117,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 16',
-    title: 'events: a creation',
+    name: 'events: a creation',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       t.equal(await textOf(store, k), 'none', 'nothing')
@@ -139,8 +129,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 17',
-    title: 'events: an update; none for an update that failed',
+    name: 'events: an update; none for an update that failed',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, 'a', -1)
@@ -155,8 +144,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 19',
-    title: 'events: children of a record come and go',
+    name: 'events: children of a record come and go',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const events = new Events(store, k)
@@ -175,8 +163,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 20',
-    title: 'a recursive delete leaves what is beside',
+    name: 'a recursive delete leaves what is beside',
     run: async (t, { store, fresh }) => {
       const p = fresh()
       for (const path of ['', '/c1', '/c2', '/c3', '/c1/x1', '/c1/x2', '/c2/y2']) {
@@ -189,8 +176,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 22',
-    title: 'a record survives the closing of its handle',
+    name: 'a record survives the closing of its handle',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const first = await open()
@@ -200,8 +186,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 23',
-    title: 'three tasks increment one record by conditional puts',
+    name: 'three tasks increment one record by conditional puts',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, '0', -1)
@@ -221,8 +206,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 25',
-    title: 'of two deletes at once one succeeds',
+    name: 'of two deletes at once one succeeds',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       await store.put(k, '')
@@ -236,8 +220,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 26',
-    title: 'children of the root and of implied parents',
+    name: 'children of the root and of implied parents',
     run: async (t, { store, fresh }) => {
       const a = fresh()
       const b = fresh()
@@ -253,8 +236,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'ours 6',
-    title: 'a path that only has descendants',
+    name: 'a path that only has descendants',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const { impliedParents } = store.capabilities
@@ -275,8 +257,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 28',
-    title: 'children that another handle makes',
+    name: 'children that another handle makes',
     run: async (t, { store, open, fresh }) => {
       const p = fresh()
       const other = await open()
@@ -295,8 +276,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 29',
-    title: 'a record that another handle makes',
+    name: 'a record that another handle makes',
     run: async (t, { store, open, fresh }) => {
       const p = fresh()
       t.equal(await store.exists(`${p}/a`), false, 'absent')
@@ -307,8 +287,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 34',
-    title: 'persistent upserts',
+    name: 'persistent upserts',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const first = await store.put(k, 'a')
@@ -321,8 +300,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 35',
-    title: 'ephemeral upserts',
+    name: 'ephemeral upserts',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const first = await store.put(k, 'a', undefined, { ephemeral: true })
@@ -334,8 +312,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 37',
-    title: 'two handles share a store',
+    name: 'two handles share a store',
     run: async (t, { open, fresh }) => {
       const k = fresh()
       const one = await open()
@@ -348,8 +325,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 38',
-    title: 'invalid paths, versions, values and options change nothing',
+    name: 'invalid paths, versions, values and options change nothing',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       for (const path of [null, '', ' ', `${k}/`, 'x', '//a', `${k}//b`, `${k}/\0`]) {
@@ -387,8 +363,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 40',
-    title: 'sequence keys of two dimensions',
+    name: 'sequence keys of two dimensions',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const paths: string[] = []
@@ -410,8 +385,7 @@ export const storeCases: readonly MetadataCase[] = [
     },
   },
   {
-    number: 'case 41',
-    title: 'a subscription to a sequence',
+    name: 'a subscription to a sequence',
     run: async (t, { store, fresh }) => {
       const k = fresh()
       const told: string[] = []

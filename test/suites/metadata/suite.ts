@@ -7,17 +7,12 @@
  *
  *     await runMetadataSuite(t, { name: 'mine', create: async () => mySpace() })
  *
- * Each case is one test, named by its number. The cases restate the tests of Pulsar's metadata
- * module; `ours` are those of what this package adds.
+ * Each case is one test. The cases restate the tests of Pulsar's metadata module, and add those of
+ * the extensions of this package.
  */
+import { runCases, type SuiteCounts, type SuiteTest } from '../kit.js'
 import { cacheCases } from './cache-cases.js'
-import type {
-  Fixture,
-  MetadataBackend,
-  MetadataCase,
-  MetadataSuiteCapabilities,
-  SuiteTest,
-} from './case.js'
+import type { Fixture, MetadataBackend, MetadataCase, MetadataSuiteCapabilities } from './case.js'
 import { configurationCases } from './configuration-cases.js'
 import { coordinationCases } from './coordination-cases.js'
 import { scanCases } from './scan-cases.js'
@@ -25,12 +20,8 @@ import { sessionCases } from './session-cases.js'
 import { storeCases } from './store-cases.js'
 import type { CachingStore } from '../../../src/entries/metastore-pulsar.js'
 
-export type {
-  MetadataBackend,
-  MetadataSpace,
-  MetadataSuiteCapabilities,
-  SuiteTest,
-} from './case.js'
+export type { SuiteCounts, SuiteTest } from '../kit.js'
+export type { MetadataBackend, MetadataSpace, MetadataSuiteCapabilities } from './case.js'
 
 const cases: readonly MetadataCase[] = [
   ...storeCases,
@@ -41,14 +32,6 @@ const cases: readonly MetadataCase[] = [
   ...configurationCases,
 ]
 
-/** What a run of the suite did. */
-export interface MetadataSuiteCounts {
-  /** Numbered cases that were run. */
-  readonly run: number
-  /** Numbered cases that the backend's capabilities leave out. */
-  readonly skipped: number
-}
-
 const everything: Required<MetadataSuiteCapabilities> = {
   persistent: true,
   expireSession: true,
@@ -56,64 +39,47 @@ const everything: Required<MetadataSuiteCapabilities> = {
   extensions: true,
 }
 
-/** Fails when the body takes too long: an event that never comes must not look like success. */
-async function inTime(body: Promise<void>, milliseconds: number): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, reject) => {
-    const error = new Error(`the case did not end within ${milliseconds} ms`)
-    timer = setTimeout(() => reject(error), milliseconds)
-  })
-  try {
-    await Promise.race([body, late])
-  } finally {
-    clearTimeout(timer)
-  }
-}
-
 /** Runs all cases against a backend, as tests below `t`, one after the other. */
 export async function runMetadataSuite(
   t: SuiteTest,
   backend: MetadataBackend,
-): Promise<MetadataSuiteCounts> {
+): Promise<SuiteCounts> {
   const capabilities = { ...everything, ...backend.capabilities }
   const space = await backend.create()
   const store = await space.open()
-  const { only } = backend
-  const chosen = cases.filter(({ number }) => only === undefined || only.includes(number))
-  let run = 0
-  let skipped = 0
   let paths = 0
   try {
-    for (const each of chosen) {
-      const { needs } = each
-      const isPossible = needs === undefined || capabilities[needs]
-      const opened: CachingStore[] = []
-      const fixture: Fixture = {
-        space,
-        store,
-        open: async (configuration) => {
-          const handle = await space.open(configuration)
-          opened.push(handle)
-          return handle
-        },
-        fresh: () => `/key-${++paths}`,
-      }
-      if (isPossible) run++
-      else skipped++
-      const skip = isPossible ? {} : { skip: `the backend does not have ${needs}` }
-      const title = `Metadata ${each.number} [${backend.name}]: ${each.title}`
-      await t.test(title, skip, async (t) => {
+    return await runCases(t, {
+      suite: 'Metadata',
+      backend: backend.name,
+      cases,
+      only: backend.only,
+      caseMilliseconds: backend.caseMilliseconds,
+      obstacle: ({ needs }) =>
+        needs === undefined || capabilities[needs]
+          ? undefined
+          : `the backend does not have ${needs}`,
+      run: async (t, each) => {
+        const opened: CachingStore[] = []
+        const fixture: Fixture = {
+          space,
+          store,
+          open: async (configuration) => {
+            const handle = await space.open(configuration)
+            opened.push(handle)
+            return handle
+          },
+          fresh: () => `/key-${++paths}`,
+        }
         try {
-          await inTime(each.run(t, fixture), backend.caseMilliseconds ?? 60_000)
+          await each.run(t, fixture)
         } finally {
           await Promise.allSettled(opened.map((handle) => handle.close()))
         }
-      })
-    }
+      },
+    })
   } finally {
     await store.close()
     await space.dispose()
   }
-  t.comment(`Metadata cases [${backend.name}]: ${run} of ${chosen.length} numbered cases run`)
-  return { run, skipped }
 }

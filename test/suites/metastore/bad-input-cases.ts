@@ -9,20 +9,17 @@ import type {
   MetastoreCallback,
   MetastoreScannableTable,
 } from '../../../src/systems/metastore/index.js'
+import { outcome, thrown, turns, type SuiteTest } from '../kit.js'
 import {
   called,
   fields,
   fill,
   keysOf,
-  outcome,
   range,
   shown,
-  thrown,
-  turns,
   withCallbacks,
   type Fixture,
   type MetastoreCase,
-  type SuiteTest,
 } from './case.js'
 
 const illegal = 'ERR_METASTORE_ILLEGAL_OP'
@@ -122,9 +119,7 @@ async function checkKeys(t: SuiteTest, table: MetastoreScannableTable, keys: rea
 /** The cases. */
 export const badInputCases: readonly MetastoreCase[] = [
   {
-    number: 'input 1',
-    title: 'wrong arguments give IllegalOp, change nothing, and are answered once',
-    source: 'bad input',
+    name: 'wrong arguments give IllegalOp, change nothing, and are answered once',
     run: async (t, fixture) => {
       const table = await fixture.table()
       await fill(table, ['a', 'b'])
@@ -137,9 +132,7 @@ export const badInputCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'input 2',
-    title: 'a callback that is no function is refused at the call, and nothing is done',
-    source: 'bad input',
+    name: 'a callback that is no function is refused at the call, and nothing is done',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       await fill(opened, ['a', 'b'])
@@ -162,9 +155,7 @@ export const badInputCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'input 3',
-    title: 'operations after close give IllegalOp and change nothing; those before it end',
-    source: 'bad input',
+    name: 'operations after close give IllegalOp and change nothing; those before it end',
     run: async (t, { table, store, capabilities }) => {
       const opened = await table()
       await fill(opened, ['a', 'b', 'c'])
@@ -194,9 +185,7 @@ export const badInputCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'input 4',
-    title: 'keys with NUL, separators and 32 KB are keys like others',
-    source: 'bad input',
+    name: 'keys with NUL, separators and 32 KB are keys like others',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       const { keyBytesMax, emptyKey } = capabilities
@@ -220,9 +209,7 @@ export const badInputCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'input 5',
-    title: 'fields of any name do not touch each other, nor what the store keeps of its own',
-    source: 'bad input',
+    name: 'fields of any name do not touch each other, nor what the store keeps of its own',
     run: async (t, { table }) => {
       const opened = await table()
       const names = [
@@ -260,9 +247,7 @@ export const badInputCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'input 6',
-    title: 'a large field is stored whole or refused whole',
-    source: 'bad input',
+    name: 'a large field is stored whole or refused whole',
     run: async (t, { table }) => {
       const opened = await table()
       const large = Buffer.alloc(1_000_000, 'large')

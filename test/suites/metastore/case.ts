@@ -1,10 +1,6 @@
-/**
- * What the cases of the suite are made of: a test object with three methods, a backend with its
- * capabilities, and a few readings of outcomes.
- */
+/** The parts of the cases: a backend with its capabilities, and readings of tables and cursors. */
 import {
   CallbackScannableTable,
-  MetastoreError,
   Value,
   Version,
   type FieldData,
@@ -18,20 +14,7 @@ import {
   type Order,
   type ReturnCode,
 } from '../../../src/systems/metastore/index.js'
-
-/** The part of tap's test object that the suite uses; that of others is easily adapted. */
-export interface SuiteTest {
-  /** Runs a test below this one. */
-  test(
-    name: string,
-    options: { readonly skip?: string },
-    body: (t: SuiteTest) => Promise<void>,
-  ): PromiseLike<unknown>
-  /** Fails the test unless both are the same value. */
-  equal(found: unknown, wanted: unknown, message: string): unknown
-  /** Text for the reader of the results. */
-  comment(text: string): unknown
-}
+import { outcome, turns, type SuiteCase, type SuiteTest } from '../kit.js'
 
 /** What a backend says of itself. A case that needs something else is skipped with the reason. */
 export interface MetastoreCapabilities {
@@ -95,14 +78,11 @@ export interface Fixture {
   readonly foreignVersion: Version
 }
 
-/** A numbered case. */
-export interface MetastoreCase {
-  /** `case 41` of the specification, or `ruling 7`, or `input 3`. */
-  readonly number: string
-  readonly title: string
-  /** Where the case comes from. */
-  readonly source: string
-  /** What it needs of the backend. */
+/** One case. */
+export interface MetastoreCase extends SuiteCase {
+  /** The test of BookKeeper that asserts the same, or the reason for the case. */
+  readonly source?: string | undefined
+  /** The capability that the case needs. */
   readonly needs?: keyof MetastoreCapabilities | 'collectGarbage' | undefined
   run(t: SuiteTest, fixture: Fixture): Promise<void>
 }
@@ -110,26 +90,6 @@ export interface MetastoreCase {
 /** Short for `new Value`. */
 export function fields(record: Readonly<Record<string, FieldData>> = {}): Value {
   return new Value(record)
-}
-
-/** `OK`, or the code of the error that a promise rejects with. */
-export async function outcome(promise: Promise<unknown>): Promise<string> {
-  try {
-    await promise
-    return 'OK'
-  } catch (error) {
-    return error instanceof MetastoreError ? error.code : `no MetastoreError: ${String(error)}`
-  }
-}
-
-/** `OK`, or the code of the error that a function throws. */
-export function thrown(action: () => unknown): string {
-  try {
-    action()
-    return 'OK'
-  } catch (error) {
-    return error instanceof MetastoreError ? error.code : `no MetastoreError: ${String(error)}`
-  }
 }
 
 /** A row as text, `name=text` by name; `none` if it does not exist. */
@@ -212,11 +172,6 @@ export async function called<T>(
   })
   await turns(3)
   return answer!
-}
-
-/** Lets the event loop go round. */
-export async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
 /** The callback form of a table; what callbacks throw goes to `errors`. */

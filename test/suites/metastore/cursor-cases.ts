@@ -1,18 +1,8 @@
 /** Cases about cursors: isolation, counts, ends, leaks. */
 import { MetastoreException, Version } from '../../../src/systems/metastore/index.js'
 import type { MetastoreScannableTable } from '../../../src/systems/metastore/index.js'
-import {
-  checkPage,
-  fields,
-  fill,
-  keysOf,
-  outcome,
-  pageOf,
-  thrown,
-  turns,
-  valueText,
-  type MetastoreCase,
-} from './case.js'
+import { outcome, thrown, turns } from '../kit.js'
+import { checkPage, fields, fill, keysOf, pageOf, valueText, type MetastoreCase } from './case.js'
 
 const five = ['a', 'b', 'c', 'd', 'e']
 
@@ -40,9 +30,7 @@ async function megabytesInUse(collectGarbage: () => void): Promise<number> {
 /** The cases. */
 export const cursorCases: readonly MetastoreCase[] = [
   {
-    number: 'case 59',
-    title: 'writes after the opening change neither the keys of a cursor nor its versions',
-    source: 'probe of the in-memory store; ruling 9',
+    name: 'writes after the opening change neither the keys of a cursor nor its versions',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       await fill(opened, five)
@@ -77,9 +65,7 @@ export const cursorCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 61',
-    title: 'a read returns no more than asked for; a negative count gives IllegalOp',
-    source: 'probe of the in-memory store',
+    name: 'a read returns no more than asked for; a negative count gives IllegalOp',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       await fill(opened, five)
@@ -106,9 +92,7 @@ export const cursorCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 61',
-    title: 'reads with and without promise go on where the other stopped',
-    source: 'gap',
+    name: 'reads with and without promise go on where the other stopped',
     needs: 'synchronousReads',
     run: async (t, { table }) => {
       const opened = await table()
@@ -126,9 +110,7 @@ export const cursorCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 62',
-    title: 'reading at the end returns nothing, also in an empty table',
-    source: 'gap; ruling 3',
+    name: 'reading at the end returns nothing, also in an empty table',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       for (const rows of [[], five]) {
@@ -147,9 +129,8 @@ export const cursorCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 62',
-    title: 'after every page hasMoreEntries tells the truth',
-    source: 'derived: an empty ledger range is an error',
+    name: 'after every page hasMoreEntries tells the truth',
+    source: 'an empty ledger range is an error',
     run: async (t, { table }) => {
       const opened = await table()
       for (let rows = 1; rows <= 7; rows++) {
@@ -167,9 +148,8 @@ export const cursorCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 64',
-    title: 'cursors that are forgotten unread leave nothing behind',
-    source: 'gap: no caller upstream closes a cursor',
+    name: 'cursors that are forgotten unread leave nothing behind',
+    source: 'no caller upstream closes a cursor',
     needs: 'collectGarbage',
     run: async (t, { table, backend }) => {
       const opened = await table()
@@ -185,9 +165,7 @@ export const cursorCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 65',
-    title: 'a table that is declared to be unordered cannot be opened for scans',
-    source: 'contract',
+    name: 'a table that is declared to be unordered cannot be opened for scans',
     needs: 'unorderedTable',
     run: async (t, { store, capabilities }) => {
       const name = capabilities.unorderedTable!

@@ -6,13 +6,12 @@ import type {
   Versioned,
   WatchedEvent,
 } from '../../../src/systems/metastore/index.js'
+import { outcome, turns } from '../kit.js'
 import {
   called,
   fields,
   keysOf,
-  outcome,
   shown,
-  turns,
   valueText,
   withCallbacks,
   type MetastoreCase,
@@ -35,9 +34,8 @@ async function tally(promises: readonly Promise<unknown>[]): Promise<string> {
 /** The cases. */
 export const orderCases: readonly MetastoreCase[] = [
   {
-    number: 'case 55',
-    title: 'operations that nobody awaits end in their order and see each other',
-    source: 'gap: one thread per table',
+    name: 'operations that nobody awaits end in their order and see each other',
+    source: 'one thread per table',
     run: async (t, { table }) => {
       const opened = await table()
       const ended: string[] = []
@@ -68,9 +66,7 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 56',
-    title: 'of concurrent puts that expect the same, one wins',
-    source: 'gap',
+    name: 'of concurrent puts that expect the same, one wins',
     run: async (t, { table, store }) => {
       const opened = await table()
       const second = await store.createTable(opened.getName())
@@ -87,9 +83,7 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 58',
-    title: 'every callback gets the very context of its call, once, and never at once',
-    source: 'gap',
+    name: 'every callback gets the very context of its call, once, and never at once',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       const api = withCallbacks(opened)
@@ -125,9 +119,8 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 58',
-    title: 'a callback that throws damages nothing',
-    source: 'contract: the executor swallows what callbacks throw',
+    name: 'a callback that throws damages nothing',
+    source: 'the executor swallows what callbacks throw',
     run: async (t, { table }) => {
       const opened = await table()
       const errors: unknown[] = []
@@ -151,9 +144,8 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 58',
-    title: 'callbacks that start the next operation do not grow the stack',
-    source: 'gap: readSubscriptions calls itself from its own callback',
+    name: 'callbacks that start the next operation do not grow the stack',
+    source: 'readSubscriptions calls itself from its own callback',
     run: async (t, { table }) => {
       const opened = await table()
       const api = withCallbacks(opened)
@@ -170,9 +162,7 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 67',
-    title: 'a watcher is told of one change, and of a creation',
-    source: 'probe of the in-memory store',
+    name: 'a watcher is told of one change, and of a creation',
     needs: 'watchers',
     run: async (t, { table }) => {
       const opened = await table()
@@ -206,9 +196,8 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 67',
-    title: 'a watcher is told after the callback of the change and before that of the next call',
-    source: 'contract: one thread per table',
+    name: 'a watcher is told after the callback of the change and before that of the next call',
+    source: 'one thread per table',
     needs: 'watchers',
     run: async (t, { table }) => {
       const opened = await table()
@@ -237,9 +226,8 @@ export const orderCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 68',
-    title: 'all watchers of a key are told, through whatever handle',
-    source: 'gap: the in-memory original has one place per key',
+    name: 'all watchers of a key are told, through whatever handle',
+    source: 'the in-memory original has one place per key',
     needs: 'watchers',
     run: async (t, { table, space }) => {
       const opened = await table()

@@ -5,16 +5,8 @@ import type {
   KeyRange,
   MetastoreItem,
 } from '../../../src/systems/metastore/index.js'
-import {
-  fields,
-  fill,
-  keysOf,
-  outcome,
-  range,
-  valueText,
-  type Fixture,
-  type MetastoreCase,
-} from './case.js'
+import { outcome } from '../kit.js'
+import { fields, fill, keysOf, range, valueText, type Fixture, type MetastoreCase } from './case.js'
 
 /** The rows of the upstream test, `f` to `x`, out of order. */
 const letters = [...'kxftnglpvhqiurjmosw']
@@ -32,17 +24,10 @@ function reversed(text: string): string {
 const source = 'TestMetaStore#testScan'
 
 /** A case that reads a range of the letters. */
-function reads(
-  number: number,
-  text: string,
-  asked: KeyRange,
-  wanted: string,
-  from = source,
-): MetastoreCase {
+function reads(text: string, asked: KeyRange, wanted: string): MetastoreCase {
   return {
-    number: `case ${number}`,
-    title: `${text} returns ${wanted === '' ? 'nothing' : wanted}`,
-    source: from,
+    name: `${text} returns ${wanted === '' ? 'nothing' : wanted}`,
+    source,
     needs: 'scannable',
     run: async (t, { table }) => {
       const opened = await table()
@@ -58,10 +43,9 @@ function reads(
 }
 
 /** A case whose range is refused. */
-function refuses(number: number, text: string, asked: KeyRange): MetastoreCase {
+function refuses(text: string, asked: KeyRange): MetastoreCase {
   return {
-    number: `case ${number}`,
-    title: `${text} gives IllegalOp`,
+    name: `${text} gives IllegalOp`,
     source,
     needs: 'scannable',
     run: async (t, { table }) => {
@@ -74,14 +58,12 @@ function refuses(number: number, text: string, asked: KeyRange): MetastoreCase {
 
 /** A case that reads the whole table with some fields. */
 function selects(
-  number: number,
   text: string,
   selection: FieldSelection,
   wanted: (key: string) => string,
 ): MetastoreCase {
   return {
-    number: `case ${number}`,
-    title: `a cursor over all rows with ${text} returns every row once`,
+    name: `a cursor over all rows with ${text} returns every row once`,
     source: 'TestMetaStore#testOpenCursor',
     run: async (t, { table }: Fixture) => {
       const opened = await table()
@@ -103,48 +85,44 @@ function selects(
   }
 }
 
-const gap = 'gap: readSubscriptions needs it'
-const probe = 'probe of the in-memory store'
-
 /** The cases. */
 export const rangeCases: readonly MetastoreCase[] = [
-  selects(21, 'all fields', ALL_FIELDS, (key) => `counter=1 name=${key}`),
-  selects(22, 'one field', new Set(['counter']), () => 'counter=1'),
-  selects(23, 'no fields', NON_FIELDS, () => ''),
-  reads(24, 'ASC [l, u]', range('[l', '[u'), letterRange('l', 'u')),
-  reads(25, 'ASC (l, u)', range('(l', '(u'), letterRange('m', 't')),
-  reads(26, 'ASC [l, u)', range('[l', '(u'), letterRange('l', 't')),
-  reads(27, 'ASC (l, u]', range('(l', '[u'), letterRange('m', 'u')),
-  reads(28, 'DESC [u, l]', range('[u', '[l', 'DESC'), reversed(letterRange('l', 'u'))),
-  reads(29, 'DESC (u, l)', range('(u', '(l', 'DESC'), reversed(letterRange('m', 't'))),
-  reads(30, 'DESC [u, l)', range('[u', '(l', 'DESC'), reversed(letterRange('m', 'u'))),
-  reads(31, 'DESC (u, l]', range('(u', '[l', 'DESC'), reversed(letterRange('l', 't'))),
-  reads(32, 'ASC [a, z]', range('[a', '[z'), sorted.join('')),
-  reads(33, 'ASC [l, z]', range('[l', '[z'), letterRange('l', 'x')),
-  reads(34, 'ASC [a, u]', range('[a', '[u'), letterRange('f', 'u')),
-  reads(35, 'ASC from the start to u]', range('', '[u'), letterRange('f', 'u')),
-  reads(36, 'DESC from the end to l]', range('', '[l', 'DESC'), reversed(letterRange('l', 'x'))),
-  refuses(37, 'DESC [a, z]', range('[a', '[z', 'DESC')),
-  refuses(38, 'ASC [z, a]', range('[z', '[a')),
-  refuses(39, 'a range without order', range('[a', '[z', null as never)),
-  reads(40, 'ASC [mm, mn]', range('[mm', '[mn'), '', probe),
-  reads(40, 'DESC (mn, mm)', range('(mn', '(mm', 'DESC'), '', probe),
-  reads(41, 'ASC [y, z], above all rows,', range('[y', '[z'), '', gap),
-  reads(41, 'DESC [z, y], above all rows,', range('[z', '[y', 'DESC'), '', gap),
-  reads(41, 'ASC [a, b], below all rows,', range('[a', '[b'), '', gap),
-  reads(41, 'DESC [b, a], below all rows,', range('[b', '[a', 'DESC'), '', gap),
-  reads(41, 'ASC (x to the end, above all rows,', range('(x', ''), '', gap),
-  reads(43, 'ASC without bounds, both exclusive,', range('(', '('), sorted.join(''), probe),
-  reads(43, 'DESC without bounds', range('(', '(', 'DESC'), reversed(sorted.join('')), probe),
-  reads(44, 'ASC (kk, un), bounds that are no keys,', range('(kk', '(un'), 'lmnopqrstu', probe),
-  reads(44, 'DESC (un, kk)', range('(un', '(kk', 'DESC'), 'utsrqponml', probe),
-  reads(44, 'ASC [m, m]', range('[m', '[m'), 'm', probe),
-  reads(44, 'ASC (m, m]', range('(m', '[m'), '', probe),
-  reads(44, 'DESC [m, m)', range('[m', '(m', 'DESC'), '', probe),
+  selects('all fields', ALL_FIELDS, (key) => `counter=1 name=${key}`),
+  selects('one field', new Set(['counter']), () => 'counter=1'),
+  selects('no fields', NON_FIELDS, () => ''),
+  reads('ASC [l, u]', range('[l', '[u'), letterRange('l', 'u')),
+  reads('ASC (l, u)', range('(l', '(u'), letterRange('m', 't')),
+  reads('ASC [l, u)', range('[l', '(u'), letterRange('l', 't')),
+  reads('ASC (l, u]', range('(l', '[u'), letterRange('m', 'u')),
+  reads('DESC [u, l]', range('[u', '[l', 'DESC'), reversed(letterRange('l', 'u'))),
+  reads('DESC (u, l)', range('(u', '(l', 'DESC'), reversed(letterRange('m', 't'))),
+  reads('DESC [u, l)', range('[u', '(l', 'DESC'), reversed(letterRange('m', 'u'))),
+  reads('DESC (u, l]', range('(u', '[l', 'DESC'), reversed(letterRange('l', 't'))),
+  reads('ASC [a, z]', range('[a', '[z'), sorted.join('')),
+  reads('ASC [l, z]', range('[l', '[z'), letterRange('l', 'x')),
+  reads('ASC [a, u]', range('[a', '[u'), letterRange('f', 'u')),
+  reads('ASC from the start to u]', range('', '[u'), letterRange('f', 'u')),
+  reads('DESC from the end to l]', range('', '[l', 'DESC'), reversed(letterRange('l', 'x'))),
+  refuses('DESC [a, z]', range('[a', '[z', 'DESC')),
+  refuses('ASC [z, a]', range('[z', '[a')),
+  refuses('a range without order', range('[a', '[z', null as never)),
+  reads('ASC [mm, mn]', range('[mm', '[mn'), ''),
+  reads('DESC (mn, mm)', range('(mn', '(mm', 'DESC'), ''),
+  reads('ASC [y, z], above all rows,', range('[y', '[z'), ''),
+  reads('DESC [z, y], above all rows,', range('[z', '[y', 'DESC'), ''),
+  reads('ASC [a, b], below all rows,', range('[a', '[b'), ''),
+  reads('DESC [b, a], below all rows,', range('[b', '[a', 'DESC'), ''),
+  reads('ASC (x to the end, above all rows,', range('(x', ''), ''),
+  reads('ASC without bounds, both exclusive,', range('(', '('), sorted.join('')),
+  reads('DESC without bounds', range('(', '(', 'DESC'), reversed(sorted.join(''))),
+  reads('ASC (kk, un), bounds that are no keys,', range('(kk', '(un'), 'lmnopqrstu'),
+  reads('DESC (un, kk)', range('(un', '(kk', 'DESC'), 'utsrqponml'),
+  reads('ASC [m, m]', range('[m', '[m'), 'm'),
+  reads('ASC (m, m]', range('(m', '[m'), ''),
+  reads('DESC [m, m)', range('[m', '(m', 'DESC'), ''),
   {
-    number: 'case 44',
-    title: 'keys lie in the order of their UTF-8 bytes, in both directions',
-    source: 'trap: UTF-16 code units have another order',
+    name: 'keys lie in the order of their UTF-8 bytes, in both directions',
+    source: 'UTF-16 code units have another order',
     needs: 'scannable',
     run: async (t, { table, capabilities }) => {
       const opened = await table()

@@ -1,25 +1,14 @@
 /** The rulings of section 7 that concern stores and tables, as far as no case above is the same. */
 import { cleanTable, Version } from '../../../src/systems/metastore/index.js'
-import {
-  fields,
-  fill,
-  keysOf,
-  outcome,
-  range,
-  shown,
-  thrown,
-  valueText,
-  type MetastoreCase,
-} from './case.js'
+import { outcome, thrown } from '../kit.js'
+import { fields, fill, keysOf, range, shown, valueText, type MetastoreCase } from './case.js'
 
 const illegal = 'ERR_METASTORE_ILLEGAL_OP'
 
 /** The cases. */
 export const rulingCases: readonly MetastoreCase[] = [
   {
-    number: 'ruling 1',
-    title: 'a range outside the rows is empty',
-    source: 'section 7',
+    name: 'a range outside the rows is empty',
     needs: 'scannable',
     run: async (t, { table }) => {
       const opened = await table()
@@ -31,9 +20,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'ruling 2',
-    title: 'an inverted range and a missing order are refused in an empty table as well',
-    source: 'section 7',
+    name: 'an inverted range and a missing order are refused in an empty table as well',
     needs: 'scannable',
     run: async (t, { table }) => {
       const opened = await table()
@@ -43,9 +30,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'ruling 4',
-    title: 'a closed cursor has no more entries, and reading it gives IllegalOp',
-    source: 'section 7',
+    name: 'a closed cursor has no more entries, and reading it gives IllegalOp',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
       await fill(opened, ['a', 'b', 'c'])
@@ -70,9 +55,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'ruling 6',
-    title: 'versions of a row grow with every put, over removal too',
-    source: 'section 7',
+    name: 'versions of a row grow with every put, over removal too',
     run: async (t, { table }) => {
       const opened = await table()
       let last = await opened.put('test', fields(), Version.NEW)
@@ -88,9 +71,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'ruling 7',
-    title: 'a null field of a new row is dropped',
-    source: 'section 7',
+    name: 'a null field of a new row is dropped',
     run: async (t, { table }) => {
       const opened = await table()
       await opened.put('test', fields({ a: null, b: '1' }), Version.NEW)
@@ -99,9 +80,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'ruling 8',
-    title: 'a field that is asked for and absent reads as null and is not listed',
-    source: 'section 7',
+    name: 'a field that is asked for and absent reads as null and is not listed',
     run: async (t, { table }) => {
       const opened = await table()
       await opened.put('test', fields({ a: '1' }), Version.NEW)
@@ -116,9 +95,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'ruling 12',
-    title: 'NEW never changes or removes a row that exists',
-    source: 'section 7',
+    name: 'NEW never changes or removes a row that exists',
     run: async (t, { table }) => {
       const opened = await table()
       await opened.put('test', fields({ a: '1' }), Version.NEW)
@@ -130,9 +107,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'sharing 1',
-    title: 'store objects of one place see the same tables, and the data outlives them',
-    source: 'implicit requirement of the callers',
+    name: 'store objects of one place see the same tables, and the data outlives them',
     run: async (t, { table, space }) => {
       const opened = await table()
       const name = opened.getName()
@@ -155,8 +130,7 @@ export const rulingCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'sharing 2',
-    title: 'cleanTable removes every row, and rows can be made again',
+    name: 'cleanTable removes every row, and rows can be made again',
     source: 'MetastoreUtils#cleanTable',
     run: async (t, { table }) => {
       const opened = await table()

@@ -6,7 +6,8 @@ import type {
   MetastoreWatcher,
   WatchedEvent,
 } from '../../../src/systems/metastore/index.js'
-import { fields, fill, keysOf, outcome, shown, turns, type MetastoreCase } from './case.js'
+import { outcome, turns } from '../kit.js'
+import { fields, fill, keysOf, shown, type MetastoreCase } from './case.js'
 
 const badVersion = 'ERR_METASTORE_BAD_VERSION'
 
@@ -27,9 +28,8 @@ async function newerVersion(table: MetastoreScannableTable): Promise<Version> {
 /** The cases. */
 export const strictCases: readonly MetastoreCase[] = [
   {
-    number: 'strict 1',
-    title: 'a put or remove at a newer version gives BadVersion and changes nothing',
-    source: 'contract: the version matches or it does not',
+    name: 'a put or remove at a newer version gives BadVersion and changes nothing',
+    source: 'the version matches or it does not',
     run: async (t, { table }) => {
       const opened = await table()
       const first = await opened.put('test', fields({ a: '1' }), Version.NEW)
@@ -44,9 +44,8 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'strict 2',
-    title: 'versions go on over closing and opening again',
-    source: 'derived: a version that comes back lets a stale holder write',
+    name: 'versions go on over closing and opening again',
+    source: 'a version that comes back lets a stale holder write',
     run: async (t, { backend }) => {
       const space = await backend.create()
       try {
@@ -75,9 +74,8 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'strict 3',
-    title: 'a cursor returns all of thousands of rows, whatever the size of the page',
-    source: 'derived: a short listing deletes what is alive',
+    name: 'a cursor returns all of thousands of rows, whatever the size of the page',
+    source: 'a short listing deletes what is alive',
     run: async (t, { table }) => {
       const opened = await table()
       const keys = Array.from({ length: 4321 }, (_, i) => `row ${String(i).padStart(5, '0')}`)
@@ -93,9 +91,8 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'strict 4',
-    title: 'keys that look alike are different keys',
-    source: 'contract: keys are strings, compared as they are',
+    name: 'keys that look alike are different keys',
+    source: 'keys are strings, compared as they are',
     run: async (t, { table }) => {
       const opened = await table()
       for (const key of lookalikes) {
@@ -112,9 +109,8 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'strict 5',
-    title: 'names of fields that look alike are different fields',
-    source: 'contract: names are strings, compared as they are',
+    name: 'names of fields that look alike are different fields',
+    source: 'names are strings, compared as they are',
     run: async (t, { table }) => {
       const opened = await table()
       const value = fields()
@@ -126,9 +122,8 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'strict 6',
-    title: 'every change is an event of its own, in order, with its type and key',
-    source: 'contract: one event for each watcher that was armed',
+    name: 'every change is an event of its own, in order, with its type and key',
+    source: 'one event for each watcher that was armed',
     needs: 'watchers',
     run: async (t, { table }) => {
       const opened = await table()
@@ -156,9 +151,7 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'strict 7',
-    title: 'none of a hundred fields is lost',
-    source: 'contract',
+    name: 'none of a hundred fields is lost',
     run: async (t, { table }) => {
       const opened = await table()
       const names = Array.from({ length: 100 }, (_, i) => `field ${i}`)
@@ -177,9 +170,8 @@ export const strictCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'guard 1',
-    title: 'a guarded write is done only while the guarding row has the version',
-    source: 'extension: fences',
+    name: 'a guarded write is done only while the guarding row has the version',
+    source: 'fences',
     needs: 'guards',
     run: async (t, { table }) => {
       const opened = (await table()) as MetastoreScannableTable & MetastoreGuardedTable

@@ -1,7 +1,8 @@
 /** Cases about single rows: get, put, remove, versions. */
 import { ALL_FIELDS, NON_FIELDS, Version } from '../../../src/systems/metastore/index.js'
 import type { MetastoreTable } from '../../../src/systems/metastore/index.js'
-import { fields, outcome, shown, valueText, type MetastoreCase } from './case.js'
+import { outcome } from '../kit.js'
+import { fields, shown, valueText, type MetastoreCase } from './case.js'
 
 const both = { name: 'name0', counter: '0' }
 const shapes: readonly Record<string, string>[] = [
@@ -17,16 +18,14 @@ function create(table: MetastoreTable): Promise<Version> {
 /** The cases. */
 export const tableCases: readonly MetastoreCase[] = [
   {
-    number: 'case 1',
-    title: 'get of an absent row gives NoKey',
+    name: 'get of an absent row gives NoKey',
     source: 'TestMetaStore#testNonExistent',
     run: async (t, { table }) => {
       t.equal(await outcome((await table()).get('test')), 'ERR_METASTORE_NO_KEY', 'all fields')
     },
   },
   {
-    number: 'case 2',
-    title: 'get of a field of an absent row gives NoKey',
+    name: 'get of a field of an absent row gives NoKey',
     source: 'TestMetaStore#testNonExistent',
     run: async (t, { table }) => {
       const got = (await table()).get('test', { fields: new Set(['counter']) })
@@ -34,8 +33,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 4',
-    title: 'get of all fields returns them and the version of the put',
+    name: 'get of all fields returns them and the version of the put',
     source: 'TestMetaStore#testGet',
     run: async (t, { table }) => {
       const opened = await table()
@@ -46,8 +44,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 5',
-    title: 'get of one field returns it under the version of the row',
+    name: 'get of one field returns it under the version of the row',
     source: 'TestMetaStore#testGet',
     run: async (t, { table }) => {
       const opened = await table()
@@ -62,8 +59,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 7',
-    title: 'get of the null key gives IllegalOp, whatever the fields',
+    name: 'get of the null key gives IllegalOp, whatever the fields',
     source: 'TestMetaStore#testGet',
     run: async (t, { table }) => {
       const opened = await table()
@@ -74,8 +70,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 8',
-    title: 'put of one field at the current version keeps the others',
+    name: 'put of one field at the current version keeps the others',
     source: 'TestMetaStore#testPut',
     run: async (t, { table }) => {
       const opened = await table()
@@ -88,8 +83,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 10',
-    title: 'put of both fields at the current version changes both',
+    name: 'put of both fields at the current version changes both',
     source: 'TestMetaStore#testPut',
     run: async (t, { table }) => {
       const opened = await table()
@@ -98,8 +92,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 11',
-    title: 'put with ANY merges into the row',
+    name: 'put with ANY merges into the row',
     source: 'TestMetaStore#testPut',
     run: async (t, { table }) => {
       const opened = await table()
@@ -120,8 +113,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 13',
-    title: 'put at a version that was never given out gives BadVersion',
+    name: 'put at a version that was never given out gives BadVersion',
     source: 'TestMetaStore#testPut',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
@@ -139,8 +131,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 14',
-    title: 'put at a version gives NoKey if the row was removed',
+    name: 'put at a version gives NoKey if the row was removed',
     source: 'TestMetaStore#testPut',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
@@ -156,8 +147,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 16',
-    title: 'put of null values or versions gives IllegalOp',
+    name: 'put of null values or versions gives IllegalOp',
     source: 'TestMetaStore#testPut',
     run: async (t, { table }) => {
       const opened = await table()
@@ -176,8 +166,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 17',
-    title: 'a removed row can be created again',
+    name: 'a removed row can be created again',
     source: 'TestMetaStore#testRemove',
     run: async (t, { table }) => {
       const opened = await table()
@@ -189,8 +178,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 19',
-    title: 'remove at a version that does not match gives BadVersion',
+    name: 'remove at a version that does not match gives BadVersion',
     source: 'TestMetaStore#testRemove',
     run: async (t, { table, capabilities }) => {
       const opened = await table()
@@ -206,8 +194,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 20',
-    title: 'remove at the current version removes',
+    name: 'remove at the current version removes',
     source: 'TestMetaStore#testRemove',
     run: async (t, { table }) => {
       const opened = await table()
@@ -218,9 +205,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 46',
-    title: 'a null field is deleted; a row without fields goes on to exist',
-    source: 'probe of the in-memory store',
+    name: 'a null field is deleted; a row without fields goes on to exist',
     run: async (t, { table }) => {
       const opened = await table()
       await opened.put('test', fields({ a: '1' }), Version.NEW)
@@ -234,9 +219,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 47',
-    title: 'a row can be created without fields',
-    source: 'gap',
+    name: 'a row can be created without fields',
     run: async (t, { table }) => {
       const opened = await table()
       const version = await opened.put('test', fields(), Version.NEW)
@@ -250,9 +233,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 49',
-    title: 'an empty field is not an absent one',
-    source: 'probe of the in-memory store',
+    name: 'an empty field is not an absent one',
     run: async (t, { table }) => {
       const opened = await table()
       await opened.put('test', fields({ empty: '' }), Version.NEW)
@@ -262,9 +243,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 50',
-    title: 'a version of another kind gives IllegalOp; the in-memory original never answers',
-    source: 'gap',
+    name: 'a version of another kind gives IllegalOp; the in-memory original never answers',
     run: async (t, { table, foreignVersion }) => {
       const opened = await table()
       await create(opened)
@@ -278,9 +257,8 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 52',
-    title: 'a version from before a removal does not match the row that came after',
-    source: 'gap: ABA',
+    name: 'a version from before a removal does not match the row that came after',
+    source: 'ABA',
     run: async (t, { table }) => {
       const opened = await table()
       const versions: Version[] = []
@@ -301,9 +279,7 @@ export const tableCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 53',
-    title: 'buffers that went in or came out are not the stored ones',
-    source: 'gap',
+    name: 'buffers that went in or came out are not the stored ones',
     run: async (t, { table }) => {
       const opened = await table()
       const bytes = Buffer.from('before')

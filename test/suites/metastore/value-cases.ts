@@ -23,8 +23,7 @@ function throws(action: () => unknown): boolean {
 /** The cases. */
 export const valueCases: readonly MetastoreCase[] = [
   {
-    number: 'case 70',
-    title: 'versions compare by number, with NEW and with ANY',
+    name: 'versions compare by number, with NEW and with ANY',
     source: 'TestZkVersion#testCompare, TestLongVersion#testCompare',
     run: async (t) => {
       const version = new LongVersion(99)
@@ -54,8 +53,7 @@ export const valueCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 71',
-    title: 'comparing with null or a version of another kind throws',
+    name: 'comparing with null or a version of another kind throws',
     source: 'TestLongVersion#testNull…, #testInvalidVersion',
     run: async (t, { foreignVersion }) => {
       for (const version of [new LongVersion(1), Version.NEW, Version.ANY]) {
@@ -73,9 +71,8 @@ export const valueCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 73',
-    title: 'values merge, project and compare',
-    source: 'public ValueTest, and gap',
+    name: 'values merge, project and compare',
+    source: 'public ValueTest',
     run: async (t) => {
       const value = fields({ a: '1', b: '2' })
       t.equal(valueText(new Value(value).merge(fields())), 'a=1 b=2', 'merge with nothing')
@@ -99,8 +96,7 @@ export const valueCases: readonly MetastoreCase[] = [
     },
   },
   {
-    number: 'case 73',
-    title: 'error codes have the numbers of BookKeeper; a failed guard is a bad version',
+    name: 'error codes have the numbers of BookKeeper; a failed guard is a bad version',
     source: 'MSException.Code',
     run: async (t) => {
       const numbers = Object.values(MetastoreErrorCode).map(

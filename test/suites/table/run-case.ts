@@ -1,12 +1,6 @@
 /** Runs one case in one state. */
-import {
-  CellarError,
-  type Cell,
-  type Clock,
-  type Get,
-  type Result,
-  type Scan,
-} from '../../../src/api/index.js'
+import { CellarError, type Cell, type Get, type Result, type Scan } from '../../../src/api/index.js'
+import { SuiteClock } from '../kit.js'
 import { callsOf, type CallForm, type TableCalls } from './calls.js'
 import type {
   CaseContext,
@@ -20,19 +14,6 @@ import type {
 
 /** Opens an empty database for a case. */
 export type OpenSpace = (settings: TableSettings) => Promise<TableSpace>
-
-/** A clock that steps of cases set. */
-class SuiteClock implements Clock {
-  milliseconds: number
-
-  constructor(milliseconds: number) {
-    this.milliseconds = milliseconds
-  }
-
-  now(): number {
-    return this.milliseconds
-  }
-}
 
 /**
  * Carries out the steps of a case, preparing the state before each read. Returns what was found to

@@ -13,6 +13,7 @@
  * that the backend lacks is reported as not applicable, by its number.
  */
 import type { Capabilities, Capability } from '../../../src/api/index.js'
+import type { SuiteTest } from '../kit.js'
 import { versionCases } from './a-versions.js'
 import { nameCases } from './b-names.js'
 import { deleteCases } from './c-deletes.js'
@@ -38,21 +39,8 @@ export type {
   TableSpace,
   Write,
 } from './case.js'
+export type { SuiteTest } from '../kit.js'
 export type { TableCalls } from './calls.js'
-
-/** The part of tap's test object that the suite uses; that of others is easily adapted. */
-export interface SuiteTest {
-  /** Runs a test below this one. */
-  test(
-    name: string,
-    options: { readonly skip?: string },
-    body: (t: SuiteTest) => Promise<void>,
-  ): PromiseLike<unknown>
-  /** Fails the test unless both are the same value. */
-  equal(found: unknown, wanted: unknown, message: string): unknown
-  /** Text for the reader of the results. */
-  comment(text: string): unknown
-}
 
 /** A backend under test. */
 export interface TableBackend {

@@ -4,7 +4,7 @@
  */
 import t from 'tap'
 import type { Capabilities, Database } from '../../../../src/api/index.js'
-import { PlainSearch } from '../../../suites/repository/plain-search.js'
+import { PlainSearch } from '../../../helpers/plain-search.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { Link, RepositoryManager, SearchIndexes } from '../../../../src/systems/repository/index.js'
 

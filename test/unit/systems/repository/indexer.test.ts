@@ -8,7 +8,7 @@ import {
   type IndexConfiguration,
   type RecordTable,
 } from '../../../../src/systems/repository/index.js'
-import { PlainSearch } from '../../../suites/repository/plain-search.js'
+import { PlainSearch } from '../../../helpers/plain-search.js'
 import { seededRandom } from '../../../../src/base/random.js'
 import { lengthOf } from '../../../helpers/length.js'
 

@@ -11,7 +11,7 @@ import {
 } from '../../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes } from '../../../../src/server/index.js'
 import { withMembers } from '../../../helpers/planted.js'
-import { PlainSearch } from '../../../suites/repository/plain-search.js'
+import { PlainSearch } from '../../../helpers/plain-search.js'
 
 async function openDatabase(clock: ManualClock): Promise<Database> {
   const fileSystem = new MemoryFileSystem()

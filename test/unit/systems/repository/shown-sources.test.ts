@@ -7,7 +7,7 @@ import {
   type SearchBackend,
 } from '../../../../src/systems/repository/index.js'
 import { withMembers } from '../../../helpers/planted.js'
-import { PlainSearch } from '../../../suites/repository/plain-search.js'
+import { PlainSearch } from '../../../helpers/plain-search.js'
 
 void t.test('no document is sent before it is stored what it shows', async (t) => {
   const fileSystem = new MemoryFileSystem()

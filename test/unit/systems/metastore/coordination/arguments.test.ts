@@ -8,7 +8,7 @@ import {
   MetadataTableView,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
-import { eventually } from '../../../../suites/metadata/case.js'
+import { eventually } from '../../../../suites/kit.js'
 
 interface Value {
   n: number

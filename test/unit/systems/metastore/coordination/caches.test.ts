@@ -8,7 +8,7 @@ import {
   type MetadataSerde,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
-import { eventually } from '../../../../suites/metadata/case.js'
+import { eventually } from '../../../../suites/kit.js'
 
 /** Values that know the version of their record. */
 const versioned: MetadataSerde<{ readonly text: string; readonly version: number }> = {

@@ -13,7 +13,7 @@ import {
   type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
-import { eventually, pause } from '../../../../suites/metadata/case.js'
+import { eventually, pause } from '../../../../suites/kit.js'
 import {
   ZooKeeperServer,
   zookeeperMissing,

@@ -11,7 +11,7 @@ import {
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
 import { zookeeperMissing } from '../../../../../bench/metadata/zookeeper-server.js'
-import { eventually, pause } from '../../../../suites/metadata/case.js'
+import { eventually, pause } from '../../../../suites/kit.js'
 import { memoryBackend, zookeeperBackend } from '../../../../conformance/metadata/backends.js'
 import { withMembers } from '../../../../helpers/planted.js'
 

@@ -15,7 +15,8 @@ import {
   ZkError,
 } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
-import { eventually, joined, pause } from '../../../../suites/metadata/case.js'
+import { eventually, pause } from '../../../../suites/kit.js'
+import { joined } from '../../../../suites/metadata/case.js'
 
 const sessionTimeoutMilliseconds = 300
 

@@ -12,7 +12,8 @@ import {
   type CachingStore,
   type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
-import { eventually, joined, pause } from '../../../../suites/metadata/case.js'
+import { eventually, pause } from '../../../../suites/kit.js'
+import { joined } from '../../../../suites/metadata/case.js'
 import {
   ZooKeeperServer,
   zookeeperMissing,

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
-import { PlainSearch } from '../../../../suites/repository/plain-search.js'
+import { PlainSearch } from '../../../../helpers/plain-search.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
 import {
   RepositoryManager,
