@@ -15,7 +15,7 @@ import {
   type TransactionSnapshot,
 } from '../../../../src/systems/messaging/index.js'
 import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
-import { encodeMessageRow, encodePayloadRow } from '../../../suites/messaging/rows.js'
+import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
 import {
   encodeTopicProperties,
   topicPrefix,

@@ -4,7 +4,7 @@
  */
 import { seededRandom } from '../../../../src/base/random.js'
 import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
-import { encodeMessageRow } from '../../../suites/messaging/rows.js'
+import { encodeMessageRow } from '../../../conformance/messaging/rows.js'
 import { type MessagingTables, V } from './messaging-tables.js'
 import { expectedOutcome, type MadeCell } from './prune-support.js'
 

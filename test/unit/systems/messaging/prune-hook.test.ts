@@ -6,7 +6,7 @@ import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { createCellHook } from '../../../../src/systems/messaging/prune-job/prune-hook.js'
 import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
-import { encodeMessageRow, encodePayloadRow } from '../../../suites/messaging/rows.js'
+import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
 import { contextOf, expectedOutcome, jobOf, runHook, type MadeCell } from './prune-support.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)

@@ -8,7 +8,7 @@ import type { PruneContext } from '../../../../src/systems/messaging/prune-job/p
 import { messagingPruning } from '../../../../src/systems/messaging/prune-observer.js'
 import { PruneState, type StoreName } from '../../../../src/systems/transactions/index.js'
 import { decodePointer, encodePointer } from '../../../../src/systems/messaging/store/rows.js'
-import { encodeMessageRow } from '../../../suites/messaging/rows.js'
+import { encodeMessageRow } from '../../../conformance/messaging/rows.js'
 import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'
 import type { TransactionSnapshot } from '../../../../src/systems/transactions/index.js'
 import { jobOf, outcomeOf, runHook, type MadeCell } from './prune-support.js'

@@ -7,7 +7,7 @@ import {
   decodePointer,
   encodePointer,
 } from '../../../../src/systems/messaging/store/rows.js'
-import { encodeMessageRow, encodePayloadRow } from '../../../suites/messaging/rows.js'
+import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
 import { isOlderGeneration } from '../../../../src/systems/messaging/prune-job/prune-rules.js'
 import {
   encodeTopicProperties,
