@@ -45,9 +45,10 @@ export function observeByOpenTelemetry(
     const statistics = database.statistics()
     for (const [at, figure] of observed.entries()) {
       const instrument: Observable = instruments[at]
-      figure.read(statistics, (value, labels) => {
-        result.observe(instrument, value, { 'db.namespace': database.directory, ...labels })
-      })
+      for (const [labels, value] of figure.read(statistics)) {
+        const attributes = { 'db.namespace': database.directory, ...labels }
+        result.observe(instrument, Number(value), attributes)
+      }
     }
   }
   meter.addBatchObservableCallback(observe, instruments)

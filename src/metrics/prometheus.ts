@@ -16,6 +16,7 @@ import {
   type MonitoredDatabase,
   type MonitoredStatistics,
 } from './figures.js'
+import { familiesText, type Sample } from './text.js'
 
 type PromClient = typeof import('prom-client')
 
@@ -43,8 +44,20 @@ export function registerPrometheus(
   const { registry, prefix } = prometheusOptions.read(options)
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
-  for (const figure of figures) register(client, target, prefix, figure, observed)
-  registerDurations(target, prefix, observed)
+  for (const { name: own, help, kind: type, read } of [...figures, durations]) {
+    const name = prefix + own
+    // The databases keep the counts; the registry reads them and takes no observations.
+    const get = async (): Promise<object> => {
+      const values = samplesOf(read, observed).map(([labels, value, suffix]) => {
+        return suffix === undefined
+          ? { labels, value }
+          : { metricName: name + suffix, labels, value }
+      })
+      return { name, help, type, aggregator: 'sum', values }
+    }
+    const metric: object = { name, help, type, aggregator: 'sum', get, reset: () => undefined }
+    target.registerMetric(metric as Metric)
+  }
   return target
 }
 
@@ -53,93 +66,15 @@ export function prometheusPage(...databases: readonly MonitoredDatabase[]): Prom
   return registerPrometheus(databases).metrics()
 }
 
-function register(
-  client: PromClient,
-  registry: Registry,
-  prefix: string,
-  figure: Figure,
-  databases: readonly MonitoredDatabase[],
-): void {
-  const common = {
-    name: prefix + figure.name,
-    help: figure.help,
-    labelNames: ['database', ...figure.labels],
-    registers: [registry],
-  }
-  const tellAll = (tell: (labels: Record<string, string>, value: number) => void): void => {
-    for (const database of databases) {
-      const statistics = statisticsOf(database)
-      if (statistics === undefined) continue
-      figure.read(statistics, (value, labels) => {
-        tell({ database: database.directory, ...labels }, value)
-      })
-    }
-  }
-  if (figure.kind === 'gauge') {
-    const gauge = new client.Gauge({
-      ...common,
-      collect() {
-        gauge.reset()
-        tellAll((labels, value) => gauge.set(labels, value))
-      },
-    })
-    return
-  }
-  // The database keeps the count; each collection sets this counter to that count.
-  const counter = new client.Counter({
-    ...common,
-    collect() {
-      counter.reset()
-      tellAll((labels, value) => counter.inc(labels, value))
-    },
-  })
-}
-
-/** The histogram shows the buckets of the database and takes no observations. */
-function registerDurations(
-  registry: Registry,
-  prefix: string,
-  databases: readonly MonitoredDatabase[],
-): void {
-  const name = prefix + durations.name
-  const { help } = durations
-  const values = (): unknown[] => {
-    return [...samplesOf(databases)].map(([suffix, labels, value]) => {
-      return { metricName: name + suffix, labels, value }
-    })
-  }
-  const get = async (): Promise<unknown> => {
-    return { name, help, type: 'histogram', aggregator: 'sum', values: values() }
-  }
-  const histogram = {
-    name,
-    help,
-    type: 'histogram',
-    aggregator: 'sum',
-    get,
-    reset: () => undefined,
-  }
-  registry.registerMetric(histogram as unknown as Metric)
-}
-
-type Sample = readonly [suffix: string, labels: Record<string, string>, value: number]
-
-/** Buckets, sums and counts of each kind of operation of each database. */
-function* samplesOf(databases: readonly MonitoredDatabase[]): Generator<Sample, void> {
-  for (const database of databases) {
+/** The samples of the databases that are open. */
+function samplesOf(read: Figure['read'], databases: readonly MonitoredDatabase[]): Sample[] {
+  return databases.flatMap((database) => {
     const statistics = statisticsOf(database)
-    if (statistics === undefined) continue
-    const samples: Sample[] = []
-    durations.read(statistics, ({ buckets, sum, count }, own) => {
-      const labels = { database: database.directory, ...own }
-      for (const [at, bound] of durations.bounds.entries()) {
-        samples.push(['_bucket', { ...labels, le: String(bound) }, buckets[at]])
-      }
-      samples.push(['_bucket', { ...labels, le: '+Inf' }, count])
-      samples.push(['_sum', labels, sum], ['_count', labels, count])
+    if (statistics === undefined) return []
+    return read(statistics).map(([labels, value, suffix]): Sample => {
+      return [{ database: database.directory, ...labels }, value, suffix]
     })
-    yield* samples
-  }
+  })
 }
 
 /** Checks and copies the databases, so later changes of the array have no effect. */
@@ -155,32 +90,10 @@ function checkedDatabases(databases: readonly MonitoredDatabase[]): MonitoredDat
  */
 export function figuresText(databases: readonly MonitoredDatabase[]): string {
   const observed = checkedDatabases(databases)
-  const lines: string[] = []
-  const known = observed.flatMap((database) => {
-    const statistics = statisticsOf(database)
-    return statistics === undefined ? [] : [{ directory: database.directory, statistics }]
+  const families = [...figures, durations].map((figure) => {
+    return { ...figure, samples: samplesOf(figure.read, observed) }
   })
-  for (const { name, help, kind, read } of figures) {
-    lines.push(`# HELP cellardb_${name} ${help}`, `# TYPE cellardb_${name} ${kind}`)
-    for (const { directory, statistics } of known) {
-      read(statistics, (value, labels) => {
-        lines.push(line(`cellardb_${name}`, { database: directory, ...labels }, value))
-      })
-    }
-  }
-  const name = `cellardb_${durations.name}`
-  lines.push(`# HELP ${name} ${durations.help}`, `# TYPE ${name} histogram`)
-  for (const [suffix, labels, value] of samplesOf(observed)) {
-    lines.push(line(name + suffix, labels, value))
-  }
-  return `${lines.join('\n')}\n`
-}
-
-function line(name: string, labels: Readonly<Record<string, string>>, value: number): string {
-  const texts = Object.entries(labels).map(([label, each]) => {
-    return `${label}="${each.replace(/[\\"\n]/g, (sign) => (sign === '\n' ? '\\n' : `\\${sign}`))}"`
-  })
-  return `${name}{${texts.join(',')}} ${value}`
+  return familiesText('cellardb_', families)
 }
 
 /** Undefined for a closed database. */

@@ -1,4 +1,5 @@
 /** Metrics of messaging in the text format of Prometheus. */
+import { familiesText, family, type Sample } from '../../metrics/text.js'
 import {
   MessagingService,
   StandbyMessaging,
@@ -26,34 +27,26 @@ const counters: readonly (readonly [keyof TopicStatistics, string])[] = [
 export async function messagingMetrics(messaging: Messaging): Promise<string> {
   const service = messaging instanceof StandbyMessaging ? messaging.leading : messaging
   if (!(service instanceof MessagingService)) return ''
-  const lines: string[] = []
-  const family = (name: string, kind: 'counter' | 'gauge', samples: readonly Sample[]): void => {
-    const full = `cellar_messaging_${name}`
-    lines.push(`# TYPE ${full} ${kind}`)
-    for (const [labels, value] of samples) lines.push(`${full}${labels} ${value}`)
-  }
   const numbers = service.statistics()
-  family('topics', 'gauge', [['', numbers.topics]])
-  family('readers_waiting', 'gauge', [['', numbers.waiting]])
-  family('persist_queue_bytes', 'gauge', [['', numbers.queueBytes]])
-  family('cache_bytes', 'gauge', [['', numbers.cacheBytes]])
-  family('cache_entries', 'gauge', [['', numbers.cacheEntries]])
   const topics = service.topicCounters().map(({ id, counts }) => {
-    return { id, counts, labels: `namespace="${id.namespace}",topic="${id.topic}"` }
+    return { id, counts, labels: { namespace: id.namespace, topic: id.topic } }
   })
-  for (const [field, name] of counters) {
-    const samples = topics.map(({ labels, counts }): Sample => [`{${labels}}`, counts[field]])
-    family(`${name}_total`, 'counter', samples)
-  }
   const lags: Sample[] = []
   for (const { id, labels } of topics) {
     for (const { consumer, lagMilliseconds } of await service.listPositions(id)) {
-      const name = consumer.replace(/[\\"\n]/g, '_')
-      lags.push([`{${labels},consumer="${name}"}`, lagMilliseconds / 1000])
+      lags.push([{ ...labels, consumer }, lagMilliseconds / 1000])
     }
   }
-  family('consumer_lag_seconds', 'gauge', lags)
-  return `${lines.join('\n')}\n`
+  return familiesText('cellar_messaging_', [
+    family('gauge', 'topics', numbers.topics),
+    family('gauge', 'readers_waiting', numbers.waiting),
+    family('gauge', 'persist_queue_bytes', numbers.queueBytes),
+    family('gauge', 'cache_bytes', numbers.cacheBytes),
+    family('gauge', 'cache_entries', numbers.cacheEntries),
+    ...counters.map(([field, name]) => {
+      const samples = topics.map(({ labels, counts }): Sample => [labels, counts[field]])
+      return family('counter', `${name}_total`, samples)
+    }),
+    family('gauge', 'consumer_lag_seconds', lags),
+  ])
 }
-
-type Sample = readonly [labels: string, value: number]

@@ -1,4 +1,5 @@
 /** Metrics of the repository in the text format of Prometheus. */
+import { familiesText, family, type Family, type Sample } from '../../metrics/text.js'
 import type {
   RepositoryMaintenance,
   RepositoryManager,
@@ -18,20 +19,19 @@ export interface RepositoryFinders {
   readonly maintenance: (() => RepositoryMaintenance | undefined) | undefined
 }
 
-type Sample = readonly [labels: string, value: number | boolean]
-
 /** Counts requests by method and status; reads all other values on each request of the page. */
 export class RepositoryCounters {
   readonly #find: RepositoryFinders
-  readonly #counts = new Map<string, number>()
+  readonly #requests = new Map<string, Sample>()
 
   constructor(find: RepositoryFinders) {
     this.#find = find
   }
 
   count(method: string, status: number): void {
-    const labels = `method="${method}",status="${status}"`
-    this.#counts.set(labels, (this.#counts.get(labels) ?? 0) + 1)
+    const key = `${method} ${status}`
+    const [, before = 0] = this.#requests.get(key) ?? []
+    this.#requests.set(key, [{ method, status: String(status) }, Number(before) + 1])
   }
 
   text(): string {
@@ -39,11 +39,14 @@ export class RepositoryCounters {
     if (manager === undefined) return ''
     const indexes = this.#find.indexes?.()
     const maintenance = this.#find.maintenance?.()
-    const lines = [...schemaLines(manager), ...subscriptionLines(manager)]
-    if (indexes !== undefined) lines.push(...indexLines(indexes))
-    if (maintenance !== undefined) lines.push(...maintenanceLines(maintenance))
-    lines.push(...family('requests_total', [...this.#counts].sort()))
-    return `${lines.join('\n')}\n`
+    const requests = [...this.#requests].sort().map(([, sample]) => sample)
+    return familiesText('cellar_repository_', [
+      ...schemaFamilies(manager),
+      ...eachOf('subscription', manager.subscriptions, subscriptionFigures),
+      ...(indexes === undefined ? [] : indexFamilies(indexes)),
+      ...(maintenance === undefined ? [] : maintenanceFamilies(maintenance)),
+      family('counter', 'requests_total', requests),
+    ])
   }
 
   /** Degraded if an index does not run or lags, or the last maintenance failed. */
@@ -58,114 +61,75 @@ export class RepositoryCounters {
   }
 }
 
-function family(name: string, samples: readonly Sample[]): string[] {
-  return samples.map(([labels, value]) => {
-    return `cellar_repository_${name}${labels === '' ? '' : `{${labels}}`} ${Number(value)}`
+type Kind = Family['kind']
+
+/** Figures of one of several parts: kind, name and value. */
+type Figures<T> = readonly (readonly [Kind, string, (part: T) => number | boolean])[]
+
+/** The figures of all parts, each with its name in the label `kind`. */
+function eachOf<T extends { readonly name: string }>(
+  kind: string,
+  parts: readonly T[],
+  figures: Figures<T>,
+): Family[] {
+  return figures.map(([type, name, value]) => {
+    const samples = parts.map((part): Sample => [{ [kind]: part.name }, value(part)])
+    return family(type, `${kind}_${name}`, samples)
   })
 }
 
-function schemaLines(manager: RepositoryManager): string[] {
+function schemaFamilies(manager: RepositoryManager): Family[] {
   const { types } = manager
   const tables = manager.listRepositories().map((name) => manager.repository(name).listTables())
   return [
-    ...family('repositories', [['', tables.length]]),
-    ...family('tables', [['', tables.flat().length]]),
-    ...family('field_types', [['', types.listFieldTypes().length]]),
-    ...family('record_types', [['', types.listRecordTypes().length]]),
+    family('gauge', 'repositories', tables.length),
+    family('gauge', 'tables', tables.flat().length),
+    family('gauge', 'field_types', types.listFieldTypes().length),
+    family('gauge', 'record_types', types.listRecordTypes().length),
   ]
 }
 
-function subscriptionLines({ subscriptions }: RepositoryManager): string[] {
-  const samples = (value: (each: (typeof subscriptions)[number]) => number | boolean): Sample[] => {
-    return subscriptions.map((each) => [`subscription="${each.name}"`, value(each)])
-  }
-  return [
-    ...family(
-      'subscription_running',
-      samples(({ isRunning }) => isRunning),
-    ),
-    ...family(
-      'subscription_lag',
-      samples(({ lag }) => lag),
-    ),
-    ...family(
-      'subscription_events_total',
-      samples(({ counts }) => counts.handled),
-    ),
-    ...family(
-      'subscription_failures_total',
-      samples(({ counts }) => counts.failed),
-    ),
-    ...family(
-      'subscription_dead_letters_total',
-      samples(({ counts }) => counts.deadLetters),
-    ),
+const subscriptionFigures: Figures<RepositoryManager['subscriptions'][number]> = [
+  ['gauge', 'running', ({ isRunning }) => isRunning],
+  ['gauge', 'lag', ({ lag }) => lag],
+  ['counter', 'events_total', ({ counts }) => counts.handled],
+  ['counter', 'failures_total', ({ counts }) => counts.failed],
+  ['counter', 'dead_letters_total', ({ counts }) => counts.deadLetters],
+]
+
+const indexFigures: Figures<SearchIndexes['running'][number]> = [
+  ['gauge', 'following', ({ isFollowing }) => isFollowing],
+  ['gauge', 'lag', ({ lag }) => lag],
+  ['counter', 'documents_total', ({ counts }) => counts.documentsWritten],
+  ['counter', 'refused_total', ({ counts }) => counts.documentsRefused],
+  ['counter', 'extraction_failures_total', ({ counts }) => counts.extractionFailures],
+  ['gauge', 'building', ({ buildProgress }) => buildProgress !== undefined],
+  ['gauge', 'build_records', ({ buildProgress }) => buildProgress?.records ?? 0],
+  ['gauge', 'build_ranges', ({ buildProgress }) => buildProgress?.ranges ?? 0],
+  ['gauge', 'build_ranges_done', ({ buildProgress }) => buildProgress?.rangesDone ?? 0],
+]
+
+function indexFamilies({ running, failures }: SearchIndexes): Family[] {
+  const well = [
+    ...running.map(({ name, failure }): Sample => [{ index: name }, failure === undefined]),
+    ...[...failures.keys()].map((name): Sample => [{ index: name }, false]),
   ]
+  return [family('gauge', 'index_well', well), ...eachOf('index', running, indexFigures)]
 }
 
-function indexLines(indexes: SearchIndexes): string[] {
-  const { running, failures } = indexes
-  const samples = (value: (each: (typeof running)[number]) => number | boolean): Sample[] => {
-    return running.map((each) => [`index="${each.name}"`, value(each)])
-  }
-  const all: Sample[] = [
-    ...samples(({ failure }) => failure === undefined),
-    ...[...failures.keys()].map((name): Sample => [`index="${name}"`, false]),
-  ]
-  return [
-    ...family('index_well', all),
-    ...family(
-      'index_following',
-      samples(({ isFollowing }) => isFollowing),
-    ),
-    ...family(
-      'index_lag',
-      samples(({ lag }) => lag),
-    ),
-    ...family(
-      'index_documents_total',
-      samples(({ counts }) => counts.documentsWritten),
-    ),
-    ...family(
-      'index_refused_total',
-      samples(({ counts }) => counts.documentsRefused),
-    ),
-    ...family(
-      'index_extraction_failures_total',
-      samples(({ counts }) => counts.extractionFailures),
-    ),
-    ...family(
-      'index_building',
-      samples(({ buildProgress }) => buildProgress !== undefined),
-    ),
-    ...family(
-      'index_build_records',
-      samples(({ buildProgress }) => buildProgress?.records ?? 0),
-    ),
-    ...family(
-      'index_build_ranges',
-      samples(({ buildProgress }) => buildProgress?.ranges ?? 0),
-    ),
-    ...family(
-      'index_build_ranges_done',
-      samples((each) => each.buildProgress?.rangesDone ?? 0),
-    ),
-  ]
-}
-
-function maintenanceLines(maintenance: RepositoryMaintenance): string[] {
+function maintenanceFamilies(maintenance: RepositoryMaintenance): Family[] {
   const { counts, ageMilliseconds, failure } = maintenance
-  const one = (name: string, value: number | boolean): string[] => {
-    return family(`maintenance_${name}`, [['', value]])
+  const one = (kind: Kind, name: string, value: number | boolean): Family => {
+    return family(kind, `maintenance_${name}`, value)
   }
   return [
-    ...one('well', failure === undefined),
-    ...one('age_seconds', ageMilliseconds / 1000),
-    ...one('runs_total', counts.runs),
-    ...one('failures_total', counts.failures),
-    ...one('blobs_removed_total', counts.blobsRemoved),
-    ...one('blobs_unreachable_total', counts.blobsUnreachable),
-    ...one('records_purged_total', counts.recordsPurged),
-    ...one('drops_finished_total', counts.dropsFinished),
+    one('gauge', 'well', failure === undefined),
+    one('gauge', 'age_seconds', ageMilliseconds / 1000),
+    one('counter', 'runs_total', counts.runs),
+    one('counter', 'failures_total', counts.failures),
+    one('counter', 'blobs_removed_total', counts.blobsRemoved),
+    one('counter', 'blobs_unreachable_total', counts.blobsUnreachable),
+    one('counter', 'records_purged_total', counts.recordsPurged),
+    one('counter', 'drops_finished_total', counts.dropsFinished),
   ]
 }

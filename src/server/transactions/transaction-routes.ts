@@ -14,6 +14,7 @@ import {
   type TransactionManager,
 } from '../../systems/transactions/index.js'
 import { pointerOf } from '../../systems/transactions/tephra/transaction-forms.js'
+import { familiesText, family } from '../../metrics/text.js'
 import { addRoute } from '../http/operations.js'
 import type { ServerSystem } from '../http/server-system.js'
 import { finderOf, type Source } from '../http/source.js'
@@ -131,14 +132,8 @@ function metricsOf(manager: TransactionManager | undefined): string {
   if (manager === undefined) return ''
   const { inProgress, invalid, committing, committedSets, ...counters } = manager.statistics()
   const gauges = { running: inProgress, invalid, committing, change_sets: committedSets }
-  const lines: string[] = []
-  for (const [name, value] of Object.entries(gauges)) {
-    const full = `cellar_transactions_${name}`
-    lines.push(`# TYPE ${full} gauge`, `${full} ${value}`)
-  }
-  for (const [name, value] of Object.entries(counters)) {
-    const full = `cellar_transactions_${name}_total`
-    lines.push(`# TYPE ${full} counter`, `${full} ${value}`)
-  }
-  return `${lines.join('\n')}\n`
+  return familiesText('cellar_transactions_', [
+    ...Object.entries(gauges).map(([name, value]) => family('gauge', name, value)),
+    ...Object.entries(counters).map(([name, value]) => family('counter', `${name}_total`, value)),
+  ])
 }
