@@ -1,9 +1,14 @@
 /** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
 import { readFile } from 'node:fs/promises'
-import { OptionNames } from '../api/index.js'
+import { checked, declareOptions } from '../api/index.js'
 import { Database } from '../entries/index.js'
 import { tokenOf } from './messaging-cli.js'
-import { MessagingService, StandbyMessaging, type Leadership } from '../systems/messaging/index.js'
+import {
+  MessagingService,
+  StandbyMessaging,
+  type Leadership,
+  type Messaging,
+} from '../systems/messaging/index.js'
 import {
   RepositoryMaintenance,
   RepositoryManager,
@@ -42,12 +47,11 @@ export interface ServeOptions {
 
 /** The open systems, and the function that closes them. */
 interface Served extends Leadership {
-  /** Undefined while another process leads. */
-  readonly transactions: () => TransactionManager | undefined
-  readonly repository: () => RepositoryManager | undefined
-  readonly indexes: () => SearchIndexes | undefined
-  readonly maintenance: () => RepositoryMaintenance | undefined
-  readonly database: () => Database | undefined
+  readonly transactions: TransactionManager
+  readonly repository: RepositoryManager
+  readonly indexes: SearchIndexes
+  readonly maintenance: RepositoryMaintenance
+  readonly database: Database
   readonly close: () => Promise<void>
 }
 
@@ -104,42 +108,35 @@ async function lead(
     await pruneState.settled()
     await database.close()
   }
-  return {
-    messaging,
-    close,
-    transactions: () => manager,
-    repository: () => repository,
-    indexes: () => search.indexes,
-    maintenance: () => maintenance,
-    database: () => database,
-  }
+  const { indexes } = search
+  return { messaging, close, transactions: manager, repository, indexes, maintenance, database }
+}
+
+/** The messaging of this process, and the systems while this process leads. */
+interface Instance {
+  readonly messaging: Messaging
+  readonly served: () => Served | undefined
+  readonly close: () => Promise<void>
 }
 
 /** Waits while another process has the database open. */
 async function follow(
-  options: ServeOptions,
-  file: ConfigurationFile,
+  open: () => Promise<Served>,
+  directory: string,
   say: (text: string) => void,
   complain: Complain,
-): Promise<Served> {
-  const { directory } = options
+): Promise<Instance> {
   let served: Served | undefined
   const messaging = await StandbyMessaging.start({
-    open: async () => (served = await lead(options, file, complain)),
+    open: async () => (served = await open()),
     changed: (outcome) => (outcome === 'leads' ? say(`leads ${directory}`) : complain(outcome)),
   })
   if (!messaging.isLeader) say(`waits for ${directory}`)
-  const transactions = (): TransactionManager | undefined => served?.transactions()
-  const repository = (): RepositoryManager | undefined => served?.repository()
-  const indexes = (): SearchIndexes | undefined => served?.indexes()
-  const maintenance = (): RepositoryMaintenance | undefined => served?.maintenance()
-  const database = (): Database | undefined => served?.database()
-  const close = (): Promise<void> => messaging.stop()
-  return { messaging, close, transactions, repository, indexes, maintenance, database }
+  return { messaging, served: () => served, close: () => messaging.stop() }
 }
 
-const accessNames = new OptionNames<{ principals: unknown }>('the file of --access', {
-  principals: true,
+const accessOptions = declareOptions('the file of --access', {
+  principals: checked((given: readonly Principal[]) => given),
 })
 
 /** The principals of the file of `--access`: an array, or `{ "principals": […] }`. */
@@ -152,9 +149,14 @@ async function principalsOf({ access }: ServeOptions): Promise<readonly Principa
     throw new Error(`${access}: ${(cause as Error).message}`, { cause })
   }
   const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
-  const principals = isObject ? accessNames.check(json as { principals: unknown }).principals : json
+  const principals = isObject ? accessOptions.read(json as object).principals : json
   if (Array.isArray(principals)) return principals as readonly Principal[]
   throw new Error(`${access} has no array of principals`)
+}
+
+function at(served: Served): Instance {
+  const { messaging, close } = served
+  return { messaging, served: () => served, close }
 }
 
 /** Serves until SIGINT or SIGTERM; requests in progress are answered before it ends. */
@@ -180,16 +182,18 @@ export async function serve(options: ServeOptions): Promise<void> {
   const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
   // Invalid options must fail before the directory is created.
   serverSettings(serverOptions)
-  const served = await (standby === true
-    ? follow(options, file, say, warn)
-    : lead(options, file, warn))
-  const { messaging, close, transactions, repository, indexes, maintenance, database } = served
+  const open = (): Promise<Served> => lead(options, file, warn)
+  const instance = standby === true ? await follow(open, directory, say, warn) : at(await open())
+  const { messaging, served, close } = instance
   const server = await CellarServer.start(
     [
-      engineMetrics(database),
+      engineMetrics(() => served()?.database),
       messagingRoutes(messaging, { chunkBytes }),
-      transactionRoutes(transactions),
-      repositoryRoutes(repository, { indexes, maintenance }),
+      transactionRoutes(() => served()?.transactions),
+      repositoryRoutes(() => served()?.repository, {
+        indexes: () => served()?.indexes,
+        maintenance: () => served()?.maintenance,
+      }),
     ],
     serverOptions,
   ).catch(async (error: unknown) => {
