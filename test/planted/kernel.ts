@@ -11,16 +11,16 @@ const clusters = ['test/model/metadata-clusters.test.ts']
 export const faults: readonly PlantedFault[] = [
   {
     name: 'reads show what a failed commit has left',
-    file: `${pulsar}/store/store-core.ts`,
+    file: 'src/systems/metastore/kernel/group-commit.ts',
     find: 'else this.#doubt = before',
     replace: 'else before.close()',
     tests: [`${unit}/doubt.test.ts`],
   },
   {
     name: 'a read beside a commit that fails is not read again',
-    file: `${pulsar}/store/store-core.ts`,
-    find: '    return this.#doubt === undefined\n',
-    replace: '    return true\n',
+    file: 'src/systems/metastore/kernel/group-commit.ts',
+    find: 'if (!this.isInDoubt) return found',
+    replace: 'return found',
     tests: [`${unit}/doubt.test.ts`],
   },
   {

@@ -9,7 +9,7 @@ import type { Table } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
-import { readUint64, uint64 } from './record-format.js'
+import { readUint64, uint64 } from '../../kernel/uint64.js'
 import { feedPart, plainColumn } from './rows.js'
 import type { FeedCommit } from '../../metadata/types.js'
 

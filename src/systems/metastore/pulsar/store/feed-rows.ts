@@ -3,7 +3,7 @@
  * commit that spans several rows. `GroupEvents.rows` encodes the rows.
  */
 import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
-import { readUint64 } from './record-format.js'
+import { readUint64 } from '../../kernel/uint64.js'
 import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 
 /** Event types by their byte in the stored form. Stored on disk: the order must never change. */

@@ -9,7 +9,8 @@ import {
   goesOnFlag,
   type FeedRow,
 } from './feed-rows.js'
-import { writeUint64, type StoredRecord } from './record-format.js'
+import { writeUint64 } from '../../kernel/uint64.js'
+import type { StoredRecord } from './record-format.js'
 import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 
 /** Receives one commit with its events, and the new records by position; undefined = no record. */

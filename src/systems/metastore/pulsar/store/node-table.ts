@@ -31,7 +31,8 @@ import {
   type RowRange,
   type TableName,
 } from './rows.js'
-import { uint64, type StoredRecord } from './record-format.js'
+import { uint64 } from '../../kernel/uint64.js'
+import type { StoredRecord } from './record-format.js'
 import type { IndexScan } from '../../metadata/types.js'
 import type { WorkingState } from './working-state.js'
 
@@ -61,6 +62,9 @@ export interface Removal {
   readonly isWhole: boolean
 }
 
+/** The tables of a store. */
+export type Tables = Readonly<Record<TableName, Table>>
+
 const newest: View = {}
 const recordColumns = [recordColumn]
 const childrenColumns = [childrenColumn]
@@ -76,21 +80,21 @@ export async function openTables(
   database: Database,
   prefix: string,
   feedSeconds: number,
-): Promise<Readonly<Record<TableName, Table>>> {
+): Promise<Tables> {
   const tables: Partial<Record<TableName, Table>> = {}
   for (const name of tableNames) {
     const full = `${prefix}.${name}`
     tables[name] = await openTable(database, full, tableOptions(name, feedSeconds))
   }
-  return tables as Record<TableName, Table>
+  return tables as Tables
 }
 
 export class NodeTable {
   /** Recently used nodes, for writes. */
   readonly cache = new NodeCache()
-  readonly #tables: Readonly<Record<TableName, Table>>
+  readonly #tables: Tables
 
-  constructor(tables: Readonly<Record<TableName, Table>>) {
+  constructor(tables: Tables) {
     this.#tables = tables
   }
 

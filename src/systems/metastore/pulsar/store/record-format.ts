@@ -10,6 +10,7 @@
  *
  * All numbers are big endian. Sequences and times are safe integers.
  */
+import { readUint64, writeUint64 } from '../../kernel/uint64.js'
 import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
 import type { Stat } from '../../metadata/types.js'
 
@@ -19,24 +20,6 @@ const ephemeralFlag = 1
 
 /** No index entries. */
 export const noIndexes: readonly string[] = Object.freeze([])
-
-/** Writes an unsigned safe integer as 8 bytes. */
-export function writeUint64(bytes: Buffer, value: number, at: number): void {
-  bytes.writeUInt32BE(Math.floor(value / 0x1_0000_0000), at)
-  bytes.writeUInt32BE(value >>> 0, at + 4)
-}
-
-/** Reads an unsigned safe integer of 8 bytes. */
-export function readUint64(bytes: Buffer, at: number): number {
-  return bytes.readUInt32BE(at) * 0x1_0000_0000 + bytes.readUInt32BE(at + 4)
-}
-
-/** An unsigned safe integer as 8 bytes. */
-export function uint64(value: number): Buffer {
-  const bytes = Buffer.allocUnsafe(8)
-  writeUint64(bytes, value, 0)
-  return bytes
-}
 
 /** The metadata of a record. */
 export interface RecordHeader {

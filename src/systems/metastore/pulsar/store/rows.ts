@@ -18,7 +18,8 @@
  */
 import type { Result, TableOptions } from '../../../../api/index.js'
 import { childPrefix, depthOf } from '../../metadata/paths.js'
-import { decodeRecord, readUint64, writeUint64, type StoredRecord } from './record-format.js'
+import { readUint64, writeUint64 } from '../../kernel/uint64.js'
+import { decodeRecord, type StoredRecord } from './record-format.js'
 
 /** The tables of a store. */
 export const tableNames = ['nodes', 'index', 'owned', 'feed', 'control'] as const
@@ -43,8 +44,6 @@ export const plainColumn = `${family}:`
 
 /** Row of the newest sequence in the table `control`. */
 export const sequenceRow = 'sequence'
-/** Row of the layout version in the table `control`. */
-export const layoutRow = 'layout'
 /** Prefix of the rows of sessions in the table `control`. */
 export const sessionPrefix = 'session/'
 

@@ -1,42 +1,36 @@
 /**
  * One store: the single writer of its tables, shared by all handles in the process.
  *
- * Group commit: writes are collected while the preceding group becomes durable, and are submitted
- * to the database as one atomic batch. Each write is checked against the changes of the preceding
- * writes of its group, so a thousand conditional puts on one key share one sync. A single write
- * costs one sync and is not delayed. The batch also checks that the stored sequence is the one that
- * this writer knows, so a second writer of the same tables is detected.
+ * Writes are group commits (`kernel/group-commit.ts`). Each write is checked against the changes of
+ * the preceding writes of its group, so a thousand conditional puts on one key share one sync.
  */
-import type { Database, Snapshot, Table } from '../../../../api/index.js'
-import { CellarError, ErrorCode, checkDatabase, requireCapability } from '../../../../api/index.js'
+import {
+  checkDatabase,
+  requireCapability,
+  type AtomicMutation,
+  type Database,
+} from '../../../../api/index.js'
+import { checkLayout, GroupCommit, storedSequence } from '../../kernel/group-commit.js'
 import { KeyedQueue } from '../../kernel/keyed-queue.js'
 import { callListener, warnOfListener } from '../../kernel/listener-errors.js'
-import { Turns } from '../../kernel/turns.js'
+import { uint64 } from '../../kernel/uint64.js'
 import { ChangeLog } from './change-log.js'
 import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { FeedRow } from './feed-rows.js'
 import { GroupEvents, groupOf } from './group-events.js'
 import { parentOf } from '../../metadata/paths.js'
-import { NodeTable, openTables, type View } from './node-table.js'
+import { NodeTable, openTables, type Tables, type View } from './node-table.js'
 import { CommitPlanner, type OwningSession, type Step } from './planner.js'
-import { readUint64, uint64, type StoredRecord } from './record-format.js'
+import type { StoredRecord } from './record-format.js'
+import { counterRow, feedRow, plainColumn, sequenceRow, sessionPrefix } from './rows.js'
 import {
-  counterRow,
-  feedRow,
-  layoutRow,
-  plainColumn,
-  sequenceRow,
-  sessionPrefix,
-  type TableName,
-} from './rows.js'
-import {
+  groupSize,
   Submission,
-  SubmissionQueue,
-  type AllWritten,
+  type Answer,
   type ControlRows,
   type GroupLimits,
 } from './submission.js'
-import { cellMutation, NotLoaded, WorkingState } from './working-state.js'
+import { NotLoaded, WorkingState } from './working-state.js'
 import type { FeedCommit, MetadataStoreMetrics } from '../../metadata/types.js'
 
 /** Settings of a store; those of the handle that opens it first apply. */
@@ -56,10 +50,6 @@ export interface CommitSink {
   applied(group: GroupEvents): void
 }
 
-const noPaths: readonly string[] = []
-const layoutVersion = '1'
-/** Row that is written to test whether the database accepts writes again. */
-const recoveredRow = 'recovered'
 /** Limits of groups, commits and rows. */
 export interface CoreLimits extends GroupLimits {
   /** Bytes of one commit, as `Submission.bytes` counts them. */
@@ -77,35 +67,24 @@ const limitsDefault: CoreLimits = Object.freeze({
   feedRowBytesMax: mebibyte / 4,
 })
 
+const layoutVersion = '1'
+const noPaths: readonly string[] = []
+
 /**
  * Timeout in the row of a session that is being removed in several commits: it cannot be resumed.
  */
 export const endingTimeout = 0
 
-interface Inflight {
-  readonly state: WorkingState
-  readonly done: Promise<unknown>
-}
-
+/** One store; see the file header. */
 export class StoreCore {
   readonly log: ChangeLog
   readonly nodes: NodeTable
-  readonly settings: CoreSettings
+  readonly #settings: CoreSettings
   readonly #limits: CoreLimits
   readonly #database: Database
-  readonly #tables: Readonly<Record<TableName, Table>>
+  readonly #tables: Tables
   readonly #sinks = new Set<CommitSink>()
-  readonly #queue = new SubmissionQueue()
-  readonly #turns = new Turns()
-  #isRunning = false
-  /** The newest stored sequence. */
-  #sequence: number
-  #inflight: Inflight | undefined = undefined
-  /**
-   * The state before a group that failed. The tables may show its changes, which may be lost after
-   * a restart. Reads use this snapshot until a later write is durable.
-   */
-  #doubt: Snapshot | undefined = undefined
+  readonly #commits: GroupCommit<Submission, WorkingState>
   #isClosed = false
   readonly #counts = {
     groups: 0,
@@ -119,17 +98,21 @@ export class StoreCore {
 
   private constructor(
     database: Database,
-    tables: Readonly<Record<TableName, Table>>,
+    tables: Tables,
     settings: CoreSettings,
     sequence: number,
   ) {
     this.#database = database
     this.#tables = tables
-    this.settings = settings
+    this.#settings = settings
     this.#limits = { ...limitsDefault, ...settings.limits }
-    this.#sequence = sequence
     this.nodes = new NodeTable(tables)
     this.log = new ChangeLog(tables.feed, sequence)
+    this.#commits = new GroupCommit(database, sequenceCell(tables), sequence, {
+      take: (waiting) => groupSize(waiting, this.#limits),
+      run: (group) => this.#commitGroup(group),
+      recovered: (before, stored) => this.#recovered(before, stored),
+    })
   }
 
   /** Opens the store in a database. `ERR_METADATA_STORE_FAILURE`, `ERR_UNSUPPORTED`. */
@@ -138,17 +121,8 @@ export class StoreCore {
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a metadata store')
     requireCapability(database.capabilities, 'snapshots', 'a metadata store')
     const tables = await openTables(database, settings.prefix, settings.feedRetentionSeconds)
-    const column = plainColumn
-    await tables.control.checkAndMutate(
-      { row: layoutRow, column, notExists: true },
-      { put: { cells: { [column]: layoutVersion } } },
-    )
-    const found = (await tables.control.get({ row: layoutRow })).value(column)?.toString()
-    if (found !== layoutVersion) {
-      const message = `the layout has version ${found}; this package knows ${layoutVersion}`
-      throw metadataError('storeFailure', message)
-    }
-    const sequence = await storedSequence(tables.control)
+    await checkLayout(tables.control, plainColumn, layoutVersion)
+    const sequence = await storedSequence(sequenceCell(tables))
     return new StoreCore(database, tables, settings, sequence)
   }
 
@@ -159,8 +133,8 @@ export class StoreCore {
 
   /** See {@link MetadataStoreMetrics}. The registry counts the sessions. */
   metrics(): Omit<MetadataStoreMetrics, 'sessions'> {
-    const isInDoubt = this.#doubt !== undefined
-    return { ...this.#counts, waitingCalls: this.#queue.length, isInDoubt }
+    const { waiting, isInDoubt } = this.#commits
+    return { ...this.#counts, waitingCalls: waiting, isInDoubt }
   }
 
   addSink(sink: CommitSink): void {
@@ -176,7 +150,7 @@ export class StoreCore {
   async commit<T>(
     steps: readonly Step[],
     session: OwningSession,
-    answer: (written: AllWritten, session: number) => T,
+    answer: (...result: Parameters<Answer>) => T,
   ): Promise<T> {
     const submission = new Submission({ kind: 'steps', steps, session, answer })
     if (submission.bytes > this.#limits.commitBytesMax) {
@@ -210,75 +184,35 @@ export class StoreCore {
     return rows
   }
 
-  /**
-   * Reads the durable state. `path` is the only path that the result depends on; undefined = any
-   * path. If a commit in progress may have been visible, the read waits for the commit, and is
-   * repeated if the commit fails.
-   */
-  async read<T>(path: string | undefined, read: (view: View) => Promise<T>): Promise<T> {
-    for (;;) {
-      const doubt = this.#doubt
-      let found: T
-      try {
-        found = await read({ snapshot: doubt })
-      } catch (error) {
-        // The snapshot was closed by a write that ended the doubt.
-        if (doubt !== this.#doubt) continue
-        throw error
-      }
-      if (doubt !== undefined) return found
-      if (await this.#isDurable(path)) return found
-    }
-  }
-
-  /** Whether the state that was read is durable. Waits for a commit in progress on the path. */
-  async #isDurable(path: string | undefined): Promise<boolean> {
-    const inflight = this.#inflight
-    const isSeen = inflight !== undefined && (path === undefined || inflight.state.isChanged(path))
-    if (isSeen) await inflight.done.catch(() => undefined)
-    return this.#doubt === undefined
-  }
-
-  /** Resolves when all submitted writes have ended. */
-  async drain(): Promise<void> {
-    while (this.#isRunning || this.#queue.length > 0) {
-      await this.#inflight?.done.catch(() => undefined)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
+  /** Reads the durable state. `path` is the only path that the result depends on; default: all. */
+  read<T>(path: string | undefined, read: (view: View) => Promise<T>): Promise<T> {
+    return this.#commits.read(
+      (snapshot) => read({ snapshot }),
+      (state) => path === undefined || state.isChanged(path),
+    )
   }
 
   /** Refuses later writes, waits for submitted ones, and ends the feed. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.drain()
+    await this.#commits.drain()
     this.log.close()
   }
 
   #submit(submission: Submission): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(metadataError('alreadyClosed', 'the store'))
-    this.#queue.add(submission)
-    if (!this.#isRunning) {
-      this.#isRunning = true
-      // Writes called in the same turn join the group.
-      queueMicrotask(() => void this.#run())
-    }
+    this.#commits.submit(submission)
     return submission.answered
-  }
-
-  async #run(): Promise<void> {
-    while (this.#queue.length > 0) {
-      // In memory a commit takes only microtasks, so timers would starve.
-      if (this.#turns.isSpent) await this.#turns.next()
-      await this.#commitGroup(this.#queue.take(this.#limits))
-    }
-    this.#isRunning = false
   }
 
   /** Commits a group and settles its promises. Never rejects. */
   async #commitGroup(group: readonly Submission[]): Promise<void> {
     let hasFailed = false
     try {
-      if (this.#doubt !== undefined) await this.#recover()
+      if (this.#commits.isInDoubt) {
+        this.nodes.cache.clear()
+        await this.#commits.recover()
+      }
       const { state, events } = await this.#planGroup(group)
       if (events.commitCount > 0) await this.#apply(state, events)
       // The commits of one removal are not interleaved with other writes.
@@ -299,14 +233,14 @@ export class StoreCore {
     const state = new WorkingState(this.#tables, this.#database.cellBytesMax)
     await this.#load(state, group)
     const events = new GroupEvents()
-    const planner = new CommitPlanner(state, events, this.settings.now())
+    const planner = new CommitPlanner(state, events, this.#settings.now())
     for (const submission of group) {
       try {
-        const doomed = submission.isRemoval ? await this.#doomed(submission, state) : noPaths
-        let missing = this.#plan(submission, state, planner, events, doomed)
+        const removed = submission.isRemoval ? await this.#toRemove(submission, state) : noPaths
+        let missing = this.#plan(submission, state, planner, events, removed)
         while (missing !== undefined) {
           await this.nodes.load(state, missing.paths, missing.counters)
-          missing = this.#plan(submission, state, planner, events, doomed)
+          missing = this.#plan(submission, state, planner, events, removed)
         }
       } catch (error) {
         submission.failure = asMetadataError(error)
@@ -343,16 +277,16 @@ export class StoreCore {
     state: WorkingState,
     planner: CommitPlanner,
     events: GroupEvents,
-    doomed: readonly string[],
+    removed: readonly string[],
   ): NotLoaded | undefined {
     const { steps, session } = submission
     const rows = rowsOf(submission)
-    const sequence = this.#sequence + events.commitCount + 1
+    const sequence = this.#commits.sequence + events.commitCount + 1
     planner.begin(sequence, session)
     try {
       const written =
         steps.length === 1 ? [planner.step(steps[0])] : steps.map((step) => planner.step(step))
-      for (const path of doomed) planner.removeRecord(path)
+      for (const path of removed) planner.removeRecord(path)
       for (const { row, value } of rows) state.setEntry({ table: 'control', row, value })
       planner.finish()
       state.commit()
@@ -368,7 +302,7 @@ export class StoreCore {
   }
 
   /** Paths of the records that a removal deletes, children before parents. */
-  async #doomed(submission: Submission, state: WorkingState): Promise<readonly string[]> {
+  async #toRemove(submission: Submission, state: WorkingState): Promise<readonly string[]> {
     const { kind, path, session } = submission
     const { commitBytesMax } = this.#limits
     const { paths, isWhole } =
@@ -384,95 +318,50 @@ export class StoreCore {
 
   /** Makes a group durable and publishes it. */
   async #apply(state: WorkingState, events: GroupEvents): Promise<void> {
-    const last = this.#sequence + events.commitCount
+    const last = this.#commits.sequence + events.commitCount
     const rows = this.#feedRows(events)
-    const before = this.#database.snapshot()
-    const startedAt = performance.now()
-    const done = this.#write(state, last, rows)
-    this.#inflight = { state, done }
-    try {
-      await done
-      before.close()
-    } catch (error) {
-      if (isRefusal(error)) before.close()
-      else this.#doubt = before
-      this.#counts.failedGroups++
-      throw error
-    } finally {
-      this.#inflight = undefined
+    const mutations: AtomicMutation[] = state.mutations(last)
+    for (const { sequence, part, bytes } of rows) {
+      const put = { cells: { [plainColumn]: bytes } }
+      const row = feedRow(sequence, part)
+      mutations.push({ table: this.#tables.feed, row, mutations: [{ put }] })
     }
     const counts = this.#counts
-    counts.groups++
-    counts.commits += events.commitCount
-    counts.events += events.eventCount
-    for (const { bytes } of rows) counts.feedBytes += bytes.length
-    counts.writeMilliseconds += performance.now() - startedAt
-    state.eachChanged((path, node) => this.nodes.cache.set(path, node))
-    this.#publish(events, last, rows)
+    const startedAt = performance.now()
+    try {
+      await this.#commits.write(mutations, last, state, () => {
+        counts.groups++
+        counts.commits += events.commitCount
+        counts.events += events.eventCount
+        for (const { bytes } of rows) counts.feedBytes += bytes.length
+        counts.writeMilliseconds += performance.now() - startedAt
+        state.eachChanged((path, node) => this.nodes.cache.set(path, node))
+        this.#publish(events, last, rows)
+      })
+    } catch (error) {
+      counts.failedGroups++
+      throw error
+    }
   }
 
   #feedRows(events: GroupEvents): FeedRow[] {
     return events.rows(Math.min(this.#limits.feedRowBytesMax, this.#database.cellBytesMax / 2))
   }
 
-  /** Writes a group of commits with sequences up to `last`. */
-  async #write(state: WorkingState, last: number, rows: readonly FeedRow[]): Promise<void> {
-    const before = this.#sequence
-    const sequenceCell = { table: this.#tables.control, row: sequenceRow }
-    const mutations = state.mutations(last)
-    mutations.push({ ...sequenceCell, mutations: [cellMutation(plainColumn, uint64(last), last)] })
-    for (const { sequence, part, bytes } of rows) {
-      const put = { cells: { [plainColumn]: bytes } }
-      const row = feedRow(sequence, part)
-      mutations.push({ table: this.#tables.feed, row, mutations: [{ put }] })
-    }
-    const unchanged = { ...sequenceCell, column: plainColumn }
-    const check =
-      before === 0
-        ? { ...unchanged, notExists: true as const }
-        : { ...unchanged, equals: uint64(before) }
-    const { success } = await this.#database.atomic({
-      checks: [check],
-      mutations,
-      durability: 'FSYNC_WAL',
-    })
-    if (success) return
-    const message = 'another writer has changed the tables of the store'
-    throw metadataError('storeFailure', message)
-  }
-
   #publish(events: GroupEvents, last: number, rows: readonly FeedRow[]): void {
-    this.#sequence = last
     this.log.append(last, rows)
     // An error of a handle must not fail a durable commit.
     for (const sink of this.#sinks) callListener(warnOfListener, () => sink.applied(events))
   }
 
-  /**
-   * Reads the stored sequence again, and publishes commits that became durable although they
-   * reported a failure. A durable write comes first: a sync of the log also makes all preceding
-   * entries durable.
-   */
-  async #recover(): Promise<void> {
-    this.nodes.cache.clear()
-    const row = recoveredRow
-    const mutations = [{ put: { cells: { [plainColumn]: '' } } }]
-    await this.#database.atomic({
-      mutations: [{ table: this.#tables.control, row, mutations }],
-      durability: 'FSYNC_WAL',
-    })
-    const stored = await storedSequence(this.#tables.control)
-    if (stored > this.#sequence) {
-      const commits: { commit: FeedCommit; records: (StoredRecord | undefined)[] }[] = []
-      for (const commit of await this.log.storedAfter(this.#sequence)) {
-        commits.push({ commit, records: await this.#recordsOf(commit) })
-      }
-      const events = groupOf(commits)
-      this.#publish(events, stored, this.#feedRows(events))
+  /** Publishes commits that became durable although they reported a failure. */
+  async #recovered(before: number, stored: number): Promise<void> {
+    const commits: { commit: FeedCommit; records: (StoredRecord | undefined)[] }[] = []
+    for (const commit of await this.log.storedAfter(before)) {
+      commits.push({ commit, records: await this.#recordsOf(commit) })
     }
-    const before = this.#doubt
-    this.#doubt = undefined
-    before?.close()
+    const events = groupOf(commits)
+    this.#publish(events, stored, this.#feedRows(events))
   }
 
   async #recordsOf({ events }: FeedCommit): Promise<(StoredRecord | undefined)[]> {
@@ -484,9 +373,8 @@ export class StoreCore {
   }
 }
 
-async function storedSequence(control: Table): Promise<number> {
-  const bytes = (await control.get({ row: sequenceRow })).value(plainColumn)
-  return bytes === undefined ? 0 : readUint64(bytes, 0)
+function sequenceCell({ control }: Tables) {
+  return { table: control, row: sequenceRow, column: plainColumn }
 }
 
 /** Rows of a submission. The end of a session removes its row, or marks it if records remain. */
@@ -494,12 +382,6 @@ function rowsOf({ kind, rows, session, isWhole }: Submission): ControlRows {
   if (kind !== 'end-session') return rows
   const value = isWhole ? undefined : uint64(endingTimeout)
   return [{ row: sessionPrefix + session!.id, value }]
-}
-
-/** Whether the database refused a batch because of its content, and applied nothing. */
-function isRefusal(error: unknown): boolean {
-  if (!(error instanceof CellarError)) return false
-  return error.code === ErrorCode.tooLarge || error.code === ErrorCode.invalidArgument
 }
 
 function addAncestors(paths: Set<string>, path: string): void {

@@ -104,32 +104,20 @@ export interface GroupLimits {
   readonly groupBytesMax: number
 }
 
-/** Writes that wait for their group, in the order of their calls. */
-export class SubmissionQueue {
-  #waiting: Submission[] = []
-
-  get length(): number {
-    return this.#waiting.length
+/** Number of the waiting writes that form the next group. A removal is a group of its own. */
+export function groupSize(
+  waiting: readonly Submission[],
+  { groupWritesMax, groupBytesMax }: GroupLimits,
+): number {
+  let count = 0
+  let bytes = 0
+  while (count < waiting.length && count < groupWritesMax) {
+    const next = waiting[count]
+    const isFull = bytes + next.bytes > groupBytesMax
+    if (count > 0 && (isFull || next.isRemoval)) break
+    bytes += next.bytes
+    count++
+    if (next.isRemoval) break
   }
-
-  add(submission: Submission): void {
-    this.#waiting.push(submission)
-  }
-
-  /** Takes the writes of the next group. A removal is a group of its own. */
-  take({ groupWritesMax, groupBytesMax }: GroupLimits): readonly Submission[] {
-    const waiting = this.#waiting
-    let count = 0
-    let bytes = 0
-    while (count < waiting.length && count < groupWritesMax) {
-      const next = waiting[count]
-      const isFull = bytes + next.bytes > groupBytesMax
-      if (count > 0 && (isFull || next.isRemoval)) break
-      bytes += next.bytes
-      count++
-      if (next.isRemoval) break
-    }
-    this.#waiting = waiting.slice(count)
-    return count === waiting.length ? waiting : waiting.slice(0, count)
-  }
+  return count
 }

@@ -4,7 +4,7 @@
  */
 import type { AtomicMutation, Mutation, Table } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
-import { uint64 } from './record-format.js'
+import { uint64 } from '../../kernel/uint64.js'
 import {
   childrenColumn,
   depthBytes,
