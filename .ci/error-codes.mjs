@@ -28,15 +28,21 @@ const tables = [
   ['`cellardb/messaging`', 'src/systems/messaging/errors.ts', 'MessagingErrorCode', 'CellarError'],
   [
     '`cellardb/metastore`: tables',
-    'src/systems/metastore/bookkeeper/errors.ts',
+    'src/systems/metastore/errors.ts',
     'MetastoreErrorCode',
-    'MetastoreError',
+    'CellarError',
   ],
   [
     '`cellardb/metastore`: ledgers',
-    'src/systems/metastore/bookkeeper/ledgers/ledger-errors.ts',
+    'src/systems/metastore/errors.ts',
     'LedgerErrorCode',
-    'LedgerError',
+    'CellarError',
+  ],
+  [
+    "`cellardb/metastore`: Hedwig's metadata",
+    'src/systems/metastore/errors.ts',
+    'HedwigErrorCode',
+    'CellarError',
   ],
   [
     '`cellardb/metastore/pulsar`',

@@ -4,11 +4,10 @@
  * write of somebody who only knows that version is refused.
  */
 import { setTimeout as wait } from 'node:timers/promises'
-import { Database } from '../../src/entries/index.js'
+import { CellarError, Database } from '../../src/entries/index.js'
 import {
   CellarMetaStore,
   createMetadataManagerFactory,
-  HedwigError,
   LeaseHubRegistry,
   LongVersion,
   TopicManager,
@@ -50,7 +49,7 @@ async function showRefusal(subscriptions: SubscriptionDataManager, stale: string
     const version = new LongVersion(BigInt(stale))
     await subscriptions.updateSubscriptionData(topic, subscriber, at(0), version)
   } catch (error) {
-    if (error instanceof HedwigError) tell({ kind: 'refused', status: error.status })
+    if (error instanceof CellarError) tell({ kind: 'refused', status: error.code })
     else throw error
   }
 }

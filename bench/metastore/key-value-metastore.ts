@@ -4,9 +4,9 @@
  * are one value each, the version in front. Versions are kept in memory only and cursors pages are
  * read ahead, which is less than `CellarMetaStore` promises and not slower.
  */
+import { CellarError } from '../../src/entries/index.js'
 import {
   LongVersion,
-  MetastoreError,
   MetastoreErrorCode,
   Value,
   Version,
@@ -87,7 +87,7 @@ class KeyValueTable implements MetastoreScannableTable {
 
   async get(key: string, options: GetOptions = {}): Promise<Versioned<Value>> {
     const stored = this.#store.get(this.#keyOf(key))
-    if (stored === undefined) throw new MetastoreError(MetastoreErrorCode.noKey, key)
+    if (stored === undefined) throw new CellarError(MetastoreErrorCode.noKey, key)
     return decodeRow(stored, options.fields ?? null)
   }
 
@@ -106,7 +106,7 @@ class KeyValueTable implements MetastoreScannableTable {
     return this.#alone(key, async () => {
       const row = this.#keyOf(key)
       if (this.#check(row, version) === undefined) {
-        throw new MetastoreError(MetastoreErrorCode.noKey, key)
+        throw new CellarError(MetastoreErrorCode.noKey, key)
       }
       await this.#store.write(row, undefined)
     })
@@ -145,12 +145,12 @@ class KeyValueTable implements MetastoreScannableTable {
     const bytes = this.#store.get(row)
     if (bytes === undefined) {
       if (version === Version.NEW) return undefined
-      throw new MetastoreError(MetastoreErrorCode.noKey, 'absent')
+      throw new CellarError(MetastoreErrorCode.noKey, 'absent')
     }
-    if (version === Version.NEW) throw new MetastoreError(MetastoreErrorCode.keyExists, 'present')
+    if (version === Version.NEW) throw new CellarError(MetastoreErrorCode.keyExists, 'present')
     const stored = decodeRow(bytes, null)
     if (stored.version.compare(version) === 'CONCURRENTLY') return stored
-    throw new MetastoreError(MetastoreErrorCode.badVersion, 'other version')
+    throw new CellarError(MetastoreErrorCode.badVersion, 'other version')
   }
 
   #alone<T>(key: string, task: () => Promise<T>): Promise<T> {

@@ -3,6 +3,7 @@ import t from 'tap'
 import type { Test } from 'tap'
 import {
   CellarMetaStore,
+  returnCodeOf,
   type CellarMetastoreConfiguration,
   type FieldSelection,
   type GetOptions,
@@ -251,7 +252,9 @@ export async function fails(
   try {
     await promise
   } catch (error) {
-    t.match(error, expected, sentence)
+    const { returnCode, ...others } = expected as { returnCode?: number }
+    t.match(error, others, sentence)
+    if (returnCode !== undefined) t.equal(returnCodeOf(error), returnCode)
     return
   }
   t.fail(`${sentence}: did not reject`)

@@ -2,11 +2,12 @@
 export type * from './bookkeeper/types.js'
 export { EMPTY_END_KEY, EMPTY_START_KEY } from './bookkeeper/types.js'
 export {
-  MetastoreError,
+  HedwigErrorCode,
+  LedgerErrorCode,
   MetastoreErrorCode,
-  MetastoreException,
   ReturnCode,
-} from './bookkeeper/errors.js'
+  returnCodeOf,
+} from './errors.js'
 export {
   ALL_FIELDS,
   NON_FIELDS,
@@ -26,9 +27,9 @@ export type { CellarMetastoreConfiguration } from './bookkeeper/tables/cellar-me
 export { cleanTable } from './bookkeeper/tables/clean-table.js'
 export type {
   MetastoreDatabase,
-  MetastoreDurability,
   OpenMetastoreDatabase,
 } from './bookkeeper/tables/shared-database.js'
+export type { MetastoreDurability } from './bookkeeper/tables/row-commits.js'
 export {
   createLedgerManagerFactory,
   type LedgerFactoryOptions,
@@ -41,7 +42,6 @@ export type { LayoutForm, LayoutRecord } from './bookkeeper/ledgers/layout-recor
 export { LedgerManager, type LedgerManagerOptions } from './bookkeeper/ledgers/ledger-manager.js'
 export { LedgerIdGenerator, type LedgerIdOptions } from './bookkeeper/ledgers/ledger-ids.js'
 export type { LedgerIdRange, LedgerRangeIterator } from './bookkeeper/ledgers/ledger-ranges.js'
-export { LedgerError, LedgerErrorCode } from './bookkeeper/ledgers/ledger-errors.js'
 export type { LedgerMetadataListener } from './bookkeeper/ledgers/ledger-listeners.js'
 export {
   ledgerMetadataCodec,
@@ -55,7 +55,6 @@ export {
   type CollectionOptions,
   type ListedLedgers,
 } from './bookkeeper/ledgers/ledger-collector.js'
-export { HedwigError, StatusCode, type StatusName } from './hedwig/errors.js'
 export type * from './hedwig/records.js'
 export type { RecordForm } from './hedwig/record-form.js'
 export type { UnknownField, WithUnknownFields } from './records/message-type.js'

@@ -4,8 +4,9 @@
  *
  * CELLAR_SEED: the first seed. CELLAR_HUB_HISTORIES: histories of sound hubs, default 100.
  */
+import { CellarError } from '../../../src/api/index.js'
 import t from 'tap'
-import { HedwigError, type HubInfoData } from '../../../src/systems/metastore/index.js'
+import type { HubInfoData } from '../../../src/systems/metastore/index.js'
 import { withMembers } from '../../helpers/planted.js'
 import { HubHistory, leaseMilliseconds, type HubParts } from './hub-history.js'
 import { lengthOf } from '../../helpers/length.js'
@@ -77,7 +78,7 @@ const faults: Readonly<Record<string, Plant>> = {
         onLost: () => undefined,
         unregister: () => Promise.resolve(),
         renew: async () => {
-          if (timer.now() >= leaseEnd) throw new HedwigError('SERVICE_DOWN', 'ended')
+          if (timer.now() >= leaseEnd) throw new CellarError('ERR_HEDWIG_SERVICE_DOWN', 'ended')
           const table = await parts.store.createTable('hubs')
           const { value, version } = await table.get(registration.hub.hostname)
           const renewed = timer.now() + leaseMilliseconds

@@ -1,11 +1,11 @@
 /** Leases of hubs, case by case: by a clock and timers that move by hand, on each backend. */
+import { CellarError } from '../../../src/api/index.js'
 import type { Test } from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
 import {
   hubAddress,
   LeaseHubRegistry,
   LongVersion,
-  MetastoreError,
   MetastoreErrorCode,
   SubscriptionDataManager,
   TopicManager,
@@ -22,8 +22,8 @@ import { fails, FaultyStore, onEachBackend } from '../../helpers/metastores.js'
 import { SlowStore, type Halt, type Halts } from '../../helpers/slow-metastore.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_260_107)
-const ended = { status: 'SERVICE_DOWN', statusCode: 502 }
-const notResponsible = { status: 'NOT_RESPONSIBLE_FOR_TOPIC', statusCode: 501 }
+const ended = { code: 'ERR_HEDWIG_SERVICE_DOWN', returnCode: 502 }
+const notResponsible = { code: 'ERR_HEDWIG_NOT_RESPONSIBLE_FOR_TOPIC', returnCode: 501 }
 const state = (seq: bigint): SubscriptionData => ({ state: { msgId: { localComponent: seq } } })
 
 /** Leases of 100 ms, at first at the time 1000. */
@@ -109,7 +109,7 @@ onEachBackend('a hub lives while it renews', async (t, group) => {
   await usurper.unregister()
   t.notOk(await registry.isAlive(usurper.hub))
   t.notOk(await registry.isAlive({ hostname: hubAddress('nobody:1'), czxid: 1n }))
-  await fails(t, registry.register('nonsense'), { status: 'UNEXPECTED_CONDITION' })
+  await fails(t, registry.register('nonsense'), { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
 })
 
 onEachBackend('another hub takes over when one is gone', async (t, group) => {
@@ -200,7 +200,7 @@ onEachBackend('a hub that was expelled cannot renew', async (t, group) => {
     { hubListMillisecondsMax: Number.NaN },
   ]) {
     const opened = LeaseHubRegistry.open(group.store, { ...leases(timer), ...options })
-    await fails(t, opened, { status: 'UNEXPECTED_CONDITION' })
+    await fails(t, opened, { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
   }
 })
 
@@ -331,22 +331,22 @@ onEachBackend('writes of an earlier owner are refused, however late', async (t, 
   t.strictSame(after, found, 'nothing changed')
   const next = b.subscriptions.updateSubscriptionData('x', 's', state(3n), found[0].version, held)
   t.equal((await next).compare(version), 'AFTER')
-  const wrong = { status: 'UNEXPECTED_CONDITION' }
+  const wrong = { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' }
   await fails(t, b.subscriptions.createSubscriptionData('y', 's', {}, held), wrong)
   const again = await b.subscriptions.fence(taken)
   await fails(t, b.subscriptions.createSubscriptionData('x', 'z', {}, held), notResponsible)
   await b.subscriptions.createSubscriptionData('x', 'z', {}, again)
   await fails(t, b.subscriptions.createSubscriptionData('x', 'z', {}, again), {
-    status: 'SUBSCRIPTION_STATE_EXISTS',
+    code: 'ERR_HEDWIG_SUBSCRIPTION_STATE_EXISTS',
   })
   await fails(t, b.subscriptions.updateSubscriptionData('x', 'z', {}, version, again), {
-    status: 'BAD_VERSION',
+    code: 'ERR_HEDWIG_BAD_VERSION',
   })
   const absent = b.subscriptions.deleteSubscriptionData('x', 'absent', version, again)
-  await fails(t, absent, { status: 'NO_SUBSCRIPTION_STATE' })
+  await fails(t, absent, { code: 'ERR_HEDWIG_NO_SUBSCRIPTION_STATE' })
   const unissued = new LongVersion(2n ** 62n)
   const foreign = b.subscriptions.updateSubscriptionData('x', 'z', {}, unissued, again)
-  await fails(t, foreign, { status: 'BAD_VERSION' })
+  await fails(t, foreign, { code: 'ERR_HEDWIG_BAD_VERSION' })
   await b.subscriptions.deleteSubscriptionData('x', 'z', Version.ANY, again)
 })
 
@@ -402,9 +402,9 @@ onEachBackend('a write to the registry that fails ends no lease', async (t, { st
   timer.milliseconds = 1050
   faulty.before = ({ operation, table }) => {
     if (operation !== 'put' || table !== 'hubs') return
-    throw new MetastoreError(MetastoreErrorCode.operationFailure, 'planted')
+    throw new CellarError(MetastoreErrorCode.operationFailure, 'planted')
   }
-  await fails(t, a.registration.renew(), { status: 'UNEXPECTED_CONDITION' })
+  await fails(t, a.registration.renew(), { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
   t.ok(a.registration.isHeld())
   faulty.before = () => undefined
   await a.registration.renew()
@@ -415,7 +415,7 @@ onEachBackend('a write to the registry that fails ends no lease', async (t, { st
   faulty.before = ({ operation, table }) => {
     if (operation !== 'put' || table !== 'hubs') return
     faulty.before = () => undefined
-    throw new MetastoreError(MetastoreErrorCode.serviceDown, 'planted')
+    throw new CellarError(MetastoreErrorCode.serviceDown, 'planted')
   }
   const lost = fails(t, a.registration.renew(), ended)
   await hubs.put(a.manager.self.hostname, row.value, row.version)

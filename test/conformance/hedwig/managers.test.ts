@@ -1,9 +1,10 @@
 /** Hedwig's metadata managers, case by case (4.3 of the specification), on each backend. */
+import { CellarError } from '../../../src/api/index.js'
 import {
   createMetadataManagerFactory,
   FactoryLayout,
   LongVersion,
-  MetastoreError,
+  HedwigErrorCode,
   MetastoreErrorCode,
   MsMetadataManagerFactory,
   SubscriptionDataManager,
@@ -48,13 +49,13 @@ onEachBackend('74, 75, 76, 77, 78, 79, 80: the owner of a topic', async (t, { st
   t.strictSame(read?.value, hub(999n))
   t.equal(read?.version.compare(first), 'CONCURRENTLY')
   await fails(t, owners.writeOwnerInfo(topic, hub(999n), Version.NEW), {
-    status: 'TOPIC_OWNER_INFO_EXISTS',
-    statusCode: 526,
+    code: 'ERR_HEDWIG_TOPIC_OWNER_INFO_EXISTS',
+    returnCode: 526,
   })
   const second = await owners.writeOwnerInfo(topic, hub(1000n), first)
   t.equal(second.compare(first), 'AFTER')
-  await fails(t, owners.writeOwnerInfo(topic, hub(1n), first), { status: 'BAD_VERSION' })
-  await fails(t, owners.deleteOwnerInfo(topic, first), { status: 'BAD_VERSION' })
+  await fails(t, owners.writeOwnerInfo(topic, hub(1n), first), { code: 'ERR_HEDWIG_BAD_VERSION' })
+  await fails(t, owners.deleteOwnerInfo(topic, first), { code: 'ERR_HEDWIG_BAD_VERSION' })
   const again = await owners.readOwnerInfo(topic)
   t.strictSame(again?.value, hub(1000n))
   t.equal(again?.version.compare(second), 'CONCURRENTLY')
@@ -65,7 +66,7 @@ onEachBackend('74, 75, 76, 77, 78, 79, 80: the owner of a topic', async (t, { st
     owners.writeOwnerInfo(topic, hub(1n), second),
     owners.writeOwnerInfo(topic, hub(1n), Version.ANY),
   ]) {
-    await fails(t, refused, { status: 'NO_TOPIC_OWNER_INFO', statusCode: 525 })
+    await fails(t, refused, { code: 'ERR_HEDWIG_NO_TOPIC_OWNER_INFO', returnCode: 525 })
   }
 })
 
@@ -80,13 +81,17 @@ onEachBackend('85, 86, 87: the ledgers of a topic', async (t, { store }) => {
   const empty = await ledgers.readTopicPersistenceInfo(topic)
   t.strictSame(empty?.value, {}, 'no ledgers at all are not "absent"')
   await fails(t, ledgers.writeTopicPersistenceInfo(topic, ranges, Version.NEW), {
-    status: 'TOPIC_PERSISTENCE_INFO_EXISTS',
-    statusCode: 522,
+    code: 'ERR_HEDWIG_TOPIC_PERSISTENCE_INFO_EXISTS',
+    returnCode: 522,
   })
   const second = await ledgers.writeTopicPersistenceInfo(topic, ranges, first)
   t.equal(second.compare(first), 'AFTER')
-  await fails(t, ledgers.writeTopicPersistenceInfo(topic, {}, first), { status: 'BAD_VERSION' })
-  await fails(t, ledgers.deleteTopicPersistenceInfo(topic, first), { status: 'BAD_VERSION' })
+  await fails(t, ledgers.writeTopicPersistenceInfo(topic, {}, first), {
+    code: 'ERR_HEDWIG_BAD_VERSION',
+  })
+  await fails(t, ledgers.deleteTopicPersistenceInfo(topic, first), {
+    code: 'ERR_HEDWIG_BAD_VERSION',
+  })
   const read = await ledgers.readTopicPersistenceInfo(topic)
   t.strictSame(read?.value, ranges)
   t.equal(read?.version.compare(second), 'CONCURRENTLY')
@@ -96,7 +101,7 @@ onEachBackend('85, 86, 87: the ledgers of a topic', async (t, { store }) => {
     ledgers.deleteTopicPersistenceInfo(topic, Version.ANY),
     ledgers.writeTopicPersistenceInfo(topic, {}, second),
   ]) {
-    await fails(t, refused, { status: 'NO_TOPIC_PERSISTENCE_INFO', statusCode: 521 })
+    await fails(t, refused, { code: 'ERR_HEDWIG_NO_TOPIC_PERSISTENCE_INFO', returnCode: 521 })
   }
 })
 
@@ -112,12 +117,12 @@ onEachBackend('88, 89, 90, 91, 92, 93, 94, 95, 96: a subscription', async (t, { 
     subscriptions.replaceSubscriptionData(topic, name, {}, Version.ANY),
     subscriptions.deleteSubscriptionData(topic, name, Version.ANY),
   ]) {
-    await fails(t, refused, { status: 'NO_SUBSCRIPTION_STATE', statusCode: 523 })
+    await fails(t, refused, { code: 'ERR_HEDWIG_NO_SUBSCRIPTION_STATE', returnCode: 523 })
   }
   const first = await subscriptions.createSubscriptionData(topic, name, state(10n))
   await fails(t, subscriptions.createSubscriptionData(topic, name, state(11n)), {
-    status: 'SUBSCRIPTION_STATE_EXISTS',
-    statusCode: 524,
+    code: 'ERR_HEDWIG_SUBSCRIPTION_STATE_EXISTS',
+    returnCode: 524,
   })
   const all = await subscriptions.readSubscriptions(topic)
   t.strictSame(
@@ -138,7 +143,7 @@ onEachBackend('88, 89, 90, 91, 92, 93, 94, 95, 96: a subscription', async (t, { 
     subscriptions.replaceSubscriptionData(topic, name, state(1n), first),
     subscriptions.deleteSubscriptionData(topic, name, first),
   ]) {
-    await fails(t, refused, { status: 'BAD_VERSION', statusCode: 520 })
+    await fails(t, refused, { code: 'ERR_HEDWIG_BAD_VERSION', returnCode: 520 })
   }
   t.strictSame((await subscriptions.readSubscriptionData(topic, name))?.value, state(99n))
   await subscriptions.deleteSubscriptionData(topic, name, second)
@@ -208,7 +213,7 @@ onEachBackend('subscribers are bytes, in the order of their bytes', async (t, { 
   const text = await subscriptions.readSubscriptionData('topic', 'ä')
   const bytes = await subscriptions.readSubscriptionData('topic', Buffer.from('ä'))
   t.strictSame(text?.value, bytes?.value, 'a string is its UTF-8 bytes')
-  const invalid = { status: 'UNEXPECTED_CONDITION' }
+  const invalid = { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' }
   await fails(t, subscriptions.createSubscriptionData('topic', '\ud800', {}), invalid)
   await fails(t, subscriptions.createSubscriptionData('topic', 7 as never, {}), invalid)
 })
@@ -235,7 +240,7 @@ onEachBackend('100, 101: update is partial, replace is not', async (t, { store }
   for (const change of ['updateSubscriptionData', 'replaceSubscriptionData'] as const) {
     for (const name of ['s', 'absent']) {
       await fails(t, subscriptions[change]('t', name, state(9n), Version.NEW), {
-        status: 'BAD_VERSION',
+        code: 'ERR_HEDWIG_BAD_VERSION',
       })
     }
   }
@@ -269,8 +274,8 @@ onEachBackend('103: records that cannot be read', async (t, { store }) => {
   ]) {
     await put('persist', topic, 'prst', data)
     await fails(t, ledgers.readTopicPersistenceInfo(topic), {
-      status: 'UNEXPECTED_CONDITION',
-      statusCode: 600,
+      code: 'ERR_HEDWIG_UNEXPECTED_CONDITION',
+      returnCode: 600,
     })
     await put('sub', `${topic}\u0001good`, 'sub_state', 'msgId { localComponent: 1 }')
     await put('sub', `${topic}\u0001bad`, 'sub_state', data)
@@ -278,7 +283,7 @@ onEachBackend('103: records that cannot be read', async (t, { store }) => {
       subscriptions.readSubscriptionData(topic, 'bad'),
       subscriptions.readSubscriptions(topic),
     ]) {
-      await fails(t, refused, { status: 'UNEXPECTED_CONDITION' })
+      await fails(t, refused, { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
     }
     t.strictSame((await subscriptions.readSubscriptionData(topic, 'good'))?.value, state(1n))
   }
@@ -372,13 +377,13 @@ onEachBackend('a failed read of topics is no end', async (t, { store }) => {
   const read = async (): Promise<void> => {
     for await (const topic of factory.getTopics()) t.ok(topic)
   }
-  await fails(t, read(), { status: 'UNEXPECTED_CONDITION' })
+  await fails(t, read(), { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
   t.equal(reads, 2)
 })
 
 onEachBackend('what is no topic, record or version is refused', async (t, { store }) => {
   const { owners, ledgers, subscriptions } = await managersOf(store)
-  const invalid = { status: 'UNEXPECTED_CONDITION' }
+  const invalid = { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' }
   const foreign = { compare: () => 'CONCURRENTLY', toString: () => 'x' } as unknown as Version
   const nothing = null as unknown as Version
   for (const topic of [null, 7, undefined, '\ud800'] as unknown as string[]) {
@@ -404,7 +409,7 @@ onEachBackend('what is no topic, record or version is refused', async (t, { stor
   t.equal((await subscriptions.readSubscriptions('t')).length, 1, 'nothing was changed')
   t.equal(await owners.readOwnerInfo('t'), null)
   await fails(t, owners.writeOwnerInfo('t', hub(1n), new LongVersion(1n)), {
-    status: 'NO_TOPIC_OWNER_INFO',
+    code: 'ERR_HEDWIG_NO_TOPIC_OWNER_INFO',
   })
 })
 
@@ -414,16 +419,16 @@ onEachBackend(
     const faulty = new FaultyStore(store)
     const { owners, subscriptions } = await managersOf(faulty)
     for (const [code, status] of [
-      [MetastoreErrorCode.serviceDown, 'SERVICE_DOWN'],
-      [MetastoreErrorCode.operationFailure, 'UNEXPECTED_CONDITION'],
+      [MetastoreErrorCode.serviceDown, HedwigErrorCode.serviceDown],
+      [MetastoreErrorCode.operationFailure, HedwigErrorCode.unexpectedCondition],
     ] as const) {
       faulty.before = () => {
-        throw new MetastoreError(code, 'planted')
+        throw new CellarError(code, 'planted')
       }
-      await fails(t, owners.readOwnerInfo('t'), { status })
-      await fails(t, owners.writeOwnerInfo('t', hub(1n), Version.NEW), { status })
-      await fails(t, owners.deleteOwnerInfo('t', Version.ANY), { status })
-      await fails(t, subscriptions.readSubscriptions('t'), { status })
+      await fails(t, owners.readOwnerInfo('t'), { code: status })
+      await fails(t, owners.writeOwnerInfo('t', hub(1n), Version.NEW), { code: status })
+      await fails(t, owners.deleteOwnerInfo('t', Version.ANY), { code: status })
+      await fails(t, subscriptions.readSubscriptions('t'), { code: status })
     }
   },
 )
@@ -443,7 +448,8 @@ onEachBackend('113, 114: many create the layout at once', async (t, group) => {
   const settled = await Promise.allSettled(mixed)
   t.equal(settled.filter(({ status }) => status === 'fulfilled').length, 25)
   for (const outcome of settled) {
-    if (outcome.status === 'rejected') t.match(outcome.reason, { status: 'UNEXPECTED_CONDITION' })
+    if (outcome.status === 'rejected')
+      t.match(outcome.reason, { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
   }
   const unset = await createMetadataManagerFactory({ store, region: 'one', factories })
   t.ok(unset instanceof OtherFactory, 'without a name the layout decides')
@@ -468,9 +474,9 @@ onEachBackend('115: the layout record', async (t, { store }) => {
   )
   const table = await store.createTable('layout')
   await table.put('METADATA/r', new Value({ layout: 'managerImpl: 5' }), Version.ANY)
-  await fails(t, layout.read(), { status: 'UNEXPECTED_CONDITION' })
+  await fails(t, layout.read(), { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
   await fails(t, createMetadataManagerFactory({ store, region: 'r' }), {
-    status: 'UNEXPECTED_CONDITION',
+    code: 'ERR_HEDWIG_UNEXPECTED_CONDITION',
   })
 })
 

@@ -1,10 +1,10 @@
 /** Topic ownership, case by case (4.4 of the specification), on each backend. */
+import { CellarError } from '../../../src/api/index.js'
 import { ManualClock } from '../../../src/base/clock.js'
 import { seededRandom } from '../../../src/base/random.js'
 import {
   hubAddress,
   MemoryHubRegistry,
-  MetastoreError,
   MetastoreErrorCode,
   TopicManager,
   TopicOwnershipManager,
@@ -96,9 +96,9 @@ onEachBackend('119: events and records', async (t, { store }) => {
     lostTopic: () => Promise.reject(new Error('planted')),
   })
   await fails(t, manager.getOwner('x'), {
-    status: 'COMPOSITE',
-    statusCode: 700,
-    failures: [{ status: 'SERVICE_DOWN' }, { message: 'planted' }],
+    code: 'ERR_HEDWIG_COMPOSITE',
+    returnCode: 700,
+    cause: { errors: [{ code: 'ERR_HEDWIG_SERVICE_DOWN' }, { message: 'planted' }] },
   })
   t.notOk(manager.owns('x'))
   t.equal(await ownership.readOwnerInfo('x'), null)
@@ -190,7 +190,7 @@ onEachBackend('a suspended hub answers nothing', async (t, { store }) => {
   const { manager } = await startHub(store, registry, registry.register('a:1'))
   await manager.getOwner('x')
   manager.suspend()
-  await fails(t, manager.getOwner('x'), { status: 'SERVICE_DOWN', statusCode: 502 })
+  await fails(t, manager.getOwner('x'), { code: 'ERR_HEDWIG_SERVICE_DOWN', returnCode: 502 })
   manager.resume()
   t.strictSame(await manager.getOwner('x'), manager.self)
 })
@@ -202,15 +202,15 @@ onEachBackend('failures of the store are SERVICE_DOWN', async (t, { store }) => 
   for (const code of [MetastoreErrorCode.serviceDown, MetastoreErrorCode.operationFailure]) {
     for (const operation of ['get', 'put'] as const) {
       faulty.before = (call) => {
-        if (call.operation === operation) throw new MetastoreError(code, 'planted')
+        if (call.operation === operation) throw new CellarError(code, 'planted')
       }
-      await fails(t, manager.getOwner('x'), { status: 'SERVICE_DOWN' })
+      await fails(t, manager.getOwner('x'), { code: 'ERR_HEDWIG_SERVICE_DOWN' })
     }
   }
   const empty = new MemoryHubRegistry(seededRandom(seed))
   faulty.before = () => undefined
   const gone = await startHub(store, empty, registry.register('b:1'))
-  await fails(t, gone.manager.getOwner('x'), { status: 'SERVICE_DOWN' })
+  await fails(t, gone.manager.getOwner('x'), { code: 'ERR_HEDWIG_SERVICE_DOWN' })
   t.strictSame(events, [])
 })
 

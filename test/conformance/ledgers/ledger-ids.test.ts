@@ -1,8 +1,8 @@
 /** Ledger ids: never twice, whatever crashes. */
+import { CellarError } from '../../../src/api/index.js'
 import {
   LedgerIdGenerator,
   LedgerManager,
-  MetastoreError,
   MetastoreErrorCode,
   Value,
   Version,
@@ -50,7 +50,7 @@ onEachBackend('ids are handed out only after their write', async (t, { store }) 
   await ids.generateLedgerId()
   faulty.before = ({ operation }) => {
     if (operation !== 'put') return
-    throw new MetastoreError(MetastoreErrorCode.serviceDown, 'planted')
+    throw new CellarError(MetastoreErrorCode.serviceDown, 'planted')
   }
   const waiting = [ids.generateLedgerId(), ids.generateLedgerId()]
   for (const id of waiting) await fails(t, id, { code: 'ERR_LEDGER_META_STORE' })

@@ -1,8 +1,8 @@
 /** Listeners to ledger metadata, case by case (4.5 of the specification), on each backend. */
+import { CellarError } from '../../../src/api/index.js'
 import { deferred } from '../../../src/base/deferred.js'
 import {
   LedgerManager,
-  MetastoreError,
   MetastoreErrorCode,
   Version,
   type LedgerMetadata,
@@ -73,7 +73,7 @@ onEachBackend('169: a read that fails is repeated', async (t, { store }) => {
   let failures = 2
   faulty.before = ({ operation }) => {
     if (operation !== 'get' || failures-- <= 0) return
-    throw new MetastoreError(MetastoreErrorCode.serviceDown, 'planted')
+    throw new CellarError(MetastoreErrorCode.serviceDown, 'planted')
   }
   const diary = new Diary()
   manager.registerLedgerMetadataListener(1n, diary.listener)

@@ -1,9 +1,9 @@
 /** The ledger manager, case by case (4.5 of the specification), on each backend. */
+import { CellarError } from '../../../src/api/index.js'
 import {
   collectLedgers,
   LedgerManager,
   LongVersion,
-  MetastoreError,
   MetastoreErrorCode,
   Value,
   Version,
@@ -188,7 +188,7 @@ onEachBackend(`139: listing while others create and remove [seed ${seed}]`, asyn
         await own.createLedger(id, metadata)
         await own.removeLedger(id, Version.ANY)
       } catch (error) {
-        t.match(error, { name: 'LedgerError' })
+        t.match(error, { code: /^ERR_LEDGER_/ })
       }
     }
     writers--
@@ -325,7 +325,7 @@ onEachBackend('149, 150, 151: what is not collected', async (t, { store }) => {
   const unable = {
     getLedgerRanges: () => manager.getLedgerRanges(),
     readLedger: async () => {
-      throw new MetastoreError(MetastoreErrorCode.serviceDown, 'planted')
+      throw new CellarError(MetastoreErrorCode.serviceDown, 'planted')
     },
   }
   t.strictSame(await collectLedgers(unable, [1n, 4n]), [])

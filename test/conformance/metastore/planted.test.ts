@@ -4,12 +4,12 @@
  *
  * @runs alone, campaign
  */
+import { CellarError } from '../../../src/api/index.js'
 import t from 'tap'
 import { runMetastoreSuite, type SuiteTest } from '../../suites/metastore/suite.js'
 import {
   CellarMetaStore,
   LongVersion,
-  MetastoreError,
   MetastoreErrorCode,
   Value,
   Version,
@@ -289,7 +289,7 @@ const defects: Readonly<Record<string, { defect: Defect; found: readonly string[
         const cursor = await table.openRange(range, fields)
         const bounded = range.firstKey !== null && range.firstKey !== range.lastKey
         if (cursor.hasMoreEntries() || !bounded) return cursor
-        throw new MetastoreError(MetastoreErrorCode.illegalOp, 'outside')
+        throw new CellarError(MetastoreErrorCode.illegalOp, 'outside')
       },
     }),
     found: ['ASC [y, z], above all rows, returns nothing', 'a range outside the rows is empty'],

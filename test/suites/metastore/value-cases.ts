@@ -1,9 +1,10 @@
 /** Cases about versions and values on their own. */
+import { CellarError } from '../../../src/api/index.js'
 import {
   ALL_FIELDS,
   LongVersion,
-  MetastoreError,
   ReturnCode,
+  returnCodeOf,
   Value,
   Version,
 } from '../../../src/systems/metastore/index.js'
@@ -99,10 +100,10 @@ export const valueCases: readonly MetastoreCase[] = [
     name: 'error codes have the numbers of BookKeeper; a failed guard is a bad version',
     source: 'MSException.Code',
     run: async (t) => {
-      const numbers = Object.values(MetastoreErrorCode).map(
-        (code) => new MetastoreError(code, 'message').returnCode,
+      const numbers = Object.values(MetastoreErrorCode).map((code) =>
+        returnCodeOf(new CellarError(code, 'message')),
       )
-      t.equal(numbers.join(' '), '-1 -2 -3 -1 -4 -100 -101 -102 -103', 'numbers')
+      t.equal(numbers.join(' '), '-1 -2 -3 -1 -4 -100 -101 -102 -103 -103', 'numbers')
       t.equal(ReturnCode.OK, 0, 'OK')
     },
   },

@@ -18,14 +18,7 @@ const ledger: metastore.LedgerMetadata = {
 }
 
 function isOfMetastore(error: unknown): boolean {
-  return (
-    isCellarError(error) ||
-    isOfCalledClass(error) ||
-    error instanceof metastore.MetastoreError ||
-    error instanceof metastore.MetastoreException ||
-    error instanceof metastore.LedgerError ||
-    error instanceof metastore.HedwigError
-  )
+  return isCellarError(error) || isOfCalledClass(error)
 }
 
 function cursorOf(table: metastore.CallbackTable): Promise<metastore.CallbackCursor> {

@@ -1,7 +1,7 @@
 /** Checks of the arguments of tables: a wrong argument is `IllegalOp`, before any effect. */
 import { types } from 'node:util'
 import { checkMethods, OptionNames } from '../../../api/index.js'
-import { illegalOp, MetastoreError } from './errors.js'
+import { codeOf, illegalOp } from '../errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
 import type { GetOptions, KeyRange, MetastoreWatcher, MetaStore, RowGuard } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
@@ -17,7 +17,7 @@ function readable<T>(what: string, read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof MetastoreError) throw error
+    if (codeOf(error) !== undefined) throw error
     throw illegalOp(`${what} cannot be read`, error)
   }
 }

@@ -7,7 +7,7 @@
  * can: the empty key becomes the row 00, and a key that begins with 00 gets an additional 00
  * prefix. This keeps the order and adds nothing to other keys.
  */
-import { illegalOp } from './errors.js'
+import { illegalOp } from '../errors.js'
 
 /** Bytes of the longest row of a table. */
 export const rowBytesMax = 32_767
@@ -20,7 +20,7 @@ const loneSurrogate = /\p{Surrogate}/u
 /**
  * Checks a key.
  *
- * @throws MetastoreError `IllegalOp` if it is not a string, has no UTF-8 form (lone surrogates) or
+ * @throws `IllegalOp` if it is not a string, has no UTF-8 form (lone surrogates) or
  * is longer than 32,767 bytes.
  */
 export function checkKey(key: unknown, what = 'the key'): asserts key is string {

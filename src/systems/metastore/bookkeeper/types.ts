@@ -1,8 +1,8 @@
 /**
  * The interfaces of the BookKeeper MetaStore, with promises: a store, its tables, their cursors.
  *
- * Promises reject with a `MetastoreError` (see errors.ts), except those of {@link MetaStore}, which
- * reject with a `MetastoreException`. The version belongs to the whole row. Promises of one table
+ * Promises reject with codes of `MetastoreErrorCode`, those of {@link MetaStore} with
+ * `ERR_METASTORE_SETUP`. The version belongs to the whole row. Promises of one table
  * settle in the order of the calls, across all handles of the table in the process. A read sees
  * every write that was called before it, awaited or not. `callback-table.ts` has the callback form.
  * Source: BookKeeper 4.3.2, `org.apache.bookkeeper.metastore`.

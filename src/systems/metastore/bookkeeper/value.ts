@@ -6,7 +6,7 @@
  */
 import { types } from 'node:util'
 import { checkBytesLike, shown } from '../../../api/index.js'
-import { illegalOp } from './errors.js'
+import { illegalOp } from '../errors.js'
 
 /** No fields: keys and versions only. */
 export const NON_FIELDS: ReadonlySet<string> = Object.freeze(new Set<string>())

@@ -8,10 +8,11 @@
  * At most one write is in progress. Requests during a write are combined into one next write. So a
  * renewal never waits for load reports, of which only the newest is written.
  */
+import type { CellarError } from '../../../api/index.js'
 import { checkCallable } from '../kernel/arguments.js'
 import type { MetastoreTable } from '../bookkeeper/types.js'
 import type { Version } from '../bookkeeper/tables/version.js'
-import { HedwigError, statusOf } from './errors.js'
+import { HedwigErrorCode, codeOf, failed } from '../errors.js'
 import { checkLoad, isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
 import { readHub, writeHub, type HubEntry } from './hub-row.js'
@@ -204,7 +205,7 @@ export class HubLease implements LeaseRegistration {
     try {
       this.#version = await writeHub(this.#settings.table, entry, this.#version)
     } catch (error) {
-      if (statusOf(error) === 'BAD_VERSION') throw this.#replaced()
+      if (codeOf(error) === HedwigErrorCode.badVersion) throw this.#replaced()
       this.#isInDoubt = true
       throw error
     }
@@ -223,15 +224,15 @@ export class HubLease implements LeaseRegistration {
     if (!this.isHeld()) throw leaseEnded(this.hub)
   }
 
-  #replaced(): HedwigError {
+  #replaced(): CellarError {
     this.#isReplaced = true
     this.#lose()
     return leaseEnded(this.hub)
   }
 }
 
-function leaseEnded({ hostname, czxid }: HubInfoData): HedwigError {
-  return new HedwigError('SERVICE_DOWN', `the lease of hub ${hostname} (${czxid}) has ended`)
+function leaseEnded({ hostname, czxid }: HubInfoData): CellarError {
+  return failed(HedwigErrorCode.serviceDown, `the lease of hub ${hostname} (${czxid}) has ended`)
 }
 
 function newRequest(): Request {

@@ -11,7 +11,7 @@
 import type { MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
-import { unexpectedCondition } from './errors.js'
+import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
 import { formatHubInfo, formatHubLoad, isSameHub, parseHubInfo, parseHubLoad } from './hub-info.js'
 import type { HubInfoData } from './records.js'
 import { putRow, readRow, RecordKind } from './store-failure.js'
@@ -22,8 +22,8 @@ export const hubTable = 'hubs'
 /** The kind of record, for errors. */
 export const hubKind = new RecordKind(
   'registration of the hub',
-  'UNEXPECTED_CONDITION',
-  'UNEXPECTED_CONDITION',
+  HedwigErrorCode.unexpectedCondition,
+  HedwigErrorCode.unexpectedCondition,
 )
 
 /** A decoded row. */

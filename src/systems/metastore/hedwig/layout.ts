@@ -5,7 +5,7 @@
 import { checkString } from '../kernel/arguments.js'
 import { LayoutRecord, openLayoutTable } from '../bookkeeper/ledgers/layout-record.js'
 import type { MetaStore } from '../bookkeeper/types.js'
-import { unexpectedCondition } from './errors.js'
+import { unexpectedCondition } from '../errors.js'
 import { decodeRecord, encodeRecord } from './record-form.js'
 import { managerMetaType, type ManagerMeta } from './records.js'
 

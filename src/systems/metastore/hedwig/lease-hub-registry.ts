@@ -22,10 +22,9 @@
  */
 import { checkStore } from '../bookkeeper/arguments.js'
 import { callback, checked, declareOptions, shown, type OptionsOf } from '../../../api/index.js'
-import { isLostRace } from '../bookkeeper/errors.js'
+import { HedwigErrorCode, codeOf, unexpectedCondition, isLostRace } from '../errors.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Version } from '../bookkeeper/tables/version.js'
-import { statusOf, unexpectedCondition } from './errors.js'
 import { copyOfHub, hubAddress, isSameHub } from './hub-info.js'
 import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
@@ -157,7 +156,7 @@ export class LeaseHubRegistry implements HubRegistry {
         await writeHub(this.#table, { ...entry, leaseEnd: 0 }, version)
         break
       } catch (error) {
-        if (statusOf(error) !== 'BAD_VERSION') throw error
+        if (codeOf(error) !== HedwigErrorCode.badVersion) throw error
       }
     }
     this.#noteDead(hub)

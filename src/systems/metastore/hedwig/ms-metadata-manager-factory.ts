@@ -5,7 +5,7 @@ import { checkObject, readArguments, shown } from '../../../api/index.js'
 import { cleanTable } from '../bookkeeper/tables/clean-table.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { NON_FIELDS } from '../bookkeeper/value.js'
-import { unexpectedCondition } from './errors.js'
+import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
 import type { MetadataConfiguration, MetadataManagerFactory } from './metadata-manager-factory.js'
 import { failure, RecordKind } from './store-failure.js'
 import { SubscriptionDataManager, subscriptionTable } from './subscription-data-manager.js'
@@ -15,7 +15,11 @@ import { persistenceTable, TopicPersistenceManager } from './topic-persistence-m
 
 const currentVersion = 1
 
-const anyRecord = new RecordKind('metadata', 'NO_SUCH_TOPIC', 'UNEXPECTED_CONDITION')
+const anyRecord = new RecordKind(
+  'metadata',
+  HedwigErrorCode.noSuchTopic,
+  HedwigErrorCode.unexpectedCondition,
+)
 
 /** The factory of the same name in Hedwig. */
 export class MsMetadataManagerFactory implements MetadataManagerFactory {

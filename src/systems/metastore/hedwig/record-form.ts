@@ -4,7 +4,7 @@ import { fromBinary, toBinary } from '../records/binary-form.js'
 import type { MessageType } from '../records/message-type.js'
 import { toText } from '../records/text-form.js'
 import { fromText } from '../records/text-reader.js'
-import { unexpectedCondition } from './errors.js'
+import { unexpectedCondition } from '../errors.js'
 
 /**
  * `text`, the default, is the form of Hedwig's MetaStore managers. `binary`, the form of its

@@ -1,22 +1,29 @@
 /** Conversion of the return codes of a MetaStore to Hedwig errors of a kind of record. */
-import { codeOf, MetastoreErrorCode } from '../bookkeeper/errors.js'
+import type { CellarError } from '../../../api/index.js'
+import {
+  MetastoreErrorCode,
+  HedwigErrorCode,
+  codeOf,
+  failed,
+  unexpectedCondition,
+  isOneOf,
+} from '../errors.js'
 import type { MetastoreGuardedTable, MetastoreTable, RowGuard } from '../bookkeeper/types.js'
 import type { FieldSelection, Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
-import { HedwigError, unexpectedCondition, type StatusName } from './errors.js'
 
 /** One kind of record. */
 export class RecordKind {
   /** Noun for messages, such as `owner of the topic`. */
   readonly name: string
   /** Status of a call that requires the record. */
-  readonly absent: StatusName
+  readonly absent: HedwigErrorCode
   /** Status of a call that creates the record. */
-  readonly exists: StatusName
+  readonly exists: HedwigErrorCode
   /** Throws the Hedwig error for a failed store call. */
   readonly fail: (error: unknown) => never
 
-  constructor(name: string, absent: StatusName, exists: StatusName) {
+  constructor(name: string, absent: HedwigErrorCode, exists: HedwigErrorCode) {
     this.name = name
     this.absent = absent
     this.exists = exists
@@ -81,25 +88,25 @@ export function guarded(table: MetastoreTable): MetastoreGuardedTable {
 }
 
 /** Converts the error of a store call. */
-export function failure(kind: RecordKind, error: unknown): HedwigError {
-  if (error instanceof HedwigError) return error
+export function failure(kind: RecordKind, error: unknown): CellarError {
+  if (isOneOf(error, HedwigErrorCode)) return error
   if (codeOf(error) === MetastoreErrorCode.badVersion) {
     const message = `the ${kind.name} has another version`
-    return new HedwigError('BAD_VERSION', message, { cause: error })
+    return failed(HedwigErrorCode.badVersion, message, error)
   }
   if (codeOf(error) === MetastoreErrorCode.guardFailed) {
     const message = `another hub owns the topic of the ${kind.name} by now`
-    return new HedwigError('NOT_RESPONSIBLE_FOR_TOPIC', message, { cause: error })
+    return failed(HedwigErrorCode.notResponsible, message, error)
   }
   if (codeOf(error) === MetastoreErrorCode.noKey) {
-    return new HedwigError(kind.absent, `there is no ${kind.name}`, { cause: error })
+    return failed(kind.absent, `there is no ${kind.name}`, error)
   }
   if (codeOf(error) === MetastoreErrorCode.keyExists) {
-    return new HedwigError(kind.exists, `there is a ${kind.name} already`, { cause: error })
+    return failed(kind.exists, `there is a ${kind.name} already`, error)
   }
   if (codeOf(error) === MetastoreErrorCode.serviceDown) {
     const message = `the ${kind.name} cannot be had: the store is down`
-    return new HedwigError('SERVICE_DOWN', message, { cause: error })
+    return failed(HedwigErrorCode.serviceDown, message, error)
   }
   return unexpectedCondition(`the ${kind.name} cannot be had`, error)
 }

@@ -11,7 +11,7 @@ import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreScannableTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { Version, type Versioned } from '../bookkeeper/tables/version.js'
-import { HedwigError, unexpectedCondition } from './errors.js'
+import { HedwigErrorCode, failed, unexpectedCondition } from '../errors.js'
 import {
   checkForm,
   checkPageSize,
@@ -43,7 +43,11 @@ export const subscriptionTable = 'sub'
 const stateField = 'sub_state'
 const preferencesField = 'sub_preferences'
 const fields: ReadonlySet<string> = new Set([stateField, preferencesField])
-const kind = new RecordKind('subscription', 'NO_SUBSCRIPTION_STATE', 'SUBSCRIPTION_STATE_EXISTS')
+const kind = new RecordKind(
+  'subscription',
+  HedwigErrorCode.noSubscription,
+  HedwigErrorCode.subscriptionExists,
+)
 
 /** A subscription with its subscriber. */
 export interface Subscription extends Versioned<SubscriptionData> {
@@ -52,7 +56,7 @@ export interface Subscription extends Versioned<SubscriptionData> {
 }
 
 /**
- * Creates, changes, deletes and reads subscriptions. Errors are `HedwigError`s.
+ * Creates, changes, deletes and reads subscriptions. Errors have codes of `HedwigErrorCode`.
  *
  * With a {@link SubscriptionFence} a write is refused with `NOT_RESPONSIBLE_FOR_TOPIC` if the hub
  * no longer owns the topic, or another owner has taken the fence. Without a fence the ownership is
@@ -266,5 +270,5 @@ function checkFence(fence: unknown): void {
 
 function checkNotNew(version: Version): void {
   if (version !== Version.NEW) return
-  throw new HedwigError('BAD_VERSION', 'an existing subscription does not have the version NEW')
+  throw failed(HedwigErrorCode.badVersion, 'an existing subscription does not have the version NEW')
 }

@@ -8,19 +8,22 @@
  * So no write of an earlier owner is applied after the fence was taken, and an earlier owner cannot
  * take the fence back. The row is kept when the topic is released.
  */
-import { checkMethods, readArguments } from '../../../api/index.js'
-import { isLostRace } from '../bookkeeper/errors.js'
+import { checkMethods, readArguments, type CellarError } from '../../../api/index.js'
+import { HedwigErrorCode, failed, unexpectedCondition, isLostRace } from '../errors.js'
 import type { MetastoreTable, RowGuard } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { LongVersion, Version } from '../bookkeeper/tables/version.js'
-import { HedwigError, unexpectedCondition } from './errors.js'
 import { guarded, putRow, readRow, RecordKind } from './store-failure.js'
 import { fenceKey, topicKey } from './topic-key.js'
 import type { TopicOwnership } from './topic-manager.js'
 
 const field = 'token'
 const fields: ReadonlySet<string> = new Set([field])
-const kind = new RecordKind('fence of the topic', 'BAD_VERSION', 'BAD_VERSION')
+const kind = new RecordKind(
+  'fence of the topic',
+  HedwigErrorCode.badVersion,
+  HedwigErrorCode.badVersion,
+)
 
 /** The fence of an owner for the subscriptions of one topic. */
 export class SubscriptionFence {
@@ -85,7 +88,7 @@ function readToken(value: Value): LongVersion {
   throw unexpectedCondition(`the fence of a topic holds ${JSON.stringify(text)}`)
 }
 
-function notResponsible(topic: Buffer): HedwigError {
+function notResponsible(topic: Buffer): CellarError {
   const message = `this hub does not own topic ${topic.toString()} any more`
-  return new HedwigError('NOT_RESPONSIBLE_FOR_TOPIC', message)
+  return failed(HedwigErrorCode.notResponsible, message)
 }

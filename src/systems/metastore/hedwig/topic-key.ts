@@ -14,7 +14,7 @@
  * The key of a topic's fence is the topic and U+0000, outside of the range of its subscriptions.
  */
 import { checkBytesLike } from '../../../api/index.js'
-import { unexpectedCondition } from './errors.js'
+import { unexpectedCondition } from '../errors.js'
 
 /** The name of a topic: text, or any bytes. A string and its UTF-8 bytes are the same topic. */
 export type TopicName = string | Uint8Array

@@ -23,7 +23,7 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import { Version } from '../bookkeeper/tables/version.js'
-import { HedwigError, statusOf, type StatusName } from './errors.js'
+import { HedwigErrorCode, codeOf, failed } from '../errors.js'
 import { isSameHub } from './hub-info.js'
 import type { HubRegistration, HubRegistry } from './hub-registry.js'
 import { KeyedQueue } from '../kernel/keyed-queue.js'
@@ -74,10 +74,10 @@ const managerOptions = declareOptions('a topic manager', {
 export interface TopicManagerOptions extends OptionsOf<typeof managerOptions> {}
 
 /** The statuses of lost races: the record has changed since it was read. */
-const lostRaces: ReadonlySet<StatusName | undefined> = new Set([
-  'BAD_VERSION',
-  'NO_TOPIC_OWNER_INFO',
-  'TOPIC_OWNER_INFO_EXISTS',
+const lostRaces: ReadonlySet<string | undefined> = new Set([
+  HedwigErrorCode.badVersion,
+  HedwigErrorCode.noOwner,
+  HedwigErrorCode.ownerExists,
 ])
 
 /** See {@link TopicOwnership}. */
@@ -105,7 +105,7 @@ interface Elected {
   readonly version: Version
 }
 
-/** The topics of one hub. Errors are `HedwigError`s. */
+/** The topics of one hub. Errors have codes of `HedwigErrorCode`. */
 export class TopicManager {
   readonly #ownership: TopicOwnershipManager
   readonly #hubs: HubRegistry
@@ -213,13 +213,13 @@ export class TopicManager {
   }
 
   #checkServing(): void {
-    if (this.#isSuspended) throw new HedwigError('SERVICE_DOWN', 'the hub is suspended')
+    if (this.#isSuspended) throw failed(HedwigErrorCode.serviceDown, 'the hub is suspended')
     this.#checkHeld()
   }
 
   #checkHeld(): void {
     if (this.#registration.isHeld()) return
-    throw new HedwigError('SERVICE_DOWN', 'the registration of the hub has ended')
+    throw failed(HedwigErrorCode.serviceDown, 'the registration of the hub has ended')
   }
 
   async #getOwner(key: string): Promise<HubInfoData> {
@@ -247,16 +247,16 @@ export class TopicManager {
         return { owner, version: record.version }
       }
       const chosen = await this.#hubs.chooseLeastLoaded()
-      if (chosen === undefined) throw new HedwigError('SERVICE_DOWN', 'no hub is registered')
+      if (chosen === undefined) throw failed(HedwigErrorCode.serviceDown, 'no hub is registered')
       const expected = record?.version ?? Version.NEW
       const version = await this.#ownership.writeOwnerInfo(topic, chosen, expected)
       return { owner: chosen, version }
     } catch (error) {
-      const status = statusOf(error)
+      const status = codeOf(error)
       if (lostRaces.has(status)) return undefined
-      if (status === 'SERVICE_DOWN') throw error
+      if (status === HedwigErrorCode.serviceDown) throw error
       const message = `no owner of topic ${topic.toString()} can be found`
-      throw new HedwigError('SERVICE_DOWN', message, { cause: error })
+      throw failed(HedwigErrorCode.serviceDown, message, error)
     }
   }
 
@@ -266,7 +266,7 @@ export class TopicManager {
     if (await this.#hubs.expel(owner)) return false
     if (owner.hostname !== this.self.hostname) return true
     const message = 'an earlier incarnation of this hub may still serve the topic'
-    throw new HedwigError('SERVICE_DOWN', message)
+    throw failed(HedwigErrorCode.serviceDown, message)
   }
 
   async #acquire(key: string, token: Version): Promise<void> {
@@ -283,8 +283,9 @@ export class TopicManager {
       await this.#giveUp(owned).catch((later: unknown) => failures.push(later))
       this.#checkHeld()
       const message = `topic ${topic.toString()} was refused after the election`
-      const refused = new HedwigError('SERVICE_DOWN', message, { cause: error })
-      throw new HedwigError('COMPOSITE', message, { failures: [refused, ...failures] })
+      const refused = failed(HedwigErrorCode.serviceDown, message, error)
+      const all = new AggregateError([refused, ...failures], message)
+      throw failed(HedwigErrorCode.composite, message, all)
     }
     this.#use(key, owned)
     this.#reportLoad()
@@ -313,7 +314,7 @@ export class TopicManager {
         await this.#ownership.deleteOwnerInfo(topic, record.version)
         return
       } catch (error) {
-        if (!lostRaces.has(statusOf(error))) throw error
+        if (!lostRaces.has(codeOf(error))) throw error
       }
     }
   }

@@ -6,7 +6,7 @@ import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
-import { unexpectedCondition } from './errors.js'
+import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
 import { formatHubInfo, parseHubInfo } from './hub-info.js'
 import type { HubInfoData } from './records.js'
 import { putRow, readRow, removeRow, RecordKind } from './store-failure.js'
@@ -17,9 +17,13 @@ export const ownerTable = 'owner'
 
 const field = 'owner'
 const fields: ReadonlySet<string> = new Set([field])
-const kind = new RecordKind('owner of the topic', 'NO_TOPIC_OWNER_INFO', 'TOPIC_OWNER_INFO_EXISTS')
+const kind = new RecordKind(
+  'owner of the topic',
+  HedwigErrorCode.noOwner,
+  HedwigErrorCode.ownerExists,
+)
 
-/** Reads and writes the owners of topics. Errors are `HedwigError`s. */
+/** Reads and writes the owners of topics. Errors have codes of `HedwigErrorCode`. */
 export class TopicOwnershipManager {
   readonly #table: MetastoreTable
 

@@ -6,6 +6,7 @@ import { checkStore } from '../bookkeeper/arguments.js'
 import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
+import { HedwigErrorCode } from '../errors.js'
 import { checkForm, decodeRecord, encodeRecord, type RecordForm } from './record-form.js'
 import { ledgerRangesType, type LedgerRanges } from './records.js'
 import { putRow, readRow, removeRow, RecordKind } from './store-failure.js'
@@ -18,11 +19,11 @@ const field = 'prst'
 const fields: ReadonlySet<string> = new Set([field])
 const kind = new RecordKind(
   'list of ledgers of the topic',
-  'NO_TOPIC_PERSISTENCE_INFO',
-  'TOPIC_PERSISTENCE_INFO_EXISTS',
+  HedwigErrorCode.noPersistence,
+  HedwigErrorCode.persistenceExists,
 )
 
-/** Reads and writes the ledgers of topics. Errors are `HedwigError`s. */
+/** Reads and writes the ledgers of topics. Errors have codes of `HedwigErrorCode`. */
 export class TopicPersistenceManager {
   readonly #table: MetastoreTable
   readonly #form: RecordForm

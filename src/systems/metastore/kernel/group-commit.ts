@@ -117,8 +117,9 @@ export class GroupCommit<S, C> {
       const waiting = this.#waiting
       const count = this.#work.take(waiting)
       assert(count > 0, 'a group has at least one submission')
-      this.#waiting = waiting.slice(count)
-      await this.#work.run(count === waiting.length ? waiting : waiting.slice(0, count))
+      const isAll = count === waiting.length
+      this.#waiting = isAll ? [] : waiting.slice(count)
+      await this.#work.run(isAll ? waiting : waiting.slice(0, count))
     }
     this.#isRunning = false
   }
@@ -181,11 +182,7 @@ export class GroupCommit<S, C> {
     onDurable()
   }
 
-  async #write(
-    mutations: AtomicMutation[],
-    last: number,
-    durability: Durability,
-  ): Promise<void> {
+  async #write(mutations: AtomicMutation[], last: number, durability: Durability): Promise<void> {
     const before = this.#sequence
     const { table, row, column } = this.#cell
     mutations.push({ table, row, mutations: [{ put: { cells: { [column]: uint64(last) } } }] })

@@ -1,21 +1,18 @@
 /** Cursors over tables: what they see while everything below changes, and when they let go. */
+import { CellarError } from '../../../../src/api/index.js'
 import t from 'tap'
 import {
   CellarMetaStore,
-  MetastoreError,
   Value,
   Version,
   type MetastoreCursor,
   type MetastoreItem,
   type MetastoreScannableTable,
 } from '../../../../src/systems/metastore/index.js'
-import {
-  CellarView,
-  OpenViews,
-} from '../../../../src/systems/metastore/bookkeeper/tables/cellar-view.js'
-import { RowDecoder } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
+import { TableRows } from '../../../../src/systems/metastore/bookkeeper/tables/row-commits.js'
 import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
 import {
+  OpenViews,
   TableCursor,
   type CursorOwner,
 } from '../../../../src/systems/metastore/bookkeeper/tables/table-cursor.js'
@@ -100,22 +97,20 @@ async function handView(idleMilliseconds: number) {
   const table = await home.database.createTable('rows', { families: rowFamilies })
   for (let i = 0; i < 10; i++) {
     const version = Buffer.alloc(8)
-    version.writeBigInt64BE(BigInt(i))
+    version.writeBigInt64BE(BigInt(i + 1))
     await table.put({ row: `row${i}`, cells: { 'r:': version } })
   }
   const clock = { now: 0 }
   const views = new OpenViews(() => clock.now)
   const snapshot = home.database.snapshot()
-  const view = new CellarView(
-    { table, decoder: new RowDecoder() },
-    snapshot,
-    whole,
-    null,
-    views,
-    idleMilliseconds,
-  )
-  const owner: CursorOwner = { views: new Set(), cursorIdleMilliseconds: idleMilliseconds }
-  return { home, table, clock, views, cursor: await TableCursor.open(view, owner), owner }
+  const owner: CursorOwner = {
+    views: new Set(),
+    openViews: views,
+    cursorIdleMilliseconds: idleMilliseconds,
+  }
+  const rows = new TableRows('rows', table)
+  const cursor = await TableCursor.open(rows, snapshot, whole, null, owner)
+  return { home, table, clock, views, cursor, owner }
 }
 
 void t.test('a cursor that rests lets its scan go and finds its place again', async (t) => {
@@ -161,8 +156,8 @@ void t.test('a read that fails is never taken for the end', async (t) => {
   for (let i = 0; i < 2; i++) {
     t.equal(cursor.hasMoreEntries(), true)
     const failure = await cursor.asyncReadEntries(100).catch((error: unknown) => error)
-    t.ok(failure instanceof MetastoreError)
-    t.equal((failure as MetastoreError).code, 'ERR_METASTORE_SERVICE_DOWN')
+    t.ok(failure instanceof CellarError)
+    t.equal((failure as CellarError).code, 'ERR_METASTORE_SERVICE_DOWN')
   }
   await t.rejects(table.openCursor(), { code: 'ERR_METASTORE_SERVICE_DOWN' })
 })

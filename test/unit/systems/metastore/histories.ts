@@ -1,7 +1,7 @@
 /** Random concurrent histories of puts, gets and removes on a few rows. */
+import { CellarError } from '../../../../src/api/index.js'
 import {
   LongVersion,
-  MetastoreError,
   Value,
   Version,
   type MetastoreTable,
@@ -73,7 +73,7 @@ export class History {
         seen.version = version.toString()
       } else await table.remove(row, versionOf(expected!))
     } catch (error) {
-      if (!(error instanceof MetastoreError) || !Object.hasOwn(outcomes, error.code)) throw error
+      if (!(error instanceof CellarError) || !Object.hasOwn(outcomes, error.code)) throw error
       outcome = outcomes[error.code]
     }
     const end = ++this.#time

@@ -1,19 +1,21 @@
 /** The store over Cellar: opening, sharing, failing, versions over processes. */
 import { join } from 'node:path'
 import t from 'tap'
-import { Database, MemoryFileSystem, type Table } from '../../../../src/entries/index.js'
+import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
-import { OperationOrder } from '../../../../src/systems/metastore/bookkeeper/tables/operation-order.js'
-import { VersionSource } from '../../../../src/systems/metastore/bookkeeper/tables/version-source.js'
 import {
   CellarMetaStore,
   LongVersion,
   MetastoreErrorCode,
-  MetastoreException,
   Value,
   Version,
   type GetOptions,
+  type MetastoreDatabase,
+  type MetastoreTable,
 } from '../../../../src/systems/metastore/index.js'
+import type { AtomicBatch, AtomicMutation, Get } from '../../../../src/api/index.js'
+import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
+import { withMembers } from '../../../helpers/planted.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 void t.test('store objects with one opener share its database, the last closes it', async (t) => {
@@ -50,7 +52,7 @@ void t.test('a store that cannot be opened says so, and can be opened later', as
   const { database } = home
   const refused = async (promise: Promise<unknown>, what: string): Promise<void> => {
     const failure = await promise.catch((error: unknown) => error)
-    t.ok(failure instanceof MetastoreException, what)
+    t.match(failure, { code: 'ERR_METASTORE_SETUP' }, what)
   }
   await refused(store.createTable('early'), 'before init')
   await refused(store.init({ database }, 2), 'another version')
@@ -85,7 +87,7 @@ void t.test('calls that overtake the opening or the close of a store are refused
   )
   const creating = store.createTable('late')
   const closing = store.close()
-  await t.rejects(creating, { name: 'MetastoreException' }, 'no handle outlives the close')
+  await t.rejects(creating, { code: 'ERR_METASTORE_SETUP' }, 'no handle outlives the close')
   await closing
   await database.close()
 })
@@ -182,21 +184,72 @@ void t.test('a disk that fails means ServiceDown, once for every call', async (t
   await home.database.close().catch(() => undefined)
 })
 
-void t.test('sources of versions on one counter never give out the same', async (t) => {
+void t.test('a second writer of the tables is refused once, and reuses no version', async (t) => {
   const home = await TestDatabase.open()
-  const table: Table = await home.database.createTable('control', { families: { r: {} } })
-  const sources = Array.from({ length: 3 }, () => new VersionSource(table, 'versions'))
-  const given = new Set<bigint>()
-  for (let i = 0; i < 200_000; i++) given.add(await sources[i % 3].takeReserved())
-  t.equal(given.size, 200_000)
-  const [a, b] = sources
-  const behind = a.next < b.next ? a : b
-  const ahead = a.next < b.next ? b : a
-  const high = await ahead.takeReserved()
-  await behind.leave(high)
-  t.ok((await behind.takeReserved()) > high, 'a source that met a higher version passes it')
-  await t.rejects(behind.leave(1n << 60n), { code: 'ERR_METASTORE_OPERATION_FAILURE' })
+  const open = async (database: MetastoreDatabase) => {
+    const store = new CellarMetaStore()
+    await store.init({ database }, 1)
+    return store.createTable('rows')
+  }
+  // Another object for the same database, as another process would have.
+  const [a, b] = [await open(home.database), await open(withMembers(home.database, {}))]
+  const given = new Set<string>()
+  const put = async (table: MetastoreTable, key: string): Promise<void> => {
+    given.add((await table.put(key, new Value(), Version.NEW)).toString())
+  }
+  await put(a, 'a1')
+  await put(a, 'a2')
+  await t.rejects(put(b, 'b1'), { code: 'ERR_METASTORE_OPERATION_FAILURE' }, 'b does not know a')
+  await put(b, 'b1')
+  await t.rejects(put(a, 'a3'), { code: 'ERR_METASTORE_OPERATION_FAILURE' }, 'a does not know b')
+  await t.rejects(put(a, 'b1'), { code: 'ERR_METASTORE_KEY_EXISTS' }, 'the row of b')
+  await put(a, 'a3')
+  t.equal(given.size, 4, 'no version was given out twice')
   await home.close()
+})
+
+void t.test('a weaker durability may lose rows in a crash, and no version', async (t) => {
+  const fileSystem = new MemoryFileSystem()
+  const open = async (files: MemoryFileSystem) => {
+    const database = await Database.open('/database', { fileSystem: files, executor: 'inline' })
+    const store = new CellarMetaStore()
+    await store.init({ database, durability: 'SKIP_WAL' }, 1)
+    return { database, table: await store.createTable('rows') }
+  }
+  const { database, table } = await open(fileSystem)
+  const versions: Version[] = []
+  for (let i = 0; i < 10; i++) versions.push(await table.put(`row${i}`, new Value(), Version.NEW))
+  const again = await open(fileSystem.crash('dropUnsynced', () => 0))
+  await t.rejects(again.table.get('row9'), { code: 'ERR_METASTORE_NO_KEY' }, 'a row was lost')
+  const next = await again.table.put('row9', new Value(), Version.NEW)
+  for (const version of versions) t.equal(next.compare(version), 'AFTER')
+  await again.database.close()
+  await database.close()
+})
+
+void t.test('a put that the database refuses is refused alone', async (t) => {
+  const database = await Database.open('/database', {
+    fileSystem: new MemoryFileSystem(),
+    executor: 'inline',
+    cellBytesMax: 10_000,
+  })
+  const store = new CellarMetaStore()
+  await store.init({ database }, 1)
+  const table = await store.createTable('rows')
+  const answers = await Promise.allSettled([
+    table.put('a', new Value({ a: '1' }), Version.NEW),
+    table.put('big', new Value({ a: Buffer.alloc(20_000) }), Version.NEW),
+    table.put('big', new Value({ a: 'small' }), Version.NEW),
+    table.get('big'),
+  ])
+  t.match(answers, [
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'ERR_METASTORE_ILLEGAL_OP' } },
+    { status: 'fulfilled' },
+    { status: 'fulfilled' },
+  ])
+  await store.close()
+  await database.close()
 })
 
 void t.test('a version that nobody gave out does not make versions run out', async (t) => {
@@ -214,49 +267,93 @@ void t.test('a version that nobody gave out does not make versions run out', asy
   await home.close()
 })
 
-void t.test('operations on one key wait for each other, those on others do not', async (t) => {
-  const order = new OperationOrder()
+/** A table whose batches and reads are noted, and wait for `go`. */
+async function gatedTable() {
+  const home = await TestDatabase.open()
   const log: string[] = []
-  const gates = new Map<string, () => void>()
-  const step = (name: string) => (): Promise<string> => {
-    log.push(`begin ${name}`)
-    return new Promise((resolve) => gates.set(name, () => resolve(name)))
+  const waiting: (() => void)[] = []
+  const step = async <T>(name: string, run: () => Promise<T>): Promise<T> => {
+    log.push(name)
+    await new Promise<void>((resolve) => waiting.push(resolve))
+    return run()
   }
-  const ended = (promise: Promise<unknown>): void => {
-    promise.then(
-      (name) => log.push(`end ${String(name)}`),
-      (error: unknown) => log.push(`fail ${String(error)}`),
-    )
+  const { database } = home
+  const rowsOf = (inner: MetastoreDatabase['table']): MetastoreDatabase['table'] => {
+    return (name) => {
+      const table = inner(name)
+      if (name !== 'metastore.rows') return table
+      return withMembers(table, {
+        get: (get: Get) => step(`get ${String(get.row)}`, () => table.get(get)),
+      })
+    }
   }
-  const take = async (): Promise<string> => {
-    await new Promise((resolve) => setImmediate(resolve))
+  await database.createTable('metastore.rows', { families: rowFamilies })
+  const gated = withMembers<MetastoreDatabase>(database, {
+    table: rowsOf((name) => database.table(name)),
+    atomic: (batch: AtomicBatch) => {
+      const rows = batch.mutations.slice(0, -1).map(({ row }) => String(row))
+      const inner = { ...batch, mutations: batch.mutations.map(unwrapped(database)) }
+      return step(`write ${rows.join(' ')}`, () => database.atomic(inner))
+    },
+  })
+  const store = new CellarMetaStore()
+  await store.init({ database: gated }, 1)
+  const table = await store.createTable('rows')
+  const turns = async (): Promise<string> => {
+    for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
     return log.splice(0).join(', ')
   }
-  ended(order.onKey('a', step('a1')))
-  ended(order.onKey('a', step('a2')))
-  ended(order.onKey('b', step('b1')))
-  ended(order.fail('wrong'))
-  ended(order.onAll(step('all')))
-  ended(order.onKey('c', step('c1')))
-  t.equal(await take(), 'begin a1, begin b1')
-  gates.get('b1')!()
-  t.equal(await take(), '', 'b1 is not told before a1 and a2')
-  gates.get('a1')!()
-  t.equal(await take(), 'begin a2, end a1')
-  gates.get('a2')!()
-  t.equal(await take(), 'begin all, begin c1, end a2, end b1, fail wrong', 'all has begun')
-  gates.get('c1')!()
-  t.equal(await take(), '')
-  gates.get('all')!()
-  t.equal(await take(), 'end all, end c1')
-  t.end()
-})
+  const go = (): Promise<string> => {
+    for (const resolve of waiting.splice(0)) resolve()
+    return turns()
+  }
+  const note = (name: string, promise: Promise<unknown>): void => {
+    const ended = (): void => void log.push(`end ${name}`)
+    promise.then(ended, ended)
+  }
+  return { home, table, go, turns, note }
+}
+
+/** The mutation for a table of the database itself. */
+function unwrapped(database: MetastoreDatabase): (mutation: AtomicMutation) => AtomicMutation {
+  return (mutation) => {
+    const { table } = mutation
+    return typeof table === 'string' ? mutation : { ...mutation, table: database.table(table.name) }
+  }
+}
+
+void t.test(
+  'reads wait for earlier writes, and writes for earlier reads of their rows',
+  async (t) => {
+    const { home, table, go, turns, note } = await gatedTable()
+    const put = (key: string): Promise<unknown> => table.put(key, new Value(), Version.NEW)
+    note('get x', table.get('x'))
+    note('put a', put('a'))
+    note('put b', put('b'))
+    note('get a', table.get('a'))
+    note('wrong', put(null as never))
+    note('get b', table.get('b'))
+    t.equal(await turns(), 'get x', 'a read before all writes does not wait for them')
+    note('put c', put('c'))
+    t.equal(await go(), 'end get x, write a b')
+    t.equal(await go(), 'get a, get b', 'the group ends before a write to a table that it walks')
+    t.equal(await go(), 'end put a, end put b, end get a, end wrong, end get b, write c')
+    note('remove a', table.remove('a', Version.ANY))
+    note('get b', table.get('b'))
+    note('put b', table.put('b', new Value(), Version.ANY))
+    t.equal(await go(), 'end put c, write a')
+    t.equal(await go(), 'get b', 'the read comes before the write that was called later')
+    t.equal(await go(), 'end remove a, end get b, write b')
+    t.equal(await go(), 'end put b')
+    await home.close()
+  },
+)
 
 void t.test('configurations and options of reads refuse unknown names', async (t) => {
   const { database } = await TestDatabase.open()
   const store = new CellarMetaStore()
   const wrong = { database, onListenerErorr: () => undefined }
-  await t.rejects(store.init(wrong, store.getVersion()), MetastoreException)
+  await t.rejects(store.init(wrong, store.getVersion()), { code: 'ERR_METASTORE_SETUP' })
   await store.init({ database }, store.getVersion())
   const table = await store.createTable('t')
   const options = { feilds: new Set(['a']) } as GetOptions

@@ -4,7 +4,7 @@
  * these records in ZooKeeper (`LayoutManager`, `FactoryLayout`).
  */
 import { checkStore } from '../arguments.js'
-import { codeOf, isLostRace, MetastoreErrorCode } from '../errors.js'
+import { MetastoreErrorCode, codeOf, isLostRace } from '../../errors.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
 import { Value } from '../value.js'
 import { Version, type Versioned } from '../tables/version.js'

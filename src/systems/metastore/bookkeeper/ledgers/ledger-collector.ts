@@ -11,7 +11,7 @@ import {
   readArguments,
   type OptionsOf,
 } from '../../../../api/index.js'
-import { LedgerError, LedgerErrorCode } from './ledger-errors.js'
+import { LedgerErrorCode, codeOf } from '../../errors.js'
 import type { LedgerIdRange } from './ledger-ranges.js'
 
 /** The part of a ledger manager that the collector uses. */
@@ -68,6 +68,6 @@ async function isGone(manager: ListedLedgers, ledgerId: bigint): Promise<boolean
     await manager.readLedger(ledgerId)
     return false
   } catch (error) {
-    return error instanceof LedgerError && error.code === LedgerErrorCode.noSuchLedger
+    return codeOf(error) === LedgerErrorCode.noSuchLedger
   }
 }

@@ -17,8 +17,14 @@ import {
   integer,
   type OptionsOf,
 } from '../../../../api/index.js'
-import { codeOf, isLostRace, MetastoreErrorCode } from '../errors.js'
-import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
+import {
+  MetastoreErrorCode,
+  LedgerErrorCode,
+  codeOf,
+  failed,
+  metaStoreError,
+  isLostRace,
+} from '../../errors.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
 import { Value } from '../value.js'
 import { Version, type Versioned } from '../tables/version.js'
@@ -97,7 +103,7 @@ export class LedgerIdGenerator {
       this.#end = base + block.end
       return
     }
-    throw new LedgerError(LedgerErrorCode.idOverflow, 'all ledger ids are used up')
+    throw failed(LedgerErrorCode.idOverflow, 'all ledger ids are used up')
   }
 
   /** Advances a counter; undefined if the bucket is exhausted. */

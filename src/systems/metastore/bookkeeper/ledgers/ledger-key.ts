@@ -3,7 +3,7 @@
  * are in order. BookKeeper pads to 10 digits, so longer ids sort before shorter ones.
  */
 import { CellarError, ErrorCode, shown } from '../../../../api/index.js'
-import { metaStoreError } from './ledger-errors.js'
+import { metaStoreError } from '../../errors.js'
 
 /** Name of the table. */
 export const ledgerTable = 'LEDGER'

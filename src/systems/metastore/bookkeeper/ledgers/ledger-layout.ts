@@ -9,7 +9,7 @@
  */
 import { CellarError, checkObject, ErrorCode, readArguments } from '../../../../api/index.js'
 import { LayoutRecord, openLayoutTable } from './layout-record.js'
-import { layoutMismatch, metaStoreError } from './ledger-errors.js'
+import { metaStoreError, layoutMismatch } from '../../errors.js'
 import type { MetaStore } from '../types.js'
 
 /** Version of the layout's text. Version 1 names no factory class. */

@@ -8,7 +8,7 @@
  * `onListenerError` and affect neither other listeners nor the watch.
  */
 import { callListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { codeOf, MetastoreErrorCode } from '../errors.js'
+import { MetastoreErrorCode, codeOf } from '../../errors.js'
 import { ledgerKey } from './ledger-key.js'
 import type { MetastoreTable, WatchedEvent } from '../types.js'
 import type { Value } from '../value.js'

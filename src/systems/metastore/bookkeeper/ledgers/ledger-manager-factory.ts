@@ -18,7 +18,7 @@ import {
 } from '../../../../api/index.js'
 import { checkStore } from '../arguments.js'
 import { chooseFactory } from './factory-choice.js'
-import { layoutMismatch } from './ledger-errors.js'
+import { layoutMismatch } from '../../errors.js'
 import type { LedgerIdGenerator, LedgerIdOptions } from './ledger-ids.js'
 import { LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
 import type { LedgerManager, LedgerManagerOptions } from './ledger-manager.js'

@@ -11,8 +11,14 @@ import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener
 import { checkCallable } from '../../kernel/arguments.js'
 import { checkStore } from '../arguments.js'
 import { cleanTable } from '../tables/clean-table.js'
-import { codeOf, MetastoreErrorCode } from '../errors.js'
-import { LedgerError, LedgerErrorCode, metaStoreError } from './ledger-errors.js'
+import {
+  MetastoreErrorCode,
+  LedgerErrorCode,
+  codeOf,
+  failed,
+  metaStoreError,
+  isOneOf,
+} from '../../errors.js'
 import { endKey, ledgerKey, ledgerTable } from './ledger-key.js'
 import { LedgerListeners, type LedgerMetadataListener } from './ledger-listeners.js'
 import {
@@ -52,7 +58,7 @@ const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager',
   onListenerError: true,
 })
 
-/** Creates, reads, writes, removes and lists ledgers. Errors are `LedgerError`s. */
+/** Creates, reads, writes, removes and lists ledgers. Errors have codes of {@link LedgerErrorCode}. */
 export class LedgerManager<M = LedgerMetadata> {
   readonly #table: MetastoreScannableTable
   readonly #codec: LedgerMetadataCodec<M>
@@ -111,7 +117,7 @@ export class LedgerManager<M = LedgerMetadata> {
         if (this.#codec.creatorToken?.(stored.value) === token) return stored.version
       }
       const message = `ledger ${ledgerId} exists already`
-      throw new LedgerError(LedgerErrorCode.ledgerExists, message, error)
+      throw failed(LedgerErrorCode.ledgerExists, message, error)
     }
   }
 
@@ -228,24 +234,24 @@ async function markEnd(table: MetastoreScannableTable): Promise<void> {
 }
 
 /** Converts the error of a store call to the error of a ledger. */
-function failure(ledgerId: bigint, error: unknown): LedgerError {
-  if (error instanceof LedgerError) return error
+function failure(ledgerId: bigint, error: unknown): CellarError {
+  if (isOneOf(error, LedgerErrorCode)) return error
   const code = codeOf(error)
   if (code === MetastoreErrorCode.noKey) {
     const message = `there is no ledger ${ledgerId}`
-    return new LedgerError(LedgerErrorCode.noSuchLedger, message, error)
+    return failed(LedgerErrorCode.noSuchLedger, message, error)
   }
   if (code === MetastoreErrorCode.badVersion) {
     const message = `the metadata of ledger ${ledgerId} have another version`
-    return new LedgerError(LedgerErrorCode.metadataVersion, message, error)
+    return failed(LedgerErrorCode.metadataVersion, message, error)
   }
   return metaStoreError(`the metadata of ledger ${ledgerId} cannot be had`, error)
 }
 
-function wrongVersion(ledgerId: bigint, version: Version): LedgerError {
+function wrongVersion(ledgerId: bigint, version: Version): CellarError {
   const given = isKnownVersion(version) ? version.toString() : shown(version)
   const message = `ledger ${ledgerId}: ${given} is not the version of metadata`
-  return new LedgerError(LedgerErrorCode.metadataVersion, message)
+  return failed(LedgerErrorCode.metadataVersion, message)
 }
 
 function waitShortly(): Promise<void> {

@@ -7,8 +7,9 @@
  * - the last row must be the end mark of `ledger-key.ts`, after all ledgers. A cursor that ends
  *   before the end mark is an error.
  */
+import type { CellarError } from '../../../../api/index.js'
 import { endKey, ledgerIdOf } from './ledger-key.js'
-import { LedgerError, metaStoreError } from './ledger-errors.js'
+import { LedgerErrorCode, metaStoreError, isOneOf } from '../../errors.js'
 import type { MetastoreCursor, MetastoreItem, MetastoreScannableTable } from '../types.js'
 import { NON_FIELDS } from '../value.js'
 
@@ -33,7 +34,7 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
   #page: readonly bigint[] = []
   #highest = -1n
   #isComplete = false
-  #failure: LedgerError | undefined
+  #failure: CellarError | undefined = undefined
 
   /** Lists the current snapshot, in ranges of up to `pageSize`. */
   constructor(table: MetastoreScannableTable, pageSize: number) {
@@ -54,8 +55,9 @@ export class LedgerRangeIterator implements AsyncIterable<LedgerIdRange> {
     try {
       this.#page = await this.#readPage()
     } catch (error) {
-      this.#failure =
-        error instanceof LedgerError ? error : metaStoreError('ledgers could not be listed', error)
+      this.#failure = isOneOf(error, LedgerErrorCode)
+        ? error
+        : metaStoreError('ledgers could not be listed', error)
       this.close()
       throw this.#failure
     }

@@ -8,7 +8,7 @@
 import { shown } from '../../../../api/index.js'
 import { checkStore } from '../arguments.js'
 import { cleanTable } from '../tables/clean-table.js'
-import { layoutMismatch, LedgerError, metaStoreError } from './ledger-errors.js'
+import { LedgerErrorCode, metaStoreError, layoutMismatch, isOneOf } from '../../errors.js'
 import { LedgerIdGenerator, type LedgerIdOptions } from './ledger-ids.js'
 import { isExpectedKey, ledgerTable } from './ledger-key.js'
 import { copyOfLayout, LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
@@ -136,7 +136,7 @@ async function emptyIfExpected(table: MetastoreTable): Promise<boolean> {
     await cleanTable(table)
     return true
   } catch (error) {
-    if (error instanceof LedgerError) throw error
+    if (isOneOf(error, LedgerErrorCode)) throw error
     throw metaStoreError('the ledgers could not be validated and removed', error)
   } finally {
     table.close()

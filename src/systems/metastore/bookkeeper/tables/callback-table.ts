@@ -11,7 +11,7 @@ import { checkMethods } from '../../../../api/index.js'
 import { checkCallable } from '../../kernel/arguments.js'
 import { callListener } from '../../kernel/listener-errors.js'
 import { kindOf } from '../arguments.js'
-import { illegalOp, MetastoreError, ReturnCode } from '../errors.js'
+import { ReturnCode, returnCodeOf, illegalOp } from '../../errors.js'
 import type {
   KeyRange,
   MetastoreCursor,
@@ -40,12 +40,8 @@ function settle<T, U>(
     callListener(onError, callback, code, value, context)
   promise.then(
     (value) => answer(ReturnCode.OK, convert(value)),
-    (error: unknown) => answer(returnCodeOf(error), null),
+    (error: unknown) => answer(returnCodeOf(error) as ReturnCode, null),
   )
-}
-
-function returnCodeOf(error: unknown): ReturnCode {
-  return error instanceof MetastoreError ? error.returnCode : ReturnCode.OperationFailure
 }
 
 function checkCallback(callback: unknown): void {

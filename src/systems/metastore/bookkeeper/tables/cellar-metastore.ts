@@ -11,10 +11,11 @@ import {
   number,
   shown,
   text,
+  type CellarError,
   type OptionsOf,
 } from '../../../../api/index.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { MetastoreException } from '../errors.js'
+import { MetastoreErrorCode, codeOf, failed } from '../../errors.js'
 import {
   closeShared,
   openShared,
@@ -73,17 +74,17 @@ export class CellarMetaStore implements MetaStore {
 
   async init(configuration: CellarMetastoreConfiguration, version: number): Promise<void> {
     if (this.#shared !== undefined || this.#isOpening) {
-      throw new MetastoreException('the store is open already')
+      throw setup('the store is open already')
     }
     if (version !== storeVersion) {
-      throw new MetastoreException(`the store has version ${storeVersion}, not ${shown(version)}`)
+      throw setup(`the store has version ${storeVersion}, not ${shown(version)}`)
     }
     this.#isOpening = true
     try {
       const settings = metastoreOptions.read(configuration)
       const { database, openDatabase } = settings
       if ((database === undefined) === (openDatabase === undefined)) {
-        throw new MetastoreException('the configuration has either database or openDatabase')
+        throw setup('the configuration has either database or openDatabase')
       }
       const opened = database ?? (await openShared(openDatabase!))
       this.#shared = await share(opened, openDatabase)
@@ -110,27 +111,25 @@ export class CellarMetaStore implements MetaStore {
 
   async createScannableTable(name: string): Promise<MetastoreScannableTable> {
     if (this.#settings.unorderedTables.includes(name)) {
-      throw new MetastoreException(`table '${name}' is declared to be unordered`)
+      throw setup(`table '${name}' is declared to be unordered`)
     }
     return this.#open(name)
   }
 
   async #open(name: string): Promise<TableHandle> {
     const shared = this.#shared
-    if (shared === undefined) throw new MetastoreException('the store is not open')
+    if (shared === undefined) throw setup('the store is not open')
     if (typeof name !== 'string' || !tableName.test(name)) {
       const message = 'a table is named by letters, digits, _ . -, the first one no . or -'
-      throw new MetastoreException(`${message}: ${shown(name)}`)
+      throw setup(`${message}: ${shown(name)}`)
     }
     const { durability, cursorIdleMilliseconds, onListenerError } = this.#settings
     try {
       const rows = await shared.table(name, durability)
-      if (this.#shared !== shared) throw new MetastoreException('the store was closed meanwhile')
-      const handle: TableHandle = new TableHandle(name, rows, {
-        cursorIdleMilliseconds,
-        onListenerError,
-        onClose: () => this.#handles.delete(handle),
-      })
+      if (this.#shared !== shared) throw setup('the store was closed meanwhile')
+      const { commits, openViews } = shared
+      const parts = { rows, commits, openViews, cursorIdleMilliseconds, onListenerError }
+      const handle = new TableHandle(parts, (closed) => this.#handles.delete(closed))
       this.#handles.add(handle)
       return handle
     } catch (cause) {
@@ -153,8 +152,12 @@ async function share(
   }
 }
 
-function asException(what: string, cause: unknown): MetastoreException {
-  if (cause instanceof MetastoreException) return cause
+function setup(message: string, cause?: unknown): CellarError {
+  return failed(MetastoreErrorCode.setup, message, cause)
+}
+
+function asException(what: string, cause: unknown): CellarError {
+  if (codeOf(cause) === MetastoreErrorCode.setup) return cause as CellarError
   const reason = cause instanceof Error ? cause.message : String(cause)
-  return new MetastoreException(`${what}: ${reason}`, cause)
+  return setup(`${what}: ${reason}`, cause)
 }

@@ -1,7 +1,7 @@
 /** Empties a table (BookKeeper: `MetastoreUtils.cleanTable`). */
 import { checkMethods } from '../../../../api/index.js'
 import { checkCount } from '../arguments.js'
-import { codeOf, illegalOp, MetastoreError, MetastoreErrorCode } from '../errors.js'
+import { MetastoreErrorCode, codeOf, failed, illegalOp } from '../../errors.js'
 import type { MetastoreTable } from '../types.js'
 import { NON_FIELDS } from '../value.js'
 import { Version } from './version.js'
@@ -20,7 +20,7 @@ export async function cleanTable(table: MetastoreTable, entriesAtOnce = 1000): P
       const items = await cursor.asyncReadEntries(entriesAtOnce)
       if (items.length === 0) {
         const message = 'the cursor says that it has more entries, but returns none'
-        throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
+        throw failed(MetastoreErrorCode.operationFailure, message)
       }
       await Promise.all(items.map(({ key }) => removeIfPresent(table, key)))
     }

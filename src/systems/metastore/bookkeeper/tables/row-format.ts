@@ -7,26 +7,15 @@
  * with the version. A row is written atomically; a put writes only the version and the named
  * fields.
  */
-import type {
-  Check,
-  CheckAction,
-  Mutation,
-  PutCell,
-  Result,
-  TableOptions,
-} from '../../../../api/index.js'
-import { MetastoreError, MetastoreErrorCode } from '../errors.js'
+import type { Mutation, PutCell, Result, TableOptions } from '../../../../api/index.js'
+import { readUint64, uint64 } from '../../kernel/uint64.js'
+import { MetastoreErrorCode, failed } from '../../errors.js'
 import { compareKeys, keyOfRow } from '../keys.js'
 import type { MetastoreItem } from '../types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from '../value.js'
-import { LongVersion, Version, type Versioned } from './version.js'
+import { LongVersion, type Versioned } from './version.js'
 
 const family = 'r'
-const fieldMark = '='
-
-const versionLength = 8
-/** High word of the greatest version that a number represents exactly. */
-const highMax = 0x1f_ffff
 const knownFieldsMax = 16
 
 /** The version column. */
@@ -42,7 +31,7 @@ const columnsByField = new Map<string, string>()
 function fieldColumn(name: string): string {
   let column = columnsByField.get(name)
   if (column === undefined) {
-    column = `${family}:${fieldMark}${name}`
+    column = `${family}:=${name}`
     if (columnsByField.size >= columnsMax) columnsByField.clear()
     columnsByField.set(name, column)
   }
@@ -55,42 +44,25 @@ export function columnsOf(fields: FieldSelection): readonly string[] | undefined
   return [versionColumn, ...Array.from(fields, fieldColumn)]
 }
 
-/** Encodes a version. Safe integers avoid the allocations of bigint arithmetic. */
-export function versionBytes(version: bigint): Buffer {
-  const bytes = Buffer.allocUnsafe(versionLength)
-  const number = Number(version)
-  if (number >= 0 && number <= Number.MAX_SAFE_INTEGER) {
-    writeUint32(bytes, 0, Math.floor(number / 0x1_0000_0000))
-    writeUint32(bytes, 4, number)
-  } else {
-    bytes.writeBigInt64BE(version)
-  }
-  return bytes
-}
-
-function writeUint32(bytes: Buffer, at: number, value: number): void {
-  const word = value >>> 0
-  bytes[at] = word >>> 24
-  bytes[at + 1] = (word >>> 16) & 0xff
-  bytes[at + 2] = (word >>> 8) & 0xff
-  bytes[at + 3] = word & 0xff
-}
-
-/** The version of a row; undefined if the row does not exist. */
-export function versionOf(result: Result): bigint | undefined {
+/** The version of a row; 0 if the row does not exist. */
+export function versionOf(result: Result): number {
   const bytes = result.value(versionColumn)
-  return bytes === undefined ? undefined : readVersion(bytes)
+  return bytes === undefined ? 0 : readUint64(bytes, 0)
 }
 
-function readVersion(bytes: Buffer): bigint {
-  const high = bytes.readUInt32BE(0)
-  if (high > highMax) return bytes.readBigInt64BE(0)
-  return BigInt(high * 0x1_0000_0000 + bytes.readUInt32BE(4))
-}
+/** Removes a row. */
+export const removal: readonly Mutation[] = [{ delete: {} }]
 
-interface KnownField {
-  readonly name: string
-  readonly column: string
+/** Puts fields into a row and sets its version. */
+export function putMutations(changes: readonly FieldChange[], version: number): Mutation[] {
+  const cells: PutCell[] = [{ column: versionColumn, value: uint64(version) }]
+  const deleted: string[] = []
+  for (const { name, data } of changes) {
+    if (data === null) deleted.push(fieldColumn(name))
+    else cells.push({ column: fieldColumn(name), value: data })
+  }
+  if (deleted.length === 0) return [{ put: { cells } }]
+  return [{ put: { cells } }, { delete: { columns: deleted } }]
 }
 
 /**
@@ -99,15 +71,15 @@ interface KnownField {
  */
 export class RowDecoder {
   /** The known fields, in the order of their columns. */
-  #known: readonly KnownField[] = []
+  #known: readonly { readonly name: string; readonly column: string }[] = []
 
   /** The fields and the version of a row; undefined if the row does not exist. */
   decode(result: Result): Versioned<Value> | undefined {
     if (result.isEmpty) return undefined
     const version = versionOf(result)
-    if (version === undefined) {
+    if (version === 0) {
       const message = `row ${JSON.stringify(keyOfRow(result.row!))} has fields but no version`
-      throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
+      throw failed(MetastoreErrorCode.operationFailure, message)
     }
     return { value: this.#fields(result), version: new LongVersion(version) }
   }
@@ -141,62 +113,4 @@ export class RowDecoder {
     }
     return value
   }
-}
-
-/** A conditional mutation, the arguments of `checkAndMutate`. */
-export interface ConditionalMutation {
-  readonly check: Check
-  readonly action: CheckAction
-}
-
-/** Puts fields into a row and sets its version to `next`, if the row has the expected version. */
-export function putMutation(
-  row: string,
-  expected: Version,
-  changes: readonly FieldChange[],
-  next: bigint,
-): ConditionalMutation {
-  const nextBytes = versionBytes(next)
-  const check = putCheck(row, expected, nextBytes)
-  const version: PutCell = { column: versionColumn, value: nextBytes }
-  // Fast path for a put of one field, such as the update of a subscription.
-  if (changes.length === 1 && changes[0].data !== null) {
-    const [{ name, data }] = changes
-    return {
-      check,
-      action: { put: { cells: [version, { column: fieldColumn(name), value: data }] } },
-    }
-  }
-  const cells = [version]
-  const deleted: string[] = []
-  for (const { name, data } of changes) {
-    if (data === null) deleted.push(fieldColumn(name))
-    else cells.push({ column: fieldColumn(name), value: data })
-  }
-  const put: Mutation = { put: { cells } }
-  if (deleted.length === 0) return { check, action: put }
-  return { check, action: { mutations: [put, { delete: { columns: deleted } }] } }
-}
-
-/** The check of a put. `ANY` requires a version below the new one, which every existing row has. */
-function putCheck(row: string, expected: Version, nextBytes: Buffer): Check {
-  const column = versionColumn
-  if (expected === Version.NEW) return { row, column, notExists: true }
-  if (expected instanceof LongVersion) return versionCheck(row, expected)
-  return { row, column, operator: 'GREATER', value: nextBytes }
-}
-
-/** The check that a row has a given version. */
-export function versionCheck(row: string, version: LongVersion): Check {
-  return { row, column: versionColumn, equals: versionBytes(version.value) }
-}
-
-/** Removes a row if it has the expected version. REQUIRES: `expected` is not `NEW`. */
-export function removeMutation(row: string, expected: Version): ConditionalMutation {
-  const column = versionColumn
-  const check: Check =
-    expected instanceof LongVersion
-      ? versionCheck(row, expected)
-      : { row, column, operator: 'NOT_EQUAL', value: null }
-  return { check, action: { delete: {} } }
 }

@@ -1,91 +1,214 @@
 /**
- * The cursor of both backends: reads one entry ahead so that `hasMoreEntries` is exact.
+ * The cursor of a table, over a snapshot of its rows. Reads one entry ahead so that
+ * `hasMoreEntries` is exact.
  *
- * The view pins memory and files. The view is released at the end, on close, with the handle of the
- * table, when the cursor is garbage collected, and by the backend after a time without use. After a
- * failed read all later reads fail with the same error, so a failure never looks like the end.
+ * The view of a cursor pins a snapshot and, between pages, a scan. Without use the scan is closed
+ * after a second, which releases memtables and files; the next read starts a new scan after the last
+ * row. After the idle time the snapshot is closed, too. The view is also released at the end, on
+ * close, with the handle of the table, and when the cursor is garbage collected. After a failed
+ * read all later reads fail with the same error, so a failure never looks like the end.
  */
+import {
+  assert,
+  type Result,
+  type RowSpan,
+  type ScanOptions,
+  type Snapshot,
+  type Table,
+} from '../../../../api/index.js'
+import { MetastoreErrorCode, failed, illegalOp, asMetastoreError } from '../../errors.js'
 import { checkCount } from '../arguments.js'
-import { illegalOp, MetastoreError, MetastoreErrorCode } from '../errors.js'
-import type { MetastoreCursor, MetastoreItem } from '../types.js'
+import { rowOfKey } from '../keys.js'
+import type { KeyRange, MetastoreCursor, MetastoreItem } from '../types.js'
+import type { FieldSelection } from '../value.js'
+import type { TableRows } from './row-commits.js'
+import { columnsOf } from './row-format.js'
 
-/** The reason for an early release of a view. */
-export type ReleaseReason = 'closed' | 'idle'
-
-/**
- * A snapshot of the rows of a range. Must not reference its cursor, which would prevent the garbage
- * collection of the cursor.
- */
-export interface CursorView {
-  /** Reads up to `count` entries; fewer only at the end. */
-  read(count: number): Promise<MetastoreItem[]>
-  /** The synchronous form. */
-  readSync(count: number): MetastoreItem[]
-  /** Releases all resources. A second call does nothing. */
-  release(reason: ReleaseReason): void
-  /** The reason of the release; undefined before. */
-  readonly released: ReleaseReason | undefined
-}
-
-/** The owner of views: a handle of a table. */
-export interface CursorOwner {
-  readonly views: Set<CursorView>
-  readonly cursorIdleMilliseconds: number
-}
-
+const sweepMilliseconds = 1000
+/** Time without use after which a view closes its scan. */
+const scanIdleMilliseconds = 1000
 /** Entries in one read of an iteration. */
 const iterationPage = 128
 
-const forgotten = new FinalizationRegistry<{ view: CursorView; owner: CursorOwner }>(
-  ({ view, owner }) => {
-    view.release('closed')
-    owner.views.delete(view)
-  },
-)
+/** The open views of a database. */
+export class OpenViews {
+  readonly #views = new Set<CursorView>()
+  /** Monotonic milliseconds. */
+  readonly now: () => number
+  #timer: NodeJS.Timeout | undefined = undefined
 
+  constructor(now: () => number) {
+    this.now = now
+  }
+
+  /** Number of open views. */
+  get size(): number {
+    return this.#views.size
+  }
+
+  add(view: CursorView): void {
+    this.#views.add(view)
+    this.#timer ??= setInterval(() => this.sweep(), sweepMilliseconds).unref()
+  }
+
+  remove(view: CursorView): void {
+    this.#views.delete(view)
+    if (this.#views.size > 0 || this.#timer === undefined) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  /** Closes idle scans and views. */
+  sweep(): void {
+    const now = this.now()
+    for (const view of this.#views) view.rest(now)
+  }
+}
+
+/** The owner of cursors: a handle of a table. */
+export interface CursorOwner {
+  readonly views: Set<CursorView>
+  readonly openViews: OpenViews
+  readonly cursorIdleMilliseconds: number
+}
+
+/** The reason for the release of a view. */
+type ReleaseReason = 'closed' | 'idle'
+
+/**
+ * The view of a cursor; see the file header. Does not reference its cursor, which would prevent the
+ * garbage collection of the cursor.
+ */
+export class CursorView {
+  released: ReleaseReason | undefined = undefined
+  readonly #rows: TableRows
+  readonly #owner: CursorOwner
+  readonly #snapshot: Snapshot
+  /** The remaining range; undefined if the range is empty. */
+  #rest: (ScanOptions & RowSpan) | undefined
+  #scanner: ReturnType<Table['scan']> | undefined = undefined
+  #usedAt: number
+  #isReading = false
+
+  constructor(
+    rows: TableRows,
+    owner: CursorOwner,
+    snapshot: Snapshot,
+    rest: (ScanOptions & RowSpan) | undefined,
+  ) {
+    this.#rows = rows
+    this.#owner = owner
+    this.#snapshot = snapshot
+    this.#rest = rest
+    this.#usedAt = owner.openViews.now()
+    owner.openViews.add(this)
+    owner.views.add(this)
+  }
+
+  /** Reads up to `count` entries; fewer only at the end. */
+  async read(count: number): Promise<MetastoreItem[]> {
+    if (this.#rest === undefined) return []
+    this.#isReading = true
+    try {
+      this.#scanner ??= this.#rows.table.scan(this.#rest)
+      return this.#items(await this.#scanner.nextBatch(count))
+    } finally {
+      this.#isReading = false
+    }
+  }
+
+  /** The synchronous form. */
+  readSync(count: number): MetastoreItem[] {
+    if (this.#rest === undefined) return []
+    this.#closeScan()
+    const { table } = this.#rows
+    if (table.scanSync === undefined) {
+      const message = 'this backend has no synchronous reads'
+      throw failed(MetastoreErrorCode.operationFailure, message)
+    }
+    return this.#items([...table.scanSync({ ...this.#rest, limit: count })])
+  }
+
+  /** Releases all resources. A second call does nothing. */
+  release(reason: ReleaseReason): void {
+    if (this.released !== undefined) return
+    this.released = reason
+    this.#owner.openViews.remove(this)
+    this.#owner.views.delete(this)
+    this.#closeScan()
+    this.#snapshot.close()
+  }
+
+  /** Closes the scan or the view after its time without use. */
+  rest(now: number): void {
+    if (this.#isReading) return
+    const idle = now - this.#usedAt
+    if (idle >= this.#owner.cursorIdleMilliseconds) this.release('idle')
+    else if (idle >= scanIdleMilliseconds) this.#closeScan()
+  }
+
+  #items(results: readonly Result[]): MetastoreItem[] {
+    this.#usedAt = this.#owner.openViews.now()
+    const last = results.at(-1)?.row
+    if (last !== undefined) {
+      this.#rest = { ...this.#rest, startRow: Buffer.from(last), startInclusive: false }
+    }
+    return results.map((result) => this.#rows.decoder.item(result))
+  }
+
+  #closeScan(): void {
+    this.#scanner?.close()
+    this.#scanner = undefined
+  }
+}
+
+const forgotten = new FinalizationRegistry<CursorView>((view) => view.release('closed'))
+
+/** A cursor; see the file header. */
 export class TableCursor implements MetastoreCursor {
   readonly #view: CursorView
-  readonly #owner: CursorOwner
   /** Entries read ahead; empty only at the end. */
   #ahead: readonly MetastoreItem[] = []
-  #ended = false
-  #closed = false
+  #isEnded = false
+  #isClosed = false
   #failure: Error | undefined = undefined
   #readsRunning = 0
   #lastRead: Promise<unknown> = Promise.resolve()
 
-  private constructor(view: CursorView, owner: CursorOwner) {
+  private constructor(view: CursorView) {
     this.#view = view
-    this.#owner = owner
-    owner.views.add(view)
-    forgotten.register(this, { view, owner }, this)
+    forgotten.register(this, view, this)
   }
 
-  /** Reads the first entry of a new view. Releases the view if the read fails. */
-  static async open(view: CursorView, owner: CursorOwner): Promise<TableCursor> {
-    const cursor = new TableCursor(view, owner)
+  /** Opens a cursor, which owns and closes `snapshot`, and reads the first entry. */
+  static async open(
+    rows: TableRows,
+    snapshot: Snapshot,
+    range: KeyRange,
+    fields: FieldSelection,
+    owner: CursorOwner,
+  ): Promise<TableCursor> {
+    const view = new CursorView(rows, owner, snapshot, scanOf(range, fields, snapshot))
+    const cursor = new TableCursor(view)
     try {
       cursor.#arrived(await view.read(1), 1)
     } catch (error) {
       cursor.close()
-      throw error
+      throw asMetastoreError(error)
     }
     return cursor
   }
 
   hasMoreEntries(): boolean {
-    return !this.#isClosed() && this.#ahead.length > 0
+    return !this.#hasClosed && this.#ahead.length > 0
   }
 
   asyncReadEntries(count: number): Promise<MetastoreItem[]> {
     const run = this.#readsRunning === 0 ? this.#read(count) : this.#readLater(count)
     this.#readsRunning++
-    this.#lastRead = run.then(this.#readEnded, this.#readEnded)
+    const ended = (): void => void this.#readsRunning--
+    this.#lastRead = run.then(ended, ended)
     return run
-  }
-
-  readonly #readEnded = (): void => {
-    this.#readsRunning--
   }
 
   async #readLater(count: number): Promise<MetastoreItem[]> {
@@ -99,7 +222,7 @@ export class TableCursor implements MetastoreCursor {
       try {
         this.#arrived(await this.#view.read(missing), missing)
       } catch (error) {
-        throw this.#failed(error as Error)
+        throw this.#failed(error)
       }
       this.#checkOpen()
     }
@@ -113,14 +236,14 @@ export class TableCursor implements MetastoreCursor {
       try {
         this.#arrived(this.#view.readSync(missing), missing)
       } catch (error) {
-        throw this.#failed(error as Error)
+        throw this.#failed(error)
       }
     }
     return this.#take(count)
   }
 
   close(): void {
-    this.#closed = true
+    this.#isClosed = true
     this.#release()
   }
 
@@ -140,16 +263,17 @@ export class TableCursor implements MetastoreCursor {
     checkCount(count)
     this.#checkOpen()
     if (this.#failure !== undefined) throw this.#failure
-    if (count === 0 || this.#ended) return 0
+    if (count === 0 || this.#isEnded) return 0
     if (this.#view.released === undefined) return count + 1 - this.#ahead.length
     const message = 'the cursor was not used for too long and has lost its view'
-    throw new MetastoreError(MetastoreErrorCode.operationFailure, message)
+    throw failed(MetastoreErrorCode.operationFailure, message)
   }
 
   #arrived(items: readonly MetastoreItem[], asked: number): void {
+    assert(items.length <= asked, 'a view reads no more than it was asked for')
     this.#ahead = this.#ahead.length === 0 ? items : [...this.#ahead, ...items]
-    if (items.length >= asked) return
-    this.#ended = true
+    if (items.length === asked) return
+    this.#isEnded = true
     this.#release()
   }
 
@@ -159,27 +283,44 @@ export class TableCursor implements MetastoreCursor {
     return items
   }
 
-  #failed(error: Error): Error {
+  #failed(error: unknown): Error {
     this.#checkOpen()
-    this.#failure = error
+    this.#failure = asMetastoreError(error)
     this.#release()
-    return error
+    return this.#failure
   }
 
   #release(): void {
     this.#view.release('closed')
-    this.#owner.views.delete(this.#view)
     forgotten.unregister(this)
   }
 
   /** A handle of a table closes its cursors by releasing their views. */
-  #isClosed(): boolean {
-    if (this.#closed) return true
-    const closedByTable = !this.#ended && this.#failure === undefined
+  get #hasClosed(): boolean {
+    if (this.#isClosed) return true
+    const closedByTable = !this.#isEnded && this.#failure === undefined
     return closedByTable && this.#view.released === 'closed'
   }
 
   #checkOpen(): void {
-    if (this.#isClosed()) throw illegalOp('the cursor is closed')
+    if (this.#hasClosed) throw illegalOp('the cursor is closed')
+  }
+}
+
+/** The scan of a range; undefined if the range is empty. */
+function scanOf(
+  range: KeyRange,
+  fields: FieldSelection,
+  snapshot: Snapshot,
+): (ScanOptions & RowSpan) | undefined {
+  const { firstKey, firstInclusive, lastKey, lastInclusive, order } = range
+  const isPoint = firstKey !== null && firstKey === lastKey
+  if (isPoint && !(firstInclusive && lastInclusive)) return undefined
+  return {
+    columns: columnsOf(fields),
+    reversed: order === 'DESC',
+    snapshot,
+    ...(firstKey !== null && { startRow: rowOfKey(firstKey), startInclusive: firstInclusive }),
+    ...(lastKey !== null && { stopRow: rowOfKey(lastKey), stopInclusive: lastInclusive }),
   }
 }

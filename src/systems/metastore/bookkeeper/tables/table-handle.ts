@@ -1,9 +1,12 @@
 /**
- * A handle on a table: checks arguments and its own state, and calls the backend.
+ * A handle on a table: checks arguments and its own state, and passes calls on in their order.
  *
  * Every store object has its own handles; they share rows, order of operations and watchers. No
- * method awaits, so a promise settles in the turn in which the backend settles it.
+ * method awaits, so a promise settles in the turn in which its operation ends.
  */
+import type { Result, Snapshot } from '../../../../api/index.js'
+import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
+import { MetastoreErrorCode, failed, illegalOp, isAbsent } from '../../errors.js'
 import {
   checkFields,
   checkGetOptions,
@@ -13,10 +16,7 @@ import {
   checkVersion,
   checkWatcher,
 } from '../arguments.js'
-import { codeOf, illegalOp, MetastoreErrorCode } from '../errors.js'
-import { checkKey } from '../keys.js'
-import type { CellarRows } from './cellar-rows.js'
-import type { CursorOwner, CursorView } from './table-cursor.js'
+import { checkKey, rowOfKey } from '../keys.js'
 import type {
   GetOptions,
   KeyRange,
@@ -27,8 +27,10 @@ import type {
   RowGuard,
 } from '../types.js'
 import { ALL_FIELDS, type FieldSelection, type Value } from '../value.js'
+import type { RowCommits, RowWrite, TableRows } from './row-commits.js'
+import { columnsOf } from './row-format.js'
+import { TableCursor, type CursorOwner, type CursorView, type OpenViews } from './table-cursor.js'
 import type { Version, Versioned } from './version.js'
-import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import type { WatcherOwner } from './watchers.js'
 
 const wholeTable: KeyRange = {
@@ -39,11 +41,13 @@ const wholeTable: KeyRange = {
   order: 'ASC',
 }
 
-/** Settings of handles. */
-export interface HandleSettings {
+/** The parts and settings of a handle. */
+export interface HandleParts {
+  readonly rows: TableRows
+  readonly commits: RowCommits
+  readonly openViews: OpenViews
   readonly onListenerError: ListenerErrorHandler
   readonly cursorIdleMilliseconds: number
-  readonly onClose: () => void
 }
 
 export class TableHandle
@@ -51,87 +55,69 @@ export class TableHandle
 {
   readonly onListenerError: ListenerErrorHandler
   readonly cursorIdleMilliseconds: number
+  readonly openViews: OpenViews
   /** The views of the open cursors. */
   readonly views = new Set<CursorView>()
-  readonly #name: string
-  readonly #rows: CellarRows
-  readonly #onClose: () => void
-  #open = true
+  readonly #rows: TableRows
+  readonly #commits: RowCommits
+  readonly #onClose: (handle: TableHandle) => void
+  #isOpen = true
 
-  constructor(name: string, rows: CellarRows, settings: HandleSettings) {
-    this.#name = name
-    this.#rows = rows
-    this.onListenerError = settings.onListenerError
-    this.cursorIdleMilliseconds = settings.cursorIdleMilliseconds
-    this.#onClose = settings.onClose
+  constructor(parts: HandleParts, onClose: (handle: TableHandle) => void) {
+    this.#rows = parts.rows
+    this.#commits = parts.commits
+    this.openViews = parts.openViews
+    this.onListenerError = parts.onListenerError
+    this.cursorIdleMilliseconds = parts.cursorIdleMilliseconds
+    this.#onClose = onClose
   }
 
   getName(): string {
-    return this.#name
+    return this.#rows.name
   }
 
   get(key: string, options: GetOptions = {}): Promise<Versioned<Value>> {
-    try {
-      this.#checkOpen()
+    return this.#inOrder(() => {
       checkKey(key)
       const { watcher, fields: asked } = checkGetOptions(options)
       checkWatcher(watcher)
-      const fields = checkFields(asked)
-      if (watcher === undefined) return this.#rows.get(key, fields)
-      return this.#rows.get(key, fields, (error) => this.#arm(key, watcher, error))
-    } catch (error) {
-      return this.#rows.fail(error)
-    }
+      const { table } = this.#rows
+      const [row, columns] = [rowOfKey(key), columnsOf(checkFields(asked))]
+      const read = (snapshot: Snapshot | undefined): Promise<Versioned<Value>> =>
+        table.get({ row, columns, snapshot }).then(this.#decode)
+      const settled = watcher && ((error: unknown) => this.#arm(key, watcher, error))
+      return this.#commits.read(this.#rows, key, read, settled)
+    })
+  }
+
+  readonly #decode = (result: Result): Versioned<Value> => {
+    const found = this.#rows.decoder.decode(result)
+    if (found !== undefined) return found
+    throw failed(MetastoreErrorCode.noKey, 'the row does not exist')
   }
 
   /** Arms a watcher after a read, also for a missing row. */
   #arm(key: string, watcher: MetastoreWatcher, error: unknown): void {
-    const answered = error === undefined || codeOf(error) === MetastoreErrorCode.noKey
-    if (answered && this.#open) this.#rows.watchers.arm(key, watcher, this)
+    const isAnswered = error === undefined || isAbsent(error)
+    if (isAnswered && this.#isOpen) this.#rows.watchers.arm(key, watcher, this)
   }
 
   put(key: string, value: Value, version: Version): Promise<Version> {
-    try {
-      this.#checkOpen()
-      checkKey(key)
-      checkVersion(version)
-      return this.#rows.put(key, checkValue(value), version)
-    } catch (error) {
-      return this.#rows.fail(error)
-    }
+    return this.#write(key, version, () => ({ changes: checkValue(value) }))
   }
 
   remove(key: string, version: Version): Promise<void> {
-    try {
-      this.#checkOpen()
-      checkKey(key)
-      checkVersion(version)
-      return this.#rows.remove(key, version)
-    } catch (error) {
-      return this.#rows.fail(error)
-    }
+    return this.#write(key, version, () => ({ changes: undefined }))
   }
 
   putGuarded(key: string, value: Value, version: Version, guard: RowGuard): Promise<Version> {
-    try {
-      this.#checkOpen()
-      checkKey(key)
-      checkVersion(version)
-      return this.#rows.put(key, checkValue(value), version, checkGuard(guard))
-    } catch (error) {
-      return this.#rows.fail(error)
-    }
+    return this.#write(key, version, () => {
+      return { changes: checkValue(value), guard: checkGuard(guard) }
+    })
   }
 
   removeGuarded(key: string, version: Version, guard: RowGuard): Promise<void> {
-    try {
-      this.#checkOpen()
-      checkKey(key)
-      checkVersion(version)
-      return this.#rows.remove(key, version, checkGuard(guard))
-    } catch (error) {
-      return this.#rows.fail(error)
-    }
+    return this.#write(key, version, () => ({ changes: undefined, guard: checkGuard(guard) }))
   }
 
   unwatch(key: string, watcher: MetastoreWatcher): boolean {
@@ -143,23 +129,42 @@ export class TableHandle
   }
 
   openRange(range: KeyRange, fields: FieldSelection = ALL_FIELDS): Promise<MetastoreCursor> {
-    try {
-      this.#checkOpen()
-      return this.#rows.openRange(checkRange(range), checkFields(fields), this)
-    } catch (error) {
-      return this.#rows.fail(error)
-    }
+    return this.#inOrder(() => {
+      const [checked, selected] = [checkRange(range), checkFields(fields)]
+      return this.#commits.read(this.#rows, undefined, async () => {
+        const snapshot = await this.#commits.snapshot()
+        return TableCursor.open(this.#rows, snapshot, checked, selected, this)
+      })
+    })
   }
 
   close(): void {
-    if (!this.#open) return
-    this.#open = false
+    if (!this.#isOpen) return
+    this.#isOpen = false
     this.#rows.watchers.disarmAll(this)
     for (const view of [...this.views]) view.release('closed')
-    this.#onClose()
+    this.#onClose(this)
   }
 
-  #checkOpen(): void {
-    if (!this.#open) throw illegalOp(`this handle on table '${this.#name}' is closed`)
+  #write<T>(
+    key: string,
+    expected: Version,
+    read: () => Pick<RowWrite, 'changes' | 'guard'>,
+  ): Promise<T> {
+    return this.#inOrder(() => {
+      checkKey(key)
+      checkVersion(expected)
+      return this.#commits.write(this.#rows, key, { ...read(), expected }) as Promise<T>
+    })
+  }
+
+  /** Makes a call. An error of its arguments rejects in the order of the calls. */
+  #inOrder<T>(call: () => Promise<T>): Promise<T> {
+    try {
+      if (this.#isOpen) return call()
+      throw illegalOp(`this handle on table '${this.#rows.name}' is closed`)
+    } catch (error) {
+      return this.#commits.read(this.#rows, undefined, () => Promise.reject(error))
+    }
   }
 }

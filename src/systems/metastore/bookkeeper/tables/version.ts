@@ -6,7 +6,7 @@
  */
 
 import { shown } from '../../../../api/index.js'
-import { illegalOp } from '../errors.js'
+import { illegalOp } from '../../errors.js'
 
 /** The order of two versions; `CONCURRENTLY` means equal or matching. */
 export type Occurred = 'BEFORE' | 'AFTER' | 'CONCURRENTLY'
