@@ -1,6 +1,6 @@
 /**
- * A cache in two generations: when the young generation is full, it replaces the old one. Entries of
- * the old generation are evicted unless they were used in the meantime.
+ * A cache in two generations: when the young generation is full, it replaces the old one. Entries
+ * of the old generation are evicted unless they were used in the meantime.
  */
 export class Generations<V> {
   readonly #bytesMax: number

@@ -197,8 +197,8 @@ export class GroupCommit<S, C> {
   }
 
   /**
-   * Ends the doubt, if there is any: reads the stored sequence again, after a durable write, because
-   * a sync of the log also makes all preceding entries durable.
+   * Ends the doubt, if there is any: reads the stored sequence again, after a durable write,
+   * because a sync of the log also makes all preceding entries durable.
    */
   async recover(): Promise<void> {
     const before = this.#doubt

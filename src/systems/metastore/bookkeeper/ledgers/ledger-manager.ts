@@ -58,7 +58,9 @@ const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager',
   onListenerError: true,
 })
 
-/** Creates, reads, writes, removes and lists ledgers. Errors have codes of {@link LedgerErrorCode}. */
+/**
+ * Creates, reads, writes, removes and lists ledgers. Errors have codes of {@link LedgerErrorCode}.
+ */
 export class LedgerManager<M = LedgerMetadata> {
   readonly #table: MetastoreScannableTable
   readonly #codec: LedgerMetadataCodec<M>

@@ -1,10 +1,10 @@
 /**
  * The operations on the tables of one database, in the order of their calls.
  *
- * Writes are group commits (`kernel/group-commit.ts`); the sequence of a write is the new version of
- * its row, so versions grow over all tables and are never reused. A group is either reads, or writes
- * with the reads that were called after them. It ends before a write to a row that it reads. So a
- * read sees every write that was called before it, no later one, and none that is not durable.
+ * Writes are group commits (`kernel/group-commit.ts`); the sequence of a write is the new version
+ * of its row, so versions grow over all tables and are never reused. A group is either reads, or
+ * writes with the reads that were called after them. It ends before a write to a row that it reads.
+ * So a read sees every write that was called before it, no later one, and none that is not durable.
  * Promises settle in the order of the calls.
  */
 import {

@@ -3,9 +3,9 @@
  * `hasMoreEntries` is exact.
  *
  * The view of a cursor pins a snapshot and, between pages, a scan. Without use the scan is closed
- * after a second, which releases memtables and files; the next read starts a new scan after the last
- * row. After the idle time the snapshot is closed, too. The view is also released at the end, on
- * close, with the handle of the table, and when the cursor is garbage collected. After a failed
+ * after a second, which releases memtables and files; the next read starts a new scan after the
+ * last row. After the idle time the snapshot is closed, too. The view is also released at the end,
+ * on close, with the handle of the table, and when the cursor is garbage collected. After a failed
  * read all later reads fail with the same error, so a failure never looks like the end.
  */
 import {
