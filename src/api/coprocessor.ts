@@ -5,6 +5,7 @@
  * `Database.registerCoprocessor`, and end with the database. Modules are named in the schema of a
  * table (`coprocessors` of `TableOptions`), and loaded whenever the table is opened.
  */
+import { declareOptions, member, required, type OptionsOf } from '../base/options.js'
 import type { CellHookReference, CreateCellHook } from '../storage/coprocessor/cell-hook.js'
 import type { Observer } from './observer.js'
 import type { Scan } from './reads.js'
@@ -47,34 +48,40 @@ export interface Endpoints {
 /** A function that runs next to the data of a table (HBase: coprocessor endpoint). */
 export type Endpoint = (table: Table & SyncTable, request: unknown) => unknown
 
-/** A coprocessor of one or several tables. */
-export interface Coprocessor {
+/** The declaration of {@link Coprocessor}. */
+export const coprocessorOptions = declareOptions('a coprocessor', {
   /** Name for errors and counters; unique among the coprocessors of a table. */
-  readonly name: string
+  name: required(member<string>()),
   /**
    * Names of the tables to which the coprocessor belongs; absent = all, including tables created
    * later.
    */
-  readonly tables?: readonly string[] | undefined
+  tables: member<readonly string[]>(),
   /** 0 to 2^31-1; lower priorities are called first. Default `CoprocessorPriority.user`. */
-  readonly priority?: number | undefined
+  priority: member<number>(),
   /** Is called around the operations of the table. */
-  readonly observer?: Observer | undefined
+  observer: member<Observer>(),
   /** Looks at cells in flushes and compactions. */
-  readonly cellHook?: CellHookReference | undefined
+  cellHook: member<CellHookReference>(),
   /** Endpoints by name; see `EmbeddedTable.callEndpoint`. */
-  readonly endpoints?: Readonly<Record<string, Endpoint>> | undefined
-}
+  endpoints: member<Readonly<Record<string, Endpoint>>>(),
+})
+
+/** A coprocessor of one or several tables. */
+export interface Coprocessor extends OptionsOf<typeof coprocessorOptions> {}
+
+/** The declaration of {@link TableCoprocessor}. */
+export const tableCoprocessorOptions = declareOptions('a coprocessor of a table', {
+  /** As in {@link CellHookReference}. The module exports members of {@link CoprocessorModule}. */
+  module: required(member<string>()),
+  /** JSON; passed to the functions of the module. */
+  options: member<Readonly<Record<string, unknown>>>(),
+  /** Coprocessors with smaller numbers are called first. */
+  priority: member<number>(),
+})
 
 /** A coprocessor in the schema of a table. */
-export interface TableCoprocessor {
-  /** As in {@link CellHookReference}. The module exports members of {@link CoprocessorModule}. */
-  readonly module: string
-  /** JSON; passed to the functions of the module. */
-  readonly options?: Readonly<Record<string, unknown>> | undefined
-  /** Coprocessors with smaller numbers are called first. */
-  readonly priority?: number | undefined
-}
+export interface TableCoprocessor extends OptionsOf<typeof tableCoprocessorOptions> {}
 
 /** The exports of a coprocessor module: at least one of these. */
 export interface CoprocessorModule {

@@ -79,7 +79,14 @@ export {
 } from './capabilities.js'
 export type { Change, ChangedCell, ChangeOptions } from './changes.js'
 export { durabilityOption, type DurabilityOption } from './durability.js'
-export type * from './coprocessor.js'
+export type {
+  Coprocessor,
+  CoprocessorModule,
+  CoprocessorRegistration,
+  Endpoint,
+  Endpoints,
+  TableCoprocessor,
+} from './coprocessor.js'
 export type * from './database.js'
 export type {
   Append,

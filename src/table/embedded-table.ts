@@ -15,50 +15,32 @@ import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { describeTable } from './admin/schema.js'
 import { AsyncScanner, SyncScanner } from './reads/scanners.js'
 import { PlainOperations } from './operations/plain-operations.js'
-import { blocking, type TableOperations } from './operations/table-operations.js'
+import {
+  blocking,
+  type MutationKind,
+  type TableOperations,
+  type Given,
+  type Value,
+  type ReadKind,
+  type ReadValue,
+} from './operations/table-operations.js'
 import type { AtomicTarget } from './calls/atomic-request.js'
 import { Batch } from './calls/batch.js'
-import {
-  TableCalls,
-  type ReadStep,
-  type TableListStep,
-  type TableStep,
-} from './calls/table-calls.js'
+import { TableCalls } from './calls/table-calls.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../checks/lists.js'
 import type { Result } from '../api/results/result.js'
 import type * as types from '../api/index.js'
 
-const getStep: ReadStep<types.Get, Result> = (operations, get, mode) => operations.get(get, mode)
-const existsStep: ReadStep<types.Get, boolean> = (operations, get, mode) =>
-  operations.exists(get, mode)
-const deleteStep: TableStep<types.Delete, void> = (operations, deletion, mode) => ({
-  value: undefined,
-  durability: operations.delete(deletion, mode),
-})
-const incrementStep: TableStep<types.Increment, Result> = (operations, increment, mode) =>
-  operations.increment(increment, mode)
-const appendStep: TableStep<types.Append, Result> = (operations, append, mode) =>
-  operations.append(append, mode)
-const mutateRowStep: TableStep<types.RowMutations, Result> = (operations, mutations, mode) =>
-  operations.mutateRow(mutations, mode)
-const mutateRowsStep: TableStep<types.MultiRowMutations, boolean> = (operations, request, mode) =>
-  operations.mutateRows(request, mode)
-const putListStep: TableListStep<types.Put> = (operations, puts, at, mode, outcome) =>
-  operations.putGroup(puts, at, mode, outcome)
-const deleteListStep: TableListStep<types.Delete> = (operations, deletions, at, mode, outcome) =>
-  outcome.attempt(at, () => operations.delete(deletions[at], mode))
-
-/** A check and the action that depends on it, as one operation. */
-interface CheckedAction {
-  readonly check: types.Check
-  readonly action: types.CheckAction
+/** The figures in which the calls of a kind count. */
+const timedAs: Readonly<Record<MutationKind, TimedOperation>> = {
+  put: TimedOperation.put,
+  delete: TimedOperation.delete,
+  increment: TimedOperation.update,
+  append: TimedOperation.update,
+  checkAndMutate: TimedOperation.checkAndMutate,
+  mutateRow: TimedOperation.batch,
+  mutateRows: TimedOperation.batch,
 }
-
-const checkStep: TableStep<CheckedAction, types.CheckAndMutateResult> = (
-  operations,
-  { check, action },
-  mode,
-) => operations.checkAndMutate(check, action, mode)
 
 function counterColumn(result: Result, column: types.ColumnName): bigint {
   const value = result.value(column)
@@ -106,7 +88,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   get(get: types.Get): Promise<Result> {
-    return this.#read(get, getStep)
+    return this.#read('get', get)
   }
 
   getSync(get: types.Get): Result {
@@ -117,7 +99,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async getList(gets: readonly types.Get[]): Promise<Result[]> {
-    return this.#readList(readList(gets, 'gets'), getStep)
+    return this.#readList('get', readList(gets, 'gets'))
   }
 
   getListSync(gets: readonly types.Get[]): Result[] {
@@ -125,7 +107,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   exists(get: types.Get): Promise<boolean> {
-    return this.#read(get, existsStep)
+    return this.#read('exists', get)
   }
 
   existsSync(get: types.Get): boolean {
@@ -136,7 +118,7 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
-    return this.#readList(readList(gets, 'gets'), existsStep)
+    return this.#readList('exists', readList(gets, 'gets'))
   }
 
   existsListSync(gets: readonly types.Get[]): boolean[] {
@@ -165,35 +147,35 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {
-    return this.#list(readPuts(puts), putListStep)
+    return this.#list('put', readPuts(puts))
   }
 
   putListSync(puts: readonly types.Put[]): void {
-    this.#listSync(readPuts(puts), putListStep)
+    this.#listSync('put', readPuts(puts))
   }
 
   delete(deletion: types.Delete): Promise<void> {
-    return this.#mutate(TimedOperation.delete, deletion, deleteStep)
+    return this.#mutate('delete', deletion)
   }
 
   deleteSync(deletion: types.Delete): void {
-    this.#mutateSync(TimedOperation.delete, deletion, deleteStep)
+    this.#mutateSync('delete', deletion)
   }
 
   async deleteList(deletions: readonly types.Delete[]): Promise<void> {
-    return this.#list(readList(deletions, 'deletions'), deleteListStep)
+    return this.#list('delete', readList(deletions, 'deletions'))
   }
 
   deleteListSync(deletions: readonly types.Delete[]): void {
-    this.#listSync(readList(deletions, 'deletions'), deleteListStep)
+    this.#listSync('delete', readList(deletions, 'deletions'))
   }
 
   increment(increment: types.Increment): Promise<Result> {
-    return this.#mutate(TimedOperation.update, increment, incrementStep)
+    return this.#mutate('increment', increment)
   }
 
   incrementSync(increment: types.Increment): Result {
-    return this.#mutateSync(TimedOperation.update, increment, incrementStep)
+    return this.#mutateSync('increment', increment)
   }
 
   async incrementColumnValue(
@@ -218,50 +200,48 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   append(append: types.Append): Promise<Result> {
-    return this.#mutate(TimedOperation.update, append, appendStep)
+    return this.#mutate('append', append)
   }
 
   appendSync(append: types.Append): Result {
-    return this.#mutateSync(TimedOperation.update, append, appendStep)
+    return this.#mutateSync('append', append)
   }
 
   checkAndMutate(
     check: types.Check,
     action: types.CheckAction,
   ): Promise<types.CheckAndMutateResult> {
-    return this.#mutate(TimedOperation.checkAndMutate, { check, action }, checkStep)
+    return this.#mutate('checkAndMutate', { check, action })
   }
 
   checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
-    return this.#mutateSync(TimedOperation.checkAndMutate, { check, action }, checkStep)
+    return this.#mutateSync('checkAndMutate', { check, action })
   }
 
   async checkAndMutateList(
-    list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
+    list: readonly types.CheckedAction[],
   ): Promise<types.CheckAndMutateResult[]> {
     return outcomesOfChecks(await this.#makeBatch(operationsOfChecks(list)).run())
   }
 
-  checkAndMutateListSync(
-    list: readonly { readonly check: types.Check; readonly action: types.CheckAction }[],
-  ): types.CheckAndMutateResult[] {
+  checkAndMutateListSync(list: readonly types.CheckedAction[]): types.CheckAndMutateResult[] {
     return outcomesOfChecks(this.#makeBatch(operationsOfChecks(list)).runSync())
   }
 
   mutateRow(mutations: types.RowMutations): Promise<Result> {
-    return this.#mutate(TimedOperation.batch, mutations, mutateRowStep)
+    return this.#mutate('mutateRow', mutations)
   }
 
   mutateRowSync(mutations: types.RowMutations): Result {
-    return this.#mutateSync(TimedOperation.batch, mutations, mutateRowStep)
+    return this.#mutateSync('mutateRow', mutations)
   }
 
   mutateRows(request: types.MultiRowMutations): Promise<boolean> {
-    return this.#mutate(TimedOperation.batch, request, mutateRowsStep)
+    return this.#mutate('mutateRows', request)
   }
 
   mutateRowsSync(request: types.MultiRowMutations): boolean {
-    return this.#mutateSync(TimedOperation.batch, request, mutateRowsStep)
+    return this.#mutateSync('mutateRows', request)
   }
 
   async batch(
@@ -284,19 +264,19 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return results
   }
 
-  #read<T>(get: types.Get, step: ReadStep<types.Get, T>): Promise<T> {
+  #read<K extends ReadKind>(kind: K, get: types.Get): Promise<ReadValue<K>> {
     const startedAt = this.#times.begin(TimedOperation.get)
-    const result = this.#calls.read(this.#operations(), get, step)
+    const result = this.#calls.read(this.#operations(), kind, get)
     if (startedAt === 0) return result
     return this.#times.endLater(TimedOperation.get, startedAt, result, this.name, get)
   }
 
   /** Reads in one loop; only rows whose blocks are not in memory need promises. */
-  #readList<T>(gets: readonly types.Get[], step: ReadStep<types.Get, T>): Promise<T[]> {
+  #readList<K extends ReadKind>(kind: K, gets: readonly types.Get[]): Promise<ReadValue<K>[]> {
     const times = this.#times
     const values = gets.map((get) => {
       const startedAt = times.begin(TimedOperation.get)
-      const value = this.#calls.readNow(this.#operations(), get, step)
+      const value = this.#calls.readNow(this.#operations(), kind, get)
       if (startedAt === 0) return value
       if (value instanceof Promise) {
         return times.endLater(TimedOperation.get, startedAt, value, this.name, get)
@@ -307,30 +287,30 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return this.#calls.listRead(values)
   }
 
-  #mutate<O, T>(kind: TimedOperation, operation: O, step: TableStep<O, T>): Promise<T> {
-    const startedAt = this.#times.begin(kind)
-    const result = this.#calls.mutate(this.#operations(), operation, step)
+  #mutate<K extends MutationKind>(kind: K, operation: Given<K>): Promise<Value<K>> {
+    const startedAt = this.#times.begin(timedAs[kind])
+    const result = this.#calls.mutate(this.#operations(), kind, operation)
     if (startedAt === 0) return result
-    return this.#times.endLater(kind, startedAt, result, this.name, operation)
+    return this.#times.endLater(timedAs[kind], startedAt, result, this.name, operation)
   }
 
-  #mutateSync<O, T>(kind: TimedOperation, operation: O, step: TableStep<O, T>): T {
-    const startedAt = this.#times.begin(kind)
-    const result = this.#calls.mutateSync(this.#operations(), operation, step)
-    if (startedAt !== 0) this.#times.end(kind, startedAt, this.name, operation)
+  #mutateSync<K extends MutationKind>(kind: K, operation: Given<K>): Value<K> {
+    const startedAt = this.#times.begin(timedAs[kind])
+    const result = this.#calls.mutateSync(this.#operations(), kind, operation)
+    if (startedAt !== 0) this.#times.end(timedAs[kind], startedAt, this.name, operation)
     return result
   }
 
-  #list<O>(list: readonly O[], step: TableListStep<O>): Promise<void> {
+  #list<K extends 'put' | 'delete'>(kind: K, list: readonly Given<K>[]): Promise<void> {
     const startedAt = this.#times.begin(TimedOperation.batch)
-    const done = this.#calls.list(this.#operations(), list, step)
+    const done = this.#calls.list(this.#operations(), kind, list)
     if (startedAt === 0) return done
     return this.#times.endLater(TimedOperation.batch, startedAt, done, this.name, list)
   }
 
-  #listSync<O>(list: readonly O[], step: TableListStep<O>): void {
+  #listSync<K extends 'put' | 'delete'>(kind: K, list: readonly Given<K>[]): void {
     const startedAt = this.#times.begin(TimedOperation.batch)
-    this.#calls.listSync(this.#operations(), list, step)
+    this.#calls.listSync(this.#operations(), kind, list)
     if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, list)
   }
 

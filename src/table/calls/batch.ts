@@ -16,14 +16,18 @@ import type { Durability } from '../../storage/wal/log.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { listTurnMax } from './mutation-calls.js'
 import { RowNames } from '../arguments/row-names.js'
-import type { Result } from '../../api/results/result.js'
-import { blocking, nonBlocking, type TableOperations } from '../operations/table-operations.js'
-import type {
-  BatchCallback,
-  BatchOperation,
-  BatchResult,
-  CheckAndMutateResult,
-} from '../../api/index.js'
+import { Result } from '../../api/results/result.js'
+import {
+  blocking,
+  nonBlocking,
+  type MutationKind,
+  type TableOperations,
+  type Value,
+} from '../operations/table-operations.js'
+import type { BatchCallback, BatchOperation, BatchResult } from '../../api/index.js'
+
+/** The kinds of mutations that a batch may have. */
+type BatchKind = Exclude<MutationKind, 'mutateRows'>
 
 const done: BatchResult = { ok: true, result: noResult }
 
@@ -205,30 +209,15 @@ export class Batch {
   private carryOut(position: number, mode: ReadMode): void {
     const operation = checkOperation(this.operations[position])
     const target = (this.begun[position] ??= this.target.forNextCall())
-    if (operation.checkAndMutate !== undefined) {
-      const { check, action } = readCheck(operation.checkAndMutate)
-      const { value, durability } = target.checkAndMutate(check, action, mode)
-      this.checked(position, durability, value)
-    } else if (operation.put !== undefined) {
-      this.mutated(position, target.put(operation.put, mode), done)
-    } else if (operation.delete !== undefined) {
-      this.mutated(position, target.delete(operation.delete, mode), done)
-    } else if (operation.get !== undefined) {
-      this.read(position, target.get(operation.get, mode))
-    } else {
-      const { value, durability } =
-        operation.increment !== undefined
-          ? target.increment(operation.increment, mode)
-          : operation.append !== undefined
-            ? target.append(operation.append, mode)
-            : target.mutateRow(operation.mutateRow, mode)
-      this.mutated(position, durability, { ok: true, result: value })
+    const [[kind, given]] = Object.entries(operation) as [['get' | BatchKind, never]]
+    if (kind === 'get') {
+      this.results[position] = { ok: true, result: target.get(given, mode) }
+      this.tell(position)
+      return
     }
-  }
-
-  private checked(position: number, durability: Durability, value: CheckAndMutateResult): void {
-    const { success, result = noResult } = value
-    this.mutated(position, durability, { ok: true, success, result })
+    const own = kind === 'checkAndMutate' ? readCheck(given) : given
+    const { value, durability } = target.mutate(kind, own, mode)
+    this.mutated(position, durability, outcomeOf(value))
   }
 
   private mutated(position: number, durability: Durability, result: BatchResult): void {
@@ -236,11 +225,6 @@ export class Batch {
     const positions = this.applied.get(durability)
     if (positions === undefined) this.applied.set(durability, [position])
     else positions.push(position)
-  }
-
-  private read(position: number, result: Result): void {
-    this.results[position] = { ok: true, result }
-    this.tell(position)
   }
 
   /** Sets the outcome to the error, in place of any earlier outcome. */
@@ -261,6 +245,12 @@ export class Batch {
     if (this.thrown !== undefined) throw this.thrown.error
     return this.results
   }
+}
+
+function outcomeOf(value: Value<BatchKind>): BatchResult {
+  if (value === undefined) return done
+  if (value instanceof Result) return { ok: true, result: value }
+  return { ok: true, success: value.success, result: value.result ?? noResult }
 }
 
 /**

@@ -6,7 +6,7 @@
  * Synchronous calls do all of that before they return.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
-import type { Put } from '../../api/index.js'
+import type { Get, Put } from '../../api/index.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { TablePlace } from '../arguments/row-names.js'
@@ -14,35 +14,19 @@ import { ListOutcome } from '../operations/list-outcome.js'
 import {
   blocking,
   nonBlocking,
-  type Applied,
+  type MutationKind,
   type TableOperations,
+  type Given,
+  type Value,
+  type ReadKind,
+  type ReadValue,
 } from '../operations/table-operations.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { finishWaiting, mutate, mutateSync } from './mutating.js'
 import { ListCall, MutationCall } from './mutation-calls.js'
 
-/** Carries out a read. May throw `BlockMissing` if the mode forbids it to block. */
-export type ReadStep<O, T> = (operations: TableOperations, operation: O, mode: ReadMode) => T
-
-/** Carries out a mutation. May throw `BlockMissing` if the mode forbids it to block. */
-export type TableStep<O, T> = ReadStep<O, Applied<T>>
-
-/**
- * Carries out operations of a list from index `at` on, and reports to `outcome`. Returns the index
- * after them. May throw `BlockMissing`.
- */
-export type TableListStep<O> = (
-  operations: TableOperations,
-  list: readonly O[],
-  at: number,
-  mode: ReadMode,
-  outcome: ListOutcome,
-) => number
-
-const putStep: TableStep<Put, void> = (operations, put, mode) => ({
-  value: undefined,
-  durability: operations.put(put, mode),
-})
+/** The kinds of mutations that lists have. */
+type ListKind = 'put' | 'delete'
 
 /** The calls of one table; see the file header. */
 export class TableCalls {
@@ -55,21 +39,26 @@ export class TableCalls {
   }
 
   /** Runs a read, without a promise in between if all its blocks are in memory. */
-  read<O, T>(operations: TableOperations, get: O, step: ReadStep<O, T>): Promise<T> {
-    const value = this.readNow(operations, get, step)
+  read<K extends ReadKind>(operations: TableOperations, kind: K, get: Get): Promise<ReadValue<K>> {
+    const value = this.readNow(operations, kind, get)
     if (value instanceof Promise) return value
     return this.engine.turn.spend() ? Promise.resolve(value) : this.nextTurn(value)
   }
 
   /** Runs a read of a list: its value, or a promise if blocks have to be loaded or it fails. */
-  readNow<O, T>(operations: TableOperations, get: O, step: ReadStep<O, T>): T | Promise<T> {
+  readNow<K extends ReadKind>(
+    operations: TableOperations,
+    kind: K,
+    get: Get,
+  ): ReadValue<K> | Promise<ReadValue<K>> {
     let own = get
     try {
       own = operations.own(get)
-      return step(operations, own, nonBlocking)
+      return readStep(operations, kind, own)
     } catch (error) {
       if (!isBlockMissing(error)) return Promise.reject(error)
-      return this.readLater(operations, own === get ? copyArguments(get).value : own, step)
+      const kept = own === get ? copyArguments(get).value : own
+      return loadAndRepeat(this.engine, () => readStep(operations, kind, kept))
     }
   }
 
@@ -86,14 +75,16 @@ export class TableCalls {
   put(operations: TableOperations, put: Put): Promise<void> {
     const { engine } = this
     if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
-      return this.mutate(operations, put, putStep)
+      return this.mutate(operations, 'put', put)
     try {
       const own = operations.own(put)
       try {
         return engine.writes.commit(operations.put(own, nonBlocking))
       } catch (error) {
         if (!isBlockMissing(error)) throw error
-        return MutationCall.load(this.place, own, (own, mode) => putStep(operations, own, mode))
+        return MutationCall.load(this.place, own, (put, mode) => {
+          return operations.mutate('put', put, mode)
+        })
       }
     } catch (error) {
       return Promise.reject(error)
@@ -108,29 +99,37 @@ export class TableCalls {
   }
 
   /** Runs a mutation. */
-  mutate<O, T>(operations: TableOperations, operation: O, step: TableStep<O, T>): Promise<T> {
+  mutate<K extends MutationKind>(
+    operations: TableOperations,
+    kind: K,
+    operation: Given<K>,
+  ): Promise<Value<K>> {
     return mutate(
       this.place,
       operation,
-      (own, mode) => step(operations, own, mode),
+      (own, mode) => operations.mutate(kind, own, mode),
       (given) => operations.own(given),
     )
   }
 
   /** As {@link mutate}, blocking. */
-  mutateSync<O, T>(operations: TableOperations, operation: O, step: TableStep<O, T>): T {
-    return mutateSync(this.place, operation, () => step(operations, operation, blocking))
+  mutateSync<K extends MutationKind>(
+    operations: TableOperations,
+    kind: K,
+    operation: Given<K>,
+  ): Value<K> {
+    return mutateSync(this.place, operation, () => operations.mutate(kind, operation, blocking))
   }
 
   /** Carries out a list with one commit for all of it. */
-  async list<O>(
+  async list<K extends ListKind>(
     operations: TableOperations,
-    given: readonly O[],
-    step: TableListStep<O>,
+    kind: K,
+    given: readonly Given<K>[],
   ): Promise<void> {
     const outcome = new ListOutcome()
     const call = new ListCall(this.place, operations.own(given), (list, at, mode) =>
-      step(operations, list, at, mode, outcome),
+      listStep(operations, kind, list, at, mode, outcome),
     )
     await call.run()
     if (outcome.strongest !== undefined) await this.engine.writes.commit(outcome.strongest)
@@ -138,14 +137,18 @@ export class TableCalls {
   }
 
   /** As {@link list}, blocking. */
-  listSync<O>(operations: TableOperations, list: readonly O[], step: TableListStep<O>): void {
+  listSync<K extends ListKind>(
+    operations: TableOperations,
+    kind: K,
+    list: readonly Given<K>[],
+  ): void {
     const { engine } = this
     const outcome = new ListOutcome()
     finishWaiting(this.place, { rows: list })
     for (let at = 0; at < list.length;) {
       try {
         engine.writes.admitSync()
-        at = step(operations, list, at, blocking, outcome)
+        at = listStep(operations, kind, list, at, blocking, outcome)
       } catch (error) {
         outcome.failed(at++, error)
       }
@@ -154,12 +157,34 @@ export class TableCalls {
     outcome.throwFailures(list.length)
   }
 
-  private readLater<O, T>(operations: TableOperations, own: O, step: ReadStep<O, T>): Promise<T> {
-    return loadAndRepeat(this.engine, () => step(operations, own, nonBlocking))
-  }
-
   private async nextTurn<T>(value: T): Promise<T> {
     await this.engine.turn.waitForTurn()
     return value
   }
+}
+
+function readStep<K extends ReadKind>(
+  operations: TableOperations,
+  kind: K,
+  get: Get,
+): ReadValue<K> {
+  const value =
+    kind === 'get' ? operations.get(get, nonBlocking) : operations.exists(get, nonBlocking)
+  return value as ReadValue<K>
+}
+
+/**
+ * Carries out operations of a list from index `at` on, and reports to `outcome`. Returns the index
+ * after them. May throw `BlockMissing`.
+ */
+function listStep<K extends ListKind>(
+  operations: TableOperations,
+  kind: K,
+  list: readonly Given<K>[],
+  at: number,
+  mode: ReadMode,
+  outcome: ListOutcome,
+): number {
+  if (kind === 'put') return operations.putGroup(list as readonly Put[], at, mode, outcome)
+  return outcome.attempt(at, () => operations.mutate(kind, list[at], mode).durability)
 }

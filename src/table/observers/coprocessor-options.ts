@@ -1,7 +1,8 @@
 /** Checks the coprocessors that users register: live ones, and those in the schema of a table. */
-import { OptionNames, checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
+import { checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { isDeepStrictEqual } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { declareOptions, member, required } from '../../base/options.js'
 import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
 import type { CellHookReference } from '../../storage/coprocessor/cell-hook.js'
 import { loadModule, type ModuleExports } from '../../storage/coprocessor/load-module.js'
@@ -9,11 +10,13 @@ import { optionsDepthMax } from '../../storage/version/json-fields.js'
 import { plainTableName } from '../../api/names.js'
 import { CoprocessorPriority } from '../../storage/coprocessor/priority.js'
 import type { CoprocessorSetting } from '../../storage/engine/catalog/catalog.js'
-import type {
-  Coprocessor,
-  CoprocessorModule,
-  Endpoint,
-  TableCoprocessor,
+import {
+  coprocessorOptions,
+  tableCoprocessorOptions,
+  type Coprocessor,
+  type CoprocessorModule,
+  type Endpoint,
+  type TableCoprocessor,
 } from '../../api/coprocessor.js'
 import type { Observer } from '../../api/observer.js'
 
@@ -30,20 +33,10 @@ export interface LoadedCoprocessor {
 
 const nameLengthMax = 200
 
-const coprocessorNames = new OptionNames<Coprocessor>('a coprocessor', {
-  name: true,
-  tables: true,
-  priority: true,
-  observer: true,
-  cellHook: true,
-  endpoints: true,
+const hookOptions = declareOptions('a cellHook', {
+  module: required(member<string>()),
+  options: member<object>(),
 })
-const tableCoprocessorNames = new OptionNames<TableCoprocessor>('a coprocessor of a table', {
-  module: true,
-  options: true,
-  priority: true,
-})
-const hookNames = new OptionNames<CellHookReference>('a cellHook', { module: true, options: true })
 
 function checkPriority(priority: number | undefined, what: string): number {
   const { highest, user, lowest } = CoprocessorPriority
@@ -84,7 +77,7 @@ export function parseTableCoprocessors(value: unknown): readonly CoprocessorSett
   const list = checkArray(value as readonly TableCoprocessor[], 'coprocessors of a table')
   const modules = new Set<string>()
   return list.map((given): CoprocessorSetting => {
-    const entry = tableCoprocessorNames.copy(given)
+    const entry = tableCoprocessorOptions.check(given)
     const module = checkModule(entry.module, 'a coprocessor of a table')
     if (modules.has(module)) throw invalidArgument(`coprocessor '${module}' is named twice`)
     modules.add(module)
@@ -104,7 +97,7 @@ export async function loadCoprocessor(coprocessor: Coprocessor): Promise<LoadedC
 }
 
 function checkCoprocessor(coprocessor: Coprocessor): LoadedCoprocessor {
-  const given = coprocessorNames.copy(checkObject(coprocessor, 'a coprocessor'))
+  const given = coprocessorOptions.check(checkObject(coprocessor, 'a coprocessor'))
   const { name, tables, observer, endpoints = {} } = given
   if (typeof name !== 'string' || name === '' || name.length > nameLengthMax) {
     throw invalidArgument(`a coprocessor needs a name of 1 to ${nameLengthMax} characters`)
@@ -128,7 +121,7 @@ function checkCellHook(
   what: string,
 ): Required<CellHookReference> | undefined {
   if (cellHook === undefined) return undefined
-  const { module, options } = hookNames.copy(checkObject(cellHook, `cellHook of ${what}`))
+  const { module, options } = hookOptions.check(checkObject(cellHook, `cellHook of ${what}`))
   return {
     module: checkModule(module, `cellHook of ${what}`),
     options: checkHookOptions(options, what),

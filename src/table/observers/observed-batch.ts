@@ -8,7 +8,7 @@ import type { Timestamp } from '../../storage/cell/timestamp.js'
 import { mutatedRowOptions } from '../../api/mutations.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ChooseVersion } from '../operations/deletes.js'
-import type { ObserverChain, ResultKind } from './observer-chain.js'
+import { resultKinds, type ObserverChain } from './observer-chain.js'
 import type { MutationBatch } from '../../api/observer.js'
 import type { Intervention, RowAddition } from '../operations/intervention.js'
 import type { Engine } from '../../storage/engine/engine.js'
@@ -25,21 +25,7 @@ import type {
 } from '../../api/index.js'
 import { checkForm } from '../../checks/forms.js'
 
-/** The argument of `bypass` must be undefined. */
-export const nothing: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
-
-const anOutcome: ResultKind<CheckAndMutateResult> = {
-  what: 'an object { success, result }',
-  is: (value): value is CheckAndMutateResult =>
-    typeof value === 'object' &&
-    value !== null &&
-    typeof (value as CheckAndMutateResult).success === 'boolean',
-}
-
-const aTimestamp: ResultKind<Timestamp> = {
-  what: 'a timestamp',
-  is: (value): value is Timestamp => typeof value === 'number' || typeof value === 'bigint',
-}
+const { nothing, outcome: anOutcome, timestamp: aTimestamp } = resultKinds
 
 /** The mutations that are applied under one sequence, and those that observers add. */
 export class ObservedBatch implements MutationBatch, Intervention {

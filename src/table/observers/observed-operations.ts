@@ -9,51 +9,69 @@ import { checkObject, readArguments } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { Durability } from '../../storage/wal/log.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
-import type { ObserverChain, ObserverMethod, Prepared, ResultKind } from './observer-chain.js'
-import { CheckJudgement, nothing, ObservedBatch, RowsJudgement } from './observed-batch.js'
+import {
+  resultKinds,
+  type ObserverChain,
+  type ObserverMethod,
+  type Prepared,
+  type ResultKind,
+} from './observer-chain.js'
+import { CheckJudgement, ObservedBatch, RowsJudgement } from './observed-batch.js'
 import { Result } from '../../api/results/result.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ScanSession } from '../reads/scan-session.js'
 import type { ListOutcome } from '../operations/list-outcome.js'
 import type { PlainOperations } from '../operations/plain-operations.js'
-import type { Applied, TableOperations } from '../operations/table-operations.js'
-import { openObservedScan } from './observed-scan.js'
 import type {
-  Append,
-  Check,
-  CheckAction,
-  CheckAndMutateResult,
-  Delete,
-  Get,
-  Increment,
-  MultiRowMutations,
-  Mutation,
-  Put,
-  RowMutations,
-  Scan,
-} from '../../api/index.js'
+  Applied,
+  MutationKind,
+  TableOperations,
+  Given,
+  Value,
+} from '../operations/table-operations.js'
+import { openObservedScan } from './observed-scan.js'
+import type * as api from '../../api/index.js'
 import { checkForm } from '../../checks/forms.js'
 
 /** Carries out an operation. Called again after it threw `BlockMissing`. */
 type Step<T> = (mode: ReadMode) => T
 
-const aResult: ResultKind<Result> = {
-  what: 'a Result',
-  is: (value) => value instanceof Result,
-}
-const aBoolean: ResultKind<boolean> = {
-  what: 'true or false',
-  is: (value) => typeof value === 'boolean',
-}
 const allLeftOut = Result.of([], { exists: true })
-
-/** Carries out the table's own action. */
-type Action<O, T> = (operation: O, mode: ReadMode, batch: ObservedBatch) => T
 
 /** Whether an observer has replaced an action, and its result. */
 type Bypassed<T> = Omit<Prepared<object, T>, 'operation'>
-/** Asks the observers between the read of the row and the action. */
-type Locked<O, T> = (operation: O, mode: ReadMode) => Bypassed<T>
+
+/** How observers take part in a kind of mutation. */
+interface ObservedCall<K extends RowKind> {
+  readonly pre: ObserverMethod
+  /** Called when the row is in memory. The action that follows in the same turn finds it there. */
+  readonly locked?: ObserverMethod
+  readonly post: ObserverMethod
+  readonly result: ResultKind<Value<K>>
+}
+
+/** The mutations of one row without a condition. */
+type RowKind = Exclude<MutationKind, 'mutateRows' | 'checkAndMutate'>
+
+const { nothing, result: aResult, boolean: aBoolean } = resultKinds
+
+const observedCalls: { readonly [K in RowKind]: ObservedCall<K> } = {
+  put: { pre: 'prePut', post: 'postPut', result: nothing },
+  delete: { pre: 'preDelete', post: 'postDelete', result: nothing },
+  increment: {
+    pre: 'preIncrement',
+    locked: 'preIncrementAfterRowLock',
+    post: 'postIncrement',
+    result: aResult,
+  },
+  append: {
+    pre: 'preAppend',
+    locked: 'preAppendAfterRowLock',
+    post: 'postAppend',
+    result: aResult,
+  },
+  mutateRow: { pre: 'preMutateRow', post: 'postMutateRow', result: aResult },
+}
 
 /** Operations that call observers; see the file header. */
 export class ObservedOperations implements TableOperations {
@@ -75,49 +93,36 @@ export class ObservedOperations implements TableOperations {
     return new ObservedOperations(this.plain, this.chain)
   }
 
-  get(get: Get, mode: ReadMode): Result {
+  get(get: api.Get, mode: ReadMode): Result {
     return this.run(() => this.getStep(get), mode)
   }
 
-  exists(get: Get, mode: ReadMode): boolean {
+  exists(get: api.Get, mode: ReadMode): boolean {
     return this.run(() => this.existsStep(get), mode)
   }
 
-  openScan(scan: Scan, mayBlock: boolean): ScanSession {
+  openScan(scan: api.Scan, mayBlock: boolean): ScanSession {
     const { engine } = this.plain
     return openObservedScan(engine, this.plain.state(), this.chain, scan, mayBlock)
   }
 
-  put(put: Put, mode: ReadMode): Durability {
-    return this.run(() => this.putStep(put), mode).durability
+  put(put: api.Put, mode: ReadMode): Durability {
+    return this.mutate('put', put, mode).durability
   }
 
-  putGroup(puts: readonly Put[], from: number, mode: ReadMode, outcome: ListOutcome): number {
+  putGroup(puts: readonly api.Put[], from: number, mode: ReadMode, outcome: ListOutcome): number {
     return outcome.attempt(from, () => this.put(puts[from], mode))
   }
 
-  delete(deletion: Delete, mode: ReadMode): Durability {
-    return this.run(() => this.deleteStep(deletion), mode).durability
+  mutate<K extends MutationKind>(kind: K, operation: Given<K>, mode: ReadMode): Applied<Value<K>> {
+    const applied = this.run(() => this.mutation(kind, operation as never), mode)
+    return applied as Applied<Value<K>>
   }
 
-  increment(increment: Increment, mode: ReadMode): Applied<Result> {
-    return this.run(() => this.incrementStep(increment), mode)
-  }
-
-  append(append: Append, mode: ReadMode): Applied<Result> {
-    return this.run(() => this.appendStep(append), mode)
-  }
-
-  mutateRow(mutations: RowMutations, mode: ReadMode): Applied<Result> {
-    return this.run(() => this.mutateRowStep(mutations), mode)
-  }
-
-  mutateRows(request: MultiRowMutations, mode: ReadMode): Applied<boolean> {
-    return this.run(() => this.mutateRowsStep(request), mode)
-  }
-
-  checkAndMutate(check: Check, action: CheckAction, mode: ReadMode): Applied<CheckAndMutateResult> {
-    return this.run(() => this.checkStep(check, action), mode)
+  private mutation(kind: MutationKind, operation: never): Step<Applied<unknown>> {
+    if (kind === 'mutateRows') return this.mutateRows(operation)
+    if (kind === 'checkAndMutate') return this.checkAndMutate(operation)
+    return this.mutateOne(kind, operation)
   }
 
   /** Begins an operation, or continues the one that the caller repeats. */
@@ -133,9 +138,9 @@ export class ObservedOperations implements TableOperations {
     }
   }
 
-  private getStep(get: Get): Step<Result> {
+  private getStep(get: api.Get): Step<Result> {
     checkForm(get, 'get')
-    let prepared: Prepared<Get, Result> | undefined
+    let prepared: Prepared<api.Get, Result> | undefined
     return (mode) => {
       prepared ??= this.chain.pre('preGet', get, aResult)
       if (prepared.bypassed) return prepared.result
@@ -144,9 +149,9 @@ export class ObservedOperations implements TableOperations {
     }
   }
 
-  private existsStep(get: Get): Step<boolean> {
+  private existsStep(get: api.Get): Step<boolean> {
     checkForm(get, 'get')
-    let prepared: Prepared<Get, boolean> | undefined
+    let prepared: Prepared<api.Get, boolean> | undefined
     let read: Step<Result> | undefined
     return (mode) => {
       prepared ??= this.chain.pre('preExists', get, aBoolean)
@@ -158,71 +163,7 @@ export class ObservedOperations implements TableOperations {
     }
   }
 
-  private putStep(put: Put): Step<Applied<void>> {
-    return this.mutation<Put, void>(
-      put,
-      ['prePut', 'postPut'],
-      nothing,
-      (changed) => [{ put: changed }],
-      (changed, mode, intervention) => asApplied(this.plain.put(changed, mode, intervention)),
-    )
-  }
-
-  private deleteStep(deletion: Delete): Step<Applied<void>> {
-    return this.mutation<Delete, void>(
-      deletion,
-      ['preDelete', 'postDelete'],
-      nothing,
-      (changed) => [{ delete: changed }],
-      (changed, mode, intervention) => asApplied(this.plain.delete(changed, mode, intervention)),
-    )
-  }
-
-  private incrementStep(increment: Increment): Step<Applied<Result>> {
-    return this.mutation<Increment, Result>(
-      increment,
-      ['preIncrement', 'postIncrement'],
-      aResult,
-      (changed) => [{ increment: changed }],
-      (changed, mode, intervention) => this.plain.increment(changed, mode, intervention),
-      this.afterRowLock('preIncrementAfterRowLock', (changed, mode) =>
-        this.plain.rehearseIncrement(changed, mode),
-      ),
-    )
-  }
-
-  private appendStep(append: Append): Step<Applied<Result>> {
-    return this.mutation<Append, Result>(
-      append,
-      ['preAppend', 'postAppend'],
-      aResult,
-      (changed) => [{ append: changed }],
-      (changed, mode, intervention) => this.plain.append(changed, mode, intervention),
-      this.afterRowLock('preAppendAfterRowLock', (changed, mode) =>
-        this.plain.rehearseAppend(changed, mode),
-      ),
-    )
-  }
-
-  private mutateRowStep(mutations: RowMutations): Step<Applied<Result>> {
-    return this.mutation<RowMutations, Result>(
-      mutations,
-      ['preMutateRow', 'postMutateRow'],
-      aResult,
-      (changed, batch) => batch.askMembers(changed.row, changed.mutations),
-      (changed, mode, batch) => {
-        const { mutations } = batch
-        const asked = readArguments(() => {
-          return mutations === changed.mutations ? changed : { ...changed, mutations }
-        })
-        if (asked === changed) return this.plain.mutateRow(changed, mode, batch)
-        if (mutations.length === 0) return { value: allLeftOut, durability: 'ASYNC_WAL' }
-        return this.plain.mutateRow(asked, mode, batch)
-      },
-    )
-  }
-
-  private mutateRowsStep(request: MultiRowMutations): Step<Applied<boolean>> {
+  private mutateRows(request: api.MultiRowMutations): Step<Applied<boolean>> {
     const judgement = new RowsJudgement(
       this.chain,
       this.plain.engine,
@@ -230,13 +171,16 @@ export class ObservedOperations implements TableOperations {
     )
     const { batch } = judgement
     return (mode) => {
-      const applied = batch.around(() => this.plain.mutateRows(request, mode, judgement))
+      const applied = batch.around(() => this.plain.mutate('mutateRows', request, mode, judgement))
       if (applied.value) batch.tellMembers()
       return applied
     }
   }
 
-  private checkStep(check: Check, action: CheckAction): Step<Applied<CheckAndMutateResult>> {
+  private checkAndMutate({
+    check,
+    action,
+  }: api.CheckedAction): Step<Applied<api.CheckAndMutateResult>> {
     const { chain, plain } = this
     checkForm(check, 'check')
     checkForm(action, 'the action of a check')
@@ -251,7 +195,7 @@ export class ObservedOperations implements TableOperations {
         return { value: judgement.result, durability: 'ASYNC_WAL' }
       }
       const { value, durability } = judgement.batch.around(() =>
-        plain.checkAndMutate(check, action, mode, judgement),
+        plain.mutate('checkAndMutate', { check, action }, mode, judgement),
       )
       // An observer may have replaced the action after the row was read.
       if (judgement.result !== undefined) return { value: judgement.result, durability }
@@ -259,58 +203,63 @@ export class ObservedOperations implements TableOperations {
     }
   }
 
-  /**
-   * Asks the observers when the row is in memory. The action that follows in the same turn finds
-   * the row there. Undefined if no observer has the method.
-   */
-  private afterRowLock<O extends object>(
-    method: ObserverMethod,
-    rehearse: (operation: O, mode: ReadMode) => void,
-  ): Locked<O, Result> | undefined {
+  private mutateOne<K extends RowKind>(kind: K, operation: Given<K>): Step<Applied<Value<K>>> {
     const { chain } = this
-    if (!chain.has(method)) return undefined
-    return (operation, mode) => {
-      rehearse(operation, mode)
-      return chain.mayBypass(method, [operation], aResult)
-    }
-  }
-
-  private mutation<O extends object, T>(
-    operation: O,
-    [pre, post]: readonly [ObserverMethod, ObserverMethod],
-    kind: ResultKind<T>,
-    mutationsOf: (operation: O, batch: ObservedBatch) => readonly Mutation[],
-    act: Action<O, Applied<T>>,
-    lock?: Locked<O, T>,
-  ): Step<Applied<T>> {
-    const { chain } = this
+    const { pre, post, result } = observedCalls[kind] as ObservedCall<K>
     checkObject(operation, 'the operation')
-    let prepared: Prepared<O, T> | undefined
-    let locked: Bypassed<T> | undefined
+    let prepared: Prepared<Given<K>, Value<K>> | undefined
+    let locked: Bypassed<Value<K>> | undefined
     let batch: ObservedBatch | undefined
     return (mode) => {
-      prepared ??= chain.pre(pre, operation, kind)
+      prepared ??= chain.pre(pre, operation, result)
       if (prepared.bypassed) return { value: prepared.result, durability: 'ASYNC_WAL' }
       const current = prepared.operation
-      locked ??= lock?.(current, mode)
+      locked ??= this.lock(kind, current, mode)
       if (locked?.bypassed === true) return { value: locked.result, durability: 'ASYNC_WAL' }
       const own = (batch ??= new ObservedBatch(chain))
-      const { value, durability } = own.around(() => {
-        own.begin(() => mutationsOf(current, own))
-        return act(current, mode, own)
-      })
+      const { value, durability } = own.around(() => this.act(kind, current, mode, own))
       own.tellMembers()
-      if (value === undefined) chain.tell(post, [current])
-      else
-        return {
-          value: chain.post(post, [current], value, kind as ResultKind<NonNullable<T>>),
-          durability,
-        }
-      return { value, durability }
+      if (value === undefined) {
+        chain.tell(post, [current])
+        return { value, durability }
+      }
+      const kindOfResult = result as ResultKind<NonNullable<Value<K>>>
+      return { value: chain.post(post, [current], value, kindOfResult), durability }
     }
   }
-}
 
-function asApplied(durability: Durability): Applied<void> {
-  return { value: undefined, durability }
+  /** Asks the observers when the row is in memory; undefined if no observer has the method. */
+  private lock<K extends RowKind>(
+    kind: K,
+    operation: Given<K>,
+    mode: ReadMode,
+  ): Bypassed<Value<K>> | undefined {
+    const { locked, result } = observedCalls[kind] as ObservedCall<K>
+    if (locked === undefined || !this.chain.has(locked)) return undefined
+    this.plain.rehearse(kind as 'increment', operation as api.Increment, mode)
+    return this.chain.mayBypass(locked, [operation], result)
+  }
+
+  /** Carries out the table's own action, with the mutations that the observers left. */
+  private act<K extends RowKind>(
+    kind: K,
+    operation: Given<K>,
+    mode: ReadMode,
+    batch: ObservedBatch,
+  ): Applied<Value<K>> {
+    if (kind !== 'mutateRow') {
+      batch.begin(() => [{ [kind]: operation } as unknown as api.Mutation])
+      return this.plain.mutate(kind, operation, mode, batch)
+    }
+    const given = operation as api.RowMutations
+    batch.begin(() => batch.askMembers(given.row, given.mutations))
+    const { mutations } = batch
+    const asked = readArguments(() => {
+      return mutations === given.mutations ? given : { ...given, mutations }
+    })
+    if (asked !== given && mutations.length === 0) {
+      return { value: allLeftOut, durability: 'ASYNC_WAL' }
+    }
+    return this.plain.mutate(kind, asked, mode, batch)
+  }
 }

@@ -8,28 +8,14 @@
 import { readArguments } from '../../base/arguments.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { Engine } from '../../storage/engine/engine.js'
-import type { ObserverChain, ResultKind } from './observer-chain.js'
+import { resultKinds, type ObserverChain } from './observer-chain.js'
 import type { ObservedScan } from '../../api/observer.js'
-import { Result } from '../../api/results/result.js'
+import type { Result } from '../../api/results/result.js'
 import { planScan } from '../reads/scan-plan.js'
 import { ScanSession } from '../reads/scan-session.js'
 import { readPointOf, readTimeOf } from '../reads/snapshot.js'
 import type { Scan } from '../../api/index.js'
 import { checkForm } from '../../checks/forms.js'
-
-const aResult: ResultKind<Result> = {
-  what: 'a Result',
-  is: (value) => value instanceof Result,
-}
-const aResultOrTheEnd: ResultKind<Result | undefined> = {
-  what: 'a Result, or undefined to end the scan',
-  is: (value) => value === undefined || value instanceof Result,
-}
-const aBoolean: ResultKind<boolean> = {
-  what: 'true or false',
-  is: (value) => typeof value === 'boolean',
-}
-const noResult: ResultKind<void> = { what: 'nothing', is: (value) => value === undefined }
 
 class ObservedScanSession extends ScanSession {
   private readonly chain: ObserverChain
@@ -56,7 +42,12 @@ class ObservedScanSession extends ScanSession {
     this.observed = { scan }
     if (chain.has('postScannerFilterRow')) {
       this.tellFiltered((row) => {
-        return chain.post<boolean>('postScannerFilterRow', [this.observed, row], true, aBoolean)
+        return chain.post<boolean>(
+          'postScannerFilterRow',
+          [this.observed, row],
+          true,
+          resultKinds.boolean,
+        )
       })
     }
     try {
@@ -71,7 +62,7 @@ class ObservedScanSession extends ScanSession {
     if (this.ended) return undefined
     const { chain, observed } = this
     if (!this.asked) {
-      const answer = chain.mayBypass('preScannerNext', [observed], aResultOrTheEnd)
+      const answer = chain.mayBypass('preScannerNext', [observed], resultKinds.resultOrEnd)
       if (answer.bypassed) {
         if (answer.result === undefined) this.close()
         return answer.result
@@ -81,7 +72,7 @@ class ObservedScanSession extends ScanSession {
     const result = super.next()
     if (result === 'pause') return result
     this.asked = false
-    return chain.post('postScannerNext', [observed], result, aResult)
+    return chain.post('postScannerNext', [observed], result, resultKinds.result)
   }
 
   override close(): void {
@@ -101,6 +92,6 @@ export function openObservedScan(
   scan: Scan,
   mayBlock: boolean,
 ): ScanSession {
-  const { operation } = chain.pre('preScannerOpen', checkForm(scan, 'scan'), noResult)
+  const { operation } = chain.pre('preScannerOpen', checkForm(scan, 'scan'), resultKinds.nothing)
   return new ObservedScanSession(engine, table, chain, operation, mayBlock)
 }

@@ -8,7 +8,8 @@
 import { CellarError } from '../../base/errors.js'
 import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
 import type { BypassContext, Observer, ObserverContext } from '../../api/observer.js'
-import type { SyncTable, Table } from '../../api/index.js'
+import type { CheckAndMutateResult, SyncTable, Table, Timestamp } from '../../api/index.js'
+import { Result } from '../../api/results/result.js'
 
 /** Name of a method of an observer. */
 export type ObserverMethod = keyof Observer
@@ -32,6 +33,28 @@ export interface ResultKind<R> {
   is(value: unknown): value is R
 }
 
+function kind<R>(what: string, is: (value: unknown) => boolean): ResultKind<R> {
+  return { what, is: is as ResultKind<R>['is'] }
+}
+
+const isResult = (value: unknown): boolean => value instanceof Result
+
+/** The results that observers may give. */
+export const resultKinds = {
+  nothing: kind<undefined>('nothing', (value) => value === undefined),
+  result: kind<Result>('a Result', isResult),
+  resultOrEnd: kind<Result | undefined>('a Result, or undefined to end the scan', (value) => {
+    return value === undefined || isResult(value)
+  }),
+  boolean: kind<boolean>('true or false', (value) => typeof value === 'boolean'),
+  timestamp: kind<Timestamp>('a timestamp', (value) => {
+    return typeof value === 'number' || typeof value === 'bigint'
+  }),
+  outcome: kind<CheckAndMutateResult>('an object { success, result }', (value) => {
+    return typeof (value as CheckAndMutateResult | null)?.success === 'boolean'
+  }),
+}
+
 /** The outcome of the `pre` methods of an operation. */
 export interface Prepared<O, R> {
   /** The operation to carry out, unless `bypassed`. */
@@ -41,25 +64,7 @@ export interface Prepared<O, R> {
   readonly result: R
 }
 
-/** Methods for jobs and for the life of the table, not for its operations. */
-const backgroundMethods: ReadonlySet<string> = new Set<ObserverMethod>([
-  'jobContext',
-  'preFlush',
-  'postFlush',
-  'preCompactSelection',
-  'postCompactSelection',
-  'preCompact',
-  'postCompact',
-  'preOpen',
-  'postOpen',
-  'preClose',
-  'postClose',
-  'preFlushScannerOpen',
-  'preCompactScannerOpen',
-  'preBulkLoad',
-  'postBulkLoad',
-])
-
+/** Methods for operations; the others are for jobs and for the life of the table. */
 const operationMethods: readonly ObserverMethod[] = [
   'preGet',
   'postGet',
@@ -93,14 +98,13 @@ const operationMethods: readonly ObserverMethod[] = [
   'postCheckAndMutate',
 ]
 
-const nobody: readonly Handler[] = []
-
 export class ObserverChain {
   /** Whether any observer observes operations. */
   active = false
   private readonly table: () => Table & SyncTable
   private readonly warn: (error: unknown) => void
-  private handlers: ReadonlyMap<string, readonly Handler[]> = new Map()
+  private entries: readonly ObserverEntry[] = []
+  private readonly handlers = new Map<ObserverMethod, readonly Handler[]>()
 
   /**
    * `table` returns the observers' own handle of the table, made when first needed. `warn` receives
@@ -118,23 +122,29 @@ export class ObserverChain {
 
   /** Replaces the observers; `entries` are in order. */
   set(entries: readonly ObserverEntry[]): void {
-    const handlers = new Map<string, readonly Handler[]>()
-    for (const method of [...operationMethods, ...backgroundMethods] as ObserverMethod[]) {
-      const list = entries
+    this.entries = entries
+    this.handlers.clear()
+    this.active = operationMethods.filter((method) => this.has(method)).length > 0
+  }
+
+  /** The observers' implementations of a method; collected when first needed. */
+  private handlersOf(method: ObserverMethod): readonly Handler[] {
+    let found = this.handlers.get(method)
+    if (found === undefined) {
+      found = this.entries
         .filter(({ observer }) => observer[method] !== undefined)
         .map(({ name, observer }): Handler => {
           const methods = observer as Record<string, Method>
           return { name, call: (...values) => methods[method](...values) }
         })
-      if (list.length > 0) handlers.set(method, list)
+      this.handlers.set(method, found)
     }
-    this.handlers = handlers
-    this.active = operationMethods.some((method) => handlers.has(method))
+    return found
   }
 
   /** Whether any observer has the method. */
   has(method: ObserverMethod): boolean {
-    return this.handlers.has(method)
+    return this.handlersOf(method).length > 0
   }
 
   /** Calls a method that may change or replace the operation. */
@@ -145,7 +155,7 @@ export class ObserverChain {
   ): Prepared<O, R> {
     const context = new Bypass<R>(this.table)
     let current = operation
-    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+    for (const { name, call } of this.handlersOf(method)) {
       const answer = run(name, method, call, [context, current])
       if (context.stopsAt(name, method, kind)) break
       if (answer === undefined) continue
@@ -164,7 +174,7 @@ export class ObserverChain {
     kind: ResultKind<R>,
   ): Omit<Prepared<object, R>, 'operation'> {
     const context = new Bypass<R>(this.table)
-    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+    for (const { name, call } of this.handlersOf(method)) {
       run(name, method, call, [context, ...values])
       if (context.stopsAt(name, method, kind)) break
     }
@@ -179,7 +189,7 @@ export class ObserverChain {
     kind: ResultKind<NonNullable<R>>,
   ): R {
     let current = result
-    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+    for (const { name, call } of this.handlersOf(method)) {
       const answer = run(name, method, call, [this.context, ...values, current])
       if (answer === undefined) continue
       if (!kind.is(answer)) throw badAnswer(name, method, `return ${kind.what} or nothing`)
@@ -197,7 +207,7 @@ export class ObserverChain {
     values: readonly unknown[],
     stop?: (name: string) => boolean,
   ): void {
-    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+    for (const { name, call } of this.handlersOf(method)) {
       run(name, method, call, values)
       if (stop?.(name) === true) return
     }
@@ -205,7 +215,7 @@ export class ObserverChain {
 
   /** Calls a method that only observes. */
   tell(method: ObserverMethod, values: readonly unknown[]): void {
-    for (const { name, call } of this.handlers.get(method) ?? nobody) {
+    for (const { name, call } of this.handlersOf(method)) {
       run(name, method, call, [this.context, ...values])
     }
   }

@@ -14,14 +14,9 @@ import { CellType } from '../../storage/cell/cell-type.js'
 import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import { latestTimestamp, type Timestamp } from '../../storage/cell/timestamp.js'
 import type { FamilyState } from '../../storage/engine/catalog/catalog.js'
-import { planColumns } from './deletes.js'
+import { planColumns, type ReadVersions } from './deletes.js'
 import type { MutationWriter } from './mutation-writer.js'
-import type { FamilyPlan } from '../reads/read-plan.js'
-import type { StoredCells } from '../reads/stored-cells.js'
 import type { Append, Increment, RowOperation } from '../../api/index.js'
-
-/** Reads the newest cell of each planned column of the mutated row. */
-export type ReadNewest = (families: readonly FamilyPlan[]) => StoredCells
 
 interface Target<T> {
   readonly column: ColumnName
@@ -34,7 +29,7 @@ interface Target<T> {
 export function addIncrement(
   writer: MutationWriter,
   increment: RowOperation<Increment>,
-  read: ReadNewest,
+  read: ReadVersions,
 ): void {
   const targets = resolve(writer, columnsOfIncrement(increment))
   for (const { amount } of targets) checkAmount(amount)
@@ -50,7 +45,7 @@ export function addIncrement(
 export function addAppend(
   writer: MutationWriter,
   append: RowOperation<Append>,
-  read: ReadNewest,
+  read: ReadVersions,
 ): void {
   const targets = resolve(writer, columnsOfAppend(append))
   for (const { amount } of targets) checkTail(amount)
@@ -84,7 +79,7 @@ function modify<T>(
   writer: MutationWriter,
   operation: RowOperation<Increment> | RowOperation<Append>,
   targets: readonly Target<T>[],
-  read: ReadNewest,
+  read: ReadVersions,
   compute: (stored: CellView | undefined, target: Target<T>) => Buffer,
 ): void {
   const {

@@ -10,7 +10,7 @@ import type { StoredCells } from '../reads/stored-cells.js'
 import type { ColumnTarget, Delete, RowOperation } from '../../api/index.js'
 
 /** Reads the newest versions of some columns of the mutated row. */
-export type ReadVersions = (families: readonly FamilyPlan[], versions: number) => StoredCells
+export type ReadVersions = (families: readonly FamilyPlan[], versions?: number) => StoredCells
 
 /**
  * Chooses the timestamp of a version delete without one, by its index in the list; undefined: that

@@ -3,17 +3,7 @@
  * version deletes, increments and appends depend.
  */
 import { invalidArgument } from '../../base/errors.js'
-import type {
-  Append,
-  BytesLike,
-  CheckAction,
-  Delete,
-  DurabilityOption,
-  Increment,
-  Mutation,
-  RowMutations,
-  RowOperation,
-} from '../../api/index.js'
+import type * as api from '../../api/index.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
@@ -30,9 +20,22 @@ import { asPlan, type FamilyPlan } from '../reads/read-plan.js'
 import { StoredCells } from '../reads/stored-cells.js'
 import { emptyRow, type TableReads } from '../reads/table-reads.js'
 import { addAppend, addIncrement } from './counters.js'
-import { addDelete } from './deletes.js'
+import { addDelete, type ReadVersions } from './deletes.js'
 import type { Intervention, RowAddition } from './intervention.js'
 import { MutationWriter } from './mutation-writer.js'
+
+/** The kinds of operations that a mutation of a row has. */
+export type SingleKind = keyof api.MutationForms
+
+/** The kind of a mutation. */
+function kindOf(mutation: api.Mutation): SingleKind {
+  checkMutation(mutation)
+  if (mutation.put !== undefined) return 'put'
+  if (mutation.delete !== undefined) return 'delete'
+  if (mutation.increment !== undefined) return 'increment'
+  if (mutation.append !== undefined) return 'append'
+  throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
+}
 
 /** Encodes mutations of one row at a time; see the file header. */
 export class MutationEncoder {
@@ -48,7 +51,7 @@ export class MutationEncoder {
   }
 
   /** Starts a mutation of the row that an operation names. */
-  begin(table: TableState, operation: { readonly row: BytesLike }, what: FormName): void {
+  begin(table: TableState, operation: { readonly row: api.BytesLike }, what: FormName): void {
     this.row.set(checkForm(operation, what).row)
     this.writer.begin(table, this.row)
   }
@@ -56,15 +59,15 @@ export class MutationEncoder {
   /** Adds the action of a check. Returns the durability that it asks for. */
   addAction(
     table: TableState,
-    row: BytesLike,
-    action: CheckAction,
+    row: api.BytesLike,
+    action: api.CheckAction,
     mode: ReadMode,
     intervention: Intervention | undefined,
-  ): DurabilityOption | undefined {
+  ): api.DurabilityOption | undefined {
     checkAction(action)
     if ('mutations' in action) {
       this.addMutations(table, row, action.mutations, mode, intervention)
-      return (action as RowMutations).durability
+      return (action as api.RowMutations).durability
     }
     return this.addMutation(table, row, action, mode, intervention)
   }
@@ -72,8 +75,8 @@ export class MutationEncoder {
   /** Adds mutations of the row. REQUIRES at least one, else throws `ERR_INVALID_ARGUMENT`. */
   addMutations(
     table: TableState,
-    row: BytesLike,
-    mutations: readonly Mutation[],
+    row: api.BytesLike,
+    mutations: readonly api.Mutation[],
     mode: ReadMode,
     intervention: Intervention | undefined,
   ): void {
@@ -82,73 +85,57 @@ export class MutationEncoder {
     }
   }
 
-  /** Adds a delete of the row. */
-  addDelete(
+  /** Adds one operation of the row. */
+  add<K extends SingleKind>(
     table: TableState,
-    deletion: RowOperation<Delete>,
+    kind: K,
+    given: api.MutationForms[K],
     mode: ReadMode,
     intervention?: Intervention,
   ): void {
-    addDelete(
-      this.writer,
-      deletion,
-      table.families,
-      (families, versions) => this.readStored(families, mode, versions),
-      intervention?.chooserOf?.(deletion),
-    )
-  }
-
-  /** Adds an increment of the row. */
-  addIncrement(increment: RowOperation<Increment>, mode: ReadMode): void {
-    addIncrement(this.writer, increment, (families) => this.readStored(families, mode))
-  }
-
-  /** Adds an append of the row. */
-  addAppend(append: RowOperation<Append>, mode: ReadMode): void {
-    addAppend(this.writer, append, (families) => this.readStored(families, mode))
+    const operation = given as never
+    const read: ReadVersions = (families, versions) => this.readStored(families, mode, versions)
+    switch (kind) {
+      case 'put':
+        this.writer.addPut(operation)
+        break
+      case 'increment':
+        addIncrement(this.writer, operation, read)
+        break
+      case 'append':
+        addAppend(this.writer, operation, read)
+        break
+      default: {
+        const choose = intervention?.chooserOf?.(operation)
+        addDelete(this.writer, operation, table.families, read, choose)
+      }
+    }
   }
 
   /** Adds puts and deletes of other rows, which observers have added. */
   addAdditions(table: TableState, additions: readonly RowAddition[], mode: ReadMode): void {
     for (const addition of additions) {
-      const isPut = 'put' in addition
-      this.row.set(isPut ? addition.put.row : addition.delete.row)
+      const kind = 'put' in addition ? 'put' : 'delete'
+      const operation = 'put' in addition ? addition.put : addition.delete
+      this.row.set(operation.row)
       this.writer.nextRow()
-      if (isPut) this.writer.addPut(addition.put)
-      else this.addDelete(table, addition.delete, mode)
+      this.add(table, kind, operation, mode)
     }
   }
 
   /** Adds one mutation of the row. Returns the durability that it asks for. */
   private addMutation(
     table: TableState,
-    row: BytesLike,
-    mutation: Mutation,
+    row: api.BytesLike,
+    mutation: api.Mutation,
     mode: ReadMode,
     intervention: Intervention | undefined,
-  ): DurabilityOption | undefined {
-    checkMutation(mutation)
-    if (mutation.put !== undefined) {
-      checkSameRow(row, mutation.put)
-      this.writer.addPut(mutation.put)
-      return durabilityOf(mutation.put)
-    }
-    if (mutation.delete !== undefined) {
-      checkSameRow(row, mutation.delete)
-      this.addDelete(table, mutation.delete, mode, intervention)
-      return durabilityOf(mutation.delete)
-    }
-    if (mutation.increment !== undefined) {
-      checkSameRow(row, mutation.increment)
-      this.addIncrement(mutation.increment, mode)
-      return durabilityOf(mutation.increment)
-    }
-    if (mutation.append !== undefined) {
-      checkSameRow(row, mutation.append)
-      this.addAppend(mutation.append, mode)
-      return durabilityOf(mutation.append)
-    }
-    throw invalidArgument(`unknown mutation '${Object.keys(mutation)[0]}'`)
+  ): api.DurabilityOption | undefined {
+    const kind = kindOf(mutation)
+    const operation = mutation[kind]!
+    checkSameRow(row, operation)
+    this.add(table, kind, operation, mode, intervention)
+    return durabilityOf(operation)
   }
 
   /** Reads cells of the mutated row in the newest state. */

@@ -7,18 +7,7 @@
  */
 import { argumentError, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import type {
-  Append,
-  Check,
-  CheckAction,
-  CheckAndMutateResult,
-  Delete,
-  DurabilityOption,
-  Increment,
-  MultiRowMutations,
-  Put,
-  RowMutations,
-} from '../../api/index.js'
+import type * as api from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { Engine } from '../../storage/engine/engine.js'
@@ -35,9 +24,16 @@ import { checkForm } from '../../checks/forms.js'
 import { parseDurability } from '../../api/durability.js'
 import type { Intervention } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
-import { MutationEncoder } from './mutation-encoder.js'
+import { MutationEncoder, type SingleKind } from './mutation-encoder.js'
 import type { MutationWriter } from './mutation-writer.js'
-import { blocking, type Applied, type TableOperations } from './table-operations.js'
+import {
+  blocking,
+  type Applied,
+  type MutationKind,
+  type TableOperations,
+  type Given,
+  type Value,
+} from './table-operations.js'
 
 /** The operations of one table; see the file header. */
 export class PlainOperations extends TableReads implements TableOperations {
@@ -60,7 +56,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     return this
   }
 
-  put(put: Put, mode: ReadMode = blocking, intervention?: Intervention): Durability {
+  put(put: api.Put, mode: ReadMode = blocking, intervention?: Intervention): Durability {
     const table = this.writable()
     let durability: Durability
     try {
@@ -77,7 +73,7 @@ export class PlainOperations extends TableReads implements TableOperations {
    * As {@link TableOperations.putGroup}: all puts of one durability that fit are one group in the
    * log.
    */
-  putGroup(puts: readonly Put[], from: number, _mode: ReadMode, outcome: ListOutcome): number {
+  putGroup(puts: readonly api.Put[], from: number, _mode: ReadMode, outcome: ListOutcome): number {
     const table = this.writable()
     const { writer, encoder } = this
     let durability = table.settings.durability
@@ -109,54 +105,63 @@ export class PlainOperations extends TableReads implements TableOperations {
     return at
   }
 
-  delete(deletion: Delete, mode: ReadMode, intervention?: Intervention): Durability {
+  mutate<K extends MutationKind>(
+    kind: K,
+    operation: Given<K>,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): Applied<Value<K>> {
+    const applied = this.carryOut(kind, operation as never, mode, intervention)
+    return applied as Applied<Value<K>>
+  }
+
+  private carryOut(
+    kind: MutationKind,
+    operation: never,
+    mode: ReadMode,
+    intervention: Intervention | undefined,
+  ): Applied<unknown> {
+    switch (kind) {
+      case 'put':
+        return { value: undefined, durability: this.put(operation, mode, intervention) }
+      case 'mutateRow':
+        return this.mutateRow(operation, mode, intervention)
+      case 'mutateRows':
+        return this.mutateRows(operation, mode, intervention)
+      case 'checkAndMutate':
+        return this.checkAndMutate(operation, mode, intervention)
+      default: {
+        const table = this.writable()
+        const durability = this.encodeOne(table, kind, operation, mode, intervention)
+        this.apply(table, durability, mode, intervention)
+        return { value: kind === 'delete' ? undefined : this.writtenResult(table), durability }
+      }
+    }
+  }
+
+  /** Carries out a mutation without applying it: reads the row and finds errors. */
+  rehearse<K extends 'increment' | 'append'>(kind: K, operation: Given<K>, mode: ReadMode): void {
+    this.encodeOne(this.writable(), kind, operation, mode)
+  }
+
+  private mutateRow(
+    given: api.RowMutations,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): Applied<Result> {
     const table = this.writable()
     const durability = encode(() => {
-      this.encoder.begin(table, deletion, 'delete')
-      this.encoder.addDelete(table, deletion, mode, intervention)
-      return this.durability(table, deletion.durability)
-    })
-    return this.apply(table, durability, mode, intervention)
-  }
-
-  increment(increment: Increment, mode: ReadMode, intervention?: Intervention): Applied<Result> {
-    const table = this.writable()
-    const durability = this.encodeIncrement(table, increment, mode)
-    this.apply(table, durability, mode, intervention)
-    return { value: this.writtenResult(table), durability }
-  }
-
-  append(append: Append, mode: ReadMode, intervention?: Intervention): Applied<Result> {
-    const table = this.writable()
-    const durability = this.encodeAppend(table, append, mode)
-    this.apply(table, durability, mode, intervention)
-    return { value: this.writtenResult(table), durability }
-  }
-
-  /** Carries out an increment without applying it: reads the row and finds errors. */
-  rehearseIncrement(increment: Increment, mode: ReadMode): void {
-    this.encodeIncrement(this.writable(), increment, mode)
-  }
-
-  /** Carries out an append without applying it. */
-  rehearseAppend(append: Append, mode: ReadMode): void {
-    this.encodeAppend(this.writable(), append, mode)
-  }
-
-  mutateRow(mutations: RowMutations, mode: ReadMode, intervention?: Intervention): Applied<Result> {
-    const table = this.writable()
-    const durability = encode(() => {
-      const given = rowMutationsOptions.check(checkForm(mutations, 'mutateRow'))
+      rowMutationsOptions.check(checkForm(given, 'mutateRow'))
       this.encoder.begin(table, given, 'mutateRow')
-      this.encoder.addMutations(table, mutations.row, mutations.mutations, mode, intervention)
-      return this.durability(table, mutations.durability)
+      this.encoder.addMutations(table, given.row, given.mutations, mode, intervention)
+      return this.durability(table, given.durability)
     })
     this.apply(table, durability, mode, intervention)
     return { value: this.writtenResult(table, { exists: true }), durability }
   }
 
-  mutateRows(
-    request: MultiRowMutations,
+  private mutateRows(
+    request: api.MultiRowMutations,
     mode: ReadMode,
     intervention?: Intervention,
   ): Applied<boolean> {
@@ -167,12 +172,11 @@ export class PlainOperations extends TableReads implements TableOperations {
     return { value: value.success, durability }
   }
 
-  checkAndMutate(
-    check: Check,
-    action: CheckAction,
+  private checkAndMutate(
+    { check, action }: api.CheckedAction,
     mode: ReadMode,
     intervention?: Intervention,
-  ): Applied<CheckAndMutateResult> {
+  ): Applied<api.CheckAndMutateResult> {
     const table = this.writable()
     const matched = this.conditions.evaluate(table, check, mode)
     if (intervention !== undefined && intervention.endsBehindCheck(matched !== undefined)) {
@@ -194,7 +198,7 @@ export class PlainOperations extends TableReads implements TableOperations {
   }
 
   /** Whether a check of an atomic batch holds in the newest state. */
-  holds(check: Check, mode: ReadMode): boolean {
+  holds(check: api.Check, mode: ReadMode): boolean {
     return this.conditions.evaluate(this.writable(), check, mode) !== undefined
   }
 
@@ -204,7 +208,7 @@ export class PlainOperations extends TableReads implements TableOperations {
    * the mutation now.
    */
   addRows(
-    rows: MultiRowMutations['rows'],
+    rows: api.MultiRowMutations['rows'],
     begun: MutationWriter | undefined,
     mode: ReadMode,
     intervention: Intervention | undefined,
@@ -229,23 +233,21 @@ export class PlainOperations extends TableReads implements TableOperations {
   }
 
   /** The durability of a mutation that asks for `asked`; by default that of the table. */
-  durabilityOf(asked: DurabilityOption | undefined): Durability {
+  durabilityOf(asked: api.DurabilityOption | undefined): Durability {
     return this.durability(this.writable(), asked)
   }
 
-  private encodeIncrement(table: TableState, increment: Increment, mode: ReadMode): Durability {
+  private encodeOne(
+    table: TableState,
+    kind: SingleKind,
+    operation: api.Delete | api.Increment | api.Append,
+    mode: ReadMode,
+    intervention?: Intervention,
+  ): Durability {
     return encode(() => {
-      this.encoder.begin(table, increment, 'increment')
-      this.encoder.addIncrement(increment, mode)
-      return this.durability(table, increment.durability)
-    })
-  }
-
-  private encodeAppend(table: TableState, append: Append, mode: ReadMode): Durability {
-    return encode(() => {
-      this.encoder.begin(table, append, 'append')
-      this.encoder.addAppend(append, mode)
-      return this.durability(table, append.durability)
+      this.encoder.begin(table, operation, kind)
+      this.encoder.add(table, kind, operation, mode, intervention)
+      return this.durability(table, operation.durability)
     })
   }
 
@@ -269,7 +271,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     return durability
   }
 
-  private durability(table: TableState, asked: DurabilityOption | undefined): Durability {
+  private durability(table: TableState, asked: api.DurabilityOption | undefined): Durability {
     return parseDurability(asked, table.settings.durability)
   }
 

@@ -9,20 +9,7 @@
  * `BlockMissing`. Nothing was changed then. The caller loads the block and calls the same method
  * again.
  */
-import type {
-  Append,
-  Check,
-  CheckAction,
-  CheckAndMutateResult,
-  Delete,
-  Get,
-  Increment,
-  MultiRowMutations,
-  Put,
-  RowMutations,
-  Scan,
-} from '../../api/index.js'
-import type { Result } from '../../api/results/result.js'
+import type * as api from '../../api/index.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import type { ScanSession } from '../reads/scan-session.js'
@@ -39,6 +26,38 @@ export const blocking: ReadMode = { mayBlock: true, cacheBlocks: true }
 /** Reads must not wait for the disk: the mode of calls with promises. */
 export const nonBlocking: ReadMode = { mayBlock: false, cacheBlocks: true }
 
+/** The kinds of reads of one row, each with the type of its value. */
+interface ReadKinds {
+  readonly get: api.Result
+  readonly exists: boolean
+}
+
+/** The kinds of mutations, each with the types of its argument and its value. */
+interface MutationKinds {
+  readonly put: readonly [api.Put, undefined]
+  readonly delete: readonly [api.Delete, undefined]
+  readonly increment: readonly [api.Increment, api.Result]
+  readonly append: readonly [api.Append, api.Result]
+  /** All mutations of a row under one sequence. */
+  readonly mutateRow: readonly [api.RowMutations, api.Result]
+  /** Mutations of several rows under one sequence; the value is false if a check does not hold. */
+  readonly mutateRows: readonly [api.MultiRowMutations, boolean]
+  /** An action, applied if its condition holds. */
+  readonly checkAndMutate: readonly [api.CheckedAction, api.CheckAndMutateResult]
+}
+
+/** The name of a kind of mutations. */
+export type MutationKind = keyof MutationKinds
+
+/** The argument of a kind of mutations. */
+export type Given<K extends MutationKind> = MutationKinds[K][0]
+/** The value of a kind of mutations. */
+export type Value<K extends MutationKind> = MutationKinds[K][1]
+/** The name of a kind of reads. */
+export type ReadKind = keyof ReadKinds
+/** The value of a kind of reads. */
+export type ReadValue<K extends ReadKind> = ReadKinds[K]
+
 /** The operations of one table; see the file header. */
 export interface TableOperations {
   /**
@@ -48,25 +67,16 @@ export interface TableOperations {
   own<T>(operation: T): T
   /** These operations for another call, which may run at the same time. */
   forNextCall(): TableOperations
-  get(get: Get, mode: ReadMode): Result
-  exists(get: Get, mode: ReadMode): boolean
-  openScan(scan: Scan, mayBlock: boolean): ScanSession
-  put(put: Put, mode: ReadMode): Durability
+  get(get: api.Get, mode: ReadMode): api.Result
+  exists(get: api.Get, mode: ReadMode): boolean
+  openScan(scan: api.Scan, mayBlock: boolean): ScanSession
+  /** As {@link mutate} of a put, without an object for the outcome. */
+  put(put: api.Put, mode: ReadMode): Durability
   /**
    * Applies the next puts of a list from `puts[from]` on, and reports to `outcome`. Returns the
    * index after the last put taken; takes at least one.
    */
-  putGroup(puts: readonly Put[], from: number, mode: ReadMode, outcome: ListOutcome): number
-  delete(deletion: Delete, mode: ReadMode): Durability
-  increment(increment: Increment, mode: ReadMode): Applied<Result>
-  append(append: Append, mode: ReadMode): Applied<Result>
-  /** Applies all mutations of a row under one sequence. */
-  mutateRow(mutations: RowMutations, mode: ReadMode): Applied<Result>
-  /**
-   * Applies mutations of several rows under one sequence; the value is false if a check does not
-   * hold.
-   */
-  mutateRows(request: MultiRowMutations, mode: ReadMode): Applied<boolean>
-  /** Evaluates a condition, and applies the action if it holds. */
-  checkAndMutate(check: Check, action: CheckAction, mode: ReadMode): Applied<CheckAndMutateResult>
+  putGroup(puts: readonly api.Put[], from: number, mode: ReadMode, outcome: ListOutcome): number
+  /** Carries out a mutation. */
+  mutate<K extends MutationKind>(kind: K, operation: Given<K>, mode: ReadMode): Applied<Value<K>>
 }
