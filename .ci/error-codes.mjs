@@ -18,7 +18,7 @@ const end = '<!-- end of codes -->'
 /** The objects of codes: heading, source, name, and the class whose `code` is one of them. */
 const tables = [
   ['The engine', 'src/base/errors.ts', 'ErrorCode', 'CellarError'],
-  ['`cellardb/level`', 'src/level/errors.ts', 'LevelErrorCode', 'LevelError'],
+  ['`cellardb/level`', 'src/level/errors.ts', 'LevelErrorCode', 'CellarError'],
   [
     '`cellardb/transactions`',
     'src/systems/transactions/errors.ts',

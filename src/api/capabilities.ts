@@ -27,6 +27,19 @@ export interface Capabilities {
   readonly upkeep: boolean
 }
 
+/** The capabilities of the embedded engine. */
+export const allCapabilities: Capabilities = Object.freeze({
+  sync: true,
+  snapshots: true,
+  changes: true,
+  atomicAcrossRows: true,
+  atomicAcrossTables: true,
+  coprocessors: true,
+  filters: true,
+  rawScans: true,
+  upkeep: true,
+})
+
 /** The name of a capability. */
 export type Capability = keyof Capabilities
 

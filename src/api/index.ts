@@ -42,6 +42,7 @@ export {
   implementation,
   integer,
   list,
+  member,
   number,
   required,
   text,
@@ -72,6 +73,7 @@ export { CoprocessorPriority } from '../storage/coprocessor/priority.js'
 export { FilterCode, type Filter, type RowCells } from '../storage/filter/filter.js'
 export type { AtomicBatch, AtomicCheck, AtomicMutation, AtomicResult } from './atomic.js'
 export {
+  allCapabilities,
   checkDatabase,
   requireCapability,
   type Capabilities,

@@ -7,15 +7,16 @@
 import {
   CellarError,
   ErrorCode,
-  OptionNames,
+  declareOptions,
+  member,
   readArguments,
-  type Capabilities,
+  allCapabilities,
 } from '../api/index.js'
 import { TableLevel } from '../level/index.js'
 import type { DatabaseOpener, LevelDatabase, TableLevelOptions } from '../level/index.js'
 import type { OpenOptions } from '../table/database.js'
 
-export { LevelError, LevelErrorCode, TableLevel } from '../level/index.js'
+export { LevelErrorCode, TableLevel } from '../level/index.js'
 export type {
   CellarIterator,
   CellarKeyIterator,
@@ -33,7 +34,7 @@ export interface CellarLevelOptions<K, V> extends TableLevelOptions<K, V> {
   readonly database?: Omit<OpenOptions, 'createIfMissing'> | undefined
 }
 
-const ownNames = new OptionNames<{ readonly database: unknown }>('a Level', { database: true })
+const ownOptions = declareOptions('a Level', { database: member<object>() })
 
 /**
  * An abstract-level database in a directory, or over one table of an open database.
@@ -48,7 +49,7 @@ export class CellarLevel<K = string, V = string> extends TableLevel<K, V> {
    */
   constructor(where: string | LevelDatabase, options: CellarLevelOptions<K, V> = {}) {
     const { database, ...rest } = readArguments(() => {
-      ownNames.checkNear(options)
+      ownOptions.checkNear(options)
       return { ...options }
     })
     super(sourceOf(where, database), rest)
@@ -67,18 +68,7 @@ function sourceOf(
 
 class Directory implements DatabaseOpener {
   readonly location: string
-  /** The capabilities of the embedded engine, which is not loaded yet. */
-  readonly capabilities: Capabilities = {
-    sync: true,
-    snapshots: true,
-    changes: true,
-    atomicAcrossRows: true,
-    atomicAcrossTables: true,
-    coprocessors: true,
-    filters: true,
-    rawScans: true,
-    upkeep: true,
-  }
+  readonly capabilities = allCapabilities
   readonly #options: OpenOptions
 
   constructor(location: string, options: OpenOptions) {

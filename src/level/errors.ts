@@ -1,6 +1,7 @@
-/** Errors that have a code of abstract-level; all other errors are `CellarError`s. */
+/** The errors that have a code of abstract-level. */
+import { CellarError } from '../api/index.js'
 
-/** The codes of a {@link LevelError}, as abstract-level and classic-level name them. */
+/** The codes of a Level's own errors, as abstract-level and classic-level name them. */
 export const LevelErrorCode = {
   /** The database directory is already open, in this or another process. */
   locked: 'LEVEL_LOCKED',
@@ -12,20 +13,15 @@ export const LevelErrorCode = {
   notOpen: 'LEVEL_DATABASE_NOT_OPEN',
 } as const
 
-/** One of the codes of a {@link LevelError}. */
+/** One of the codes of abstract-level. */
 export type LevelErrorCode = (typeof LevelErrorCode)[keyof typeof LevelErrorCode]
 
-/** An error with a code of abstract-level. */
-export class LevelError extends Error {
-  /** 'LevelError', or 'AbortError' for a read that a signal ended. */
-  override readonly name: string
-  /** The stable code. */
-  readonly code: LevelErrorCode
-
-  /** Created by the methods of a Level. */
-  constructor(code: LevelErrorCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.name = code === LevelErrorCode.aborted ? 'AbortError' : 'LevelError'
-    this.code = code
-  }
+/**
+ * Makes an error with a code of abstract-level. If a signal ended the read, the name of the error
+ * is 'AbortError'.
+ */
+export function levelError(code: LevelErrorCode, message: string, cause?: unknown): CellarError {
+  const error = new CellarError(code, message, { cause })
+  if (code === LevelErrorCode.aborted) Object.defineProperty(error, 'name', { value: 'AbortError' })
+  return error
 }

@@ -28,47 +28,10 @@ function keyOf(result: Result, isText: boolean): LevelKey {
   return inFormat(keyOfRow(result.row!), isText)
 }
 
-/** The items of an iterator: `take` maps a row to an item. */
-class Items<T> {
-  readonly #pages: RowPages
-  readonly #take: (row: Result) => T | undefined
-
-  /** `take` returns undefined for a row that has only other columns. */
-  constructor(pages: RowPages, take: (row: Result) => T | undefined) {
-    this.#pages = pages
-    this.#take = take
-  }
-
-  /** The next item; undefined at the end. */
-  async next(): Promise<T | undefined> {
-    for (;;) {
-      const row = this.#pages.takeReady() ?? (await this.#pages.takeNext())
-      if (row === undefined) return undefined
-      const item = this.#take(row)
-      if (item !== undefined) return item
-    }
-  }
-
-  /** The next up to `size` items; an empty array at the end. */
-  async nextMany(size: number): Promise<T[]> {
-    for (;;) {
-      const rows = await this.#pages.takeMany(size)
-      const items: T[] = []
-      for (let i = 0; i < rows.length; i++) {
-        const item = this.#take(rows[i])
-        if (item !== undefined) items.push(item)
-      }
-      if (items.length > 0 || rows.length === 0) return items
-    }
-  }
-
-  seek(target: LevelKey): void {
-    this.#pages.seek(target)
-  }
-
-  close(): void {
-    this.#pages.close()
-  }
+/** The rows of an iterator, and the item of a row; undefined for a row that has other columns. */
+interface Items<T> {
+  readonly pages: RowPages
+  readonly take: (row: Result) => T | undefined
 }
 
 /** The property of an iterator that holds its items. */
@@ -81,20 +44,31 @@ const itemsKey = Symbol('items')
 class ItemMethods<T> {
   declare readonly [itemsKey]: Items<T>
 
-  _next(): Promise<T | undefined> {
-    return this[itemsKey].next()
+  async _next(): Promise<T | undefined> {
+    const { pages, take } = this[itemsKey]
+    for (;;) {
+      const row = pages.takeReady() ?? (await pages.takeNext())
+      if (row === undefined) return undefined
+      const item = take(row)
+      if (item !== undefined) return item
+    }
   }
 
-  _nextv(size: number): Promise<T[]> {
-    return this[itemsKey].nextMany(size)
+  async _nextv(size: number): Promise<T[]> {
+    const { pages, take } = this[itemsKey]
+    for (;;) {
+      const rows = await pages.takeMany(size)
+      const items = rows.map(take).filter((item) => item !== undefined)
+      if (items.length > 0 || rows.length === 0) return items
+    }
   }
 
   _seek(target: LevelKey): void {
-    this[itemsKey].seek(target)
+    this[itemsKey].pages.seek(target)
   }
 
   async _close(): Promise<void> {
-    this[itemsKey].close()
+    this[itemsKey].pages.close()
   }
 }
 
@@ -118,14 +92,15 @@ export class CellarIterator<TDatabase, K, V> extends AbstractIterator<TDatabase,
     const isValueText = valueEncoding === textFormat
     const hasKeys = options.keys !== false
     const hasValues = options.values !== false
-    this[itemsKey] = new Items(pages, (row) => {
+    const take = (row: Result): Entry | undefined => {
       const value = row.value(column)
       if (value === undefined) return undefined
       return [
         hasKeys ? keyOf(row, isKeyText) : undefined,
         hasValues ? inFormat(value, isValueText) : undefined,
       ]
-    })
+    }
+    this[itemsKey] = { pages, take }
   }
 }
 
@@ -143,7 +118,9 @@ export class CellarKeyIterator<TDatabase, K> extends AbstractKeyIterator<TDataba
   ) {
     super(db, options)
     const isText = (options as Formats).keyEncoding === textFormat
-    this[itemsKey] = new Items(pages, (row) => (row.has(column) ? keyOf(row, isText) : undefined))
+    const take = (row: Result): LevelKey | undefined =>
+      row.has(column) ? keyOf(row, isText) : undefined
+    this[itemsKey] = { pages, take }
   }
 }
 
@@ -161,10 +138,11 @@ export class CellarValueIterator<TDatabase, K, V> extends AbstractValueIterator<
   ) {
     super(db, options)
     const isText = (options as Formats).valueEncoding === textFormat
-    this[itemsKey] = new Items(pages, (row) => {
+    const take = (row: Result): LevelKey | undefined => {
       const value = row.value(column)
       return value === undefined ? undefined : inFormat(value, isText)
-    })
+    }
+    this[itemsKey] = { pages, take }
   }
 }
 

@@ -9,9 +9,6 @@
 /** A key in one of the formats that the database takes from abstract-level. */
 export type LevelKey = string | Buffer | Uint8Array
 
-/** The format of keys or values that a read returns. */
-export type LevelFormat = 'utf8' | 'buffer' | 'view'
-
 /** The row of the empty key. */
 const rowOfEmptyKey = Buffer.of(0)
 

@@ -7,7 +7,7 @@
  */
 import { CellarError, ErrorCode } from '../api/index.js'
 import type { Result, ResultScanner, Scan, Snapshot, Table } from '../api/index.js'
-import { LevelError, LevelErrorCode } from './errors.js'
+import { levelError, LevelErrorCode } from './errors.js'
 import { rowOfKey, type LevelKey } from './keys.js'
 
 /** The range options of abstract-level, with encoded keys. The caller counts the limit. */
@@ -115,22 +115,12 @@ export class RowPages {
     return page
   }
 
-  /** Options without a value are left out: the engine counts the names before it reads them. */
   #scan(): Scan {
     const { column, snapshot, signal } = this.#options
-    const { reverse } = this.#range
     const { row: startRow, inclusive: startInclusive } = this.#start
     const { row: stopRow, inclusive: stopInclusive } = this.#stop
-    return {
-      columns: [readColumn(column)],
-      ...(startRow === undefined ? undefined : { startRow }),
-      ...(startInclusive ? undefined : { startInclusive }),
-      ...(stopRow === undefined ? undefined : { stopRow }),
-      ...(stopInclusive ? { stopInclusive } : undefined),
-      ...(reverse ? { reversed: true } : undefined),
-      ...(snapshot === undefined ? undefined : { snapshot }),
-      ...(signal === undefined ? undefined : { signal }),
-    }
+    const rows = { startRow, startInclusive, stopRow, stopInclusive, reversed: this.#range.reverse }
+    return { columns: [readColumn(column)], ...rows, snapshot, signal }
   }
 
   /** Continues at a key. A key outside the range ends the iterator until the next `seek`. */
@@ -189,5 +179,5 @@ function bytesOf(key: LevelKey): Uint8Array {
 /** abstract-level has its own error code for reads that a signal aborts. */
 function asAbortError(error: unknown): unknown {
   if (!(error instanceof CellarError) || error.code !== ErrorCode.aborted) return error
-  return new LevelError(LevelErrorCode.aborted, 'the read was aborted', { cause: error })
+  return levelError(LevelErrorCode.aborted, 'the read was aborted', error)
 }

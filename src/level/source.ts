@@ -11,7 +11,7 @@ import type {
   FamilyOptions,
   Table,
 } from '../api/index.js'
-import { LevelError, LevelErrorCode } from './errors.js'
+import { levelError, LevelErrorCode } from './errors.js'
 
 /**
  * The database of a Level: any backend of `cellardb`. `compactRange` also needs the method
@@ -39,7 +39,7 @@ export interface DatabaseOpener {
 export interface TableChoice {
   readonly name: string
   readonly column: string
-  readonly familyOptions: FamilyOptions
+  readonly family: FamilyOptions
   readonly durability: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
 }
 
@@ -49,83 +49,58 @@ export interface OpenRequest {
   readonly errorIfExists: boolean
 }
 
-/** An open table with its database. */
-export interface OpenSource {
-  readonly database: LevelDatabase
-  readonly table: Table
-  /** Closes the resources of the open; a database of the caller stays open. */
-  close(): Promise<void>
-}
-
-/** Opens the table of a Level. */
+/** Opens and perhaps closes the database of a Level. */
 export interface LevelSource {
   /** Known before the open, because abstract-level reads them in its constructor. */
   readonly capabilities: Capabilities
   readonly canCompact: boolean
   /** The directory, if the Level opens one. */
   readonly location: string | undefined
-  open(choice: TableChoice, request: OpenRequest): Promise<OpenSource>
+  /** Whether the Level closes the database; a database of the caller stays open. */
+  readonly isOwn: boolean
+  open(createIfMissing: boolean): Promise<LevelDatabase>
 }
 
-/** A database that the caller has opened and closes. */
-export class GivenDatabase implements LevelSource {
-  readonly location = undefined
-  readonly #database: LevelDatabase
-
-  constructor(database: LevelDatabase) {
-    this.#database = database
-  }
-
-  get capabilities(): Capabilities {
-    return this.#database.capabilities
-  }
-
-  get canCompact(): boolean {
-    return typeof this.#database.compact === 'function'
-  }
-
-  async open(choice: TableChoice, request: OpenRequest): Promise<OpenSource> {
-    const database = this.#database
-    const table = await openTable(database, choice, request)
-    return { database, table, close: () => Promise.resolve() }
-  }
-}
-
-/** A database that is opened and closed with the Level. */
-export class OpenedDatabase implements LevelSource {
-  readonly canCompact = true
-  readonly #opener: DatabaseOpener
-
-  constructor(opener: DatabaseOpener) {
-    this.#opener = opener
-  }
-
-  get capabilities(): Capabilities {
-    return this.#opener.capabilities
-  }
-
-  get location(): string {
-    return this.#opener.location
-  }
-
-  async open(choice: TableChoice, request: OpenRequest): Promise<OpenSource> {
-    const database = await this.#opener.open(request.createIfMissing).catch((error: unknown) => {
-      throw asLevelError(error)
-    })
-    try {
-      const table = await openTable(database, choice, request)
-      return { database, table, close: () => database.close() }
-    } catch (error) {
-      await database.close()
-      throw error
+/** The source that the first argument of a Level names. `ERR_INVALID_ARGUMENT`. */
+export function sourceOf(where: LevelDatabase | DatabaseOpener): LevelSource {
+  if (typeof where === 'object' && where !== null) {
+    const { capabilities } = where
+    if ('table' in where && typeof where.table === 'function') {
+      const canCompact = typeof where.compact === 'function'
+      const open = (): Promise<LevelDatabase> => Promise.resolve(where)
+      return { capabilities, canCompact, location: undefined, isOwn: false, open }
     }
+    if ('open' in where && typeof where.open === 'function') {
+      const open = (createIfMissing: boolean): Promise<LevelDatabase> =>
+        where.open(createIfMissing).catch((error: unknown) => {
+          throw asLevelError(error)
+        })
+      return { capabilities, canCompact: true, location: where.location, isOwn: true, open }
+    }
+  }
+  const message = 'a Level needs a directory or an open database'
+  throw new CellarError(ErrorCode.invalidArgument, message)
+}
+
+/** Opens the database and the table of a Level. */
+export async function openLevel(
+  source: LevelSource,
+  choice: TableChoice,
+  request: OpenRequest,
+): Promise<{ readonly database: LevelDatabase; readonly table: Table }> {
+  const database = await source.open(request.createIfMissing)
+  try {
+    return { database, table: await openTable(database, choice, request) }
+  } catch (error) {
+    if (source.isOwn) await database.close()
+    throw error
   }
 }
 
 /** abstract-level has its own error code for a directory that is already open. */
 function asLevelError(error: unknown): unknown {
   if (!(error instanceof CellarError) || error.code !== ErrorCode.locked) return error
-  return new LevelError(LevelErrorCode.locked, error.message, { cause: error })
+  return levelError(LevelErrorCode.locked, error.message, error)
 }
 
 async function openTable(
@@ -133,7 +108,7 @@ async function openTable(
   choice: TableChoice,
   { createIfMissing, errorIfExists }: OpenRequest,
 ): Promise<Table> {
-  const { name, column, familyOptions, durability } = choice
+  const { name, column, family: familyOptions, durability } = choice
   const exists = await database.admin.tableExists(name)
   if (exists && errorIfExists) {
     const message = `table '${name}' exists, and errorIfExists is true`

@@ -20,18 +20,18 @@ import {
 import { checkObject, readArguments, requireCapability } from '../api/index.js'
 import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
 import { BatchRows } from './batch.js'
-import { LevelError, LevelErrorCode } from './errors.js'
+import { levelError, LevelErrorCode } from './errors.js'
 import { CellarIterator, CellarKeyIterator, CellarValueIterator } from './iterators.js'
 import { inFormat, rowOfKey, type LevelKey } from './keys.js'
 import { CellarSnapshot } from './level-snapshot.js'
 import { readSetup, type TableLevelOptions } from './options.js'
 import { readColumn, RowPages, type KeyRange } from './row-pages.js'
+import { openLevel } from './source.js'
 import type {
   DatabaseOpener,
   LevelDatabase,
   LevelSource,
   OpenRequest,
-  OpenSource,
   TableChoice,
 } from './source.js'
 
@@ -91,7 +91,6 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   /** The columns of every read. */
   readonly #read: readonly [string]
   readonly #deletion: readonly Mutation[]
-  #opened: OpenSource | undefined = undefined
   #table!: Table
   #database!: LevelDatabase
 
@@ -217,7 +216,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
       return this.deferAsync(() => this.compactRange(start, end, options))
     }
     if (this.status !== 'open') {
-      throw new LevelError(LevelErrorCode.notOpen, 'the database is not open')
+      throw levelError(LevelErrorCode.notOpen, 'the database is not open')
     }
     const { startRow, stopRow } = readArguments(() => {
       const { keyEncoding } = checkObject(options, 'the options of compactRange')
@@ -226,23 +225,23 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
       return { startRow: rowOfKey(encoding.encode(start)), stopRow: rowOfKey(encoding.encode(end)) }
     })
     if (this.#database.compact === undefined) {
-      throw new LevelError(LevelErrorCode.notSupported, 'the backend has no compaction')
+      throw levelError(LevelErrorCode.notSupported, 'the backend has no compaction')
     }
     return this.#database.compact(this.#choice.name, { startRow, stopRow })
   }
 
   /** @internal */
   async _open(request: OpenRequest): Promise<void> {
-    const opened = await this.#source.open(this.#choice, request)
-    this.#opened = opened
-    this.#database = opened.database
-    this.#table = opened.table
+    const { database, table } = await openLevel(this.#source, this.#choice, request)
+    this.#database = database
+    this.#table = table
   }
 
   /** @internal */
   async _close(): Promise<void> {
-    await this.#opened?.close()
-    this.#opened = undefined
+    // A Level whose open failed has no database.
+    const database: LevelDatabase | undefined = this.#database
+    if (this.#source.isOwn) await database?.close()
   }
 
   /** @internal */

@@ -27,6 +27,7 @@ import {
   type RestoreOptions,
 } from '../storage/engine/transfer/restore.js'
 import type { Pressure } from '../storage/engine/write/write-pacer.js'
+import { allCapabilities } from '../api/capabilities.js'
 import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { Admin } from './admin.js'
@@ -36,7 +37,12 @@ import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js
 import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
-import { checkListener, eventsOf, type DatabaseEvents } from './database-events.js'
+import {
+  checkListener,
+  eventsOf,
+  type DatabaseEvents,
+  type DatabaseListener,
+} from './database-events.js'
 import { mutate, mutateSync } from './calls/mutating.js'
 import { blocking } from './operations/table-operations.js'
 import { EngineSnapshot } from './reads/snapshot.js'
@@ -46,7 +52,6 @@ import { collectStatistics, type DatabaseStatistics } from './admin/statistics.j
 import type {
   AtomicBatch,
   AtomicResult,
-  Capabilities,
   Change,
   ChangeOptions,
   Snapshot,
@@ -55,18 +60,6 @@ import type {
   TableDescription,
   TableOptions,
 } from '../api/index.js'
-
-const embeddedCapabilities: Capabilities = Object.freeze({
-  sync: true,
-  snapshots: true,
-  changes: true,
-  atomicAcrossRows: true,
-  atomicAcrossTables: true,
-  coprocessors: true,
-  filters: true,
-  rawScans: true,
-  upkeep: true,
-})
 
 const openOptions = declareOptions('Database.open', {
   ...databaseOptions,
@@ -96,7 +89,7 @@ export interface CompactOptions extends OptionsOf<typeof compactOptions> {}
 /** An open database directory: tables, snapshots, statistics. Made by {@link Database.open}. */
 export class Database implements BackendDatabase<EmbeddedTable> {
   /** The capabilities of this backend: all of them. */
-  readonly capabilities = embeddedCapabilities
+  readonly capabilities = allCapabilities
   readonly #engine: Engine
   readonly #ddl: Ddl
   readonly #admin: Admin
@@ -178,32 +171,23 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /** Calls `listener` at each event. */
-  on<E extends keyof DatabaseEvents>(
-    event: E,
-    listener: (...values: DatabaseEvents[E]) => void,
-  ): this {
-    checkListener(event, listener)
-    this.#emitter.on(event, listener as (...values: unknown[]) => void)
-    return this
+  on<E extends keyof DatabaseEvents>(event: E, listener: DatabaseListener<E>): this {
+    return this.#listen('on', event, listener)
   }
 
   /** Calls `listener` at the next event. */
-  once<E extends keyof DatabaseEvents>(
-    event: E,
-    listener: (...values: DatabaseEvents[E]) => void,
-  ): this {
-    checkListener(event, listener)
-    this.#emitter.once(event, listener as (...values: unknown[]) => void)
-    return this
+  once<E extends keyof DatabaseEvents>(event: E, listener: DatabaseListener<E>): this {
+    return this.#listen('once', event, listener)
   }
 
   /** Removes a listener added by {@link on}. */
-  off<E extends keyof DatabaseEvents>(
-    event: E,
-    listener: (...values: DatabaseEvents[E]) => void,
-  ): this {
+  off<E extends keyof DatabaseEvents>(event: E, listener: DatabaseListener<E>): this {
+    return this.#listen('off', event, listener)
+  }
+
+  #listen(how: 'on' | 'once' | 'off', event: string, listener: unknown): this {
     checkListener(event, listener)
-    this.#emitter.off(event, listener as (...values: unknown[]) => void)
+    this.#emitter[how](event, listener as (...values: unknown[]) => void)
     return this
   }
 
@@ -498,23 +482,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /** Directory, state and names of the tables, for `JSON.stringify`. */
-  toJSON(): {
-    /** Path of the directory. */
-    directory: string
-    /** Whether the database is open. */
-    open: boolean
-    /** Names of the tables. */
-    tables: string[]
-  } {
+  toJSON(): { directory: string; open: boolean; tables: string[] } {
     const { directory, state, tables } = this.#engine
-    return {
-      /** Path of the directory. */
-      directory,
-      /** Whether the database is open. */
-      open: state === 'open',
-      /** Names of the tables. */
-      tables: [...tables.keys()].sort(),
-    }
+    return { directory, open: state === 'open', tables: [...tables.keys()].sort() }
   }
 
   /** The text for `console.log`, with the same content. */

@@ -1,140 +1,16 @@
 /** The statistics of a database. */
 import type { HookCounters, JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import type { Engine } from '../../storage/engine/engine.js'
-import type {
-  LatencyStatistics,
-  TimedOperationName,
-} from '../../storage/engine/write/operation-times.js'
-import type { Recovery } from '../../storage/engine/open/recovery.js'
-import type { Pressure } from '../../storage/engine/write/write-pacer.js'
-import { addDrops, noDrops, type DropCounts } from '../../storage/job/job.js'
+import { addDrops, noDrops } from '../../storage/job/job.js'
 import type { StoreSources } from '../../storage/store/store.js'
 import { valueFilesOf } from '../../storage/version/version.js'
 
 /** Statistics of a database. Sizes are in bytes; counters start at the open. */
-export interface DatabaseStatistics {
-  /** Statistics by name of the table. */
-  readonly tables: Readonly<Record<string, TableStatistics>>
-  /**
-   * Counts and durations by kind: `scan` is a step that reads rows ahead, `update` an increment or
-   * append, `batch` a list or a mutation with several operations, `sync` a sync of the log.
-   */
-  readonly latencies: Readonly<Record<TimedOperationName, LatencyStatistics>>
-  /** Number of SSTables. */
-  readonly tableFiles: number
-  /** Size of all SSTables. */
-  readonly tableFileBytes: number
-  /** Number of value files that SSTables refer to; not included in other statistics. */
-  readonly valueFiles: number
-  /** Size of these value files. */
-  readonly valueFileBytes: number
-  /** The result of the recovery at the open; as `Database.recovery`. */
-  readonly recovery: Recovery
-  /** Number of log segments. */
-  readonly logSegments: number
-  /** Size of all log segments. */
-  readonly logBytes: number
-  /** Size of the memtables that are not in an SSTable yet, including frozen ones. */
-  readonly memtableBytes: number
-  /**
-   * Size of the memtables that SSTables have replaced and that are still pinned: by a scan opened
-   * while the manifest was written, or by a flush overtaken by a synchronous writer.
-   */
-  readonly pinnedMemtableBytes: number
-  /** Memory of flushed memtables kept for new ones: at most two arenas. */
-  readonly idleArenaBytes: number
-  /** Mutating calls that wait for memory, for compactions, for a block, or for each other. */
-  readonly waitingCalls: number
-  /** Estimated size of the arguments of waiting calls. */
-  readonly waitingArgumentBytes: number
-  /** Number of times that a writer waited for memory. */
-  readonly stalls: number
-  /** Number of times that writers were first held back because compactions lagged. */
-  readonly compactionStalls: number
-  /** How far compactions lag now. */
-  readonly pressure: Pressure
-  /** The block cache. */
-  readonly blockCache: {
-    /** Size of blocks and locations of rows, without pooled memory. */
-    readonly bytesUsed: number
-    /** The bound in bytes. */
-    readonly bytesMax: number
-    /** Memory of the machine from which `bytesMax` was derived; undefined if it was given. */
-    readonly sizedForBytes: number | undefined
-    /** Blocks found in the cache. */
-    readonly hits: number
-    /** Blocks that had to be read. */
-    readonly misses: number
-  }
-  /** Size of indexes and filters in memory. */
-  readonly pinnedBytes: number
-  /** Blocks read from files. */
-  readonly blocksRead: number
-  /** Stored size of these blocks. */
-  readonly blockBytesRead: number
-  /** Values read from value files. */
-  readonly valuesRead: number
-  /** Stored size of these values. */
-  readonly valueBytesRead: number
-  /** Lookups in Bloom filters. */
-  readonly filterChecks: number
-  /** Lookups for which a Bloom filter excluded the key. */
-  readonly filterNegatives: number
-  /** Memtables flushed. */
-  readonly flushes: number
-  /** Cells and markers that flushes wrote. */
-  readonly flushedEntries: number
-  /** Cells and markers that flushes dropped. */
-  readonly droppedEntries: number
-  /** Bytes written by flushes. */
-  readonly flushedBytes: number
-  /** Merges; without files moved to other levels or dropped as a whole, which are not read. */
-  readonly compactions: number
-  /** Files moved to another level. */
-  readonly compactionMoves: number
-  /** Files dropped as a whole. */
-  readonly compactionFileDrops: number
-  /** Bytes read by compactions. */
-  readonly compactionBytesRead: number
-  /** Cells and markers that compactions read. */
-  readonly compactionEntriesRead: number
-  /** Cells and markers that compactions wrote. */
-  readonly compactionEntriesWritten: number
-  /** Bytes written by compactions. */
-  readonly compactedBytes: number
-  /** Cells and markers that compactions dropped. */
-  readonly compactionDroppedEntries: number
-  /** Entries that flushes and compactions dropped, by reason. */
-  readonly droppedBy: Readonly<DropCounts>
-  /** Compactions that run, wait or were requested. */
-  readonly compactionQueue: number
-  /** Compactions that run now. */
-  readonly compactionsRunning: number
-  /** Families being flushed. */
-  readonly flushesRunning: number
-  /** Encoded size of the keys and values of all mutations. */
-  readonly userBytes: number
-  /** Bytes written to log and SSTables per byte of {@link userBytes}; 0 before the first write. */
-  readonly writeAmplification: number
-  /**
-   * Maximum number of sorted runs of SSTables of a family: an upper bound of the SSTables that a
-   * read of a row consults without Bloom filters.
-   */
-  readonly readAmplification: number
-  /**
-   * Size of all SSTables divided by the size of the largest run of each family: an upper bound of
-   * the saving by a full compaction. 1 without SSTables.
-   */
-  readonly spaceAmplification: number
-  /** Open snapshots. */
-  readonly openSnapshots: number
-  /** Sequence of the last mutation. */
-  readonly lastSequence: number
-  /** The thread of flushes and compactions. */
-  readonly executor: 'inline' | 'worker'
-  /** The LZ4 codec in use. */
-  readonly lz4: 'lz4-napi' | 'native-free'
-}
+export interface DatabaseStatistics
+  extends
+    Readonly<ReturnType<typeof tableStatistics>>,
+    Readonly<ReturnType<typeof jobStatistics>>,
+    Readonly<ReturnType<typeof engineStatistics>> {}
 
 /** Statistics of one table. */
 export interface TableStatistics {
@@ -180,58 +56,86 @@ export function collectStatistics(
   engine: Engine,
   coprocessors: JobCoprocessors,
 ): DatabaseStatistics {
+  const files = tableStatistics(engine, coprocessors)
+  return { ...files, ...engineStatistics(engine), ...jobStatistics(engine) }
+}
+
+function engineStatistics(engine: Engine) {
   const { readers, writes, background } = engine
   const { log, budget, pacer, userBytes, waiting } = writes
   const { counters, cache } = readers
   return {
-    ...tableStatistics(engine, coprocessors),
+    /** The result of the recovery at the open; as `Database.recovery`. */
     recovery: engine.recovery,
+    /** Number of log segments. */
     logSegments: log.segments.length,
+    /** Size of all log segments. */
     logBytes: log.bytesTotal,
+    /** Size of the memtables that are not in an SSTable yet, including frozen ones. */
     memtableBytes: budget.bytesUsed,
+    /**
+     * Size of the memtables that SSTables have replaced and that are still pinned: by a scan opened
+     * while the manifest was written, or by a flush overtaken by a synchronous writer.
+     */
     pinnedMemtableBytes: engine.arenas.pinnedBytes,
+    /** Memory of flushed memtables kept for new ones: at most two arenas. */
     idleArenaBytes: engine.arenas.idleBytes,
+    /** Mutating calls that wait for memory, for compactions, for a block, or for each other. */
     waitingCalls: waiting.count,
+    /** Estimated size of the arguments of waiting calls. */
     waitingArgumentBytes: waiting.argumentBytes,
+    /** Number of times that a writer waited for memory. */
     stalls: budget.stallCount,
+    /** Number of times that writers were first held back because compactions lagged. */
     compactionStalls: pacer.stallCount,
+    /** How far compactions lag now. */
     pressure: pacer.pressure,
+    /** The block cache. */
     blockCache: {
+      /** Size of blocks and locations of rows, without pooled memory. */
       bytesUsed: cache.bytesUsed,
+      /** The bound in bytes. */
       bytesMax: cache.bytesMax,
+      /** Memory of the machine from which `bytesMax` was derived; undefined if it was given. */
       sizedForBytes: engine.options.blockCacheSizedForBytes,
+      /** Blocks found in the cache. */
       hits: counters.cacheHits,
+      /** Blocks that had to be read. */
       misses: counters.cacheMisses,
     },
+    /** Size of indexes and filters in memory. */
     pinnedBytes: readers.pinnedBytes,
+    /** Blocks read from files. */
     blocksRead: counters.blocksRead,
+    /** Stored size of these blocks. */
     blockBytesRead: counters.blockBytesRead,
+    /** Values read from value files. */
     valuesRead: counters.valuesRead,
+    /** Stored size of these values. */
     valueBytesRead: counters.valueBytesRead,
+    /** Lookups in Bloom filters. */
     filterChecks: counters.filterChecks,
+    /** Lookups for which a Bloom filter excluded the key. */
     filterNegatives: counters.filterNegatives,
-    ...jobStatistics(engine),
+    /** Encoded size of the keys and values of all mutations. */
     userBytes,
+    /**
+     * Counts and durations by kind: `scan` is a step that reads rows ahead, `update` an increment
+     * or append, `batch` a list or a mutation with several operations, `sync` a sync of the log.
+     */
     latencies: engine.reports.times.statistics(),
+    /** Open snapshots. */
     openSnapshots: engine.readPoints.snapshotCount,
+    /** Sequence of the last mutation. */
     lastSequence: engine.lastSequence,
+    /** The thread of flushes and compactions. */
     executor: background.executor.kind,
+    /** The LZ4 codec in use. */
     lz4: engine.codecs.lz4Implementation,
   }
 }
 
-type TablePart = Pick<
-  DatabaseStatistics,
-  | 'tables'
-  | 'tableFiles'
-  | 'tableFileBytes'
-  | 'valueFiles'
-  | 'valueFileBytes'
-  | 'readAmplification'
-  | 'spaceAmplification'
->
-
-function tableStatistics(engine: Engine, coprocessors: JobCoprocessors): TablePart {
+function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
   const tables: Record<string, TableStatistics> = {}
   let tableFiles = 0
   let tableFileBytes = 0
@@ -270,12 +174,25 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors): TablePa
   }
   const spaceAmplification = largestRunBytes === 0 ? 1 : tableFileBytes / largestRunBytes
   return {
+    /** Statistics by name of the table. */
     tables,
+    /** Number of SSTables. */
     tableFiles,
+    /** Size of all SSTables. */
     tableFileBytes,
+    /** Number of value files that SSTables refer to; not included in other statistics. */
     valueFiles: allValueFiles.size,
+    /** Size of these value files. */
     valueFileBytes: sumOf(allValueFiles),
+    /**
+     * Maximum number of sorted runs of SSTables of a family: an upper bound of the SSTables that
+     * a read of a row consults without Bloom filters.
+     */
     readAmplification,
+    /**
+     * Size of all SSTables divided by the size of the largest run of each family: an upper bound of
+     * the saving by a full compaction. 1 without SSTables.
+     */
     spaceAmplification,
   }
 }
@@ -284,28 +201,7 @@ function sumOf(numbers: ReadonlyMap<number, number>): number {
   return [...numbers.values()].reduce((sum, number) => sum + number, 0)
 }
 
-type JobPart = Pick<
-  DatabaseStatistics,
-  | 'flushes'
-  | 'flushedEntries'
-  | 'droppedEntries'
-  | 'flushedBytes'
-  | 'compactions'
-  | 'compactionMoves'
-  | 'compactionFileDrops'
-  | 'compactionBytesRead'
-  | 'compactionEntriesRead'
-  | 'compactionEntriesWritten'
-  | 'compactedBytes'
-  | 'compactionDroppedEntries'
-  | 'droppedBy'
-  | 'compactionQueue'
-  | 'compactionsRunning'
-  | 'flushesRunning'
-  | 'writeAmplification'
->
-
-function jobStatistics({ background, writes }: Engine): JobPart {
+function jobStatistics({ background, writes }: Engine) {
   const { flusher, compactor } = background
   const { logBytesWritten, userBytes } = writes
   const { totals } = compactor
@@ -314,22 +210,39 @@ function jobStatistics({ background, writes }: Engine): JobPart {
   addDrops(droppedBy, totals.dropped)
   const written = logBytesWritten + flusher.bytesWritten + totals.bytesWritten
   return {
+    /** Memtables flushed. */
     flushes: flusher.flushCount,
+    /** Cells and markers that flushes wrote. */
     flushedEntries: flusher.entriesWritten,
+    /** Cells and markers that flushes dropped. */
     droppedEntries: flusher.entriesDropped,
+    /** Bytes written by flushes. */
     flushedBytes: flusher.bytesWritten,
+    /** Merges; without files moved to other levels or dropped as a whole, which are not read. */
     compactions: totals.merges,
+    /** Files moved to another level. */
     compactionMoves: totals.moves,
+    /** Files dropped as a whole. */
     compactionFileDrops: totals.drops,
+    /** Bytes read by compactions. */
     compactionBytesRead: totals.bytesRead,
+    /** Cells and markers that compactions read. */
     compactionEntriesRead: totals.entriesRead,
+    /** Cells and markers that compactions wrote. */
     compactionEntriesWritten: totals.entriesWritten,
+    /** Bytes written by compactions. */
     compactedBytes: totals.bytesWritten,
+    /** Cells and markers that compactions dropped. */
     compactionDroppedEntries: totals.entriesDropped,
+    /** Entries that flushes and compactions dropped, by reason. */
     droppedBy,
+    /** Compactions that run, wait or were requested. */
     compactionQueue: compactor.queueLength,
+    /** Compactions that run now. */
     compactionsRunning: compactor.runningCount,
+    /** Families being flushed. */
     flushesRunning: flusher.runningCount,
+    /** Bytes written to log and SSTables per byte of `userBytes`; 0 before the first write. */
     writeAmplification: userBytes === 0 ? 0 : written / userBytes,
   }
 }

@@ -105,7 +105,7 @@ export class MutationEncoder {
       case 'append':
         addAppend(this.writer, operation, read)
         break
-      default: {
+      case 'delete': {
         const choose = intervention?.chooserOf?.(operation)
         addDelete(this.writer, operation, table.families, read, choose)
       }

@@ -130,7 +130,9 @@ export class PlainOperations extends TableReads implements TableOperations {
         return this.mutateRows(operation, mode, intervention)
       case 'checkAndMutate':
         return this.checkAndMutate(operation, mode, intervention)
-      default: {
+      case 'delete':
+      case 'increment':
+      case 'append': {
         const table = this.writable()
         const durability = this.encodeOne(table, kind, operation, mode, intervention)
         this.apply(table, durability, mode, intervention)

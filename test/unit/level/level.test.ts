@@ -1,7 +1,7 @@
 /** What the adapter promises beyond abstract-level's own suite. */
 import t, { type Test } from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
-import { CellarLevel, LevelError } from '../../../src/entries/level.js'
+import { CellarError, Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { CellarLevel } from '../../../src/entries/level.js'
 import type { LevelDatabase } from '../../../src/entries/level.js'
 
 async function openDatabase(t: Test, options: object = {}): Promise<Database> {
@@ -166,7 +166,7 @@ void t.test('a directory is opened, found locked, closed and opened again', asyn
   const second = new CellarLevel(directory)
   const failure = await second.open().catch((error: unknown) => error as Error)
   t.match(failure, { code: 'LEVEL_DATABASE_NOT_OPEN', cause: { code: 'LEVEL_LOCKED' } })
-  t.ok((failure as Error).cause instanceof LevelError)
+  t.ok((failure as Error).cause instanceof CellarError)
   await level.close()
   await second.open()
   t.equal(second.getSync('k'), 'v')
