@@ -7,6 +7,7 @@ import {
   SearchIndexes,
   TextExtraction,
 } from '../../../../src/systems/repository/index.js'
+import { eventually } from '../../../suites/kit.js'
 import { docxOf, pdfOf } from '../repository/extraction/documents.js'
 
 void t.test(
@@ -67,10 +68,13 @@ void t.test(
       return hits.map(({ fields }) => fields['lily.id'][0]).join(' ')
     }
     t.equal(await idsOf('title_t:plans'), 'USER.a USER.b')
-    t.equal(await idsOf('files_t_mv:"quarterly report"'), 'USER.a')
-    t.equal(await idsOf('files_t_mv:"annual meeting"'), 'USER.a')
+    // A document whose text takes long is indexed without the text first.
+    for (const words of ['quarterly report', 'annual meeting']) {
+      const query = `files_t_mv:"${words}"`
+      t.equal(await eventually(() => idsOf(query), 'USER.a'), 'USER.a')
+    }
     t.equal(await idsOf('files_t_mv:"report minutes"'), '', 'not across two documents')
-    t.same(failed, ['c.pdf'], 'a broken document leaves only its text out')
+    t.equal(await eventually(() => failed.join(), 'c.pdf'), 'c.pdf', 'only its text is left out')
     await table.update({ id: 'USER.b', fields: { '{n}title': 'Done' } })
     await table.delete('USER.a')
     t.equal(await idsOf('title_t:plans'), '')
