@@ -1,6 +1,6 @@
 /** Filters on timestamps, and the filter that removes values. */
-import { OptionNames } from '../../base/arguments.js'
 import { emptyBytes } from '../../base/bytes.js'
+import { boolean, declareOptions } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
 import {
   checkTimestamp,
@@ -9,16 +9,12 @@ import {
   timestampLow,
   type Timestamp,
 } from '../cell/timestamp.js'
-import { checkFlag, checkList, readOptions } from './parse/arguments.js'
+import { checkList } from './parse/arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 
-const keyOnlyNames = new OptionNames<{ readonly lengthAsValue?: boolean }>('a KeyOnlyFilter', {
-  lengthAsValue: true,
-})
-const timestampsNames = new OptionNames<{ readonly canHint?: boolean }>('a TimestampsFilter', {
-  canHint: true,
-})
+const keyOnlyOptions = declareOptions('a KeyOnlyFilter', { lengthAsValue: boolean(false) })
+const timestampsOptions = declareOptions('a TimestampsFilter', { canHint: boolean(false) })
 
 /**
  * Returns all cells without their values: empty, or with `lengthAsValue` the length of the value as
@@ -34,8 +30,7 @@ export class KeyOnlyFilter extends KeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: { readonly lengthAsValue?: boolean } = {}) {
     super()
-    const { lengthAsValue } = readOptions(options, keyOnlyNames)
-    this.lengthAsValue = checkFlag(lengthAsValue, 'lengthAsValue', false)
+    this.lengthAsValue = keyOnlyOptions.read(options).lengthAsValue
   }
 
   /** Returns an empty value, or the length of the stored one. */
@@ -74,7 +69,7 @@ export class TimestampsFilter extends KeyFilter {
     halves.sort((a, b) => compareTimestamps(a.high, a.low, b.high, b.low))
     this.highs = halves.map(({ high }) => high)
     this.lows = halves.map(({ low }) => low)
-    this.canHint = checkFlag(readOptions(options, timestampsNames).canHint, 'canHint', false)
+    this.canHint = timestampsOptions.read(options).canHint
   }
 
   override filterCell(cell: CellView): FilterCode {

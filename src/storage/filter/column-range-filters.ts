@@ -3,12 +3,12 @@
  * leave the row after the last one. In reversed scans too, the columns of a row come in ascending
  * order.
  */
-import { OptionNames } from '../../base/arguments.js'
 import { compareBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
+import { boolean, checked, declareOptions, type OptionsOf } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
-import { checkFlag, checkList, copyBytes, readOptions } from './parse/arguments.js'
+import { checkList, copyBytes } from './parse/arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 
@@ -101,24 +101,19 @@ export class MultipleColumnPrefixFilter extends KeyFilter {
   }
 }
 
-/** Options of {@link ColumnRangeFilter}; an absent bound is open. */
-export interface ColumnRangeOptions {
+const rangeOptions = declareOptions('a ColumnRangeFilter', {
   /** First qualifier. Default: no lower bound. */
-  readonly min?: BytesLike | undefined
+  min: checked(copyBytes),
   /** Default true. */
-  readonly minInclusive?: boolean | undefined
+  minInclusive: boolean(true),
   /** Last qualifier. Default: no upper bound. */
-  readonly max?: BytesLike | undefined
+  max: checked(copyBytes),
   /** Default false. */
-  readonly maxInclusive?: boolean | undefined
-}
-
-const rangeNames = new OptionNames<ColumnRangeOptions>('a ColumnRangeFilter', {
-  min: true,
-  minInclusive: true,
-  max: true,
-  maxInclusive: true,
+  maxInclusive: boolean(false),
 })
+
+/** Options of {@link ColumnRangeFilter}; an absent bound is open. */
+export interface ColumnRangeOptions extends OptionsOf<typeof rangeOptions> {}
 
 /** Returns the columns whose qualifier is in a range (HBase: ColumnRangeFilter). */
 export class ColumnRangeFilter extends KeyFilter {
@@ -133,13 +128,12 @@ export class ColumnRangeFilter extends KeyFilter {
   /** Throws `ERR_INVALID_ARGUMENT`. A range with `min` above `max` is empty. */
   constructor(options: ColumnRangeOptions) {
     super()
-    options = readOptions(options, rangeNames)
-    const { min, max } = options
-    this.min = min === undefined ? undefined : copyBytes(min, 'min')
-    this.escapedMin = this.min && escapeQualifier(this.min)
-    this.minInclusive = checkFlag(options.minInclusive, 'minInclusive', true)
-    this.escapedMax = max === undefined ? undefined : escapeQualifier(copyBytes(max, 'max'))
-    this.maxInclusive = checkFlag(options.maxInclusive, 'maxInclusive', false)
+    const { min, minInclusive, max, maxInclusive } = rangeOptions.read(options)
+    this.min = min
+    this.escapedMin = min && escapeQualifier(min)
+    this.minInclusive = minInclusive
+    this.escapedMax = max && escapeQualifier(max)
+    this.maxInclusive = maxInclusive
   }
 
   override filterCell(cell: CellView): FilterCode {

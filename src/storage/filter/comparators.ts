@@ -1,344 +1,222 @@
 /**
  * Comparators of filters (HBase: ByteArrayComparable and its subclasses), given as plain objects.
- *
- * A comparator compares stored bytes with its constant. The result is negative if the stored bytes
- * are smaller, 0 if they are equal or match, and NaN if they cannot be ordered. Only NOT_EQUAL
- * accepts NaN.
+ * Each form is an entry of the table `forms`.
  */
-import {
-  OptionNames,
-  checkBoolean,
-  checkObject,
-  isBytes,
-  readArguments,
-  shown,
-} from '../../base/arguments.js'
+import { checkObject, isBytes, readArguments, shown } from '../../base/arguments.js'
 import { compareBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
-import { hasEscape, unescape } from '../cell/cell-key.js'
-import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
-import { checkFilterCount, copyBytes } from './parse/arguments.js'
-import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
 import {
-  makeRegularExpression,
-  type RegularExpression,
-  type RegularExpressionEngine,
-} from './regular-expression.js'
-import type { BigDecimal } from './big-decimal.js'
+  boolean,
+  checked,
+  choice,
+  declareOptions,
+  required,
+  type Declared,
+  type GivenOptions,
+  type Settings,
+} from '../../base/options.js'
+import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
+import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
+import { checkFilterCount, copyBytes } from './parse/arguments.js'
+import { makeRegularExpression, type RegularExpressionEngine } from './regular-expression.js'
 
-/**
- * A comparator. Bytes alone mean `binary`. Exactly one of the forms:
- *
- * - `binary`: all bytes, unsigned (HBase: BinaryComparator).
- * - `binaryPrefix`: as many leading bytes as the constant has (BinaryPrefixComparator).
- * - `binaryComponent`: the bytes from `offset` on, as many as the constant has
- *   (BinaryComponentComparator); what lies beyond the end of the stored bytes is absent.
- * - `bit`: matches if the bitwise AND, OR or XOR of stored bytes and constant is not all zeros;
- *   different lengths never match (BitComparator).
- * - `long`: eight stored bytes as a signed big-endian number (LongComparator); other lengths are
- *   not comparable.
- * - `bigDecimal`: the constant as decimal text or bigint; stored in HBase's form, see
- *   `encodeBigDecimal` (BigDecimalComparator).
- * - `null`: matches empty values, since null and empty are the same (NullComparator).
- * - `regexString`: finds the expression anywhere in the text (RegexStringComparator); the dot
- *   matches line ends, as in HBase, and a leading `(?i)`, `(?m)`, `(?s)` is understood. `charset`
- *   says how bytes become text: 'utf8' (default) or 'latin1'. `engine` 'linear' (default) is RE2:
- *   its time grows in a straight line with the text, and it has no back-references and no
- *   look-around. 'backtracking' is JavaScript's own engine, which a `RegExp` always takes. WARNING:
- *   that one can take exponential time and blocks the event loop meanwhile; never give it
- *   expressions of people you do not trust.
- * - `substring`: contains the UTF-8 text, ignoring case (SubstringComparator).
- */
+/** A comparator: bytes alone mean `binary`, otherwise exactly one of the forms. */
 export type ComparatorOption =
   | BytesLike
   | {
-      /** Compares bytes. */
+      /** Compares all bytes, unsigned (HBase: BinaryComparator). */
       readonly binary: BytesLike
     }
   | {
-      /** Compares the first bytes, as many as given. */
+      /** Compares as many leading bytes as given (BinaryPrefixComparator). */
       readonly binaryPrefix: BytesLike
     }
   | {
-      /** Compares bytes at `offset`. */
+      /** Compares as many bytes as given, from `offset` on (BinaryComponentComparator). */
       readonly binaryComponent: BytesLike
-      /** Where the bytes begin. */
+      /** Start of these bytes; what lies beyond the end of the stored bytes is absent. */
       readonly offset: number
     }
   | {
-      /** Combines the bytes with these; equal if a bit is left. */
+      /** Matches stored bytes of this length if the combination is not all zeros (BitComparator). */
       readonly bit: BytesLike
-      /** How bits are combined. */
+      /** The bitwise combination of the stored bytes with these. */
       readonly operator: 'AND' | 'OR' | 'XOR'
     }
   | {
-      /** Compares signed numbers of 8 bytes. */
+      /** Compares eight bytes as a signed big-endian number (LongComparator). */
       readonly long: number | bigint
     }
   | {
-      /** Compares numbers in the form of Java's BigDecimal. */
+      /** Decimal text or a bigint; stored as by `encodeBigDecimal` (BigDecimalComparator). */
       readonly bigDecimal: string | bigint
     }
   | {
-      /** Compares with the absence of a value. */
+      /** Matches empty values, since null and empty are the same (NullComparator). */
       readonly null: true
     }
   | {
-      /** A regular expression as text. */
+      /**
+       * Finds the expression anywhere in the text (RegexStringComparator). The dot matches line
+       * ends, as in HBase, and a leading `(?i)`, `(?m)`, `(?s)` is understood.
+       */
       readonly regexString: string | RegExp
-      /** Character set of the stored text. Default UTF-8. */
+      /** Character set of the stored text. Default 'utf8'. */
       readonly charset?: 'utf8' | 'latin1'
-      /** Whether upper and lower case count as equal. */
+      /** Whether upper and lower case count as equal. Default false. */
       readonly ignoreCase?: boolean
-      /** Whose regular expressions. */
+      /**
+       * 'linear' (default) is RE2: its time grows in a straight line with the text, and it has no
+       * back-references and no look-around. 'backtracking' is JavaScript's own engine, which a
+       * `RegExp` always takes. WARNING: that one can take exponential time and blocks the event
+       * loop meanwhile; never give it expressions of people you do not trust.
+       */
       readonly engine?: RegularExpressionEngine
     }
   | {
-      /** Text that must occur; case is ignored. */
+      /** UTF-8 text that must occur; case is ignored (SubstringComparator). */
       readonly substring: string
     }
 
-/** The result of {@link makeComparator}. */
-export abstract class Comparator {
+/**
+ * Compares `source[start, end)` with the constant. Negative: the stored bytes are smaller; 0: they
+ * are equal or match; NaN: they cannot be ordered, which only NOT_EQUAL accepts.
+ */
+type Compare = (source: Buffer, start: number, end: number) => number
+
+/** A comparator with its constant. */
+export interface Comparator {
   /** Name for messages. */
-  abstract readonly name: string
+  readonly name: string
   /** False if the comparator can only tell "matches" from "does not match". */
   readonly orders: boolean
+  readonly compare: Compare
+  /** The constant in escaped form, which orders escaped bytes; undefined: there is none. */
+  readonly escaped?: Buffer
+}
 
-  constructor(orders: boolean) {
-    this.orders = orders
-  }
+type Made = Omit<Comparator, 'name'>
+type Form = (name: string, given: object) => Made
 
-  /** Compares plain bytes with the constant. */
-  abstract compare(source: Buffer, start: number, end: number): number
-
-  /** Compares escaped bytes with the constant. */
-  compareEscaped(source: Buffer, start: number, end: number): number {
-    if (!hasEscape(source, start, end)) return this.compare(source, start, end)
-    const plain = unescape(source, start, end)
-    return this.compare(plain, 0, plain.length)
+function form<D extends Declared>(declared: D, make: (settings: Settings<D>) => Made): Form {
+  return (name, given) => {
+    const options = declareOptions(`a comparator {${name}}`, declared)
+    return make(options.read(given as GivenOptions<D>))
   }
 }
 
-class BinaryComparator extends Comparator {
-  readonly name = 'binary'
-  private readonly constant: Buffer
-  private readonly escaped: Buffer
-
-  constructor(constant: BytesLike) {
-    super(true)
-    this.constant = copyBytes(constant, 'binary')
-    this.escaped = escapeQualifier(this.constant)
+/** Compares as many bytes as the constant has, from an offset on. */
+function comparePart(constant: Buffer, offset: number): Made {
+  const compare: Compare = (source, start, end) => {
+    const from = Math.min(end, start + offset)
+    const to = Math.min(end, from + constant.length)
+    return compareBytes(source, from, to, constant, 0, constant.length)
   }
-
-  compare(source: Buffer, start: number, end: number): number {
-    return compareBytes(source, start, end, this.constant, 0, this.constant.length)
-  }
-
-  override compareEscaped(source: Buffer, start: number, end: number): number {
-    return compareBytes(source, start, end, this.escaped, 0, this.escaped.length)
-  }
+  return { orders: true, compare }
 }
 
-class BinaryComponentComparator extends Comparator {
-  readonly name: string
-  private readonly constant: Buffer
-  private readonly offset: number
-
-  constructor(name: string, constant: BytesLike, offset: number) {
-    super(true)
-    this.name = name
-    this.constant = copyBytes(constant, name)
-    this.offset = checkFilterCount(offset, 'offset')
-  }
-
-  compare(source: Buffer, start: number, end: number): number {
-    const from = Math.min(end, start + this.offset)
-    const to = Math.min(end, from + this.constant.length)
-    return compareBytes(source, from, to, this.constant, 0, this.constant.length)
-  }
+/** A comparator without an order. */
+function matching(matches: (source: Buffer, start: number, end: number) => boolean): Made {
+  return { orders: false, compare: (source, start, end) => (matches(source, start, end) ? 0 : -1) }
 }
 
-class BitComparator extends Comparator {
-  readonly name = 'bit'
-  private readonly constant: Buffer
-  private readonly operator: 'AND' | 'OR' | 'XOR'
+/** Checks an integer of 64 bits, and returns its bytes. */
+function checkLong(value: number | bigint, what: string): Buffer {
+  const bytes = Buffer.alloc(8)
+  const isInteger = typeof value === 'bigint' || Number.isSafeInteger(value)
+  if (isInteger && BigInt.asIntN(64, BigInt(value)) === BigInt(value)) {
+    bytes.writeBigInt64BE(BigInt(value))
+    return bytes
+  }
+  throw invalidArgument(`${what} must be a 64-bit integer, got ${shown(value)}`)
+}
 
-  constructor(constant: BytesLike, operator: 'AND' | 'OR' | 'XOR') {
-    super(false)
-    this.constant = copyBytes(constant, 'bit')
-    if (operator !== 'AND' && operator !== 'OR' && operator !== 'XOR') {
-      throw invalidArgument(`operator of bit must be AND, OR or XOR, got ${shown(operator)}`)
+const bytes = required(checked(copyBytes))
+const bitOperators = {
+  AND: (a: number, b: number) => a & b,
+  OR: (a: number, b: number) => a | b,
+  XOR: (a: number, b: number) => a ^ b,
+}
+
+const forms: Readonly<Record<string, Form>> = {
+  binary: form({ binary: bytes }, ({ binary }) => ({
+    orders: true,
+    compare: (source, start, end) => compareBytes(source, start, end, binary, 0, binary.length),
+    escaped: escapeQualifier(binary),
+  })),
+  binaryPrefix: form({ binaryPrefix: bytes }, ({ binaryPrefix }) => comparePart(binaryPrefix, 0)),
+  binaryComponent: form(
+    { binaryComponent: bytes, offset: required(checked(checkFilterCount)) },
+    ({ binaryComponent, offset }) => comparePart(binaryComponent, offset),
+  ),
+  bit: form(
+    { bit: bytes, operator: required(choice(['AND', 'OR', 'XOR'], undefined)) },
+    ({ bit, operator }) => {
+      const combine = bitOperators[operator]
+      return matching((source, start, end) => {
+        if (end - start !== bit.length) return false
+        for (let i = 0; i < bit.length; i++)
+          if (combine(source[start + i], bit[i]) !== 0) return true
+        return false
+      })
+    },
+  ),
+  long: form({ long: required(checked(checkLong)) }, ({ long }) => {
+    const high = long.readInt32BE(0)
+    const low = long.readUInt32BE(4)
+    const compare: Compare = (source, start, end) => {
+      if (end - start !== 8) return NaN
+      const order = source.readInt32BE(start) - high
+      return order === 0 ? source.readUInt32BE(start + 4) - low : order
     }
-    this.operator = operator
-  }
-
-  compare(source: Buffer, start: number, end: number): number {
-    const constant = this.constant
-    if (end - start !== constant.length) return -1
-    const operator = this.operator
-    for (let i = 0; i < constant.length; i++) {
-      const a = source[start + i]
-      const b = constant[i]
-      const bits = operator === 'AND' ? a & b : operator === 'OR' ? a | b : a ^ b
-      if (bits !== 0) return 0
-    }
-    return -1
-  }
-}
-
-class LongComparator extends Comparator {
-  readonly name = 'long'
-  private readonly high: number
-  private readonly low: number
-
-  constructor(constant: number | bigint) {
-    super(true)
-    const isInteger = typeof constant === 'bigint' || Number.isSafeInteger(constant)
-    if (!isInteger || BigInt.asIntN(64, BigInt(constant)) !== BigInt(constant)) {
-      throw invalidArgument(`long must be a 64-bit integer, got ${shown(constant)}`)
-    }
-    const bytes = Buffer.alloc(8)
-    bytes.writeBigInt64BE(BigInt(constant))
-    this.high = bytes.readInt32BE(0)
-    this.low = bytes.readUInt32BE(4)
-  }
-
-  compare(source: Buffer, start: number, end: number): number {
-    if (end - start !== 8) return NaN
-    const high = source.readInt32BE(start)
-    return high === this.high ? source.readUInt32BE(start + 4) - this.low : high - this.high
-  }
-}
-
-class BigDecimalComparator extends Comparator {
-  readonly name = 'bigDecimal'
-  private readonly constant: BigDecimal
-
-  constructor(constant: string | bigint) {
-    super(true)
-    this.constant = parseBigDecimal(constant)
-  }
-
-  compare(source: Buffer, start: number, end: number): number {
-    const stored = decodeBigDecimal(source, start, end)
-    return stored === undefined ? NaN : compareBigDecimals(stored, this.constant)
-  }
-}
-
-class NullComparator extends Comparator {
-  readonly name = 'null'
-
-  constructor() {
-    super(false)
-  }
-
-  compare(_source: Buffer, start: number, end: number): number {
-    return start === end ? 0 : -1
-  }
-}
-
-class RegexStringComparator extends Comparator {
-  readonly name = 'regexString'
-  private readonly expression: RegularExpression
-  private readonly charset: 'utf8' | 'latin1'
-
-  constructor({ regexString, charset, ignoreCase, engine }: ComparatorParts) {
-    super(false)
-    if (charset !== undefined && charset !== 'utf8' && charset !== 'latin1') {
-      throw invalidArgument(`charset must be 'utf8' or 'latin1', got ${shown(charset)}`)
-    }
-    this.charset = charset ?? 'utf8'
-    const ignoresCase = checkBoolean(ignoreCase, 'ignoreCase', false)
-    this.expression = makeRegularExpression(regexString!, ignoresCase, engine)
-  }
-
-  compare(source: Buffer, start: number, end: number): number {
-    return this.expression.test(source.toString(this.charset, start, end)) ? 0 : -1
-  }
-}
-
-class SubstringComparator extends Comparator {
-  readonly name = 'substring'
-  private readonly text: string
-
-  constructor(text: string) {
-    super(false)
-    if (typeof text !== 'string') {
-      throw invalidArgument(`substring must be a string, got ${shown(text)}`)
-    }
-    this.text = text.toLowerCase()
-  }
-
-  compare(source: Buffer, start: number, end: number): number {
-    return source.toString('utf8', start, end).toLowerCase().includes(this.text) ? 0 : -1
-  }
-}
-
-/** The properties of all forms together. */
-interface ComparatorParts {
-  readonly binary?: BytesLike
-  readonly binaryPrefix?: BytesLike
-  readonly binaryComponent?: BytesLike
-  readonly offset?: number
-  readonly bit?: BytesLike
-  readonly operator?: 'AND' | 'OR' | 'XOR'
-  readonly long?: number | bigint
-  readonly bigDecimal?: string | bigint
-  readonly null?: true
-  readonly regexString?: string | RegExp
-  readonly charset?: 'utf8' | 'latin1'
-  readonly ignoreCase?: boolean
-  readonly engine?: RegularExpressionEngine
-  readonly substring?: string
-}
-
-interface Form {
-  readonly names: OptionNames<ComparatorParts>
-  readonly make: (parts: ComparatorParts) => Comparator
-}
-
-function form(
-  name: keyof ComparatorParts,
-  others: readonly (keyof ComparatorParts)[],
-  make: Form['make'],
-): [string, Form] {
-  const entries = [name, ...others].map((each) => [each, true])
-  const known = Object.fromEntries(entries) as Record<keyof ComparatorParts, true>
-  return [name, { names: new OptionNames<ComparatorParts>(`a comparator {${name}}`, known), make }]
-}
-
-const forms: ReadonlyMap<string, Form> = new Map([
-  form('binary', [], (parts) => new BinaryComparator(parts.binary!)),
-  form('binaryPrefix', [], (parts) => {
-    return new BinaryComponentComparator('binaryPrefix', parts.binaryPrefix!, 0)
+    return { orders: true, compare }
   }),
-  form('binaryComponent', ['offset'], (parts) => {
-    return new BinaryComponentComparator('binaryComponent', parts.binaryComponent!, parts.offset!)
+  bigDecimal: form({ bigDecimal: required(checked(parseBigDecimal)) }, ({ bigDecimal }) => ({
+    orders: true,
+    compare: (source, start, end) => {
+      const stored = decodeBigDecimal(source, start, end)
+      return stored === undefined ? NaN : compareBigDecimals(stored, bigDecimal)
+    },
+  })),
+  null: form({ null: required(boolean(false)) }, (given) => {
+    if (given.null) return matching((_, start, end) => start === end)
+    throw invalidArgument('null of a comparator can only be true, got false')
   }),
-  form('bit', ['operator'], (parts) => new BitComparator(parts.bit!, parts.operator!)),
-  form('long', [], (parts) => new LongComparator(parts.long!)),
-  form('bigDecimal', [], (parts) => new BigDecimalComparator(parts.bigDecimal!)),
-  form('null', [], (parts) => {
-    if (parts.null === true) return new NullComparator()
-    throw invalidArgument(`null of a comparator can only be true, got ${shown(parts.null)}`)
+  regexString: form(
+    {
+      regexString: required(checked((value: string | RegExp) => value)),
+      charset: choice(['utf8', 'latin1'], 'utf8'),
+      ignoreCase: boolean(false),
+      engine: choice(['linear', 'backtracking'], undefined),
+    },
+    ({ regexString, charset, ignoreCase, engine }) => {
+      const expression = makeRegularExpression(regexString, ignoreCase, engine)
+      return matching((source, start, end) => {
+        return expression.test(source.toString(charset, start, end))
+      })
+    },
+  ),
+  substring: form({ substring: required(checked(checkString)) }, ({ substring }) => {
+    const text = substring.toLowerCase()
+    return matching((source, start, end) => {
+      return source.toString('utf8', start, end).toLowerCase().includes(text)
+    })
   }),
-  form('regexString', ['charset', 'ignoreCase', 'engine'], (parts) => {
-    return new RegexStringComparator(parts)
-  }),
-  form('substring', [], (parts) => new SubstringComparator(parts.substring!)),
-])
+}
+
+function checkString(value: string, what: string): string {
+  if (typeof value === 'string') return value
+  throw invalidArgument(`${what} must be a string, got ${shown(value)}`)
+}
 
 /** Makes a comparator. Throws `ERR_INVALID_ARGUMENT` if `option` is none. */
 export function makeComparator(option: ComparatorOption): Comparator {
-  if (typeof option === 'string' || isBytes(option)) return new BinaryComparator(option)
+  const given = typeof option === 'string' || isBytes(option) ? { binary: option } : option
   return readArguments(() => {
-    const parts: ComparatorParts = { ...checkObject(option, 'comparator') }
-    for (const [name, { names, make }] of forms) {
-      if (name in parts) return make(names.check(parts))
-    }
-    throw invalidArgument(
-      `comparator must be bytes or one of ${[...forms.keys()].map((name) => `{${name}}`).join(', ')}`,
-    )
+    const parts: object = { ...checkObject(given, 'comparator') }
+    const name = Object.keys(forms).find((each) => each in parts)
+    if (name !== undefined) return { name, ...forms[name](name, parts) }
+    const known = Object.keys(forms).map((each) => `{${each}}`)
+    throw invalidArgument(`comparator must be bytes or one of ${known.join(', ')}`)
   })
 }

@@ -3,7 +3,9 @@
  * the right. In the checks of checkAndMutate the sides are exchanged.
  */
 import { shown } from '../../base/arguments.js'
+import { compareBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
+import { hasEscape, unescape } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import { makeComparator, type Comparator, type ComparatorOption } from './comparators.js'
 
@@ -57,7 +59,13 @@ export class Comparison {
 
   /** Whether escaped bytes (of a stored row or qualifier) pass. */
   passesEscaped(source: Buffer, start: number, end: number): boolean {
-    return this.holds(this.comparator.compareEscaped(source, start, end))
+    const { compare, escaped } = this.comparator
+    if (escaped !== undefined) {
+      return this.holds(compareBytes(source, start, end, escaped, 0, escaped.length))
+    }
+    if (!hasEscape(source, start, end)) return this.holds(compare(source, start, end))
+    const plain = unescape(source, start, end)
+    return this.holds(compare(plain, 0, plain.length))
   }
 
   /** Whether the cell's value passes. */

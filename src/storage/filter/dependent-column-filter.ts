@@ -1,33 +1,27 @@
 /** The filter that HBase calls DependentColumnFilter. */
-import { OptionNames } from '../../base/arguments.js'
+import { boolean, checked, declareOptions, required, type OptionsOf } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
 import { invalidArgument } from '../../base/errors.js'
-import type { ColumnName } from '../cell/column-name.js'
-import { checkFlag, parseFilterColumn, readOptions, type EscapedColumn } from './parse/arguments.js'
+import { parseFilterColumn, type EscapedColumn } from './parse/arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type RowCells } from './filter.js'
 import { FilterBase } from './filter-base.js'
 import { isInColumn } from './single-column-filters.js'
 
-/** Options of {@link DependentColumnFilter}. */
-export interface DependentColumnOptions {
+const dependentOptions = declareOptions('a DependentColumnFilter', {
   /** The reference column. */
-  readonly column: ColumnName
+  column: required(checked(parseFilterColumn)),
   /** Whether to leave out the reference column's own cells. Default false. */
-  readonly dropDependentColumn?: boolean | undefined
+  dropDependentColumn: boolean(false),
   /** With `value`: only reference cells whose value passes are considered. */
-  readonly operator?: FilterOperator | undefined
+  operator: checked((value: FilterOperator) => value),
   /** What the value of the column is compared with. */
-  readonly value?: ComparatorOption | undefined
-}
-
-const dependentNames = new OptionNames<DependentColumnOptions>('a DependentColumnFilter', {
-  column: true,
-  dropDependentColumn: true,
-  operator: true,
-  value: true,
+  value: checked((value: ComparatorOption) => value),
 })
+
+/** Options of {@link DependentColumnFilter}. */
+export interface DependentColumnOptions extends OptionsOf<typeof dependentOptions> {}
 
 /**
  * Returns the cells whose timestamp also occurs in a reference column of the same row (HBase:
@@ -42,10 +36,9 @@ export class DependentColumnFilter extends FilterBase {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: DependentColumnOptions) {
     super(true)
-    options = readOptions(options, dependentNames)
-    this.column = parseFilterColumn(options.column)
-    this.drop = checkFlag(options.dropDependentColumn, 'dropDependentColumn', false)
-    const { operator, value } = options
+    const { column, dropDependentColumn, operator, value } = dependentOptions.read(options)
+    this.column = column
+    this.drop = dropDependentColumn
     if ((operator === undefined) !== (value === undefined)) {
       throw invalidArgument('give operator and value together or neither')
     }

@@ -1,18 +1,24 @@
 /** The filter that HBase calls FuzzyRowFilter. */
-import { OptionNames, isBytes } from '../../base/arguments.js'
+import { isBytes } from '../../base/arguments.js'
 import { compareBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
-import type { BytesLike } from '../cell/column-name.js'
-import { checkList, copyBytes, readOptions } from './parse/arguments.js'
+import { checked, declareOptions, required, type OptionsOf } from '../../base/options.js'
+import { checkList, copyBytes } from './parse/arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
-/** A pattern for rows. */
-export interface FuzzyPattern {
+const patternOptions = declareOptions('a pattern', {
   /** Bytes of the row key. */
-  readonly key: BytesLike
+  key: required(checked(copyBytes)),
   /** One number per byte of the key: 0 = the row must have this byte, 1 = any byte. */
-  readonly mask: Uint8Array | readonly number[]
-}
+  mask: required(
+    checked((mask: Uint8Array | readonly number[]) => {
+      return isBytes(mask) ? mask : checkList(mask, 'mask')
+    }),
+  ),
+})
+
+/** A pattern for rows. */
+export interface FuzzyPattern extends OptionsOf<typeof patternOptions> {}
 
 interface Pattern {
   readonly key: Buffer
@@ -54,12 +60,8 @@ export class FuzzyRowFilter extends RowKeyFilter {
   }
 }
 
-const patternNames = new OptionNames<FuzzyPattern>('a pattern', { key: true, mask: true })
-
 function checkPattern(pattern: FuzzyPattern): Pattern {
-  const { key: text, mask: numbers } = readOptions(pattern, patternNames)
-  const key = copyBytes(text, 'key')
-  const given = isBytes(numbers) ? numbers : checkList(numbers, 'mask')
+  const { key, mask: given } = patternOptions.read(pattern)
   if (given.length !== key.length) {
     throw invalidArgument(`mask must hold ${key.length} numbers, one for each byte of the key`)
   }

@@ -1,9 +1,9 @@
 /** The filter that HBase calls MultiRowRangeFilter. */
-import { OptionNames } from '../../base/arguments.js'
 import { compareBytes, emptyBytes, prefixSuccessor } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
+import { boolean, checked, declareOptions } from '../../base/options.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkFlag, checkList, copyBytes, readOptions } from './parse/arguments.js'
+import { checkList, copyBytes } from './parse/arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 /** A range of rows, or all rows with a prefix. */
@@ -24,13 +24,13 @@ export type RowRange =
     }
 
 /** The properties of both forms. */
-interface RangeOptions {
-  readonly start?: BytesLike
-  readonly startInclusive?: boolean
-  readonly stop?: BytesLike
-  readonly stopInclusive?: boolean
-  readonly prefix?: BytesLike
-}
+const rangeOptions = declareOptions('a range', {
+  start: checked(copyBytes, emptyBytes),
+  startInclusive: boolean(true),
+  stop: checked(copyBytes, emptyBytes),
+  stopInclusive: boolean(false),
+  prefix: checked(copyBytes),
+})
 
 /** `[start, stop)`; undefined `stop` = open. */
 interface HalfOpenRange {
@@ -95,25 +95,12 @@ export class MultiRowRangeFilter extends RowKeyFilter {
   }
 }
 
-const rangeNames = new OptionNames<RangeOptions>('a range', {
-  start: true,
-  startInclusive: true,
-  stop: true,
-  stopInclusive: true,
-  prefix: true,
-})
-
 function toHalfOpen(given: RowRange): HalfOpenRange {
-  const range = readOptions<RangeOptions>(given, rangeNames)
-  if (range.prefix !== undefined) {
-    if (Object.keys(range).length > 1) throw invalidArgument('a range has a prefix or bounds')
-    const start = copyBytes(range.prefix, 'prefix')
-    return { start, stop: prefixSuccessor(start) }
+  const { start, startInclusive, stop, stopInclusive, prefix } = rangeOptions.read(given)
+  if (prefix !== undefined) {
+    if (Object.keys(given).length > 1) throw invalidArgument('a range has a prefix or bounds')
+    return { start: prefix, stop: prefixSuccessor(prefix) }
   }
-  const start = range.start === undefined ? emptyBytes : copyBytes(range.start, 'start')
-  const stop = range.stop === undefined ? emptyBytes : copyBytes(range.stop, 'stop')
-  const startInclusive = checkFlag(range.startInclusive, 'startInclusive', true)
-  const stopInclusive = checkFlag(range.stopInclusive, 'stopInclusive', false)
   if (stop.length > 0) {
     const order = compareBytes(start, 0, start.length, stop, 0, stop.length)
     if (order > 0 || (order === 0 && !(startInclusive && stopInclusive))) {

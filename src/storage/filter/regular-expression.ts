@@ -6,7 +6,7 @@
  * loaded when the first expression is made.
  */
 import type { RE2JS } from 're2js'
-import { checkChoice, shown } from '../../base/arguments.js'
+import { shown } from '../../base/arguments.js'
 import { CellarError, invalidArgument } from '../../base/errors.js'
 import { requirePackage } from '../../base/load-package.js'
 
@@ -36,7 +36,6 @@ export function makeRegularExpression(
   if (typeof expression !== 'string') {
     throw invalidArgument(`regexString must be a string or a RegExp, got ${shown(expression)}`)
   }
-  checkChoice(engine ?? 'linear', 'engine', ['linear', 'backtracking'])
   try {
     return engine === 'backtracking'
       ? compileBacktracking(expression, ignoreCase)

@@ -1,10 +1,11 @@
 /** Filters that select rows by key prefix, by an end row, by number, or at random. */
-import { OptionNames, checkFunction, shown } from '../../base/arguments.js'
+import { shown } from '../../base/arguments.js'
 import { compareBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
+import { callback, declareOptions } from '../../base/options.js'
 import { seededRandom, type Random } from '../../base/random.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkFilterCount, copyBytes, readOptions } from './parse/arguments.js'
+import { checkFilterCount, copyBytes } from './parse/arguments.js'
 import { KeyFilter, RowKeyFilter } from './filter-base.js'
 
 /**
@@ -79,9 +80,7 @@ export class PageFilter extends KeyFilter {
   }
 }
 
-const randomNames = new OptionNames<{ readonly random?: Random }>('a RandomRowFilter', {
-  random: true,
-})
+const randomOptions = declareOptions('a RandomRowFilter', { random: callback<Random>() })
 
 /** Seed of filters without a given source of randomness. */
 const defaultSeed = 0x5eed
@@ -100,9 +99,8 @@ export class RandomRowFilter extends RowKeyFilter {
     if (typeof chance !== 'number' || Number.isNaN(chance)) {
       throw invalidArgument(`chance must be a number, got ${shown(chance)}`)
     }
-    const { random } = readOptions(options, randomNames)
     this.chance = chance
-    this.random = checkFunction(random, 'random') ?? seededRandom(defaultSeed)
+    this.random = randomOptions.read(options).random ?? seededRandom(defaultSeed)
   }
 
   protected override judge(): boolean {

@@ -4,59 +4,45 @@
  * The column must be among the columns that the scan selects. Otherwise every row seems to lack the
  * column.
  */
-import { OptionNames } from '../../base/arguments.js'
 import { equalBytes } from '../../base/bytes.js'
+import { boolean, checked, declareOptions, required, type OptionsOf } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
-import type { ColumnName } from '../cell/column-name.js'
-import { checkFlag, parseFilterColumn, readOptions, type EscapedColumn } from './parse/arguments.js'
+import { parseFilterColumn, type EscapedColumn } from './parse/arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type RowCells } from './filter.js'
 import { FilterBase } from './filter-base.js'
 
-/** A condition on a column's value. */
-export interface ColumnCondition {
+const condition = {
   /** `'family:qualifier'`. */
-  readonly column: ColumnName
+  column: required(checked(parseFilterColumn)),
   /** Compares `stored operator value`. */
-  readonly operator: FilterOperator
+  operator: required(checked((value: FilterOperator) => value)),
   /** Bytes, or another comparator. */
-  readonly value: ComparatorOption
+  value: required(checked((value: ComparatorOption) => value)),
 }
+const conditionOptions = declareOptions('a ColumnValueFilter', condition)
+const singleColumnOptions = declareOptions('a SingleColumnValueFilter', {
+  ...condition,
+  /** Whether to drop rows without the column. Default false: they pass. */
+  filterIfMissing: boolean(false),
+  /** Whether only the newest version counts. Default true; false: one passing version suffices. */
+  latestVersionOnly: boolean(true),
+})
+
+/** A condition on a column's value. */
+export interface ColumnCondition extends OptionsOf<typeof conditionOptions> {}
 
 /** Options of {@link SingleColumnValueFilter}. */
-export interface SingleColumnValueOptions extends ColumnCondition {
-  /** Whether to drop rows without the column. Default false: they pass. */
-  readonly filterIfMissing?: boolean | undefined
-  /** Whether only the newest version counts. Default true; false: one passing version suffices. */
-  readonly latestVersionOnly?: boolean | undefined
-}
-
-const conditionNames = new OptionNames<ColumnCondition>('a ColumnValueFilter', {
-  column: true,
-  operator: true,
-  value: true,
-})
-const singleColumnNames = new OptionNames<SingleColumnValueOptions>('a SingleColumnValueFilter', {
-  column: true,
-  operator: true,
-  value: true,
-  filterIfMissing: true,
-  latestVersionOnly: true,
-})
+export interface SingleColumnValueOptions extends OptionsOf<typeof singleColumnOptions> {}
 
 /** Whether a cell belongs to a column. */
 export function isInColumn(cell: CellView, column: EscapedColumn): boolean {
-  const { qualifier } = column
+  const { buffer, qualifierStart, qualifierEnd } = cell
+  const { family, qualifier } = column
+  const { length } = qualifier
   return (
-    equalBytes(
-      cell.buffer,
-      cell.qualifierStart,
-      cell.qualifierEnd,
-      qualifier,
-      0,
-      qualifier.length,
-    ) && cell.family === column.family
+    equalBytes(buffer, qualifierStart, qualifierEnd, qualifier, 0, length) && cell.family === family
   )
 }
 
@@ -73,11 +59,11 @@ export class SingleColumnValueFilter extends FilterBase {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: SingleColumnValueOptions) {
     super(true)
-    options = readOptions(options, singleColumnNames)
-    this.column = parseFilterColumn(options.column)
-    this.comparison = new Comparison(options.operator, options.value)
-    this.filterIfMissing = checkFlag(options.filterIfMissing, 'filterIfMissing', false)
-    this.latestVersionOnly = checkFlag(options.latestVersionOnly, 'latestVersionOnly', true)
+    const { column, operator, value, ...flags } = singleColumnOptions.read(options)
+    this.column = column
+    this.comparison = new Comparison(operator, value)
+    this.filterIfMissing = flags.filterIfMissing
+    this.latestVersionOnly = flags.latestVersionOnly
   }
 
   override reset(): void {
@@ -140,9 +126,9 @@ export class ColumnValueFilter extends FilterBase {
   /** Throws `ERR_INVALID_ARGUMENT`. */
   constructor(options: ColumnCondition) {
     super()
-    options = readOptions(options, conditionNames)
-    this.onlyColumn = parseFilterColumn(options.column)
-    this.comparison = new Comparison(options.operator, options.value)
+    const { column, operator, value } = conditionOptions.read(options)
+    this.onlyColumn = column
+    this.comparison = new Comparison(operator, value)
   }
 
   override reset(): void {

@@ -1,12 +1,5 @@
 /** Checks and converts the arguments of filters. All functions throw `ERR_INVALID_ARGUMENT`. */
-import {
-  type OptionNames,
-  checkArray,
-  checkBoolean,
-  checkBytesLike,
-  readArguments,
-  shown,
-} from '../../../base/arguments.js'
+import { checkArray, checkBytesLike, readArguments, shown } from '../../../base/arguments.js'
 import { toBytes } from '../../../base/bytes.js'
 import { invalidArgument } from '../../../base/errors.js'
 import { parseSingleColumn, type BytesLike, type ColumnName } from '../../cell/column-name.js'
@@ -37,17 +30,9 @@ export function checkFilterCount(value: number, what: string): number {
   throw invalidArgument(`${what} must be an integer >= 0, got ${shown(value)}`)
 }
 
-/** Checks an optional boolean. */
-export const checkFlag = checkBoolean
-
 /** Checks a list and returns a copy without missing elements. */
 export function checkList<T>(value: readonly T[], what: string): T[] {
   return readArguments(() => checkArray(value, what))
-}
-
-/** Checks an object of options and returns a copy; unknown names are refused. */
-export function readOptions<T extends object>(value: T, names: OptionNames<T>): T {
-  return readArguments(() => names.copy(value))
 }
 
 /** Checks that a value is a filter. */
