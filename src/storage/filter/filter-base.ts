@@ -3,7 +3,7 @@
  * accepts everything.
  */
 import type { CellView } from '../cell/cell-view.js'
-import { FilterCode, type Filter } from './filter.js'
+import { FilterCode, type CellHint, type Filter } from './filter.js'
 
 /** The base of most filters (HBase: FilterBase). */
 export abstract class FilterBase implements Filter {
@@ -117,18 +117,8 @@ export abstract class RowKeyFilter extends KeyFilter {
   }
 
   /** The next row that can pass. */
-  nextCellHint():
-    | {
-        /** Key of that row. */
-        row: Buffer
-      }
-    | undefined {
-    return this.hint === undefined
-      ? undefined
-      : {
-          /** Key of that row. */
-          row: this.hint,
-        }
+  nextCellHint(): CellHint | undefined {
+    return this.hint && { row: this.hint }
   }
 
   /** Tells MUST_PASS_ONE lists that this member keeps nothing of the row. */

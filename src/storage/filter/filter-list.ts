@@ -22,8 +22,7 @@ import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
 import { checkInnerFilter, checkList } from './parse/arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
-import { HintMemory, Reach } from './hint-memory.js'
-import { ListMember } from './list-member.js'
+import { isHint, ListMember, Reach } from './list-member.js'
 
 /** How a list combines its members (HBase: FilterList.Operator). */
 export type FilterListOperator = 'MUST_PASS_ALL' | 'MUST_PASS_ONE'
@@ -37,7 +36,8 @@ export class FilterList implements Filter {
   /** Whether all filters or one must pass. */
   readonly operator: FilterListOperator
   private readonly members: readonly ListMember[]
-  private hint: HintMemory | undefined = undefined
+  /** The member whose hint is taken. */
+  private hinting: ListMember | undefined = undefined
   private reversed = false
 
   /** Throws `ERR_INVALID_ARGUMENT`. A filter object must not be used twice within one scan. */
@@ -88,14 +88,10 @@ export class FilterList implements Filter {
   }
 
   filterAllRemaining(): boolean {
-    const members = this.members
-    if (members.length === 0) return false
-    if (this.operator === 'MUST_PASS_ALL') {
-      for (const { filter } of members) if (filter.filterAllRemaining()) return true
-      return false
-    }
-    for (const { filter } of members) if (!filter.filterAllRemaining()) return false
-    return true
+    const { members } = this
+    const isAll = this.operator === 'MUST_PASS_ALL'
+    for (const { filter } of members) if (filter.filterAllRemaining() === isAll) return isAll
+    return !isAll && members.length > 0
   }
 
   filterRowKey(row: Buffer): boolean {
@@ -107,7 +103,7 @@ export class FilterList implements Filter {
   }
 
   filterCell(cell: CellView): FilterCode {
-    this.hint = undefined
+    this.hinting = undefined
     if (this.members.length === 0) return FilterCode.include
     return this.operator === 'MUST_PASS_ALL' ? this.askAll(cell) : this.askOne(cell)
   }
@@ -142,7 +138,7 @@ export class FilterList implements Filter {
   }
 
   nextCellHint(): CellHint | undefined {
-    return this.hint?.hint
+    return this.hinting?.hint
   }
 
   private askAll(cell: CellView): FilterCode {
@@ -167,12 +163,13 @@ export class FilterList implements Filter {
     if (!isHinted) return codeOf(included, reach)
     // A hint that leads nowhere counts as one step. So does one in a reversed scan, as in HBase:
     // there hints lead to later columns, against the direction of the scan.
-    return this.hint === undefined || this.reversed ? FilterCode.skip : FilterCode.seekUsingHint
+    return this.hinting === undefined || this.reversed ? FilterCode.skip : FilterCode.seekUsingHint
   }
 
-  private takeFartherHint({ filter, reach, hint }: ListMember): void {
-    if (!isHint(reach) || filter.filterAllRemaining()) return
-    if (this.hint === undefined || hint.compare(this.hint) > 0) this.hint = hint
+  private takeFartherHint(member: ListMember): void {
+    const { hinting } = this
+    if (!isHint(member.reach) || member.filter.filterAllRemaining()) return
+    if (hinting === undefined || member.compareHint(hinting) > 0) this.hinting = member
   }
 
   private askOne(cell: CellView): FilterCode {
@@ -192,17 +189,13 @@ export class FilterList implements Filter {
       if (!asked || member.reach < reach) {
         asked = true
         reach = member.reach
-        this.hint = isHint(reach) ? member.hint : undefined
-      } else if (member.reach === reach && this.hint !== undefined) {
-        if (member.hint.compare(this.hint) < 0) this.hint = member.hint
+        this.hinting = isHint(reach) ? member : undefined
+      } else if (member.reach === reach && this.hinting !== undefined) {
+        if (member.compareHint(this.hinting) < 0) this.hinting = member
       }
     }
     return asked ? codeOf(included, reach) : FilterCode.skip
   }
-}
-
-function isHint(reach: Reach): boolean {
-  return reach === Reach.hintInColumn || reach === Reach.hintInRow || reach === Reach.hintBehindRow
 }
 
 /**

@@ -4,10 +4,35 @@
  * skipped, because many filters rely on not seeing them (HBASE-17678, HBASE-18368).
  */
 import { checkedHint, wrongAnswer } from './answers.js'
-import { equalBytes, emptyBytes } from '../../base/bytes.js'
 import type { CellView } from '../cell/cell-view.js'
-import { FilterCode, type Filter } from './filter.js'
-import { HintMemory, Reach } from './hint-memory.js'
+import { FilterCode, type CellHint, type Filter } from './filter.js'
+import { isIncluded } from './filter-base.js'
+import { SeekKey } from './seek-key.js'
+
+/** How far a member's answer leads, in ascending order; `next` is the next cell. */
+export const Reach = {
+  next: 0,
+  hintInColumn: 1,
+  nextColumn: 2,
+  hintInRow: 3,
+  nextRow: 4,
+  hintBehindRow: 5,
+} as const
+export type Reach = (typeof Reach)[keyof typeof Reach]
+
+/** Whether a reach is that of a hint. */
+export function isHint(reach: Reach): boolean {
+  return reach === Reach.hintInColumn || reach === Reach.hintInRow || reach === Reach.hintBehindRow
+}
+
+const reachOfCode: Readonly<Partial<Record<FilterCode, Reach>>> = {
+  [FilterCode.include]: Reach.next,
+  [FilterCode.skip]: Reach.next,
+  [FilterCode.includeAndNextColumn]: Reach.nextColumn,
+  [FilterCode.nextColumn]: Reach.nextColumn,
+  [FilterCode.includeAndNextRow]: Reach.nextRow,
+  [FilterCode.nextRow]: Reach.nextRow,
+}
 
 export class ListMember {
   readonly filter: Filter
@@ -19,10 +44,11 @@ export class ListMember {
   reach: Reach = Reach.next
   /** Whether the member answered with a hint, wherever it leads. */
   asksForHint = false
-  readonly hint = new HintMemory()
+  /** The hint, if it leads forward. */
+  hint: CellHint | undefined = undefined
+  /** Family of the cell, and the place in its row to which the answer leads. */
   private familyIndex = -1
-  private qualifier: Buffer = emptyBytes
-  private qualifierLength = 0
+  private readonly target = new SeekKey()
 
   constructor(filter: Filter) {
     this.filter = filter
@@ -31,7 +57,9 @@ export class ListMember {
   reset(): void {
     this.filter.reset()
     this.rowRejected = false
-    this.forget()
+    this.included = false
+    this.reach = Reach.next
+    this.familyIndex = -1
   }
 
   /** Asks about the row. Returns true if the member rejects it. */
@@ -43,31 +71,26 @@ export class ListMember {
   /** Asks about a cell and stores the answer in `included` and `reach`. */
   ask(cell: CellView): void {
     const code = this.filter.filterCell(cell)
-    this.included =
-      code === FilterCode.include ||
-      code === FilterCode.includeAndNextColumn ||
-      code === FilterCode.includeAndNextRow
+    this.included = isIncluded(code)
     this.asksForHint = code === FilterCode.seekUsingHint
-    switch (code) {
-      case FilterCode.include:
-      case FilterCode.skip:
-        this.reach = Reach.next
-        return
-      case FilterCode.includeAndNextColumn:
-      case FilterCode.nextColumn:
-        this.reach = Reach.nextColumn
-        return
-      case FilterCode.includeAndNextRow:
-      case FilterCode.nextRow:
-        this.reach = Reach.nextRow
-        return
-      case FilterCode.seekUsingHint:
-        this.hint.remember(cell, checkedHint(this.filter.nextCellHint?.(cell)))
-        this.reach = this.hint.reach
-        return
-      default:
-        throw wrongAnswer('filterCell', 'a FilterCode', code)
+    const reach = this.asksForHint ? this.reachOfHint(cell) : reachOfCode[code]
+    if (reach === undefined) throw wrongAnswer('filterCell', 'a FilterCode', code)
+    this.reach = reach
+  }
+
+  /** Sets the hint for a cell. A hint that does not lead forward counts as `next`. */
+  private reachOfHint(cell: CellView): Reach {
+    const { target } = this
+    this.hint = checkedHint(this.filter.nextCellHint?.(cell))
+    if (this.hint === undefined) return Reach.next
+    target.setHint(this.hint, true)
+    this.familyIndex = cell.familyIndex
+    if (target.compare(cell) >= 0) {
+      this.hint = undefined
+      return Reach.next
     }
+    if (!target.isInRowOf(cell)) return Reach.hintBehindRow
+    return target.isInColumnOf(cell) ? Reach.hintInColumn : Reach.hintInRow
   }
 
   /** As {@link ask}, unless an earlier jump has skipped the cell. */
@@ -77,8 +100,9 @@ export class ListMember {
       return
     }
     this.ask(cell)
-    if (this.reach === Reach.nextColumn) this.rememberColumn(cell)
-    else if (this.reach === Reach.nextRow) this.familyIndex = cell.familyIndex
+    if (this.reach !== Reach.nextColumn && this.reach !== Reach.nextRow) return
+    this.familyIndex = cell.familyIndex
+    this.target.setBehindColumn(cell.buffer, cell.keyStart, cell.qualifierEnd)
   }
 
   /** Records that the member wants no more cells of this family's row. */
@@ -87,37 +111,16 @@ export class ListMember {
     this.reach = Reach.nextRow
   }
 
+  /** Orders the hints of two members by their place. REQUIRES that both have one. */
+  compareHint({ target: { buffer, length } }: ListMember): number {
+    return -this.target.compare({ buffer, keyStart: 0, keyEnd: length })
+  }
+
   private hasPassed(cell: CellView): boolean {
-    switch (this.reach) {
-      case Reach.next:
-        return false
-      case Reach.nextColumn:
-        return this.familyIndex === cell.familyIndex && this.isInColumn(cell)
-      case Reach.nextRow:
-        return this.familyIndex === cell.familyIndex
-      case Reach.hintInColumn:
-      case Reach.hintInRow:
-      case Reach.hintBehindRow:
-        return this.hint.isBefore(cell)
-    }
-  }
-
-  private isInColumn(cell: CellView): boolean {
-    const { buffer, qualifierStart, qualifierEnd } = cell
-    return equalBytes(this.qualifier, 0, this.qualifierLength, buffer, qualifierStart, qualifierEnd)
-  }
-
-  private rememberColumn(cell: CellView): void {
-    const length = cell.qualifierEnd - cell.qualifierStart
-    if (this.qualifier.length < length) this.qualifier = Buffer.alloc(2 * length)
-    cell.buffer.copy(this.qualifier, 0, cell.qualifierStart, cell.qualifierEnd)
-    this.qualifierLength = length
-    this.familyIndex = cell.familyIndex
-  }
-
-  private forget(): void {
-    this.included = false
-    this.reach = Reach.next
-    this.familyIndex = -1
+    const { reach } = this
+    if (reach === Reach.next) return false
+    if (reach === Reach.hintBehindRow) return true
+    if (cell.familyIndex !== this.familyIndex) return false
+    return reach === Reach.nextRow || this.target.compare(cell) < 0
   }
 }

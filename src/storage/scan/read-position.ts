@@ -11,7 +11,7 @@ import { terminatorBytes } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
 import { BackwardRow } from './backward-row.js'
-import { SeekKey } from './seek-key.js'
+import { SeekKey } from '../filter/seek-key.js'
 
 /** A planned move: to the next cell, or to a key in the row, after the row or anywhere. */
 export const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const

@@ -10,7 +10,7 @@ import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps } from '../cell/timestamp.js'
 import { MatchCode } from './query.js'
 import { Move, type ReadPosition } from './read-position.js'
-import { SeekKey } from './seek-key.js'
+import { SeekKey } from '../filter/seek-key.js'
 import type { StoreRead } from './store-read.js'
 import type { UserMatcher } from './user-matcher.js'
 

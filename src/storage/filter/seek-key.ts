@@ -10,12 +10,14 @@ import {
   writeTerminator,
   writeTimestamp,
 } from '../cell/cell-key.js'
-import type { CellView } from '../cell/cell-view.js'
-import type { Cursor } from '../cursor/cursor.js'
-import type { CellHint } from '../filter/filter.js'
+import type { CellView, EntryRanges } from '../cell/cell-view.js'
+import type { CellHint } from './filter.js'
 
 /** Bytes of a timestamp in a key. */
 const timestampBytes = 8
+
+/** The key of an entry. */
+type EntryKey = Pick<EntryRanges, 'buffer' | 'keyStart' | 'keyEnd'>
 
 /** The key is `buffer[0, length)`. */
 export class SeekKey {
@@ -73,7 +75,7 @@ export class SeekKey {
   }
 
   /** Sets the key of an entry. An additional zero byte would make the successor of the key. */
-  setEntry({ buffer, keyStart, keyEnd }: Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd'>): void {
+  setEntry({ buffer, keyStart, keyEnd }: EntryKey): void {
     const length = keyEnd - keyStart
     this.reserve(length + 1)
     copyBytes(buffer, keyStart, keyEnd, this.buffer, 0)
@@ -89,14 +91,23 @@ export class SeekKey {
   }
 
   /** Whether the key is in the row of a cell. */
-  isInRowOf({ buffer, keyStart, qualifierStart }: CellView): boolean {
-    const rowBytes = qualifierStart - keyStart
-    if (this.length < rowBytes) return false
-    return equalBytes(this.buffer, 0, rowBytes, buffer, keyStart, qualifierStart)
+  isInRowOf(cell: CellView): boolean {
+    return this.startsWith(cell, cell.qualifierStart)
+  }
+
+  /** Whether the key is in the column of a cell. */
+  isInColumnOf(cell: CellView): boolean {
+    return this.startsWith(cell, cell.qualifierEnd + terminatorBytes)
+  }
+
+  /** Whether the key starts as the key of a cell does up to `end`. */
+  private startsWith({ buffer, keyStart }: CellView, end: number): boolean {
+    const length = end - keyStart
+    return length <= this.length && equalBytes(this.buffer, 0, length, buffer, keyStart, end)
   }
 
   /** Compares the key of an entry with this key. */
-  compare({ buffer, keyStart, keyEnd }: Pick<Cursor, 'buffer' | 'keyStart' | 'keyEnd'>): number {
+  compare({ buffer, keyStart, keyEnd }: EntryKey): number {
     return compareBytes(buffer, keyStart, keyEnd, this.buffer, 0, this.length)
   }
 
