@@ -38,7 +38,7 @@ export type ComparatorOption =
       readonly offset: number
     }
   | {
-      /** Matches stored bytes of this length if the combination is not all zeros (BitComparator). */
+      /** Matches bytes of equal length if the combination is not all zeros (BitComparator). */
       readonly bit: BytesLike
       /** The bitwise combination of the stored bytes with these. */
       readonly operator: 'AND' | 'OR' | 'XOR'
