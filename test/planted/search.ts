@@ -88,9 +88,9 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a sweep marks blobs as dead whose store it cannot reach',
     file: 'src/systems/repository/blobs/blobs.ts',
-    find: '      if (!this.#hasStoreOf(row.row!)) {\n        unreachable++\n',
+    find: '      if (!this.#hasStoreOf(key)) {\n        unreachable++\n',
     replace:
-      "      if (state.kind === 'dead' && !this.#hasStoreOf(row.row!)) {\n        unreachable++\n",
+      "      if (state.kind === 'dead' && !this.#hasStoreOf(key)) {\n        unreachable++\n",
     tests: ['test/unit/server/repository-cli.test.ts'],
   },
   {

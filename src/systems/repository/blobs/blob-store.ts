@@ -1,16 +1,19 @@
 /** The interface of blob stores, and the keys of blobs, which name the store. */
-import { shown } from '../../../api/index.js'
+import { declareOptions, integer, shown, type OptionsOf } from '../../../api/index.js'
 import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkBuffer } from '../pieces.js'
 import { inlineStore } from '../values/blob-value.js'
 
-/** Bytes `[start, end)` of a blob. */
-export interface ByteRange {
+/** The declaration of {@link ByteRange}. */
+export const rangeOptions = declareOptions('a range of a blob', {
   /** Default 0. */
-  readonly start?: number | undefined
+  start: integer({ min: 0, default: 0 }),
   /** Default: the end. */
-  readonly end?: number | undefined
-}
+  end: integer({ min: 0, default: undefined }),
+})
+
+/** Bytes `[start, end)` of a blob. */
+export interface ByteRange extends OptionsOf<typeof rangeOptions> {}
 
 /** Takes the bytes of one blob, in pieces. */
 export interface BlobWriter {

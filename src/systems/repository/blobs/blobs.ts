@@ -9,7 +9,6 @@ import {
   declareOptions,
   integer,
   isBytes,
-  OptionNames,
   readArguments,
   required,
   shown,
@@ -26,8 +25,8 @@ import { blobKey, inlineStore, isMediaType, readBlob, type Blob } from '../value
 import {
   blobDamaged,
   blobNotFound,
-  checkStoreRange,
   parseBlobKey,
+  rangeOptions,
   storeKeyBytes,
   type BlobStore,
   type BlobWriter,
@@ -97,8 +96,6 @@ export interface BlobsParts {
   readonly inlineBytesMax: number
 }
 
-const rangeNames = new OptionNames<ByteRange>('a range of a blob', { start: true, end: true })
-
 /** The blobs of a repository manager. */
 export class Blobs {
   readonly #parts: BlobsParts
@@ -137,9 +134,8 @@ export class Blobs {
    */
   async *read(blob: Blob, range: ByteRange = {}): AsyncGenerator<Buffer, void> {
     const { key: whole, size } = checkBlob(blob)
-    const { start = 0, end = size } = readArguments(() => rangeNames.copy(range))
-    checkStoreRange(start, end)
-    if (end > size) throw invalidArgument(`the blob has no bytes ${start} to ${end}`)
+    const { start, end = size } = rangeOptions.read(range)
+    if (start > end || end > size) throw invalidArgument(`the blob has no bytes ${start} to ${end}`)
     const { store: id, key } = parseBlobKey(whole)
     if (id === inlineStore) {
       yield Buffer.from(key.subarray(start, end))
@@ -179,27 +175,24 @@ export class Blobs {
     let looked = 0
     let removed = 0
     let unreachable = 0
-    const columns = [stateColumn]
-    for await (const row of table.scan({ columns, ...(signal && { signal }) })) {
+    for await (const [key, state] of this.#all(signal)) {
       looked++
-      const stored = row.value(stateColumn)!
-      const state = decodeState(stored)
       if (state.kind === 'used') continue
       const isOld = clock.now() - state.time >= ageMillisecondsMin
       if (state.kind !== 'dead' && !isOld) continue
-      if (!this.#hasStoreOf(row.row!)) {
+      if (!this.#hasStoreOf(key)) {
         unreachable++
         continue
       }
       if (state.kind !== 'dead') {
         // No record can take a blob that is dead.
         const dead = encodeState({ ...state, kind: 'dead', time: clock.now() })
-        const check = { row: row.row!, column: stateColumn, equals: stored }
+        const check = { row: key, column: stateColumn, equals: encodeState(state) }
         const put = { cells: { [stateColumn]: dead }, timestamp: 1 }
         const { success } = await table.checkAndMutate(check, { put })
         if (!success) continue
       }
-      await this.remove(row.row!)
+      await this.remove(key)
       removed++
     }
     return { looked, removed, unreachable }
@@ -228,27 +221,33 @@ export class Blobs {
    */
   async checkStoresOf(tables: readonly string[]): Promise<void> {
     checkArray(tables, 'the names of record tables')
-    for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
-      const { owner } = decodeState(row.value(stateColumn)!)
+    for await (const [key, { owner }] of this.#all()) {
       if (owner === undefined || !tables.includes(owner.table)) continue
-      if (!this.#hasStoreOf(row.row!)) throw storeMissing(parseBlobKey(row.row!).store, owner.table)
+      if (!this.#hasStoreOf(key)) throw storeMissing(parseBlobKey(key).store, owner.table)
     }
   }
 
   /** Removes the blobs of a record table that is dropped. @internal */
   async removeOf(table: string): Promise<void> {
     checkText(table, 'the name of a record table')
-    for await (const row of this.#parts.table.scan({ columns: [stateColumn] })) {
-      if (decodeState(row.value(stateColumn)!).owner?.table === table) await this.remove(row.row!)
+    for await (const [key, { owner }] of this.#all()) {
+      if (owner?.table === table) await this.remove(key)
     }
   }
 
   /** The state of every blob outside records, by key in hexadecimal. For checks and tools. */
   async states(): Promise<Map<string, BlobState>> {
-    const rows = await this.#parts.table.scan({ columns: [stateColumn] }).all()
-    return new Map(
-      rows.map((row) => [row.row!.toString('hex'), decodeState(row.value(stateColumn)!)]),
-    )
+    const states = new Map<string, BlobState>()
+    for await (const [key, state] of this.#all()) states.set(key.toString('hex'), state)
+    return states
+  }
+
+  /** The state of every blob outside records, by key. */
+  async *#all(signal?: AbortSignal): AsyncGenerator<readonly [key: Buffer, state: BlobState]> {
+    const options = { columns: [stateColumn], ...(signal && { signal }) }
+    for await (const row of this.#parts.table.scan(options)) {
+      yield [row.row!, decodeState(row.value(stateColumn)!)]
+    }
   }
 
   async #state(key: Buffer): Promise<BlobState | undefined> {

@@ -16,6 +16,7 @@ import {
   shown,
   text,
   type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { checkBuffer } from '../pieces.js'
@@ -89,54 +90,100 @@ export interface S3Options extends OptionsOf<typeof s3Options> {}
 export class S3BlobStore implements BlobStore {
   readonly id = 'S3'
   readonly isInDatabase = false
-  readonly #sdk: typeof Sdk
-  readonly #client: Sdk.S3Client
-  readonly #bucket: string
-  readonly #prefix: string
-  readonly #partBytes: number
+  readonly #settings: Pick<SettingsOf<typeof s3Options>, 'bucket' | 'prefix' | 'partBytes'>
+  readonly #s3: Sdk.S3
 
   /** `ERR_MISSING_PACKAGE` without `@aws-sdk/client-s3`, `ERR_INVALID_ARGUMENT`. */
   constructor(options: S3Options) {
-    const settings = s3Options.read(options)
-    const { endpoint, region, credentials, forcePathStyle, attemptsMax } = settings
-    this.#sdk = requirePackage<typeof Sdk>('@aws-sdk/client-s3', 'the S3 store of blobs')
-    this.#client = new this.#sdk.S3Client({
+    const { endpoint, region, credentials, forcePathStyle, attemptsMax, ...settings } =
+      s3Options.read(options)
+    this.#settings = settings
+    const { S3 } = requirePackage<typeof Sdk>('@aws-sdk/client-s3', 'the S3 store of blobs')
+    this.#s3 = new S3({
       ...(endpoint === undefined ? {} : { endpoint }),
       ...(region === undefined ? {} : { region }),
-      ...(credentials === undefined
-        ? {}
-        : { credentials: credentials as Sdk.S3ClientConfig['credentials'] }),
+      ...(credentials === undefined ? {} : { credentials }),
       forcePathStyle,
       maxAttempts: attemptsMax,
       // The repository itself stores and compares the checksum of a blob.
       requestChecksumCalculation: 'WHEN_REQUIRED',
       responseChecksumValidation: 'WHEN_REQUIRED',
     })
-    this.#bucket = settings.bucket
-    this.#prefix = settings.prefix
-    this.#partBytes = settings.partBytes
   }
 
   /** Closes the connections. */
   close(): void {
-    this.#client.destroy()
+    this.#s3.destroy()
   }
 
   /** As {@link BlobStore.create}. */
   async create(key: Buffer): Promise<BlobWriter> {
-    return new S3Writer(this.#sdk, this.#client, this.#place(key), this.#partBytes)
+    const s3 = this.#s3
+    const place = this.#place(key)
+    const { partBytes } = this.#settings
+    const parts: Sdk.CompletedPart[] = []
+    let waiting: Buffer[] = []
+    let waitingBytes = 0
+    let UploadId: string | undefined
+    /** The upload of the last complete part. */
+    let sending: Promise<void> | undefined
+    /** Sends the waiting bytes; resolves when the part before has arrived. */
+    const sendPart = async (): Promise<void> => {
+      const Body = Buffer.concat(waiting)
+      waiting = []
+      waitingBytes = 0
+      UploadId ??= (await s3.createMultipartUpload(place)).UploadId!
+      await sending
+      const part: Sdk.CompletedPart = { PartNumber: parts.push({}) }
+      if (parts.length > partsMax) {
+        throw invalidArgument(`a blob has at most ${partsMax} parts; partBytes is too small for it`)
+      }
+      parts[parts.length - 1] = part
+      const { PartNumber } = part
+      sending = s3.uploadPart({ ...place, UploadId, PartNumber, Body }).then(({ ETag }) => {
+        part.ETag = ETag
+      })
+      // The next await of this promise reports the error.
+      sending.catch(() => undefined)
+    }
+    return {
+      write: async (given) => {
+        const piece = checkBuffer(given, 'a piece of a blob')
+        for (let at = 0; at < piece.length;) {
+          const end = Math.min(piece.length, at + partBytes - waitingBytes)
+          // Copied, because the caller may reuse the piece after the call.
+          waiting.push(Buffer.from(piece.subarray(at, end)))
+          waitingBytes += end - at
+          at = end
+          if (waitingBytes === partBytes) await sendPart()
+        }
+      },
+      finish: async () => {
+        if (UploadId === undefined) {
+          await s3.putObject({ ...place, Body: Buffer.concat(waiting) })
+          return
+        }
+        if (waitingBytes > 0) await sendPart()
+        await sending
+        await s3.completeMultipartUpload({ ...place, UploadId, MultipartUpload: { Parts: parts } })
+      },
+      // Ends the upload by its id, because not every server can list uploads.
+      abort: async () => {
+        // A server may keep a part that arrives after the end of its upload.
+        await sending?.catch(() => undefined)
+        if (UploadId !== undefined) await s3.abortMultipartUpload({ ...place, UploadId })
+      },
+    }
   }
 
   async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
     const place = this.#place(key)
     checkStoreRange(start, end)
     if (start === end) return
-    const { GetObjectCommand, NoSuchKey } = this.#sdk
-    const range = { Range: `bytes=${start}-${end - 1}` }
     let left = end - start
     try {
-      const command = new GetObjectCommand({ ...place, ...range })
-      const { Body: body, ContentRange: found } = await this.#client.send(command)
+      const Range = `bytes=${start}-${end - 1}`
+      const { Body: body, ContentRange: found } = await this.#s3.getObject({ ...place, Range })
       if (found?.startsWith(`bytes ${start}-`) !== true && start > 0) {
         throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
       }
@@ -148,33 +195,32 @@ export class S3BlobStore implements BlobStore {
         if (left === 0) return
       }
     } catch (error) {
-      if (error instanceof NoSuchKey) throw blobDamaged('its object is not there')
-      if ((error as Error).name === 'InvalidRange') throw blobDamaged('its bytes end early')
+      const { name } = error as Error
+      if (name === 'NoSuchKey') throw blobDamaged('its object is not there')
+      if (name === 'InvalidRange') throw blobDamaged('its bytes end early')
       throw error
     }
     if (left > 0) throw blobDamaged('its bytes end early')
   }
 
   async remove(key: Buffer): Promise<void> {
-    const { DeleteObjectCommand, ListMultipartUploadsCommand, AbortMultipartUploadCommand } =
-      this.#sdk
     const place = this.#place(key)
-    await this.#client.send(new DeleteObjectCommand(place))
+    await this.#s3.deleteObject(place)
     // Parts of an unfinished upload take space, but no object shows them.
     const list = { Bucket: place.Bucket, Prefix: place.Key }
-    const { Uploads: uploads = [] } = await this.#client
-      .send(new ListMultipartUploadsCommand(list))
+    const { Uploads: uploads = [] } = await this.#s3
+      .listMultipartUploads(list)
       .catch(withoutUploads)
     for (const { UploadId, Key } of uploads) {
-      if (Key !== place.Key) continue
-      await this.#client.send(new AbortMultipartUploadCommand({ ...place, UploadId }))
+      if (Key === place.Key) await this.#s3.abortMultipartUpload({ ...place, UploadId })
     }
   }
 
   #place(key: Buffer): { readonly Bucket: string; readonly Key: string } {
     const name = checkStoreKey(key).toString('hex')
     const path = `${name.slice(0, 2)}/${name.slice(2, 4)}/${name}`
-    return { Bucket: this.#bucket, Key: `${this.#prefix}${path}` }
+    const { bucket, prefix } = this.#settings
+    return { Bucket: bucket, Key: `${prefix}${path}` }
   }
 }
 
@@ -182,95 +228,4 @@ export class S3BlobStore implements BlobStore {
 function withoutUploads(error: unknown): { readonly Uploads?: Sdk.MultipartUpload[] } {
   if ((error as Error).name === 'NotImplemented') return {}
   throw error
-}
-
-/** Writes one object: in one request if it is smaller than a part, else part by part. */
-class S3Writer implements BlobWriter {
-  readonly #sdk: typeof Sdk
-  readonly #client: Sdk.S3Client
-  readonly #place: { readonly Bucket: string; readonly Key: string }
-  readonly #partBytes: number
-  readonly #parts: Sdk.CompletedPart[] = []
-  #waiting: Buffer[] = []
-  #waitingBytes = 0
-  #uploadId: string | undefined
-  /** The upload of the last complete part. */
-  #sending: Promise<void> | undefined
-
-  constructor(
-    sdk: typeof Sdk,
-    client: Sdk.S3Client,
-    place: { readonly Bucket: string; readonly Key: string },
-    partBytes: number,
-  ) {
-    this.#sdk = sdk
-    this.#client = client
-    this.#place = place
-    this.#partBytes = partBytes
-  }
-
-  async write(given: Buffer): Promise<void> {
-    const piece = checkBuffer(given, 'a piece of a blob')
-    for (let at = 0; at < piece.length;) {
-      const taken = Math.min(piece.length - at, this.#partBytes - this.#waitingBytes)
-      // Copied, because the caller may reuse the piece after the call.
-      this.#waiting.push(Buffer.from(piece.subarray(at, at + taken)))
-      this.#waitingBytes += taken
-      at += taken
-      if (this.#waitingBytes === this.#partBytes) await this.#sendPart()
-    }
-  }
-
-  async finish(): Promise<void> {
-    const { PutObjectCommand, CompleteMultipartUploadCommand } = this.#sdk
-    if (this.#uploadId === undefined) {
-      const Body = Buffer.concat(this.#waiting)
-      await this.#client.send(new PutObjectCommand({ ...this.#place, Body }))
-      return
-    }
-    if (this.#waitingBytes > 0) await this.#sendPart()
-    await this.#sending
-    await this.#client.send(
-      new CompleteMultipartUploadCommand({
-        ...this.#place,
-        UploadId: this.#uploadId,
-        MultipartUpload: { Parts: this.#parts },
-      }),
-    )
-  }
-
-  /** Ends an upload in parts by its id, because not every server can list uploads. */
-  async abort(): Promise<void> {
-    // A server may keep a part that arrives behind the end of its upload.
-    await this.#sending?.catch(() => undefined)
-    if (this.#uploadId === undefined) return
-    const { AbortMultipartUploadCommand } = this.#sdk
-    const UploadId = this.#uploadId
-    await this.#client.send(new AbortMultipartUploadCommand({ ...this.#place, UploadId }))
-  }
-
-  /** Sends the waiting bytes; resolves when the part before has arrived. */
-  async #sendPart(): Promise<void> {
-    const { CreateMultipartUploadCommand, UploadPartCommand } = this.#sdk
-    const Body = Buffer.concat(this.#waiting)
-    this.#waiting = []
-    this.#waitingBytes = 0
-    if (this.#uploadId === undefined) {
-      const made = await this.#client.send(new CreateMultipartUploadCommand(this.#place))
-      this.#uploadId = made.UploadId!
-    }
-    await this.#sending
-    const PartNumber = this.#parts.length + 1
-    if (PartNumber > partsMax) {
-      throw invalidArgument(`a blob has at most ${partsMax} parts; partBytes is too small for it`)
-    }
-    const part: Sdk.CompletedPart = { PartNumber }
-    this.#parts.push(part)
-    const UploadId = this.#uploadId
-    this.#sending = this.#client
-      .send(new UploadPartCommand({ ...this.#place, UploadId, PartNumber, Body }))
-      .then(({ ETag }) => void (part.ETag = ETag))
-    // The next await of this promise reports the error.
-    this.#sending.catch(() => undefined)
-  }
 }

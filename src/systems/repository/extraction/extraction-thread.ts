@@ -2,21 +2,15 @@
  * A worker thread that reads one document after the other. A thread that exceeds its time or memory
  * is terminated, and its document fails.
  */
+import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 
-/** Time limits of a document in a thread. */
-export interface ThreadLimits {
-  readonly milliseconds: number
-  /** Whether the document fails at this limit, instead of being read again. */
-  readonly isLast: boolean
-  /** Aborts the work. */
-  readonly signal: AbortSignal | undefined
+/** Makes an `ERR_REPOSITORY_CLOSED`. */
+export function closedError(): RepositoryError {
+  return new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed')
 }
-
-/** A document exceeded its first time limit, and may be read again. */
-export class DocumentTooSlow extends Error {}
 
 /** A worker thread, started at its first document. */
 export class ExtractionThread {
@@ -27,46 +21,39 @@ export class ExtractionThread {
     this.#heapMebibytesMax = heapMebibytesMax
   }
 
-  /** Reads a document. Rejects if the thread dies, exceeds the time, or the signal is aborted. */
-  ask(
+  /**
+   * Reads a document; undefined if that takes more than `milliseconds`. Rejects if the thread dies;
+   * `ERR_REPOSITORY_CLOSED` if the signal is aborted.
+   */
+  async ask(
     task: ExtractionTask,
-    { milliseconds, isLast, signal }: ThreadLimits,
-  ): Promise<ExtractionAnswer> {
+    milliseconds: number,
+    signal: AbortSignal | undefined,
+  ): Promise<ExtractionAnswer | undefined> {
     const worker = this.#started()
-    return new Promise<ExtractionAnswer>((resolve, reject) => {
-      const timer = setTimeout(() => {
-        end()
-        const message = `the document takes more than ${milliseconds} ms`
-        reject(isLast ? new Error(message) : new DocumentTooSlow(message))
-      }, milliseconds)
-      const onMessage = (answer: ExtractionAnswer): void => {
-        end()
-        resolve(answer)
-      }
-      const onError = (error: Error): void => {
-        end()
-        reject(error)
-      }
-      const onExit = (): void => {
-        end()
-        reject(new Error('the thread has ended'))
-      }
-      const onAbort = (): void => {
-        end()
-        reject(new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed'))
-      }
-      const end = (): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
-        worker.off('message', onMessage).off('error', onError).off('exit', onExit).unref()
-        // Errors during termination would otherwise be unhandled.
-        worker.on('error', () => undefined)
-      }
-      signal?.addEventListener('abort', onAbort)
-      worker.removeAllListeners('error')
-      worker.on('message', onMessage).on('error', onError).on('exit', onExit).ref()
-      worker.postMessage(task, [task.content.buffer as ArrayBuffer])
-    })
+    const stop = new AbortController()
+    const end = (): void => stop.abort()
+    const timer = setTimeout(end, milliseconds)
+    signal?.addEventListener('abort', end)
+    worker.ref()
+    worker.postMessage(task, [task.content.buffer as ArrayBuffer])
+    try {
+      const exited = once(worker, 'exit', { signal: stop.signal }).then(() => {
+        throw new Error('the thread has ended')
+      })
+      const answered = once(worker, 'message', { signal: stop.signal })
+      const [answer] = (await Promise.race([answered, exited])) as [ExtractionAnswer]
+      return answer
+    } catch (error) {
+      if (signal?.aborted === true) throw closedError()
+      if (stop.signal.aborted) return undefined
+      throw error
+    } finally {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', end)
+      stop.abort()
+      worker.unref()
+    }
   }
 
   /** Terminates the worker. */
@@ -85,7 +72,8 @@ export class ExtractionThread {
       // Captures output: libraries print warnings about documents.
       stdout: true,
       stderr: true,
-    })
+      // Errors between two documents, and during termination, would otherwise be unhandled.
+    }).on('error', () => undefined)
     return this.#worker
   }
 }

@@ -1,9 +1,9 @@
 /** The worker thread that extracts texts, one document at a time. */
 import { parentPort } from 'node:worker_threads'
+import { decoded } from './formats/decoding.js'
 import { extractMarkup } from './formats/markup.js'
 import { extractOffice } from './formats/office.js'
 import { extractPdf } from './formats/pdf.js'
-import { extractPlainText } from './formats/plain-text.js'
 import { formatOf } from './media-types.js'
 import { EnoughText, TextSink } from './text-sink.js'
 
@@ -44,18 +44,15 @@ async function extract(task: ExtractionTask, sink: TextSink): Promise<void> {
   const format = formatOf(content, { mediaType, name })
   switch (format) {
     case 'text':
-      extractPlainText(content, mediaType, sink)
+      for (const text of decoded(content, mediaType)) sink.write(text)
       return
     case 'html':
     case 'xml':
-      await extractMarkup(content, mediaType, format, sink)
-      return
+      return extractMarkup(content, mediaType, format, sink)
     case 'zip':
-      await extractOffice(content, sink, task.inflatedBytesMax)
-      return
+      return extractOffice(content, sink, task.inflatedBytesMax)
     case 'pdf':
-      await extractPdf(content, sink)
-      return
+      return extractPdf(content, sink)
     case undefined:
       throw new Error(`there is no text in a document of the type ${mediaType ?? 'unknown'}`)
   }
@@ -75,9 +72,8 @@ async function answer(task: ExtractionTask): Promise<ExtractionAnswer> {
 function failureOf(error: unknown): ExtractionAnswer {
   const { code, message } = error as { code?: unknown; message?: unknown }
   if (code === 'ERR_MODULE_NOT_FOUND') {
-    const name = /package '([^']+)'/.exec(String(message))?.[1]
-    const problem = `a package is missing: ${name ?? String(message)}`
-    return { problem, isPackageMissing: true }
+    const name = /package '([^']+)'/.exec(String(message))?.[1] ?? String(message)
+    return { problem: `a package is missing: ${name}`, isPackageMissing: true }
   }
   return { problem: String(message ?? error).slice(0, 500), isPackageMissing: false }
 }

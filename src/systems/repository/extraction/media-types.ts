@@ -23,25 +23,17 @@ const byMediaType: Readonly<Record<string, DocumentFormat>> = {
   'application/epub+zip': 'zip',
 }
 
-const byEnding: Readonly<Record<string, DocumentFormat>> = {
-  txt: 'text',
-  csv: 'text',
-  tsv: 'text',
-  md: 'text',
-  json: 'text',
-  html: 'html',
-  htm: 'html',
-  xhtml: 'html',
-  xml: 'xml',
-  pdf: 'pdf',
-  docx: 'zip',
-  xlsx: 'zip',
-  pptx: 'zip',
-  odt: 'zip',
-  ods: 'zip',
-  odp: 'zip',
-  epub: 'zip',
-}
+const byEnding: Readonly<Record<string, DocumentFormat>> = Object.fromEntries(
+  (
+    [
+      ['text', 'txt csv tsv md json'],
+      ['html', 'html htm xhtml'],
+      ['xml', 'xml'],
+      ['pdf', 'pdf'],
+      ['zip', 'docx xlsx pptx odt ods odp epub'],
+    ] as const
+  ).flatMap(([format, endings]) => endings.split(' ').map((ending) => [ending, format])),
+)
 
 /** The media type without parameters, in lower case; empty if absent. */
 export function plainMediaType(mediaType: string | undefined): string {
@@ -65,26 +57,4 @@ export function formatOf(content: Uint8Array, hint: DocumentHint): DocumentForma
   const isGeneric = mediaType === '' || mediaType === 'application/octet-stream'
   const ending = /\.([a-z]+)$/i.exec(hint.name ?? '')?.[1].toLowerCase() ?? ''
   return isGeneric && Object.hasOwn(byEnding, ending) ? byEnding[ending] : undefined
-}
-
-/** Number of leading bytes of markup searched for a declared character set, as in browsers. */
-const declarationBytes = 1024
-const inMarkup =
-  /<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)/i
-
-/** The name of the character set: by byte order mark, media type, or the declaration in markup. */
-export function charsetOf(
-  content: Uint8Array,
-  mediaType: string | undefined,
-  isMarkup = false,
-): string {
-  if (content[0] === 0xff && content[1] === 0xfe) return 'utf-16le'
-  if (content[0] === 0xfe && content[1] === 0xff) return 'utf-16be'
-  const inType = /;\s*charset\s*=\s*"?([\w.:-]+)/i.exec(mediaType ?? '')?.[1]
-  if (inType !== undefined || !isMarkup) return inType ?? 'utf-8'
-  const begin = Buffer.from(content.subarray(0, declarationBytes)).toString('latin1')
-  const declared = inMarkup.exec(begin)
-  const name = declared?.[1] ?? declared?.[2] ?? 'utf-8'
-  // The declaration was readable as single bytes, so the character set cannot be UTF-16.
-  return /^utf-?16/i.test(name) ? 'utf-8' : name
 }

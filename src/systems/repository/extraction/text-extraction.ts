@@ -6,6 +6,7 @@
  * them is kept free of such documents.
  */
 import {
+  assert,
   checked,
   checkObject,
   checkSignal,
@@ -20,7 +21,7 @@ import {
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import { errorOf } from '../thrown.js'
-import { DocumentTooSlow, ExtractionThread } from './extraction-thread.js'
+import { closedError, ExtractionThread } from './extraction-thread.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 import { plainMediaType } from './media-types.js'
 
@@ -133,15 +134,9 @@ export class TextExtraction {
           return checkBuffer(piece, 'a piece of a document')
         })
     const done = new Promise<ExtractedText>((resolve, reject) => {
-      const state = { bytes: undefined, isSlow: false }
-      const job: Job = {
-        content: own,
-        hint: { mediaType, name },
-        signal,
-        resolve,
-        reject,
-        ...state,
-      }
+      const hint = { mediaType, name }
+      const settle = { resolve, reject }
+      const job: Job = { content: own, hint, signal, ...settle, bytes: undefined, isSlow: false }
       signal?.addEventListener('abort', () => this.#drop(job), { once: true })
       this.#waiting.push(job)
       this.#next()
@@ -195,15 +190,20 @@ export class TextExtraction {
     try {
       if (this.#isClosed || job.signal?.aborted === true) throw closedError()
       const answer = await this.#answerOf(job, thread)
-      isReusable = !('problem' in answer) || !answer.isPackageMissing
-      if ('problem' in answer) job.reject(extractionError(answer.problem))
-      else job.resolve(answer)
-    } catch (error) {
-      if (error instanceof DocumentTooSlow && !job.isSlow && !this.#isClosed) {
+      if (answer === undefined) {
+        assert(!job.isSlow, 'a document has two attempts')
         job.isSlow = true
         this.#slow.push(job)
-      } else if (error instanceof RepositoryError) job.reject(error)
-      else job.reject(extractionError(errorOf(error).message, error))
+      } else if ('problem' in answer) {
+        isReusable = !answer.isPackageMissing
+        job.reject(extractionError(answer.problem))
+      } else {
+        isReusable = true
+        job.resolve(answer)
+      }
+    } catch (error) {
+      const isOwn = error instanceof RepositoryError
+      job.reject(isOwn ? error : extractionError(errorOf(error).message, error))
     }
     if (isReusable) this.#idle.push(thread)
     else await thread.end()
@@ -211,7 +211,8 @@ export class TextExtraction {
     this.#next()
   }
 
-  async #answerOf(job: Job, thread: ExtractionThread): Promise<ExtractionAnswer> {
+  /** The answer of the thread; undefined for a document that is to be read again. */
+  async #answerOf(job: Job, thread: ExtractionThread): Promise<ExtractionAnswer | undefined> {
     const { charactersMax, inflatedBytesMax, timeMillisecondsMax, modules } = this.#settings
     const { hint, signal, isSlow } = job
     job.bytes ??= await this.#collected(job.content)
@@ -221,8 +222,10 @@ export class TextExtraction {
     const first = Math.max(firstMillisecondsMin, timeMillisecondsMax * firstShare)
     const milliseconds = isSlow ? timeMillisecondsMax : Math.min(first, timeMillisecondsMax)
     const task = { content, ...hint, charactersMax, inflatedBytesMax, module }
-    const isLast = isSlow || milliseconds === timeMillisecondsMax
-    return thread.ask(task, { milliseconds, isLast, signal })
+    const answer = await thread.ask(task, milliseconds, signal)
+    const isLast = isSlow || milliseconds === timeMillisecondsMax || this.#isClosed
+    if (answer !== undefined || !isLast) return answer
+    throw new Error(`the document takes more than ${milliseconds} ms`)
   }
 
   async #collected(content: Uint8Array | AsyncIterable<Uint8Array>): Promise<Uint8Array> {
@@ -238,10 +241,6 @@ export class TextExtraction {
     }
     return pieces.length === 1 ? pieces[0] : Buffer.concat(pieces)
   }
-}
-
-function closedError(): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed')
 }
 
 function extractionError(problem: string, cause?: unknown): RepositoryError {

@@ -1,6 +1,6 @@
 /** Extracts text from HTML and XML. Entities of a document type are not expanded. */
 import type { TextSink } from '../text-sink.js'
-import { decoded } from './plain-text.js'
+import { decoded } from './decoding.js'
 
 /** The part of the package htmlparser2 that is used. */
 interface ParserModule {

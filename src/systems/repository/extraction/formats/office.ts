@@ -1,13 +1,7 @@
 /** Extracts text from Office documents that are ZIP archives of XML: OOXML, OpenDocument, EPUB. */
 import type { TextSink } from '../text-sink.js'
 import { htmlRules, markupParser, type MarkupRules } from './markup.js'
-import { inflated, InflateLimit, zipEntries, type ZipEntry } from './zip.js'
-
-/** Entries of a kind of document that contain text, and their rules. */
-interface OfficePart {
-  readonly entries: RegExp
-  readonly rules: MarkupRules
-}
+import { inflated, zipEntries } from './zip.js'
 
 const set = (names: string): ReadonlySet<string> => new Set(names.split(' '))
 
@@ -25,28 +19,23 @@ const openDocument: MarkupRules = {
   texts: { 'text:tab': '\t', 'text:line-break': '\n', 'text:s': ' ' },
 }
 
-const parts: readonly OfficePart[] = [
-  {
-    entries: /^word\/(document|footnotes|endnotes|comments|header\d*|footer\d*)\.xml$/,
-    rules: word,
-  },
-  { entries: /^ppt\/(slides|notesSlides)\/[^/]+\.xml$/, rules: slides },
-  {
-    entries: /^xl\/sharedStrings\.xml$/,
-    rules: { isXml: true, within: set('t'), lines: set('si') },
-  },
-  {
-    entries: /^xl\/worksheets\/[^/]+\.xml$/,
-    rules: {
-      isXml: true,
-      within: set('v t'),
-      lines: set('c'),
-      // A shared text has an index as value; the text itself is in sharedStrings.xml.
-      skips: (name, attributes) => name === 'c' && attributes['t'] === 's',
-    },
-  },
-  { entries: /^content\.xml$/, rules: openDocument },
-  { entries: /\.x?html?$/, rules: htmlRules },
+const sharedStrings: MarkupRules = { isXml: true, within: set('t'), lines: set('si') }
+const sheets: MarkupRules = {
+  isXml: true,
+  within: set('v t'),
+  lines: set('c'),
+  // A shared text has an index as value; the text itself is in sharedStrings.xml.
+  skips: (name, attributes) => name === 'c' && attributes['t'] === 's',
+}
+
+/** Entries of a kind of document that contain text, and their rules. */
+const parts: readonly (readonly [entries: RegExp, rules: MarkupRules])[] = [
+  [/^word\/(document|footnotes|endnotes|comments|header\d*|footer\d*)\.xml$/, word],
+  [/^ppt\/(slides|notesSlides)\/[^/]+\.xml$/, slides],
+  [/^xl\/sharedStrings\.xml$/, sharedStrings],
+  [/^xl\/worksheets\/[^/]+\.xml$/, sheets],
+  [/^content\.xml$/, openDocument],
+  [/\.x?html?$/, htmlRules],
 ]
 
 /** Writes the text of an archive; throws if the kind of document is unknown. */
@@ -55,30 +44,25 @@ export async function extractOffice(
   sink: TextSink,
   inflatedBytesMax: number,
 ): Promise<void> {
-  const limit = new InflateLimit(inflatedBytesMax)
   const found = zipEntries(content).flatMap((entry) => {
-    const part = parts.find(({ entries }) => entries.test(entry.name))
-    return part === undefined ? [] : [{ entry, rules: part.rules }]
+    const part = parts.find(([entries]) => entries.test(entry.name))
+    return part === undefined ? [] : [{ entry, rules: part[1] }]
   })
   if (found.length === 0) throw new Error('the archive is no document of a known kind')
   found.sort((a, b) => naturalOrder.compare(a.entry.name, b.entry.name))
-  for (const { entry, rules } of found) await extractEntry(entry, rules, sink, limit)
+  let left = inflatedBytesMax
+  for (const { entry, rules } of found) {
+    const parser = await markupParser(rules, sink)
+    const decoder = new TextDecoder('utf-8')
+    for await (const piece of inflated(entry)) {
+      left -= piece.length
+      if (left < 0) throw new Error('the archive holds too many bytes')
+      parser.write(decoder.decode(piece, { stream: true }))
+    }
+    parser.write(decoder.decode())
+    parser.end()
+  }
 }
 
 /** Sorts slide2 before slide10. */
 const naturalOrder = new Intl.Collator('en', { numeric: true })
-
-async function extractEntry(
-  entry: ZipEntry,
-  rules: MarkupRules,
-  sink: TextSink,
-  limit: InflateLimit,
-): Promise<void> {
-  const parser = await markupParser(rules, sink)
-  const decoder = new TextDecoder('utf-8')
-  for await (const piece of inflated(entry, limit)) {
-    parser.write(decoder.decode(piece, { stream: true }))
-  }
-  parser.write(decoder.decode())
-  parser.end()
-}

@@ -38,33 +38,17 @@ export function zipEntries(content: Uint8Array): ZipEntry[] {
   return entries
 }
 
-/** Counts and limits the inflated bytes of all entries of an archive. */
-export class InflateLimit {
-  #left: number
-
-  constructor(bytesMax: number) {
-    this.#left = bytesMax
-  }
-
-  take(bytes: number): void {
-    this.#left -= bytes
-    if (this.#left < 0) throw new Error('the archive holds too many bytes')
-  }
-}
-
 /** The content of an entry, in pieces. */
-export async function* inflated(entry: ZipEntry, limit: InflateLimit): AsyncGenerator<Uint8Array> {
-  if (entry.method === 0) {
-    limit.take(entry.compressed.length)
-    yield entry.compressed
-    return
-  }
-  if (entry.method !== 8) throw new Error(`the entry ${entry.name} has an unknown compression`)
-  const stream = createInflateRaw({ chunkSize: 65_536 })
-  stream.end(entry.compressed)
-  for await (const piece of stream) {
-    const bytes = piece as Buffer
-    limit.take(bytes.length)
-    yield bytes
+export async function* inflated({
+  name,
+  method,
+  compressed,
+}: ZipEntry): AsyncGenerator<Uint8Array> {
+  if (method === 0) yield compressed
+  else if (method !== 8) throw new Error(`the entry ${name} has an unknown compression`)
+  else {
+    const stream = createInflateRaw({ chunkSize: 65_536 })
+    stream.end(compressed)
+    for await (const piece of stream) yield piece as Buffer
   }
 }
