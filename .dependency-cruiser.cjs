@@ -132,7 +132,7 @@ const rooms = {
   },
   'systems/search': {
     order: ['embedded'],
-    shared: ['analysis', 'field-kinds', 'query-syntax', 'search-arguments', 'search-backend'],
+    shared: ['analysis', 'field-kinds', 'query-syntax', 'search-backend'],
   },
   'systems/search/embedded': { order: ['segments'], shared: ['doc-sets'] },
   server: { order: ['http', 'transactions', 'messaging', 'repository'], shared: [] },

@@ -4,19 +4,21 @@ import { invalidArgument, shown } from '../../api/index.js'
 const iso = /^(-?\d{4,6}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z)/
 const step = /^(?:\/([A-Z]+)|([+-]\d{1,9})([A-Z]+))/
 
-const units: Readonly<
-  Record<string, 'year' | 'month' | 'day' | 'hour' | 'minute' | 'second' | 'ms'>
-> = {
-  YEAR: 'year',
-  MONTH: 'month',
-  DAY: 'day',
-  DATE: 'day',
-  HOUR: 'hour',
-  MINUTE: 'minute',
-  SECOND: 'second',
-  MILLI: 'ms',
-  MILLISECOND: 'ms',
-}
+const day = 86_400_000
+
+/** Lengths of units: months for those without a fixed number of milliseconds. */
+const units: Readonly<Record<string, { readonly months: number; readonly milliseconds: number }>> =
+  {
+    YEAR: { months: 12, milliseconds: 0 },
+    MONTH: { months: 1, milliseconds: 0 },
+    DAY: { months: 0, milliseconds: day },
+    DATE: { months: 0, milliseconds: day },
+    HOUR: { months: 0, milliseconds: 3_600_000 },
+    MINUTE: { months: 0, milliseconds: 60_000 },
+    SECOND: { months: 0, milliseconds: 1000 },
+    MILLI: { months: 0, milliseconds: 1 },
+    MILLISECOND: { months: 0, milliseconds: 1 },
+  }
 
 /**
  * Parses a text such as `2020-02-29T12:00:00Z`, `2020-02-29T12:00:00Z/DAY` or `NOW/DAY+1MONTH` into
@@ -39,7 +41,8 @@ export function parseTime(text: string, now: number): number {
   }
   for (let steps = 0; rest !== ''; steps++) {
     const found = step.exec(rest)
-    const unit = found === null ? undefined : units[(found[1] ?? found[3]).replace(/S$/, '')]
+    const name = (found?.[1] ?? found?.[3] ?? '').replace(/S$/, '')
+    const unit = Object.hasOwn(units, name) ? units[name] : undefined
     if (found === null || unit === undefined || steps > 20) throw notATime(text)
     if (found[2] === undefined) round(time, unit)
     else add(time, unit, Number(found[2]))
@@ -58,44 +61,25 @@ function isoForm(text: string): string {
   return `${whole}${rest.replace(/(\.\d{3})\d+$/, '$1')}Z`
 }
 
-function round(time: Date, unit: (typeof units)[string]): void {
-  switch (unit) {
-    case 'year':
-      time.setUTCMonth(0, 1)
-      time.setUTCHours(0, 0, 0, 0)
-      break
-    case 'month':
-      time.setUTCDate(1)
-      time.setUTCHours(0, 0, 0, 0)
-      break
-    case 'day':
-      time.setUTCHours(0, 0, 0, 0)
-      break
-    case 'hour':
-      time.setUTCMinutes(0, 0, 0)
-      break
-    case 'minute':
-      time.setUTCSeconds(0, 0)
-      break
-    case 'second':
-      time.setUTCMilliseconds(0)
-      break
-    case 'ms':
-  }
+function round(time: Date, { months, milliseconds }: (typeof units)[string]): void {
+  if (months === 12) time.setUTCMonth(0, 1)
+  else if (months === 1) time.setUTCDate(1)
+  const length = months > 0 ? day : milliseconds
+  time.setTime(Math.floor(time.getTime() / length) * length)
 }
 
-const fixedUnits = { day: 86_400_000, hour: 3_600_000, minute: 60_000, second: 1000, ms: 1 }
-
-function add(time: Date, unit: (typeof units)[string], count: number): void {
-  if (unit === 'year' || unit === 'month') {
-    const day = time.getUTCDate()
-    time.setUTCDate(1)
-    time.setUTCMonth(time.getUTCMonth() + count * (unit === 'year' ? 12 : 1))
-    // A day that the month lacks becomes its last day, as in java.time.
-    const last = new Date(time)
-    last.setUTCMonth(last.getUTCMonth() + 1, 0)
-    time.setUTCDate(Math.min(day, last.getUTCDate()))
-  } else time.setTime(time.getTime() + count * fixedUnits[unit])
+function add(time: Date, { months, milliseconds }: (typeof units)[string], count: number): void {
+  if (months === 0) {
+    time.setTime(time.getTime() + count * milliseconds)
+    return
+  }
+  const date = time.getUTCDate()
+  time.setUTCDate(1)
+  time.setUTCMonth(time.getUTCMonth() + count * months)
+  // A day that the month lacks becomes its last day, as in java.time.
+  const last = new Date(time)
+  last.setUTCMonth(last.getUTCMonth() + 1, 0)
+  time.setUTCDate(Math.min(date, last.getUTCDate()))
 }
 
 function notATime(text: string): Error {

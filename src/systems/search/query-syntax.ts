@@ -20,9 +20,11 @@ export interface QueryClause {
   readonly node: QueryNode
 }
 
-/** Common to all nodes except the boolean one: a field and the position in the query, from 0. */
+/** A part of a query that names a field. */
 interface Leaf {
+  /** Name of the field. */
   readonly field: string
+  /** Position in the query, from 0. */
   readonly position: number
   /** Factor of the score. */
   boost: number
@@ -31,31 +33,21 @@ interface Leaf {
 /** A parsed query. */
 export type QueryNode =
   | {
-      /** Kind of the query. */
-      readonly type: 'all'
-      /** Factor of the score. */
-      boost: number
-    }
-  | {
-      /** Kind of the query. */
-      readonly type: 'boolean'
-      /** The clauses, in the order of the text. */
+      /** Every document, or a combination of clauses. */
+      readonly type: 'all' | 'boolean'
+      /** The clauses of a combination, in the order of the text; empty for `all`. */
       readonly clauses: readonly QueryClause[]
       /** Factor of the score. */
       boost: number
     }
   | (Leaf & {
-      /** Kind of the query. */
-      readonly type: 'term' | 'phrase' | 'prefix'
-      /** The text without escapes, before it is split into terms. */
+      /** A text to be found, or any value. */
+      readonly type: 'term' | 'phrase' | 'prefix' | 'exists'
+      /** The text without escapes, before it is split into terms; '' for `exists`. */
       readonly text: string
     })
   | (Leaf & {
-      /** Kind of the query. */
-      readonly type: 'exists'
-    })
-  | (Leaf & {
-      /** Kind of the query. */
+      /** Values between two ends. */
       readonly type: 'range'
       /** The lower end; undefined: open. */
       readonly low: string | undefined
@@ -88,13 +80,10 @@ export function parseQuery(text: string, defaultField: string | undefined): Quer
 
 /** Names of the fields that a query refers to. `ERR_INVALID_ARGUMENT` as {@link parseQuery}. */
 export function queryFields(text: string, defaultField: string | undefined): Set<string> {
-  const fields = new Set<string>()
-  const visit = (node: QueryNode): void => {
-    if (node.type === 'boolean') for (const clause of node.clauses) visit(clause.node)
-    else if (node.type !== 'all') fields.add(node.field)
+  const fieldsOf = (node: QueryNode): string[] => {
+    return 'field' in node ? [node.field] : node.clauses.flatMap((clause) => fieldsOf(clause.node))
   }
-  visit(parseQuery(text, defaultField))
-  return fields
+  return new Set(fieldsOf(parseQuery(text, defaultField)))
 }
 
 /** Makes an `ERR_INVALID_ARGUMENT` for a position in a query, counted from 0. */
@@ -102,20 +91,23 @@ export function queryError(position: number, problem: string): Error {
   return invalidArgument(`the query has an error at position ${position}: ${problem}`)
 }
 
-/** A run of characters without white space or operators. */
-interface Word {
-  readonly text: string
-  readonly position: number
-  /** Whether the word has no escapes. Only such a word can be an operator: AND, OR, NOT. */
-  readonly isPlain: boolean
-  /** Whether the word ends with an unescaped star, which `text` does not include. */
-  readonly isPrefix: boolean
-}
-
 type Operator = 'AND' | 'OR' | undefined
 
-const whiteSpace = /[\s\u3000]/
-const wordEnd = /[\s\u3000(){}[\]^"~:!]/
+/** The end of a word: white space, an operator, or the end of the query. */
+const end = '(?=[\\s\\u3000(){}[\\]^"~:!]|$)'
+const space = /[\s\u3000]*/y
+const and = new RegExp(`&&|AND${end}`, 'y')
+const or = new RegExp(`\\|\\||OR${end}`, 'y')
+const must = /\+/y
+const mustNot = new RegExp(`[-!]|NOT${end}`, 'y')
+const all = /\*:\*/y
+/** Characters of a word, with escapes. */
+const wordText = /(?:\\[^]|[^\s\u3000(){}[\]^"~:!\\*?])*/y
+const star = new RegExp(`\\*${end}`, 'y')
+const quotation = /"(?:\\[^]|[^"\\])*"/y
+const rangeEnd = /(?:\\[^]|[^\s\u3000\]}\\])+/y
+const to = new RegExp(`TO${end}`, 'y')
+const boost = /\^(?:\d+(?:\.\d+)?|\.\d+)/y
 
 class QueryParser {
   readonly #text: string
@@ -138,99 +130,59 @@ class QueryParser {
   /** Parses clauses up to a closing parenthesis or the end. */
   #clausesUntilEnd(field: string | undefined): QueryNode {
     const clauses: QueryClause[] = []
-    for (;;) {
-      this.#skipWhiteSpace()
-      if (this.#at >= this.#text.length || this.#peek() === ')') break
+    while (!this.#isAtEnd()) {
       const before = this.#at
-      const operator = this.#operator()
+      const operator = this.#has(and) ? 'AND' : this.#has(or) ? 'OR' : undefined
       if (operator !== undefined) {
         if (clauses.length === 0) throw queryError(before, `${operator} needs a clause before it`)
-        this.#skipWhiteSpace()
+        this.#take(space)
       }
-      const occurrence = this.#occurrence()
-      this.#skipWhiteSpace()
-      if (this.#at >= this.#text.length || this.#peek() === ')') {
-        throw this.#error('a clause is missing')
-      }
+      const occurrence = this.#has(must) ? 'MUST' : this.#has(mustNot) ? 'MUST_NOT' : 'SHOULD'
+      if (this.#isAtEnd()) throw this.#error('a clause is missing')
       if (++this.#clauses > queryClausesMax) {
         throw this.#error(`more than ${queryClausesMax} clauses`)
       }
-      const node = this.#clause(field)
-      addClause(clauses, operator, occurrence, node)
+      addClause(clauses, operator, occurrence, this.#clause(field))
     }
     if (clauses.length === 0) throw this.#error('a clause is missing')
     if (clauses.length === 1 && clauses[0].occurrence !== 'MUST_NOT') return clauses[0].node
     return { type: 'boolean', clauses, boost: 1 }
   }
 
-  #operator(): Operator {
-    for (const [sign, operator] of [
-      ['&&', 'AND'],
-      ['||', 'OR'],
-    ] as const) {
-      if (!this.#text.startsWith(sign, this.#at)) continue
-      this.#at += sign.length
-      return operator
-    }
-    return this.#keyword('AND') ? 'AND' : this.#keyword('OR') ? 'OR' : undefined
-  }
-
-  #occurrence(): Occurrence {
-    const sign = this.#peek()
-    if (sign === '+' || sign === '-' || sign === '!') {
-      this.#at++
-      return sign === '+' ? 'MUST' : 'MUST_NOT'
-    }
-    return this.#keyword('NOT') ? 'MUST_NOT' : 'SHOULD'
-  }
-
-  #keyword(word: string): boolean {
-    if (!this.#text.startsWith(word, this.#at)) return false
-    const next = this.#text[this.#at + word.length]
-    if (next !== undefined && !wordEnd.test(next)) return false
-    this.#at += word.length
-    return true
-  }
-
   #clause(field: string | undefined): QueryNode {
     const start = this.#at
-    if (this.#peek() === '*' && this.#text.startsWith('*:*', this.#at)) {
-      this.#at += 3
-      return this.#boosted({ type: 'all', boost: 1 })
-    }
-    if (!/["[{(]/.test(this.#peek())) {
-      const word = this.#word()
-      if (this.#peek() === ':') {
-        if (word.isPrefix || word.text === '') throw queryError(start, 'a field has a plain name')
-        this.#at++
-        this.#skipWhiteSpace()
-        return this.#value(word.text)
-      }
-      return this.#ofWord(this.#named(field, start), word)
-    }
-    return this.#value(field)
+    if (this.#has(all)) return this.#boosted({ type: 'all', clauses: [], boost: 1 })
+    if (/["[{(]/.test(this.#peek())) return this.#value(field)
+    const word = this.#word()
+    if (this.#peek() !== ':') return this.#ofWord(this.#named(field, start), start, word)
+    if (word.isPrefix || word.text === '') throw queryError(start, 'a field has a plain name')
+    this.#at++
+    this.#take(space)
+    return this.#value(word.text)
   }
 
   #value(field: string | undefined): QueryNode {
-    const start = this.#at
+    const position = this.#at
     const first = this.#peek()
     if (first === '(') return this.#group(field)
-    const name = this.#named(field, start)
+    const name = this.#named(field, position)
     if (first === '"') {
       const text = this.#quoted()
-      return this.#boosted({ type: 'phrase', field: name, text, position: start, boost: 1 })
+      return this.#boosted({ type: 'phrase', field: name, text, position, boost: 1 })
     }
     if (first === '[' || first === '{') return this.#range(name)
-    return this.#ofWord(name, this.#word())
+    return this.#ofWord(name, position, this.#word())
   }
 
-  #ofWord(field: string, word: Word): QueryNode {
-    const { text, position, isPrefix } = word
+  #ofWord(
+    field: string,
+    position: number,
+    { text, isPrefix }: { readonly text: string; readonly isPrefix: boolean },
+  ): QueryNode {
     const next = this.#peek()
-    if (next === ':') throw queryError(this.#at, "':' in a term is written '\\:'")
-    if (next === '~') throw queryError(this.#at, 'fuzzy terms are not supported')
-    if (isPrefix && text === '') return this.#boosted({ type: 'exists', field, position, boost: 1 })
-    const type = isPrefix ? 'prefix' : 'term'
+    if (next === ':') throw this.#error("':' in a term is written '\\:'")
+    if (next === '~') throw this.#error('fuzzy terms are not supported')
+    const type = !isPrefix ? 'term' : text === '' ? 'exists' : 'prefix'
     return this.#boosted({ type, field, text, position, boost: 1 })
   }
 
@@ -247,100 +199,68 @@ class QueryParser {
   #range(field: string): QueryNode {
     const position = this.#at
     const includesLow = this.#text[this.#at++] === '['
-    this.#skipWhiteSpace()
     const low = this.#rangeEnd()
-    this.#skipWhiteSpace()
-    if (!this.#keyword('TO')) throw this.#error('a range is written [a TO b]')
-    this.#skipWhiteSpace()
+    if (!this.#has(to)) throw this.#error('a range is written [a TO b]')
     const high = this.#rangeEnd()
-    this.#skipWhiteSpace()
     const last = this.#peek()
     if (last !== ']' && last !== '}') throw queryError(position, 'the range is not closed')
     this.#at++
-    const includesHigh = last === ']'
-    const ends = { low, high, includesLow, includesHigh }
+    const ends = { low, high, includesLow, includesHigh: last === ']' }
     return this.#boosted({ type: 'range', field, position, boost: 1, ...ends })
   }
 
-  /** Parses one end of a range; undefined for a star. */
+  /** Parses one end of a range, with the space around it; undefined for a star. */
   #rangeEnd(): string | undefined {
-    if (this.#peek() === '"') return this.#quoted()
+    this.#take(space)
     const start = this.#at
-    let text = ''
-    while (this.#at < this.#text.length) {
-      const next = this.#peek()
-      if (whiteSpace.test(next) || next === ']' || next === '}') break
-      text += next === '\\' ? this.#escape() : this.#text[this.#at++]
-    }
-    if (this.#at === start) throw this.#error('a range is written [a TO b]')
-    return this.#text.slice(start, this.#at) === '*' ? undefined : text
+    const isQuoted = this.#peek() === '"'
+    const raw = isQuoted ? '' : this.#take(rangeEnd)
+    if (!isQuoted && raw === '') throw this.#error('a range is written [a TO b]')
+    const text = isQuoted ? this.#quoted() : this.#unescaped(raw, start)
+    this.#take(space)
+    return raw === '*' ? undefined : text
   }
 
   #quoted(): string {
-    const start = this.#at++
-    let text = ''
-    for (;;) {
-      const next = this.#peek()
-      if (next === '') throw queryError(start, 'the quotation mark is not closed')
-      if (next === '"') break
-      text += next === '\\' ? this.#escape() : this.#text[this.#at++]
-    }
-    this.#at++
+    const start = this.#at
+    const quoted = this.#take(quotation)
+    if (quoted === '') throw queryError(start, 'the quotation mark is not closed')
     if (this.#peek() === '~') throw this.#error('phrases with gaps are not supported')
-    return text
+    return this.#unescaped(quoted.slice(1, -1), start + 1)
   }
 
-  #word(): Word {
-    const position = this.#at
+  /** Parses a run of characters; one that ends in a star is a prefix. */
+  #word(): { readonly text: string; readonly isPrefix: boolean } {
+    const start = this.#at
     if (this.#peek() === '/') throw this.#error('regular expressions are not supported')
-    let text = ''
-    let isPlain = true
-    while (this.#at < this.#text.length) {
-      const next = this.#peek()
-      if (wordEnd.test(next)) break
-      if (next === '\\') {
-        isPlain = false
-        text += this.#escape()
-      } else if (next === '?') {
+    const raw = this.#take(wordText)
+    const text = this.#unescaped(raw, start)
+    if (this.#has(star)) return { text, isPrefix: true }
+    switch (this.#peek()) {
+      case '\\':
+        throw this.#error('nothing follows the backslash')
+      case '?':
         throw this.#error("the wildcard '?' is not supported; a question mark is written '\\?'")
-      } else if (next === '*') {
-        this.#at++
-        if (this.#peek() === '' || wordEnd.test(this.#peek())) {
-          return { text, position, isPlain, isPrefix: true }
-        }
-        throw queryError(this.#at - 1, "a star stands at the end of a term, or is written '\\*'")
-      } else {
-        text += next
-        this.#at++
-      }
+      case '*':
+        throw this.#error("a star stands at the end of a term, or is written '\\*'")
     }
-    if (this.#at === position) throw this.#error(`${JSON.stringify(this.#peek())} is not expected`)
-    if (isPlain && (text === 'AND' || text === 'OR' || text === 'NOT')) {
-      throw queryError(position, `${text} needs a clause`)
-    }
-    return { text, position, isPlain, isPrefix: false }
+    if (raw === '') throw this.#error(`${JSON.stringify(this.#peek())} is not expected`)
+    if (/^(AND|OR|NOT)$/.test(raw)) throw queryError(start, `${raw} needs a clause`)
+    return { text, isPrefix: false }
   }
 
-  /** Parses the character after a backslash; `\u0041` is A. */
-  #escape(): string {
-    const start = this.#at++
-    if (this.#peek() === '') throw queryError(start, 'nothing follows the backslash')
-    if (this.#peek() === 'u') {
-      const digits = this.#text.slice(this.#at + 1, this.#at + 5)
-      if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw queryError(start, '\\u needs four digits')
-      this.#at += 5
-      return String.fromCharCode(parseInt(digits, 16))
-    }
-    return this.#text[this.#at++]
+  /** Replaces escapes by their characters; `\u0041` is A. `start` is the position of the text. */
+  #unescaped(raw: string, start: number): string {
+    return raw.replace(/\\(u[0-9a-fA-F]{4}|[^])/g, (_, escaped: string, at: number) => {
+      if (escaped === 'u') throw queryError(start + at, '\\u needs four digits')
+      return escaped.length === 1 ? escaped : String.fromCharCode(parseInt(escaped.slice(1), 16))
+    })
   }
 
   #boosted<N extends QueryNode>(node: N): N {
-    if (this.#peek() !== '^') return node
-    const start = this.#at++
-    const number = /^\d+(\.\d+)?|^\.\d+/.exec(this.#text.slice(this.#at, this.#at + 20))
-    if (number === null) throw queryError(start, '^ needs a number')
-    this.#at += number[0].length
-    node.boost *= Number(number[0])
+    const factor = this.#take(boost)
+    if (factor !== '') node.boost *= Number(factor.slice(1))
+    else if (this.#peek() === '^') throw this.#error('^ needs a number')
     return node
   }
 
@@ -349,13 +269,27 @@ class QueryParser {
     throw queryError(position, 'a term names no field, and there is no defaultField')
   }
 
+  /** Skips the text that matches a sticky pattern, and returns it. */
+  #take(pattern: RegExp): string {
+    pattern.lastIndex = this.#at
+    const text = pattern.exec(this.#text)?.[0] ?? ''
+    this.#at += text.length
+    return text
+  }
+
+  #has(pattern: RegExp): boolean {
+    return this.#take(pattern) !== ''
+  }
+
+  /** Skips white space; whether the query or its parentheses end there. */
+  #isAtEnd(): boolean {
+    this.#take(space)
+    return this.#at >= this.#text.length || this.#peek() === ')'
+  }
+
   /** The next character, or an empty string at the end. */
   #peek(): string {
     return this.#text[this.#at] ?? ''
-  }
-
-  #skipWhiteSpace(): void {
-    while (this.#at < this.#text.length && whiteSpace.test(this.#text[this.#at])) this.#at++
   }
 
   #error(problem: string): Error {

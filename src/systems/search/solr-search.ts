@@ -12,15 +12,17 @@ import {
   checkText,
   declareOptions,
   integer,
+  required,
   invalidArgument,
   shown,
-  type Option,
   type OptionsOf,
+  type SettingsOf,
 } from '../../api/index.js'
-import { parseQuery, type QueryNode } from './query-syntax.js'
-import { checkedChanges, checkedQuery } from './search-arguments.js'
+import { queryFields } from './query-syntax.js'
 import {
+  changesOptions,
   reservedFields,
+  searchOptions,
   type RejectedDocument,
   type SearchBackend,
   type SearchChanges,
@@ -35,12 +37,9 @@ type HeaderTexts = Readonly<Record<string, string>>
 
 const plainName = /^[\p{L}\p{N}_.-]+$/u
 
-/** The only option that must be given. */
-const urlOption: Option<string, string> = {
-  read(value, name) {
-    if (typeof value === 'string' && URL.canParse(value) && /^https?:/.test(value)) return value
-    throw invalidArgument(`option ${name} must be the address of a core, got ${shown(value)}`)
-  },
+function checkUrl(url: string, what: string): string {
+  if (typeof url === 'string' && URL.canParse(url) && /^https?:/.test(url)) return url
+  throw invalidArgument(`${what} must be the address of a core, got ${shown(url)}`)
 }
 
 function checkKeyField(keyField: string, what: string): string {
@@ -60,7 +59,8 @@ function readHeaders(given: HeaderTexts, what: string): HeaderTexts {
 const timeoutMillisecondsMax = 2 ** 31 - 1
 
 const solrOptions = declareOptions('a Solr search', {
-  url: urlOption,
+  /** URL of the core: `http://localhost:8983/solr/records`. */
+  url: required(checked(checkUrl)),
   /** The unique key field of the core. Default `lily.key`. */
   keyField: checked(checkKeyField, reservedFields.key),
   /** Headers of all requests, for instance `authorization`. */
@@ -70,10 +70,7 @@ const solrOptions = declareOptions('a Solr search', {
 })
 
 /** Options of {@link SolrSearch}. */
-export interface SolrSearchOptions extends OptionsOf<typeof solrOptions> {
-  /** URL of the core: `http://localhost:8983/solr/records`. */
-  readonly url: string
-}
+export interface SolrSearchOptions extends OptionsOf<typeof solrOptions> {}
 
 /** The part of Solr's response to a search that is read. */
 interface SolrAnswer {
@@ -85,23 +82,18 @@ interface SolrAnswer {
 
 /** A core of Solr. */
 export class SolrSearch implements SearchBackend {
+  readonly #settings: SettingsOf<typeof solrOptions>
   readonly #url: string
-  readonly #keyField: string
-  readonly #headers: Readonly<Record<string, string>>
-  readonly #timeout: number
   #isClosed = false
 
   /** Sends no request. `ERR_INVALID_ARGUMENT`. */
   constructor(options: SolrSearchOptions) {
-    const { url, keyField, headers, timeoutMilliseconds } = solrOptions.read(options)
-    this.#url = url.replace(/\/+$/, '')
-    this.#keyField = keyField
-    this.#headers = headers
-    this.#timeout = timeoutMilliseconds
+    this.#settings = solrOptions.read(options)
+    this.#url = this.#settings.url.replace(/\/+$/, '')
   }
 
   async update(changes: SearchChanges): Promise<RejectedDocument[]> {
-    const { documents, removedKeys, removedRecords } = checkedChanges(changes)
+    const { documents, removedKeys, removedRecords } = changesOptions.read(changes)
     const removals = removedKeys.map((key) => command('delete', { id: key }))
     for (const { table, id } of removedRecords) {
       const query = `+${reservedFields.table}:${quoted(table)} +${reservedFields.id}:${quoted(id)}`
@@ -133,14 +125,15 @@ export class SolrSearch implements SearchBackend {
 
   /** See {@link SearchBackend.search}. Field values are returned as Solr has stored them. */
   async search(query: SearchQuery): Promise<SearchResult> {
-    const checked = checkedQuery(query)
-    const { defaultField, sort, offset, limit } = checked
-    for (const text of [checked.query, ...checked.filters]) {
-      // Parsing also rejects Solr's other query languages, such as {!func}.
-      checkFields(parseQuery(text, defaultField))
+    const { query: q, filters, defaultField, sort, offset, limit } = searchOptions.read(query)
+    for (const text of [q, ...filters]) {
+      // Parsing rejects Solr's other query languages, such as {!func}; these fields call them too.
+      for (const field of queryFields(text, defaultField)) {
+        if (/^_.*_$/.test(field)) throw invalidArgument(`the index has no field ${field}`)
+      }
     }
     const form = new URLSearchParams({
-      q: checked.query,
+      q,
       'q.op': 'OR',
       defType: 'lucene',
       fl: '*,score',
@@ -150,7 +143,7 @@ export class SolrSearch implements SearchBackend {
       sort: this.#sort(sort),
     })
     if (defaultField !== undefined) form.set('df', defaultField)
-    for (const filter of checked.filters) form.append('fq', filter)
+    for (const filter of filters) form.append('fq', filter)
     const { status, text } = await this.#send('select', form)
     if (status === 400) throw invalidArgument(`Solr refuses the query: ${messageOf(text)}`)
     const { response } = this.#parsed(status, text) as SolrAnswer
@@ -164,7 +157,7 @@ export class SolrSearch implements SearchBackend {
   }
 
   #addition({ key, fields }: SearchDocument): string {
-    const doc: Record<string, unknown> = { ...fields, [this.#keyField]: key }
+    const doc: Record<string, unknown> = { ...fields, [this.#settings.keyField]: key }
     for (const [name, values] of Object.entries(doc)) {
       if (Array.isArray(values) && values.length === 1) doc[name] = values[0] as string
     }
@@ -177,16 +170,16 @@ export class SolrSearch implements SearchBackend {
       if (!plainName.test(field)) throw invalidArgument(`${shown(field)} cannot sort`)
       return `${field} ${descending === true ? 'desc' : 'asc'}`
     })
-    return [...texts, `${this.#keyField} asc`].join(', ')
+    return [...texts, `${this.#settings.keyField} asc`].join(', ')
   }
 
   #hit(found: Readonly<Record<string, unknown>>): SearchHit {
     const fields: Record<string, string[]> = {}
     for (const [name, value] of Object.entries(found)) {
-      if (name === 'score' || name === this.#keyField || /^_.*_$/.test(name)) continue
+      if (name === 'score' || name === this.#settings.keyField || /^_.*_$/.test(name)) continue
       fields[name] = (Array.isArray(value) ? value : [value]).map(String)
     }
-    return { key: String(found[this.#keyField]), score: Number(found['score']), fields }
+    return { key: String(found[this.#settings.keyField]), score: Number(found['score']), fields }
   }
 
   /** Sends commands; returns the message of a response 400. */
@@ -209,14 +202,15 @@ export class SolrSearch implements SearchBackend {
     if (this.#isClosed) {
       throw new CellarError('ERR_REPOSITORY_CLOSED', 'the search backend is closed')
     }
-    const headers: Record<string, string> = { ...this.#headers }
+    const { headers: own, timeoutMilliseconds } = this.#settings
+    const headers: Record<string, string> = { ...own }
     if (typeof body === 'string') headers['content-type'] = 'application/json'
     try {
       const response = await fetch(`${this.#url}/${path}`, {
         method: 'POST',
         body,
         headers,
-        signal: AbortSignal.timeout(this.#timeout),
+        signal: AbortSignal.timeout(timeoutMilliseconds),
       })
       return { status: response.status, text: await response.text() }
     } catch (error) {
@@ -241,14 +235,6 @@ function command(name: string, body: unknown): string {
 
 function quoted(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
-}
-
-/** Rejects Solr's fields `_query_` and `_val_`, which give access to its other query languages. */
-function checkFields(node: QueryNode): void {
-  if (node.type === 'boolean') for (const clause of node.clauses) checkFields(clause.node)
-  else if (node.type !== 'all' && /^_.*_$/.test(node.field)) {
-    throw invalidArgument(`the index has no field ${node.field}`)
-  }
 }
 
 /** The message of an error response of Solr, or the beginning of its text. */

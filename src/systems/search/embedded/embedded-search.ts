@@ -9,8 +9,9 @@
 import { CellarError, checkDatabase, invalidArgument, type Database } from '../../../api/index.js'
 import { textTerm, type FieldKinds } from '../field-kinds.js'
 import { parseQuery } from '../query-syntax.js'
-import { checkedChanges, checkedQuery } from '../search-arguments.js'
 import {
+  changesOptions,
+  searchOptions,
   type RejectedDocument,
   type SearchBackend,
   type SearchChanges,
@@ -157,7 +158,7 @@ export class EmbeddedSearch implements SearchBackend {
   /** See {@link SearchBackend.update}; a crash loses uncommitted changes. */
   async update(changes: SearchChanges): Promise<RejectedDocument[]> {
     this.#checkOpen()
-    const { documents, removedKeys, removedRecords } = checkedChanges(changes)
+    const { documents, removedKeys, removedRecords } = changesOptions.read(changes)
     return this.#exclusive(async () => {
       const pending = this.#pending
       const { kinds, clock, bufferBytesMax } = this.#settings
@@ -191,7 +192,7 @@ export class EmbeddedSearch implements SearchBackend {
 
   async search(query: SearchQuery): Promise<SearchResult> {
     this.#checkOpen()
-    const { defaultField, sort, offset, limit, ...texts } = checkedQuery(query)
+    const { defaultField, sort, offset, limit, ...texts } = searchOptions.read(query)
     const { kinds, clock } = this.#settings
     const now = clock.now()
     const plans = [texts.query, ...texts.filters].map((text) => {

@@ -1,15 +1,14 @@
 /** The changes that are not in a segment yet. */
 import { CellarError, isText } from '../../../api/index.js'
 import { termBytesMax, termOf, textTerm, type FieldKinds } from '../field-kinds.js'
-import { reservedFields, type RejectedDocument, type SearchDocument } from '../search-backend.js'
+import {
+  reservedFields,
+  type RecordName,
+  type RejectedDocument,
+  type SearchDocument,
+} from '../search-backend.js'
 import { intersection } from './doc-sets.js'
 import type { SegmentReader } from './segments/segment-reader.js'
-
-/** A record, standing for all its documents. */
-export interface RecordName {
-  readonly table: string
-  readonly id: string
-}
 
 /** Documents to write, and the keys and records whose older documents are removed. */
 export class PendingChanges {

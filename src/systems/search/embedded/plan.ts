@@ -2,7 +2,7 @@
 import { CellarError } from '../../../api/index.js'
 import { adjacentWords, foldedPrefix, wordsOf } from '../analysis.js'
 import { textTerm, termOf, type FieldKind, type FieldKinds } from '../field-kinds.js'
-import { queryError, type QueryNode } from '../query-syntax.js'
+import { queryError, type QueryClause, type QueryNode } from '../query-syntax.js'
 
 /** A node of the plan of a search. */
 export type PlanNode =
@@ -67,8 +67,9 @@ class Planner {
   /** Undefined for a clause without words, which is ignored. */
   plan(node: QueryNode, factor: number): PlanNode | undefined {
     const boost = node.boost * factor
-    if (node.type === 'all') return { type: 'all', boost }
-    if (node.type === 'boolean') return this.#boolean(node, boost)
+    if (!('field' in node)) {
+      return node.type === 'all' ? { type: 'all', boost } : this.#boolean(node.clauses, boost)
+    }
     const { field, position } = node
     const kind = this.#kinds.of(field)
     if (kind === undefined) throw queryError(position, `the index has no field ${field}`)
@@ -98,13 +99,13 @@ class Planner {
     return { type: 'boolean', must: [], should: runs, mustNot: [] }
   }
 
-  #boolean(node: QueryNode & { type: 'boolean' }, boost: number): PlanNode | undefined {
+  #boolean(clauses: readonly QueryClause[], boost: number): PlanNode | undefined {
     const parts: Record<'MUST' | 'SHOULD' | 'MUST_NOT', PlanNode[]> = {
       MUST: [],
       SHOULD: [],
       MUST_NOT: [],
     }
-    for (const clause of node.clauses) {
+    for (const clause of clauses) {
       const planned = this.plan(clause.node, boost)
       if (planned !== undefined) parts[clause.occurrence].push(planned)
     }
