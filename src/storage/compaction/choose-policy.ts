@@ -29,13 +29,13 @@ export interface PolicyOptions {
   readonly 'date-tiered': DateTieredOptions
 }
 
-const makers: Readonly<Record<PolicyName, (options: unknown) => CompactionPolicy>> = {
-  exploring: (options) => exploringPolicy(exploringOptions(options)),
-  leveled: (options) => leveledPolicy(leveledOptions(options)),
-  tiered: (options) => tieredPolicy(tieredOptions(options)),
-  'lazy-leveled': (options) => lazyLeveledPolicy(lazyLeveledOptions(options)),
-  fifo: (options) => fifoPolicy(fifoOptions(options)),
-  'date-tiered': (options) => dateTieredPolicy(dateTieredOptions(options)),
+const makers: Readonly<Record<PolicyName, (options: object) => CompactionPolicy>> = {
+  exploring: (options) => exploringPolicy(exploringOptions.read(options)),
+  leveled: (options) => leveledPolicy(leveledOptions.read(options)),
+  tiered: (options) => tieredPolicy(tieredOptions.read(options)),
+  'lazy-leveled': (options) => lazyLeveledPolicy(lazyLeveledOptions.read(options)),
+  fifo: (options) => fifoPolicy(fifoOptions.read(options)),
+  'date-tiered': (options) => dateTieredPolicy(dateTieredOptions.read(options)),
 }
 
 /** The names of all policies. */
@@ -49,7 +49,7 @@ export const policyNames = Object.keys(makers) as readonly PolicyName[]
  */
 export function choosePolicy<Name extends PolicyName>(
   name: Name,
-  options?: Partial<PolicyOptions[Name]>,
+  options: Partial<PolicyOptions[Name]> = {},
 ): CompactionPolicy {
   if (!Object.hasOwn(makers, name)) {
     throw invalidArgument(`compaction policy ${String(name)} is none of ${policyNames.join(', ')}`)

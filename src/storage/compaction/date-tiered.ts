@@ -13,63 +13,40 @@
  *
  * Files of deeper levels (of an earlier policy) are left alone until they expire.
  */
+import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionPolicy, PolicyInput } from './choice.js'
 import { noDebt } from './debt.js'
-import { exploreRuns, exploringDefaults } from './exploring.js'
-import { completeOptions } from './options.js'
+import { exploreRuns, exploringOptions } from './exploring.js'
 import { runPolicy } from './run-policy.js'
 import { flushedRuns, idleStretches, type Run } from './runs.js'
 
-/** Options of the date-tiered policy, with the ends of HBase's names in parentheses. */
-export interface DateTieredOptions {
+/** The declaration of {@link DateTieredOptions}. */
+export const dateTieredOptions = declareOptions('compaction policy date-tiered', {
   /**
    * Length of the newest window in milliseconds (…date.tiered.base.window.millis), from 1. Default
    * 6 hours.
    */
-  readonly baseWindowMilliseconds: number
+  baseWindowMilliseconds: integer({ min: 1, default: 6 * 3_600_000 }),
   /** Number of windows of a length before windows grow (…windows.per.tier), from 2. Default 4. */
-  readonly windowsPerTier: number
+  windowsPerTier: integer({ min: 2, default: 4 }),
   /**
    * Age in milliseconds from which a window is not merged any more (…max.storefile.age.millis),
    * from 1. Default Infinity.
    */
-  readonly ageMaxMilliseconds: number
+  ageMaxMilliseconds: number({ min: 1, default: Infinity }),
   /**
    * Fewest files of the newest window that are merged (…incoming.window.min), from 2. Default 6.
    */
-  readonly incomingFilesMin: number
+  incomingFilesMin: integer({ min: 2, default: 6 }),
   /** Fewest files of an older window that are merged, from 2. Default 2: one file per window. */
-  readonly windowFilesMin: number
+  windowFilesMin: integer({ min: 2, default: 2 }),
   /** Most files in one compaction, from 2. Default 32: more than a window collects. */
-  readonly filesMax: number
-}
+  filesMax: integer({ min: 2, default: 32 }),
+})
 
-const hour = 3_600_000
-
-/** HBase's defaults. */
-export const dateTieredDefaults: DateTieredOptions = {
-  baseWindowMilliseconds: 6 * hour,
-  windowsPerTier: 4,
-  ageMaxMilliseconds: Infinity,
-  incomingFilesMin: 6,
-  windowFilesMin: 2,
-  filesMax: 32,
-}
-
-/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
-export function dateTieredOptions(options?: unknown): DateTieredOptions {
-  return completeOptions('date-tiered', dateTieredDefaults, dateTieredRanges, options)
-}
-
-const dateTieredRanges = {
-  baseWindowMilliseconds: { min: 1 },
-  windowsPerTier: { min: 2 },
-  ageMaxMilliseconds: { min: 1, fractions: true },
-  incomingFilesMin: { min: 2 },
-  windowFilesMin: { min: 2 },
-  filesMax: { min: 2 },
-}
+/** Options of the date-tiered policy, with the ends of HBase's names in parentheses. */
+export type DateTieredOptions = SettingsOf<typeof dateTieredOptions>
 
 /** A half-open interval of milliseconds. */
 export interface TimeWindow {
@@ -140,8 +117,7 @@ function chooseRuns(
     if (group.window.end <= input.now - ageMaxMilliseconds) break
     if (index === 0) {
       const incoming = {
-        ...exploringDefaults,
-        filesMin: incomingFilesMin,
+        ...exploringOptions.read({ filesMin: incomingFilesMin }),
         filesMax: Math.max(filesMax, incomingFilesMin),
       }
       const chosen = exploreRuns(group.runs, incoming)

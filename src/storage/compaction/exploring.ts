@@ -3,69 +3,50 @@
  * ratio. It chooses the one with the most files and, among equals, the smallest. It assumes little
  * about the data, and limits the number of files.
  */
+import { invalidArgument } from '../../base/errors.js'
+import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import type { CompactionPolicy } from './choice.js'
 import { flushedDebt } from './debt.js'
-import { checkOrder, completeOptions } from './options.js'
 import { runPolicy } from './run-policy.js'
 import { idleStretches, runsOf, type Run } from './runs.js'
 
-/** Options of the exploring policy, with HBase's names in parentheses. */
-export interface ExploringOptions {
+/**
+ * The declaration of {@link ExploringOptions}, with HBase's defaults, except `ratioBytesMin`: files
+ * of an embedded store are smaller.
+ */
+export const exploringOptions = declareOptions('compaction policy exploring', {
   /** Fewest files that are merged (hbase.hstore.compaction.min), from 2. Default 3. */
-  readonly filesMin: number
+  filesMin: integer({ min: 2, default: 3 }),
   /**
    * Most files in one compaction (hbase.hstore.compaction.max), from 2, at least `filesMin`.
    * Default 10.
    */
-  readonly filesMax: number
+  filesMax: integer({ min: 2, default: 10 }),
   /**
    * A stretch is in ratio if no file is larger than this times the sum of the others
-   * (…compaction.ratio), from
-   * 0. Default 1.2: a file is rewritten only together with about as much other data.
+   * (…compaction.ratio), from 0. Default 1.2: a file is rewritten only together with about as much
+   * other data.
    */
-  readonly ratio: number
+  ratio: number({ min: 0, default: 1.2 }),
   /**
    * A stretch with fewer bytes than this is always in ratio (…compaction.min.size), from 0. Default
    * 8 MiB, about the size of a small flush. HBase's default of 128 MiB is its flush size.
    */
-  readonly ratioBytesMin: number
+  ratioBytesMin: integer({ min: 0, default: 8 * 1024 * 1024 }),
   /**
    * A larger file in bytes, and all older files, are merged by major compactions only
    * (…compaction.max.size), from 1. Default Infinity, as in HBase.
    */
-  readonly inputBytesMax: number
+  inputBytesMax: number({ min: 1, default: Infinity }),
   /**
    * Number of files from which a stretch is merged although none is in ratio (…blockingStoreFiles),
    * from 2: the stretch that removes most files per byte. Default 16, as in HBase.
    */
-  readonly filesBlocking: number
-}
+  filesBlocking: integer({ min: 2, default: 16 }),
+})
 
-/** HBase's defaults, except `ratioBytesMin`: files of an embedded store are smaller. */
-export const exploringDefaults: ExploringOptions = {
-  filesMin: 3,
-  filesMax: 10,
-  ratio: 1.2,
-  ratioBytesMin: 8 * 1024 * 1024,
-  inputBytesMax: Infinity,
-  filesBlocking: 16,
-}
-
-/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
-export function exploringOptions(options?: unknown): ExploringOptions {
-  const complete = completeOptions('exploring', exploringDefaults, exploringRanges, options)
-  checkOrder('exploring', 'filesMin', complete.filesMin, 'filesMax', complete.filesMax)
-  return complete
-}
-
-const exploringRanges = {
-  filesMin: { min: 2 },
-  filesMax: { min: 2 },
-  ratio: { min: 0, fractions: true },
-  ratioBytesMin: { min: 0 },
-  inputBytesMax: { min: 1, fractions: true },
-  filesBlocking: { min: 2 },
-}
+/** Options of the exploring policy, with HBase's names in parentheses. */
+export type ExploringOptions = SettingsOf<typeof exploringOptions>
 
 interface Found {
   inRatio: readonly Run[]
@@ -111,8 +92,11 @@ export function exploreRuns(runs: readonly Run[], options: ExploringOptions): re
   return runs.length >= options.filesBlocking ? found.dense : []
 }
 
-/** Makes the policy. */
+/** Makes the policy. Throws `ERR_INVALID_ARGUMENT` if `filesMin` is greater than `filesMax`. */
 export function exploringPolicy(options: ExploringOptions): CompactionPolicy {
+  if (options.filesMin > options.filesMax) {
+    throw invalidArgument('option filesMin must not be greater than filesMax')
+  }
   return runPolicy({
     name: 'exploring',
     runsOf,

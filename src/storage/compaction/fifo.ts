@@ -3,21 +3,16 @@
  * families with a time to live and without minimum versions. A read of a row may have to look into
  * every file, so the policy suits data that is read by time range, or not at all.
  */
+import { declareOptions, type SettingsOf } from '../../base/options.js'
 import type { CompactionPolicy } from './choice.js'
 import { noDebt } from './debt.js'
 import { expiredChoice } from './expired.js'
-import { completeOptions } from './options.js'
+
+/** The declaration of {@link FifoOptions}. */
+export const fifoOptions = declareOptions('compaction policy fifo', {})
 
 /** Options of the FIFO policy: none. */
-export type FifoOptions = Record<never, never>
-
-/** No options. */
-export const fifoDefaults: FifoOptions = {}
-
-/** Throws `ERR_INVALID_ARGUMENT` if there are any options. */
-export function fifoOptions(options?: unknown): FifoOptions {
-  return completeOptions('fifo', fifoDefaults, {}, options)
-}
+export type FifoOptions = SettingsOf<typeof fifoOptions>
 
 /** Makes the policy. As in HBase, a requested major compaction only drops expired files. */
 export function fifoPolicy(_options: FifoOptions): CompactionPolicy {

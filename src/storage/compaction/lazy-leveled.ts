@@ -7,6 +7,7 @@
  * its files overlap nothing. That merge needs as much free space as the files that it overlaps. It
  * waits until there are several runs, unless the store is at rest.
  */
+import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import { unalignedFactor } from './boundaries.js'
 import {
   blocked,
@@ -18,55 +19,35 @@ import {
 import { flushedDebt } from './debt.js'
 import { downwardChoice, movableFiles, oldestIdle } from './downward.js'
 import { majorChoice } from './major.js'
-import { completeOptions } from './options.js'
 import { totalBytes } from './rows.js'
 import { deepestLevel, flushedRuns, mergeRuns } from './runs.js'
 import { isBusy, mergeOf } from './selection.js'
 import { tierRuns } from './tiered.js'
 
-/** Options of the lazy-leveled policy. */
-export interface LazyLeveledOptions {
+/** The declaration of {@link LazyLeveledOptions}. */
+export const lazyLeveledOptions = declareOptions('compaction policy lazy-leveled', {
   /** Most runs of level 0 at rest, from 2. Default 8, as in the tiered policy. */
-  readonly runsMax: number
+  runsMax: integer({ min: 2, default: 8 }),
   /** Fewest runs of similar size that are merged, from 2. Default 4. */
-  readonly widthMin: number
+  widthMin: integer({ min: 2, default: 4 }),
   /** As `sizeTolerance` of the tiered policy, from 0. Default 0.25. */
-  readonly sizeTolerance: number
+  sizeTolerance: number({ min: 0, default: 0.25 }),
   /**
    * Level 0 goes down when its bytes times this number reach those of the deep level, 1 to 100.
    * Default 5: at most a sixth of the data is stale, and the deep level is rewritten five times
    * while it doubles. Loads write about as much with 2, which leaves a third stale
    * (docs/decisions.md).
    */
-  readonly levelRatio: number
+  levelRatio: number({ min: 1, max: 100, default: 5 }),
   /**
    * Wanted size of a file of the deep level in bytes, from 1. Default 32 MiB: a flush, which may be
    * moved, is not much smaller.
    */
-  readonly fileBytes: number
-}
+  fileBytes: integer({ min: 1, default: 32 * 1024 * 1024 }),
+})
 
-/** The default of each option. */
-export const lazyLeveledDefaults: LazyLeveledOptions = {
-  runsMax: 8,
-  widthMin: 4,
-  sizeTolerance: 0.25,
-  levelRatio: 5,
-  fileBytes: 32 * 1024 * 1024,
-}
-
-/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
-export function lazyLeveledOptions(options?: unknown): LazyLeveledOptions {
-  return completeOptions('lazy-leveled', lazyLeveledDefaults, lazyLeveledRanges, options)
-}
-
-const lazyLeveledRanges = {
-  runsMax: { min: 2 },
-  widthMin: { min: 2 },
-  sizeTolerance: { min: 0, fractions: true },
-  levelRatio: { min: 1, max: 100, fractions: true },
-  fileBytes: { min: 1 },
-}
+/** Options of the lazy-leveled policy. */
+export type LazyLeveledOptions = SettingsOf<typeof lazyLeveledOptions>
 
 function outputBytesMax(options: LazyLeveledOptions): number {
   return Math.ceil(options.fileBytes * unalignedFactor)

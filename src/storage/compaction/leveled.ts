@@ -18,7 +18,7 @@
  * Every choice but the last moves data deeper or reduces the number of files, so a sequence of
  * choices ends. The last one requires an age of the file that its outputs do not have.
  */
-import { invalidArgument } from '../../base/errors.js'
+import { choice, declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import { levelMax, type FileMetadata } from '../version/file-metadata.js'
 import { alignedBoundaries, unalignedFactor } from './boundaries.js'
 import {
@@ -33,108 +33,67 @@ import { flushedDebt } from './debt.js'
 import { downwardChoice, isObstructed, oldestIdle } from './downward.js'
 import { levelTargets, type LevelTargets } from './level-targets.js'
 import { majorChoice } from './major.js'
-import { completeOptions } from './options.js'
 import { hullOf, shareRow, spanOf, totalBytes } from './rows.js'
 import { isBusy, mergeOf, overlapClosure } from './selection.js'
 
 /** Which file of a level is merged down first. */
-export type FilePick = 'least-overlap' | 'tombstones' | 'oldest'
+const picks = ['least-overlap', 'tombstones', 'oldest'] as const
 
-/** Options of the leveled policy. */
-export interface LeveledOptions {
+/** The declaration of {@link LeveledOptions}. */
+export const leveledOptions = declareOptions('compaction policy leveled', {
   /** Files of level 0 that start a compaction, from 1. Default 4, as in LevelDB and RocksDB. */
-  readonly flushedFilesMin: number
+  flushedFilesMin: integer({ min: 1, default: 4 }),
   /**
    * Number of files from which level 0 is merged in itself while it cannot be merged down, from 2.
    * Default 8: half of the number that blocks writes in HBase.
    */
-  readonly flushedFilesCrowded: number
+  flushedFilesCrowded: integer({ min: 2, default: 8 }),
   /**
    * Ratio of the sizes of a level and of the one above, 2 to 100. Default 10: one ninth is stale.
    */
-  readonly levelRatio: number
+  levelRatio: number({ min: 2, max: 100, default: 10 }),
   /**
    * Largest size in bytes of the first level, from 1. Default 64 MiB: about four flushes, so that
    * merging them into the level costs as much as they hold.
    */
-  readonly baseBytes: number
+  baseBytes: integer({ min: 1, default: 64 * 1024 * 1024 }),
   /** Wanted size of a file in bytes, from 1. Default 16 MiB: merging one file takes about 1 s. */
-  readonly fileBytes: number
+  fileBytes: integer({ min: 1, default: 16 * 1024 * 1024 }),
   /** Number of levels, level 0 included, 2 to 32. Default 7: 64 TB with the other defaults. */
-  readonly levelsMax: number
+  levelsMax: integer({ min: 2, max: levelMax + 1, default: 7 }),
   /**
    * Which file is merged down first. `least-overlap`: the one with the fewest overlapped bytes per
    * byte of its own. `tombstones`: the same, but delete markers make a file count as larger, so
    * that they sink early. `oldest`: the file with the oldest entry. Default `tombstones`, which
    * equals `least-overlap` where nothing is deleted.
    */
-  readonly pick: FilePick
+  pick: choice(picks, 'tombstones'),
   /**
    * For `tombstones`: a file of markers only counts as larger by this factor plus one, from 0.
    * Default 4.
    */
-  readonly tombstoneWeight: number
+  tombstoneWeight: number({ min: 0, default: 4 }),
   /**
    * How many times `fileBytes` a file may overlap in the level below its own, from 1. Beyond that,
    * outputs are cut and moves refused. Default 10, which is the ratio, as in LevelDB.
    */
-  readonly overlapFactorMax: number
+  overlapFactorMax: number({ min: 1, default: 10 }),
   /**
    * Part of delete markers from which a file of the last level is rewritten, from 0. Values above
    * 1, such as Infinity, mean never; families that keep deleted cells need that. Default 0.3.
    */
-  readonly tombstoneRatioMin: number
+  tombstoneRatioMin: number({ min: 0, default: 0.3 }),
   /** Age of the file in milliseconds from which that happens, from 1. Default 1 hour. */
-  readonly tombstoneAgeMilliseconds: number
+  tombstoneAgeMilliseconds: integer({ min: 1, default: 3_600_000 }),
   /**
    * Most bytes of a merge that drops markers, as a multiple of `fileBytes`, from 1. Default 25,
    * RocksDB's limit for a compaction.
    */
-  readonly tombstoneFilesMax: number
-}
+  tombstoneFilesMax: number({ min: 1, default: 25 }),
+})
 
-/** The default of each option. */
-export const leveledDefaults: LeveledOptions = {
-  flushedFilesMin: 4,
-  flushedFilesCrowded: 8,
-  levelRatio: 10,
-  baseBytes: 64 * 1024 * 1024,
-  fileBytes: 16 * 1024 * 1024,
-  levelsMax: 7,
-  pick: 'tombstones',
-  tombstoneWeight: 4,
-  overlapFactorMax: 10,
-  tombstoneRatioMin: 0.3,
-  tombstoneAgeMilliseconds: 3_600_000,
-  tombstoneFilesMax: 25,
-}
-
-/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
-export function leveledOptions(options?: unknown): LeveledOptions {
-  const complete = completeOptions('leveled', leveledDefaults, leveledRanges, options)
-  if (!picks.includes(complete.pick)) {
-    throw invalidArgument(
-      `option pick of compaction policy leveled must be one of ${picks.join(', ')}`,
-    )
-  }
-  return complete
-}
-
-const picks: readonly FilePick[] = ['least-overlap', 'tombstones', 'oldest']
-
-const leveledRanges = {
-  flushedFilesMin: { min: 1 },
-  flushedFilesCrowded: { min: 2 },
-  levelRatio: { min: 2, max: 100, fractions: true },
-  baseBytes: { min: 1 },
-  fileBytes: { min: 1 },
-  levelsMax: { min: 2, max: levelMax + 1 },
-  tombstoneWeight: { min: 0, fractions: true },
-  overlapFactorMax: { min: 1, fractions: true },
-  tombstoneRatioMin: { min: 0, fractions: true },
-  tombstoneAgeMilliseconds: { min: 1 },
-  tombstoneFilesMax: { min: 1, fractions: true },
-}
+/** Options of the leveled policy. */
+export type LeveledOptions = SettingsOf<typeof leveledOptions>
 
 interface Score {
   readonly level: number

@@ -4,52 +4,35 @@
  * data. Reads look into several runs, and a full merge needs as much free space as the store has
  * data.
  */
+import { declareOptions, integer, number, type SettingsOf } from '../../base/options.js'
 import type { CompactionPolicy } from './choice.js'
 import { flushedDebt } from './debt.js'
-import { completeOptions } from './options.js'
 import { runPolicy } from './run-policy.js'
 import { idleStretches, runsOf, type Run } from './runs.js'
 
-/** Options of the tiered policy. */
-export interface TieredOptions {
+/** The declaration of {@link TieredOptions}. */
+export const tieredOptions = declareOptions('compaction policy tiered', {
   /**
    * Most runs at rest, from 2. Default 8: a read of one row asks at most eight Bloom filters. Fewer
    * runs cost more writes.
    */
-  readonly runsMax: number
+  runsMax: integer({ min: 2, default: 8 }),
   /** Fewest runs of similar size that are merged, from 2. Default 4: two writes for 16 flushes. */
-  readonly widthMin: number
+  widthMin: integer({ min: 2, default: 4 }),
   /**
    * A run is similar to the newer runs of a merge if it is larger than their sum by at most this
    * part, from 0. Default 0.25: flushes of the same number of cells differ by their compression.
    */
-  readonly sizeTolerance: number
+  sizeTolerance: number({ min: 0, default: 0.25 }),
   /**
    * All runs are merged if the newer runs together are larger than this times the oldest, from 0.
    * Default 2: at worst two thirds of the store are stale.
    */
-  readonly spaceRatioMax: number
-}
+  spaceRatioMax: number({ min: 0, default: 2 }),
+})
 
-/** The default of each option. */
-export const tieredDefaults: TieredOptions = {
-  runsMax: 8,
-  widthMin: 4,
-  sizeTolerance: 0.25,
-  spaceRatioMax: 2,
-}
-
-/** Fills in defaults and checks the options. Throws `ERR_INVALID_ARGUMENT`. */
-export function tieredOptions(options?: unknown): TieredOptions {
-  return completeOptions('tiered', tieredDefaults, tieredRanges, options)
-}
-
-const tieredRanges = {
-  runsMax: { min: 2 },
-  widthMin: { min: 2 },
-  sizeTolerance: { min: 0, fractions: true },
-  spaceRatioMax: { min: 0, fractions: true },
-}
+/** Options of the tiered policy. */
+export type TieredOptions = SettingsOf<typeof tieredOptions>
 
 /** The options that decide which neighbours are merged. */
 export type TierShape = Pick<TieredOptions, 'runsMax' | 'widthMin' | 'sizeTolerance'>
