@@ -171,7 +171,6 @@ export type { ContentExtractor } from './indexer/documents/content-extraction.js
 export type {
   BuildArguments,
   BuildReport,
-  IncrementalState,
   IndexDefinition,
   StoredConfiguration,
 } from './indexer/index-definition.js'
@@ -183,6 +182,7 @@ export type { FieldSources } from './indexer/definition/field-sources.js'
 export type { IndexCounts } from './indexer/index-context.js'
 export { SearchIndexes } from './indexer/search-indexes.js'
 export type {
+  IncrementalState,
   SearchIndexesOptions,
   SearchIndexInput,
   SearchIndexUpdate,

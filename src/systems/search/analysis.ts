@@ -14,25 +14,17 @@ const part = `(?:(?!${single})[\\p{L}\\p{N}\\p{M}_])+`
 const joint = "(?:(?<=\\p{L})['’](?=\\p{L})|(?<=\\p{N})[.,](?=\\p{N}))"
 const unicodeWord = new RegExp(`${single}\\p{M}*|${part}(?:${joint}${part})*`, 'gu')
 
-/** Class of each ASCII character: 0 no part of a word, 1 letter, 2 digit, 3 underscore. */
-const asciiKinds = new Uint8Array(128)
-for (let code = 0; code < 128; code++) {
-  const character = String.fromCharCode(code)
-  if (/[a-z]/.test(character)) asciiKinds[code] = 1
-  else if (/[0-9]/.test(character)) asciiKinds[code] = 2
-  else if (character === '_') asciiKinds[code] = 3
-}
+/** The same for ASCII, faster. */
+const asciiWord = /[a-z0-9_]+(?:(?:(?<=[a-z])'(?=[a-z])|(?<=[0-9])[.,](?=[0-9]))[a-z0-9_]+)*/g
 
 /** The words of a text, in order. */
 export function wordsOf(text: string): string[] {
-  const words: string[] = []
-  if (plainAscii.test(text)) addAsciiWords(text.toLowerCase(), words)
-  else {
-    for (const [word] of text.normalize('NFKC').toLowerCase().matchAll(unicodeWord)) {
-      addWord(word, words)
-    }
-  }
-  return words
+  const words = plainAscii.test(text)
+    ? text.toLowerCase().match(asciiWord)
+    : foldedPrefix(text).match(unicodeWord)
+  if (words === null) return []
+  const isLong = words.some(({ length }) => length > wordLengthMax)
+  return isLong ? words.flatMap(partsOf) : words
 }
 
 /**
@@ -40,15 +32,11 @@ export function wordsOf(text: string): string[] {
  * characters of a script without spaces, or the parts of a word above {@link wordLengthMax}.
  */
 export function adjacentWords(text: string): string[][] {
-  if (plainAscii.test(text) && text.length <= wordLengthMax)
-    return wordsOf(text).map((each) => [each])
   const runs: string[][] = []
   let end = -1
-  for (const { 0: word, index } of text.normalize('NFKC').toLowerCase().matchAll(unicodeWord)) {
-    const parts: string[] = []
-    addWord(word, parts)
-    if (index === end) runs[runs.length - 1].push(...parts)
-    else runs.push(parts)
+  for (const { 0: word, index } of foldedPrefix(text).matchAll(unicodeWord)) {
+    if (index === end) runs[runs.length - 1].push(...partsOf(word))
+    else runs.push(partsOf(word))
     end = index + word.length
   }
   return runs
@@ -59,31 +47,11 @@ export function foldedPrefix(text: string): string {
   return text.normalize('NFKC').toLowerCase()
 }
 
-function addAsciiWords(text: string, words: string[]): void {
-  const kindAt = (at: number): number => (at < text.length ? asciiKinds[text.charCodeAt(at)] : 0)
-  let start = -1
-  for (let at = 0; at <= text.length; at++) {
-    if (kindAt(at) !== 0) {
-      if (start < 0) start = at
-      continue
-    }
-    if (start < 0) continue
-    const character = text[at]
-    const before = kindAt(at - 1)
-    const isJoint =
-      (character === "'" && before === 1) ||
-      ((character === '.' || character === ',') && before === 2)
-    if (isJoint && kindAt(at + 1) === before) continue
-    addWord(text.slice(start, at), words)
-    start = -1
+/** A word, cut into parts of at most {@link wordLengthMax} characters. */
+function partsOf(word: string): string[] {
+  const parts: string[] = []
+  for (let at = 0; at < word.length; at += wordLengthMax) {
+    parts.push(word.slice(at, at + wordLengthMax))
   }
-}
-
-function addWord(word: string, words: string[]): void {
-  if (word.length <= wordLengthMax) words.push(word)
-  else {
-    for (let at = 0; at < word.length; at += wordLengthMax) {
-      words.push(word.slice(at, at + wordLengthMax))
-    }
-  }
+  return parts
 }

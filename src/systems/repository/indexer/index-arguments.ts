@@ -24,7 +24,7 @@ import type { SearchBackend } from '../../search/search-backend.js'
 import type { Blob } from '../values/blob-value.js'
 import type { Formatter, IndexConfiguration } from './definition/configuration.js'
 import type { ContentExtractor } from './documents/content-extraction.js'
-import type { BuildArguments, IncrementalState, IndexDefinition } from './index-definition.js'
+import type { BuildArguments, IndexDefinition } from './index-definition.js'
 
 type OpenBackend = (definition: IndexDefinition) => SearchBackend | Promise<SearchBackend>
 
@@ -78,11 +78,18 @@ export interface SearchIndexesOptions extends OptionsOf<typeof openOptions> {}
 /** The options with their defaults. */
 export type SearchIndexesSettings = SettingsOf<typeof openOptions>
 
-const incrementalStates: readonly IncrementalState[] = [
+/** States of an index that follows the writes of records, or does not. */
+export const incrementalStates = [
+  /** Documents are updated by writes. */
   'SUBSCRIBE_AND_CONSUME',
+  /** Writes are queued, and indexed when the state changes back. */
   'SUBSCRIBE_DO_NOT_CONSUME',
+  /** Writes are not recorded for the index, which needs a build afterwards. */
   'DO_NOT_SUBSCRIBE',
-]
+] as const
+
+/** Whether an index follows the writes of records. */
+export type IncrementalState = (typeof incrementalStates)[number]
 
 /** The declaration of {@link BuildArguments}. */
 export const buildOptions = declareOptions('a build of an index', {

@@ -3,16 +3,7 @@ import type { AtomicMutation, Database, OptionsOf } from '../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
 import type { StoredNames } from './definition/bound-names.js'
 import type { IndexConfiguration } from './definition/configuration.js'
-import type { buildOptions } from './index-arguments.js'
-
-/** Whether an index follows the writes of records. */
-export type IncrementalState =
-  /** Documents are updated by writes. */
-  | 'SUBSCRIBE_AND_CONSUME'
-  /** Writes are queued, and indexed when the state changes back. */
-  | 'SUBSCRIBE_DO_NOT_CONSUME'
-  /** Writes are not recorded for the index, which needs a build afterwards. */
-  | 'DO_NOT_SUBSCRIBE'
+import type { buildOptions, IncrementalState } from './index-arguments.js'
 
 /**
  * Which records a build indexes, and whether the existing documents are removed first. Plain JSON.

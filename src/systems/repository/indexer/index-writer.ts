@@ -5,14 +5,10 @@
  * A failure of the server is retried as long as the index runs, so an outage loses no changes and
  * makes no dead letters. Documents that the server refuses are returned to the sender.
  */
-import { checkArray, checkObject, checkText } from '../../../api/index.js'
+import { setTimeout } from 'node:timers/promises'
+import { assert, checkArray, checkObject, checkText } from '../../../api/index.js'
 import { RepositoryError, RepositoryErrorCode } from '../errors.js'
-import type {
-  RejectedDocument,
-  SearchBackend,
-  SearchChanges,
-  SearchDocument,
-} from '../../search/search-backend.js'
+import type { RejectedDocument, SearchBackend, SearchChanges } from '../../search/search-backend.js'
 import { errorOf } from '../thrown.js'
 
 /** Delays of an {@link IndexWriter}. */
@@ -43,7 +39,7 @@ export class IndexWriter {
   #last: Promise<unknown> = Promise.resolve()
   #sent = 0
   #committed = 0
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: NodeJS.Timeout | undefined
   #failure: Error | undefined
 
   constructor(backend: SearchBackend, options: WriterOptions) {
@@ -74,6 +70,7 @@ export class IndexWriter {
         if (this.#committed >= target) return
         const sent = this.#sent
         await this.#backend.commit()
+        assert(sent > this.#committed, 'a commit covers more than the one before')
         this.#committed = sent
       })
     }
@@ -110,12 +107,13 @@ export class IndexWriter {
   }
 
   #takeBatch(): Waiting[] {
-    let count = 0
     let documents = 0
-    while (count < this.#waiting.length && (count === 0 || documents < documentsPerCallMax)) {
-      documents += this.#waiting[count++].changes.documents?.length ?? 0
-    }
-    return this.#waiting.splice(0, count)
+    const end = this.#waiting.findIndex(({ changes }) => {
+      const isFull = documents >= documentsPerCallMax
+      documents += changes.documents?.length ?? 0
+      return isFull
+    })
+    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
   }
 
   #call<T>(work: () => Promise<T>): Promise<T> {
@@ -134,29 +132,19 @@ export class IndexWriter {
         this.#failure = errorOf(error)
         if (this.#closing.signal.aborted) throw error
         const wait = this.#options.retryMilliseconds * 2 ** Math.min(attempt, 20)
-        await this.#pause(Math.min(wait, retryMillisecondsMax))
+        const { signal } = this.#closing
+        await setTimeout(Math.min(wait, retryMillisecondsMax), undefined, { signal }).catch(
+          () => undefined,
+        )
       }
     }
-  }
-
-  async #pause(milliseconds: number): Promise<void> {
-    const { signal } = this.#closing
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', end)
-        resolve()
-      }
-      const timer = setTimeout(end, milliseconds)
-      signal.addEventListener('abort', end)
-    })
   }
 
   #commitLater(): void {
     const { commitMilliseconds } = this.#options
     if (commitMilliseconds === 0 || this.#timer !== undefined) return
     if (this.#closing.signal.aborted) return
-    this.#timer = setTimeout(() => {
+    this.#timer = globalThis.setTimeout(() => {
       this.#timer = undefined
       // The failure is kept in `failure`, and the commit is retried until the index is closed.
       this.commit().catch(() => undefined)
@@ -167,15 +155,11 @@ export class IndexWriter {
 
 function mergeChanges(all: readonly SearchChanges[]): SearchChanges {
   if (all.length === 1) return all[0]
-  const documents: SearchDocument[] = []
-  const removedKeys: string[] = []
-  const removedRecords: { readonly table: string; readonly id: string }[] = []
-  for (const changes of all) {
-    documents.push(...(changes.documents ?? []))
-    removedKeys.push(...(changes.removedKeys ?? []))
-    removedRecords.push(...(changes.removedRecords ?? []))
+  return {
+    documents: all.flatMap(({ documents = [] }) => documents),
+    removedKeys: all.flatMap(({ removedKeys = [] }) => removedKeys),
+    removedRecords: all.flatMap(({ removedRecords = [] }) => removedRecords),
   }
-  return { documents, removedKeys, removedRecords }
 }
 
 /** Checks the refusals that a search server returns. `ERR_SEARCH_SERVER` if they are malformed. */

@@ -302,12 +302,13 @@ export class SearchIndex {
     await writer.commit()
   }
 
-  /** Closes the index; an interrupted build resumes at the next start. @internal */
+  /** Closes the index and its server; an interrupted build resumes at the next start. @internal */
   async close(): Promise<void> {
     this.#stop.abort()
     this.#context.writer.stopRetrying()
     await Promise.all([this.#building.catch(() => undefined), this.#subscription?.close()])
     await this.#context.late.settled()
+    await this.#parts.backend.close()
   }
 
   /** Resolves when searches see all updates with the texts of their blobs. */

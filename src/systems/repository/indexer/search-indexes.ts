@@ -16,6 +16,7 @@ import {
   indexesSettings,
   indexInput,
   indexUpdate,
+  type IncrementalState,
   type SearchIndexesOptions,
   type SearchIndexesSettings,
   type SearchIndexInput,
@@ -26,24 +27,18 @@ import {
   indexNotFound,
   indexState,
   subscriptionOf,
-  type IncrementalState,
   type IndexDefinition,
   type StoredConfiguration,
 } from './index-definition.js'
 import { IndexRows } from './index-rows.js'
 import { SearchIndex } from './search-index.js'
 
-interface Running {
-  readonly index: SearchIndex
-  readonly backend: SearchBackend
-}
-
 /** The indexes of one repository manager. */
 export class SearchIndexes {
   readonly #manager: RepositoryManager
   readonly #settings: SearchIndexesSettings
   readonly #definitions: IndexDefinitions
-  readonly #running = new Map<string, Running>()
+  readonly #running = new Map<string, SearchIndex>()
   /** The error of each index that does not run. */
   readonly #failures = new Map<string, Error>()
   readonly #configurations: Map<string, IndexConfiguration>
@@ -109,14 +104,13 @@ export class SearchIndexes {
     this.#checkOpen()
     checkIndexName(name)
     const running = this.#running.get(name)
-    if (running !== undefined) return running.index
+    if (running !== undefined) return running
     throw this.#failures.get(name) ?? indexNotFound(name)
   }
 
   /** The running indexes, by name. */
   get running(): readonly SearchIndex[] {
-    const indexes = [...this.#running.values()].map(({ index }) => index)
-    return indexes.sort((a, b) => (a.name < b.name ? -1 : 1))
+    return [...this.#running.values()].sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
   /** The error of each index that does not run, by name. */
@@ -173,13 +167,11 @@ export class SearchIndexes {
       const given = this.#stored(update)
       const before = await this.#definitions.get(name)
       if (build && before.build === 'BUILDING') throw indexState(`the index ${name} is being built`)
-      const changed = await this.#definitions.change(name, version, (definition) => ({
+      const plain = Object.entries({ incremental, backend, defaultBuild })
+      const changed = await this.#definitions.change(name, version, () => ({
         ...given,
-        ...(incremental === undefined ? {} : { incremental }),
-        ...(backend === undefined ? {} : { backend }),
-        ...(defaultBuild === undefined ? {} : { defaultBuild }),
+        ...Object.fromEntries(plain.filter(([, value]) => value !== undefined)),
         ...(build ? { build: 'BUILDING', buildArguments } : {}),
-        state: definition.state,
       }))
       if (given?.configuration.kind === 'code') {
         this.#configurations.set(name, update.configuration!)
@@ -316,7 +308,7 @@ export class SearchIndexes {
       settings: this.#settings,
       newest: () => this.#newest(),
     })
-    this.#running.set(name, { index, backend })
+    this.#running.set(name, index)
     await index.start()
   }
 
@@ -335,9 +327,7 @@ export class SearchIndexes {
   async #stop(name: string): Promise<void> {
     const running = this.#running.get(name)
     this.#running.delete(name)
-    if (running === undefined) return
-    await running.index.close()
-    await running.backend.close()
+    await running?.close()
   }
 
   async #drop(definition: IndexDefinition): Promise<void> {
@@ -361,7 +351,7 @@ export class SearchIndexes {
   async #tableDropped(repository: string, table: string): Promise<void> {
     for (const definition of await this.#definitions.list()) {
       if (definition.repository !== repository) continue
-      await this.#running.get(definition.name)?.index.removeTable(table)
+      await this.#running.get(definition.name)?.removeTable(table)
     }
   }
 

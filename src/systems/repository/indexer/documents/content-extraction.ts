@@ -4,9 +4,8 @@ import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { IndexContext } from '../index-context.js'
-import type { Place } from '../index-rows.js'
 import { tell } from '../../told.js'
-import type { Patience } from './late-texts.js'
+import type { TextPlace } from './late-texts.js'
 import { errorOf } from '../../thrown.js'
 
 /**
@@ -68,16 +67,10 @@ function checkExtracted(text: unknown): string {
   throw new RepositoryError(RepositoryErrorCode.extraction, message)
 }
 
-/** The document that a text belongs to. */
-export interface TextPlace {
-  readonly place: Place
-  readonly patience: Patience
-}
-
 /** The text of each blob; a blob whose extraction fails is left out and added to `failures`. */
 export async function extractTexts(
   blobs: readonly Blob[],
-  { place, patience }: TextPlace,
+  place: TextPlace,
   { name: index, readBlob, settings, late, signal, counts }: IndexContext,
   failures: FailedExtraction[],
 ): Promise<string[]> {
@@ -87,7 +80,7 @@ export async function extractTexts(
   for (const blob of blobs) {
     const { key, name, mediaType, size } = blob
     try {
-      const text = await late.textOf(place, key.toString('latin1'), patience, async () => {
+      const text = await late.textOf(place, key.toString('latin1'), async () => {
         return checkExtracted(await extract(readBlob(blob), mediaType, name, signal))
       })
       if (text === undefined) {

@@ -9,7 +9,6 @@
 import { checkArray, shown } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import { Link } from '../../link.js'
-import type { RecordId } from '../../record-id.js'
 import type { StoredRecord } from '../../records/record.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { reservedFields, type SearchDocument } from '../../../search/search-backend.js'
@@ -26,7 +25,6 @@ import type { Place, VariantPattern } from '../index-rows.js'
 import { documentKey, fitsPattern } from '../index-rows.js'
 import type { IndexContext } from '../index-context.js'
 import { extractTexts, splitBlobs, type FailedExtraction } from './content-extraction.js'
-import type { Patience } from './late-texts.js'
 import { versionOfRecord, type DependencyCollector } from './dependency-collector.js'
 import { flattened, textOf } from '../definition/formatters.js'
 import { systemValues } from './system-values.js'
@@ -55,8 +53,8 @@ interface Draft {
   /** Sources of the texts, by the rule that made them. */
   readonly shown: Map<object | string, ShownField & { readonly sources: SourceSet }>
   readonly failures: FailedExtraction[]
-  /** Remaining time to wait for texts of blobs. */
-  readonly patience: Patience
+  /** The time until which the document waits for texts of blobs. */
+  readonly deadline: number
 }
 
 /** The result of building a record at a version tag. */
@@ -87,8 +85,8 @@ export class DocumentBuilder {
     const { nodes } = this.#context.configuration
     const failures: FailedExtraction[] = []
     const texts = { fields: new Map(), shown: new Map() }
-    const patience = this.#context.late.patience()
-    const draft: Draft = { tag, record, place, collector, ...texts, failures, patience }
+    const deadline = this.#context.late.deadline()
+    const draft: Draft = { tag, record, place, collector, ...texts, failures, deadline }
     const own = visitedRecord(place, record, undefined, false)
     await this.#addNodes(draft, nodes, own)
     await this.#addDynamicFields(draft)
@@ -167,7 +165,7 @@ export class DocumentBuilder {
   }
 
   async #textsOf(
-    { place, patience, failures }: Draft,
+    draft: Draft,
     values: readonly IndexValue[],
     { extractContent, formatter }: Pick<PreparedField, 'extractContent' | 'formatter'>,
   ): Promise<readonly string[]> {
@@ -176,7 +174,7 @@ export class DocumentBuilder {
     }
     if (!extractContent) return formatted(values)
     const { blobs, others } = splitBlobs(values)
-    const texts = await extractTexts(blobs, { place, patience }, this.#context, failures)
+    const texts = await extractTexts(blobs, draft, this.#context, draft.failures)
     return others.length === 0 ? texts : [...formatted(others), ...texts]
   }
 
@@ -197,11 +195,9 @@ export class DocumentBuilder {
         continue
       }
       const values = await this.#evaluate(draft, variable.chain, at, sources)
-      if (values.length > 0)
-        found.set(
-          name,
-          textOf(values[0], (each) => schema.field(each)),
-        )
+      if (values.length === 0) continue
+      const text = textOf(values[0], (each) => schema.field(each))
+      found.set(name, text)
     }
     return found
   }
@@ -298,7 +294,8 @@ export class DocumentBuilder {
   }
 
   async #visit(draft: Draft, place: Place, isLinked: boolean): Promise<Visited[]> {
-    const looked = this.#note(draft, place.table, place.id, place.id.variantProperties)
+    const { table, id } = place
+    const looked = draft.collector.note(table, id.master, id.variantProperties)
     const record = await this.#read(draft, place)
     if (record !== undefined) return [visitedRecord(place, record, looked, isLinked)]
     // Depends on the version too: the tag may already point to a version that is written later.
@@ -315,7 +312,7 @@ export class DocumentBuilder {
     const own = id.variantProperties
     if (Object.keys(added).some((name) => Object.hasOwn(own, name))) return []
     const pattern: VariantPattern = { ...own, ...added }
-    const looked = this.#note(draft, table, id, pattern)
+    const looked = draft.collector.note(table, id.master, pattern)
     const records = this.#context.records.table(table)
     const found: Visited[] = []
     for (const variant of records === undefined ? [] : await records.variants(id)) {
@@ -326,10 +323,6 @@ export class DocumentBuilder {
       else found.push(visitedRecord(place, record, looked, isLinked))
     }
     return found
-  }
-
-  #note(draft: Draft, table: string, id: RecordId, pattern: VariantPattern): Set<string> {
-    return draft.collector.note(table, id.master, pattern)
   }
 
   async #read({ tag }: Draft, place: Place): Promise<StoredRecord | undefined> {

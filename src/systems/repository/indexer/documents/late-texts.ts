@@ -3,6 +3,7 @@
  * as missing. Once they are extracted, the record is indexed again. So a slow document does not
  * delay others.
  */
+import { setTimeout } from 'node:timers/promises'
 import { placeKey, type Place } from '../index-rows.js'
 
 /** The dependencies of {@link LateTexts}. */
@@ -28,21 +29,15 @@ interface LateRecord {
   readonly done: Promise<void>
 }
 
+/** The document that a text belongs to. */
+export interface TextPlace {
+  readonly place: Place
+  /** See {@link LateTexts.deadline}. */
+  readonly deadline: number
+}
+
 /** Maximum number of late texts over all records; above it documents wait for their texts. */
 const textsMax = 64
-
-/** The remaining waiting time of one document. */
-export class Patience {
-  readonly #end: number
-
-  constructor(milliseconds: number) {
-    this.#end = performance.now() + milliseconds
-  }
-
-  get left(): number {
-    return Math.max(0, this.#end - performance.now())
-  }
-}
 
 /** The late texts of one index. */
 export class LateTexts {
@@ -53,23 +48,33 @@ export class LateTexts {
     this.#parts = parts
   }
 
-  /** A new waiting time, for one document. */
-  patience(): Patience {
-    return new Patience(this.#parts.milliseconds)
+  /** The time until which one document waits for its texts, as `performance.now()` counts. */
+  deadline(): number {
+    return performance.now() + this.#parts.milliseconds
   }
 
-  /** The text of a blob; undefined while the text is late. A late text is extracted only once. */
+  /**
+   * The text of a blob; undefined while the text is late, that is after the deadline. A late text
+   * is extracted only once.
+   */
   async textOf(
-    place: Place,
+    { place, deadline }: TextPlace,
     blob: string,
-    patience: Patience,
     extract: () => Promise<string>,
   ): Promise<string | undefined> {
     const known = this.#records.get(placeKey(place))?.texts.get(blob)
     if (known !== undefined) return known.isSettled ? known.text : undefined
     const text = extract()
     if (this.#count >= textsMax) return text
-    const isLate = await comesLate(text, patience.left)
+    const timer = new AbortController()
+    const { signal } = timer
+    const late = setTimeout(Math.max(0, deadline - performance.now()), true, { signal })
+    const inTime = text.then(
+      () => false,
+      () => false,
+    )
+    const isLate = await Promise.race([inTime, late])
+    timer.abort()
     if (!isLate) return text
     this.#add(place, blob, text)
     return undefined
@@ -117,19 +122,4 @@ export class LateTexts {
     } while (open().length > 0)
     this.#records.delete(key)
   }
-}
-
-/** Whether a promise is still pending after the given number of milliseconds. */
-async function comesLate(text: Promise<string>, milliseconds: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined
-  const time = new Promise<true>((resolve) => {
-    timer = setTimeout(() => resolve(true), milliseconds)
-  })
-  const isThere = text.then(
-    () => false,
-    () => false,
-  )
-  const isLate = await Promise.race([isThere, time])
-  clearTimeout(timer)
-  return isLate
 }
