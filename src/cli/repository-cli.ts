@@ -14,8 +14,6 @@ import {
   RecordId,
   RepositoryManager,
   retryAll,
-  rowHtml,
-  rowText,
   scanFromJson,
   type Repository,
   type SearchIndex,
@@ -316,7 +314,7 @@ function addTools(add: AddVerb): void {
     [['--html', 'as a page']],
     async ({ table, output }, { html }, id) => {
       const row = await describeRow(table, RecordId.parse(id))
-      output.write(html === true ? rowHtml(row) : rowText(row))
+      output.write(html === true ? row.html() : row.text())
     },
   )
 }

@@ -36,21 +36,8 @@ export {
   type RecordTypeDefinition,
   type ValueOfType,
 } from './schema/define.js'
-export {
-  applySchema,
-  planSchema,
-  type SchemaOptions,
-  type SchemaPlan,
-  type SchemaStep,
-} from './schema/plan.js'
-export type {
-  ValueField,
-  ValueRecordType,
-  ValueSchema,
-  ValueType,
-  ValueTypeFactory,
-  WriteContext,
-} from './values/value-type.js'
+export * from './schema/plan.js'
+export type * from './values/value-type.js'
 export type { Blob } from './values/blob-value.js'
 export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
 export { FileBlobStore, type BlobFile, type BlobFiles } from './blobs/file-store.js'
@@ -114,13 +101,7 @@ export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/writes/commit.js'
 export type { Scanners, ScannerOwner } from './tables/scanners.js'
-export {
-  parseJson,
-  JsonNumber,
-  type Json,
-  type JsonObject,
-  type JsonTextOptions,
-} from './json/json-text.js'
+export * from './json/json-text.js'
 export { NameReader, NameWriter, type NameWriterOptions } from './json/namespaces.js'
 export {
   valueFromJson,
@@ -130,42 +111,10 @@ export {
   type RecordOutput,
 } from './json/value-json.js'
 export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
-export {
-  attributesFromJson,
-  recordFromJson,
-  recordToJson,
-  type RecordJsonOptions,
-} from './json/record-json.js'
-export {
-  fieldTypeFromJson,
-  fieldTypeToJson,
-  recordTypeFromJson,
-  recordTypeToJson,
-  type FieldTypeJson,
-} from './json/schema-json.js'
-export {
-  conditionsFromJson,
-  filterFromJson,
-  filterToJson,
-  scanFromJson,
-  scanToJson,
-} from './json/scan-json.js'
-export type {
-  DynamicFieldRule,
-  FieldMatch,
-  FieldNode,
-  FieldRule,
-  ForEachRule,
-  Formatter,
-  IncludeRule,
-  IndexConfiguration,
-  IndexedRecord,
-  IndexValue,
-  MatchRule,
-  RecordFilterRules,
-  RecordMatch,
-  ValueFunction,
-} from './indexer/definition/configuration.js'
+export * from './json/record-json.js'
+export * from './json/schema-json.js'
+export * from './json/scan-json.js'
+export type * from './indexer/definition/configuration.js'
 export { readXmlConfiguration } from './indexer/definition/xml-configuration.js'
 export type { ContentExtractor } from './indexer/documents/content-extraction.js'
 export type {
@@ -187,39 +136,12 @@ export type {
   SearchIndexInput,
   SearchIndexUpdate,
 } from './indexer/index-arguments.js'
-export {
-  TextExtraction,
-  type ExtractedText,
-  type TextExtractionOptions,
-} from './extraction/text-extraction.js'
+export * from './extraction/text-extraction.js'
 export type { ExtractionModule } from './extraction/extraction-worker.js'
-export {
-  maintain,
-  RepositoryMaintenance,
-  type MaintenanceCounts,
-  type MaintenanceOptions,
-  type MaintenanceReport,
-  type MaintenanceRun,
-} from './manager/maintenance.js'
-export {
-  importRecords,
-  type ImportCounts,
-  type ImportFailure,
-  type ImportOptions,
-  type ImportSource,
-} from './import/import.js'
-export { describeRow, rowHtml, rowText, type RecordRow, type RowCell } from './tables/record-row.js'
-export {
-  reservedFields,
-  type RejectedDocument,
-  type SearchBackend,
-  type SearchChanges,
-  type SearchDocument,
-  type SearchHit,
-  type SearchQuery,
-  type SearchResult,
-  type SearchSort,
-} from '../search/search-backend.js'
+export * from './manager/maintenance.js'
+export * from './import/import.js'
+export { describeRow, type RecordRow, type RowCell } from './tables/record-row.js'
+export * from '../search/search-backend.js'
 export { EmbeddedSearch, type EmbeddedSearchStatus } from '../search/embedded/embedded-search.js'
 export type { EmbeddedSearchOptions } from '../search/embedded/embedded-options.js'
 export { SolrSearch, type SolrSearchOptions } from '../search/solr-search.js'

@@ -239,15 +239,6 @@ void t.test('options and other arguments of blobs, subscriptions and imports', a
         },
       ],
     },
-    'a row': {
-      call: (row: repository.RecordRow) => repository.rowText(row) + repository.rowHtml(row),
-      values: [
-        {
-          ...{ id: 'USER.a', row: '0001' },
-          cells: [{ column: 'f:q', timestamp: 1, size: 1, parts: [['name', 'text']] }],
-        },
-      ],
-    },
   })
   t.equal(failures, 0, 'no record of the import fails')
   await extraction.close()

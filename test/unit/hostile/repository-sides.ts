@@ -22,8 +22,6 @@ export const searchSide: readonly string[] = [
   'readXmlConfiguration',
   'reservedFields',
   'retryAll',
-  'rowHtml',
-  'rowText',
 ]
 
 /** Methods of the repository manager that belong to the first part. */

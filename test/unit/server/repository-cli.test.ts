@@ -123,7 +123,10 @@ void t.test('query-linkindex and visualize-row', async (t) => {
     'default/record USER.a {org.n}to\n',
   )
   t.equal((await run('query-linkindex', 'USER.a', '--field', '{org.n}title')).text, '')
-  t.match((await run('visualize-row', 'USER.a')).text, /r:h @1, \d+ bytes/)
+  const { text } = await run('visualize-row', 'USER.a')
+  t.match(text, /r:h @1, \d+ bytes/)
+  t.match(text, /^USER\.a \(0061\)\n/, 'the id and its row')
+  t.match(text, /revision: 1\n {4}deleted: false\n/, 'the parts of the head by name')
   t.match((await run('visualize-row', 'USER.a', '--html')).text, /^<!doctype html>/)
 })
 

@@ -9,7 +9,9 @@
  * event does not block the others. The position passes an event only after it was handled or set
  * aside.
  */
+import { setTimeout } from 'node:timers/promises'
 import {
+  assert,
   callback,
   CellarError,
   choice,
@@ -104,11 +106,9 @@ export class Subscription {
   readonly name: string
   readonly #parts: SubscriptionParts
   readonly #handler: EventHandler
-  readonly #from: 'beginning' | 'now'
-  readonly #beforePosition: (() => Promise<void>) | undefined
-  readonly #retriesMax: number
-  readonly #retryMilliseconds: number
-  readonly #lanes: Promise<void>[]
+  readonly #settings: SettingsOf<typeof subscriptionOptions>
+  /** The end of the last event of each partition. */
+  readonly #partitions: Promise<void>[]
   readonly #stop = new AbortController()
   /** Entries not yet completed, in the order of the feed or of the replay. */
   #waiting: Waiting[] = []
@@ -125,8 +125,8 @@ export class Subscription {
   #failure: Error | undefined
   #running: Promise<void> = Promise.resolve()
   #wakers: (() => void)[] = []
-  /** Resolves when an event has left its partition; undefined unless the feed waits. */
-  #room: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined
+  /** Lets the feed continue, which waits until an event has left its partition. */
+  #makeRoom: (() => void) | undefined
 
   private constructor(
     name: string,
@@ -137,11 +137,9 @@ export class Subscription {
     this.name = name
     this.#parts = parts
     this.#handler = handler
-    this.#from = settings.from
-    this.#beforePosition = settings.beforePosition
-    this.#retriesMax = settings.retriesMax
-    this.#retryMilliseconds = settings.retryMilliseconds
-    this.#lanes = Array.from({ length: Math.max(1, settings.lanes) }, () => Promise.resolve())
+    this.#settings = settings
+    const count = Math.max(1, settings.lanes)
+    this.#partitions = Array.from({ length: count }, () => Promise.resolve())
   }
 
   /** Checks the arguments without starting. @internal */
@@ -161,7 +159,7 @@ export class Subscription {
     const { database, state } = this.#parts
     let start = await state.position()
     if (start === undefined) {
-      const replay = this.#from === 'now' ? undefined : replayStart
+      const replay = this.#settings.from === 'now' ? undefined : replayStart
       start = { sequence: newest(database), replay }
       await state.setPosition(start.sequence, replay)
     }
@@ -238,7 +236,7 @@ export class Subscription {
   async close(): Promise<void> {
     this.#stop.abort()
     await this.#running
-    await Promise.all(this.#lanes)
+    await Promise.all(this.#partitions)
     await this.#storePosition()
     this.#wake()
   }
@@ -293,7 +291,7 @@ export class Subscription {
         await this.#deliver({ sequence, place: { table: name, row: row.row! }, left: 1 }, [event])
       }
     }
-    await Promise.all(this.#lanes)
+    await Promise.all(this.#partitions)
     // The position must not pass an event that was not handled.
     if (this.#waiting.length > 0) return false
     await this.#storePosition()
@@ -308,14 +306,14 @@ export class Subscription {
     const isReplay = entry.place !== undefined
     this.#waiting.push(entry)
     for (const event of events) {
-      const lane = laneOf(event.id, this.#lanes.length)
+      const partition = partitionOf(event.id, this.#partitions.length)
       this.#waitingEvents++
-      this.#lanes[lane] = this.#lanes[lane]
+      this.#partitions[partition] = this.#partitions[partition]
         .then(() => this.#handle({ event, sequence, isReplay }))
         .then((isDone) => {
           this.#waitingEvents--
-          this.#room?.resolve()
-          this.#room = undefined
+          assert(this.#waitingEvents >= 0 && entry.left > 0, 'an event leaves its partition once')
+          this.#makeRoom?.()
           if (isDone) entry.left--
           else this.#isBroken = true
           return this.#settle()
@@ -324,8 +322,7 @@ export class Subscription {
     await this.#settle()
     // A race over the partitions would spin: an idle one is a resolved promise.
     while (this.#waitingEvents >= waitingMax) {
-      this.#room ??= deferred()
-      await this.#room.promise
+      await new Promise<void>((resolve) => (this.#makeRoom = resolve))
     }
     if (this.#failure !== undefined) throw this.#failure
   }
@@ -340,9 +337,10 @@ export class Subscription {
         return true
       } catch (error) {
         this.#counts.failed++
-        if (attempt < this.#retriesMax) {
+        const { retriesMax, retryMilliseconds } = this.#settings
+        if (attempt < retriesMax) {
           if (this.#stop.signal.aborted) return false
-          await this.#pause(Math.min(this.#retryMilliseconds * 2 ** attempt, waitMillisecondsMax))
+          await this.#pause(Math.min(retryMilliseconds * 2 ** attempt, waitMillisecondsMax))
           continue
         }
         const text = errorOf(error).message
@@ -359,18 +357,10 @@ export class Subscription {
     }
   }
 
+  /** Waits; a close ends the wait. */
   async #pause(milliseconds: number): Promise<void> {
     const { signal } = this.#stop
-    if (milliseconds === 0 || signal.aborted) return
-    await new Promise<void>((resolve) => {
-      const end = (): void => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', end)
-        resolve()
-      }
-      const timer = setTimeout(end, milliseconds)
-      signal.addEventListener('abort', end)
-    })
+    await setTimeout(milliseconds, undefined, { signal }).catch(() => undefined)
   }
 
   /** Advances the position over completed entries. */
@@ -395,12 +385,10 @@ export class Subscription {
     this.#storing = this.#storing.then(async () => {
       if (this.#unstored === 0 || !this.#canStore) return
       this.#unstored = 0
-      const { sequence, replay } = this.#replaying ?? {
-        sequence: this.#position,
-        replay: undefined,
-      }
+      const reached = { sequence: this.#position, replay: undefined }
+      const { sequence, replay } = this.#replaying ?? reached
       try {
-        await this.#beforePosition?.()
+        await this.#settings.beforePosition?.()
         await this.#parts.state.setPosition(sequence, replay)
       } catch (error) {
         this.#canStore = false
@@ -424,15 +412,9 @@ function newest(database: Database): number {
   return sequence
 }
 
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = (): void => undefined
-  const promise = new Promise<void>((done) => (resolve = done))
-  return { promise, resolve }
-}
-
 /** All events of one record must be in one partition, to stay in order. */
-function laneOf(id: string, lanes: number): number {
+function partitionOf(id: string, count: number): number {
   let hash = 0
   for (let i = 0; i < id.length; i++) hash = (Math.imul(hash, 31) + id.charCodeAt(i)) | 0
-  return (hash >>> 0) % lanes
+  return (hash >>> 0) % count
 }

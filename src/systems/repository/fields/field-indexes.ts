@@ -3,7 +3,7 @@
  * write records, so an index never differs from its records, even after a crash.
  */
 import { assert, type AtomicMutation, type Database } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { type RepositoryError, repositoryError } from '../errors.js'
 import { newestCell } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
 import type { CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
@@ -22,7 +22,7 @@ const rowsPerStep = 1000
 
 /** Makes an `ERR_FIELD_INDEX_NOT_FOUND`. */
 export function indexNotFound(message: string): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.fieldIndexNotFound, message)
+  return repositoryError('fieldIndexNotFound', message)
 }
 
 /** The field indexes; all managers of a database share one object. */

@@ -13,7 +13,7 @@ import {
   requireCapability,
   type OptionsOf,
 } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { repositoryError } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import { decodeHead, headColumn } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
@@ -74,8 +74,8 @@ export class RecordIndexes {
     const isDropping = known?.state === 'DROPPING'
     const isSame = JSON.stringify(known?.parts) === JSON.stringify(parts)
     if (known !== undefined && (!isSame || isDropping)) {
-      const message = `the index ${name} ${isDropping ? 'is being dropped' : 'has other fields'}`
-      throw new RepositoryError(RepositoryErrorCode.fieldIndexExists, message)
+      const problem = isDropping ? 'is being dropped' : 'has other fields'
+      throw repositoryError('fieldIndexExists', `the index ${name} ${problem}`)
     }
     const index = known ?? this.#declared({ name, parts })
     if (index.state === 'BUILDING') {

@@ -16,7 +16,7 @@ import {
   type Database,
   type OptionsOf,
 } from '../../../api/index.js'
-import { invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { hasCode, invalidRecord, type RepositoryError } from '../errors.js'
 import { Link } from '../link.js'
 import { lastTag, versionTagNamespace } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
@@ -206,9 +206,7 @@ export class LinkIndex {
     try {
       newest = await table.read(id)
     } catch (error) {
-      const isGone =
-        error instanceof RepositoryError && error.code === RepositoryErrorCode.recordNotFound
-      if (isGone) return []
+      if (hasCode(error, 'recordNotFound')) return []
       throw error
     }
     const { schema } = this.#parts

@@ -10,6 +10,7 @@ import {
   declareOptions,
   integer,
   type OptionsOf,
+  type SettingsOf,
 } from '../../../api/index.js'
 import type { RepositoryManager } from './repository-manager.js'
 import { tell } from '../told.js'
@@ -20,19 +21,32 @@ const minute = 60_000
 /** The longest delay of a timer. */
 const millisecondsMax = 2 ** 31 - 1
 
+const common = {
+  /** Age in milliseconds at which an unused blob is removed. Default an hour. */
+  uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
+}
+
 const maintenanceOptions = declareOptions('the maintenance of a repository', {
+  ...common,
   /** Milliseconds from the end of a run to the next one. Default an hour. */
   intervalMilliseconds: integer({ min: 1, max: millisecondsMax, default: hour }),
   /** Milliseconds before the first run. Default a minute, or the interval if that is less. */
   firstMilliseconds: integer({ min: 0, max: millisecondsMax, default: undefined }),
-  /** Age in milliseconds at which an unused blob is removed. Default an hour. */
-  uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
   /** Called with the error of a failed run; its exceptions are ignored. Default: none. */
   onFailure: callback<(error: Error) => void>(),
 })
 
 /** Options of {@link RepositoryMaintenance.start}. */
 export interface MaintenanceOptions extends OptionsOf<typeof maintenanceOptions> {}
+
+const runOptions = declareOptions('a run of maintenance', {
+  ...common,
+  /** Aborts the run with `ERR_ABORTED`. */
+  signal: checked(checkSignal),
+})
+
+/** Options of {@link maintain}. */
+export interface MaintenanceRun extends OptionsOf<typeof runOptions> {}
 
 /** Counts of one run. */
 export interface MaintenanceReport {
@@ -61,18 +75,11 @@ const managerMethods = ['finishDrops', 'listRepositories', 'repository', 'findTa
 /** Maintains the repositories of a manager until it is closed. */
 export class RepositoryMaintenance {
   readonly #manager: RepositoryManager
-  readonly #interval: number
-  readonly #uploadMillisecondsMax: number
-  readonly #onFailure: ((error: Error) => void) | undefined
+  readonly #settings: SettingsOf<typeof maintenanceOptions>
   readonly #stop = new AbortController()
-  readonly #counts = {
-    runs: 0,
-    failures: 0,
-    blobsLooked: 0,
-    blobsRemoved: 0,
-    blobsUnreachable: 0,
-    recordsPurged: 0,
-    dropsFinished: 0,
+  readonly #counts: Record<keyof MaintenanceCounts, number> = {
+    ...{ runs: 0, failures: 0, dropsFinished: 0, recordsPurged: 0 },
+    ...{ blobsLooked: 0, blobsRemoved: 0, blobsUnreachable: 0 },
   }
   #timer: NodeJS.Timeout | undefined
   #running: Promise<MaintenanceReport> | undefined
@@ -82,12 +89,10 @@ export class RepositoryMaintenance {
   #ended = performance.now()
 
   private constructor(manager: RepositoryManager, options: MaintenanceOptions) {
-    const settings = maintenanceOptions.read(options)
     this.#manager = manager
-    this.#interval = settings.intervalMilliseconds
-    this.#uploadMillisecondsMax = settings.uploadMillisecondsMax
-    this.#onFailure = settings.onFailure
-    this.#schedule(settings.firstMilliseconds ?? Math.min(minute, this.#interval))
+    this.#settings = maintenanceOptions.read(options)
+    const { intervalMilliseconds, firstMilliseconds } = this.#settings
+    this.#schedule(firstMilliseconds ?? Math.min(minute, intervalMilliseconds))
   }
 
   /** Starts the maintenance. The caller still owns the manager. `ERR_INVALID_ARGUMENT`. */
@@ -138,7 +143,7 @@ export class RepositoryMaintenance {
       // The error is in `failure`, and `onFailure` was notified.
       void this.run()
         .catch(() => undefined)
-        .then(() => this.#schedule(this.#interval))
+        .then(() => this.#schedule(this.#settings.intervalMilliseconds))
     }, milliseconds)
     this.#timer.unref()
   }
@@ -146,7 +151,7 @@ export class RepositoryMaintenance {
   async #run(): Promise<MaintenanceReport> {
     try {
       const report = await maintain(this.#manager, {
-        uploadMillisecondsMax: this.#uploadMillisecondsMax,
+        uploadMillisecondsMax: this.#settings.uploadMillisecondsMax,
         signal: this.#stop.signal,
       })
       this.#counts.runs++
@@ -158,27 +163,15 @@ export class RepositoryMaintenance {
       this.#ended = performance.now()
       return report
     } catch (error) {
-      if (!this.#stop.signal.aborted) this.#failed(error)
+      if (!this.#stop.signal.aborted) {
+        this.#counts.failures++
+        this.#failure = errorOf(error)
+        tell(this.#settings.onFailure, this.#failure)
+      }
       throw error
     }
   }
-
-  #failed(error: unknown): void {
-    this.#counts.failures++
-    this.#failure = errorOf(error)
-    tell(this.#onFailure, this.#failure)
-  }
 }
-
-const runOptions = declareOptions('a run of maintenance', {
-  /** Age in milliseconds at which an unused blob is removed. Default an hour. */
-  uploadMillisecondsMax: integer({ min: 0, max: millisecondsMax, default: hour }),
-  /** Aborts the run with `ERR_ABORTED`. */
-  signal: checked(checkSignal),
-})
-
-/** Options of {@link maintain}. */
-export interface MaintenanceRun extends OptionsOf<typeof runOptions> {}
 
 /** Maintains the repositories of a manager once. `ERR_INVALID_ARGUMENT`, `ERR_ABORTED`. */
 export async function maintain(

@@ -1,7 +1,7 @@
 /** The record tables of a manager: opens them, finds them, and removes their data. */
 import type { Database, SyncTable, Table } from '../../../api/index.js'
 import type { Blobs } from '../blobs/blobs.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { repositoryError } from '../errors.js'
 import type { FieldIndexes } from '../fields/field-indexes.js'
 import type { LinkIndex } from '../links/link-index.js'
 import { rowKinds, terminated } from '../records/ordered-row.js'
@@ -65,8 +65,7 @@ export class RecordTables {
     checkTableName(name)
     const table = this.find(repository, name)
     if (table !== undefined) return table
-    const message = `the repository ${repository} has no table ${name}`
-    throw new RepositoryError(RepositoryErrorCode.recordTableNotFound, message)
+    throw repositoryError('recordTableNotFound', `${repository} has no table ${name}`)
   }
 
   /** Opens a table, and creates it in the database if it is missing. */

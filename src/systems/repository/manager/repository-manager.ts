@@ -12,7 +12,7 @@ import { BlobLedger } from '../blobs/blob-ledger.js'
 import { blobFamily } from '../blobs/blob-state.js'
 import { Blobs } from '../blobs/blobs.js'
 import { TableBlobStore } from '../blobs/table-store.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { invalidArgument, RepositoryError, repositoryError } from '../errors.js'
 import {
   storedSubscriptions,
   SubscriptionState,
@@ -225,8 +225,7 @@ export class RepositoryManager {
     this.#checkOpen()
     checkNewRepositoryName(name)
     if (!(await this.#rows.add(name, undefined))) {
-      const message = `there is a repository ${name} already`
-      throw new RepositoryError(RepositoryErrorCode.repositoryExists, message)
+      throw repositoryError('repositoryExists', `there is a repository ${name} already`)
     }
     await this.#made(name, defaultTable)
     return new Repository(this, name)
@@ -378,8 +377,7 @@ export class RepositoryManager {
     checkTableName(name)
     if (!this.#tables.byName.has(repository)) throw repositoryNotFound(repository)
     if (!(await this.#rows.add(repository, name))) {
-      const message = `the repository ${repository} has a table ${name} already`
-      throw new RepositoryError(RepositoryErrorCode.recordTableExists, message)
+      throw repositoryError('recordTableExists', `${repository} has a table ${name} already`)
     }
     await this.#made(repository, name)
     return this.#tables.get(repository, name)
@@ -455,11 +453,10 @@ export class RepositoryManager {
 
   #checkOpen(): void {
     if (!this.#isClosed) return
-    throw new RepositoryError(RepositoryErrorCode.closed, 'the repository is closed')
+    throw repositoryError('closed', 'the repository is closed')
   }
 }
 
 function repositoryNotFound(name: string): RepositoryError {
-  const message = `there is no repository ${shown(name)}`
-  return new RepositoryError(RepositoryErrorCode.repositoryNotFound, message)
+  return repositoryError('repositoryNotFound', `there is no repository ${shown(name)}`)
 }

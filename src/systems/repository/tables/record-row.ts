@@ -1,15 +1,7 @@
 /** Describes the row of a record cell by cell, for the inspection of a database. */
-import {
-  checkArray,
-  checkMethods,
-  checkObject,
-  checkText,
-  readArguments,
-  shown,
-} from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
+import { checkMethods } from '../../../api/index.js'
+import { RecordId, type RecordIdLike } from '../record-id.js'
 import { decodeMetadata } from '../records/metadata.js'
-import type { RecordTable } from './record-table.js'
 import {
   decodeHead,
   decodeVersion,
@@ -19,7 +11,8 @@ import {
   type TypeReference,
   type VersionState,
 } from '../records/record-state.js'
-import { RecordId, type RecordIdLike } from '../record-id.js'
+import type { TableContext } from '../records/table-context.js'
+import type { RecordTable } from './record-table.js'
 
 /** One cell of a row. */
 export interface RowCell {
@@ -33,160 +26,123 @@ export interface RowCell {
   readonly parts: readonly (readonly [name: string, text: string])[]
 }
 
-/** The row of a record. */
-export interface RecordRow {
+/** The row of a record; made by {@link describeRow}. */
+export class RecordRow {
   /** Text of the id. */
   readonly id: string
   /** The row in hexadecimal. */
   readonly row: string
   /** The cells of the row; empty if the row does not exist. */
   readonly cells: readonly RowCell[]
+
+  /** @internal */
+  constructor(id: RecordId, cells: readonly RowCell[]) {
+    this.id = id.text
+    this.row = id.bytes.toString('hex')
+    this.cells = cells
+  }
+
+  /** The row as lines of text. */
+  text(): string {
+    const lines = [`${this.id} (${this.row})`]
+    for (const { column, timestamp, size, parts } of this.cells) {
+      lines.push(`  ${column} @${timestamp}, ${size} bytes`)
+      for (const [name, text] of parts) lines.push(`    ${name}: ${text}`)
+    }
+    return `${lines.join('\n')}\n`
+  }
+
+  /** The row as an HTML page. */
+  html(): string {
+    const rows = this.cells.map(({ column, timestamp, size, parts }) => {
+      const list = parts.map(
+        ([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`,
+      )
+      const head = `<td>${escapeHtml(column)}</td><td>${timestamp}</td><td>${size}</td>`
+      return `<tr>${head}<td><dl>${list.join('')}</dl></td></tr>`
+    })
+    return `<!doctype html>
+<meta charset="utf-8">
+<title>${escapeHtml(this.id)}</title>
+<h1>${escapeHtml(this.id)}</h1>
+<p>Row ${this.row}</p>
+<table border="1"><tr><th>column</th><th>timestamp</th><th>bytes</th><th>content</th></tr>
+${rows.join('\n')}
+</table>
+`
+  }
 }
 
 /** Reads and decodes the row of a record, also of a deleted one. `ERR_INVALID_ARGUMENT`. */
 export async function describeRow(table: RecordTable, idLike: RecordIdLike): Promise<RecordRow> {
   checkMethods(table, 'a record table', ['read'])
   const id = RecordId.of(idLike)
-  const result = await table.context.table.get({ row: id.bytes })
+  const { context } = table
+  const result = await context.table.get({ row: id.bytes })
   const cells = result.cells().map(({ family, qualifier, value, timestamp }): RowCell => {
     const version = versionOfColumn(qualifier)
     const name = version === undefined ? qualifier.toString('latin1') : `v${version}`
     const column = `${String(family)}:${name}`
-    const size = value.length
-    const parts = partsOf(table, column, version, value)
-    return { column, timestamp: Number(timestamp), size, parts }
+    let parts: readonly Part[] = [['text', value.toString('utf8')]]
+    if (version !== undefined) parts = versionParts(context, decodeVersion(value))
+    else if (column === headColumn) parts = headParts(context, value)
+    return { column, timestamp: Number(timestamp), size: value.length, parts }
   })
-  return { id: id.text, row: id.bytes.toString('hex'), cells }
+  return new RecordRow(id, cells)
 }
 
-function partsOf(
-  table: RecordTable,
-  column: string,
-  version: number | undefined,
-  value: Buffer,
-): [string, string][] {
-  if (version !== undefined) return versionParts(table, decodeVersion(value))
-  if (column !== headColumn) return [['text', value.toString('utf8')]]
-  const {
-    occ,
-    isDeleted,
-    version: newest,
-    first,
-    last,
-    autosave,
-    created,
-    modified,
-    ...state
-  } = decodeHead(value)
-  const parts: [string, string][] = [
+type Part = readonly [name: string, text: string]
+
+function headParts(context: TableContext, value: Buffer): Part[] {
+  const state = decodeHead(value)
+  const { occ, isDeleted, version, first, last, autosave, type, fields, latest } = state
+  return [
     ['revision', String(occ)],
     ['deleted', String(isDeleted)],
-    ['versions', `${first} to ${newest}, ${last} at most so far`],
+    ['versions', `${first} to ${version}, ${last} at most so far`],
     ['autosave', autosave === 0 ? 'none' : String(autosave)],
+    ...times(state),
+    ['type', typeText(context, type)],
+    ...fieldParts(context, fields),
+    ...(latest === undefined ? [] : versionParts(context, latest)),
+  ]
+}
+
+function versionParts(context: TableContext, state: VersionState): Part[] {
+  const removed = [...state.removed].map((ordinal) => context.schema.fieldAt(ordinal)!.name)
+  return [
+    ...times(state),
+    ['versioned type', typeText(context, state.versionedType)],
+    ['mutable type', typeText(context, state.mutableType)],
+    ...(removed.length === 0 ? [] : [['removed', removed.join(', ')] as const]),
+    ...fieldParts(context, state.fields),
+  ]
+}
+
+function times({ created, modified }: Pick<VersionState, 'created' | 'modified'>): Part[] {
+  return [
     ['created', new Date(created).toISOString()],
     ['modified', new Date(modified).toISOString()],
-    ['type', typeText(table, state.type)],
-    ...fieldParts(table, state.fields),
-  ]
-  return state.latest === undefined ? parts : [...parts, ...versionParts(table, state.latest)]
-}
-
-function versionParts(table: RecordTable, state: VersionState): [string, string][] {
-  return [
-    ['created', new Date(state.created).toISOString()],
-    ['modified', new Date(state.modified).toISOString()],
-    ['versioned type', typeText(table, state.versionedType)],
-    ['mutable type', typeText(table, state.mutableType)],
-    ...removedParts(table, state.removed),
-    ...fieldParts(table, state.fields),
   ]
 }
 
-function typeText({ context }: RecordTable, type: TypeReference | undefined): string {
+function typeText({ views }: TableContext, type: TypeReference | undefined): string {
   if (type === undefined) return 'none'
-  const { name, version } = context.views.typeName(type)
+  const { name, version } = views.typeName(type)
   return `${name} ${version}`
 }
 
-function removedParts({ context }: RecordTable, removed: ReadonlySet<number>): [string, string][] {
-  if (removed.size === 0) return []
-  const names = [...removed].map((ordinal) => context.schema.fieldAt(ordinal)!.name)
-  return [['removed', names.join(', ')]]
-}
-
-function fieldParts({ context }: RecordTable, fields: FieldCells): [string, string][] {
+function fieldParts({ schema, views }: TableContext, fields: FieldCells): Part[] {
   return [...fields].map(([ordinal, { value, metadata }]) => {
-    const { name, type } = context.schema.fieldAt(ordinal)!
-    const shownValue = JSON.stringify(type.toJson(context.views.valueOf(ordinal, value)), plain)
-    const shownMetadata =
-      metadata === undefined ? '' : ` ${JSON.stringify(decodeMetadata(metadata), plain)}`
-    return [name, `${shownValue}${shownMetadata}`]
+    const { name, type } = schema.fieldAt(ordinal)!
+    const parts = [type.toJson(views.valueOf(ordinal, value))]
+    if (metadata !== undefined) parts.push(decodeMetadata(metadata))
+    return [name, parts.map((part) => JSON.stringify(part, plain)).join(' ')]
   })
 }
 
 function plain(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? String(value) : value
-}
-
-/** Checks and copies a result of {@link describeRow}. */
-function readRow(given: RecordRow): RecordRow {
-  return readArguments(() => {
-    const { id, row, cells } = checkObject(given, 'a row')
-    return {
-      id: checkText(id, 'the id of a row'),
-      row: checkText(row, 'the row in hexadecimal'),
-      cells: checkArray(cells, 'the cells of a row').map(readCell),
-    }
-  })
-}
-
-function readCell(given: RowCell): RowCell {
-  const { column, timestamp, size, parts } = checkObject(given, 'a cell of a row')
-  for (const value of [timestamp, size]) {
-    if (typeof value === 'number') continue
-    throw invalidArgument(`timestamp and size of a cell are numbers, got ${shown(value)}`)
-  }
-  return {
-    column: checkText(column, 'the column of a cell'),
-    timestamp,
-    size,
-    parts: checkArray(parts, 'the parts of a cell').map((part) => {
-      const [name, text] = checkArray(part, 'a part of a cell')
-      return [checkText(name, 'the name of a part'), checkText(text, 'the text of a part')]
-    }),
-  }
-}
-
-/** Formats a row as lines of text. `ERR_INVALID_ARGUMENT`. */
-export function rowText(given: RecordRow): string {
-  const { id, row, cells } = readRow(given)
-  const lines = [`${id} (${row})`]
-  for (const { column, timestamp, size, parts } of cells) {
-    lines.push(`  ${column} @${timestamp}, ${size} bytes`)
-    for (const [name, text] of parts) lines.push(`    ${name}: ${text}`)
-  }
-  return `${lines.join('\n')}\n`
-}
-
-/** Formats a row as an HTML page. `ERR_INVALID_ARGUMENT`. */
-export function rowHtml(given: RecordRow): string {
-  const { id, row, cells } = readRow(given)
-  const rows = cells.map(({ column, timestamp, size, parts }) => {
-    const list = parts.map(
-      ([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`,
-    )
-    const head = `<td>${escapeHtml(column)}</td><td>${timestamp}</td><td>${size}</td>`
-    return `<tr>${head}<td><dl>${list.join('')}</dl></td></tr>`
-  })
-  return `<!doctype html>
-<meta charset="utf-8">
-<title>${escapeHtml(id)}</title>
-<h1>${escapeHtml(id)}</h1>
-<p>Row ${escapeHtml(row)}</p>
-<table border="1"><tr><th>column</th><th>timestamp</th><th>bytes</th><th>content</th></tr>
-${rows.join('\n')}
-</table>
-`
 }
 
 function escapeHtml(text: string): string {

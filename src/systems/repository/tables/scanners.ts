@@ -14,13 +14,7 @@ import {
   type OptionsOf,
   type Table,
 } from '../../../api/index.js'
-import {
-  concurrentUpdate,
-  corrupt,
-  invalidArgument,
-  RepositoryError,
-  RepositoryErrorCode,
-} from '../errors.js'
+import { concurrentUpdate, corrupt, invalidArgument, repositoryError } from '../errors.js'
 import { parseJson } from '../json/json-text.js'
 import { NameReader, NameWriter } from '../json/namespaces.js'
 import { scanFromJson, scanToJson } from '../json/scan-json.js'
@@ -210,8 +204,7 @@ export class Scanners {
     const ended = [...own].flatMap(([each, expires]) => (expires > clock.now() ? [] : [each]))
     for (const each of ended) own.delete(each)
     if (own.size >= scannersMax) {
-      const message = `there are ${scannersMax} scanners already`
-      throw new RepositoryError(RepositoryErrorCode.tooManyScanners, message)
+      throw repositoryError('tooManyScanners', `there are ${scannersMax} scanners already`)
     }
     this.#note(token, state)
     return ended
@@ -224,8 +217,8 @@ export class Scanners {
     const { schema, findTable } = this.#parts
     const changed = Object.entries(fields).find(([name, id]) => schema.findField(name)?.id !== id)
     if (changed !== undefined) {
-      const message = `the field ${changed[0]} of the scan has another name now`
-      throw new RepositoryError(RepositoryErrorCode.scannerNotFound, message)
+      const [name] = changed
+      throw repositoryError('scannerNotFound', `the field ${name} of the scan has another name now`)
     }
     const given = scanFromJson(parseJson(scan), { schema, namespaces: new NameReader() })
     const limit = Math.min(count, left ?? count)
@@ -253,7 +246,7 @@ export class Scanners {
       const state = decodeState(bytes)
       if (state.expires > clock.now() && state.owner === owner) return { bytes, state }
     }
-    throw new RepositoryError(RepositoryErrorCode.scannerNotFound, 'there is no such scanner')
+    throw repositoryError('scannerNotFound', 'there is no such scanner')
   }
 
   async #put(token: string, before: Buffer | undefined, state: ScannerState): Promise<void> {

@@ -2,6 +2,7 @@
  * Waits for the commits that run at present. A commit that began before the declaration of an index
  * does not write rows of that index. A build must wait for it.
  */
+import { assert } from '../../../../api/index.js'
 
 interface Generation {
   running: number
@@ -21,6 +22,7 @@ export class CommitGate {
 
   leave(generation: Generation): void {
     generation.running--
+    assert(generation.running >= 0, 'a commit leaves its generation once')
     if (generation.running === 0) generation.whenIdle?.()
   }
 
@@ -28,16 +30,11 @@ export class CommitGate {
   turn(): Promise<void> {
     const old = this.#generation
     this.#generation = { running: 0, whenIdle: undefined }
-    const { promise, resolve } = withResolver()
-    if (old.running === 0) resolve()
-    else old.whenIdle = resolve
-    this.#earlier = Promise.all([this.#earlier, promise]).then(() => undefined)
+    const idle = new Promise<void>((resolve) => {
+      if (old.running === 0) resolve()
+      else old.whenIdle = resolve
+    })
+    this.#earlier = this.#earlier.then(() => idle)
     return this.#earlier
   }
-}
-
-function withResolver(): { promise: Promise<void>; resolve: () => void } {
-  let resolve!: () => void
-  const promise = new Promise<void>((done) => (resolve = done))
-  return { promise, resolve }
 }
