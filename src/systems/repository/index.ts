@@ -36,7 +36,8 @@ export {
   type RecordTypeDefinition,
   type ValueOfType,
 } from './schema/define.js'
-export * from './schema/plan.js'
+export type * from './schema/plan.js'
+export { applySchema, planSchema } from './schema/plan.js'
 export type * from './values/value-type.js'
 export type { Blob } from './values/blob-value.js'
 export type { BlobStore, BlobWriter, ByteRange } from './blobs/blob-store.js'
@@ -101,7 +102,8 @@ export type { LinkPath, PopulatedRecord } from './links/populate.js'
 export type { LinkIndex, FoundLink, LinkQuery } from './links/link-index.js'
 export type { StoredEvent } from './records/writes/commit.js'
 export type { Scanners, ScannerOwner } from './tables/scanners.js'
-export * from './json/json-text.js'
+export type * from './json/json-text.js'
+export { JsonNumber, parseJson } from './json/json-text.js'
 export { NameReader, NameWriter, type NameWriterOptions } from './json/namespaces.js'
 export {
   valueFromJson,
@@ -111,9 +113,23 @@ export {
   type RecordOutput,
 } from './json/value-json.js'
 export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
-export * from './json/record-json.js'
-export * from './json/schema-json.js'
-export * from './json/scan-json.js'
+export type * from './json/record-json.js'
+export { attributesFromJson, recordFromJson, recordToJson } from './json/record-json.js'
+export type * from './json/schema-json.js'
+export {
+  fieldTypeFromJson,
+  fieldTypeToJson,
+  recordTypeFromJson,
+  recordTypeToJson,
+} from './json/schema-json.js'
+export type * from './json/scan-json.js'
+export {
+  conditionsFromJson,
+  filterFromJson,
+  filterToJson,
+  scanFromJson,
+  scanToJson,
+} from './json/scan-json.js'
 export type * from './indexer/definition/configuration.js'
 export { readXmlConfiguration } from './indexer/definition/xml-configuration.js'
 export type { ContentExtractor } from './indexer/documents/content-extraction.js'
@@ -136,12 +152,16 @@ export type {
   SearchIndexInput,
   SearchIndexUpdate,
 } from './indexer/index-arguments.js'
-export * from './extraction/text-extraction.js'
+export type * from './extraction/text-extraction.js'
+export { TextExtraction } from './extraction/text-extraction.js'
 export type { ExtractionModule } from './extraction/extraction-worker.js'
-export * from './manager/maintenance.js'
-export * from './import/import.js'
+export type * from './manager/maintenance.js'
+export { RepositoryMaintenance, maintain } from './manager/maintenance.js'
+export type * from './import/import.js'
+export { importRecords } from './import/import.js'
 export { describeRow, type RecordRow, type RowCell } from './tables/record-row.js'
-export * from '../search/search-backend.js'
+export type * from '../search/search-backend.js'
+export { changesOptions, reservedFields, searchOptions } from '../search/search-backend.js'
 export { EmbeddedSearch, type EmbeddedSearchStatus } from '../search/embedded/embedded-search.js'
 export type { EmbeddedSearchOptions } from '../search/embedded/embedded-options.js'
 export { SolrSearch, type SolrSearchOptions } from '../search/solr-search.js'
