@@ -291,6 +291,23 @@ function silentSkips(file: SourceFile): string[] {
   return found
 }
 
+/** Numbers of HBase's cases: the only cases that have numbers, in suites/table/suite.ts. */
+const hbaseCases = new Set(
+  sourceFiles('test/suites/table', 'test/conformance/hbase').flatMap(({ text }) =>
+    [...text.matchAll(/^(?: *number: (\d+),| {2}\[(\d+), ')/gm)].map(([, a, b]) => Number(a ?? b)),
+  ),
+)
+
+/** Numbers of cases that name no case of HBase: elsewhere a case is named by a sentence. */
+function unknownCases(file: SourceFile): string[] {
+  return file.text.split('\n').flatMap((line, index) => {
+    const mentions = line.matchAll(/(?:\/\/|\*|').*?\bcases? (\d+)(?!.*:$)/gi)
+    return [...mentions]
+      .filter(([, number]) => !hbaseCases.has(Number(number)))
+      .map(([, number]) => `${file.path}:${index + 1} there is no case ${number}`)
+  })
+}
+
 const tests = everything.filter((file) => file.path.startsWith('test/'))
 
 enforce(
@@ -383,6 +400,14 @@ enforce(
     "t.test('a', { skip: true })\nt.test('b', { skip: 'no zstd here' })\nt.skip()\nt.only('c')\n",
   ),
   ['test/a.ts:1', 'test/a.ts:3', 'test/a.ts:4'],
+)
+
+enforce(
+  'a case that is named by a number exists',
+  everything,
+  unknownCases,
+  parse('test/a.ts', `// Case ${hbaseCases.size > 0 ? 1 : 0}.\n// see ${'case'} 9999\n`),
+  ['test/a.ts:2'],
 )
 
 enforce(

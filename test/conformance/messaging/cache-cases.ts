@@ -1,4 +1,4 @@
-/** Cases 64 to 71: the cache of newest entries. */
+/** The cache of newest entries. */
 import assert from 'node:assert/strict'
 import {
   MessageCache,

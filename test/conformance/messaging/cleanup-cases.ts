@@ -1,4 +1,4 @@
-/** Cases 73 to 76: what flushes and compactions do. */
+/** What flushes and compactions do. */
 import assert from 'node:assert/strict'
 import type { MessagingOptions, MessagingService } from '../../../src/systems/messaging/index.js'
 import { tx, type Fixture, type MessagingCase } from './case.js'

@@ -1,4 +1,4 @@
-/** Cases 106 to 112: the order of calls and the failures of a transaction over participants. */
+/** The order of calls and the failures of a transaction over participants. */
 import assert from 'node:assert/strict'
 import {
   TransactionContext,
@@ -72,7 +72,7 @@ function stateOf(manager: TransactionManager, { transactionId }: Transaction): S
   return manager.statistics().committed > 0 ? 'committed' : 'aborted'
 }
 
-/** Cases 106 to 112. */
+/** The cases. */
 export const contextCases: readonly MessagingCase[] = [
   {
     name: 'two participants commit',

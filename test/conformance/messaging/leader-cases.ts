@@ -1,4 +1,4 @@
-/** Case 80: instances of which one leads. */
+/** Instances of which one leads. */
 import assert from 'node:assert/strict'
 import {
   MessagingService,

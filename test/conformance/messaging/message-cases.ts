@@ -1,4 +1,4 @@
-/** Cases 11 to 32: messages of transactions and of none, payloads, rollbacks. */
+/** Messages of transactions and of none, payloads, rollbacks. */
 import assert from 'node:assert/strict'
 import {
   encodeMessageId,

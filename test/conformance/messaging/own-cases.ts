@@ -1,4 +1,4 @@
-/** Cases 82, 83 and 136 to 149: programs, and what goes wrong elsewhere. */
+/** Programs, and what goes wrong elsewhere. */
 import assert from 'node:assert/strict'
 import {
   decodeMessageId,

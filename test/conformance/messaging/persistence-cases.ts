@@ -1,4 +1,4 @@
-/** Cases 113 to 121: the state of transactions across a restart. */
+/** The state of transactions across a restart. */
 import assert from 'node:assert/strict'
 import type { ManagerSnapshot, Transaction } from '../../../src/systems/transactions/index.js'
 import type { MessagingCase } from './case.js'
@@ -22,7 +22,7 @@ function byId([a]: readonly [bigint, unknown], [b]: readonly [bigint, unknown]):
   return a < b ? -1 : 1
 }
 
-/** Cases 113 to 121. */
+/** The cases. */
 export const persistenceCases: readonly MessagingCase[] = [
   {
     name: 'a large state is found again: 500 running, 100 invalid, 100 committing, 1000 committed',

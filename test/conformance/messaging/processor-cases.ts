@@ -1,4 +1,4 @@
-/** Cases 122 to 134: transactional tables, what their jobs drop, and the invalid list's pruning. */
+/** Transactional tables, what their jobs drop, and the invalid list's pruning. */
 import assert from 'node:assert/strict'
 import type { FamilyOptions, Table } from '../../../src/api/index.js'
 import {
@@ -303,5 +303,5 @@ const jobCases: readonly MessagingCase[] = [
   },
 ]
 
-/** Cases 122 to 134. */
+/** The cases. */
 export const processorCases: readonly MessagingCase[] = [...filterCases, ...jobCases]

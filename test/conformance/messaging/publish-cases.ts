@@ -1,4 +1,4 @@
-/** Cases 34 to 62: the order of publishes, and the service as programs use it. */
+/** The order of publishes, and the service as programs use it. */
 import assert from 'node:assert/strict'
 import {
   decodeMessageId,

@@ -1,4 +1,4 @@
-/** Case 121: files of Tephra, in all their formats. */
+/** Files of Tephra, in all their formats. */
 import assert from 'node:assert/strict'
 import { importTephraState } from '../../../src/systems/transactions/index.js'
 import { failsWith } from '../../suites/kit.js'

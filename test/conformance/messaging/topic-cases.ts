@@ -1,4 +1,4 @@
-/** Cases 1 to 10, 40, 41 and 145: topics, their properties and generations. */
+/** Topics, their properties and generations. */
 import assert from 'node:assert/strict'
 import { type Messaging } from '../../../src/systems/messaging/index.js'
 import { isOlderGeneration } from '../../../src/systems/messaging/prune-job/prune-rules.js'

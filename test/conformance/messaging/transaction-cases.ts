@@ -1,4 +1,4 @@
-/** Cases 85 to 104: what transactions see, and the calls of the manager. */
+/** What transactions see, and the calls of the manager. */
 import assert from 'node:assert/strict'
 import { hasCode } from '../../../src/api/index.js'
 import {
@@ -280,5 +280,5 @@ const managerCases: readonly MessagingCase[] = [
   },
 ]
 
-/** Cases 85 to 104. */
+/** The cases. */
 export const transactionCases: readonly MessagingCase[] = [...visibilityCases, ...managerCases]

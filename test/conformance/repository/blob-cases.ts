@@ -1,4 +1,4 @@
-/** Cases 118 to 128 and 216 to 219: blobs in records, in three stores. */
+/** Blobs in records, in three stores. */
 import assert from 'node:assert/strict'
 import {
   RepositoryManager,

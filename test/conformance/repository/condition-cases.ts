@@ -1,4 +1,4 @@
-/** Cases 43 to 56 and 83 to 89: mutable updates, conditions, metadata. */
+/** Mutable updates, conditions, metadata. */
 import assert from 'node:assert/strict'
 import {
   RepositoryError,

@@ -1,4 +1,4 @@
-/** Cases 133 to 145 and 220 to 222: subscriptions to events, and the link index. */
+/** Subscriptions to events, and the link index. */
 import assert from 'node:assert/strict'
 import {
   Link,

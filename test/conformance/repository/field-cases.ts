@@ -1,4 +1,4 @@
-/** Cases 230 to 234: indexes on fields, queries by them, and links that are followed on reading. */
+/** Indexes on fields, queries by them, and links that are followed on reading. */
 import assert from 'node:assert/strict'
 import {
   Link,

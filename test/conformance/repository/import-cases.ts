@@ -1,4 +1,4 @@
-/** Case 185: imports, and the JSON form of records, scans and metadata. */
+/** Imports, and the JSON form of records, scans and metadata. */
 import assert from 'node:assert/strict'
 import {
   importRecords,
@@ -14,7 +14,7 @@ import { ns, q, type RepositoryCase } from './case.js'
 
 const declared = `"namespaces":{"${ns}":"s"}`
 
-/** Case 185. */
+/** The cases. */
 export const importCases: readonly RepositoryCase[] = [
   {
     name: 'imports: inherited namespaces, empty fields, lines; scans, metadata and attributes',

@@ -1,4 +1,4 @@
-/** Cases 146 to 157 and 163 to 164: documents follow records, versions, variants and links. */
+/** Documents follow records, versions, variants and links. */
 import assert from 'node:assert/strict'
 import { Link } from '../../../src/systems/repository/index.js'
 import { fieldsOf, q, type RepositoryCase } from './case.js'

@@ -1,4 +1,4 @@
-/** Cases 154 to 173 about configurations, formats, extraction and builds of indexes. */
+/** Configurations, formats, extraction and builds of indexes. */
 import assert from 'node:assert/strict'
 import type { IndexConfiguration, RecordMatch } from '../../../src/systems/repository/index.js'
 import { failsWith } from '../../suites/kit.js'

@@ -1,4 +1,4 @@
-/** Cases 201 to 215, beyond Lily: rules, batches, history of versions, schemas in code, hooks. */
+/** Rules, batches, history of versions, schemas in code, hooks. */
 import assert from 'node:assert/strict'
 import {
   applySchema,

@@ -1,4 +1,4 @@
-/** Cases 1 to 41: records are created, read, updated, deleted and created again. */
+/** Records are created, read, updated, deleted and created again. */
 import assert from 'node:assert/strict'
 import {
   RecordDraft,

@@ -1,4 +1,4 @@
-/** Cases 174 to 184: the repository over HTTP, in all forms of its addresses. */
+/** The repository over HTTP, in all forms of its addresses. */
 import assert from 'node:assert/strict'
 import { ns, q, type Fixture, type RepositoryCase } from './case.js'
 import {
@@ -366,5 +366,5 @@ const valueCases: readonly RepositoryCase[] = [
   },
 ]
 
-/** Cases 174 to 184. */
+/** The cases. */
 export const restCases: readonly RepositoryCase[] = [...recordCases, ...writeCases, ...valueCases]

@@ -1,4 +1,4 @@
-/** Cases 70 to 82, 109 to 116, 130 and 131: scans, ids, links, repositories and tables. */
+/** Scans, ids, links, repositories and tables. */
 import assert from 'node:assert/strict'
 import {
   Link,

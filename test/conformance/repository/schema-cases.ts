@@ -1,4 +1,4 @@
-/** Cases 58 to 68 and 91 to 107: value types, records in records, field types, record types. */
+/** Value types, records in records, field types, record types. */
 import assert from 'node:assert/strict'
 import { checkedType } from './custom-type.js'
 import type {

@@ -1,4 +1,4 @@
-/** Cases 67 to 88: caches. */
+/** Caches. */
 import {
   jsonSerde,
   MetadataCache,

@@ -1,4 +1,4 @@
-/** Cases 89 to 117, and 130: locks, elections, counters, table views. */
+/** Locks, elections, counters, table views. */
 import {
   CoordinationService,
   jsonSerde,

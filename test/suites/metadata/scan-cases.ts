@@ -1,4 +1,4 @@
-/** Cases 46 to 65: scans, indexes, many operations at once. */
+/** Scans, indexes, many operations at once. */
 import {
   jsonSerde,
   MetadataCache,

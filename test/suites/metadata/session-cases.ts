@@ -1,4 +1,4 @@
-/** Cases 118 to 127: sessions. And what no other store of Pulsar offers, as `ours`. */
+/** Sessions. And the extensions of this package. */
 import {
   LeaderElection,
   LockManager,

@@ -1,4 +1,4 @@
-/** Cases 1 to 44: records, children, events, versions, sequences. */
+/** Records, children, events, versions, sequences. */
 import { MetadataErrorCode } from '../../../src/entries/metastore-pulsar.js'
 import { eventually, outcome } from '../kit.js'
 import { Events, joined, textOf, type MetadataCase } from './case.js'

@@ -12,7 +12,6 @@ for (const executor of executors()) {
     Database.open(directory, { ...quiet, executor, coprocessors })
 
   void t.test(`a compaction keeps what the hook keeps, ${executor}`, async (t) => {
-    // Spec case 154.
     const database = await open(t.testdir(), [])
     const table = await database.createTable('t', { families: { f: {} } })
     await putRows(table, 10)

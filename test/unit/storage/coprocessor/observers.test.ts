@@ -60,7 +60,7 @@ void t.test('each operation calls the methods of its kind, in HBase’s order', 
   }
   const row = 'r'
   const put = { row, cells: { 'f:a': '1' } }
-  t.same(await callsOf(({ table }) => table.put(put)), around('Put'), 'put, case 152')
+  t.same(await callsOf(({ table }) => table.put(put)), around('Put'), 'put')
   t.same(await callsOf(({ table }) => table.delete({ row })), around('Delete'))
   const columns = { 'f:n': 1 }
   t.same(await callsOf(({ table }) => table.increment({ row, columns })), locked('Increment'))
@@ -275,7 +275,6 @@ void t.test('an observer that writes between check and mutation fails the operat
 })
 
 void t.test('mutations that preBatchMutate adds are applied with the batch', async (t) => {
-  // Spec case 157.
   const adds: Observer = {
     preBatchMutate: (_context, batch) => {
       const [mutation] = batch.mutations
