@@ -18,21 +18,20 @@ import {
 import {
   addValue,
   checkRequired,
-  isEnum,
   invalidRecord,
-  toBuffer,
+  isEnum,
   isMessage,
   nestingMax,
+  toBuffer,
   valuesToWrite,
   type AnyMessageType,
   type FieldType,
   type MessageFields,
   type MessageType,
+  type ScalarType,
 } from './message-type.js'
 
-/**
- * Wire types of the format, because the names of the package are not available before it is loaded.
- */
+/** Wire types of the format: the names of the package are not available before it is loaded. */
 const varint = 0
 const lengthDelimited = 2
 const endGroup = 4
@@ -55,10 +54,9 @@ export function toBinary<T extends object>(type: MessageType<T>, message: T): Bu
 
 /** Decodes a message that occupies all of `bytes`. */
 export function fromBinary<T extends object>(type: MessageType<T>, bytes: Uint8Array): T {
-  const reader = new (loadWire().BinaryReader)(bytes)
   const message: MessageFields = {}
   try {
-    readMessage(reader, type, message, 0)
+    readMessage(new (loadWire().BinaryReader)(bytes), type, message, 0)
   } catch (error) {
     if (error instanceof CellarError) throw error
     const text = `bytes are no ${type.name}: ${(error as Error).message}`
@@ -77,7 +75,13 @@ function writeMessage(
   if (depth > nestingMax) throw invalidRecord(`${type.name} is nested too deep`)
   for (const field of type.fields) {
     for (const value of valuesToWrite(type, field, message)) {
-      writeValue(writer, field, value, depth)
+      writer.tag(field.number, wireTypeOf(field))
+      if (isMessage(field.type)) {
+        writer.fork()
+        writeMessage(writer, field.type, value as MessageFields, depth + 1)
+        writer.join()
+      } else if (isEnum(field.type)) writer.int32(field.type.numbers.get(value as string)!)
+      else writer[field.type](value as never)
     }
   }
   for (const unknown of message.unknownFields ?? []) {
@@ -85,44 +89,6 @@ function writeMessage(
       throw invalidRecord(`${type.name}: the field ${unknown.name} has no binary form`)
     }
     writer.tag(unknown.number, unknown.wireType).raw(unknown.data)
-  }
-}
-
-function writeValue(
-  writer: Wire.BinaryWriter,
-  field: FieldType,
-  value: unknown,
-  depth: number,
-): void {
-  const { type } = field
-  writer.tag(field.number, wireTypeOf(field))
-  switch (type) {
-    case 'int32':
-      writer.int32(value as number)
-      break
-    case 'uint32':
-      writer.uint32(value as number)
-      break
-    case 'int64':
-      writer.int64(value as bigint)
-      break
-    case 'uint64':
-      writer.uint64(value as bigint)
-      break
-    case 'string':
-      writer.string(value as string)
-      break
-    case 'bytes':
-      writer.bytes(value as Uint8Array)
-      break
-    default:
-      if (isEnum(type)) {
-        writer.int32(type.numbers.get(value as string)!)
-      } else {
-        writer.fork()
-        writeMessage(writer, type, value as MessageFields, depth + 1)
-        writer.join()
-      }
   }
 }
 
@@ -139,75 +105,43 @@ function readMessage(
   if (depth > nestingMax) throw invalidRecord(`${type.name} is nested too deep`)
   while (reader.pos < reader.len) {
     const [number, wireType] = reader.tag() as [number, number]
-    const field = type.byNumber.get(number)
-    if (field === undefined || wireTypeOf(field) !== wireType) {
-      keepUnknown(reader, message, number, wireType)
-    } else if (isMessage(field.type)) {
-      readNested(reader, field.type, field, message, depth)
-    } else if (isEnum(field.type)) {
-      readEnum(reader, field.type, field, message)
-    } else {
-      addValue(message, field, readScalar(reader, field))
+    if (wireType === endGroup) throw invalidRecord('a group ends that did not begin')
+    const start = reader.pos
+    const field = type.fields.find((each) => each.number === number)
+    if (field !== undefined && wireTypeOf(field) === wireType) {
+      const value = readValue(reader, field, message, depth)
+      if (value !== undefined) {
+        addValue(message, field, value)
+        continue
+      }
+      reader.pos = start
     }
+    const data = toBuffer(reader.skip(wireType, number))
+    message.unknownFields ??= []
+    message.unknownFields.push({ number, wireType, data })
   }
 }
 
-/** A singular nested message may occur several times; the occurrences are merged. */
-function readNested(
+/** The value of a field; undefined for an unknown value of an enumeration. */
+function readValue(
   reader: Wire.BinaryReader,
-  type: AnyMessageType,
   field: FieldType,
   message: MessageFields,
   depth: number,
-): void {
-  const known = field.label === 'repeated' ? undefined : message[field.name]
+): unknown {
+  const { type, label, name } = field
+  if (isEnum(type)) return type.names.get(reader.int32())
+  if (!isMessage(type)) return readScalar(reader, type)
+  // A singular nested message may occur several times; the occurrences are merged.
+  const known = label === 'repeated' ? undefined : message[name]
   const nested = (known ?? {}) as MessageFields
   readMessage(new (loadWire().BinaryReader)(reader.bytes()), type, nested, depth + 1)
-  if (known === undefined) addValue(message, field, nested)
+  return nested
 }
 
-function readEnum(
-  reader: Wire.BinaryReader,
-  type: { readonly names: ReadonlyMap<number, string> },
-  field: FieldType,
-  message: MessageFields,
-): void {
-  const start = reader.pos
-  const name = type.names.get(reader.int32())
-  if (name !== undefined) {
-    addValue(message, field, name)
-    return
-  }
-  reader.pos = start
-  keepUnknown(reader, message, field.number, varint)
-}
-
-function readScalar(reader: Wire.BinaryReader, { type }: FieldType): unknown {
-  switch (type) {
-    case 'int32':
-      return reader.int32()
-    case 'uint32':
-      return reader.uint32()
-    case 'int64':
-      return BigInt(reader.int64())
-    case 'uint64':
-      return BigInt(reader.uint64())
-    case 'string':
-      return reader.string(true)
-    case 'bytes':
-    default:
-      return toBuffer(reader.bytes())
-  }
-}
-
-function keepUnknown(
-  reader: Wire.BinaryReader,
-  message: MessageFields,
-  number: number,
-  wireType: number,
-): void {
-  if (wireType === endGroup) throw invalidRecord('a group ends that did not begin')
-  const data = toBuffer(reader.skip(wireType, number))
-  message.unknownFields ??= []
-  message.unknownFields.push({ number, wireType, data })
+function readScalar(reader: Wire.BinaryReader, type: ScalarType): unknown {
+  if (type === 'string') return reader.string(true)
+  if (type === 'bytes') return toBuffer(reader.bytes())
+  if (type === 'int32' || type === 'uint32') return reader[type]()
+  return BigInt(reader[type]())
 }

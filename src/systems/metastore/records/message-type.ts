@@ -7,12 +7,14 @@
  * are bigints, bytes are `Uint8Array`s, enumeration values are their names. Unknown fields are kept
  * in `unknownFields` and written back.
  */
-import { CellarError, checkBytesLike, ErrorCode } from '../../../api/index.js'
+import {
+  checkBytesLike,
+  invalidArgument as invalidRecord,
+  isBytes,
+  isText,
+} from '../../../api/index.js'
 
-/** Makes the `ERR_INVALID_ARGUMENT` for invalid bytes, text or objects. */
-export function invalidRecord(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
-}
+export { invalidRecord }
 
 /** A view of bytes, or the UTF-8 form of a string. */
 export function toBuffer(value: string | Uint8Array): Buffer {
@@ -22,8 +24,19 @@ export function toBuffer(value: string | Uint8Array): Buffer {
   return Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 }
 
+/** The integer types with their least and greatest value. */
+const limits = {
+  int32: [-0x8000_0000, 0x7fff_ffff],
+  uint32: [0, 0xffff_ffff],
+  int64: [-(2n ** 63n), 2n ** 63n - 1n],
+  uint64: [0n, 2n ** 64n - 1n],
+} as const
+
+/** The integer types. */
+export type IntegerType = keyof typeof limits
+
 /** The scalar types in use. */
-export type ScalarType = 'int32' | 'uint32' | 'int64' | 'uint64' | 'string' | 'bytes'
+export type ScalarType = IntegerType | 'string' | 'bytes'
 
 /** An enumeration. */
 export interface EnumType {
@@ -45,7 +58,6 @@ export interface AnyMessageType {
   readonly name: string
   /** In ascending order of numbers, the order of both forms. */
   readonly fields: readonly FieldType[]
-  readonly byNumber: ReadonlyMap<number, FieldType>
 }
 
 /** The type of messages with the shape `T`. */
@@ -92,28 +104,24 @@ export function messageType<T extends object>(
   name: string,
   fields: readonly FieldType[],
 ): MessageType<T> {
-  const sorted = [...fields].sort((a, b) => a.number - b.number)
-  return {
-    name,
-    fields: sorted,
-    byNumber: new Map(sorted.map((field) => [field.number, field])),
-  }
+  return { name, fields: [...fields].sort((a, b) => a.number - b.number) }
 }
+
+const fieldOf =
+  (label: FieldType['label']) =>
+  (number: number, name: string, type: FieldType['type']): FieldType => ({
+    name,
+    number,
+    label,
+    type,
+  })
 
 /** A field that every message must have. */
-export function required(number: number, name: string, type: FieldType['type']): FieldType {
-  return { name, number, label: 'required', type }
-}
-
+export const required = fieldOf('required')
 /** A field that may be absent. */
-export function optional(number: number, name: string, type: FieldType['type']): FieldType {
-  return { name, number, label: 'optional', type }
-}
-
+export const optional = fieldOf('optional')
 /** A field with any number of values. */
-export function repeated(number: number, name: string, type: FieldType['type']): FieldType {
-  return { name, number, label: 'repeated', type }
-}
+export const repeated = fieldOf('repeated')
 
 /** Makes an enumeration. */
 export function enumType(numbers: Readonly<Record<string, number>>): EnumType {
@@ -134,19 +142,29 @@ export function isMessage(type: FieldType['type']): type is AnyMessageType {
   return typeof type === 'object' && 'fields' in type
 }
 
+/** Whether an integer is in the range of its type. */
+export function isInside(type: IntegerType, value: number | bigint): boolean {
+  return value >= limits[type][0] && value <= limits[type][1]
+}
+
+/** The values of a field: none if absent. */
+function valuesOf({ label, name }: FieldType, message: MessageFields): readonly unknown[] {
+  const value = message[name]
+  if (value === undefined) return noValues
+  return label === 'repeated' ? (value as readonly unknown[]) : [value]
+}
+
+const noValues: readonly unknown[] = []
+
 /**
  * Checks the required fields of a decoded message and its nested messages. `ERR_INVALID_ARGUMENT`.
  */
 export function checkRequired(type: AnyMessageType, message: MessageFields): void {
   for (const field of type.fields) {
-    const value = message[field.name]
-    if (value === undefined) {
-      if (field.label !== 'required') continue
-      throw invalidRecord(`${type.name} lacks the required field ${field.name}`)
-    }
+    const values = valuesOf(field, message)
+    if (field.label === 'required' && values.length === 0) throw lacks(type, field)
     if (!isMessage(field.type)) continue
-    if (field.label !== 'repeated') checkRequired(field.type, value as MessageFields)
-    else for (const one of value as MessageFields[]) checkRequired(field.type, one)
+    for (const value of values) checkRequired(field.type, value as MessageFields)
   }
 }
 
@@ -157,68 +175,33 @@ export function addValue(message: MessageFields, field: FieldType, value: unknow
   else (message[field.name] as unknown[]).push(value)
 }
 
-/**
- * The checked values of a field to write: none if absent, several only if repeated.
- * `ERR_INVALID_ARGUMENT` names the field.
- */
+/** The checked values of a field to write. `ERR_INVALID_ARGUMENT` names the field. */
 export function valuesToWrite(
   type: AnyMessageType,
   field: FieldType,
   message: MessageFields,
 ): readonly unknown[] {
-  const value = message[field.name]
-  if (value === undefined) {
-    if (field.label === 'required') {
-      throw invalidRecord(`${type.name} needs the field ${field.name}`)
-    }
-    return noValues
-  }
-  if (field.label !== 'repeated') {
-    checkValue(type, field, value)
-    return [value]
-  }
-  if (!Array.isArray(value)) throw invalidRecord(`${type.name}.${field.name} is not an array`)
-  for (const element of value) checkValue(type, field, element)
-  return value
-}
-
-const noValues: readonly unknown[] = []
-
-function checkValue(type: AnyMessageType, field: FieldType, value: unknown): void {
-  if (isValid(field.type, value)) return
+  const values = valuesOf(field, message)
+  if (values.length === 0 && field.label === 'required') throw lacks(type, field)
+  if (!Array.isArray(values)) throw invalidRecord(`${type.name}.${field.name} is not an array`)
+  if (values.every((value) => isValid(field.type, value))) return values
   const expected = typeof field.type === 'string' ? field.type : 'right'
   throw invalidRecord(`${type.name}.${field.name} is not a valid ${expected} value`)
 }
 
-const limits = {
-  int32: [-0x8000_0000, 0x7fff_ffff],
-  uint32: [0, 0xffff_ffff],
-  int64: [-(2n ** 63n), 2n ** 63n - 1n],
-  uint64: [0n, 2n ** 64n - 1n],
-} as const
-
-function isValid(type: FieldType['type'], value: unknown): boolean {
-  switch (type) {
-    case 'int32':
-    case 'uint32':
-      return Number.isInteger(value) && isInside(type, value as number)
-    case 'int64':
-    case 'uint64':
-      return typeof value === 'bigint' && isInside(type, value)
-    case 'string':
-      return typeof value === 'string' && !loneSurrogate.test(value)
-    case 'bytes':
-      return value instanceof Uint8Array
-    default:
-      if (isEnum(type)) return typeof value === 'string' && type.numbers.has(value)
-      return typeof value === 'object' && value !== null
-  }
+function lacks(type: AnyMessageType, field: FieldType): Error {
+  return invalidRecord(`${type.name} lacks the required field ${field.name}`)
 }
 
-/** A string with a lone surrogate has no UTF-8 form. */
-const loneSurrogate = /\p{Surrogate}/u
+function isValid(type: FieldType['type'], value: unknown): boolean {
+  if (type === 'string') return isText(value)
+  if (type === 'bytes') return isBytes(value)
+  if (isMessage(type)) return typeof value === 'object' && value !== null
+  if (isEnum(type)) return typeof value === 'string' && type.numbers.has(value)
+  const isInteger = typeof limits[type][0] === 'bigint' ? isBigint(value) : Number.isInteger(value)
+  return isInteger && isInside(type, value as number | bigint)
+}
 
-/** Whether an integer is in the range of its type. */
-export function isInside(type: keyof typeof limits, value: number | bigint): boolean {
-  return value >= limits[type][0] && value <= limits[type][1]
+function isBigint(value: unknown): boolean {
+  return typeof value === 'bigint'
 }

@@ -8,11 +8,10 @@
  */
 import { checkObject, readArguments } from '../../../api/index.js'
 import {
-  isEnum,
   invalidRecord,
-  toBuffer,
   isMessage,
   nestingMax,
+  toBuffer,
   valuesToWrite,
   type AnyMessageType,
   type FieldType,
@@ -33,32 +32,28 @@ function messageText(type: AnyMessageType, message: MessageFields, indent: strin
   let text = ''
   for (const field of type.fields) {
     for (const value of valuesToWrite(type, field, message)) {
-      text += fieldText(field, value, indent)
+      text += `${indent}${field.name}${valueText(field.type, value, indent)}\n`
     }
   }
-  for (const unknown of message.unknownFields ?? []) text += unknownText(unknown, indent)
+  for (const unknown of message.unknownFields ?? []) text += `${unknownText(unknown, indent)}\n`
   return text
 }
 
-function fieldText(field: FieldType, value: unknown, indent: string): string {
-  const { name, type } = field
+function valueText(type: FieldType['type'], value: unknown, indent: string): string {
   if (isMessage(type)) {
-    const inner = messageText(type, value as MessageFields, `${indent}  `)
-    return `${indent}${name} {\n${inner}${indent}}\n`
+    return ` {\n${messageText(type, value as MessageFields, `${indent}  `)}${indent}}`
   }
-  if (type === 'string' || type === 'bytes') {
-    return `${indent}${name}: ${quote(value as string | Uint8Array)}\n`
-  }
+  if (type === 'string' || type === 'bytes') return `: ${quote(value as string | Uint8Array)}`
   // Numbers and names of enumerations print as they are.
-  return `${indent}${name}: ${isEnum(type) ? (value as string) : String(value)}\n`
+  return `: ${String(value)}`
 }
 
 function unknownText(unknown: UnknownField, indent: string): string {
   if ('name' in unknown) {
-    return `${indent}${unknown.name}${unknown.text.replaceAll('\n', `\n${indent}`)}\n`
+    return `${indent}${unknown.name}${unknown.text.replaceAll('\n', `\n${indent}`)}`
   }
   const data = toBuffer(unknown.data)
-  return `${indent}${unknown.number}: ${unknownValueText(unknown.wireType, data)}\n`
+  return `${indent}${unknown.number}: ${unknownValueText(unknown.wireType, data)}`
 }
 
 /**
@@ -66,30 +61,18 @@ function unknownText(unknown: UnknownField, indent: string): string {
  * 1 and 5 for the reader. REQUIRES: `data` was kept by the binary reader, so it is complete.
  */
 function unknownValueText(wireType: number, data: Buffer): string {
-  switch (wireType) {
-    case 0:
-      return String(varintValue(data))
-    case 1:
-      return `0x${data.readBigUInt64LE(0).toString(16).padStart(16, '0')}`
-    case 2:
-      return quote(data.subarray(lengthOfVarint(data)))
-    case 5:
-      return `0x${data.readUInt32LE(0).toString(16).padStart(8, '0')}`
-    default:
-      throw invalidRecord('an unknown group has no text form')
+  const varintEnd = data.findIndex((byte) => byte < 0x80) + 1
+  if (wireType === 0) {
+    let value = 0n
+    for (const byte of [...data.subarray(0, varintEnd)].reverse()) {
+      value = (value << 7n) | BigInt(byte & 0x7f)
+    }
+    return String(BigInt.asUintN(64, value))
   }
-}
-
-function lengthOfVarint(data: Buffer): number {
-  let end = 0
-  while (data[end] >= 0x80) end++
-  return end + 1
-}
-
-function varintValue(data: Buffer): bigint {
-  let value = 0n
-  for (let i = lengthOfVarint(data) - 1; i >= 0; i--) value = (value << 7n) | BigInt(data[i] & 0x7f)
-  return BigInt.asUintN(64, value)
+  if (wireType === 1) return `0x${data.readBigUInt64LE(0).toString(16).padStart(16, '0')}`
+  if (wireType === 2) return quote(data.subarray(varintEnd))
+  if (wireType === 5) return `0x${data.readUInt32LE(0).toString(16).padStart(8, '0')}`
+  throw invalidRecord('an unknown group has no text form')
 }
 
 /** Printable ASCII without quotes and backslash. */
@@ -103,22 +86,16 @@ export function quote(value: string | Uint8Array): string {
   return `${text}"`
 }
 
-const named: Readonly<Record<number, string>> = {
-  7: '\\a',
-  8: '\\b',
-  9: '\\t',
-  10: '\\n',
-  11: '\\v',
-  12: '\\f',
-  13: '\\r',
-  34: '\\"',
-  39: "\\'",
-  92: '\\\\',
-}
+/** The letters that escape the bytes from 7 on. */
+export const escapeLetters = 'abtnvfr'
+/** The byte of the first letter. */
+export const escapedFrom = 7
 
 /** The quoted form of each byte. */
 const escapes: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
-  if (Object.hasOwn(named, byte)) return named[byte]
-  if (byte >= 0x20 && byte < 0x7f) return String.fromCharCode(byte)
-  return `\\${byte.toString(8).padStart(3, '0')}`
+  const character = String.fromCharCode(byte)
+  if (plain.test(character)) return character
+  if (byte >= 0x20 && byte < 0x7f) return `\\${character}`
+  const letter = escapeLetters.charAt(byte - escapedFrom)
+  return `\\${letter === '' ? byte.toString(8).padStart(3, '0') : letter}`
 })

@@ -10,11 +10,12 @@ import { CellarError, ErrorCode } from '../../../api/index.js'
 import {
   addValue,
   checkRequired,
-  isInside,
   invalidRecord,
-  toBuffer,
+  isEnum,
+  isInside,
   isMessage,
   nestingMax,
+  toBuffer,
   type AnyMessageType,
   type FieldType,
   type MessageFields,
@@ -43,10 +44,11 @@ function readFields(
 ): void {
   if (depth > nestingMax) throw invalidRecord(`${type.name} is nested too deep`)
   while (!tokens.takeEnd(close)) {
-    const field = takeFieldName(tokens, type)
+    const name = tokens.takeName()
+    const field = type.fields.find((each) => each.name === name)
     if (field === undefined) {
       message.unknownFields ??= []
-      message.unknownFields.push(readUnknown(tokens, tokens.takeName(), depth))
+      message.unknownFields.push(readUnknown(tokens, name, depth))
     } else if (isMessage(field.type)) {
       tokens.take(':')
       const nested: MessageFields = {}
@@ -60,36 +62,17 @@ function readFields(
   }
 }
 
-/** Messages have few fields: comparing each name is faster than extracting the name. */
-function takeFieldName(tokens: TextTokens, type: AnyMessageType): FieldType | undefined {
-  for (const field of type.fields) if (tokens.takeThisName(field.name)) return field
-  return undefined
-}
-
 function readScalar(tokens: TextTokens, { name, type }: FieldType): unknown {
-  switch (type) {
-    case 'int32':
-    case 'uint32': {
-      const value = Number(tokens.takeInteger())
-      if (!isInside(type, value)) throw tokens.error(`${name} is out of range`)
-      return value
-    }
-    case 'int64':
-    case 'uint64': {
-      const value = BigInt(tokens.takeInteger())
-      if (!isInside(type, value)) throw tokens.error(`${name} is out of range`)
-      return value
-    }
-    case 'string':
-      return decode(tokens, tokens.takeQuoted())
-    case 'bytes':
-      return tokens.takeQuoted()
-    default: {
-      const value = tokens.takeName()
-      if ('numbers' in type && type.numbers.has(value)) return value
-      throw tokens.error(`${name} has no value ${value}`)
-    }
+  if (type === 'bytes') return tokens.takeQuoted()
+  if (type === 'string') return decode(tokens, tokens.takeQuoted())
+  if (typeof type === 'object') {
+    const value = tokens.takeName()
+    if (isEnum(type) && type.numbers.has(value)) return value
+    throw tokens.error(`${name} has no value ${value}`)
   }
+  const value = tokens.takeInteger()
+  if (!isInside(type, value)) throw tokens.error(`${name} is out of range`)
+  return type.endsWith('64') ? BigInt(value) : Number(value)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -107,26 +90,23 @@ function decode(tokens: TextTokens, bytes: Buffer): string {
 function readUnknown(tokens: TextTokens, name: string, depth: number): UnknownField {
   const text = unknownText(tokens, depth)
   const number = /^[1-9][0-9]{0,8}$/.test(name) ? Number(name) : 0
-  const value = text.slice(2)
-  if (number === 0 || number > 0x1fff_ffff || !text.startsWith(': ')) return { name, text }
+  const isNumbered = number > 0 && number <= 0x1fff_ffff && text.startsWith(': ')
+  const known = isNumbered ? wireValueOf(text.slice(2)) : undefined
+  return known === undefined ? { name, text } : { number, ...known }
+}
+
+/** The wire type and bytes of a value that was written from the binary form. */
+function wireValueOf(value: string): { wireType: number; data: Buffer } | undefined {
   if (value.startsWith('"')) {
     const data = new TextTokens(toBuffer(value)).takeQuoted()
-    return { number, wireType: 2, data: Buffer.concat([varintOf(BigInt(data.length)), data]) }
+    return { wireType: 2, data: Buffer.concat([varintOf(BigInt(data.length)), data]) }
   }
-  if (/^0x[0-9a-f]{8}$/.test(value)) {
-    const data = Buffer.alloc(4)
-    data.writeUInt32LE(Number(value))
-    return { number, wireType: 5, data }
+  if (/^0x(?:[0-9a-f]{8}){1,2}$/.test(value)) {
+    const data = Buffer.from(value.slice(2), 'hex').reverse()
+    return { wireType: data.length === 4 ? 5 : 1, data }
   }
-  if (/^0x[0-9a-f]{16}$/.test(value)) {
-    const data = Buffer.alloc(8)
-    data.writeBigUInt64LE(BigInt(value))
-    return { number, wireType: 1, data }
-  }
-  if (/^[0-9]+$/.test(value) && isInside('uint64', BigInt(value))) {
-    return { number, wireType: 0, data: varintOf(BigInt(value)) }
-  }
-  return { name, text }
+  const isVarint = /^[0-9]+$/.test(value) && isInside('uint64', BigInt(value))
+  return isVarint ? { wireType: 0, data: varintOf(BigInt(value)) } : undefined
 }
 
 function varintOf(value: bigint): Buffer {
@@ -140,7 +120,7 @@ function varintOf(value: bigint): Buffer {
 function unknownText(tokens: TextTokens, depth: number): string {
   if (depth > nestingMax) throw tokens.error('nested too deep')
   const hasColon = tokens.take(':')
-  if (tokens.isOpening()) {
+  if (tokens.startsWith('{', '<')) {
     const close = tokens.takeOpening()
     let text = ' {\n'
     while (!tokens.takeEnd(close)) {
@@ -151,5 +131,6 @@ function unknownText(tokens: TextTokens, depth: number): string {
     return `${text}}`
   }
   if (!hasColon) throw tokens.error('expected ":"')
-  return tokens.isQuote() ? `: ${quote(tokens.takeQuoted())}` : `: ${tokens.takeWord()}`
+  const isQuoted = tokens.startsWith('"', "'")
+  return isQuoted ? `: ${quote(tokens.takeQuoted())}` : `: ${tokens.takeWord()}`
 }

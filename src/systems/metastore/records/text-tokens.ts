@@ -6,6 +6,15 @@
  */
 import type { CellarError } from '../../../api/index.js'
 import { invalidRecord } from './message-type.js'
+import { escapedFrom, escapeLetters } from './text-form.js'
+
+const space = /(?:[ \t-\r]+|#[^\n]*)*/y
+const name = /\w+/y
+const word = /[\w+.-]+/y
+const integer = /^(-?)(0|[1-9][0-9]*|0[0-7]+|0[xX][0-9a-fA-F]+)$/
+const integerLengthMax = 70
+const unescaped = /[^"'\\\n]*/y
+const escape = /\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|([abfnrtv\\'"?]))/y
 
 export class TextTokens {
   readonly #text: string
@@ -13,7 +22,7 @@ export class TextTokens {
 
   constructor(bytes: Buffer) {
     this.#text = bytes.toString('latin1')
-    this.#skipSpace()
+    this.#match(space)
   }
 
   /** An `ERR_INVALID_ARGUMENT` that names the position. */
@@ -21,11 +30,16 @@ export class TextTokens {
     return invalidRecord(`text record: ${what} at byte ${this.#position}`)
   }
 
+  /** Whether one of the characters is next. */
+  startsWith(...characters: readonly string[]): boolean {
+    return characters.includes(this.#text[this.#position])
+  }
+
   /** Takes a character if it is next. */
   take(character: string): boolean {
     if (this.#text[this.#position] !== character) return false
     this.#position++
-    this.#skipSpace()
+    this.#match(space)
     return true
   }
 
@@ -41,12 +55,6 @@ export class TextTokens {
     return true
   }
 
-  /** Whether a message begins here. */
-  isOpening(): boolean {
-    const next = this.#text[this.#position]
-    return next === '{' || next === '<'
-  }
-
   /** Takes the opening of a message. Returns the matching closing character. */
   takeOpening(): string {
     if (this.take('{')) return '}'
@@ -56,158 +64,80 @@ export class TextTokens {
 
   /** Takes a name of letters, digits and underscores. */
   takeName(): string {
-    const start = this.#position
-    while (isNameCode(this.#text.charCodeAt(this.#position))) this.#position++
-    if (this.#position === start) throw this.error('expected a name')
-    return this.#end(start)
-  }
-
-  /** Takes a given name if it is next. */
-  takeThisName(name: string): boolean {
-    const end = this.#position + name.length
-    if (!this.#text.startsWith(name, this.#position)) return false
-    if (isNameCode(this.#text.charCodeAt(end))) return false
-    this.#position = end
-    this.#skipSpace()
-    return true
+    return this.#take(name, 'a name')
   }
 
   /** Takes a name or number, with sign and fraction. */
   takeWord(): string {
-    const start = this.#position
-    while (isWordCode(this.#text.charCodeAt(this.#position))) this.#position++
-    if (this.#position === start) throw this.error('expected a value')
-    return this.#end(start)
+    return this.#take(word, 'a value')
   }
 
   /** Takes an integer of any size. */
   takeInteger(): number | bigint {
-    const short = this.#takeShortInteger()
-    if (short >= 0) return short
-    const word = this.takeWord()
-    const match = /^(-?)(0|[1-9][0-9]*|0[0-7]+|0[xX][0-9a-fA-F]+)$/.exec(word)
-    if (match === null || word.length > 70) throw this.error(`expected an integer, not ${word}`)
+    const text = this.takeWord()
+    const match = text.length > integerLengthMax ? null : integer.exec(text)
+    if (match === null) throw this.error(`expected an integer, not ${text.slice(0, 80)}`)
     const [, sign, digits] = match
-    const value = BigInt(/^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits)
+    const isOctal = digits.length > 1 && /^0[0-7]/.test(digits)
+    const value = isOctal ? BigInt(`0o${digits.slice(1)}`) : BigInt(digits)
     return sign === '-' ? -value : value
-  }
-
-  /** Takes a decimal of up to 15 digits; returns -1 for other tokens. */
-  #takeShortInteger(): number {
-    const text = this.#text
-    const start = this.#position
-    let value = 0
-    let end = start
-    for (; end - start <= shortDigitsMax; end++) {
-      const digit = text.charCodeAt(end) - 0x30
-      // The code at the end of the text is NaN, which this condition also rejects.
-      if (!(digit >= 0 && digit <= 9)) break
-      value = value * 10 + digit
-    }
-    const length = end - start
-    if (length === 0 || length > shortDigitsMax) return -1
-    if (length > 1 && text.charCodeAt(start) === 0x30) return -1
-    if (isWordCode(text.charCodeAt(end))) return -1
-    this.#position = end
-    this.#skipSpace()
-    return value
-  }
-
-  /** Whether a quoted string begins here. */
-  isQuote(): boolean {
-    const next = this.#text[this.#position]
-    return next === '"' || next === "'"
   }
 
   /** Takes one or several adjacent quoted strings and returns their bytes. */
   takeQuoted(): Buffer {
-    if (!this.isQuote()) throw this.error('expected a quoted string')
     let content = ''
     do content += this.#quotedPart()
-    while (this.isQuote())
+    while (this.startsWith('"', "'"))
     return Buffer.from(content, 'latin1')
   }
 
   #quotedPart(): string {
-    const text = this.#text
-    const quote = text[this.#position]
+    const quote = this.#text[this.#position]
+    if (!this.startsWith('"', "'")) throw this.error('expected a quoted string')
+    this.#position++
     let content = ''
-    let start = ++this.#position
     for (;;) {
-      const character = text[this.#position]
-      if (character === undefined || character === '\n') throw this.error('a string does not end')
-      if (character === quote) break
-      if (character === '\\') {
-        content += text.slice(start, this.#position)
-        content += this.#escape()
-        start = this.#position
-      } else {
-        this.#position++
-      }
+      content += this.#match(unescaped)
+      const next = this.#text[this.#position]
+      if (next === undefined || next === '\n') throw this.error('a string does not end')
+      if (next === '\\') content += this.#escaped()
+      else this.#position++
+      if (next === quote) break
+      if (next !== '\\') content += next
     }
-    content += text.slice(start, this.#position++)
-    this.#skipSpace()
+    this.#match(space)
     return content
   }
 
   /** Takes an escape sequence. */
-  #escape(): string {
-    escapePattern.lastIndex = this.#position
-    const match = escapePattern.exec(this.#text)
+  #escaped(): string {
+    escape.lastIndex = this.#position
+    const match = escape.exec(this.#text)
     if (match === null) throw this.error('unknown escape')
     const [all, octal, hexadecimal, letter] = match
-    let code: number
-    if (letter !== undefined) code = letterCodes[letter]
-    else code = octal === undefined ? parseInt(hexadecimal, 16) : parseInt(octal, 8)
-    if (code > 0xff) throw this.error('an escape stands for more than a byte')
     this.#position += all.length
+    if (letter !== undefined) {
+      const index = escapeLetters.indexOf(letter)
+      return index < 0 ? letter : String.fromCharCode(escapedFrom + index)
+    }
+    const code = octal === undefined ? parseInt(hexadecimal, 16) : parseInt(octal, 8)
+    if (code > 0xff) throw this.error('an escape stands for more than a byte')
     return String.fromCharCode(code)
   }
 
-  #end(start: number): string {
-    const token = this.#text.slice(start, this.#position)
-    this.#skipSpace()
+  #take(pattern: RegExp, what: string): string {
+    const token = this.#match(pattern)
+    if (token === '') throw this.error(`expected ${what}`)
+    this.#match(space)
     return token
   }
 
-  #skipSpace(): void {
-    const text = this.#text
-    for (; ; this.#position++) {
-      let code = text.charCodeAt(this.#position)
-      if (code === 0x23) {
-        const end = text.indexOf('\n', this.#position)
-        this.#position = end === -1 ? text.length : end
-        code = text.charCodeAt(this.#position)
-      }
-      if (code !== 0x20 && (code < 0x09 || code > 0x0d)) return
-      if (this.#position >= text.length) return
-    }
+  /** Takes the text that a pattern matches here, without the space after it. */
+  #match(pattern: RegExp): string {
+    pattern.lastIndex = this.#position
+    if (!pattern.test(this.#text)) return ''
+    const start = this.#position
+    this.#position = pattern.lastIndex
+    return this.#text.slice(start, this.#position)
   }
-}
-
-const shortDigitsMax = 15
-
-const escapePattern = /\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|([abfnrtv\\'"?]))/y
-
-const letterCodes: Readonly<Record<string, number>> = {
-  a: 7,
-  b: 8,
-  t: 9,
-  n: 10,
-  v: 11,
-  f: 12,
-  r: 13,
-  '"': 34,
-  "'": 39,
-  '?': 63,
-  '\\': 92,
-}
-
-function isWordCode(code: number): boolean {
-  return isNameCode(code) || code === 0x2b || code === 0x2d || code === 0x2e
-}
-
-function isNameCode(code: number): boolean {
-  const lower = code | 0x20
-  return (code >= 0x30 && code <= 0x39) || (lower >= 0x61 && lower <= 0x7a) || code === 0x5f
 }
