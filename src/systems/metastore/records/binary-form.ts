@@ -107,7 +107,7 @@ function readMessage(
     const [number, wireType] = reader.tag() as [number, number]
     if (wireType === endGroup) throw invalidRecord('a group ends that did not begin')
     const start = reader.pos
-    const field = type.fields.find((each) => each.number === number)
+    const field = type.byNumber.get(number)
     if (field !== undefined && wireTypeOf(field) === wireType) {
       const value = readValue(reader, field, message, depth)
       if (value !== undefined) {

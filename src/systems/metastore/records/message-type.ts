@@ -58,6 +58,7 @@ export interface AnyMessageType {
   readonly name: string
   /** In ascending order of numbers, the order of both forms. */
   readonly fields: readonly FieldType[]
+  readonly byNumber: ReadonlyMap<number, FieldType>
 }
 
 /** The type of messages with the shape `T`. */
@@ -104,7 +105,8 @@ export function messageType<T extends object>(
   name: string,
   fields: readonly FieldType[],
 ): MessageType<T> {
-  return { name, fields: [...fields].sort((a, b) => a.number - b.number) }
+  const sorted = [...fields].sort((a, b) => a.number - b.number)
+  return { name, fields: sorted, byNumber: new Map(sorted.map((each) => [each.number, each])) }
 }
 
 const fieldOf =

@@ -12,6 +12,7 @@ const space = /(?:[ \t-\r]+|#[^\n]*)*/y
 const name = /\w+/y
 const word = /[\w+.-]+/y
 const integer = /^(-?)(0|[1-9][0-9]*|0[0-7]+|0[xX][0-9a-fA-F]+)$/
+const shortInteger = /^[1-9][0-9]{0,14}$/
 const integerLengthMax = 70
 const unescaped = /[^"'\\\n]*/y
 const escape = /\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|([abfnrtv\\'"?]))/y
@@ -22,7 +23,7 @@ export class TextTokens {
 
   constructor(bytes: Buffer) {
     this.#text = bytes.toString('latin1')
-    this.#match(space)
+    this.#skipSpace()
   }
 
   /** An `ERR_INVALID_ARGUMENT` that names the position. */
@@ -39,7 +40,7 @@ export class TextTokens {
   take(character: string): boolean {
     if (this.#text[this.#position] !== character) return false
     this.#position++
-    this.#match(space)
+    this.#skipSpace()
     return true
   }
 
@@ -75,6 +76,7 @@ export class TextTokens {
   /** Takes an integer of any size. */
   takeInteger(): number | bigint {
     const text = this.takeWord()
+    if (shortInteger.test(text)) return Number(text)
     const match = text.length > integerLengthMax ? null : integer.exec(text)
     if (match === null) throw this.error(`expected an integer, not ${text.slice(0, 80)}`)
     const [, sign, digits] = match
@@ -105,7 +107,7 @@ export class TextTokens {
       if (next === quote) break
       if (next !== '\\') content += next
     }
-    this.#match(space)
+    this.#skipSpace()
     return content
   }
 
@@ -125,10 +127,15 @@ export class TextTokens {
     return String.fromCharCode(code)
   }
 
+  #skipSpace(): void {
+    const code = this.#text.charCodeAt(this.#position)
+    if (code <= 0x20 || code === 0x23) this.#match(space)
+  }
+
   #take(pattern: RegExp, what: string): string {
     const token = this.#match(pattern)
     if (token === '') throw this.error(`expected ${what}`)
-    this.#match(space)
+    this.#skipSpace()
     return token
   }
 
