@@ -73,7 +73,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the creation is not compared on ZooKeeper',
-    file: 'src/systems/metastore/pulsar/zookeeper/nodes.ts',
+    file: 'src/systems/metastore/pulsar/zookeeper/zk-batch.ts',
     find: 'if (found.czxid === wanted) return',
     replace: 'if (found.czxid > 0) return',
     tests: fake,

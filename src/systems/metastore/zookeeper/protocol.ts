@@ -42,9 +42,6 @@ export const CreateFlag = {
   container: 4,
 } as const
 
-/** Types of events. */
-export const EventType = { created: 1, deleted: 2, changed: 3 } as const
-
 /** ZooKeeper's metadata of a node. */
 export interface NodeStat {
   readonly czxid: number
@@ -57,21 +54,17 @@ export interface NodeStat {
   readonly children: number
 }
 
-/** An operation: part of a multi, or a single request. */
-export type ZkOperation =
-  | {
-      readonly op: 'create'
-      readonly path: string
-      readonly data: Uint8Array
-      readonly flags: number
-    }
-  | {
-      readonly op: 'setData'
-      readonly path: string
-      readonly data: Uint8Array
-      readonly version: number
-    }
-  | { readonly op: 'delete' | 'check'; readonly path: string; readonly version: number }
+/** An operation: part of a multi, or a single request. Its fields are written in this order. */
+export interface ZkOperation {
+  readonly op: 'create' | 'createContainer' | 'setData' | 'delete' | 'check'
+  readonly path: string
+  /** Bytes of the node, for creations and changes. */
+  readonly data?: Uint8Array
+  /** For creations; see {@link CreateFlag}. */
+  readonly flags?: number
+  /** The required version, for all but creations; -1 = any. */
+  readonly version?: number
+}
 
 /** Outcome of an operation. */
 export interface ZkOutcome {
@@ -80,30 +73,19 @@ export interface ZkOutcome {
   readonly stat?: NodeStat
 }
 
-/** The code of an operation. */
-export function codeOf(operation: ZkOperation): number {
-  if (operation.op !== 'create') return OpCode[operation.op]
-  return operation.flags === CreateFlag.container ? OpCode.createContainer : OpCode.create
-}
-
 const allPermissions = 31
 
 /** Writes the body of an operation. */
-export function writeOperation(writer: JuteWriter, operation: ZkOperation): void {
-  writer.text(operation.path)
-  switch (operation.op) {
-    case 'create':
-      writer.buffer(operation.data)
-      writer.int(1).int(allPermissions).text('world').text('anyone')
-      writer.int(operation.flags)
-      return
-    case 'setData':
-      writer.buffer(operation.data).int(operation.version)
-      return
-    case 'delete':
-    case 'check':
-      writer.int(operation.version)
+export function writeOperation(
+  writer: JuteWriter,
+  { path, data, flags, version }: ZkOperation,
+): void {
+  writer.text(path)
+  if (data !== undefined) writer.buffer(data)
+  if (flags !== undefined) {
+    writer.int(1).int(allPermissions).text('world').text('anyone').int(flags)
   }
+  if (version !== undefined) writer.int(version)
 }
 
 /** Reads the answer to an operation that succeeded. */
@@ -120,11 +102,9 @@ export function readOutcome(reader: JuteReader, code: number): ZkOutcome {
 /** Writes the operations of a multi. */
 export function writeMulti(writer: JuteWriter, operations: readonly ZkOperation[]): void {
   for (const operation of operations) {
-    const code = codeOf(operation)
-    writer
-      .int(code === OpCode.create ? OpCode.createInMulti : code)
-      .bool(false)
-      .int(-1)
+    const { op } = operation
+    const code = op === 'create' ? OpCode.createInMulti : OpCode[op]
+    writer.int(code).bool(false).int(-1)
     writeOperation(writer, operation)
   }
   writer.int(-1).bool(true).int(-1)

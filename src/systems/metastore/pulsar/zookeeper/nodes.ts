@@ -4,13 +4,13 @@
  * Implied parents are containers, which the server removes some time after their last child. A
  * client cannot distinguish a container from a record without bytes.
  */
-import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
+import { assert } from '../../../../api/index.js'
+import { metadataError, type MetadataStoreError } from '../../metadata/errors.js'
 import { parentOf } from '../../metadata/paths.js'
 import type { Expected, GetResult, Stat } from '../../metadata/types.js'
 import type { ZkClient } from '../../zookeeper/client.js'
-import type { JuteWriter } from '../../zookeeper/jute.js'
+import type { JuteReader, JuteWriter } from '../../zookeeper/jute.js'
 import {
-  codeOf,
   CreateFlag,
   OpCode,
   readMulti,
@@ -24,21 +24,19 @@ import {
   type ZkOutcome,
 } from '../../zookeeper/protocol.js'
 
-const noData = new Uint8Array(0)
-/** Attempts to change a record with concurrent writers. */
-const attemptsMax = 10
+/** The bytes of a container. */
+export const noData = new Uint8Array(0)
 
 /** The stat of a record for the handle with a given session. */
 export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat {
-  const { version } = stat
-  const isEphemeral = stat.owner !== 0n
+  const { version, owner } = stat
   return {
     path,
     version,
     creationTimestamp: stat.ctime,
     modificationTimestamp: stat.mtime,
-    ephemeral: isEphemeral,
-    createdBySelf: isEphemeral && stat.owner === session,
+    ephemeral: owner !== 0n,
+    createdBySelf: owner !== 0n && owner === session,
     firstVersion: version === 0,
     sequence: stat.mzxid,
     creationSequence: stat.czxid,
@@ -64,10 +62,8 @@ export function errorOf(code: number, path: string): MetadataStoreError {
       return metadataError('sessionLost')
     case ZkError.badArguments:
       return metadataError('invalidPath', `ZooKeeper refuses the path ${path}`)
-    default: {
-      const message = `${path}: error ${code} of ZooKeeper`
-      return metadataError('storeFailure', message)
-    }
+    default:
+      return metadataError('storeFailure', `${path}: error ${code} of ZooKeeper`)
   }
 }
 
@@ -83,17 +79,11 @@ export function isOfCreation(
   throw metadataError('unsupported', 'expectations of sequences')
 }
 
-/** Throws unless a node has the expected creation. */
-export function checkCreation(path: string, found: NodeStat | undefined, wanted: number): void {
-  if (found === undefined) throw metadataError('badVersion', `${path}: there is no record`)
-  if (found.czxid === wanted) return
-  throw metadataError('badVersion', `${path}: creation ${found.czxid}, expected ${wanted}`)
-}
-
 /** Throws for a version above the greatest version of a node. */
 export function checkVersion(path: string, version: number): void {
   if (version <= versionMax) return
-  throw metadataError('badVersion', `${path}: expected ${version}, above all versions of ZooKeeper`)
+  const message = `${path}: expected ${version}, above all versions of ZooKeeper`
+  throw metadataError('badVersion', message)
 }
 
 /** The operations of a store below a root. */
@@ -115,24 +105,8 @@ export class ZkNodes {
 
   /** The path in the store. */
   own(full: string): string {
+    assert(full.startsWith(this.#root), 'a store has the paths below its root')
     return full.length === this.#root.length ? '/' : full.slice(this.#root.length)
-  }
-
-  /** A node with its bytes; undefined if there is none. */
-  async get(path: string): Promise<{ data: Buffer; stat: NodeStat } | undefined> {
-    const full = this.full(path)
-    const answer = await this.#client.request(OpCode.getData, (w) => w.text(full).bool(false))
-    if (answer.error === ZkError.noNode) return undefined
-    if (answer.error !== 0) throw errorOf(answer.error, path)
-    const data = Buffer.from(answer.reader.buffer())
-    return { data, stat: readStat(answer.reader) }
-  }
-
-  /** A record; undefined if there is none. */
-  async record(path: string): Promise<GetResult | undefined> {
-    const found = await this.get(path)
-    if (found === undefined) return undefined
-    return { value: found.data, stat: statOfNode(path, found.stat, this.#client.sessionId) }
   }
 
   /** The current session of the handle. */
@@ -140,43 +114,23 @@ export class ZkNodes {
     return this.#client.sessionId
   }
 
-  /**
-   * Changes the record with an expected creation, in any version.
-   *
-   * The server cannot compare creations. The handle reads creation and version; the server then
-   * compares the version. Both requests run in the same session. If the record belongs to this
-   * session, only a forced deletion by another client allows another record in its place.
-   */
-  async changeCreation(
-    path: string,
-    creation: number,
-    change: (version: number) => ZkOperation,
-  ): Promise<ZkOutcome> {
-    for (let attempt = 1; ; attempt++) {
-      const { session } = this
-      const found = await this.stat(path)
-      checkCreation(path, found, creation)
-      const outcome = await this.run(change(found!.version), session)
-      // A concurrent writer changed the version after the read.
-      if (outcome.error !== ZkError.badVersion || attempt >= attemptsMax) return outcome
-    }
+  /** A record; undefined if there is none. */
+  async record(path: string): Promise<GetResult | undefined> {
+    const reader = await this.#ask(OpCode.getData, path)
+    if (reader === undefined) return undefined
+    const value = Buffer.from(reader.buffer())
+    return { value, stat: statOfNode(path, readStat(reader), this.session) }
   }
 
   async stat(path: string): Promise<NodeStat | undefined> {
-    const full = this.full(path)
-    const answer = await this.#client.request(OpCode.exists, (w) => w.text(full).bool(false))
-    if (answer.error === ZkError.noNode) return undefined
-    if (answer.error !== 0) throw errorOf(answer.error, path)
-    return readStat(answer.reader)
+    const reader = await this.#ask(OpCode.exists, path)
+    return reader && readStat(reader)
   }
 
   async children(path: string): Promise<string[]> {
-    const full = this.full(path)
-    const answer = await this.#client.request(OpCode.getChildren, (w) => w.text(full).bool(false))
-    if (answer.error === ZkError.noNode) return []
-    if (answer.error !== 0) throw errorOf(answer.error, path)
-    const count = answer.reader.int()
-    return Array.from({ length: Math.max(0, count) }, () => answer.reader.text())
+    const reader = await this.#ask(OpCode.getChildren, path)
+    if (reader === undefined) return []
+    return Array.from({ length: Math.max(0, reader.int()) }, () => reader.text())
   }
 
   async sync(path: string): Promise<void> {
@@ -184,9 +138,18 @@ export class ZkNodes {
     if (answer.error !== 0) throw errorOf(answer.error, path)
   }
 
+  /** The answer to a question about a node, without a watch; undefined if there is no node. */
+  async #ask(code: number, path: string): Promise<JuteReader | undefined> {
+    const full = this.full(path)
+    const { error, reader } = await this.#client.request(code, (w) => w.text(full).bool(false))
+    if (error === ZkError.noNode) return undefined
+    if (error !== 0) throw errorOf(error, path)
+    return reader
+  }
+
   /** Performs an operation; paths are those of the store. With `session`, only in that session. */
   async run(operation: ZkOperation, session?: bigint): Promise<ZkOutcome> {
-    const code = codeOf(operation)
+    const code = OpCode[operation.op]
     const full = { ...operation, path: this.full(operation.path) }
     const write = (writer: JuteWriter): void => writeOperation(writer, full)
     const { error, reader } = await this.#client.request(code, write, session)
@@ -224,9 +187,9 @@ export class ZkNodes {
       if (above !== '/') missing.push(above)
     }
     for (const above of missing.reverse()) {
-      const container = { op: 'create', data: noData, flags: CreateFlag.container } as const
+      const container = { path: above, data: noData, flags: CreateFlag.container }
       const { error } = await this.#client.request(OpCode.createContainer, (w) =>
-        writeOperation(w, { ...container, path: above }),
+        writeOperation(w, { op: 'createContainer', ...container }),
       )
       if (error !== 0 && error !== ZkError.nodeExists) throw errorOf(error, path)
     }

@@ -1,10 +1,14 @@
 /**
  * Batches as one multi: the nodes of all steps are read first, and the server checks their state.
+ *
+ * The server cannot compare creations. The handle reads creation and version; the server then
+ * compares the version. Both requests run in the same session. If the record belongs to this
+ * session, only a forced deletion by another client allows another record in its place.
  */
+import { assert } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
 import { parentOf } from '../../metadata/paths.js'
 import type { BatchOperation, Expected, Stat } from '../../metadata/types.js'
-import { checkCreation, checkVersion, errorOf, isOfCreation, statOfNode, ZkNodes } from './nodes.js'
 import {
   CreateFlag,
   ZkError,
@@ -12,180 +16,186 @@ import {
   type ZkOperation,
   type ZkOutcome,
 } from '../../zookeeper/protocol.js'
+import { checkVersion, errorOf, isOfCreation, noData, statOfNode, type ZkNodes } from './nodes.js'
 
-const attemptsMax = 10
-const noData = new Uint8Array(0)
+/** Attempts to change records with concurrent writers. */
+export const attemptsMax = 10
+/** The error of operations of a multi before the one that failed. */
+const notFailed = -2
 
 /** The state of a path while the operations of a batch are built. */
 type Known = NodeStat | 'created' | undefined
 
 /** Errors that justify a retry: a concurrent writer changed a node after it was read. */
-const races: ReadonlySet<number> = new Set([ZkError.noNode, ZkError.nodeExists, ZkError.badVersion])
+export const races: ReadonlySet<number> = new Set([ZkError.noNode, ZkError.nodeExists, ZkError.badVersion])
 
-export class ZkBatch {
-  readonly #nodes: ZkNodes
-  readonly #steps: readonly BatchOperation[]
-  #known = new Map<string, Known>()
-  #operations: ZkOperation[] = []
-  /** The step of each operation; -1 for parents. */
-  #stepOf: number[] = []
-
-  constructor(nodes: ZkNodes, steps: readonly BatchOperation[]) {
-    this.#nodes = nodes
-    this.#steps = steps
-  }
-
-  async run(session: () => bigint): Promise<readonly (Stat | undefined)[]> {
-    for (let attempt = 1; ; attempt++) {
-      const before = this.#nodes.session
-      await this.#lookUp()
-      this.#operations = []
-      this.#stepOf = []
-      this.#steps.forEach((step, i) => this.#add(step, i))
-      const { outcomes, zxid } = await this.#nodes.multi(this.#operations, this.#guardOf(before))
-      const failed = outcomes.findIndex(({ error }) => error !== 0 && error !== -2)
-      if (failed < 0) return this.#stats(outcomes, zxid, session())
-      const { error } = outcomes[failed]
-      if (!races.has(error) || attempt >= attemptsMax) {
-        throw errorOf(error, this.#operations[failed].path)
-      }
+/** Performs the steps of a batch. Returns the stat of each put, by position. */
+export async function runBatch(
+  nodes: ZkNodes,
+  steps: readonly BatchOperation[],
+): Promise<readonly (Stat | undefined)[]> {
+  for (let attempt = 1; ; attempt++) {
+    const { session } = nodes
+    const { operations, stepOf } = new Plan(nodes, steps, await lookUp(nodes, steps))
+    // A batch that expects a creation runs in the session that read the nodes.
+    const isGuarded = steps.some(({ expected }) => isOfCreation(expected))
+    const { outcomes, zxid } = await nodes.multi(operations, isGuarded ? session : undefined)
+    const failed = outcomes.findIndex(({ error }) => error !== 0 && error !== notFailed)
+    if (failed < 0) {
+      assert(outcomes.length === operations.length, 'a multi has an outcome for each operation')
+      return statsOf(nodes, steps, operations, stepOf, outcomes, zxid)
     }
-  }
-
-  /**
-   * A batch that expects a creation runs in the session that read the nodes; see `changeCreation`.
-   */
-  #guardOf(session: bigint): bigint | undefined {
-    return this.#steps.some(({ expected }) => isOfCreation(expected)) ? session : undefined
-  }
-
-  async #lookUp(): Promise<void> {
-    const paths = new Set<string>()
-    for (const step of this.#steps) {
-      const path = pathOf(step)
-      paths.add(path)
-      if (!('put' in step)) continue
-      for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
-        if (this.#nodes.full(above) !== '/') paths.add(above)
-      }
-    }
-    const all = [...paths]
-    const stats = await Promise.all(all.map((path) => this.#nodes.stat(path)))
-    this.#known = new Map(all.map((path, i) => [path, stats[i]]))
-  }
-
-  #push(operation: ZkOperation, step: number): void {
-    this.#operations.push(operation)
-    this.#stepOf.push(step)
-  }
-
-  #add(step: BatchOperation, i: number): void {
-    const path = pathOf(step)
-    const found = this.#known.get(path)
-    const expected = this.#versionOf(path, step.expected, found)
-    const isRecord = found !== undefined
-    if (expected === -1 && isRecord)
-      throw metadataError('badVersion', `${path}: the record exists already`)
-    if (!isRecord && expected !== undefined && expected >= 0) {
-      throw metadataError('badVersion', `${path}: there is no record`)
-    }
-    // A node created by an earlier step has no known version.
-    const wanted = found === 'created' ? -1 : (expected ?? -1)
-    if ('put' in step) this.#put(step, i, isRecord, wanted)
-    else if ('delete' in step) {
-      if (!isRecord) throw metadataError('notFound', path)
-      this.#push({ op: 'delete', path, version: wanted }, i)
-      this.#known.set(path, undefined)
-    } else if (expected === -1) {
-      // ZooKeeper has no check of absence; creating and deleting the node is equivalent.
-      const flags = CreateFlag.persistent
-      this.#push({ op: 'create', path, data: noData, flags }, -1)
-      this.#push({ op: 'delete', path, version: -1 }, -1)
-    } else this.#push({ op: 'check', path, version: wanted }, i)
-  }
-
-  /** The version for the server to compare; undefined = any, -1 = absence. */
-  #versionOf(path: string, expected: Expected | undefined, found: Known): number | undefined {
-    if (!isOfCreation(expected)) {
-      const version = expected as number | undefined
-      if (version !== undefined) checkVersion(path, version)
-      return version
-    }
-    const node = found === 'created' ? undefined : found
-    checkCreation(path, node, expected.creationSequence)
-    return node!.version
-  }
-
-  #put(
-    step: Extract<BatchOperation, { readonly put: string }>,
-    i: number,
-    isRecord: boolean,
-    version: number,
-  ): void {
-    const data = step.value as Buffer
-    const path = step.put
-    if (isRecord) {
-      this.#push({ op: 'setData', path, data, version }, i)
-      const before = this.#known.get(path)
-      // Later steps expect the version after this step.
-      if (typeof before === 'object') {
-        this.#known.set(path, { ...before, version: before.version + 1 })
-      }
-      return
-    }
-    this.#addParents(path)
-    const flags = step.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
-    this.#push({ op: 'create', path, data, flags }, i)
-    this.#known.set(path, 'created')
-  }
-
-  #addParents(path: string): void {
-    const missing: string[] = []
-    for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
-      if (this.#nodes.full(above) === '/' || this.#known.get(above) !== undefined) break
-      missing.push(above)
-    }
-    for (const above of missing.reverse()) {
-      const flags = CreateFlag.container
-      this.#push({ op: 'create', path: above, data: noData, flags }, -1)
-      this.#known.set(above, 'created')
-    }
-  }
-
-  async #stats(
-    outcomes: readonly ZkOutcome[],
-    zxid: number,
-    session: bigint,
-  ): Promise<(Stat | undefined)[]> {
-    const stats: (Stat | undefined)[] = this.#steps.map(() => undefined)
-    for (let at = 0; at < outcomes.length; at++) {
-      const i = this.#stepOf[at]
-      const operation = this.#operations[at]
-      if (i < 0 || !('put' in this.#steps[i])) continue
-      const stat = outcomes[at].stat ?? (await this.#created(operation, zxid, session))
-      stats[i] = statOfNode(operation.path, stat, session)
-    }
-    return stats
-  }
-
-  /** The stat of a node created by the multi, whose answer has no stat. */
-  async #created(operation: ZkOperation, zxid: number, session: bigint): Promise<NodeStat> {
-    const isEphemeral = operation.op === 'create' && operation.flags === CreateFlag.ephemeral
-    const now = await this.#nodes.stat(operation.path)
-    const isSame = now?.czxid === zxid
-    return {
-      czxid: zxid,
-      mzxid: zxid,
-      ctime: isSame ? now.ctime : 0,
-      mtime: isSame ? now.ctime : 0,
-      version: 0,
-      owner: isEphemeral ? session : 0n,
-      children: 0,
-    }
+    const { error } = outcomes[failed]
+    if (!races.has(error) || attempt >= attemptsMax) throw errorOf(error, operations[failed].path)
   }
 }
 
 /** The path of a step. */
 export function pathOf(step: BatchOperation): string {
   return 'check' in step ? step.check : 'delete' in step ? step.delete : step.put
+}
+
+/** The ancestors of a path in the store, nearest first. */
+function* ancestorsOf(nodes: ZkNodes, path: string): Generator<string, void> {
+  for (let above = parentOf(path); above !== undefined; above = parentOf(above)) {
+    if (nodes.full(above) !== '/') yield above
+  }
+}
+
+async function lookUp(
+  nodes: ZkNodes,
+  steps: readonly BatchOperation[],
+): Promise<Map<string, Known>> {
+  const paths = new Set<string>()
+  for (const step of steps) {
+    paths.add(pathOf(step))
+    if ('put' in step) for (const above of ancestorsOf(nodes, step.put)) paths.add(above)
+  }
+  const all = [...paths]
+  const stats = await Promise.all(all.map((path) => nodes.stat(path)))
+  return new Map(all.map((path, i) => [path, stats[i]]))
+}
+
+/** The operations of a batch. */
+class Plan {
+  readonly operations: ZkOperation[] = []
+  /** The step of each operation; -1 for parents. */
+  readonly stepOf: number[] = []
+  readonly #nodes: ZkNodes
+  readonly #known: Map<string, Known>
+
+  constructor(nodes: ZkNodes, steps: readonly BatchOperation[], known: Map<string, Known>) {
+    this.#nodes = nodes
+    this.#known = known
+    steps.forEach((step, i) => this.#add(step, i))
+  }
+
+  #push(step: number, operation: ZkOperation): void {
+    this.operations.push(operation)
+    this.stepOf.push(step)
+  }
+
+  #add(step: BatchOperation, i: number): void {
+    const path = pathOf(step)
+    const found = this.#known.get(path)
+    const expected = versionOf(path, step.expected, found)
+    const isRecord = found !== undefined
+    if (expected === -1 && isRecord) throw errorOf(ZkError.nodeExists, path)
+    if (!isRecord && expected !== undefined && expected >= 0) throw noRecord(path)
+    // A node created by an earlier step has no known version.
+    const version = found === 'created' ? -1 : (expected ?? -1)
+    if ('put' in step) this.#put(step, i, found, version)
+    else if ('delete' in step) {
+      if (!isRecord) throw metadataError('notFound', path)
+      this.#push(i, { op: 'delete', path, version })
+      this.#known.set(path, undefined)
+    } else if (expected === -1) {
+      // ZooKeeper has no check of absence; creating and deleting the node is equivalent.
+      this.#push(-1, { op: 'create', path, data: noData, flags: CreateFlag.persistent })
+      this.#push(-1, { op: 'delete', path, version: -1 })
+    } else this.#push(i, { op: 'check', path, version })
+  }
+
+  #put(
+    step: Extract<BatchOperation, { readonly put: string }>,
+    i: number,
+    before: Known,
+    version: number,
+  ): void {
+    const data = step.value as Buffer
+    const path = step.put
+    if (before !== undefined) {
+      this.#push(i, { op: 'setData', path, data, version })
+      // Later steps expect the version after this step.
+      if (before !== 'created') this.#known.set(path, { ...before, version: before.version + 1 })
+      return
+    }
+    const missing: string[] = []
+    for (const above of ancestorsOf(this.#nodes, path)) {
+      if (this.#known.get(above) !== undefined) break
+      missing.push(above)
+    }
+    for (const above of missing.reverse()) {
+      const flags = CreateFlag.container
+      this.#push(-1, { op: 'createContainer', path: above, data: noData, flags })
+      this.#known.set(above, 'created')
+    }
+    const flags = step.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
+    this.#push(i, { op: 'create', path, data, flags })
+    this.#known.set(path, 'created')
+  }
+}
+
+function noRecord(path: string): Error {
+  return metadataError('badVersion', `${path}: there is no record`)
+}
+
+/** The version for the server to compare; undefined = any, -1 = absence. */
+export function versionOf(
+  path: string,
+  expected: Expected | undefined,
+  known: Known,
+): number | undefined {
+  if (!isOfCreation(expected)) {
+    const version = expected as number | undefined
+    if (version !== undefined) checkVersion(path, version)
+    return version
+  }
+  const found = known === 'created' ? undefined : known
+  const wanted = expected.creationSequence
+  if (found === undefined) throw noRecord(path)
+  if (found.czxid === wanted) return found.version
+  throw metadataError('badVersion', `${path}: creation ${found.czxid}, expected ${wanted}`)
+}
+
+async function statsOf(
+  nodes: ZkNodes,
+  steps: readonly BatchOperation[],
+  operations: readonly ZkOperation[],
+  stepOf: readonly number[],
+  outcomes: readonly ZkOutcome[],
+  zxid: number,
+): Promise<(Stat | undefined)[]> {
+  const { session } = nodes
+  const stats: (Stat | undefined)[] = steps.map(() => undefined)
+  for (const [at, outcome] of outcomes.entries()) {
+    const i = stepOf[at]
+    if (i < 0 || !('put' in steps[i])) continue
+    const stat = outcome.stat ?? (await createdStat(nodes, operations[at], zxid, session))
+    stats[i] = statOfNode(operations[at].path, stat, session)
+  }
+  return stats
+}
+
+/** The stat of a node created by the multi, whose answer has no stat. */
+async function createdStat(
+  nodes: ZkNodes,
+  { path, flags }: ZkOperation,
+  zxid: number,
+  session: bigint,
+): Promise<NodeStat> {
+  const now = await nodes.stat(path)
+  const time = now?.czxid === zxid ? now.ctime : 0
+  const owner = flags === CreateFlag.ephemeral ? session : 0n
+  return { czxid: zxid, mzxid: zxid, ctime: time, mtime: time, version: 0, owner, children: 0 }
 }

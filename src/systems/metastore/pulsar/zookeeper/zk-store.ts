@@ -24,15 +24,16 @@ import type {
   IndexScan,
   MetadataCapabilities,
   Notification,
+  NotificationType,
   PutOptions,
   ReadOptions,
   Stat,
 } from '../../metadata/types.js'
 import { ZkClient, type ZkAddress } from '../../zookeeper/client.js'
 import { errorOf, ZkNodes } from './nodes.js'
-import { EventType, OpCode } from '../../zookeeper/protocol.js'
-import { pathOf, ZkBatch } from './zk-batch.js'
-import { counterSuffix, ZkWrites } from './zk-writes.js'
+import { OpCode } from '../../zookeeper/protocol.js'
+import { pathOf, runBatch } from './zk-batch.js'
+import { counterSuffix, serverNode, ZkWrites } from './zk-writes.js'
 
 /** The parts of a handle. */
 export interface ZkStoreParts {
@@ -54,6 +55,13 @@ const capabilities: MetadataCapabilities = Object.freeze({
   impliedParents: false,
 })
 
+/** Types of events by ZooKeeper's numbers. */
+const eventTypes: readonly (NotificationType | undefined)[] = [
+  undefined,
+  'Created',
+  'Deleted',
+  'Modified',
+]
 const recursiveMode = 1
 const pageRecords = 128
 /** Wait before the watch is set again after a failure. */
@@ -101,7 +109,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
       onEvent: (type, path) => this.#event(type, this.#nodes.own(path)),
     })
     this.#nodes = new ZkNodes(this.#client, parts.root)
-    this.#writes = new ZkWrites(this.#nodes, () => this.#client.sessionId)
+    this.#writes = new ZkWrites(this.#nodes)
   }
 
   /** Connects. Waits for a server up to the session timeout. */
@@ -146,7 +154,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
     this.check(path, options)
     const names = await this.#nodes.children(path)
     const isHidden = (name: string): boolean =>
-      name.endsWith(counterSuffix) || (this.#nodes.full(path) === '/' && name === 'zookeeper')
+      name.endsWith(counterSuffix) || (this.#nodes.full(path) === '/' && name === serverNode)
     return sortNames(names.filter((name) => !isHidden(name)))
   }
 
@@ -195,7 +203,7 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
   async batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
     this.checkOpen()
     const steps = checkBatch(operations)
-    const stats = await new ZkBatch(this.#nodes, steps).run(() => this.#client.sessionId)
+    const stats = await runBatch(this.#nodes, steps)
     for (const stat of stats) if (stat !== undefined) this.#remember(stat)
     for (const step of steps) {
       if (!('check' in step)) await this.#tellCaches(pathOf(step))
@@ -293,16 +301,9 @@ export class ZooKeeperMetadataStore extends StoreHandle implements CachingStore 
 
   #event(type: number, path: string): void {
     if (this.#isClosed || path.endsWith(counterSuffix)) return
-    const kind =
-      type === EventType.created
-        ? 'Created'
-        : type === EventType.deleted
-          ? 'Deleted'
-          : type === EventType.changed
-            ? 'Modified'
-            : undefined
+    const kind = eventTypes[type]
     if (kind === undefined) return
-    const event = { type: kind, path } as const
+    const event = { type: kind, path }
     const endsOwn = kind === 'Deleted' && this.#ephemerals.delete(path)
     if (this.#withheld !== undefined) this.#withheld.push(event)
     else if (endsOwn) {

@@ -1,31 +1,24 @@
 /** Puts and recursive deletes as requests to ZooKeeper. */
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { childOf } from '../../metadata/paths.js'
-import { sequencePath } from '../store/planner.js'
 import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
-import {
-  checkCreation,
-  checkVersion,
-  errorOf,
-  isOfCreation,
-  statOfNode,
-  type ZkNodes,
-} from './nodes.js'
-import { CreateFlag, ZkError, type NodeStat, type ZkOutcome } from '../../zookeeper/protocol.js'
-import { ZkBatch } from './zk-batch.js'
+import { CreateFlag, ZkError, type ZkOperation, type ZkOutcome } from '../../zookeeper/protocol.js'
+import { sequencePath } from '../store/planner.js'
+import { checkVersion, errorOf, isOfCreation, statOfNode, type ZkNodes } from './nodes.js'
+import { attemptsMax, races, runBatch, versionOf } from './zk-batch.js'
 
 /** Suffix of the record that stores the counter of sequence keys. */
 export const counterSuffix = '__seq_counter__'
 
+/** Name of a node that belongs to the server. */
+export const serverNode = 'zookeeper'
+
 /** The writes of a handle; see the file header. */
 export class ZkWrites {
   readonly #nodes: ZkNodes
-  /** The current session of the handle. */
-  readonly #session: () => bigint
 
-  constructor(nodes: ZkNodes, session: () => bigint) {
+  constructor(nodes: ZkNodes) {
     this.#nodes = nodes
-    this.#session = session
   }
 
   async put(
@@ -34,29 +27,44 @@ export class ZkWrites {
     expected: Expected | undefined,
     options: PutOptions,
   ): Promise<Stat> {
-    if (options.sequenceKeysDeltas !== undefined) {
-      return this.#putSequenceKey(path, data, options.sequenceKeysDeltas, options.ephemeral)
+    const { ephemeral, sequential, sequenceKeysDeltas } = options
+    if (sequenceKeysDeltas !== undefined) {
+      return this.#putSequenceKey(path, data, sequenceKeysDeltas, ephemeral)
     }
-    const flags = options.ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
-    if (options.sequential === true) {
-      const created = await this.#nodes.create(path, data, flags | CreateFlag.sequential)
-      if (created.error !== 0) throw errorOf(created.error, path)
-      return this.#statOf(created.path!, created.stat!)
+    if (isOfCreation(expected)) {
+      const outcome = await this.#changeCreation({ op: 'setData', path, data }, expected)
+      // Another record may have taken the place between both requests.
+      versionOf(path, expected, outcome.stat)
+      return this.#statOf(path, outcome)
     }
-    if (expected === undefined) return this.#upsert(path, data, flags)
+    const flags = ephemeral === true ? CreateFlag.ephemeral : CreateFlag.persistent
+    if (sequential === true) return this.#create(path, data, flags | CreateFlag.sequential)
     if (expected === -1) return this.#create(path, data, flags)
-    if (isOfCreation(expected)) return this.#updateCreation(path, data, expected.creationSequence)
-    return this.#update(path, data, expected as number)
+    if (expected !== undefined) return this.#update(path, data, expected as number)
+    for (;;) {
+      try {
+        return await this.#update(path, data, -1)
+      } catch (error) {
+        if (!hasCode(error, 'notFound')) throw error
+      }
+      const created = await this.#nodes.create(path, data, flags)
+      if (created.error !== ZkError.nodeExists) return this.#statOf(path, created)
+    }
   }
 
   async delete(path: string, expected: Expected | undefined): Promise<void> {
-    const { error } = isOfCreation(expected)
-      ? await this.#nodes.changeCreation(path, expected.creationSequence, (version) => ({
-          op: 'delete',
-          path,
-          version,
-        }))
-      : await this.#deleteVersion(path, expected as number | undefined)
+    if (isOfCreation(expected)) {
+      await this.#changeCreation({ op: 'delete', path }, expected)
+      return
+    }
+    const version = (expected as number | undefined) ?? -1
+    if (expected === -1) {
+      // To the server, -1 means any version.
+      const isThere = (await this.#nodes.stat(path)) !== undefined
+      throw errorOf(isThere ? ZkError.nodeExists : ZkError.noNode, path)
+    }
+    checkVersion(path, version)
+    const { error } = await this.#nodes.run({ op: 'delete', path, version })
     if (error !== 0) throw errorOf(error, path)
   }
 
@@ -74,7 +82,7 @@ export class ZkWrites {
     for (;;) {
       const names = await this.#nodes.children(path)
       const isServers = this.#nodes.full(path) === '/'
-      const own = names.filter((name) => !isServers || name !== 'zookeeper')
+      const own = names.filter((name) => !isServers || name !== serverNode)
       await Promise.all(own.map((name) => this.deleteTree(childOf(path, name), onDeleted)))
       if (isServers || path === '/') return
       const { error } = await this.#nodes.run({ op: 'delete', path, version: -1 })
@@ -84,56 +92,29 @@ export class ZkWrites {
     }
   }
 
-  async #upsert(path: string, data: Buffer, flags: number): Promise<Stat> {
-    for (;;) {
-      const set = await this.#nodes.run({ op: 'setData', path, data, version: -1 })
-      if (set.error === 0) return this.#statOf(path, set.stat!)
-      if (set.error !== ZkError.noNode) throw errorOf(set.error, path)
-      const created = await this.#nodes.create(path, data, flags)
-      if (created.error === 0) return this.#statOf(path, created.stat!)
-      if (created.error !== ZkError.nodeExists) throw errorOf(created.error, path)
+  /** Changes the record with an expected creation, in any version; see `zk-batch.ts`. */
+  async #changeCreation(operation: ZkOperation, expected: Expected): Promise<ZkOutcome> {
+    const { path } = operation
+    for (let attempt = 1; ; attempt++) {
+      const { session } = this.#nodes
+      const version = versionOf(path, expected, await this.#nodes.stat(path))!
+      const outcome = await this.#nodes.run({ ...operation, version }, session)
+      if (outcome.error === 0) return outcome
+      if (!races.has(outcome.error) || attempt >= attemptsMax) throw errorOf(outcome.error, path)
     }
   }
 
   async #create(path: string, data: Buffer, flags: number): Promise<Stat> {
-    const created = await this.#nodes.create(path, data, flags)
-    if (created.error === 0) return this.#statOf(path, created.stat!)
-    throw errorOf(created.error, path)
-  }
-
-  async #deleteVersion(path: string, version: number | undefined): Promise<ZkOutcome> {
-    if (version === -1) {
-      // To the server, -1 means any version.
-      const isThere = (await this.#nodes.stat(path)) !== undefined
-      throw isThere
-        ? metadataError('badVersion', `${path}: the record exists`)
-        : metadataError('notFound', path)
-    }
-    checkVersion(path, version ?? -1)
-    return this.#nodes.run({ op: 'delete', path, version: version ?? -1 })
-  }
-
-  async #updateCreation(path: string, data: Buffer, creation: number): Promise<Stat> {
-    const set = await this.#nodes.changeCreation(path, creation, (version) => ({
-      op: 'setData',
-      path,
-      data,
-      version,
-    }))
-    if (set.error === ZkError.noNode)
-      throw metadataError('badVersion', `${path}: there is no record`)
-    if (set.error !== 0) throw errorOf(set.error, path)
-    checkCreation(path, set.stat, creation)
-    return this.#statOf(path, set.stat!)
+    return this.#statOf(path, await this.#nodes.create(path, data, flags))
   }
 
   async #update(path: string, data: Buffer, version: number): Promise<Stat> {
     checkVersion(path, version)
-    const set = await this.#nodes.run({ op: 'setData', path, data, version })
-    if (set.error === ZkError.noNode)
+    const outcome = await this.#nodes.run({ op: 'setData', path, data, version })
+    if (outcome.error === ZkError.noNode && version >= 0) {
       throw metadataError('badVersion', `${path}: there is no record`)
-    if (set.error !== 0) throw errorOf(set.error, path)
-    return this.#statOf(path, set.stat!)
+    }
+    return this.#statOf(path, outcome)
   }
 
   /** Writes the counter and the record as one multi. */
@@ -150,10 +131,10 @@ export class ZkWrites {
       const path = sequencePath(prefix, numbers)
       const counter = prefix + counterSuffix
       try {
-        const [, written] = await new ZkBatch(this.#nodes, [
+        const [, written] = await runBatch(this.#nodes, [
           { put: counter, value: Buffer.from(all.join('-')), expected: stat?.version ?? -1 },
           { put: path, value, expected: -1, ephemeral },
-        ]).run(this.#session)
+        ])
         return written!
       } catch (error) {
         if (!hasCode(error, 'badVersion')) throw error
@@ -161,7 +142,9 @@ export class ZkWrites {
     }
   }
 
-  #statOf(path: string, stat: NodeStat): Stat {
-    return statOfNode(path, stat, this.#session())
+  /** The stat of a written record, whose path the server may have completed. */
+  #statOf(path: string, { error, path: stored = path, stat }: ZkOutcome): Stat {
+    if (error !== 0) throw errorOf(error, path)
+    return statOfNode(stored, stat!, this.#nodes.session)
   }
 }

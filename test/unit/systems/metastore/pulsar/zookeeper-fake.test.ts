@@ -9,11 +9,7 @@ import {
   openMetadataStore,
   type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
-import {
-  EventType,
-  OpCode,
-  ZkError,
-} from '../../../../../src/systems/metastore/zookeeper/protocol.js'
+import { OpCode, ZkError } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
 import { eventually, pause } from '../../../../suites/kit.js'
 import { joined } from '../../../../suites/metadata/case.js'
@@ -25,6 +21,9 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
     () => 'OK',
     (error: unknown) => (error as MetadataStoreError).code,
   )
+
+/** ZooKeeper's number of a deletion. */
+const deleted = 2
 
 void t.test('a client comes back with its session, however long the server was away', async (t) => {
   const server = await FakeZooKeeper.start(t, sessionTimeoutMilliseconds)
@@ -104,8 +103,8 @@ void t.test('the end of an own record waits until the session is known to live',
     if (code === OpCode.exists) server.leave()
     return 0
   }
-  server.tell(EventType.deleted, '/own')
-  server.tell(EventType.deleted, '/other')
+  server.tell(deleted, '/own')
+  server.tell(deleted, '/other')
   await eventually(() => joined(told), 'ConnectionLost')
   server.answer = () => 0
   server.comeBack()
