@@ -2,13 +2,12 @@
 import { resolve } from 'node:path'
 import {
   callback,
-  CellarError,
   checked,
   checkText,
   declareOptions,
-  ErrorCode,
   implementation,
   integer,
+  invalidArgument,
   number,
   shown,
   text,
@@ -22,7 +21,7 @@ import { SharedDatabases } from '../kernel/shared-databases.js'
 import { checkFunction, readOptions } from '../metadata/arguments.js'
 import { CellarMetadataStore } from './store/cellar-store.js'
 import type { CachingStore } from '../metadata/cache-sink.js'
-import { asMetadataError, MetadataStoreError, metadataError } from '../metadata/errors.js'
+import { asMetadataError, metadataError } from '../metadata/errors.js'
 import { systemClock } from '../kernel/backoff.js'
 import { checkPath } from '../metadata/paths.js'
 import { SessionRegistry } from './store/sessions.js'
@@ -93,11 +92,13 @@ type StoreSettings = SettingsOf<typeof configurationOptions>
 interface SharedStore {
   readonly core: StoreCore
   readonly sessions: SessionRegistry
-  users: number
+  close(): Promise<void>
 }
 
-const shared = new Map<Database, Map<string, Promise<SharedStore>>>()
-const databases = new SharedDatabases<string, Database>(async () => undefined)
+const nothing = async (): Promise<void> => undefined
+const databases = new SharedDatabases<string, Database>(nothing)
+/** The stores of each database by their names. */
+const stores = new WeakMap<Database, SharedDatabases<string, SharedStore>>()
 let privateMemories = 0
 
 /** Opens a database by its address, for handles without `openDatabase`. */
@@ -172,7 +173,9 @@ async function openByScheme(
     }
   }
   if (scheme === 'zk' && address !== '') return openZooKeeper(address, settings)
-  throw invalidUrl(url)
+  const known = 'cellar:directory, memory:name and zk:hosts do'
+  const message = `no store goes by ${JSON.stringify(url)}; ${known}`
+  throw metadataError('invalidImplementation', message)
 }
 
 const zkPortDefault = 2181
@@ -190,12 +193,9 @@ async function openZooKeeper(address: string, settings: StoreSettings): Promise<
   const isValid = addresses.every(({ host, port }) => host !== '' && port > 0 && port < 65_536)
   if (!isValid) throw metadataError('invalidArgument', `zk:${address} names no hosts and ports`)
   return ZooKeeperMetadataStore.open({
+    ...settings,
     addresses,
     root: root === '/' ? '' : root,
-    sessionTimeoutMilliseconds: settings.sessionTimeoutMilliseconds,
-    requestBytesMax: settings.requestBytesMax,
-    clock: settings.clock,
-    onListenerError: settings.onListenerError,
   })
 }
 
@@ -209,7 +209,7 @@ export async function metadataStoreOf(
 ): Promise<CellarMetadataStore> {
   const settings = readOptions(configurationOptions, await withFile(configuration))
   try {
-    return await openHandle(database, settings, async () => undefined)
+    return await openHandle(database, settings, nothing)
   } catch (error) {
     throw asMetadataError(error)
   }
@@ -242,63 +242,37 @@ async function openHandle(
   settings: StoreSettings,
   release: () => Promise<void>,
 ): Promise<CellarMetadataStore> {
-  const { storeName: name, clock, sessionTimeoutMilliseconds, sessionId } = settings
-  const store = await takePart(database, name, settings)
+  const { storeName } = settings
+  const known = stores.get(database)
+  const byName = known ?? new SharedDatabases<string, SharedStore>(nothing)
+  if (known === undefined) stores.set(database, byName)
+  const { core, sessions } = await byName.open(storeName, () => openStore(database, settings))
   const onClose = async (): Promise<void> => {
-    await leave(database, name)
+    await byName.close(storeName)
     await release()
   }
   try {
-    return await CellarMetadataStore.open({
-      core: store.core,
-      sessions: store.sessions,
-      clock,
-      sessionTimeoutMilliseconds,
-      sessionId,
-      onListenerError: settings.onListenerError,
-      onClose,
-    })
+    return await CellarMetadataStore.open({ ...settings, core, sessions, onClose })
   } catch (error) {
-    await leave(database, name)
+    await byName.close(storeName)
     throw error
   }
 }
 
-async function takePart(
+async function openStore(
   database: Database,
-  name: string,
-  settings: StoreSettings,
-): Promise<SharedStore> {
-  let byName = shared.get(database)
-  if (byName === undefined) shared.set(database, (byName = new Map<string, Promise<SharedStore>>()))
-  let opened = byName.get(name)
-  if (opened === undefined) {
-    opened = openShared(database, name, settings)
-    byName.set(name, opened)
-    opened.catch(() => byName.delete(name))
-  }
-  const store = await opened
-  store.users++
-  return store
-}
-
-async function openShared(
-  database: Database,
-  prefix: string,
-  { storeClock, clock: handleClock, feedRetentionSeconds }: StoreSettings,
+  { storeName, storeClock, clock: handleClock, feedRetentionSeconds }: StoreSettings,
 ): Promise<SharedStore> {
   const clock = storeClock ?? handleClock
-  const core = await coreOf(database, { prefix, now: () => clock.now(), feedRetentionSeconds })
-  return { core, sessions: await SessionRegistry.load(core, clock), users: 0 }
-}
-
-async function leave(database: Database, name: string): Promise<void> {
-  const store = await shared.get(database)!.get(name)!
-  if (--store.users > 0) return
-  shared.get(database)?.delete(name)
-  store.sessions.stop()
-  forgetCore(database, name)
-  await store.core.close()
+  const coreSettings = { prefix: storeName, now: () => clock.now(), feedRetentionSeconds }
+  const core = await coreOf(database, coreSettings)
+  const sessions = await SessionRegistry.load(core, clock)
+  const close = (): Promise<void> => {
+    sessions.stop()
+    forgetCore(database, storeName)
+    return core.close()
+  }
+  return { core, sessions, close }
 }
 
 /** Checks and merges the settings of the configuration file. `ERR_METADATA_INVALID_ARGUMENT`. */
@@ -326,17 +300,10 @@ async function withFile(
 
 function checkPositive(value: number, what: string): number {
   if (Number.isFinite(value) && value > 0) return value
-  const message = `${what} must be a number above 0, got ${shown(value)}`
-  throw new CellarError(ErrorCode.invalidArgument, message)
+  throw invalidArgument(`${what} must be a number above 0, got ${shown(value)}`)
 }
 
 function checkStoreName(value: string, what: string): string {
   if (/^[A-Za-z0-9_]+$/.test(checkText(value, what))) return value
-  throw new CellarError(ErrorCode.invalidArgument, `${what} must have letters, digits and _ only`)
-}
-
-function invalidUrl(url: string): MetadataStoreError {
-  const known = 'cellar:directory, memory:name and zk:hosts do'
-  const message = `no store goes by ${JSON.stringify(url)}; ${known}`
-  return metadataError('invalidImplementation', message)
+  throw invalidArgument(`${what} must have letters, digits and _ only`)
 }

@@ -130,25 +130,20 @@ export class PulsarResources {
   constructor(configurationStore: CachingStore, localStore: CachingStore) {
     checkCachingStore(configurationStore)
     checkCachingStore(localStore)
-    this.tenants = new ConfigurationResources(configurationStore, '/admin/policies')
-    this.namespaces = new ConfigurationResources(configurationStore, '/admin/policies')
-    this.clusters = new ConfigurationResources(configurationStore, '/admin/clusters')
-    this.partitionedTopics = new ConfigurationResources(
-      configurationStore,
-      '/admin/partitioned-topics',
-    )
-    this.resourceGroups = new ConfigurationResources(configurationStore, '/admin/resourcegroups')
-    this.localPolicies = new ConfigurationResources(localStore, '/admin/local-policies')
-    this.dynamicConfiguration = new ConfigurationResources(localStore, '/admin')
-    this.#all = [
-      this.tenants,
-      this.namespaces,
-      this.clusters,
-      this.partitionedTopics,
-      this.resourceGroups,
-      this.localPolicies,
-      this.dynamicConfiguration,
-    ]
+    const all: ConfigurationResources[] = []
+    const below = (store: CachingStore, base: string): ConfigurationResources => {
+      const resources = new ConfigurationResources(store, base)
+      all.push(resources)
+      return resources
+    }
+    this.tenants = below(configurationStore, '/admin/policies')
+    this.namespaces = below(configurationStore, '/admin/policies')
+    this.clusters = below(configurationStore, '/admin/clusters')
+    this.partitionedTopics = below(configurationStore, '/admin/partitioned-topics')
+    this.resourceGroups = below(configurationStore, '/admin/resourcegroups')
+    this.localPolicies = below(localStore, '/admin/local-policies')
+    this.dynamicConfiguration = below(localStore, '/admin')
+    this.#all = all
   }
 
   /** Closes all caches. */

@@ -2,7 +2,6 @@
  * A handle that follows a migration: uses the source until the migration is completed, then the
  * target.
  */
-import type { BytesLike } from '../../../../api/index.js'
 import { after, systemClock } from '../../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction } from '../../metadata/arguments.js'
@@ -19,13 +18,6 @@ import {
   type OpenTarget,
 } from './migration.js'
 import { RelayHandle } from './relay-handle.js'
-import type {
-  BatchOperation,
-  Expected,
-  PutOptions,
-  ReadOptions,
-  Stat,
-} from '../../metadata/types.js'
 
 const retryMilliseconds = 100
 
@@ -85,27 +77,6 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     return this.#phase
   }
 
-  override put(
-    path: string,
-    value: BytesLike,
-    expected?: Expected,
-    options?: PutOptions,
-  ): Promise<Stat> {
-    return this.#write(() => super.put(path, value, expected, options))
-  }
-
-  override delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
-    return this.#write(() => super.delete(path, expected, options))
-  }
-
-  override deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
-    return this.#write(() => super.deleteRecursive(path, options))
-  }
-
-  override batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
-    return this.#write(() => super.batch(operations))
-  }
-
   protected get target(): CachingStore {
     return this.#phase === 'COMPLETED' && this.#target !== undefined ? this.#target : this.#source
   }
@@ -122,12 +93,12 @@ export class DualMetadataStore extends RelayHandle implements CachingStore {
     return isMoving({ phase: this.#phase })
   }
 
-  #write<T>(write: () => Promise<T>): Promise<T> {
+  protected override write<T>(write: (store: CachingStore) => Promise<T>): Promise<T> {
     if (this.#isMoving) {
       const message = 'write operations are not allowed while the records move'
       return Promise.reject(metadataError('illegalState', message))
     }
-    const done = write()
+    const done = super.write(write)
     this.#writes.add(done)
     const forget = (): void => void this.#writes.delete(done)
     done.then(forget, forget)

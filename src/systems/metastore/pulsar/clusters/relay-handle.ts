@@ -21,6 +21,11 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
   /** The handle that performs the operations. */
   protected abstract get target(): CachingStore
 
+  /** Performs a write. */
+  protected write<T>(write: (store: CachingStore) => Promise<T>): Promise<T> {
+    return write(this.target)
+  }
+
   get capabilities(): MetadataCapabilities {
     return this.target.capabilities
   }
@@ -54,19 +59,19 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
   }
 
   put(path: string, value: BytesLike, expected?: Expected, options?: PutOptions): Promise<Stat> {
-    return this.target.put(path, value, expected, options)
+    return this.write((store) => store.put(path, value, expected, options))
   }
 
   delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
-    return this.target.delete(path, expected, options)
+    return this.write((store) => store.delete(path, expected, options))
   }
 
   deleteRecursive(path: string, options?: ReadOptions): Promise<void> {
-    return this.target.deleteRecursive(path, options)
+    return this.write((store) => store.deleteRecursive(path, options))
   }
 
   batch(operations: readonly BatchOperation[]): Promise<readonly (Stat | undefined)[]> {
-    return this.target.batch(operations)
+    return this.write((store) => store.batch(operations))
   }
 
   isOwnerAlive(path: string): Promise<boolean> {

@@ -27,7 +27,11 @@ const notFailed = -2
 type Known = NodeStat | 'created' | undefined
 
 /** Errors that justify a retry: a concurrent writer changed a node after it was read. */
-export const races: ReadonlySet<number> = new Set([ZkError.noNode, ZkError.nodeExists, ZkError.badVersion])
+export const races: ReadonlySet<number> = new Set([
+  ZkError.noNode,
+  ZkError.nodeExists,
+  ZkError.badVersion,
+])
 
 /** Performs the steps of a batch. Returns the stat of each put, by position. */
 export async function runBatch(
