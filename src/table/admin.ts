@@ -82,23 +82,18 @@ export class Admin implements BackendAdmin {
 
   // Tables
 
-  /** Creates a table. `ERR_TABLE_EXISTS`, `ERR_NAMESPACE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
   async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     this.#engine.checkWritable()
     const plain = newTableName(name)
     const allocateId = this.#allocateId()
     const state = await this.#ddl.create(plain, () => defineTable(plain, options, allocateId))
-    return new EmbeddedTable(this.#engine, state, this.#registry)
+    return this.#table(state)
   }
 
-  /**
-   * The table with that name, created if absent. Families missing from an existing table are added.
-   * An option that is given and differs is `ERR_TABLE_EXISTS`; other errors as {@link createTable}.
-   */
   async ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
     this.#engine.checkOpen()
     await ensureTable(this, name, options)
-    return new EmbeddedTable(this.#engine, this.#find(name), this.#registry)
+    return this.#table(this.#find(name))
   }
 
   /** Creates an empty table with the options and families of another. */
@@ -111,7 +106,7 @@ export class Admin implements BackendAdmin {
       const copies = families.map((family) => ({ ...family, storeId: allocateId() }))
       return { tableId: allocateId(), name: plain, families: copies, options: enabled(options) }
     })
-    return new EmbeddedTable(this.#engine, state, this.#registry)
+    return this.#table(state)
   }
 
   /** Removes a table with all its rows; its snapshots stay. It need not be disabled first. */
@@ -129,7 +124,6 @@ export class Admin implements BackendAdmin {
     await this.#ddl.truncate(plainTableName(name))
   }
 
-  /** Whether the table exists. */
   tableExists(name: string): boolean {
     this.#engine.checkOpen()
     return this.#engine.tables.has(plainTableName(name))
@@ -138,7 +132,7 @@ export class Admin implements BackendAdmin {
   /** Names of the tables, sorted; with a pattern, those that match it as a whole. */
   listTableNames(pattern?: RegExp): string[] {
     this.#engine.checkOpen()
-    return matching([...this.#engine.tables.keys()].sort(), pattern)
+    return [...this.#engine.tables.keys()].sort().filter(matches(pattern, (name) => name))
   }
 
   /** Names of the tables of a namespace, sorted. `ERR_NAMESPACE_NOT_FOUND`. */
@@ -152,7 +146,6 @@ export class Admin implements BackendAdmin {
     return this.listTableNames(pattern).map((name) => this.getDescriptor(name))
   }
 
-  /** Options of a table and its families. `ERR_TABLE_NOT_FOUND`. */
   getDescriptor(name: string): TableDescription {
     this.#engine.checkOpen()
     return describeTable(this.#find(name))
@@ -271,15 +264,9 @@ export class Admin implements BackendAdmin {
   /** All snapshots by name; with a pattern, those whose name matches it as a whole. */
   listSnapshots(pattern?: RegExp): SnapshotDescription[] {
     this.#engine.checkOpen()
-    const all = this.#snapshots.list()
-    const names = new Set(
-      matching(
-        all.map(({ name }) => name),
-        pattern,
-      ),
-    )
-    return all
-      .filter(({ name }) => names.has(name))
+    return this.#snapshots
+      .list()
+      .filter(matches(pattern, ({ name }) => name))
       .map(({ name, table, sequence, createdMilliseconds, fileBytes }) => {
         return { name, table, sequence, createdMilliseconds, fileBytes }
       })
@@ -287,13 +274,7 @@ export class Admin implements BackendAdmin {
 
   /** Snapshots of the tables whose names match. */
   listTableSnapshots(table: RegExp, pattern?: RegExp): SnapshotDescription[] {
-    const tables = new Set(
-      matching(
-        this.listSnapshots().map((one) => one.table),
-        table,
-      ),
-    )
-    return this.listSnapshots(pattern).filter((snapshot) => tables.has(snapshot.table))
+    return this.listSnapshots(pattern).filter(matches(table, (snapshot) => snapshot.table))
   }
 
   /** Creates a table from a snapshot, by links. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
@@ -301,7 +282,7 @@ export class Admin implements BackendAdmin {
     this.#engine.checkWritable()
     checkSnapshotName(name)
     const state = await this.#snapshots.clone(name, newTableName(table))
-    return new EmbeddedTable(this.#engine, state, this.#registry)
+    return this.#table(state)
   }
 
   /**
@@ -312,7 +293,7 @@ export class Admin implements BackendAdmin {
     this.#engine.checkWritable()
     checkSnapshotName(name)
     const state = await this.#snapshots.restore(name)
-    return new EmbeddedTable(this.#engine, state, this.#registry)
+    return this.#table(state)
   }
 
   /** Removes a snapshot; tables created from it stay. `ERR_SNAPSHOT_NOT_FOUND`. */
@@ -473,6 +454,10 @@ export class Admin implements BackendAdmin {
     })
   }
 
+  #table(state: TableState): EmbeddedTable {
+    return new EmbeddedTable(this.#engine, state, this.#registry)
+  }
+
   #find(name: string): TableState {
     return this.#ddl.find(plainTableName(name))
   }
@@ -487,12 +472,12 @@ function enabled(options: TableDefinition['options']): TableDefinition['options'
   return { ...options, disabled: false }
 }
 
-/** The names that a pattern matches as a whole. */
-function matching(names: string[], pattern: RegExp | undefined): string[] {
-  if (pattern === undefined) return names
+/** Whether a pattern matches the name of an element as a whole; without a pattern always. */
+function matches<T>(pattern: RegExp | undefined, nameOf: (element: T) => string) {
+  if (pattern === undefined) return () => true
   if (!types.isRegExp(pattern)) throw invalidArgument('the pattern must be a RegExp')
-  return readArguments(() => {
-    const whole = new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
-    return names.filter((name) => whole.test(name))
+  const whole = readArguments(() => {
+    return new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace(/[gy]/g, ''))
   })
+  return (element: T): boolean => whole.test(nameOf(element))
 }

@@ -49,17 +49,7 @@ import { EngineSnapshot } from './reads/snapshot.js'
 import type { CallPlace } from './arguments/row-names.js'
 import { plainTableName } from '../api/names.js'
 import { collectStatistics, type DatabaseStatistics } from './admin/statistics.js'
-import type {
-  AtomicBatch,
-  AtomicResult,
-  Change,
-  ChangeOptions,
-  Snapshot,
-  Table,
-  TableAlteration,
-  TableDescription,
-  TableOptions,
-} from '../api/index.js'
+import type * as api from '../api/index.js'
 
 const openOptions = declareOptions('Database.open', {
   ...databaseOptions,
@@ -146,7 +136,6 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this.#engine.options.readOnly
   }
 
-  /** The option `cellBytesMax`; Infinity if it is 0. */
   get cellBytesMax(): number {
     return this.#engine.options.cellBytesMax || Infinity
   }
@@ -196,18 +185,20 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return this.#admin
   }
 
-  /** Creates a table: `Admin.createTable`. Durable when the promise resolves. */
-  createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+  createTable(name: string, options: api.TableOptions): Promise<EmbeddedTable> {
     return this.#admin.createTable(name, options)
   }
 
   /** The table with that name, created if absent: `Admin.ensureTable`. */
-  ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
+  ensureTable(name: string, options: api.TableOptions): Promise<EmbeddedTable> {
     return this.#admin.ensureTable(name, options)
   }
 
   /** Tables with the same options, as {@link ensureTable}, one after the other. */
-  async ensureTables(names: readonly string[], options: TableOptions): Promise<EmbeddedTable[]> {
+  async ensureTables(
+    names: readonly string[],
+    options: api.TableOptions,
+  ): Promise<EmbeddedTable[]> {
     const tables: EmbeddedTable[] = []
     for (const name of checkArray(names, 'names'))
       tables.push(await this.ensureTable(name, options))
@@ -231,7 +222,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /** Options of a table and its families: `Admin.getDescriptor`. `ERR_TABLE_NOT_FOUND`. */
-  describeTable(name: string): TableDescription {
+  describeTable(name: string): api.TableDescription {
     return this.#admin.getDescriptor(name)
   }
 
@@ -239,7 +230,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * Changes options, adds and drops families: `Admin.modifyTable`. Also takes effect for existing
    * files. Durable when the promise resolves.
    */
-  alterTable(name: string, alteration: TableAlteration): Promise<TableDescription> {
+  alterTable(name: string, alteration: api.TableAlteration): Promise<api.TableDescription> {
     return this.#admin.modifyTable(name, alteration)
   }
 
@@ -270,21 +261,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * An open snapshot keeps flushes from dropping visible cells, and keeps the files that
    * compactions replace on disk, so it must be closed.
    */
-  snapshot(): Snapshot {
+  snapshot(): api.Snapshot {
     this.#engine.checkOpen()
     return new EngineSnapshot(this.#engine)
   }
 
-  /**
-   * Applies puts and deletes of any rows and tables, all or none, if all checks hold: under one
-   * sequence, in one frame of the log, and as one element of the change feed. The promise resolves
-   * when the batch is durable as requested.
-   *
-   * No mutation is applied after an error: `ERR_INVALID_ARGUMENT` (no mutation, a table of another
-   * database, an increment or append), `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`,
-   * `ERR_READ_ONLY`, `ERR_TABLE_NOT_ENABLED`, `ERR_TOO_LARGE`, `ERR_POISONED`, `ERR_CLOSED`.
-   */
-  atomic(batch: AtomicBatch): Promise<AtomicResult> {
+  atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
     const { times } = this.#engine.reports
     const startedAt = times.begin(TimedOperation.batch)
     const done = this.#atomic(batch)
@@ -292,7 +274,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return times.endLater(TimedOperation.batch, startedAt, done, '', batch)
   }
 
-  #atomic(batch: AtomicBatch): Promise<AtomicResult> {
+  #atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
     let request: AtomicRequest
     try {
       request = this.#atomicRequest(batch)
@@ -312,12 +294,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /** As {@link atomic}, synchronously. */
-  atomicSync(batch: AtomicBatch): AtomicResult {
+  atomicSync(batch: api.AtomicBatch): api.AtomicResult {
     const request = this.#atomicRequest(batch)
     return mutateSync(this.#place, batch, () => request.apply(blocking))
   }
 
-  #atomicRequest(batch: AtomicBatch): AtomicRequest {
+  #atomicRequest(batch: api.AtomicBatch): AtomicRequest {
     this.#engine.checkOpen()
     return new AtomicRequest(this.#atomicTarget, batch)
   }
@@ -327,7 +309,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    */
   readonly #handles = new WeakMap<TableState, EmbeddedTable>()
 
-  readonly #atomicTarget = (given: string | Table): AtomicTarget | undefined => {
+  readonly #atomicTarget = (given: string | api.Table): AtomicTarget | undefined => {
     if (typeof given !== 'string') {
       return given instanceof EmbeddedTable ? given.atomicTarget(this.#engine) : undefined
     }
@@ -411,7 +393,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * returned then), `ERR_ABORTED`, `ERR_CLOSED`, `ERR_POISONED`, `ERR_CORRUPTION`,
    * `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`.
    */
-  changes(options: ChangeOptions = {}): AsyncGenerator<Change, void> {
+  changes(options: api.ChangeOptions = {}): AsyncGenerator<api.Change, void> {
     this.#engine.checkOpen()
     return changes(this.#engine, options)
   }

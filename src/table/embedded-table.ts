@@ -248,20 +248,16 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     operations: readonly types.BatchOperation[],
     callback?: types.BatchCallback,
   ): Promise<types.BatchResult[]> {
-    const startedAt = this.#times.begin(TimedOperation.batch)
-    const results = await this.#makeBatch(operations, callback).run()
-    if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, operations)
-    return results
+    const batch = (): Promise<types.BatchResult[]> => this.#makeBatch(operations, callback).run()
+    return this.#timed(TimedOperation.batch, operations, batch)
   }
 
   batchSync(
     operations: readonly types.BatchOperation[],
     callback?: types.BatchCallback,
   ): types.BatchResult[] {
-    const startedAt = this.#times.begin(TimedOperation.batch)
-    const results = this.#makeBatch(operations, callback).runSync()
-    if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, operations)
-    return results
+    const batch = (): types.BatchResult[] => this.#makeBatch(operations, callback).runSync()
+    return this.#timed(TimedOperation.batch, operations, batch)
   }
 
   #read<K extends ReadKind>(kind: K, get: types.Get): Promise<ReadValue<K>> {
@@ -273,45 +269,48 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
 
   /** Reads in one loop; only rows whose blocks are not in memory need promises. */
   #readList<K extends ReadKind>(kind: K, gets: readonly types.Get[]): Promise<ReadValue<K>[]> {
-    const times = this.#times
-    const values = gets.map((get) => {
-      const startedAt = times.begin(TimedOperation.get)
-      const value = this.#calls.readNow(this.#operations(), kind, get)
-      if (startedAt === 0) return value
-      if (value instanceof Promise) {
-        return times.endLater(TimedOperation.get, startedAt, value, this.name, get)
-      }
-      times.end(TimedOperation.get, startedAt, this.name, get)
-      return value
-    })
+    const values = gets.map((get) =>
+      this.#timed(TimedOperation.get, get, () => {
+        return this.#calls.readNow(this.#operations(), kind, get)
+      }),
+    )
     return this.#calls.listRead(values)
   }
 
   #mutate<K extends MutationKind>(kind: K, operation: Given<K>): Promise<Value<K>> {
-    const startedAt = this.#times.begin(timedAs[kind])
-    const result = this.#calls.mutate(this.#operations(), kind, operation)
-    if (startedAt === 0) return result
-    return this.#times.endLater(timedAs[kind], startedAt, result, this.name, operation)
+    return this.#timed(timedAs[kind], operation, () =>
+      this.#calls.mutate(this.#operations(), kind, operation),
+    )
   }
 
   #mutateSync<K extends MutationKind>(kind: K, operation: Given<K>): Value<K> {
-    const startedAt = this.#times.begin(timedAs[kind])
-    const result = this.#calls.mutateSync(this.#operations(), kind, operation)
-    if (startedAt !== 0) this.#times.end(timedAs[kind], startedAt, this.name, operation)
-    return result
+    return this.#timed(timedAs[kind], operation, () =>
+      this.#calls.mutateSync(this.#operations(), kind, operation),
+    )
   }
 
   #list<K extends 'put' | 'delete'>(kind: K, list: readonly Given<K>[]): Promise<void> {
-    const startedAt = this.#times.begin(TimedOperation.batch)
-    const done = this.#calls.list(this.#operations(), kind, list)
-    if (startedAt === 0) return done
-    return this.#times.endLater(TimedOperation.batch, startedAt, done, this.name, list)
+    return this.#timed(TimedOperation.batch, list, () =>
+      this.#calls.list(this.#operations(), kind, list),
+    )
   }
 
   #listSync<K extends 'put' | 'delete'>(kind: K, list: readonly Given<K>[]): void {
-    const startedAt = this.#times.begin(TimedOperation.batch)
-    this.#calls.listSync(this.#operations(), kind, list)
-    if (startedAt !== 0) this.#times.end(TimedOperation.batch, startedAt, this.name, list)
+    this.#timed(TimedOperation.batch, list, () =>
+      this.#calls.listSync(this.#operations(), kind, list),
+    )
+  }
+
+  /** Runs a call, and times the call or the promise that it returns. */
+  #timed<T>(kind: TimedOperation, operation: unknown, run: () => T): T {
+    const startedAt = this.#times.begin(kind)
+    const result = run()
+    if (startedAt === 0) return result
+    if (result instanceof Promise) {
+      return this.#times.endLater(kind, startedAt, result, this.name, operation) as T
+    }
+    this.#times.end(kind, startedAt, this.name, operation)
+    return result
   }
 
   #makeBatch(operations: readonly types.BatchOperation[], callback?: types.BatchCallback): Batch {

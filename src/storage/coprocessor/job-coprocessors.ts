@@ -21,8 +21,10 @@ export interface HookCounters {
   readonly replaced: number
 }
 
-/** The coprocessors of all tables, as the engine uses them. */
-export interface JobCoprocessors {
+/** The coprocessors of one table, as the engine uses them. */
+export interface TableJobs {
+  /** Whether the table has no coprocessor. */
+  readonly isEmpty: boolean
   /**
    * Called before a job runs: notifies the observers, and returns the hooks with their contexts;
    * undefined if there are none. `protectedSequence`: see {@link HookPlan}. Throws
@@ -34,16 +36,15 @@ export interface JobCoprocessors {
   /** Called when the result of a job is in use. Does not throw. */
   finishJob(job: StoreJob, summary: JobSummary): void
   /** Whether all observers allow a compaction now. Throws `ERR_COPROCESSOR`. */
-  maySelect(table: string, family: string, files: readonly StoreFileInfo[]): boolean
+  maySelect(family: string, files: readonly StoreFileInfo[]): boolean
   /** Called when files were chosen for a compaction. Throws `ERR_COPROCESSOR`. */
-  selected(
-    table: string,
-    family: string,
-    files: readonly StoreFileInfo[],
-    chosen: readonly StoreFileInfo[],
-  ): void
-  /** Whether the table has any coprocessor. */
-  has(table: string): boolean
+  selected(family: string, files: readonly StoreFileInfo[], chosen: readonly StoreFileInfo[]): void
   /** Counters by name of the coprocessor. */
-  countersOf(table: string): Readonly<Record<string, HookCounters>>
+  counters(): Readonly<Record<string, HookCounters>>
+}
+
+/** The coprocessors of all tables. */
+export interface JobCoprocessors {
+  /** The coprocessors of a table; undefined if the table never had one. */
+  jobsOf(table: string): TableJobs | undefined
 }

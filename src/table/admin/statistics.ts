@@ -170,7 +170,7 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
         memtableBytes: store.memtableBytes,
       }
     }
-    tables[table.name] = { families, hooks: coprocessors.countersOf(table.name) }
+    tables[table.name] = { families, hooks: coprocessors.jobsOf(table.name)?.counters() ?? {} }
   }
   const spaceAmplification = largestRunBytes === 0 ? 1 : tableFileBytes / largestRunBytes
   return {

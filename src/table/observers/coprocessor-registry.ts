@@ -12,14 +12,7 @@
  */
 import { isDeepStrictEqual } from 'node:util'
 import { checkArray } from '../../base/arguments.js'
-import type { StoreJob } from '../../storage/coprocessor/cell-hook.js'
-import type { HookPlan } from '../../storage/coprocessor/hook-chain.js'
-import type {
-  HookCounters,
-  JobCoprocessors,
-  JobSummary,
-} from '../../storage/coprocessor/job-coprocessors.js'
-import type { JobRetention, StoreFileInfo } from '../../storage/coprocessor/job-observer.js'
+import type { JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import {
   decodeTableSettings,
   type CoprocessorSetting,
@@ -143,37 +136,8 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     for (const table of this.tables.values()) table.postClose()
   }
 
-  startJob(job: StoreJob, protectedSequence: number): HookPlan | undefined {
-    return this.tables.get(job.table)?.startJob(job, protectedSequence)
-  }
-
-  changeRetention(job: StoreJob, retention: JobRetention): void {
-    this.tables.get(job.table)?.changeRetention(job, retention)
-  }
-
-  finishJob(job: StoreJob, summary: JobSummary): void {
-    this.tables.get(job.table)?.finishJob(job, summary)
-  }
-
-  maySelect(table: string, family: string, files: readonly StoreFileInfo[]): boolean {
-    return this.tables.get(table)?.maySelect(family, files) ?? true
-  }
-
-  selected(
-    table: string,
-    family: string,
-    files: readonly StoreFileInfo[],
-    chosen: readonly StoreFileInfo[],
-  ): void {
-    this.tables.get(table)?.selected(family, files, chosen)
-  }
-
-  has(table: string): boolean {
-    return this.tables.get(table)?.isEmpty === false
-  }
-
-  countersOf(table: string): Readonly<Record<string, HookCounters>> {
-    return this.tables.get(table)?.counters() ?? {}
+  jobsOf(table: string): TableCoprocessors | undefined {
+    return this.tables.get(table)
   }
 
   private remove(live: Live): void {

@@ -7,7 +7,11 @@ import {
   type HookPlan,
   type HookTask,
 } from '../../storage/coprocessor/hook-chain.js'
-import type { HookCounters, JobSummary } from '../../storage/coprocessor/job-coprocessors.js'
+import type {
+  HookCounters,
+  JobSummary,
+  TableJobs,
+} from '../../storage/coprocessor/job-coprocessors.js'
 import type {
   CompactionSelection,
   JobRetention,
@@ -35,7 +39,7 @@ interface Entry extends Attached {
 
 type Warn = (error: unknown) => void
 
-export class TableCoprocessors {
+export class TableCoprocessors implements TableJobs {
   readonly chain: ObserverChain
   private readonly table: string
   private readonly warn: Warn

@@ -10,7 +10,7 @@
  */
 import type { StoreJob } from '../../coprocessor/cell-hook.js'
 import type { HookPlan } from '../../coprocessor/hook-chain.js'
-import type { JobCoprocessors, JobSummary } from '../../coprocessor/job-coprocessors.js'
+import type { JobCoprocessors, JobSummary, TableJobs } from '../../coprocessor/job-coprocessors.js'
 import type { StoreFileInfo } from '../../coprocessor/job-observer.js'
 import type { JobResult } from '../../job/job.js'
 import type { RetentionOptions } from '../../scan/query.js'
@@ -66,16 +66,21 @@ export class JobHooks {
     }
     const seen = Math.max(engine.readPoints.newest, sequenceKept)
     const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : seen
-    const plan = this.coprocessors.startJob(job, newest)
+    const jobs = this.coprocessors.jobsOf(job.table)
+    const plan = jobs?.startJob(job, newest)
     const retention = retentionOf(store.settings)
-    this.coprocessors.changeRetention(job, retention)
+    jobs?.changeRetention(job, retention)
     const settings = this.hasCoprocessors(store) ? undefined : store.settings
     return { job, plan, retention, sequenceKept: kind === 'flush' ? newest : 0, settings }
   }
 
+  private jobsOf(store: Store): TableJobs | undefined {
+    return this.coprocessors.jobsOf(this.engine.tableNameOf(store))
+  }
+
   /** Whether any coprocessor may have a say in the jobs of a store. */
   hasCoprocessors(store: Store): boolean {
-    return this.coprocessors.has(this.engine.tableNameOf(store))
+    return this.jobsOf(store)?.isEmpty === false
   }
 
   /**
@@ -101,7 +106,7 @@ export class JobHooks {
   finish(store: Store, { job }: HookedJob, facts: Omit<JobSummary, 'storeIsEmpty'>): void {
     const inMemory = store.sources.memtables.some(({ isEmpty }) => !isEmpty)
     const storeIsEmpty = !inMemory && this.engine.filesOf(store).length === 0
-    this.coprocessors.finishJob(job, { ...facts, storeIsEmpty })
+    this.coprocessors.jobsOf(job.table)?.finishJob(job, { ...facts, storeIsEmpty })
   }
 
   /** Called for a requested flush of a store with empty memtables. */
@@ -123,15 +128,13 @@ export class JobHooks {
   maySelect(store: Store): boolean {
     const { engine } = this
     const files = engine.filesOf(store).map(infoOf)
-    return this.coprocessors.maySelect(engine.tableNameOf(store), store.family, files)
+    return this.jobsOf(store)?.maySelect(store.family, files) ?? true
   }
 
   /** Called when files were chosen. Throws `ERR_COPROCESSOR`. */
   selected(store: Store, chosen: readonly FileMetadata[]): void {
-    const { engine } = this
-    const files = engine.filesOf(store).map(infoOf)
-    const table = engine.tableNameOf(store)
-    this.coprocessors.selected(table, store.family, files, chosen.map(infoOf))
+    const files = this.engine.filesOf(store).map(infoOf)
+    this.jobsOf(store)?.selected(store.family, files, chosen.map(infoOf))
   }
 }
 
