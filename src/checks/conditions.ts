@@ -5,14 +5,15 @@ import { invalidArgument } from '../base/errors.js'
 import type { BytesLike } from '../storage/cell/column-name.js'
 import { checkOptions, type Check, type CompareOperator } from '../api/mutations.js'
 
-const operators: ReadonlySet<string> = new Set([
-  'LESS',
-  'LESS_OR_EQUAL',
-  'EQUAL',
-  'NOT_EQUAL',
-  'GREATER_OR_EQUAL',
-  'GREATER',
-])
+/** Whether a comparison holds, by its operator and the order of expected and stored value. */
+export const comparisons: Readonly<Record<CompareOperator, (order: number) => boolean>> = {
+  LESS: (order) => order < 0,
+  LESS_OR_EQUAL: (order) => order <= 0,
+  EQUAL: (order) => order === 0,
+  NOT_EQUAL: (order) => order !== 0,
+  GREATER_OR_EQUAL: (order) => order >= 0,
+  GREATER: (order) => order > 0,
+}
 
 /** A condition on the newest cell of one column. */
 export interface ValueCondition {
@@ -43,7 +44,7 @@ export function parseCondition(check: Check): ValueCondition | undefined {
     return { operator: 'EQUAL', expected: emptyBytes }
   }
   if (operator === undefined) return { operator: 'EQUAL', expected: expectedBytes(equals) }
-  if (!operators.has(operator)) {
+  if (!Object.hasOwn(comparisons, operator)) {
     throw invalidArgument(`unknown compare operator ${shown(operator)}`)
   }
   return { operator, expected: expectedBytes(check.value) }

@@ -6,14 +6,13 @@ import { isUtf8 } from 'node:buffer'
 import {
   checkText,
   readArguments,
-  OptionNames,
   checkArray,
   checkBytesLike,
-  checkChoice,
   checkObject,
   shown,
 } from '../base/arguments.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
+import { choice, declareOptions, member, required, type OptionsOf } from '../base/options.js'
 import { parseSingleColumn } from '../storage/cell/column-name.js'
 import type { BytesLike } from '../storage/cell/column-name.js'
 import { shownBytes } from '../api/results/display.js'
@@ -95,13 +94,15 @@ export interface TypedTableOptions<R extends RowEncoding = RowEncoding> {
   readonly rowEncoding?: R | undefined
 }
 
-/** Options of single mutations of a typed table. */
-export interface TypedPutOptions {
+const putOptions = declareOptions('a typed put', {
   /** Milliseconds. Default: the time of the engine's clock. */
-  readonly timestamp?: number | bigint | undefined
+  timestamp: member<number | bigint>(),
   /** Default: that of the table. */
-  readonly durability?: DurabilityOption | undefined
-}
+  durability: member<DurabilityOption>(),
+})
+
+/** Options of single mutations of a typed table. */
+export interface TypedPutOptions extends OptionsOf<typeof putOptions> {}
 
 /** Options of a get of a typed table: those of {@link Get} without row and columns. */
 export type TypedGetOptions = Omit<Get, 'row' | 'columns' | 'checkExistenceOnly'>
@@ -116,13 +117,14 @@ interface Property {
   readonly encoding: Encoding<unknown>
 }
 
-const columnNames = new OptionNames<TypedColumn>('a typed column', { column: true, encoding: true })
-const putNames = new OptionNames<TypedPutOptions>('a typed put', {
-  timestamp: true,
-  durability: true,
+const columnOptions = declareOptions('a typed column', {
+  column: required(member<string>()),
+  encoding: member<EncodingOption>(),
 })
 
-const tableNames = new OptionNames<TypedTableOptions>('a typed table', { rowEncoding: true })
+const tableOptions = declareOptions('a typed table', {
+  rowEncoding: choice<RowEncoding>(['utf8', 'bytes'], 'utf8'),
+})
 
 /** The properties of a typed table. All calls throw `ERR_INVALID_ARGUMENT`. */
 export class TypedRows {
@@ -134,8 +136,7 @@ export class TypedRows {
     const entries = Object.entries(checkObject(columns, 'the columns of a typed table'))
     const properties = entries.map(([name, given]) => propertyOf(name, given))
     if (properties.length === 0) throw invalidArgument('a typed table needs a column')
-    const { rowEncoding = 'utf8' } = tableNames.copy(options)
-    this.#rowEncoding = checkChoice(rowEncoding, 'rowEncoding', ['utf8', 'bytes'])
+    this.#rowEncoding = tableOptions.read(options).rowEncoding
     this.#properties = new Map(properties.map((property) => [property.name, property]))
     this.#columns = properties.map(({ column }) => column)
   }
@@ -152,7 +153,7 @@ export class TypedRows {
       const { column, encoding } = this.#property(name)
       if (value !== undefined) cells[column] = encodeValue(encoding, value, `column '${column}'`)
     }
-    return { ...putNames.copy(options), row: this.key(row), cells }
+    return { ...putOptions.check(options), row: this.key(row), cells }
   }
 
   /** The get of a row. */
@@ -256,7 +257,7 @@ function readOptions<T extends object>(options: T, call: string): T {
 function propertyOf(name: string, given: string | TypedColumn): Property {
   if (name === 'row') throw invalidArgument("a property cannot be named 'row': it is the row's key")
   const { column, encoding = 'utf8' } =
-    typeof given === 'string' ? { column: given } : columnNames.copy(given)
+    typeof given === 'string' ? { column: given } : columnOptions.check(given)
   if (typeof column !== 'string') {
     throw invalidArgument(`the column of '${name}' must be a string, got ${shown(column)}`)
   }

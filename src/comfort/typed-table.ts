@@ -11,23 +11,13 @@ import type { Result } from '../api/results/result.js'
 import type { SyncRows } from '../api/rows/sync-rows.js'
 import type { SyncTable, Table } from '../api/table.js'
 import { TypedRows } from './typed-rows.js'
-import type {
-  PropertyValue,
-  RowEncoding,
-  TypedColumns,
-  TypedGetOptions,
-  TypedPutOptions,
-  TypedRow,
-  TypedScanOptions,
-  TypedTableOptions,
-  TypedValues,
-} from './typed-rows.js'
+import type * as typed from './typed-rows.js'
 
 /** The rows of a typed table, for its synchronous forms. */
-let rowsOf: (table: TypedTable<TypedColumns, RowEncoding>) => TypedRows
+let rowsOf: (table: TypedTable<typed.TypedColumns, typed.RowEncoding>) => TypedRows
 
 /** Rows as objects; made by {@link typedTable}. */
-export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> {
+export class TypedTable<C extends typed.TypedColumns, R extends typed.RowEncoding = 'utf8'> {
   static {
     rowsOf = (table) => table.#rows
   }
@@ -37,7 +27,7 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
   readonly #rows: TypedRows
 
   /** As {@link typedTable}, without the synchronous forms. */
-  constructor(table: Table, columns: C, options: TypedTableOptions<R> = {}) {
+  constructor(table: Table, columns: C, options: typed.TypedTableOptions<R> = {}) {
     checkMethods(table, 'the table of a typed table', ['get', 'getList', 'put', 'scan'])
     this.table = table
     this.#rows = readArguments(() => new TypedRows(columns, options))
@@ -48,12 +38,19 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
    * `ERR_INVALID_ARGUMENT` for an unknown property or a value that does not fit its encoding; other
    * errors as `Table.put`.
    */
-  async put(row: BytesLike, values: TypedValues<C>, options: TypedPutOptions = {}): Promise<void> {
+  async put(
+    row: BytesLike,
+    values: typed.TypedValues<C>,
+    options: typed.TypedPutOptions = {},
+  ): Promise<void> {
     await this.table.put(readArguments(() => this.#rows.put(row, values, options)))
   }
 
   /** The row; undefined if none of its properties has a value. Errors of `Table.get`. */
-  async get(row: BytesLike, options: TypedGetOptions = {}): Promise<TypedRow<C, R> | undefined> {
+  async get(
+    row: BytesLike,
+    options: typed.TypedGetOptions = {},
+  ): Promise<typed.TypedRow<C, R> | undefined> {
     const get = readArguments(() => this.#rows.get(row, options))
     return this.#rowOf(await this.table.get(get))
   }
@@ -61,14 +58,14 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
   /** The rows by index; undefined where there is none. Errors of `Table.getList`. */
   async getList(
     rows: readonly BytesLike[],
-    options: TypedGetOptions = {},
-  ): Promise<(TypedRow<C, R> | undefined)[]> {
+    options: typed.TypedGetOptions = {},
+  ): Promise<(typed.TypedRow<C, R> | undefined)[]> {
     const gets = readArguments(() => this.#rows.getList(rows, options))
     return (await this.table.getList(gets)).map((result) => this.#rowOf(result))
   }
 
   /** Rows in order, with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
-  scan(options: TypedScanOptions = {}): AsyncRows<TypedRow<C, R>> {
+  scan(options: typed.TypedScanOptions = {}): AsyncRows<typed.TypedRow<C, R>> {
     const scan = readArguments(() => this.#rows.scan(options))
     return this.table.scan(scan).map((result) => this.fromResult(result))
   }
@@ -100,8 +97,8 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
   async compareAndSet<K extends keyof C & string>(
     row: BytesLike,
     name: K,
-    expected: PropertyValue<C[K]> | undefined,
-    value: PropertyValue<C[K]> | undefined,
+    expected: typed.PropertyValue<C[K]> | undefined,
+    value: typed.PropertyValue<C[K]> | undefined,
   ): Promise<boolean> {
     const { check, action } = readArguments(() => this.#rows.check(row, name, expected, value))
     return (await this.table.checkAndMutate(check, action)).success
@@ -111,36 +108,36 @@ export class TypedTable<C extends TypedColumns, R extends RowEncoding = 'utf8'> 
    * Turns a result of {@link TypedTable.table} into a typed row. Throws `ERR_INVALID_ARGUMENT` if
    * the result is empty, or a stored value or the row does not fit its encoding.
    */
-  fromResult(result: Result): TypedRow<C, R> {
+  fromResult(result: Result): typed.TypedRow<C, R> {
     checkMethods(result, 'the result of a typed table', ['value', 'cells'])
-    return readArguments(() => this.#rows.row(result)) as TypedRow<C, R>
+    return readArguments(() => this.#rows.row(result)) as typed.TypedRow<C, R>
   }
 
-  #rowOf(result: Result): TypedRow<C, R> | undefined {
-    return result.isEmpty ? undefined : (this.#rows.row(result) as TypedRow<C, R>)
+  #rowOf(result: Result): typed.TypedRow<C, R> | undefined {
+    return result.isEmpty ? undefined : (this.#rows.row(result) as typed.TypedRow<C, R>)
   }
 }
 
 /** A typed table with the synchronous forms too; made by {@link typedTable}. */
 export class SyncTypedTable<
-  C extends TypedColumns,
-  R extends RowEncoding = 'utf8',
+  C extends typed.TypedColumns,
+  R extends typed.RowEncoding = 'utf8',
 > extends TypedTable<C, R> {
   declare readonly table: Table & SyncTable
 
   /** As {@link typedTable}. */
-  constructor(table: Table & SyncTable, columns: C, options: TypedTableOptions<R> = {}) {
+  constructor(table: Table & SyncTable, columns: C, options: typed.TypedTableOptions<R> = {}) {
     super(table, columns, options)
     checkMethods(table, 'the table of a typed table', ['getListSync', 'putSync', 'scanSync'])
   }
 
   /** As {@link TypedTable.put}, before it returns. */
-  putSync(row: BytesLike, values: TypedValues<C>, options: TypedPutOptions = {}): void {
+  putSync(row: BytesLike, values: typed.TypedValues<C>, options: typed.TypedPutOptions = {}): void {
     this.table.putSync(readArguments(() => rowsOf(this).put(row, values, options)))
   }
 
   /** As {@link TypedTable.get}, before it returns. */
-  getSync(row: BytesLike, options: TypedGetOptions = {}): TypedRow<C, R> | undefined {
+  getSync(row: BytesLike, options: typed.TypedGetOptions = {}): typed.TypedRow<C, R> | undefined {
     const result = this.table.getSync(readArguments(() => rowsOf(this).get(row, options)))
     return result.isEmpty ? undefined : this.fromResult(result)
   }
@@ -148,15 +145,15 @@ export class SyncTypedTable<
   /** As {@link TypedTable.getList}, before it returns. */
   getListSync(
     rows: readonly BytesLike[],
-    options: TypedGetOptions = {},
-  ): (TypedRow<C, R> | undefined)[] {
+    options: typed.TypedGetOptions = {},
+  ): (typed.TypedRow<C, R> | undefined)[] {
     const gets = readArguments(() => rowsOf(this).getList(rows, options))
     const results = this.table.getListSync(gets)
     return results.map((result) => (result.isEmpty ? undefined : this.fromResult(result)))
   }
 
   /** As {@link TypedTable.scan}, without promises. */
-  scanSync(options: TypedScanOptions = {}): SyncRows<TypedRow<C, R>> {
+  scanSync(options: typed.TypedScanOptions = {}): SyncRows<typed.TypedRow<C, R>> {
     const scan = readArguments(() => rowsOf(this).scan(options))
     return this.table.scanSync(scan).map((result) => this.fromResult(result))
   }
@@ -170,8 +167,8 @@ export class SyncTypedTable<
   compareAndSetSync<K extends keyof C & string>(
     row: BytesLike,
     name: K,
-    expected: PropertyValue<C[K]> | undefined,
-    value: PropertyValue<C[K]> | undefined,
+    expected: typed.PropertyValue<C[K]> | undefined,
+    value: typed.PropertyValue<C[K]> | undefined,
   ): boolean {
     const { check, action } = readArguments(() => rowsOf(this).check(row, name, expected, value))
     return this.table.checkAndMutateSync(check, action).success
@@ -195,22 +192,19 @@ export class SyncTypedTable<
  *     })
  *     await users.put('ada', { name: 'Ada', visits: 1n })
  */
-export function typedTable<const C extends TypedColumns, R extends RowEncoding = 'utf8'>(
-  table: Table & SyncTable,
-  columns: C,
-  options?: TypedTableOptions<R>,
-): SyncTypedTable<C, R>
+export function typedTable<
+  const C extends typed.TypedColumns,
+  R extends typed.RowEncoding = 'utf8',
+>(table: Table & SyncTable, columns: C, options?: typed.TypedTableOptions<R>): SyncTypedTable<C, R>
 /** The same over a table without synchronous forms, as of a remote backend. */
-export function typedTable<const C extends TypedColumns, R extends RowEncoding = 'utf8'>(
-  table: Table,
-  columns: C,
-  options?: TypedTableOptions<R>,
-): TypedTable<C, R>
-export function typedTable<const C extends TypedColumns, R extends RowEncoding = 'utf8'>(
-  table: Table,
-  columns: C,
-  options: TypedTableOptions<R> = {},
-): TypedTable<C, R> {
+export function typedTable<
+  const C extends typed.TypedColumns,
+  R extends typed.RowEncoding = 'utf8',
+>(table: Table, columns: C, options?: typed.TypedTableOptions<R>): TypedTable<C, R>
+export function typedTable<
+  const C extends typed.TypedColumns,
+  R extends typed.RowEncoding = 'utf8',
+>(table: Table, columns: C, options: typed.TypedTableOptions<R> = {}): TypedTable<C, R> {
   const hasSync = readArguments(() => 'getSync' in checkObject(table, 'the table of a typed table'))
   return hasSync
     ? new SyncTypedTable(table as Table & SyncTable, columns, options)

@@ -15,8 +15,12 @@ export type { BackupOptions, BackupSummary } from '../storage/engine/transfer/ba
 export type { RestoreOptions } from '../storage/engine/transfer/restore.js'
 export type { DatabaseStatistics, TableStatistics } from '../table/admin/statistics.js'
 export { Admin, type SnapshotDescription } from '../table/admin.js'
-export type { BulkLoaded, BulkLoadOptions } from '../table/admin/bulk-load-options.js'
-export type { CompactionWatch, MajorCompaction } from '../table/admin/compaction-options.js'
+export type {
+  BulkLoaded,
+  BulkLoadOptions,
+  CompactionWatch,
+  MajorCompaction,
+} from '../table/admin/options.js'
 export {
   BulkWriter,
   type BulkSummary,

@@ -25,13 +25,15 @@ import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { exportTable, type ExportOptions } from './transfer/export-table.js'
 import { importTable, type Imported, type ImportOptions } from './transfer/import-table.js'
-import { parseBulkLoad, type BulkLoaded, type BulkLoadOptions } from './admin/bulk-load-options.js'
 import {
+  parseBulkLoad,
+  type BulkLoaded,
+  type BulkLoadOptions,
   parseCompaction,
   parseMajorCompaction,
   type CompactionWatch,
   type MajorCompaction,
-} from './admin/compaction-options.js'
+} from './admin/options.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './admin/schema.js'
 import { checkSnapshotName, newTableName, plainTableName } from '../api/names.js'

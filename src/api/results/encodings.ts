@@ -27,10 +27,6 @@ function checkStored(bytes: Buffer): Buffer {
   throw invalidArgument(`an encoding decodes a Buffer, got ${shown(bytes)}`)
 }
 
-function json<T = unknown>(): Encoding<T> {
-  return jsonEncoding as Encoding<T>
-}
-
 const jsonEncoding: Encoding<unknown> = {
   name: 'json',
   encode(value) {
@@ -109,24 +105,16 @@ export type ValueOf<E> = E extends EncodingName
     : never
 
 /** The encodings of the package, for encoding single values and for naming types. */
-export const encodings: {
-  /** Text. */
-  readonly utf8: Encoding<string>
-  /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
-  readonly int64: Encoding<bigint>
-  /** Buffers as they are. */
-  readonly bytes: Encoding<Uint8Array>
-  /** JSON with values of type `T`. The type is not checked when values are read. */
-  json<T = unknown>(): Encoding<T>
-} = {
+export const encodings = {
   /** Text. */
   utf8,
   /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
   int64,
   /** Buffers as they are. */
   bytes,
-  json,
-}
+  /** JSON with values of type `T`. The type is not checked when values are read. */
+  json: <T = unknown>(): Encoding<T> => jsonEncoding as Encoding<T>,
+} as const
 
 const byName: EncodingByName = { json: jsonEncoding, utf8, int64, bytes }
 

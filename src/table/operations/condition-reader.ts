@@ -1,18 +1,18 @@
 /** Evaluates the checks of checkAndMutate, mutateRows and atomic batches against stored cells. */
+import { compareBytes } from '../../base/bytes.js'
+import type { CellView } from '../../storage/cell/cell-view.js'
 import { allTime, type TimeRange, type Timestamp } from '../../storage/cell/timestamp.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
 import type { Check, ColumnName } from '../../api/index.js'
 import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
-import { noSuchFamily } from '../../checks/reads.js'
 import { RowKey } from '../arguments/row-key.js'
 import { encode } from '../reads/operation-shapes.js'
 import { asPlan, type ReadPlan } from '../reads/read-plan.js'
-import { parseTimeRange } from '../../checks/reads.js'
+import { noSuchFamily, parseTimeRange } from '../../checks/reads.js'
 import { StoredCells } from '../reads/stored-cells.js'
 import type { TableReads } from '../reads/table-reads.js'
-import { conditionHolds } from './checks.js'
-import { parseCondition } from '../../checks/conditions.js'
+import { comparisons, parseCondition, type ValueCondition } from '../../checks/conditions.js'
 import { planFamily } from './deletes.js'
 import { checkForm } from '../../checks/forms.js'
 
@@ -75,4 +75,18 @@ export class ConditionReader {
     if (isPlain) this.lastChecked = checked
     return checked
   }
+}
+
+/** Whether the condition holds for the newest stored cell; undefined = no cell. */
+function conditionHolds(condition: ValueCondition, stored: CellView | undefined): boolean {
+  const { operator, expected } = condition
+  if (expected.length === 0) {
+    const absentOrEmpty = stored === undefined || stored.contentStart === stored.valueEnd
+    if (operator !== 'NOT_EQUAL') return absentOrEmpty
+    return stored !== undefined && !absentOrEmpty
+  }
+  if (stored === undefined) return false
+  const { buffer, contentStart, valueEnd } = stored
+  const order = compareBytes(expected, 0, expected.length, buffer, contentStart, valueEnd)
+  return comparisons[operator](order)
 }

@@ -13,7 +13,7 @@ import {
   checked,
   choice,
   declareOptions,
-  type Option,
+  member,
   type OptionsOf,
 } from '../../base/options.js'
 import { CodecId, type CodecName } from '../../storage/codec/codec.js'
@@ -38,29 +38,24 @@ export interface TransferProgress {
   readonly bytes: number
 }
 
-/** An option that is checked as that of a scan. */
-function ofScan<T>(): Option<T, T | undefined> {
-  return checked((value: T) => value)
-}
-
 const exportOptions = declareOptions('an export', {
   /** Versions per column, 1 by default as in HBase's Export; 'all': all kept versions. */
-  versions: ofScan<number | 'all'>(),
+  versions: member<number | 'all'>(),
   /** Only cells with timestamps in `[min, max)`. */
-  timeRange: ofScan<TimeRangeOption>(),
+  timeRange: member<TimeRangeOption>(),
   /** First row, inclusive. Default: the first of the table. */
-  startRow: ofScan<BytesLike>(),
+  startRow: member<BytesLike>(),
   /** Last row, exclusive. Default: to the end of the table. */
-  stopRow: ofScan<BytesLike>(),
+  stopRow: member<BytesLike>(),
   /** Families and columns; default all. */
-  columns: ofScan<readonly string[]>(),
+  columns: member<readonly string[]>(),
   /**
    * Whether delete markers and masked cells are included (HBase: include.deleted.rows). Default
    * false.
    */
-  raw: ofScan<boolean>(),
+  raw: member<boolean>(),
   /** The point in time to export; default now. */
-  snapshot: ofScan<Snapshot>(),
+  snapshot: member<Snapshot>(),
   /** Compression of the chunks. Default 'LZ4'. */
   compression: choice<'NONE' | 'LZ4' | 'GZ' | 'ZSTD'>(['NONE', 'LZ4', 'GZ', 'ZSTD'], 'LZ4'),
   /** Called after each chunk. */
@@ -75,13 +70,6 @@ export interface ExportOptions extends OptionsOf<typeof exportOptions> {}
 /** Maximum number of rows between two turns of the event loop. */
 const rowsPerTurn = 4096
 
-const codecNames: Readonly<Record<string, CodecName>> = {
-  NONE: 'none',
-  LZ4: 'lz4',
-  GZ: 'gz',
-  ZSTD: 'zstd',
-}
-
 /** The stream; see the file header. Argument errors occur at the first chunk. */
 export async function* exportTable(
   engine: Engine,
@@ -95,7 +83,7 @@ export async function* exportTable(
     const readPoint = readPointOf(moment, engine)
     return { compression, onProgress, signal, plan, readPoint, readTime: readTimeOf(moment) }
   })
-  const codec = engine.codecs.byName(codecNames[compression])
+  const codec = engine.codecs.byName(compression.toLowerCase() as CodecName)
   const encoder = new ChunkEncoder(codec.id === CodecId.none ? plainCodec : codec)
   const session = new ScanSession(engine, table, plan, readPoint, false, readTime)
   const target = new ExportCollector()
