@@ -1,6 +1,8 @@
 /**
  * The entry `cellardb/repository` with values that no caller should give: blobs, search,
  * subscriptions, maintenance, imports, and rows for readers.
+ *
+ * @runs long
  */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,8 @@
-/** The records of `cellardb/repository` with values that no caller should give. */
+/**
+ * The records of `cellardb/repository` with values that no caller should give.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import * as repository from '../../../src/systems/repository/index.js'

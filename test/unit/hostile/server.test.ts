@@ -1,4 +1,8 @@
-/** The entry `cellardb/server` with values that no caller should give: see hostile-calls.ts. */
+/**
+ * The entry `cellardb/server` with values that no caller should give: see hostile-calls.ts.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { MessagingService } from '../../../src/systems/messaging/index.js'

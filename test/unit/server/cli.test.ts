@@ -1,4 +1,8 @@
-/** The command line of the server and of messaging: refusals, and looking without writing. */
+/**
+ * The command line of the server and of messaging: refusals, and looking without writing.
+ *
+ * @runs long
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,8 @@
-/** What guards every system of the server: pages of others, slow and large requests, the end. */
+/**
+ * What guards every system of the server: pages of others, slow and large requests, the end.
+ *
+ * @runs long
+ */
 import { once } from 'node:events'
 import { request as httpRequest, type IncomingMessage } from 'node:http'
 import { connect, type Socket } from 'node:net'

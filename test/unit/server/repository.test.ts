@@ -1,6 +1,8 @@
 /**
  * The repository over HTTP beside its numbered cases: entity tags, blobs, permissions, and bodies
  * and clients that mean no good. After all of these the records are as they were.
+ *
+ * @runs long
  */
 import { once } from 'node:events'
 import { createHash } from 'node:crypto'

@@ -5,6 +5,8 @@
  * Every word says which field it is a value of. So at any moment no search may find by a word of a
  * field that the principal may not read; and after a build the hits are those of an evaluation of
  * the configuration over the readable fields alone.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../src/base/random.js'

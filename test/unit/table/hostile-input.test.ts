@@ -1,6 +1,8 @@
 /**
  * Every public call with every hostile value in every place of its arguments: it works or fails
  * with a `CellarError` of a known code, and what fails has changed nothing.
+ *
+ * @runs long
  */
 import t, { type Test } from 'tap'
 import * as cellar from '../../../src/entries/index.js'

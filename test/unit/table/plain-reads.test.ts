@@ -3,6 +3,8 @@
  * to is read by the rules alone.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../bench/harness/random.js'

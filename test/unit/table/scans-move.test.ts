@@ -4,6 +4,8 @@
  * memory of the memtable any more, which the next ones overwrite.
  *
  * CELLAR_SCANS_SEED: the seed of the random part, by default a new one.
+ *
+ * @runs long
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

@@ -1,4 +1,8 @@
-/** Cell hooks in flushes and compactions: what they do, what they see, in both executors. */
+/**
+ * Cell hooks in flushes and compactions: what they do, what they see, in both executors.
+ *
+ * @runs long
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

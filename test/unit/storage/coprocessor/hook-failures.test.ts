@@ -1,4 +1,8 @@
-/** Hooks and observers that fail: the job fails, nothing is changed, the next attempt works. */
+/**
+ * Hooks and observers that fail: the job fails, nothing is changed, the next attempt works.
+ *
+ * @runs long
+ */
 import { readdirSync } from 'node:fs'
 import t from 'tap'
 import { Database, MemoryFileSystem, type Observer } from '../../../../src/entries/index.js'

@@ -4,6 +4,8 @@
  *
  * Timestamps only grow and deletes concern all versions, because else HBase itself lets the time of
  * a compaction decide what is read.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'

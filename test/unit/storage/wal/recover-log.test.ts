@@ -1,3 +1,4 @@
+/** @runs long */
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'

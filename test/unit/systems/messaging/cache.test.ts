@@ -1,6 +1,8 @@
 /**
  * What the cache of newest messages may not change: readers see the same with it and without.
  * CELLAR_SEED repeats the random histories.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'

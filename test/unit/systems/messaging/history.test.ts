@@ -2,6 +2,8 @@
  * Histories of messaging and transactions under crashes: a power cut at a sample of all operations
  * of the file system, a kill at each write of the log; and defects that the model must find.
  * CELLAR_SEED repeats the history.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'

@@ -1,6 +1,8 @@
 /**
  * The prunings in a database: real flushes and compactions, inline and in worker threads. Numbers
  * are those of the specification's data-cleanup cases. CELLAR_SEED repeats the random history.
+ *
+ * @runs long
  */
 import t, { type Test } from 'tap'
 import { hasPool } from '../../../../src/storage/job/threads/worker-executor.js'

@@ -2,6 +2,8 @@
  * Concurrent histories over Cellar have an order; and the checker finds those that have none.
  *
  * CELLAR_HISTORIES: histories, default 5,000. CELLAR_SEED: the seed.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { CellarMetaStore, type MetastoreTable } from '../../../../src/systems/metastore/index.js'

@@ -1,4 +1,8 @@
-/** Field indexes beside a naive scan: random writes and queries; builds while writes go on. */
+/**
+ * Field indexes beside a naive scan: random writes and queries; builds while writes go on.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'

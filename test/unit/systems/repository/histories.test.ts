@@ -1,4 +1,8 @@
-/** Random histories of records beside the model, with a clock that steps in both directions. */
+/**
+ * Random histories of records beside the model, with a clock that steps in both directions.
+ *
+ * @runs long
+ */
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'

@@ -1,4 +1,8 @@
-/** Random writes: an index that followed them has the documents of one that is built anew. */
+/**
+ * Random writes: an index that followed them has the documents of one that is built anew.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {

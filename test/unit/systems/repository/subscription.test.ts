@@ -1,4 +1,8 @@
-/** Subscriptions: what a kill, a close and a failing handler leave to be told. */
+/**
+ * Subscriptions: what a kill, a close and a failing handler leave to be told.
+ *
+ * @runs long
+ */
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'

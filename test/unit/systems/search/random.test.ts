@@ -1,4 +1,8 @@
-/** Random changes and queries against a model that looks at every document. */
+/**
+ * Random changes and queries against a model that looks at every document.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'

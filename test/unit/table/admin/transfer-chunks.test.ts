@@ -1,4 +1,8 @@
-/** What chunks of an export hold, and what an import makes of forged ones with good checksums. */
+/**
+ * What chunks of an export hold, and what an import makes of forged ones with good checksums.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import type { Admin, BytesLike } from '../../../../src/entries/index.js'
 import { writeVarint } from '../../../../src/base/varint.js'

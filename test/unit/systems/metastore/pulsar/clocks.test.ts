@@ -2,6 +2,8 @@
  * Sessions beside a wall clock that steps, and timers beside awaited writes.
  *
  * CELLAR_SEED: the first seed.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'

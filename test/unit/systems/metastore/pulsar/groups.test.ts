@@ -1,4 +1,8 @@
-/** Commits that share a group, and those that are larger than one: each call has its own answer. */
+/**
+ * Commits that share a group, and those that are larger than one: each call has its own answer.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../../src/entries/index.js'
 import {

@@ -1,4 +1,8 @@
-/** Texts of documents of all formats, and documents that mean harm. */
+/**
+ * Texts of documents of all formats, and documents that mean harm.
+ *
+ * @runs long
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
