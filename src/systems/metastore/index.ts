@@ -16,7 +16,7 @@ export {
   type FieldSelection,
 } from './bookkeeper/value.js'
 export { LongVersion, Version, type Occurred, type Versioned } from './bookkeeper/tables/version.js'
-export { CallbackScannableTable, CallbackTable } from './bookkeeper/tables/callback-table.js'
+export { CallbackTable } from './bookkeeper/tables/callback-table.js'
 export type {
   CallbackCursor,
   CallbackErrorHandler,
@@ -61,21 +61,20 @@ export type { UnknownField, WithUnknownFields } from './records/message-type.js'
 export type { SubscriberId, TopicName } from './hedwig/topic-key.js'
 export { formatHubInfo, hubAddress, parseHubInfo } from './hedwig/hub-info.js'
 export { formatHubLoad, parseHubLoad } from './hedwig/hub-info.js'
-export { TopicOwnershipManager } from './hedwig/topic-ownership-manager.js'
-export { TopicPersistenceManager } from './hedwig/topic-persistence-manager.js'
+export { TopicOwnershipManager, TopicPersistenceManager } from './hedwig/topic-records.js'
 export { SubscriptionDataManager } from './hedwig/subscription-data-manager.js'
 export type { Subscription } from './hedwig/subscription-data-manager.js'
 export type { SubscriptionFence } from './hedwig/subscription-fence.js'
 export {
   createMetadataManagerFactory,
+  FactoryLayout,
+  MsMetadataManagerFactory,
   type FactoryOptions,
   type MetadataConfiguration,
   type MetadataManagerFactory,
   type MetadataManagerFactoryClass,
 } from './hedwig/metadata-manager-factory.js'
-export { MsMetadataManagerFactory } from './hedwig/ms-metadata-manager-factory.js'
-export { FactoryLayout } from './hedwig/layout.js'
-export { MemoryHubRegistry, type HubRegistration, type HubRegistry } from './hedwig/hub-registry.js'
+export type { HubRegistration, HubRegistry } from './hedwig/hub-registry.js'
 export { LeaseHubRegistry, type LeaseOptions } from './hedwig/lease-hub-registry.js'
 export type { LeaseRegistration } from './hedwig/hub-lease.js'
 export type { LeaseClock } from './kernel/lease-clock.js'

@@ -200,7 +200,7 @@ onEachBackend('a hub that was expelled cannot renew', async (t, group) => {
     { hubListMillisecondsMax: Number.NaN },
   ]) {
     const opened = LeaseHubRegistry.open(group.store, { ...leases(timer), ...options })
-    await fails(t, opened, { code: 'ERR_HEDWIG_UNEXPECTED_CONDITION' })
+    await fails(t, opened, { code: 'ERR_INVALID_ARGUMENT' })
   }
 })
 

@@ -1,10 +1,10 @@
 /** Topic ownership, case by case (4.4 of the specification), on each backend. */
+import { MemoryHubRegistry } from '../../helpers/memory-hubs.js'
 import { CellarError } from '../../../src/api/index.js'
 import { ManualClock } from '../../../src/base/clock.js'
 import { seededRandom } from '../../../src/base/random.js'
 import {
   hubAddress,
-  MemoryHubRegistry,
   MetastoreErrorCode,
   TopicManager,
   TopicOwnershipManager,

@@ -1,6 +1,6 @@
 /** The parts of the cases: a backend with its capabilities, and readings of tables and cursors. */
 import {
-  CallbackScannableTable,
+  CallbackTable,
   Value,
   Version,
   type FieldData,
@@ -178,6 +178,6 @@ export async function called<T>(
 export function withCallbacks(
   table: MetastoreScannableTable,
   errors: unknown[] = [],
-): CallbackScannableTable {
-  return new CallbackScannableTable(table, (error) => errors.push(error))
+): CallbackTable {
+  return new CallbackTable(table, (error) => errors.push(error))
 }

@@ -1,4 +1,5 @@
 /** The entry `cellardb/metastore` with values that no caller should give: see hostile-calls.ts. */
+import { MemoryHubRegistry } from '../../helpers/memory-hubs.js'
 import t from 'tap'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import * as metastore from '../../../src/systems/metastore/index.js'
@@ -34,7 +35,7 @@ async function openStores(): Promise<LiveObjects> {
   const table = await store.createScannableTable('t')
   await table.put('a', new metastore.Value({ f: 'v' }), Version.NEW)
   await table.put('b', new metastore.Value({ f: 'v' }), Version.NEW)
-  const callbacks = new metastore.CallbackScannableTable(table, ignore)
+  const callbacks = new metastore.CallbackTable(table, ignore)
   const objects = {
     store,
     table,
@@ -72,7 +73,7 @@ async function openHubs(): Promise<LiveObjects> {
   const factory = await metastore.createMetadataManagerFactory({ store, region: 'r' })
   const owners = await factory.newTopicOwnershipManager()
   const subscriptions = await factory.newSubscriptionDataManager()
-  const registry = new metastore.MemoryHubRegistry(() => 0)
+  const registry = new MemoryHubRegistry(() => 0)
   const registration = registry.register('a:1')
   const topics = new metastore.TopicManager({ ownership: owners, hubs: registry, registration })
   const leases = await metastore.LeaseHubRegistry.open(store, {

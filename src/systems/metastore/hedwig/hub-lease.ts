@@ -10,12 +10,11 @@
  */
 import type { CellarError } from '../../../api/index.js'
 import { checkCallable } from '../kernel/arguments.js'
-import type { MetastoreTable } from '../bookkeeper/types.js'
 import type { Version } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, codeOf, failed } from '../errors.js'
 import { checkLoad, isSameHub } from './hub-info.js'
 import type { HubRegistration } from './hub-registry.js'
-import { readHub, writeHub, type HubEntry } from './hub-row.js'
+import type { HubEntry, HubRows } from './hub-row.js'
 import { elapsed, later, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
@@ -34,7 +33,7 @@ export interface LeaseRegistration extends HubRegistration {
 
 /** The settings that a lease receives from its registry. */
 export interface LeaseSettings {
-  readonly table: MetastoreTable
+  readonly rows: HubRows
   readonly clock: LeaseClock
   readonly leaseMilliseconds: number
   /** Receives the errors of listeners. */
@@ -203,7 +202,7 @@ export class HubLease implements LeaseRegistration {
 
   async #write(entry: HubEntry): Promise<void> {
     try {
-      this.#version = await writeHub(this.#settings.table, entry, this.#version)
+      this.#version = await this.#settings.rows.write(entry, this.#version)
     } catch (error) {
       if (codeOf(error) === HedwigErrorCode.badVersion) throw this.#replaced()
       this.#isInDoubt = true
@@ -213,7 +212,7 @@ export class HubLease implements LeaseRegistration {
 
   /** Reads the version after a write with unknown outcome. */
   async #readVersion(): Promise<void> {
-    const row = await readHub(this.#settings.table, this.hub.hostname)
+    const row = await this.#settings.rows.read(this.hub.hostname)
     const isMine = row !== undefined && isSameHub(row.value.hub, this.hub)
     if (!isMine || row.value.leaseEnd === 0) throw this.#replaced()
     this.#version = row.version

@@ -3,12 +3,9 @@
  * Changes of this process are applied immediately. The caller confirms a chosen hub, so an outdated
  * copy costs an attempt or balance, but never results in a wrong owner.
  */
-import type { MetastoreTable } from '../bookkeeper/types.js'
+import { assert } from '../../../api/index.js'
 import { leastLoaded } from './hub-registry.js'
-import { hubKind, parseEntry, type HubEntry } from './hub-row.js'
-import { failure } from './store-failure.js'
-
-const pageSize = 1000
+import type { HubEntry, HubRows } from './hub-row.js'
 
 /** Mutable: an election adds the assigned topic to the load. */
 interface ListedHub {
@@ -19,7 +16,7 @@ interface ListedHub {
 
 /** The cached list of hubs; see the file header. */
 export class HubList {
-  readonly #table: MetastoreTable
+  readonly #rows: HubRows
   readonly #now: () => number
   readonly #ageMax: number
   readonly #hubs = new Map<string, ListedHub>()
@@ -28,8 +25,8 @@ export class HubList {
   #reading: Promise<void> | undefined = undefined
 
   /** `ageMax` is in milliseconds of `now`. */
-  constructor(table: MetastoreTable, now: () => number, ageMax: number) {
-    this.#table = table
+  constructor(rows: HubRows, now: () => number, ageMax: number) {
+    this.#rows = rows
     this.#now = now
     this.#ageMax = ageMax
   }
@@ -74,21 +71,8 @@ export class HubList {
 
   async #read(): Promise<void> {
     const asOf = this.#now()
-    const entries: HubEntry[] = []
-    try {
-      const cursor = await this.#table.openCursor()
-      try {
-        while (cursor.hasMoreEntries()) {
-          for (const { value } of await cursor.asyncReadEntries(pageSize)) {
-            entries.push(parseEntry(value.value))
-          }
-        }
-      } finally {
-        cursor.close()
-      }
-    } catch (error) {
-      throw failure(hubKind, error)
-    }
+    const entries = await this.#rows.all()
+    assert(asOf >= this.#asOf, 'a list is newer than the one before')
     this.#hubs.clear()
     for (const entry of entries) this.put(entry)
     this.#asOf = asOf

@@ -9,22 +9,23 @@
  * | before | time when the leases of all earlier incarnations have ended, likewise     |
  */
 import type { MetastoreTable } from '../bookkeeper/types.js'
-import { Value } from '../bookkeeper/value.js'
+import { ALL_FIELDS, Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
 import { formatHubInfo, formatHubLoad, isSameHub, parseHubInfo, parseHubLoad } from './hub-info.js'
 import type { HubInfoData } from './records.js'
-import { putRow, readRow, RecordKind } from './store-failure.js'
+import { RecordTable, type RecordKind } from './record-table.js'
 
 /** Name of the table. */
 export const hubTable = 'hubs'
 
-/** The kind of record, for errors. */
-export const hubKind = new RecordKind(
-  'registration of the hub',
-  HedwigErrorCode.unexpectedCondition,
-  HedwigErrorCode.unexpectedCondition,
-)
+const pageSize = 1000
+
+const hubKind: RecordKind = {
+  name: 'registration of the hub',
+  absent: HedwigErrorCode.unexpectedCondition,
+  exists: HedwigErrorCode.unexpectedCondition,
+}
 
 /** A decoded row. */
 export interface HubEntry {
@@ -45,32 +46,48 @@ export function mayBeAlive(entry: HubEntry, hub: HubInfoData, asOf: number): boo
   return hub.czxid < entry.hub.czxid && entry.earlierEnd > asOf
 }
 
-/** Reads the row of an address; undefined if it is absent. */
-export async function readHub(
-  table: MetastoreTable,
-  hostname: string,
-): Promise<Versioned<HubEntry> | undefined> {
-  const row = await readRow(table, hubKind, hostname, null)
-  return row === undefined ? undefined : { value: parseEntry(row.value), version: row.version }
-}
+/** The rows of hubs. */
+export class HubRows {
+  readonly #records: RecordTable
 
-/** Writes a row if it has the given version, and returns the new version. */
-export function writeHub(
-  table: MetastoreTable,
-  entry: HubEntry,
-  version: Version,
-): Promise<Version> {
-  const value = new Value({
-    hub: formatHubInfo(entry.hub),
-    load: formatHubLoad({ numTopics: BigInt(entry.load) }),
-    lease: String(entry.leaseEnd),
-    before: String(entry.earlierEnd),
-  })
-  return putRow(table, hubKind, entry.hub.hostname, value, version)
+  constructor(table: MetastoreTable) {
+    this.#records = new RecordTable(table, hubKind)
+  }
+
+  /** Reads the row of an address; undefined if it is absent. */
+  async read(hostname: string): Promise<Versioned<HubEntry> | undefined> {
+    const row = await this.#records.read(hostname, ALL_FIELDS)
+    return row === undefined ? undefined : { value: parseEntry(row.value), version: row.version }
+  }
+
+  /** Writes a row if it has the given version, and returns the new version. */
+  write({ hub, load, leaseEnd, earlierEnd }: HubEntry, version: Version): Promise<Version> {
+    const value = new Value({
+      hub: formatHubInfo(hub),
+      load: formatHubLoad({ numTopics: BigInt(load) }),
+      lease: String(leaseEnd),
+      before: String(earlierEnd),
+    })
+    return this.#records.put(hub.hostname, value, version)
+  }
+
+  /** All rows. */
+  async all(): Promise<HubEntry[]> {
+    const entries: HubEntry[] = []
+    for await (const { value } of this.#records.rows(pageSize, ALL_FIELDS)) {
+      entries.push(parseEntry(value.value))
+    }
+    return entries
+  }
+
+  /** Closes this handle of the table. */
+  close(): void {
+    this.#records.close()
+  }
 }
 
 /** Decodes the fields of a row. `UNEXPECTED_CONDITION` for damaged fields. */
-export function parseEntry(value: Value): HubEntry {
+function parseEntry(value: Value): HubEntry {
   try {
     return {
       hub: parseHubInfo(textOf(value, 'hub')),

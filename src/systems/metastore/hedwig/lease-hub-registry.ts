@@ -21,36 +21,33 @@
  * (`subscription-fence.ts`).
  */
 import { checkStore } from '../bookkeeper/arguments.js'
-import { callback, checked, declareOptions, shown, type OptionsOf } from '../../../api/index.js'
+import { callback, declareOptions, number, type OptionsOf } from '../../../api/index.js'
 import { HedwigErrorCode, codeOf, unexpectedCondition, isLostRace } from '../errors.js'
-import type { MetaStore, MetastoreTable } from '../bookkeeper/types.js'
+import type { MetaStore } from '../bookkeeper/types.js'
 import { Version } from '../bookkeeper/tables/version.js'
 import { copyOfHub, hubAddress, isSameHub } from './hub-info.js'
 import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
-import { hubTable, mayBeAlive, readHub, writeHub } from './hub-row.js'
+import { HubRows, hubTable, mayBeAlive } from './hub-row.js'
 import { elapsed, leaseClock, type LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
 
-/** A number whose bounds the registry checks, with an error of Hedwig. */
-const asGiven = (value: number): number => value
-
 const leaseOptions = declareOptions('a registry of leases', {
   ...leaseClock,
   /** Milliseconds until a registration ends without a renewal. Default 10,000. */
-  leaseMilliseconds: checked(asGiven, 10_000),
+  leaseMilliseconds: number({ min: Number.MIN_VALUE, max: Number.MAX_VALUE, default: 10_000 }),
   /**
    * Greatest difference in milliseconds between the clocks of two hubs: other hubs respect a lease
    * for this time after its end. Default 0, for hubs that share a clock.
    */
-  clockSkewMillisecondsMax: checked(asGiven, 0),
+  clockSkewMillisecondsMax: number({ min: 0, max: Number.MAX_VALUE, default: 0 }),
   /**
    * Maximum age in milliseconds of the list of hubs for elections. New hubs of other registries get
    * topics after this time. Default: a tenth of the lease.
    */
-  hubListMillisecondsMax: checked(asGiven),
+  hubListMillisecondsMax: number({ min: 0, max: Number.MAX_VALUE, default: undefined }),
   /** Random numbers in [0, 1), to choose among hubs of equal load. Default: always the first. */
   random: callback<() => number>(() => 0),
   /** Receives the errors of listeners of `onLost`. Default: `process.emitWarning`. */
@@ -65,7 +62,7 @@ const deadMax = 10_000
 
 /** A registry with leases; see the file header. */
 export class LeaseHubRegistry implements HubRegistry {
-  readonly #table: MetastoreTable
+  readonly #rows: HubRows
   readonly #clock: LeaseClock
   readonly #leaseMilliseconds: number
   readonly #onListenerError: ListenerErrorHandler
@@ -76,24 +73,22 @@ export class LeaseHubRegistry implements HubRegistry {
   readonly #own = new Map<string, HubLease>()
   readonly #dead = new Set<string>()
 
-  private constructor(table: MetastoreTable, options: LeaseOptions) {
+  private constructor(rows: HubRows, options: LeaseOptions) {
     const settings = leaseOptions.read(options)
     const { leaseMilliseconds } = settings
-    this.#table = table
+    this.#rows = rows
     this.#clock = settings
     this.#onListenerError = settings.onListenerError
-    this.#leaseMilliseconds = positive('leaseMilliseconds', leaseMilliseconds)
-    this.#skew = notNegative('clockSkewMillisecondsMax', settings.clockSkewMillisecondsMax)
+    this.#leaseMilliseconds = leaseMilliseconds
+    this.#skew = settings.clockSkewMillisecondsMax
     this.#random = settings.random
     const age = settings.hubListMillisecondsMax ?? leaseMilliseconds / 10
-    notNegative('hubListMillisecondsMax', age)
-    this.#list = new HubList(table, () => elapsed(settings), age)
+    this.#list = new HubList(rows, () => elapsed(settings), age)
   }
 
-  /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for an unknown option,
-   * `UNEXPECTED_CONDITION` for options out of range. */
+  /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for wrong options. */
   static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
-    return new LeaseHubRegistry(await checkStore(store).createTable(hubTable), options)
+    return new LeaseHubRegistry(new HubRows(await checkStore(store).createTable(hubTable)), options)
   }
 
   /**
@@ -103,7 +98,7 @@ export class LeaseHubRegistry implements HubRegistry {
   async register(address: string): Promise<LeaseRegistration> {
     const hostname = validAddress(address)
     for (;;) {
-      const row = await readHub(this.#table, hostname)
+      const row = await this.#rows.read(hostname)
       const before = row?.value ?? { hub: { czxid: 0n }, leaseEnd: 0, earlierEnd: 0 }
       const elapsedEnd = elapsed(this.#clock) + this.#leaseMilliseconds
       const entry = {
@@ -113,9 +108,9 @@ export class LeaseHubRegistry implements HubRegistry {
         earlierEnd: Math.max(before.earlierEnd, before.leaseEnd),
       }
       try {
-        const version = await writeHub(this.#table, entry, row?.version ?? Version.NEW)
+        const version = await this.#rows.write(entry, row?.version ?? Version.NEW)
         const settings = {
-          table: this.#table,
+          rows: this.#rows,
           clock: this.#clock,
           leaseMilliseconds: this.#leaseMilliseconds,
           onListenerError: this.#onListenerError,
@@ -136,7 +131,7 @@ export class LeaseHubRegistry implements HubRegistry {
     const hub = validHub(asked)
     if (this.#dead.has(nameOf(hub))) return false
     const asOf = this.#others()
-    const row = await readHub(this.#table, hub.hostname)
+    const row = await this.#rows.read(hub.hostname)
     return row !== undefined && mayBeAlive(row.value, hub, asOf)
   }
 
@@ -145,7 +140,7 @@ export class LeaseHubRegistry implements HubRegistry {
     if (this.#dead.has(nameOf(hub))) return true
     for (;;) {
       const asOf = this.#others()
-      const row = await readHub(this.#table, hub.hostname)
+      const row = await this.#rows.read(hub.hostname)
       if (row === undefined) return true
       const { value: entry, version } = row
       if (mayBeAlive(entry, hub, asOf)) return false
@@ -153,7 +148,7 @@ export class LeaseHubRegistry implements HubRegistry {
       if (hub.czxid > entry.hub.czxid) return true
       if (!isSameHub(entry.hub, hub) || entry.leaseEnd === 0) break
       try {
-        await writeHub(this.#table, { ...entry, leaseEnd: 0 }, version)
+        await this.#rows.write({ ...entry, leaseEnd: 0 }, version)
         break
       } catch (error) {
         if (codeOf(error) !== HedwigErrorCode.badVersion) throw error
@@ -200,7 +195,7 @@ export class LeaseHubRegistry implements HubRegistry {
    * Closes this handle of the table. Leases remain valid until their end, but cannot be renewed.
    */
   close(): void {
-    this.#table.close()
+    this.#rows.close()
   }
 }
 
@@ -220,14 +215,4 @@ function validAddress(address: string): string {
   } catch (error) {
     throw unexpectedCondition('the hub has no valid address', error)
   }
-}
-
-function positive(name: string, value: number): number {
-  if (Number.isFinite(value) && value > 0) return value
-  throw unexpectedCondition(`${name} is a number above 0, not ${shown(value)}`)
-}
-
-function notNegative(name: string, value: number): number {
-  if (Number.isFinite(value) && value >= 0) return value
-  throw unexpectedCondition(`${name} is a number of at least 0, not ${shown(value)}`)
 }

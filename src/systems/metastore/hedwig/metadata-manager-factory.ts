@@ -2,18 +2,61 @@
  * Factories of Hedwig's managers (`MetadataManagerFactory`). The layout record in the store names
  * the factory of the metadata, so that no other factory uses them.
  */
-import { checkString } from '../kernel/arguments.js'
 import { checkObject, readArguments, shown } from '../../../api/index.js'
-import { chooseFactory } from '../bookkeeper/ledgers/factory-choice.js'
+import { checkStore } from '../bookkeeper/arguments.js'
+import {
+  chooseFactory,
+  LayoutRecord,
+  openLayoutTable,
+} from '../bookkeeper/ledgers/layout-record.js'
+import { cleanTable } from '../bookkeeper/tables/clean-table.js'
 import type { MetaStore } from '../bookkeeper/types.js'
-import { unexpectedCondition } from '../errors.js'
-import { FactoryLayout } from './layout.js'
-import type { RecordForm } from './record-form.js'
-import type { ManagerMeta } from './records.js'
-import type { SubscriptionDataManager } from './subscription-data-manager.js'
-import type { TopicOwnershipManager } from './topic-ownership-manager.js'
-import type { TopicPersistenceManager } from './topic-persistence-manager.js'
-import { MsMetadataManagerFactory } from './ms-metadata-manager-factory.js'
+import { NON_FIELDS } from '../bookkeeper/value.js'
+import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
+import { checkString } from '../kernel/arguments.js'
+import {
+  checkForm,
+  checkPageSize,
+  decodeRecord,
+  encodeRecord,
+  type RecordForm,
+} from './record-form.js'
+import { failure, RecordTable, type RecordKind } from './record-table.js'
+import { managerMetaType, type ManagerMeta } from './records.js'
+import { SubscriptionDataManager, subscriptionTable } from './subscription-data-manager.js'
+import { topicOfKey } from './topic-key.js'
+import {
+  ownerTable,
+  persistenceTable,
+  TopicOwnershipManager,
+  TopicPersistenceManager,
+} from './topic-records.js'
+
+const currentVersion = 1
+
+const anyRecord: RecordKind = {
+  name: 'metadata',
+  absent: HedwigErrorCode.noSuchTopic,
+  exists: HedwigErrorCode.unexpectedCondition,
+}
+
+/**
+ * The layout record of one region: `ManagerMeta` in text form, under the key `METADATA/<region>`.
+ * Errors are `UNEXPECTED_CONDITION`. Source: Hedwig 4.3,
+ * `org.apache.hedwig.server.meta.FactoryLayout`.
+ */
+export class FactoryLayout extends LayoutRecord<ManagerMeta> {
+  /** Opens the table; `store` is initialised. */
+  static async open(store: MetaStore, region: string): Promise<FactoryLayout> {
+    checkString(region, 'the region')
+    return new FactoryLayout(await openLayoutTable(store), {
+      key: `METADATA/${region}`,
+      encode: (layout) => encodeRecord('text', managerMetaType, layout),
+      decode: (bytes) => decodeRecord('text', managerMetaType, bytes),
+      failure: unexpectedCondition,
+    })
+  }
+}
 
 /** Settings of the managers. */
 export interface MetadataConfiguration {
@@ -95,4 +138,78 @@ function makeFactory(name: string, { factories = {} }: FactoryOptions): Metadata
   if (Object.hasOwn(factories, name)) return new factories[name]()
   if (name === defaultName) return new MsMetadataManagerFactory()
   throw unexpectedCondition(`there is no metadata manager factory ${shown(name)}`)
+}
+
+/** The factory of the same name in Hedwig. */
+export class MsMetadataManagerFactory implements MetadataManagerFactory {
+  #store: MetaStore | undefined
+  #configuration: Required<MetadataConfiguration> = { form: 'text', metastoreMaxEntriesPerScan: 50 }
+
+  getCurrentVersion(): number {
+    return currentVersion
+  }
+
+  async initialize(
+    configuration: MetadataConfiguration,
+    store: MetaStore,
+    version: number,
+  ): Promise<void> {
+    checkStore(store)
+    if (version !== currentVersion) {
+      throw unexpectedCondition(`metadata have version ${shown(version)}, not ${currentVersion}`)
+    }
+    const { form = 'text', metastoreMaxEntriesPerScan = 50 } = readArguments(() => ({
+      ...checkObject(configuration, 'the configuration of managers'),
+    }))
+    checkForm(form)
+    checkPageSize(metastoreMaxEntriesPerScan)
+    this.#configuration = { form, metastoreMaxEntriesPerScan }
+    this.#store = store
+  }
+
+  async newTopicOwnershipManager(): Promise<TopicOwnershipManager> {
+    return TopicOwnershipManager.open(this.#opened())
+  }
+
+  async newTopicPersistenceManager(): Promise<TopicPersistenceManager> {
+    return TopicPersistenceManager.open(this.#opened(), this.#configuration.form)
+  }
+
+  async newSubscriptionDataManager(): Promise<SubscriptionDataManager> {
+    const { form, metastoreMaxEntriesPerScan } = this.#configuration
+    return SubscriptionDataManager.open(this.#opened(), form, metastoreMaxEntriesPerScan)
+  }
+
+  async *getTopics(): AsyncGenerator<Buffer, void, void> {
+    const records = new RecordTable(await this.#opened().createTable(persistenceTable), anyRecord)
+    const { metastoreMaxEntriesPerScan } = this.#configuration
+    try {
+      for await (const { key } of records.rows(metastoreMaxEntriesPerScan, NON_FIELDS)) {
+        yield topicOfKey(key)
+      }
+    } finally {
+      records.close()
+    }
+  }
+
+  async format(): Promise<void> {
+    const store = this.#opened()
+    try {
+      for (const name of [ownerTable, subscriptionTable, persistenceTable]) {
+        const table = await store.createTable(name)
+        await cleanTable(table).finally(() => table.close())
+      }
+    } catch (error) {
+      throw failure(anyRecord, error)
+    }
+  }
+
+  async shutdown(): Promise<void> {
+    this.#store = undefined
+  }
+
+  #opened(): MetaStore {
+    if (this.#store === undefined) throw unexpectedCondition('the factory is not initialised')
+    return this.#store
+  }
 }

@@ -8,8 +8,8 @@
  */
 import { checkObject } from '../../../api/index.js'
 import { checkStore } from '../bookkeeper/arguments.js'
-import type { MetaStore, MetastoreScannableTable } from '../bookkeeper/types.js'
-import { Value } from '../bookkeeper/value.js'
+import type { MetaStore } from '../bookkeeper/types.js'
+import { ALL_FIELDS, Value } from '../bookkeeper/value.js'
 import { Version, type Versioned } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, failed, unexpectedCondition } from '../errors.js'
 import {
@@ -24,7 +24,7 @@ import {
   subscriptionStateType,
   type SubscriptionData,
 } from './records.js'
-import { failure, putRow, readRow, removeRow, RecordKind } from './store-failure.js'
+import { RecordTable, type RecordKind } from './record-table.js'
 import { SubscriptionFence } from './subscription-fence.js'
 import {
   subscriberOfKey,
@@ -43,11 +43,11 @@ export const subscriptionTable = 'sub'
 const stateField = 'sub_state'
 const preferencesField = 'sub_preferences'
 const fields: ReadonlySet<string> = new Set([stateField, preferencesField])
-const kind = new RecordKind(
-  'subscription',
-  HedwigErrorCode.noSubscription,
-  HedwigErrorCode.subscriptionExists,
-)
+const kind: RecordKind = {
+  name: 'subscription',
+  absent: HedwigErrorCode.noSubscription,
+  exists: HedwigErrorCode.subscriptionExists,
+}
 
 /** A subscription with its subscriber. */
 export interface Subscription extends Versioned<SubscriptionData> {
@@ -63,12 +63,12 @@ export interface Subscription extends Versioned<SubscriptionData> {
  * not checked.
  */
 export class SubscriptionDataManager {
-  readonly #table: MetastoreScannableTable
+  readonly #records: RecordTable
   readonly #form: RecordForm
   readonly #pageSize: number
 
-  private constructor(table: MetastoreScannableTable, form: RecordForm, pageSize: number) {
-    this.#table = table
+  private constructor(records: RecordTable, form: RecordForm, pageSize: number) {
+    this.#records = records
     this.#form = form
     this.#pageSize = pageSize
   }
@@ -85,7 +85,7 @@ export class SubscriptionDataManager {
     checkForm(form)
     checkPageSize(pageSize)
     const table = await checkStore(store).createScannableTable(subscriptionTable)
-    return new SubscriptionDataManager(table, form, pageSize)
+    return new SubscriptionDataManager(new RecordTable(table, kind), form, pageSize)
   }
 
   /** Whether {@link updateSubscriptionData} keeps absent parts: yes. */
@@ -100,7 +100,7 @@ export class SubscriptionDataManager {
    * taken the fence. `UNEXPECTED_CONDITION` if the store has no guarded writes.
    */
   fence(ownership: TopicOwnership): Promise<SubscriptionFence> {
-    return SubscriptionFence.take(this.#table, ownership)
+    return SubscriptionFence.take(this.#records, ownership)
   }
 
   /** Creates a subscription; `SUBSCRIPTION_STATE_EXISTS` if there is one. */
@@ -148,7 +148,7 @@ export class SubscriptionDataManager {
     const key = subscriptionKey(topic, subscriber)
     checkFence(fence)
     fence?.check(topicKey(topic))
-    await removeRow(this.#table, kind, key, version, fence?.guard)
+    await this.#records.remove(key, version, fence?.guard)
   }
 
   /** A subscription; null if there is none. `UNEXPECTED_CONDITION` if it cannot be read. */
@@ -156,7 +156,7 @@ export class SubscriptionDataManager {
     topic: TopicName,
     subscriber: SubscriberId,
   ): Promise<Versioned<SubscriptionData> | null> {
-    const row = await readRow(this.#table, kind, subscriptionKey(topic, subscriber), fields)
+    const row = await this.#records.read(subscriptionKey(topic, subscriber), fields)
     return row === undefined ? null : this.#decode(row)
   }
 
@@ -167,35 +167,22 @@ export class SubscriptionDataManager {
   async readSubscriptions(topic: TopicName): Promise<Subscription[]> {
     const prefix = subscriptionPrefix(topic)
     const subscriptions: Subscription[] = []
-    try {
-      const cursor = await this.#table.openRange({
-        firstKey: prefix,
-        firstInclusive: true,
-        lastKey: subscriptionEnd(topic),
-        lastInclusive: false,
-        order: 'ASC',
-      })
-      try {
-        while (cursor.hasMoreEntries()) {
-          for (const { key, value } of await cursor.asyncReadEntries(this.#pageSize)) {
-            subscriptions.push({
-              subscriber: subscriberOfKey(key, prefix),
-              ...this.#decode(value),
-            })
-          }
-        }
-      } finally {
-        cursor.close()
-      }
-    } catch (error) {
-      throw failure(kind, error)
+    const range = {
+      firstKey: prefix,
+      firstInclusive: true,
+      lastKey: subscriptionEnd(topic),
+      lastInclusive: false,
+      order: 'ASC',
+    } as const
+    for await (const { key, value } of this.#records.rows(this.#pageSize, ALL_FIELDS, range)) {
+      subscriptions.push({ subscriber: subscriberOfKey(key, prefix), ...this.#decode(value) })
     }
     return subscriptions
   }
 
   /** Closes this handle of the table. */
   close(): void {
-    this.#table.close()
+    this.#records.close()
   }
 
   /** Not async, a hot path: every subscriber updates its state after every few messages. */
@@ -223,7 +210,7 @@ export class SubscriptionDataManager {
     } catch (error) {
       return Promise.reject(error)
     }
-    return putRow(this.#table, kind, key, value, version, fence?.guard)
+    return this.#records.put(key, value, version, fence?.guard)
   }
 
   #encode(data: SubscriptionData): Value {

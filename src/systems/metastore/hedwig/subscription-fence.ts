@@ -10,20 +10,15 @@
  */
 import { checkMethods, readArguments, type CellarError } from '../../../api/index.js'
 import { HedwigErrorCode, failed, unexpectedCondition, isLostRace } from '../errors.js'
-import type { MetastoreTable, RowGuard } from '../bookkeeper/types.js'
+import type { RowGuard } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { LongVersion, Version } from '../bookkeeper/tables/version.js'
-import { guarded, putRow, readRow, RecordKind } from './store-failure.js'
+import type { RecordTable } from './record-table.js'
 import { fenceKey, topicKey } from './topic-key.js'
 import type { TopicOwnership } from './topic-manager.js'
 
 const field = 'token'
 const fields: ReadonlySet<string> = new Set([field])
-const kind = new RecordKind(
-  'fence of the topic',
-  HedwigErrorCode.badVersion,
-  HedwigErrorCode.badVersion,
-)
 
 /** The fence of an owner for the subscriptions of one topic. */
 export class SubscriptionFence {
@@ -47,24 +42,24 @@ export class SubscriptionFence {
    * @internal Takes over the subscriptions of a topic. `NOT_RESPONSIBLE_FOR_TOPIC` if the topic was
    * lost, or a later owner has taken the fence.
    */
-  static async take(table: MetastoreTable, ownership: TopicOwnership): Promise<SubscriptionFence> {
+  static async take(records: RecordTable, ownership: TopicOwnership): Promise<SubscriptionFence> {
     checkMethods(ownership, 'the ownership', ['isHeld'])
     const { topic, token } = readArguments(() => ({
       topic: ownership.topic,
       token: ownership.token,
     }))
     if (!(token instanceof LongVersion)) throw unexpectedCondition('the token is no version')
-    guarded(table)
+    records.guarded()
     const key = fenceKey(topic)
     for (;;) {
       if (!ownership.isHeld()) throw notResponsible(topic)
-      const row = await readRow(table, kind, key, fields)
+      const row = await records.read(key, fields)
       if (row !== undefined && readToken(row.value).compare(token) === 'AFTER') {
         throw notResponsible(topic)
       }
       const value = new Value({ [field]: token.toString() })
       try {
-        const version = await putRow(table, kind, key, value, row?.version ?? Version.NEW)
+        const version = await records.put(key, value, row?.version ?? Version.NEW)
         return new SubscriptionFence(ownership, { key, version })
       } catch (error) {
         if (!isLostRace((error as Error).cause)) throw error

@@ -29,7 +29,7 @@ import type { HubRegistration, HubRegistry } from './hub-registry.js'
 import { KeyedQueue } from '../kernel/keyed-queue.js'
 import type { HubInfoData } from './records.js'
 import { topicKey, topicOfKey, type TopicName } from './topic-key.js'
-import type { TopicOwnershipManager } from './topic-ownership-manager.js'
+import type { TopicOwnershipManager } from './topic-records.js'
 
 /** The ownership of a topic by a hub, from an election until the topic is released or lost. */
 export interface TopicOwnership {

@@ -2,13 +2,13 @@
  * Callbacks of users that throw or reject, everywhere in the metadata systems: the handler of
  * errors is told, other listeners hear the event, and the process lives.
  */
+import { MemoryHubRegistry } from '../../../helpers/memory-hubs.js'
 import t from 'tap'
 import {
   CallbackTable,
   CellarMetaStore,
   LedgerManager,
   LeaseHubRegistry,
-  MemoryHubRegistry,
   Value,
   Version,
 } from '../../../../src/systems/metastore/index.js'

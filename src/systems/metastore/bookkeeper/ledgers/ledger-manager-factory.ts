@@ -17,7 +17,7 @@ import {
   type OptionsOf,
 } from '../../../../api/index.js'
 import { checkStore } from '../arguments.js'
-import { chooseFactory } from './factory-choice.js'
+import { chooseFactory } from './layout-record.js'
 import { layoutMismatch } from '../../errors.js'
 import type { LedgerIdGenerator, LedgerIdOptions } from './ledger-ids.js'
 import { LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'

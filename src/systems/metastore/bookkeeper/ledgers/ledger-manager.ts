@@ -6,7 +6,16 @@
  * `ERR_LEDGER_EXISTS`. A wrong version on remove is `ERR_LEDGER_METADATA_VERSION`. `write` never
  * creates a ledger. Ids of 63 bits are in order. A listing is complete or fails.
  */
-import { CellarError, ErrorCode, OptionNames, shown } from '../../../../api/index.js'
+import {
+  boolean,
+  callback,
+  declareOptions,
+  implementation,
+  integer,
+  shown,
+  type CellarError,
+  type OptionsOf,
+} from '../../../../api/index.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkCallable } from '../../kernel/arguments.js'
 import { checkStore } from '../arguments.js'
@@ -33,30 +42,27 @@ import { isKnownVersion, LongVersion, Version, type Versioned } from '../tables/
 
 const field = '.META'
 
-/** Settings of a ledger manager. */
-export interface LedgerManagerOptions<M> {
-  /** Default: {@link ledgerMetadataCodec}, for which `M` is `LedgerMetadata`. */
-  readonly codec?: LedgerMetadataCodec<M> | undefined
+const managerOptions = declareOptions('a ledger manager', {
   /** Most ledgers in one range and in one read of a listing, at least 1. Default 50. */
-  readonly metastoreMaxEntriesPerScan?: number | undefined
+  metastoreMaxEntriesPerScan: integer({ min: 1, default: 50 }),
   /**
    * Whether removing a missing ledger succeeds, so that a request can be repeated after its answer
    * was lost. Default false: `ERR_LEDGER_NO_SUCH_LEDGER`.
    */
-  readonly removeIsIdempotent?: boolean | undefined
+  removeIsIdempotent: boolean(false),
   /** Waits before a listener's failed read is repeated; default: 200 ms. */
-  readonly waitToRetry?: (() => Promise<void>) | undefined
+  waitToRetry: callback<() => Promise<void>>(waitShortly),
   /** Receives the errors of listeners. Default: `process.emitWarning`. */
-  readonly onListenerError?: ListenerErrorHandler | undefined
-}
-
-const names = new OptionNames<LedgerManagerOptions<unknown>>('a ledger manager', {
-  codec: true,
-  metastoreMaxEntriesPerScan: true,
-  removeIsIdempotent: true,
-  waitToRetry: true,
-  onListenerError: true,
+  onListenerError: callback<ListenerErrorHandler>(warnOfListener),
+  /** See {@link LedgerManagerOptions}. */
+  codec: implementation<LedgerMetadataCodec<never>>(['encode', 'decode']),
 })
+
+/** Settings of a ledger manager. */
+export interface LedgerManagerOptions<M> extends Omit<OptionsOf<typeof managerOptions>, 'codec'> {
+  /** Default: {@link ledgerMetadataCodec}, for which `M` is `LedgerMetadata`. */
+  readonly codec?: LedgerMetadataCodec<M> | undefined
+}
 
 /**
  * Creates, reads, writes, removes and lists ledgers. Errors have codes of {@link LedgerErrorCode}.
@@ -69,22 +75,15 @@ export class LedgerManager<M = LedgerMetadata> {
   readonly #listeners: LedgerListeners<M>
 
   private constructor(table: MetastoreScannableTable, options: LedgerManagerOptions<M>) {
-    names.check(options)
-    const pageSize = options.metastoreMaxEntriesPerScan ?? 50
-    if (!Number.isSafeInteger(pageSize) || pageSize < 1) {
-      throw new CellarError(
-        ErrorCode.invalidArgument,
-        `metastoreMaxEntriesPerScan is an integer above 0, not ${shown(pageSize)}`,
-      )
-    }
+    const settings = managerOptions.read(options as OptionsOf<typeof managerOptions>)
     this.#table = table
-    this.#codec = options.codec ?? (ledgerMetadataCodec as unknown as LedgerMetadataCodec<M>)
-    this.#pageSize = pageSize
-    this.#removeIsIdempotent = options.removeIsIdempotent ?? false
+    this.#codec = (settings.codec ?? ledgerMetadataCodec) as unknown as LedgerMetadataCodec<M>
+    this.#pageSize = settings.metastoreMaxEntriesPerScan
+    this.#removeIsIdempotent = settings.removeIsIdempotent
     this.#listeners = new LedgerListeners(table, {
       decode: (value) => this.#decode(value),
-      waitToRetry: options.waitToRetry ?? waitShortly,
-      onListenerError: options.onListenerError ?? warnOfListener,
+      waitToRetry: settings.waitToRetry,
+      onListenerError: settings.onListenerError,
     })
   }
 

@@ -4,14 +4,14 @@
  * Every call results in exactly one call of its callback, with a return code, the value or null,
  * and the caller's context. Callbacks are never called on the stack of the caller, and are called
  * in the order of the calls. An error of a callback goes to `onCallbackError` and has no other
- * effect. Only a callback that is not a function is thrown synchronously: there is no callback to
- * report to.
+ * effect. Only a callback that is not a function is thrown synchronously, as `IllegalOp`: there is
+ * no callback to report to.
  */
 import { checkMethods } from '../../../../api/index.js'
+import { ReturnCode, returnCodeOf, illegalOp } from '../../errors.js'
 import { checkCallable } from '../../kernel/arguments.js'
 import { callListener } from '../../kernel/listener-errors.js'
 import { kindOf } from '../arguments.js'
-import { ReturnCode, returnCodeOf, illegalOp } from '../../errors.js'
 import type {
   KeyRange,
   MetastoreCursor,
@@ -29,41 +29,36 @@ export type MetastoreCallback<T> = (code: ReturnCode, value: T | null, context: 
 /** Receives the errors of callbacks. */
 export type CallbackErrorHandler = (error: unknown) => void
 
-function settle<T, U>(
-  promise: Promise<T>,
-  convert: (value: T) => U | null,
-  callback: MetastoreCallback<U>,
-  context: unknown,
+/** Makes a call, and calls the callback with its outcome. */
+function answer<T>(
   onError: CallbackErrorHandler,
+  callback: MetastoreCallback<T>,
+  context: unknown,
+  call: () => Promise<T>,
 ): void {
-  const answer = (code: ReturnCode, value: U | null): void =>
+  if (typeof callback !== 'function') {
+    throw illegalOp(`the callback must be a function, got ${kindOf(callback)}`)
+  }
+  const tell = (code: ReturnCode, value: T | null): void =>
     callListener(onError, callback, code, value, context)
-  promise.then(
-    (value) => answer(ReturnCode.OK, convert(value)),
-    (error: unknown) => answer(returnCodeOf(error) as ReturnCode, null),
+  call().then(
+    (value) => tell(ReturnCode.OK, value ?? null),
+    (error: unknown) => tell(returnCodeOf(error) as ReturnCode, null),
   )
-}
-
-function checkCallback(callback: unknown): void {
-  if (typeof callback === 'function') return
-  throw illegalOp(`the callback must be a function, got ${kindOf(callback)}`)
-}
-
-function same<T>(value: T): T {
-  return value
 }
 
 /** A table with callbacks. */
 export class CallbackTable {
-  readonly #table: MetastoreTable
+  readonly #table: MetastoreTable & Partial<Pick<MetastoreScannableTable, 'openRange'>>
   readonly #onError: CallbackErrorHandler
 
   /** `onCallbackError` receives the errors of callbacks. */
-  constructor(table: MetastoreTable, onCallbackError: CallbackErrorHandler) {
-    checkMethods(table, 'the table', ['get', 'put', 'remove', 'openCursor'])
-    checkCallable(onCallbackError, 'onCallbackError')
-    this.#table = table
-    this.#onError = onCallbackError
+  constructor(
+    table: MetastoreTable | MetastoreScannableTable,
+    onCallbackError: CallbackErrorHandler,
+  ) {
+    this.#table = checkMethods(table, 'the table', ['get', 'put', 'remove', 'openCursor'])
+    this.#onError = checkCallable(onCallbackError, 'onCallbackError')
   }
 
   /** As {@link MetastoreTable.getName}. */
@@ -71,42 +66,30 @@ export class CallbackTable {
     return this.#table.getName()
   }
 
-  /**
-   * Reads a row, or some of its fields. Throws `IllegalOp` synchronously if `callback` is not a
-   * function.
-   */
+  /** Reads a row, or some of its fields. */
   get(
     key: string,
     fields: FieldSelection,
     callback: MetastoreCallback<Versioned<Value>>,
     context: unknown,
   ): void {
-    checkCallback(callback)
-    settle(this.#table.get(key, { fields }), same, callback, context, this.#onError)
+    answer(this.#onError, callback, context, () => this.#table.get(key, { fields }))
   }
 
-  /**
-   * Reads a row and arms a watcher. Throws `IllegalOp` synchronously if `callback` is not a
-   * function.
-   */
+  /** Reads a row and arms a watcher. */
   getWatched(
     key: string,
     watcher: MetastoreWatcher,
     callback: MetastoreCallback<Versioned<Value>>,
     context: unknown,
   ): void {
-    checkCallback(callback)
-    const promise =
-      typeof watcher === 'function'
-        ? this.#table.get(key, { watcher })
-        : Promise.reject(illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`))
-    settle(promise, same, callback, context, this.#onError)
+    answer(this.#onError, callback, context, () => {
+      if (typeof watcher === 'function') return this.#table.get(key, { watcher })
+      return Promise.reject(illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`))
+    })
   }
 
-  /**
-   * As {@link MetastoreTable.put}; the value of the callback is the new version. Throws `IllegalOp`
-   * synchronously if `callback` is not a function.
-   */
+  /** As {@link MetastoreTable.put}; the value of the callback is the new version. */
   put(
     key: string,
     value: Value,
@@ -114,66 +97,44 @@ export class CallbackTable {
     callback: MetastoreCallback<Version>,
     context: unknown,
   ): void {
-    checkCallback(callback)
-    settle(this.#table.put(key, value, version), same, callback, context, this.#onError)
+    answer(this.#onError, callback, context, () => this.#table.put(key, value, version))
   }
 
-  /**
-   * As {@link MetastoreTable.remove}; the value of the callback is null. Throws `IllegalOp`
-   * synchronously if `callback` is not a function.
-   */
+  /** As {@link MetastoreTable.remove}; the value of the callback is null. */
   remove(key: string, version: Version, callback: MetastoreCallback<void>, context: unknown): void {
-    checkCallback(callback)
-    settle(this.#table.remove(key, version), () => null, callback, context, this.#onError)
+    answer(this.#onError, callback, context, () => this.#table.remove(key, version))
   }
 
-  /**
-   * As {@link MetastoreTable.openCursor}. Throws `IllegalOp` synchronously if `callback` is not a
-   * function.
-   */
+  /** As {@link MetastoreTable.openCursor}. */
   openCursor(
     fields: FieldSelection,
     callback: MetastoreCallback<CallbackCursor>,
     context: unknown,
   ): void {
-    checkCallback(callback)
-    const convert = (cursor: MetastoreCursor): CallbackCursor => this.cursor(cursor)
-    settle(this.#table.openCursor(fields), convert, callback, context, this.#onError)
+    this.#open(callback, context, () => this.#table.openCursor(fields))
   }
 
-  /** @internal */
-  protected cursor(cursor: MetastoreCursor): CallbackCursor {
-    return new CallbackCursor(cursor, this.#onError)
-  }
-}
-
-/** A scannable table with callbacks. */
-export class CallbackScannableTable extends CallbackTable {
-  readonly #scannable: MetastoreScannableTable
-  readonly #onRangeError: CallbackErrorHandler
-
-  /** `onCallbackError` receives the errors of callbacks. */
-  constructor(table: MetastoreScannableTable, onCallbackError: CallbackErrorHandler) {
-    super(table, onCallbackError)
-    checkMethods(table, 'the table', ['openRange'])
-    this.#scannable = table
-    this.#onRangeError = onCallbackError
-  }
-
-  /**
-   * As {@link MetastoreScannableTable.openRange}. Throws `IllegalOp` synchronously if `callback` is
-   * not a function.
-   */
+  /** As {@link MetastoreScannableTable.openRange}; `IllegalOp` if the table is not scannable. */
   openRange(
     range: KeyRange,
     fields: FieldSelection,
     callback: MetastoreCallback<CallbackCursor>,
     context: unknown,
   ): void {
-    checkCallback(callback)
-    const convert = (cursor: MetastoreCursor): CallbackCursor => this.cursor(cursor)
-    const promise = this.#scannable.openRange(range, fields)
-    settle(promise, convert, callback, context, this.#onRangeError)
+    this.#open(callback, context, () => {
+      const opened = this.#table.openRange?.(range, fields)
+      return opened ?? Promise.reject(illegalOp('the table is not scannable'))
+    })
+  }
+
+  #open(
+    callback: MetastoreCallback<CallbackCursor>,
+    context: unknown,
+    open: () => Promise<MetastoreCursor>,
+  ): void {
+    answer(this.#onError, callback, context, () =>
+      open().then((cursor) => new CallbackCursor(cursor, this.#onError)),
+    )
   }
 }
 
@@ -198,18 +159,13 @@ export class CallbackCursor {
     return this.#cursor.readEntries(count)
   }
 
-  /**
-   * As {@link MetastoreCursor.asyncReadEntries}. Throws `IllegalOp` synchronously if `callback` is
-   * not a function.
-   */
+  /** As {@link MetastoreCursor.asyncReadEntries}. */
   asyncReadEntries(
     count: number,
     callback: MetastoreCallback<MetastoreItem[]>,
     context: unknown,
   ): void {
-    checkCallback(callback)
-    const promise = this.#cursor.asyncReadEntries(count)
-    settle(promise, same, callback, context, this.#onError)
+    answer(this.#onError, callback, context, () => this.#cursor.asyncReadEntries(count))
   }
 
   /** As {@link MetastoreCursor.close}. */
