@@ -32,11 +32,11 @@ export type {
 export type { MetastoreDurability } from './bookkeeper/tables/row-commits.js'
 export {
   createLedgerManagerFactory,
+  MSLedgerManagerFactory,
   type LedgerFactoryOptions,
   type LedgerManagerFactory,
   type LedgerManagerFactoryClass,
 } from './bookkeeper/ledgers/ledger-manager-factory.js'
-export { MSLedgerManagerFactory } from './bookkeeper/ledgers/ms-ledger-manager-factory.js'
 export { LedgerLayoutRecord, type LedgerLayout } from './bookkeeper/ledgers/ledger-layout.js'
 export type { LayoutForm, LayoutRecord } from './bookkeeper/ledgers/layout-record.js'
 export { LedgerManager, type LedgerManagerOptions } from './bookkeeper/ledgers/ledger-manager.js'

@@ -7,10 +7,11 @@
  * ledger is removed. A failed read is repeated after a wait. Errors of a listener go to
  * `onListenerError` and affect neither other listeners nor the watch.
  */
+import { assert } from '../../../../api/index.js'
 import { callListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
-import { MetastoreErrorCode, codeOf } from '../../errors.js'
+import { isAbsent } from '../../errors.js'
 import { ledgerKey } from './ledger-key.js'
-import type { MetastoreTable, WatchedEvent } from '../types.js'
+import type { MetastoreTable, MetastoreWatcher } from '../types.js'
 import type { Value } from '../value.js'
 import type { Version, Versioned } from '../tables/version.js'
 
@@ -25,11 +26,21 @@ export interface ListenerSettings<M> {
   readonly onListenerError: ListenerErrorHandler
 }
 
-/** All listeners of one ledger manager. */
+/** The listeners of one ledger. */
+interface Watch<M> {
+  readonly key: string
+  /** The listeners, each with the last version that it was notified of. */
+  readonly told: Map<LedgerMetadataListener<M>, Version | undefined>
+  readonly watcher: MetastoreWatcher
+  isReading: boolean
+  readAgain: boolean
+}
+
+/** All listeners of one ledger manager; see the file header. */
 export class LedgerListeners<M> {
   readonly #table: MetastoreTable
   readonly #settings: ListenerSettings<M>
-  readonly #watches = new Map<bigint, LedgerWatch<M>>()
+  readonly #watches = new Map<bigint, Watch<M>>()
 
   constructor(table: MetastoreTable, settings: ListenerSettings<M>) {
     this.#table = table
@@ -39,120 +50,96 @@ export class LedgerListeners<M> {
   /** Adds a listener, unless it is registered already. */
   add(ledgerId: bigint, listener: LedgerMetadataListener<M>): void {
     let watch = this.#watches.get(ledgerId)
-    if (watch === undefined) {
-      watch = new LedgerWatch(this.#table, ledgerId, this.#settings, () => {
-        this.#watches.delete(ledgerId)
-      })
-      this.#watches.set(ledgerId, watch)
-    }
-    watch.add(listener)
+    if (watch === undefined) this.#watches.set(ledgerId, (watch = this.#watchOf(ledgerId)))
+    if (watch.told.has(listener)) return
+    watch.told.set(listener, undefined)
+    void this.#read(ledgerId, watch)
   }
 
   /** Removes a listener; false if it is not registered. */
   remove(ledgerId: bigint, listener: LedgerMetadataListener<M>): boolean {
-    return this.#watches.get(ledgerId)?.remove(listener) ?? false
-  }
-
-  close(): void {
-    for (const watch of this.#watches.values()) watch.close()
-  }
-}
-
-/** The listeners of one ledger. */
-class LedgerWatch<M> {
-  readonly #table: MetastoreTable
-  readonly #ledgerId: bigint
-  readonly #key: string
-  readonly #settings: ListenerSettings<M>
-  readonly #onEmpty: () => void
-  /** The listeners, each with the last version that it was notified of. */
-  readonly #told = new Map<LedgerMetadataListener<M>, Version | undefined>()
-  #isReading = false
-  #readAgain = false
-  #isClosed = false
-
-  constructor(
-    table: MetastoreTable,
-    ledgerId: bigint,
-    settings: ListenerSettings<M>,
-    onEmpty: () => void,
-  ) {
-    this.#table = table
-    this.#ledgerId = ledgerId
-    this.#key = ledgerKey(ledgerId)
-    this.#settings = settings
-    this.#onEmpty = onEmpty
-  }
-
-  add(listener: LedgerMetadataListener<M>): void {
-    if (this.#told.has(listener)) return
-    this.#told.set(listener, undefined)
-    void this.#read()
-  }
-
-  remove(listener: LedgerMetadataListener<M>): boolean {
-    const wasThere = this.#told.delete(listener)
-    if (this.#told.size === 0) this.close()
+    const watch = this.#watches.get(ledgerId)
+    const wasThere = watch?.told.delete(listener) ?? false
+    if (watch?.told.size === 0) this.#end(ledgerId, watch)
     return wasThere
   }
 
   close(): void {
-    if (this.#isClosed) return
-    this.#isClosed = true
-    this.#told.clear()
-    this.#table.unwatch(this.#key, this.#watcher)
-    this.#onEmpty()
+    for (const [ledgerId, watch] of this.#watches) this.#end(ledgerId, watch)
   }
 
-  readonly #watcher = (event: WatchedEvent): void => {
-    if (this.#isClosed) return
-    if (event.type === 'REMOVED') this.#tellRemoved()
-    else void this.#read()
+  #watchOf(ledgerId: bigint): Watch<M> {
+    const watch: Watch<M> = {
+      key: ledgerKey(ledgerId),
+      told: new Map(),
+      watcher: ({ type }) => {
+        if (!this.#isOpen(ledgerId, watch)) return
+        if (type === 'REMOVED') this.#tellRemoved(ledgerId, watch)
+        else void this.#read(ledgerId, watch)
+      },
+      isReading: false,
+      readAgain: false,
+    }
+    return watch
+  }
+
+  #isOpen(ledgerId: bigint, watch: Watch<M>): boolean {
+    return this.#watches.get(ledgerId) === watch
+  }
+
+  #end(ledgerId: bigint, watch: Watch<M>): void {
+    assert(this.#isOpen(ledgerId, watch), 'a watch ends once')
+    this.#watches.delete(ledgerId)
+    watch.told.clear()
+    this.#table.unwatch(watch.key, watch.watcher)
   }
 
   /** One read at a time; a change during a read requests another. */
-  async #read(): Promise<void> {
-    this.#readAgain = true
-    if (this.#isReading) return
-    this.#isReading = true
-    while (this.#readAgain && !this.#isClosed) {
-      this.#readAgain = false
-      if (await this.#readOnce()) continue
-      this.#readAgain = true
+  async #read(ledgerId: bigint, watch: Watch<M>): Promise<void> {
+    watch.readAgain = true
+    if (watch.isReading) return
+    watch.isReading = true
+    while (watch.readAgain && this.#isOpen(ledgerId, watch)) {
+      watch.readAgain = false
+      if (await this.#readOnce(ledgerId, watch)) continue
+      watch.readAgain = true
       await this.#settings.waitToRetry()
     }
-    this.#isReading = false
+    watch.isReading = false
   }
 
   /** Returns false if the read failed and has to be repeated. */
-  async #readOnce(): Promise<boolean> {
+  async #readOnce(ledgerId: bigint, watch: Watch<M>): Promise<boolean> {
+    const { key, watcher } = watch
     try {
-      const row = await this.#table.get(this.#key, { watcher: this.#watcher })
-      if (this.#isClosed) this.#table.unwatch(this.#key, this.#watcher)
-      else this.#tell({ value: this.#settings.decode(row.value), version: row.version })
+      const { value, version } = await this.#table.get(key, { watcher })
+      if (this.#isOpen(ledgerId, watch)) this.#tell(ledgerId, watch, value, version)
+      else this.#table.unwatch(key, watcher)
       return true
     } catch (error) {
-      if (codeOf(error) !== MetastoreErrorCode.noKey) return false
-      this.#tellRemoved()
+      if (!isAbsent(error)) return false
+      if (this.#isOpen(ledgerId, watch)) this.#tellRemoved(ledgerId, watch)
+      else this.#table.unwatch(key, watcher)
       return true
     }
   }
 
-  #tell(metadata: Versioned<M>): void {
-    for (const [listener, told] of [...this.#told]) {
-      if (told !== undefined && metadata.version.compare(told) !== 'AFTER') continue
-      this.#told.set(listener, metadata.version)
-      this.#call(listener, { ...metadata })
+  #tell(ledgerId: bigint, { told }: Watch<M>, value: Value, version: Version): void {
+    const metadata = this.#settings.decode(value)
+    for (const [listener, before] of [...told]) {
+      if (before !== undefined && version.compare(before) !== 'AFTER') continue
+      told.set(listener, version)
+      this.#call(listener, ledgerId, { value: metadata, version })
     }
   }
 
-  #tellRemoved(): void {
-    const listeners = [...this.#told.keys()]
-    this.close()
-    for (const listener of listeners) this.#call(listener, null)
+  #tellRemoved(ledgerId: bigint, watch: Watch<M>): void {
+    const listeners = [...watch.told.keys()]
+    this.#end(ledgerId, watch)
+    for (const listener of listeners) this.#call(listener, ledgerId, null)
   }
 
-  #call(listener: LedgerMetadataListener<M>, metadata: Versioned<M> | null): void {
-    callListener(this.#settings.onListenerError, listener, this.#ledgerId, metadata)
+  #call(listener: LedgerMetadataListener<M>, id: bigint, metadata: Versioned<M> | null): void {
+    callListener(this.#settings.onListenerError, listener, id, metadata)
   }
 }

@@ -1,10 +1,12 @@
 /**
  * Factories of ledger managers and generators of ledger ids (BookKeeper: `LedgerManagerFactory`).
  * The ledger layout in the store names the factory of the ledgers, so that no other factory uses
- * them.
+ * them. The factory of this package uses the tables `LEDGER` and `IDGEN`. Source: BookKeeper 4.7,
+ * `org.apache.bookkeeper.meta.MSLedgerManagerFactory`.
  *
  * Differences from BookKeeper: the layout is stored in the MetaStore, not in ZooKeeper. `format`
- * and `validateAndNukeExistingCluster` check the layout before any change.
+ * and `validateAndNukeExistingCluster` check the layout before any change. The counters of `IDGEN`
+ * are never removed: bookies may still store entries of ledgers whose metadata were removed.
  */
 import {
   CellarError,
@@ -13,18 +15,21 @@ import {
   declareOptions,
   ErrorCode,
   required,
+  shown,
   text,
   type OptionsOf,
 } from '../../../../api/index.js'
+import { LedgerErrorCode, metaStoreError, layoutMismatch, isOneOf } from '../../errors.js'
 import { checkStore } from '../arguments.js'
+import { cleanTable } from '../tables/clean-table.js'
+import type { MetaStore, MetastoreTable } from '../types.js'
+import { NON_FIELDS } from '../value.js'
 import { chooseFactory } from './layout-record.js'
-import { layoutMismatch } from '../../errors.js'
-import type { LedgerIdGenerator, LedgerIdOptions } from './ledger-ids.js'
-import { LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
-import type { LedgerManager, LedgerManagerOptions } from './ledger-manager.js'
+import { LedgerIdGenerator, type LedgerIdOptions } from './ledger-ids.js'
+import { isExpectedKey, ledgerTable } from './ledger-key.js'
+import { copyOfLayout, LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
+import { LedgerManager, type LedgerManagerOptions } from './ledger-manager.js'
 import type { LedgerMetadata } from './ledger-metadata.js'
-import { MSLedgerManagerFactory } from './ms-ledger-manager-factory.js'
-import type { MetaStore } from '../types.js'
 
 /** The factory of one layout of ledgers. */
 export interface LedgerManagerFactory {
@@ -58,6 +63,119 @@ export interface LedgerManagerFactory {
 export interface LedgerManagerFactoryClass {
   /** Creates a factory, which the caller initialises. */
   new (): LedgerManagerFactory
+}
+
+/** Keys per read of a validation. */
+const pageSize = 1000
+
+/** The factory that BookKeeper calls `org.apache.bookkeeper.meta.MSLedgerManagerFactory`. */
+export class MSLedgerManagerFactory implements LedgerManagerFactory {
+  #opened: { readonly store: MetaStore; readonly layout: LedgerLayout } | undefined
+
+  getCurrentVersion(): number {
+    return 1
+  }
+
+  async initialize(store: MetaStore, layout: LedgerLayout): Promise<void> {
+    checkStore(store)
+    const { managerFactoryClass, managerVersion } = copyOfLayout(layout)
+    const version = this.getCurrentVersion()
+    if (managerVersion !== version) {
+      throw layoutMismatch(`the ledgers have version ${shown(managerVersion)}, not ${version}`)
+    }
+    this.#opened = { store, layout: { managerFactoryClass, managerVersion } }
+  }
+
+  async newLedgerIdGenerator(options: LedgerIdOptions = {}): Promise<LedgerIdGenerator> {
+    return LedgerIdGenerator.open(this.#initialised().store, options)
+  }
+
+  async newLedgerManager<M = LedgerMetadata>(
+    options: LedgerManagerOptions<M> = {},
+  ): Promise<LedgerManager<M>> {
+    return LedgerManager.open<M>(this.#initialised().store, options)
+  }
+
+  async format(): Promise<void> {
+    await this.#withLayout(async (store, layout, record) => {
+      const manager = await LedgerManager.open(store)
+      await manager.format().finally(() => manager.close())
+      await record.rewrite(layout, (stored) => checkSame(stored, layout))
+    })
+  }
+
+  async validateAndNukeExistingCluster(): Promise<boolean> {
+    return this.#withLayout(async (store, layout, record) => {
+      if (!(await emptyIfExpected(await store.createTable(ledgerTable)))) return false
+      // The layout is removed last: after an interrupted removal the factory can still be opened to
+      // repeat it.
+      await record.remove((stored) => checkSame(stored, layout))
+      await this.close()
+      return true
+    })
+  }
+
+  async close(): Promise<void> {
+    this.#opened = undefined
+  }
+
+  #initialised(): { readonly store: MetaStore; readonly layout: LedgerLayout } {
+    if (this.#opened === undefined) throw metaStoreError('the ledger factory is not initialised')
+    return this.#opened
+  }
+
+  /** Runs a function with the layout record, which must hold the layout of the factory, if any. */
+  async #withLayout<R>(
+    run: (store: MetaStore, layout: LedgerLayout, record: LedgerLayoutRecord) => Promise<R>,
+  ): Promise<R> {
+    const { store, layout } = this.#initialised()
+    const record = await LedgerLayoutRecord.open(store)
+    try {
+      const stored = await record.read()
+      if (stored !== undefined) checkSame(stored, layout)
+      return await run(store, layout, record)
+    } finally {
+      record.close()
+    }
+  }
+}
+
+/** Refuses a layout other than the factory's: another factory has laid out the store again. */
+function checkSame(stored: LedgerLayout, own: LedgerLayout): void {
+  const [found, wanted] = [stored, own].map(
+    ({ managerFactoryClass, managerVersion }) =>
+      `${managerFactoryClass} in version ${managerVersion}`,
+  )
+  if (found === wanted) return
+  throw layoutMismatch(`the ledgers were laid out by ${found}, not by ${wanted}`)
+}
+
+/** Removes all rows of the table and closes it; false if it has an unexpected key. */
+async function emptyIfExpected(table: MetastoreTable): Promise<boolean> {
+  try {
+    if (!(await hasOnlyExpectedKeys(table))) return false
+    await cleanTable(table)
+    return true
+  } catch (error) {
+    if (isOneOf(error, LedgerErrorCode)) throw error
+    throw metaStoreError('the ledgers could not be validated and removed', error)
+  } finally {
+    table.close()
+  }
+}
+
+async function hasOnlyExpectedKeys(table: MetastoreTable): Promise<boolean> {
+  const cursor = await table.openCursor(NON_FIELDS)
+  try {
+    while (cursor.hasMoreEntries()) {
+      const items = await cursor.asyncReadEntries(pageSize)
+      if (items.length === 0) throw metaStoreError('a cursor promised more keys and had none')
+      if (!items.every(({ key }) => isExpectedKey(key))) return false
+    }
+    return true
+  } finally {
+    cursor.close()
+  }
 }
 
 const factoryOptions = declareOptions('a ledger manager factory', {

@@ -11,7 +11,6 @@ import {
   type Database,
 } from '../../../../api/index.js'
 import { checkLayout, GroupCommit, storedSequence } from '../../kernel/group-commit.js'
-import { KeyedQueue } from '../../kernel/keyed-queue.js'
 import { callListener, warnOfListener } from '../../kernel/listener-errors.js'
 import { uint64 } from '../../kernel/uint64.js'
 import { ChangeLog } from './change-log.js'
@@ -392,21 +391,20 @@ function addAncestors(paths: Set<string>, path: string): void {
   }
 }
 
-const opening = new KeyedQueue()
-const cores = new WeakMap<Database, Map<string, StoreCore>>()
+const cores = new WeakMap<Database, Map<string, Promise<StoreCore>>>()
 
 /** The core of a store in a database, opened once; the `settings` of the first call apply. */
 export function coreOf(database: Database, settings: CoreSettings): Promise<StoreCore> {
-  return opening.run(settings.prefix, async () => {
-    let byPrefix = cores.get(database)
-    if (byPrefix === undefined) cores.set(database, (byPrefix = new Map<string, StoreCore>()))
-    let core = byPrefix.get(settings.prefix)
-    if (core === undefined) {
-      core = await StoreCore.open(database, settings)
-      byPrefix.set(settings.prefix, core)
-    }
-    return core
-  })
+  const { prefix } = settings
+  let byPrefix = cores.get(database)
+  if (byPrefix === undefined)
+    cores.set(database, (byPrefix = new Map<string, Promise<StoreCore>>()))
+  let core = byPrefix.get(prefix)
+  if (core === undefined) {
+    byPrefix.set(prefix, (core = StoreCore.open(database, settings)))
+    core.catch(() => forgetCore(database, prefix))
+  }
+  return core
 }
 
 /** Removes the core of a closed store. */

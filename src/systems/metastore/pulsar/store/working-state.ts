@@ -2,7 +2,7 @@
  * The changes of a group of commits: nodes, index entries, owned records and counters, on top of
  * the state of the tables. A commit that fails is rolled back.
  */
-import type { AtomicMutation, Mutation, Table } from '../../../../api/index.js'
+import { assert, type AtomicMutation, type Mutation, type Table } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
 import { uint64 } from '../../kernel/uint64.js'
 import {
@@ -43,27 +43,28 @@ export const emptyValue = Buffer.alloc(0)
 /** Bytes that a database counts for a cell besides row, column and value. */
 const cellOverheadBytes = 20
 
-interface WorkingNode {
-  readonly stored: Node
-  now: Node
+/** A value that commits of the group change. */
+interface Working<V> {
+  /** The value in the tables. */
+  readonly stored: V
+  /** The value after the last commit of the group. */
+  committed: V
+  now: V
+}
+
+function working<V>(stored: V): Working<V> {
+  return { stored, committed: stored, now: stored }
 }
 
 /** The changes of one group; see the file header. */
 export class WorkingState {
-  readonly #nodes = new Map<string, WorkingNode>()
-  readonly #counters = new Map<string, readonly bigint[]>()
-  readonly #entries = new Map<string, Entry>()
+  readonly #nodes = new Map<string, Working<Node>>()
+  readonly #counters = new Map<string, Working<readonly bigint[]>>()
+  readonly #entries = new Map<string, Working<Entry | undefined>>()
   readonly #tables: Readonly<Record<TableName, Table>>
   readonly #cellBytesMax: number
-  /**
-   * The undo log of the current commit: changed nodes, entries and counters, and their prior state.
-   */
-  #changedNodes: WorkingNode[] = []
-  #nodesBefore: Node[] = []
-  #changedEntries: string[] = []
-  #entriesBefore: (Entry | undefined)[] = []
-  #changedCounters: string[] = []
-  #countersBefore: (readonly bigint[])[] = []
+  /** The values that the current commit has changed. */
+  readonly #changed: Working<unknown>[] = []
 
   /** A cell larger than `cellBytesMax` is refused when it is set, so only its own commit fails. */
   constructor(tables: Readonly<Record<TableName, Table>>, cellBytesMax: number) {
@@ -82,11 +83,11 @@ export class WorkingState {
 
   /** Adds a node as stored in the table. */
   load(path: string, node: Node): void {
-    if (!this.#nodes.has(path)) this.#nodes.set(path, { stored: node, now: node })
+    if (!this.#nodes.has(path)) this.#nodes.set(path, working(node))
   }
 
   loadCounter(row: string, numbers: readonly bigint[]): void {
-    if (!this.#counters.has(row)) this.#counters.set(row, numbers)
+    if (!this.#counters.has(row)) this.#counters.set(row, working(numbers))
   }
 
   /** The node after all planned commits. Throws {@link NotLoaded}. */
@@ -100,14 +101,12 @@ export class WorkingState {
 
   /** As {@link setEntry}. */
   setNode(path: string, node: Node): void {
-    const working = this.#nodes.get(path)!
+    const before = this.#nodes.get(path)!
     const { record } = node
-    if (record !== undefined && record !== working.now.record) {
+    if (record !== undefined && record !== before.now.record) {
       this.#checkCell(path, depthBytes, recordColumn, record.cell)
     }
-    this.#changedNodes.push(working)
-    this.#nodesBefore.push(working.now)
-    working.now = node
+    this.#set(before, node)
   }
 
   /** The numbers of a counter; empty for a new counter. Throws {@link NotLoaded}. */
@@ -115,14 +114,11 @@ export class WorkingState {
     const numbers = this.#counters.get(row)
     // eslint-disable-next-line @typescript-eslint/only-throw-error
     if (numbers === undefined) throw new NotLoaded([], [row])
-    return numbers
+    return numbers.now
   }
 
   setCounter(row: string, numbers: readonly bigint[]): void {
-    const before = this.#counters.get(row)!
-    this.#changedCounters.push(row)
-    this.#countersBefore.push(before)
-    this.#counters.set(row, numbers)
+    this.#set(this.#counters.get(row)!, numbers)
     const value = Buffer.concat(numbers.map((number) => uint64(Number(number))))
     this.setEntry({ table: 'control', row, value })
   }
@@ -135,9 +131,15 @@ export class WorkingState {
     const { table, row, value } = entry
     if (value !== undefined) this.#checkCell(row, 0, plainColumn, value)
     const key = `${table} ${typeof row === 'string' ? row : row.toString('latin1')}`
-    this.#changedEntries.push(key)
-    this.#entriesBefore.push(this.#entries.get(key))
-    this.#entries.set(key, entry)
+    let before = this.#entries.get(key)
+    if (before === undefined)
+      this.#entries.set(key, (before = working<Entry | undefined>(undefined)))
+    this.#set(before, entry)
+  }
+
+  #set<V>(value: Working<V>, now: V): void {
+    this.#changed.push(value)
+    value.now = now
   }
 
   /** `row` excludes the `prefixBytes` before its text. */
@@ -153,32 +155,14 @@ export class WorkingState {
 
   /** Keeps the changes since the last commit or rollback. */
   commit(): void {
-    this.#changedNodes.length = 0
-    this.#nodesBefore.length = 0
-    if (this.#changedEntries.length > 0) {
-      this.#changedEntries.length = 0
-      this.#entriesBefore.length = 0
-    }
-    if (this.#changedCounters.length > 0) {
-      this.#changedCounters.length = 0
-      this.#countersBefore.length = 0
-    }
+    for (const value of this.#changed) value.committed = value.now
+    this.#changed.length = 0
   }
 
   /** Undoes the changes since the last commit or rollback. */
   rollBack(): void {
-    for (let i = this.#changedNodes.length - 1; i >= 0; i--) {
-      this.#changedNodes[i].now = this.#nodesBefore[i]
-    }
-    for (let i = this.#changedEntries.length - 1; i >= 0; i--) {
-      const before = this.#entriesBefore[i]
-      if (before === undefined) this.#entries.delete(this.#changedEntries[i])
-      else this.#entries.set(this.#changedEntries[i], before)
-    }
-    for (let i = this.#changedCounters.length - 1; i >= 0; i--) {
-      this.#counters.set(this.#changedCounters[i], this.#countersBefore[i])
-    }
-    this.commit()
+    for (const value of this.#changed) value.now = value.committed
+    this.#changed.length = 0
   }
 
   /** Whether the group has changed the record or the children of a path. */
@@ -194,6 +178,7 @@ export class WorkingState {
 
   /** All changes as mutations with the timestamp `sequence`. */
   mutations(sequence: number): AtomicMutation[] {
+    assert(this.#changed.length === 0, 'only commits are written')
     const mutations: AtomicMutation[] = []
     const { nodes } = this.#tables
     // Shared by all rows: the end of a session may remove a hundred thousand rows.
@@ -211,7 +196,9 @@ export class WorkingState {
         mutations.push({ table: nodes, row: nodeRow(path), mutations: changes })
       }
     }
-    for (const { table, row, value } of this.#entries.values()) {
+    for (const { now } of this.#entries.values()) {
+      if (now === undefined) continue
+      const { table, row, value } = now
       const changes =
         value === undefined
           ? removed
