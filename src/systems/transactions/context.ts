@@ -34,7 +34,7 @@ import {
   type Transactions,
   type TransactionParticipant,
 } from './participant.js'
-import { contextStartOptions, type ContextStartOptions } from './start-options.js'
+import { contextStartOptions, type ContextStartOptions } from './manager/manager-calls.js'
 import type { Transaction } from './transaction.js'
 
 /**
@@ -64,7 +64,11 @@ export class TransactionContext {
     checkParticipant(participant)
     return this.#alone('add', async () => {
       if (this.#participants.includes(participant)) return false
-      if (this.#current !== undefined) await this.#startLate(participant, this.#current)
+      const transaction = this.#current
+      if (transaction !== undefined) {
+        const start = call(participant, 'could not start', () => participant.startTx(transaction))
+        await start.catch((error: unknown) => this.#rollBack(transaction, error))
+      }
       this.#participants.push(participant)
       return true
     })
@@ -130,7 +134,9 @@ export class TransactionContext {
         const changes = [...this.#changes()]
         await this.#client.canCommit(transaction, transaction.type === 'LONG' ? [] : changes)
         const isRemote = this.#client.isRemote === true
-        for (const participant of this.#participants) await persist(participant, isRemote)
+        for (const participant of this.#participants) {
+          await confirm(participant, 'could not persist', () => participant.commitTx(isRemote))
+        }
         await this.#client.commit(transaction, isRemote ? {} : this.#commitOptions())
       } catch (error) {
         if (isUnknown(error)) await this.#leave(error)
@@ -165,7 +171,10 @@ export class TransactionContext {
       try {
         const next = await this.#client.checkpoint(transaction)
         this.#current = next
-        for (const participant of this.#participants) await update(participant, next)
+        for (const participant of this.#participants) {
+          const update = (): unknown => participant.updateTx?.(next)
+          await call(participant, 'could not take the checkpoint', update)
+        }
         return next
       } catch (error) {
         await this.#rollBack(this.#current!, error)
@@ -200,22 +209,14 @@ export class TransactionContext {
     const started: TransactionParticipant[] = []
     for (const participant of this.#participants) {
       try {
-        await participant.startTx(transaction)
+        await call(participant, 'could not start', () => participant.startTx(transaction))
         started.push(participant)
-      } catch (cause) {
-        const error = failed(participant, 'could not start', cause)
+      } catch (failure) {
+        const error = failure as CellarError
         for (const each of started) await attach(error, async () => each.rollbackTx())
         await attach(error, () => this.#client.abort(transaction))
         throw error
       }
-    }
-  }
-
-  async #startLate(participant: TransactionParticipant, transaction: Transaction): Promise<void> {
-    try {
-      await participant.startTx(transaction)
-    } catch (cause) {
-      await this.#rollBack(transaction, failed(participant, 'could not start', cause))
     }
   }
 
@@ -229,11 +230,9 @@ export class TransactionContext {
     }
     for (const participant of this.#participants) {
       try {
-        const isDone: unknown = await participant.rollbackTx()
-        if (isDone === true) continue
-        note(failed(participant, 'could not roll back'))
+        await confirm(participant, 'could not roll back', () => participant.rollbackTx())
       } catch (failure) {
-        note(failed(participant, 'could not roll back', failure))
+        note(failure)
       }
     }
     this.#current = undefined
@@ -296,22 +295,26 @@ function isUnknown(error: unknown): error is CellarError {
   return hasCode(error, TransactionErrorCode.outcomeUnknown)
 }
 
-async function persist(participant: TransactionParticipant, isRemote: boolean): Promise<void> {
-  let isDone: unknown
+/** Calls a participant. `ERR_TRANSACTION_FAILED` if it throws. */
+async function call<T>(
+  participant: TransactionParticipant,
+  failure: string,
+  work: () => T | Promise<T>,
+): Promise<T> {
   try {
-    isDone = await participant.commitTx(isRemote)
+    return await work()
   } catch (cause) {
-    throw failed(participant, 'could not persist', cause)
+    throw failed(participant, failure, cause)
   }
-  if (isDone !== true) throw failed(participant, 'could not persist')
 }
 
-async function update(participant: TransactionParticipant, next: Transaction): Promise<void> {
-  try {
-    await participant.updateTx?.(next)
-  } catch (cause) {
-    throw failed(participant, 'could not take the checkpoint', cause)
-  }
+/** As {@link call}, for work that must answer `true`. */
+async function confirm(
+  participant: TransactionParticipant,
+  failure: string,
+  work: () => unknown,
+): Promise<void> {
+  if ((await call(participant, failure, work)) !== true) throw failed(participant, failure)
 }
 
 function startNow(participant: TransactionParticipant, transaction: Transaction): unknown {

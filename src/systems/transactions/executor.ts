@@ -16,7 +16,7 @@ import { TransactionContext } from './context.js'
 import { TransactionErrorCode } from './errors.js'
 import { checkManager, type Transactions, type TransactionParticipant } from './participant.js'
 import { TransactionScope } from './scope.js'
-import { contextStartDeclarations } from './start-options.js'
+import { contextStartDeclarations } from './manager/manager-calls.js'
 import type { Transaction } from './transaction.js'
 
 const executorOptions = declareOptions('a run of a transaction', {

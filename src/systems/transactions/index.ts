@@ -32,7 +32,7 @@ export type {
 } from './manager/manager-snapshot.js'
 export type { Transactions, TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
-export type { ContextStartOptions } from './start-options.js'
+export type { ContextStartOptions } from './manager/manager-calls.js'
 export type { TransactionScope } from './scope.js'
 export { runTransaction, type ExecutorOptions } from './executor.js'
 export { transactionalFamily } from './tables/transactional-family.js'

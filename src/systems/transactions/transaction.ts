@@ -5,11 +5,15 @@
  */
 import {
   invalidArgument,
-  checkArray,
-  checkChoice,
-  OptionNames,
   readArguments,
   shown,
+  checked,
+  declareOptions,
+  required,
+  choice,
+  list,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../api/index.js'
 import { checkPointer } from './checks.js'
 import { PointerList } from './manager/pointer-list.js'
@@ -34,80 +38,48 @@ export type VisibilityLevel = (typeof visibilityLevels)[number]
 /** All levels, in the order of Tephra's numbers. */
 export const visibilityLevels = ['SNAPSHOT', 'SNAPSHOT_EXCLUDE_CURRENT', 'SNAPSHOT_ALL'] as const
 
-/** The fields of a {@link Transaction}; the lists may be in any order. */
-export interface TransactionFields {
-  /** The largest pointer that may be visible. */
-  readonly readPointer: bigint
-  /** Identity in all calls to the manager. */
-  readonly transactionId: bigint
-  /** Default: `transactionId`. */
-  readonly writePointer?: bigint
-  /** Transactions whose writes are hidden. Default: none. */
-  readonly invalids?: Iterable<bigint>
-  /** Transactions that ran at the start, with their checkpoints. Default: none. */
-  readonly inProgress?: Iterable<bigint>
-  /** Default: the largest pointer. */
-  readonly firstShortInProgress?: bigint
-  /** Default SHORT. */
-  readonly type?: TransactionType
-  /** Ascending. Default: none. */
-  readonly checkpointWritePointers?: readonly bigint[]
-  /** Default SNAPSHOT. */
-  readonly visibilityLevel?: VisibilityLevel
-}
+const pointerLists = checked((given: Iterable<bigint>) => PointerList.of(given), PointerList.empty)
 
-const fieldNames = new OptionNames<TransactionFields>('the fields of a transaction', {
-  readPointer: true,
-  transactionId: true,
-  writePointer: true,
-  invalids: true,
-  inProgress: true,
-  firstShortInProgress: true,
-  type: true,
-  checkpointWritePointers: true,
-  visibilityLevel: true,
+const transactionFields = declareOptions('the fields of a transaction', {
+  /** The largest pointer that may be visible. */
+  readPointer: required(checked(checkPointer)),
+  /** Identity in all calls to the manager; the first write pointer. */
+  transactionId: required(checked(checkPointer)),
+  /** Version of its writes: the id, or the newest checkpoint. Default: `transactionId`. */
+  writePointer: checked(checkPointer),
+  /** Transactions whose data may still be stored without a rollback. Default: none. */
+  invalids: pointerLists,
+  /** Transactions that ran at the start, with their checkpoints. Default: none. */
+  inProgress: pointerLists,
+  /** The first of them that is not LONG. Default: the largest pointer. */
+  firstShortInProgress: checked(checkPointer, pointerMax),
+  /** SHORT (default) detects conflicts and times out, LONG does neither. */
+  type: choice(transactionTypes, 'SHORT'),
+  /** Write pointers of the checkpoints, ascending. Default: none. */
+  checkpointWritePointers: list(required(checked(checkPointer))),
+  /** Which of its own writes the transaction sees. Default SNAPSHOT. */
+  visibilityLevel: choice(visibilityLevels, 'SNAPSHOT'),
 })
 
-/** A running transaction; immutable. */
-export class Transaction {
-  /** The largest pointer that may be visible. */
-  readonly readPointer: bigint
-  /** Identity in all calls to the manager; the first write pointer. */
-  readonly transactionId: bigint
-  /** Version of its writes: the id, or the newest checkpoint. */
-  readonly writePointer: bigint
-  /** Transactions whose data may still be stored without a rollback. */
-  readonly invalids: PointerList
-  /** Transactions that ran at the start, with their checkpoints. */
-  readonly inProgress: PointerList
-  /** The first of them that is not LONG, or the largest pointer. */
-  readonly firstShortInProgress: bigint
-  /** SHORT detects conflicts and times out, LONG does neither. */
-  readonly type: TransactionType
-  /** Write pointers of the checkpoints, ascending; empty without checkpoints. */
-  readonly checkpointWritePointers: readonly bigint[]
-  /** Which of its own writes the transaction sees. */
-  readonly visibilityLevel: VisibilityLevel
+/** The fields of a {@link Transaction}; the lists of other transactions may be in any order. */
+export interface TransactionFields extends OptionsOf<typeof transactionFields> {}
 
+type Fields = SettingsOf<typeof transactionFields> & { readonly writePointer: bigint }
+
+// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+export interface Transaction extends Fields {}
+
+/** A running transaction; immutable. It has all of its fields. */
+// eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
+export class Transaction {
   /**
    * For clients that received the fields; `TransactionManager` starts transactions.
    * `ERR_INVALID_ARGUMENT` for pointers that are not 64-bit bigints, and for an unknown type or
    * level.
    */
-  constructor(fields: TransactionFields) {
-    const { readPointer, transactionId, writePointer = transactionId } = fieldNames.check(fields)
-    const { firstShortInProgress = pointerMax, type = 'SHORT' } = fields
-    const { checkpointWritePointers = [], visibilityLevel = 'SNAPSHOT' } = fields
-    this.readPointer = checkPointer(readPointer, 'readPointer')
-    this.transactionId = checkPointer(transactionId, 'transactionId')
-    this.writePointer = checkPointer(writePointer, 'writePointer')
-    this.invalids = PointerList.of(fields.invalids ?? PointerList.empty)
-    this.inProgress = PointerList.of(fields.inProgress ?? PointerList.empty)
-    this.firstShortInProgress = checkPointer(firstShortInProgress, 'firstShortInProgress')
-    this.type = checkChoice(type, 'type', ['SHORT', 'LONG'])
-    this.checkpointWritePointers = checkArray(checkpointWritePointers, 'checkpointWritePointers')
-    for (const pointer of this.checkpointWritePointers) checkPointer(pointer, 'a checkpoint')
-    this.visibilityLevel = checkChoice(visibilityLevel, 'visibilityLevel', visibilityLevels)
+  constructor(given: TransactionFields) {
+    const fields = transactionFields.read(given)
+    Object.assign(this, fields, { writePointer: fields.writePointer ?? fields.transactionId })
   }
 
   /** A transaction that sees the newest version of all data. */
@@ -159,19 +131,7 @@ export class Transaction {
 
   /** A copy of all fields. */
   fields(): TransactionFields {
-    const { readPointer, transactionId, writePointer, invalids, inProgress } = this
-    const { firstShortInProgress, type, checkpointWritePointers, visibilityLevel } = this
-    return {
-      readPointer,
-      transactionId,
-      writePointer,
-      invalids,
-      inProgress,
-      firstShortInProgress,
-      type,
-      checkpointWritePointers,
-      visibilityLevel,
-    }
+    return { ...this }
   }
 }
 

@@ -1,4 +1,5 @@
 /** Arguments and results of the transaction manager's calls, and their checks. */
+import { visibilityLevels, type TransactionType, type VisibilityLevel } from '../transaction.js'
 import {
   CellarError,
   invalidArgument,
@@ -12,6 +13,7 @@ import {
   text,
   type AtomicMutation,
   type OptionsOf,
+  choice,
 } from '../../../api/index.js'
 import type { ChangeSet } from './change-sets.js'
 import { TransactionErrorCode } from '../errors.js'
@@ -30,6 +32,24 @@ export const startOptions = declareOptions('a start', startDeclarations)
 
 /** Options of one start. */
 export interface StartOptions extends OptionsOf<typeof startOptions> {}
+
+/** The declarations of the options of a start in a context. */
+export const contextStartDeclarations = {
+  ...startDeclarations,
+  /**
+   * 'SHORT' (default) detects conflicts and times out. 'LONG' never conflicts, takes no
+   * `timeoutMilliseconds`, and becomes invalid when aborted.
+   */
+  type: choice<TransactionType, undefined>(['SHORT', 'LONG'], undefined),
+  /** Visibility of own writes; a read may override it. Default 'SNAPSHOT'. */
+  visibilityLevel: choice<VisibilityLevel, undefined>(visibilityLevels, undefined),
+}
+
+/** The declared options of a start in a context. */
+export const contextStartOptions = declareOptions('a start', contextStartDeclarations)
+
+/** Options of `TransactionContext.start`. */
+export interface ContextStartOptions extends OptionsOf<typeof contextStartOptions> {}
 
 /** The declared options of a long start. */
 export const longStartOptions = declareOptions('a long start', { client: text(undefined) })

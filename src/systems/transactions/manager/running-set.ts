@@ -1,25 +1,18 @@
 /** The running transactions in the order of their ids, and the list of their pointers. */
+import type { StoredTransaction } from './state-rows.js'
 import type { ChangeSet } from './change-sets.js'
 import { PointerList } from './pointer-list.js'
-import { pointerMax, type TransactionType } from '../transaction.js'
+import { pointerMax } from '../transaction.js'
 
 /** A running transaction as the manager holds it. */
-export interface RunningTransaction {
-  readonly id: bigint
-  readonly type: TransactionType
-  /** Milliseconds since the epoch. */
-  readonly expiration: number
-  readonly visibilityUpperBound: bigint
+export interface RunningTransaction extends StoredTransaction {
   checkpoints: readonly bigint[]
-  /** The change set of `canCommit`; undefined before the call. */
   committing: ChangeSet | undefined
-  readonly client: string | undefined
-  /** Transactions whose commit frames were being written when it started. */
-  readonly underWay: readonly bigint[]
   /** The commit frame is being written: the transaction neither ends nor expires. */
   isFinishing: boolean
 }
 
+/** See the file header. */
 export class RunningSet {
   /** In the order of ids, because ids ascend. */
   readonly #byId = new Map<bigint, RunningTransaction>()

@@ -17,22 +17,15 @@
  * cell wins. A deleted row is never written again, because ids are never used twice. A clock that
  * steps back therefore restores no old state.
  */
+import type { SnapshotTransaction } from './manager-snapshot.js'
 import { type AtomicMutation, type Table } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import type { ChangeSet } from './change-sets.js'
-import type { TransactionType } from '../transaction.js'
 
 /** The stored form of a running transaction. */
-export interface StoredTransaction {
-  readonly id: bigint
-  readonly type: TransactionType
-  /** Milliseconds since the epoch. */
-  readonly expiration: number
-  readonly visibilityUpperBound: bigint
-  readonly checkpoints: readonly bigint[]
-  /** The change set of `canCommit`; undefined if it was not called. */
+export interface StoredTransaction extends SnapshotTransaction {
+  /** The change set of `canCommit`; undefined before the call. */
   readonly committing: ChangeSet | undefined
-  readonly client: string | undefined
   /** Transactions whose commit frames were being written when it started. */
   readonly underWay: readonly bigint[]
 }

@@ -8,36 +8,34 @@
  * A filter of the user sees visible cells only; the more restrictive of both decisions counts.
  */
 import {
-  checkMethods,
   checkObject,
   FilterCode,
-  OptionNames,
   type CellView,
   type Filter,
   type RowCells,
+  declareOptions,
+  checked,
+  implementation,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { checkTransaction, idsPerMillisecond, type Transaction } from '../transaction.js'
 
 /** Smaller timestamps are plain milliseconds, from before a table became transactional. */
 const plainTimestampMax = 10_000_000_000_000n
 
-/** Options of {@link TransactionVisibilityFilter}. */
-export interface VisibilityOptions {
+const visibilityOptions = declareOptions('a visibility filter', {
   /** Lifetime of cells in milliseconds, by family; absent or 0 = forever. */
-  readonly ttlMilliseconds?: Readonly<Record<string, number>> | undefined
+  ttlMilliseconds: checked(checkObject<Readonly<Record<string, number>>>, {}),
   /**
    * Families whose empty column is read for deletions only: a value in it is hidden. Default: none.
    */
-  readonly deletionsOnly?: ReadonlySet<string> | undefined
+  deletionsOnly: implementation<ReadonlySet<string>>(['has']),
   /** Filters the visible cells. Default: all pass. */
-  readonly filter?: Filter | undefined
-}
-
-const names = new OptionNames<VisibilityOptions>('a visibility filter', {
-  ttlMilliseconds: true,
-  deletionsOnly: true,
-  filter: true,
+  filter: implementation<Filter>(['filterCell', 'filterAllRemaining']),
 })
+
+/** Options of {@link TransactionVisibilityFilter}. */
+export interface VisibilityOptions extends OptionsOf<typeof visibilityOptions> {}
 
 /** The write pointer of a transactional cell; for a plain cell, the pointer of its time. */
 export function pointerOfTimestamp(timestamp: bigint): bigint {
@@ -60,12 +58,10 @@ export class TransactionVisibilityFilter implements Filter {
 
   /** Shows the data visible to `transaction`. `ERR_INVALID_ARGUMENT` for the options. */
   constructor(transaction: Transaction, options: VisibilityOptions = {}) {
-    const { filter, ttlMilliseconds = {}, deletionsOnly } = names.check(options)
+    const { filter, ttlMilliseconds, deletionsOnly } = visibilityOptions.read(options)
     this.#transaction = checkTransaction(transaction)
-    if (filter !== undefined) checkMethods(filter, 'filter', ['filterCell', 'filterAllRemaining'])
     this.#filter = filter
-    this.#ttl = checkObject(ttlMilliseconds, 'ttlMilliseconds')
-    if (deletionsOnly !== undefined) checkMethods(deletionsOnly, 'deletionsOnly', ['has'])
+    this.#ttl = ttlMilliseconds
     this.#deletionsOnly = deletionsOnly
   }
 
