@@ -31,12 +31,12 @@ import {
   checkPointer,
 } from './options.js'
 import { messagingPruning } from './prune-observer.js'
-import { Positions } from './fetch/positions.js'
+import { endOf, Positions } from './fetch/positions.js'
 import { Publishing, type CommitPublish } from './publish/publishing.js'
 import { checkedResponse } from './publish/requests.js'
 import { rollBackRows } from './publish/rollback.js'
 import { withGeneration } from './topics/topic-properties.js'
-import { TopicRegistry, type MessagingTables } from './topics/topic-registry.js'
+import { TopicRegistry, type MessagingTables, type ServiceParts } from './topics/topic-registry.js'
 import type { TopicState, TopicStatistics } from './topics/topic-state.js'
 import { checkTopicId, type TopicId, type TopicRecord } from './topics/topic.js'
 import type {
@@ -84,16 +84,12 @@ export interface MessagingStatistics {
 
 /** See the file header. */
 export class MessagingService implements Messaging {
-  readonly #database: Database
-  readonly #settings: MessagingSettings
-  readonly #registrations: CoprocessorRegistration[] = []
-  readonly #tables: MessagingTables
-  readonly #writer: MessageWriter
-  readonly #topics: TopicRegistry
+  readonly #parts: ServiceParts
   readonly #publishing: Publishing
   readonly #positions: Positions
   readonly #fetching: Fetching
   readonly #cached: CacheBudget
+  readonly #registrations: CoprocessorRegistration[] = []
   #isClosed = false
 
   private constructor(
@@ -102,23 +98,20 @@ export class MessagingService implements Messaging {
     tables: MessagingTables,
     timestampMax: number,
   ) {
-    this.#database = database
-    this.#settings = settings
-    this.#tables = tables
     this.#cached = new CacheBudget(settings.cacheBytesMax)
     const { durability, queueBytesMax } = settings
     const writing = { clockTable: tables.metadata, durability, queueBytesMax }
-    this.#writer = new MessageWriter(database, writing, timestampMax, (append) => {
+    const writer = new MessageWriter(database, writing, timestampMax, (append) => {
       const { topic, generation } = append
       if (topic.generation !== generation) return
       topic.written(append.rows())
       this.#cached.written(topic)
     })
-    this.#topics = new TopicRegistry(database, tables, settings, () => this.#writer.timestampMax)
-    const find = (id: TopicId): TopicState => this.#topics.find(id)
-    this.#positions = new Positions(database, tables.consumer, durability)
-    this.#publishing = new Publishing(database, settings, tables, this.#writer, find)
-    this.#fetching = new Fetching(database, settings, tables, find)
+    const topics = new TopicRegistry(database, tables, settings, () => writer.timestampMax)
+    this.#parts = { database, settings, tables, writer, topics }
+    this.#positions = new Positions(this.#parts)
+    this.#publishing = new Publishing(this.#parts)
+    this.#fetching = new Fetching(this.#parts)
   }
 
   /** Opens the service of a database, which must outlive the service; creates missing tables. */
@@ -140,50 +133,42 @@ export class MessagingService implements Messaging {
     }
     const timestampMax = await readClock(database, tables)
     const service = new MessagingService(database, settings, tables, timestampMax)
-    await service.#topics.load()
+    await service.#parts.topics.load()
     await service.#register()
     return service
   }
 
   async createTopic(id: TopicId, properties: TopicProperties = {}): Promise<void> {
-    this.#checkOpen()
     await this.#topics.create(checkTopicId(id), properties)
   }
 
   async updateTopic(id: TopicId, properties: TopicProperties): Promise<void> {
-    this.#checkOpen()
     await this.#topics.update(checkTopicId(id), properties)
   }
 
   async deleteTopic(id: TopicId): Promise<void> {
-    this.#checkOpen()
     await this.#topics.delete(checkTopicId(id))
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
-    this.#checkOpen()
-    const { properties, generation } = this.#topics.find(id)
+    const { properties, generation } = this.#topic(id)
     return withGeneration(properties, generation)
   }
 
   async listTopics(namespace: string): Promise<string[]> {
-    this.#checkOpen()
     return this.#topics.list(namespace).map(({ topic }) => topic)
   }
 
   async listNamespaces(): Promise<string[]> {
-    this.#checkOpen()
     return [...new Set(this.#topics.list().map(({ namespace }) => namespace))]
   }
 
   async end(id: TopicId): Promise<Buffer> {
-    this.#checkOpen()
-    return Positions.end(this.#topics.find(id))
+    return endOf(this.#topic(id))
   }
 
   async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
-    this.#checkOpen()
-    return this.#positions.get(this.#topics.find(id), consumer)
+    return this.#positions.get(this.#topic(id), consumer)
   }
 
   async setPosition(
@@ -192,40 +177,35 @@ export class MessagingService implements Messaging {
     position: Uint8Array | string,
     options: SetPositionOptions = {},
   ): Promise<void> {
-    this.#checkOpen()
-    await this.#positions.set(this.#topics.find(id), consumer, position, options)
+    await this.#positions.set(this.#topic(id), consumer, position, options)
   }
 
   async deletePosition(id: TopicId, consumer: string): Promise<void> {
-    this.#checkOpen()
-    await this.#positions.delete(this.#topics.find(id), consumer)
+    await this.#positions.delete(this.#topic(id), consumer)
   }
 
   async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
-    this.#checkOpen()
-    return this.#positions.list(this.#topics.find(id))
+    return this.#positions.list(this.#topic(id))
   }
 
   /** The mutation that stores a position in the frame of a commit. */
   positionMutation(id: TopicId, consumer: string, position: Uint8Array): AtomicMutation {
-    return this.#positions.mutation(this.#topics.find(id), consumer, position)
+    return this.#positions.mutation(this.#parts.topics.find(id), consumer, position)
   }
 
   /** The conflict key of a position: two transactions that move the same position conflict. */
   positionKey(id: TopicId, consumer: string): Uint8Array {
-    const row = this.#positions.row(this.#topics.find(id), consumer)
-    return Buffer.concat([Buffer.from(`${this.#tables.consumer}:`), row])
+    const row = this.#positions.row(this.#parts.topics.find(id), consumer)
+    return Buffer.concat([Buffer.from(`${this.#parts.tables.consumer}:`), row])
   }
 
   /** All topics that exist. */
   async listAllTopics(): Promise<TopicId[]> {
-    this.#checkOpen()
     return this.#topics.list()
   }
 
   /** All topics with their generations; deleted topics have negative ones. */
   async scanTopics(): Promise<Pick<TopicRecord, 'id' | 'generation'>[]> {
-    this.#checkOpen()
     return [...this.#topics.all()].map(({ id, generation }) => ({ id, generation }))
   }
 
@@ -240,9 +220,8 @@ export class MessagingService implements Messaging {
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
-    this.#checkOpen()
     const { transactionWritePointer: pointer, rollbackRange } = checkedResponse(response)
-    const topic = this.#topics.find(id)
+    const topic = this.#topic(id)
     await this.#rollBack(topic, pointer, [rollbackRange])
   }
 
@@ -252,10 +231,9 @@ export class MessagingService implements Messaging {
    * examined.
    */
   async rollbackTransaction(id: TopicId, pointer: bigint): Promise<void> {
-    this.#checkOpen()
     checkPointer(pointer)
-    const topic = this.#topics.find(id)
-    await this.#writer.settled()
+    const topic = this.#topic(id)
+    await this.#parts.writer.settled()
     const everything = { endTimestamp: Number.MAX_SAFE_INTEGER, endSequenceId: 0xffff }
     const startTimestamp = Math.max(0, Number(pointer / 1_000_000n))
     const whole = { startTimestamp, startSequenceId: 0, ...everything }
@@ -290,13 +268,13 @@ export class MessagingService implements Messaging {
 
   /** Counters of a topic since the service was opened. */
   topicStatistics(id: TopicId): CurrentTopicStatistics {
-    const { statistics, waiting, cache } = this.#topics.find(id)
+    const { statistics, waiting, cache } = this.#parts.topics.find(id)
     return { ...statistics, waiting, cacheBytes: cache.weight, cacheEntries: cache.size }
   }
 
   /** Counters of the topics that were used since the service was opened. */
   topicCounters(): TopicCounters[] {
-    return [...this.#topics.all()]
+    return [...this.#parts.topics.all()]
       .filter(({ exists, statistics }) => {
         return exists && statistics.publishRequested + statistics.fetches > 0
       })
@@ -308,12 +286,12 @@ export class MessagingService implements Messaging {
     let topics = 0
     let waiting = 0
     let cacheEntries = 0
-    for (const topic of this.#topics.all()) {
+    for (const topic of this.#parts.topics.all()) {
       if (topic.exists) topics++
       waiting += topic.waiting
       cacheEntries += topic.cache.size
     }
-    const { queueBytes } = this.#writer
+    const { queueBytes } = this.#parts.writer
     return { topics, waiting, queueBytes, cacheBytes: this.#cached.bytes, cacheEntries }
   }
 
@@ -323,14 +301,14 @@ export class MessagingService implements Messaging {
   async close(): Promise<void> {
     this.#isClosed = true
     this.#fetching.close()
-    for (const topic of this.#topics.all()) topic.wake()
-    await this.#writer.settled()
+    for (const topic of this.#parts.topics.all()) topic.wake()
+    await this.#parts.writer.settled()
     const registrations = this.#registrations.splice(0)
     for (const registration of registrations) registration.remove()
-    const { pruneState } = this.#settings
+    const { pruneState } = this.#parts.settings
     if (registrations.length === 0 || pruneState === undefined) return
     // From here on flushes no longer mark messages of invalid transactions.
-    const stores = storesOf(this.#database.table(this.#tables.message))
+    const stores = storesOf(this.#parts.database.table(this.#parts.tables.message))
     for (const store of stores) pruneState.noteUncleanFlush(store)
   }
 
@@ -338,12 +316,22 @@ export class MessagingService implements Messaging {
     if (this.#isClosed) throw closed()
   }
 
+  /** The topics; `ERR_MESSAGING_UNAVAILABLE` after the close. */
+  get #topics(): TopicRegistry {
+    this.#checkOpen()
+    return this.#parts.topics
+  }
+
+  #topic(id: TopicId): TopicState {
+    return this.#topics.find(id)
+  }
+
   async #register(): Promise<void> {
-    const { register, transactions, pruneState } = this.#settings
+    const { register, transactions, pruneState } = this.#parts.settings
     if (register === undefined) return
-    const topics = (): ReturnType<TopicRegistry['records']> => this.#topics.records()
+    const topics = (): ReturnType<TopicRegistry['records']> => this.#parts.topics.records()
     const known = transactions === undefined ? {} : { transactions: () => transactions.snapshot() }
-    const { message, payload, producer, consumer } = this.#tables
+    const { message, payload, producer, consumer } = this.#parts.tables
     const state = pruneState === undefined ? {} : { state: pruneState }
     const pruned = { rows: 'message', tables: [message], topics, ...known, ...state } as const
     for (const options of [
@@ -361,8 +349,8 @@ export class MessagingService implements Messaging {
     pointer: bigint,
     ranges: readonly MessageRange[],
   ): Promise<void> {
-    const { durability } = this.#settings
-    const written = { database: this.#database, table: this.#tables.message, durability }
+    const { database, tables, settings } = this.#parts
+    const written = { database, table: tables.message, durability: settings.durability }
     for (const range of ranges) {
       topic.statistics.rolledBack += await rollBackRows(written, topic, pointer, range)
     }

@@ -1,13 +1,12 @@
 /** Fetches: readers over topics, and waits for the next message. */
+import type { ServiceParts } from '../topics/topic-registry.js'
 import { CellarError } from '../../../api/index.js'
-import type { Database } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
 import { MessageReader } from '../store/message-reader.js'
-import { checkedFetch, type MessagingSettings, type CheckedFetch } from '../options.js'
+import { checkedFetch, type CheckedFetch } from '../options.js'
 import { checkExists } from '../publish/publishing.js'
 import { startOfFetch } from '../publish/requests.js'
-import type { MessagingTables } from '../topics/topic-registry.js'
 import type { TopicState } from '../topics/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
 import type { Message, MessageIterator } from '../types.js'
@@ -17,28 +16,17 @@ const pollLimitDefault = 1000
 
 /** See the file header. */
 export class Fetching {
-  readonly #database: Database
-  readonly #settings: MessagingSettings
-  readonly #tables: MessagingTables
-  readonly #find: (id: TopicId) => TopicState
+  readonly #parts: ServiceParts
   #isClosed = false
 
-  constructor(
-    database: Database,
-    settings: MessagingSettings,
-    tables: MessagingTables,
-    find: (id: TopicId) => TopicState,
-  ) {
-    this.#database = database
-    this.#settings = settings
-    this.#tables = tables
-    this.#find = find
+  constructor(parts: ServiceParts) {
+    this.#parts = parts
   }
 
   /** `Messaging.fetch`. */
   async fetch(id: TopicId, given: FetchOptions): Promise<MessageIterator> {
     const options = checkedFetch(given)
-    const topic = this.#find(id)
+    const topic = this.#parts.topics.find(id)
     const { limit = Infinity, signal, waitMilliseconds } = options
     let reader = this.#reader(topic, options)
     if (waitMilliseconds > 0) {
@@ -51,8 +39,8 @@ export class Fetching {
   /** `Messaging.poll`. */
   async poll(id: TopicId, given: FetchOptions): Promise<Message[]> {
     const options = checkedFetch(given)
-    const topic = this.#find(id)
-    const { pollMessagesMax } = this.#settings
+    const topic = this.#parts.topics.find(id)
+    const { pollMessagesMax } = this.#parts.settings
     const limit = Math.min(options.limit ?? pollLimitDefault, pollMessagesMax)
     let messages: Message[] = []
     const look = async (): Promise<boolean> => {
@@ -72,13 +60,12 @@ export class Fetching {
 
   #reader(topic: TopicState, options: CheckedFetch): MessageReader {
     checkExists(topic)
-    const now = this.#settings.clock.now()
-    const oldest = Math.max(0, now - topic.ttlMilliseconds)
+    const { database, tables, settings } = this.#parts
+    const now = settings.clock.now()
     topic.statistics.fetches++
-    const start = startOfFetch(options, oldest)
-    const cachedSince = now - this.#settings.cacheAgeMillisecondsMax
-    const settings = { database: this.#database, tables: this.#tables, cachedSince }
-    return new MessageReader(topic, start, options.transaction, settings)
+    const start = startOfFetch(options, Math.max(0, now - topic.ttlMilliseconds))
+    const cachedSince = now - settings.cacheAgeMillisecondsMax
+    return new MessageReader(topic, start, options.transaction, { database, tables, cachedSince })
   }
 
   async #hasMore(topic: TopicState, options: CheckedFetch): Promise<boolean> {
@@ -93,7 +80,7 @@ export class Fetching {
     look: () => Promise<boolean>,
   ): Promise<void> {
     let isOver = false
-    const wait = Math.min(milliseconds, this.#settings.waitMillisecondsMax)
+    const wait = Math.min(milliseconds, this.#parts.settings.waitMillisecondsMax)
     const timer = setTimeout(() => {
       isOver = true
       topic.wake()
@@ -103,7 +90,7 @@ export class Fetching {
         const { readable } = topic
         if ((await look()) || isOver || this.#isClosed || signal?.aborted === true) return
         if (topic.readable !== readable) continue
-        if (topic.waiting >= this.#settings.waitersMax) {
+        if (topic.waiting >= this.#parts.settings.waitersMax) {
           throw new CellarError(MessagingErrorCode.busy, 'too many readers wait')
         }
         await topic.changed(wait, signal)

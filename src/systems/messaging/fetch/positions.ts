@@ -5,13 +5,13 @@
  *   row    = namespace:topic: generation(4) consumer
  *   column = d:i = id of a message (20)
  */
+import type { ServiceParts } from '../topics/topic-registry.js'
 import {
   CellarError,
   invalidArgument,
   readArguments,
   type AtomicMutation,
-  type Database,
-  type DurabilityOption,
+  type Table,
 } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import { MessagingErrorCode } from '../errors.js'
@@ -28,32 +28,20 @@ const pageRows = 256
 
 /** See the file header. */
 export class Positions {
-  readonly #database: Database
-  readonly #table: string
-  readonly #durability: DurabilityOption
+  readonly #parts: ServiceParts
 
-  constructor(database: Database, table: string, durability: DurabilityOption) {
-    this.#database = database
-    this.#table = table
-    this.#durability = durability
+  constructor(parts: ServiceParts) {
+    this.#parts = parts
   }
 
-  /** The id after the last published message, for a consumer that starts at the end. */
-  static end(topic: TopicState): Buffer {
-    const { publishTimestamp, sequenceId } = topic.readable
-    // No message was ever published: the first of all places.
-    const place = publishTimestamp < 0 ? { publishTimestamp: 0, sequenceId: 0 } : topic.readable
-    return encodeMessageId({
-      ...place,
-      sequenceId: publishTimestamp < 0 ? 0 : sequenceId,
-      payloadWriteTimestamp: 0,
-      payloadSequenceId: 0,
-    })
+  get #table(): Table {
+    const { database, tables } = this.#parts
+    return database.table(tables.consumer)
   }
 
   async get(topic: TopicState, consumer: string): Promise<Buffer | undefined> {
     const row = this.row(topic, consumer)
-    const result = await this.#database.table(this.#table).get({ row, columns: [column] })
+    const result = await this.#table.get({ row, columns: [column] })
     return result.value(column)
   }
 
@@ -65,17 +53,19 @@ export class Positions {
     options: SetPositionOptions,
   ): Promise<void> {
     const { id, expected } = checkedPosition(position, options)
-    const mutations = [this.mutation(topic, consumer, id)]
-    const [{ row }] = mutations
-    const table = this.#table
+    const { database, settings, tables } = this.#parts
+    const mutation = this.mutation(topic, consumer, id)
+    const place = { table: tables.consumer, row: mutation.row, column }
     const checks =
       expected === undefined
         ? []
-        : expected === null
-          ? [{ table, row, column, notExists: true as const }]
-          : [{ table, row, column, equals: expected }]
-    const durability = this.#durability
-    const { success } = await this.#database.atomic({ checks, mutations, durability })
+        : [
+            expected === null
+              ? { ...place, notExists: true as const }
+              : { ...place, equals: expected },
+          ]
+    const { durability } = settings
+    const { success } = await database.atomic({ checks, mutations: [mutation], durability })
     if (success) return
     const message = `the position of '${consumer}' in ${topic.name} has changed`
     throw new CellarError(MessagingErrorCode.positionChanged, message)
@@ -83,13 +73,13 @@ export class Positions {
 
   async delete(topic: TopicState, consumer: string): Promise<void> {
     const row = this.row(topic, consumer)
-    await this.#database.table(this.#table).delete({ row, durability: this.#durability })
+    await this.#table.delete({ row, durability: this.#parts.settings.durability })
   }
 
   /** The positions of all consumers of a topic, by name. */
   async list(topic: TopicState): Promise<ConsumerPosition[]> {
     const prefix = prefixOf(topic)
-    const scanner = this.#database.table(this.#table).scan({ prefix, columns: [column] })
+    const scanner = this.#table.scan({ prefix, columns: [column] })
     const positions: ConsumerPosition[] = []
     await eachRow(scanner, pageRows, (result) => {
       const id = result.value(column)!
@@ -103,7 +93,8 @@ export class Positions {
   /** Sets a position in the frame of a commit. */
   mutation(topic: TopicState, consumer: string, position: Uint8Array): AtomicMutation {
     const put = { cells: { [column]: checkMessageId(position) }, timestamp }
-    return { table: this.#table, row: this.row(topic, consumer), mutations: [{ put }] }
+    const table = this.#parts.tables.consumer
+    return { table, row: this.row(topic, consumer), mutations: [{ put }] }
   }
 
   /** The row of a position. `ERR_INVALID_ARGUMENT` for the name of the consumer. */
@@ -111,6 +102,13 @@ export class Positions {
     checkConsumer(consumer)
     return Buffer.concat([prefixOf(topic), Buffer.from(consumer, 'utf8')])
   }
+}
+
+/** The id after the last published message, for a consumer that starts at the end. */
+export function endOf({ readable }: TopicState): Buffer {
+  // Without any message: the first of all places.
+  const place = readable.publishTimestamp < 0 ? { publishTimestamp: 0, sequenceId: 0 } : readable
+  return encodeMessageId({ ...place, payloadWriteTimestamp: 0, payloadSequenceId: 0 })
 }
 
 /** Checks the name of a consumer. `ERR_INVALID_ARGUMENT`. */

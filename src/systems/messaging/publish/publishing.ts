@@ -1,18 +1,17 @@
 /** Publishing and storing: batches of the writer assign places to requests. */
+import type { ServiceParts } from '../topics/topic-registry.js'
 import {
   invalidArgument,
   checkArray,
   checkObject,
   type AtomicMutation,
-  type Database,
 } from '../../../api/index.js'
 import { notCarried } from '../../transactions/index.js'
 import { topicNotFound } from '../errors.js'
-import { MessageWriter, type WriteBatch, type WritePart } from '../store/message-writer.js'
-import { checkPointer, type MessagingSettings } from '../options.js'
+import { type WriteBatch, type WritePart } from '../store/message-writer.js'
+import { checkPointer } from '../options.js'
 import { producerMutation, type ProducerRow } from './producers.js'
 import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
-import type { MessagingTables } from '../topics/topic-registry.js'
 import type { TopicState } from '../topics/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
 import type { PublishResponse } from '../types.js'
@@ -28,35 +27,21 @@ export interface CommitPublish {
 
 /** See the file header. */
 export class Publishing {
-  readonly #database: Database
-  readonly #settings: MessagingSettings
-  readonly #tables: MessagingTables
-  readonly #writer: MessageWriter
-  readonly #find: (id: TopicId) => TopicState
+  readonly #parts: ServiceParts
 
-  constructor(
-    database: Database,
-    settings: MessagingSettings,
-    tables: MessagingTables,
-    writer: MessageWriter,
-    find: (id: TopicId) => TopicState,
-  ) {
-    this.#database = database
-    this.#settings = settings
-    this.#tables = tables
-    this.#writer = writer
-    this.#find = find
+  constructor(parts: ServiceParts) {
+    this.#parts = parts
   }
 
   /** `Messaging.publish`. */
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
-    const checked = checkRequest(request, this.#settings)
+    const checked = checkRequest(request, this.#parts.settings)
     const { pointer, payloads, producer } = checked
     if (pointer === undefined && payloads.length === 0) {
       throw invalidArgument('a publish outside of transactions needs at least one message')
     }
-    const topic = this.#find(id)
-    if (pointer !== undefined) this.#checkAge(pointer)
+    const topic = this.#parts.topics.find(id)
+    if (pointer !== undefined) checkAge(pointer, this.#parts.settings)
     topic.statistics.publishRequested++
     if (producer !== undefined) return this.#publishOnce(topic, checked, producer)
     const response = await this.#publish(topic, checked)
@@ -65,16 +50,16 @@ export class Publishing {
 
   /** `Messaging.store`. */
   async store(id: TopicId, request: PublishRequest): Promise<void> {
-    const { payloads, pointer, bytes, count } = checkRequest(request, this.#settings)
+    const { payloads, pointer, bytes, count } = checkRequest(request, this.#parts.settings)
     if (pointer === undefined) throw invalidArgument('payloads are stored for a transaction')
     if (pointer < 0n) throw invalidArgument('a write pointer is positive')
-    checkHandedOut(pointer, this.#settings)
+    checkHandedOut(pointer, this.#parts.settings)
     if (count === 0) throw invalidArgument('there are no payloads to store')
-    const topic = this.#find(id)
-    await this.#writer.write(bytes, () => {
+    const topic = this.#parts.topics.find(id)
+    await this.#parts.writer.write(bytes, () => {
       checkExists(topic)
       const { storeClock, rows } = topic
-      storeClock.advance(this.#settings.clock.now())
+      storeClock.advance(this.#parts.settings.clock.now())
       const mutations: AtomicMutation[] = []
       for (let rest of payloads) {
         for (;;) {
@@ -102,7 +87,7 @@ export class Publishing {
     let isHanded = false
     try {
       const { parts, bytes } = this.#partsOfCommit(pointer, publishes)
-      await this.#writer.write(bytes, (batch) => {
+      await this.#parts.writer.write(bytes, (batch) => {
         isHanded = false
         for (const { topic } of parts) checkExists(topic)
         const written = parts.map(({ topic, request }) => this.#part(batch, topic, request))
@@ -124,21 +109,20 @@ export class Publishing {
     publishes: readonly CommitPublish[],
   ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
     checkPointer(pointer)
-    this.#checkAge(pointer)
+    checkAge(pointer, this.#parts.settings)
     let bytes = 0
     const parts = checkArray(publishes, 'publishes').map((publish) => {
       const { id, messages } = checkObject(publish, 'a publish')
-      const request = checkRequest({ messages, transactionWritePointer: pointer }, this.#settings)
+      const request = checkRequest(
+        { messages, transactionWritePointer: pointer },
+        this.#parts.settings,
+      )
       bytes += request.bytes
-      const topic = this.#find(id)
+      const topic = this.#parts.topics.find(id)
       topic.statistics.publishRequested++
       return { topic, request }
     })
     return { parts, bytes }
-  }
-
-  #checkAge(pointer: bigint): void {
-    checkAge(pointer, this.#settings)
   }
 
   async #publish(
@@ -148,7 +132,7 @@ export class Publishing {
   ): Promise<PublishResponse> {
     let response: PublishResponse | undefined
     try {
-      await this.#writer.write(request.bytes, (batch) => {
+      await this.#parts.writer.write(request.bytes, (batch) => {
         checkExists(topic)
         row?.check(batch)
         const part = this.#part(batch, topic, request, row)
@@ -168,12 +152,9 @@ export class Publishing {
     request: CheckedRequest,
     producer: Producer,
   ): Promise<PublishResponse> {
-    const source = {
-      database: this.#database,
-      table: this.#tables.producer,
-      topic,
-      oldest: this.#settings.clock.now() - topic.ttlMilliseconds,
-    }
+    const { database, settings, tables } = this.#parts
+    const oldest = settings.clock.now() - topic.ttlMilliseconds
+    const source = { database, table: tables.producer, topic, oldest }
     return topic.producers.with(producer.id, source, (state) => {
       const publish = (row: ProducerRow): Promise<PublishResponse> =>
         this.#publish(topic, request, row)
@@ -189,14 +170,14 @@ export class Publishing {
     row?: ProducerRow,
   ): WritePart & { response: PublishResponse } {
     const { payloads, count, pointer, producer, bytes } = request
-    const now = this.#settings.clock.now()
+    const now = this.#parts.settings.clock.now()
     const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
     const { endTimestamp } = rollbackRange
     const response = { transactionWritePointer: pointer, rollbackRange }
     const mutations: AtomicMutation[] = []
     if (row !== undefined) {
       const value = row.value(batch, response)
-      mutations.push(producerMutation(this.#tables.producer, topic, producer!.id, value))
+      mutations.push(producerMutation(this.#parts.tables.producer, topic, producer!.id, value))
     }
     const written = (): void => {
       row?.written(response)

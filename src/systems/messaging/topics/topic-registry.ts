@@ -4,6 +4,7 @@
  * A change is a compare-and-set of the whole serialized properties, and changes of one topic are
  * serialized. A change by another program is therefore detected instead of overwritten.
  */
+import { MessageWriter } from '../store/message-writer.js'
 import { CellarError } from '../../../api/index.js'
 import type { Database, Table } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
@@ -35,6 +36,16 @@ export interface MessagingTables {
   readonly consumer: string
 }
 
+/** The parts of an open service that publishes, fetches and positions share. */
+export interface ServiceParts {
+  readonly database: Database
+  readonly settings: MessagingSettings
+  readonly tables: MessagingTables
+  readonly writer: MessageWriter
+  readonly topics: TopicRegistry
+}
+
+/** See the file header. */
 export class TopicRegistry {
   readonly #table: Table
   readonly #tables: MessagingTables
