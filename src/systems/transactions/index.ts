@@ -30,7 +30,7 @@ export type {
   ManagerStatistics,
   SnapshotTransaction,
 } from './manager/manager-snapshot.js'
-export type { Transactions, TransactionParticipant } from './participant.js'
+export { SingleParticipant, type Transactions, type TransactionParticipant } from './participant.js'
 export { TransactionContext } from './context.js'
 export type { ContextStartOptions } from './manager/manager-calls.js'
 export type { TransactionScope } from './scope.js'

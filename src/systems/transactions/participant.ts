@@ -1,7 +1,8 @@
 /** Participants of transactions (Tephra: TransactionAware), and the interface of the manager. */
 import { checkMethods, type AtomicMutation, type Database } from '../../api/index.js'
 import type { CommitOptions, StartOptions } from './manager/manager-calls.js'
-import type { Transaction } from './transaction.js'
+import { stateError } from './errors.js'
+import { checkTransaction, type Transaction } from './transaction.js'
 
 /** A value or a promise of it. */
 type MaybeLater<T> = T | Promise<T>
@@ -33,6 +34,53 @@ export interface TransactionParticipant {
   postTxCommit?(): MaybeLater<void>
   /** Undoes all writes of the transaction; false or an error makes the transaction invalid. */
   rollbackTx(): MaybeLater<boolean>
+}
+
+/**
+ * The base of a participant without writes of its own: in one transaction at a time, it has nothing
+ * to persist or to undo. A subclass that takes checkpoints has an `updateTx` that calls `enter`.
+ */
+export abstract class SingleParticipant implements TransactionParticipant {
+  abstract readonly name: string
+  #transaction: Transaction | undefined
+
+  /** The running transaction; undefined without one. */
+  protected get transaction(): Transaction | undefined {
+    return this.#transaction
+  }
+
+  /** Takes over a transaction with a new write pointer. */
+  protected enter(transaction: Transaction): void {
+    this.#transaction = checkTransaction(transaction)
+  }
+
+  /** `ERR_TRANSACTION_STATE` while the participant is in another transaction. */
+  startTx(transaction: Transaction): void {
+    if (this.#transaction !== undefined) {
+      const { transactionId: id } = this.#transaction
+      throw stateError(`the ${this.name} is in transaction ${id}: take another one for each`)
+    }
+    this.enter(transaction)
+  }
+
+  getTxChanges(): Iterable<Uint8Array | string> {
+    return []
+  }
+
+  /** Always true. */
+  commitTx(_isRemote?: boolean): MaybeLater<boolean> {
+    return true
+  }
+
+  postTxCommit(): void {
+    this.#transaction = undefined
+  }
+
+  /** Always true. */
+  rollbackTx(): MaybeLater<boolean> {
+    this.#transaction = undefined
+    return true
+  }
 }
 
 /** Checks a participant from a caller. `ERR_INVALID_ARGUMENT`. */

@@ -4,23 +4,21 @@
  * the position are stored together or not at all. If two processes use the same consumer name, the
  * second commit fails with a conflict.
  */
+import { SingleParticipant } from '../../transactions/participant.js'
 import { checkMethods, type AtomicMutation } from '../../../api/index.js'
-import type { Transaction, TransactionParticipant } from '../../transactions/index.js'
-import { checkTransaction } from '../../transactions/transaction.js'
+import type { Transaction } from '../../transactions/index.js'
 import { checkConsumer } from './positions.js'
-import { checkFree } from '../publish/program.js'
 import type { MessagingService } from '../service.js'
 import { checkTopicId, type TopicId } from '../topics/topic.js'
 import type { Message } from '../types.js'
 import { consumerPollOptions, type FetchOptions } from '../options.js'
 
 /** See the file header. In one transaction at a time. */
-export class MessageConsumer implements TransactionParticipant {
+export class MessageConsumer extends SingleParticipant {
   readonly name = 'message consumer'
   readonly #messaging: MessagingService
   readonly #topic: TopicId
   readonly #consumer: string
-  #transaction: Transaction | undefined
   /** The stored position, and the position after the messages read. */
   #stored: Buffer | undefined
   #read: Buffer | undefined
@@ -31,6 +29,7 @@ export class MessageConsumer implements TransactionParticipant {
    * `ERR_INVALID_ARGUMENT`.
    */
   constructor(messaging: MessagingService, topic: TopicId, consumer: string) {
+    super()
     const methods = ['poll', 'getPosition', 'setPosition', 'positionKey'] as const
     this.#messaging = checkMethods(messaging, 'the messaging of a consumer', methods)
     this.#topic = checkTopicId(topic)
@@ -47,8 +46,9 @@ export class MessageConsumer implements TransactionParticipant {
       this.#isKnown = true
     }
     const messages = await this.#messaging.poll(this.#topic, {
-      ...(this.#read === undefined ? {} : { from: this.#read, inclusive: false }),
-      ...(this.#transaction === undefined ? {} : { transaction: this.#transaction }),
+      from: this.#read,
+      inclusive: this.#read === undefined,
+      transaction: this.transaction,
       limit,
       waitMilliseconds,
     })
@@ -75,24 +75,18 @@ export class MessageConsumer implements TransactionParticipant {
     this.#read = undefined
   }
 
-  /** `ERR_TRANSACTION_STATE` while the consumer is in another transaction. */
-  startTx(transaction: Transaction): void {
-    checkFree(this.name, this.#transaction)
-    this.#transaction = checkTransaction(transaction)
+  override startTx(transaction: Transaction): void {
+    super.startTx(transaction)
     // Another process may have committed a later position.
     this.reset()
   }
 
   updateTx(transaction: Transaction): void {
-    this.#transaction = checkTransaction(transaction)
+    this.enter(transaction)
   }
 
-  getTxChanges(): Iterable<Uint8Array> {
+  override getTxChanges(): Iterable<Uint8Array> {
     return this.#hasRead ? [this.#messaging.positionKey(this.#topic, this.#consumer)] : []
-  }
-
-  commitTx(): boolean {
-    return true
   }
 
   commitWrites(): readonly AtomicMutation[] {
@@ -100,15 +94,14 @@ export class MessageConsumer implements TransactionParticipant {
     return [this.#messaging.positionMutation(this.#topic, this.#consumer, this.#read!)]
   }
 
-  postTxCommit(): void {
-    this.#transaction = undefined
+  override postTxCommit(): void {
+    super.postTxCommit()
     this.#stored = this.#read
   }
 
-  rollbackTx(): boolean {
-    this.#transaction = undefined
+  override rollbackTx(): ReturnType<SingleParticipant['rollbackTx']> {
     this.reset()
-    return true
+    return super.rollbackTx()
   }
 
   get #hasRead(): boolean {

@@ -8,20 +8,16 @@
  *
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
+import { stateError } from '../../transactions/errors.js'
+import { SingleParticipant } from '../../transactions/participant.js'
 import {
-  CellarError,
   invalidArgument,
   checkBytesLike,
   checkMethods,
   type AtomicMutation,
   type BytesLike,
 } from '../../../api/index.js'
-import {
-  TransactionErrorCode,
-  type Transaction,
-  type TransactionParticipant,
-} from '../../transactions/index.js'
-import { checkTransaction } from '../../transactions/transaction.js'
+import { type Transaction } from '../../transactions/index.js'
 import type { CommitPublish } from './publishing.js'
 import { MessagingService } from '../service.js'
 import { checkTopicId, type TopicId } from '../topics/topic.js'
@@ -30,15 +26,15 @@ import type { MessageIterator, Messaging, PublishResponse, TopicProperties } fro
 const reservedNamespace = 'system'
 
 /** See the file header. */
-export class MessagePublisher implements TransactionParticipant {
+export class MessagePublisher extends SingleParticipant {
   readonly name = 'message publisher'
   readonly #messaging: Messaging
-  #transaction: Transaction | undefined
   #buffered = new Map<string, { id: TopicId; messages: BytesLike[] }>()
   #published: { id: TopicId; response: PublishResponse | undefined }[] = []
 
   /** Publishes through `messaging`, which the caller closes. */
   constructor(messaging: Messaging) {
+    super()
     this.#messaging = checkMethods(messaging, 'the messaging of a publisher', ['publish'])
   }
 
@@ -51,7 +47,7 @@ export class MessagePublisher implements TransactionParticipant {
       throw invalidArgument(`programs do not publish to the namespace '${reservedNamespace}'`)
     }
     const id = checkTopicId({ namespace, topic })
-    if (this.#transaction === undefined) {
+    if (this.transaction === undefined) {
       await this.#messaging.publish(id, { messages })
       return
     }
@@ -66,17 +62,7 @@ export class MessagePublisher implements TransactionParticipant {
     else buffered.messages.push(...copies)
   }
 
-  /** `ERR_TRANSACTION_STATE` while the publisher is in another transaction. */
-  startTx(transaction: Transaction): void {
-    checkFree(this.name, this.#transaction)
-    this.#transaction = checkTransaction(transaction)
-  }
-
-  getTxChanges(): Iterable<string> {
-    return []
-  }
-
-  async commitTx(isRemote = false): Promise<boolean> {
+  override async commitTx(isRemote = false): Promise<boolean> {
     if (!isRemote && this.#messaging instanceof MessagingService) return true
     const { writePointer: transactionWritePointer } = this.#required()
     for (const { id, messages } of this.#toPublish()) {
@@ -95,14 +81,16 @@ export class MessagePublisher implements TransactionParticipant {
     return (mutations) => messaging.publishAtCommit(writePointer, publishes, mutations)
   }
 
-  postTxCommit(): void {
-    this.#clear()
+  override postTxCommit(): void {
+    super.postTxCommit()
+    this.#buffered = new Map()
+    this.#published = []
   }
 
   /** False if the answer to a publish was lost: the range to roll back is unknown. */
-  async rollbackTx(): Promise<boolean> {
+  override async rollbackTx(): Promise<boolean> {
     const published = this.#published
-    this.#clear()
+    this.postTxCommit()
     let isClean = true
     for (const { id, response } of published) {
       if (response === undefined) isClean = false
@@ -112,30 +100,23 @@ export class MessagePublisher implements TransactionParticipant {
   }
 
   #required(): Transaction {
-    if (this.#transaction !== undefined) return this.#transaction
-    const message = `the ${this.name} is in no transaction`
-    throw new CellarError(TransactionErrorCode.state, message)
+    if (this.transaction !== undefined) return this.transaction
+    throw stateError(`the ${this.name} is in no transaction`)
   }
 
   #toPublish(): CommitPublish[] {
     return [...this.#buffered.values()].filter(({ messages }) => messages.length > 0)
   }
-
-  #clear(): void {
-    this.#transaction = undefined
-    this.#buffered = new Map()
-    this.#published = []
-  }
 }
 
 /** Fetches messages, within a transaction those visible to it (CDAP: MessageFetcher). */
-export class MessageFetcher implements TransactionParticipant {
+export class MessageFetcher extends SingleParticipant {
   readonly name = 'message fetcher'
   readonly #messaging: Messaging
-  #transaction: Transaction | undefined
 
   /** Reads through `messaging`, which the caller closes. */
   constructor(messaging: Messaging) {
+    super()
     this.#messaging = checkMethods(messaging, 'the messaging of a fetcher', ['fetch'])
   }
 
@@ -146,7 +127,8 @@ export class MessageFetcher implements TransactionParticipant {
     limit: number,
     time: number,
   ): Promise<MessageIterator> {
-    return this.#fetch({ namespace, topic }, { limit, time })
+    const { transaction } = this
+    return this.#messaging.fetch({ namespace, topic }, { limit, time, transaction })
   }
 
   /** Fetches after a message, given by its id in hexadecimal; null: from the first message. */
@@ -156,52 +138,14 @@ export class MessageFetcher implements TransactionParticipant {
     limit: number,
     afterMessageId: string | null,
   ): Promise<MessageIterator> {
-    const start = afterMessageId === null ? {} : { from: afterMessageId, inclusive: false }
-    return this.#fetch({ namespace, topic }, { limit, ...start })
-  }
-
-  /** `ERR_TRANSACTION_STATE` while the fetcher is in another transaction. */
-  startTx(transaction: Transaction): void {
-    checkFree(this.name, this.#transaction)
-    this.#transaction = checkTransaction(transaction)
+    const { transaction } = this
+    const start = { from: afterMessageId ?? undefined, inclusive: afterMessageId === null }
+    return this.#messaging.fetch({ namespace, topic }, { limit, ...start, transaction })
   }
 
   updateTx(transaction: Transaction): void {
-    this.#transaction = checkTransaction(transaction)
+    this.enter(transaction)
   }
-
-  getTxChanges(): Iterable<string> {
-    return []
-  }
-
-  commitTx(): boolean {
-    return true
-  }
-
-  postTxCommit(): void {
-    this.#transaction = undefined
-  }
-
-  rollbackTx(): boolean {
-    this.#transaction = undefined
-    return true
-  }
-
-  async #fetch(
-    id: TopicId,
-    options: { limit: number; time?: number; from?: string; inclusive?: boolean },
-  ): Promise<MessageIterator> {
-    const transaction = this.#transaction
-    return this.#messaging.fetch(id, transaction ? { ...options, transaction } : options)
-  }
-}
-
-/** `ERR_TRANSACTION_STATE` while a participant is in a transaction. */
-export function checkFree(name: string, running: Transaction | undefined): void {
-  if (running === undefined) return
-  const { transactionId: id } = running
-  const message = `the ${name} is in transaction ${id}: take another one for each`
-  throw new CellarError(TransactionErrorCode.state, message)
 }
 
 /** The topics of one namespace, for programs (CDAP: MessagingAdmin). */
