@@ -66,6 +66,7 @@ export interface TransactionFields extends OptionsOf<typeof transactionFields> {
 
 type Fields = SettingsOf<typeof transactionFields> & { readonly writePointer: bigint }
 
+/** The fields of a transaction, with their defaults. */
 // eslint-disable-next-line @typescript-eslint/no-unsafe-declaration-merging
 export interface Transaction extends Fields {}
 
