@@ -3,6 +3,7 @@
  * stands still or steps back, the last millisecond continues; a full millisecond continues in the
  * next.
  */
+import { assert } from '../../api/index.js'
 import type { Place } from './store/stored-batch.js'
 
 /** Largest sequence of a millisecond. */
@@ -42,6 +43,7 @@ export class AscendingClock {
 
   /** Assigns the next places, at least one and at most `count`, within one millisecond. */
   take(count: number): PlaceRange {
+    assert(count > 0, 'a request takes at least one place')
     if (this.sequence === sequenceMax) {
       this.timestamp++
       this.sequence = -1

@@ -10,7 +10,7 @@
  * A request is not written while an earlier request of its producer is neither written nor part of
  * the same frame. Messages therefore never overtake refused ones.
  */
-import { CellarError } from '../../../api/index.js'
+import { CellarError, assert } from '../../../api/index.js'
 import type { AtomicMutation, Database } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { readTime, writeTime } from '../message-id.js'
@@ -115,7 +115,8 @@ class ProducerState {
 
   #written({ sequence }: Pending, response: PublishResponse): void {
     this.#outcomes = behind(this.#outcomes, { sequence, response })
-    this.#pending.delete(sequence)
+    const wasPending = this.#pending.delete(sequence)
+    assert(wasPending, 'a request of a producer is written once')
   }
 }
 

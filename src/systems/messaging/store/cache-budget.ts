@@ -1,4 +1,5 @@
 /** Divides the memory for the newest messages among the topics of a service. */
+import { assert } from '../../../api/index.js'
 import type { TopicState } from '../topics/topic-state.js'
 
 /** See the file header. */
@@ -20,6 +21,7 @@ export class CacheBudget {
   /** Updates the weight of a topic after a write; may evict the messages of other topics. */
   written(topic: TopicState): void {
     this.#bytes += topic.cache.weight - (this.#weights.get(topic) ?? 0)
+    assert(this.#bytes >= 0, 'the weight of all caches is never negative')
     this.#weights.delete(topic)
     this.#weights.set(topic, topic.cache.weight)
     for (const [oldest, weight] of this.#weights) {

@@ -8,7 +8,7 @@
  * Invariant: entries ascend strictly. An addition or an update that would violate the order clears
  * the cache and fails, so a cache never returns wrong entries.
  */
-import { CellarError, invalidArgument } from '../../../api/index.js'
+import { CellarError, invalidArgument, assert } from '../../../api/index.js'
 import { MessagingErrorCode } from '../errors.js'
 
 /** Limits of a cache, in the unit of its weights: minRetain <= reduceTrigger <= hardLimit. */
@@ -198,6 +198,7 @@ export class MessageCache<E> {
       this.#head++
       this.counts.removed++
     }
+    assert(this.#weight >= 0, 'the weight of a cache is never negative')
     if (this.#head > 64 && 2 * this.#head > entries.length) {
       this.#entries = entries.slice(this.#head)
       this.#head = 0

@@ -13,7 +13,7 @@
  * payload refers to the stored payloads of its pointer. The offset in those payloads belongs to
  * that row alone, and only delivered messages count towards a limit.
  */
-import type { Database, Result, ResultScanner } from '../../../api/index.js'
+import { assert, type Database, type Result, type ResultScanner } from '../../../api/index.js'
 import type { Transaction } from '../../transactions/index.js'
 import { storedBatch, storedPayloads } from './rows.js'
 import { DeliveredMessage } from '../fetch/delivered-message.js'
@@ -131,9 +131,11 @@ export class MessageReader {
 
   /** Moves the reader's place after a row. */
   #pass({ publishTimestamp, sequenceId }: Place): void {
+    const before = this.#place
     this.#place = { publishTimestamp, sequenceId }
     this.#inclusive = false
     this.#payload = undefined
+    assert(comparePlaces(before, this.#place) <= 0, 'the place of a reader only ascends')
   }
 
   /** Rows from the cache; undefined if the cache starts after the reader's place. */

@@ -7,7 +7,7 @@
  *
  * The end offsets count from the first payload, and ascend.
  */
-import { CellarError, ErrorCode, type BytesLike } from '../../../api/index.js'
+import { CellarError, ErrorCode, type BytesLike, assert } from '../../../api/index.js'
 
 const countBytes = 4
 const endBytes = 4
@@ -174,6 +174,7 @@ export class PayloadPacker {
   take(): PackedPayloads {
     const count = this.#count
     const length = this.#length
+    assert(count > 0, 'a row has at least one payload')
     this.clear()
     const source = this.#bytes
     if (count === 1) return PackedPayloads.single(Buffer.from(source.subarray(0, length)))

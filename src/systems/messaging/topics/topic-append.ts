@@ -2,7 +2,7 @@
  * The messages that one batch of the writer appends to one topic. Consecutive requests without a
  * transaction share rows: their messages have consecutive places.
  */
-import type { AtomicMutation } from '../../../api/index.js'
+import { assert, type AtomicMutation } from '../../../api/index.js'
 import { PackedPayloads } from '../store/packed-payloads.js'
 import type { StoredBatch } from '../store/stored-batch.js'
 import type { TopicState } from './topic-state.js'
@@ -39,6 +39,7 @@ export class TopicAppend {
    * that refers to the stored payloads of its pointer.
    */
   add(payloads: readonly PackedPayloads[], pointer: bigint | undefined, now: number): MessageRange {
+    assert(this.#sealed === undefined, 'no request joins rows that are being written')
     const clock = this.topic.publishClock
     clock.advance(now)
     const start = clock.peek()

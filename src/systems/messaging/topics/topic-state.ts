@@ -2,6 +2,7 @@
  * The state of one topic in a service: its properties, its clocks, its newest messages, and its
  * waiting readers.
  */
+import { assert } from '../../../api/index.js'
 import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
 import { TopicRows } from '../store/rows.js'
@@ -126,11 +127,13 @@ export class TopicState {
     generation: number
     ttlMilliseconds: number
   }): void {
+    const generation = Math.abs(state.generation)
+    assert(generation >= Math.abs(this.generation), 'the generation of a topic never falls')
     this.properties = state.properties
     this.ttlMilliseconds = state.ttlMilliseconds
     if (state.generation === this.generation) return
     this.generation = state.generation
-    this.rows = new TopicRows(this.#tables, this.prefix, Math.abs(state.generation))
+    this.rows = new TopicRows(this.#tables, this.prefix, generation)
     this.cache.clear()
     this.producers.clear()
     this.#ranges.clear()
@@ -141,6 +144,7 @@ export class TopicState {
   written(rows: readonly StoredBatch[]): void {
     const last = rows.at(-1)
     if (last === undefined) return
+    assert(comparePlaces(this.readable, last) < 0, 'readable places only ascend')
     this.readable = placeOf(last)
     try {
       this.cache.addAll(rows)

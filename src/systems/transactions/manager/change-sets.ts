@@ -8,7 +8,7 @@
  * Keys are opaque bytes, kept as latin1 text. A *claim* is the set of a commit in progress: its
  * frame is not in the log yet, but it must already exclude other commits.
  */
-import { CellarError } from '../../../api/index.js'
+import { CellarError, assert } from '../../../api/index.js'
 import { TransactionErrorCode, type ConflictDetail } from '../errors.js'
 import type { StoredState } from './state-rows.js'
 
@@ -62,7 +62,10 @@ export class ChangeSets {
 
   /** Prevents other transactions from committing these keys until `release`. */
   claim(changes: ChangeSet, client: string | undefined): void {
-    for (const key of changes) this.#claims.set(key, client)
+    for (const key of changes) {
+      assert(!this.#claims.has(key), 'a key is claimed by one commit at a time')
+      this.#claims.set(key, client)
+    }
   }
 
   /** Ends a claim. */
@@ -73,6 +76,8 @@ export class ChangeSets {
   /** Adds a committed set. REQUIRES that no set with a larger pointer was added. */
   add(committed: Committed): void {
     if (committed.changes.length === 0) return
+    const last = this.#sets.at(-1)
+    assert(last === undefined || last.pointer <= committed.pointer, 'commit pointers ascend')
     this.#sets.push(committed)
     for (const key of committed.changes) this.#newest.set(key, committed)
   }

@@ -3,7 +3,7 @@
  * and the pointers themselves. Each change happens in one event-loop turn. The callers write the
  * mutations that store the changes, in the same order.
  */
-import type { AtomicMutation } from '../../../api/index.js'
+import { assert, type AtomicMutation } from '../../../api/index.js'
 import { ChangeSets, restoreCommits } from './change-sets.js'
 import type { ManagerSettings } from '../options.js'
 import { PointerList, withoutMembers } from './pointer-list.js'
@@ -46,7 +46,9 @@ export class ManagerState {
   nextId(): bigint {
     const now = BigInt(this.#settings.clock.now()) * idsPerMillisecond
     const next = this.#writePointer + 1n
-    this.#writePointer = now > next ? now : next
+    const id = now > next ? now : next
+    assert(id > this.#writePointer, 'ids ascend')
+    this.#writePointer = id
     return this.#writePointer
   }
 

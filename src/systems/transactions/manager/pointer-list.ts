@@ -10,7 +10,7 @@
  * ascends and is part of `base`.
  */
 import { types } from 'node:util'
-import { readArguments } from '../../../api/index.js'
+import { readArguments, assert } from '../../../api/index.js'
 import { checkPointer, checkPointers } from '../checks.js'
 
 const none = new BigInt64Array(0)
@@ -29,6 +29,7 @@ export class PointerList implements Iterable<bigint> {
     this.#base = base
     this.#added = added
     this.#removed = removed
+    assert(removed.length <= base.length, 'only members are removed')
     if (added.length === 0 && removed.length === 0) this.#flat = base
   }
 

@@ -32,6 +32,7 @@ import {
   implementation,
   integer,
   readArguments,
+  assert,
 } from '../../../api/index.js'
 import type { OptionsOf, SettingsOf, StoreJob, Table } from '../../../api/index.js'
 import { checkPointer } from '../checks.js'
@@ -186,6 +187,7 @@ export class PruneState {
       const confirmed = rewritten.bound < inactive ? rewritten.bound : inactive
       if (confirmed > bound) bound = confirmed
     }
+    assert(bound >= this.read(store).bound, 'the bound of a store never falls')
     const record: PruneRecord = { rewritten, flushedTime, bound }
     this.#records.set(keyOf(store), record)
     if (table === undefined) return

@@ -1,4 +1,5 @@
 /** The running transactions in the order of their ids, and the list of their pointers. */
+import { assert } from '../../../api/index.js'
 import type { StoredTransaction } from './state-rows.js'
 import type { ChangeSet } from './change-sets.js'
 import { PointerList } from './pointer-list.js'
@@ -17,6 +18,7 @@ export class RunningSet {
   /** In the order of ids, because ids ascend. */
   readonly #byId = new Map<bigint, RunningTransaction>()
   #pointers = PointerList.empty
+  #last = 0n
 
   get size(): number {
     return this.#byId.size
@@ -39,6 +41,8 @@ export class RunningSet {
 
   /** REQUIRES an id larger than all earlier ones. */
   add(transaction: RunningTransaction): void {
+    assert(transaction.id > this.#last, 'transactions start in the order of their ids')
+    this.#last = transaction.id
     this.#byId.set(transaction.id, transaction)
     this.#pointers = this.#pointers.with(transaction.id)
     for (const pointer of transaction.checkpoints) this.#pointers = this.#pointers.with(pointer)

@@ -3,17 +3,19 @@
  * for the versions that a transaction sees.
  */
 import {
-  invalidArgument,
   checkArray,
-  OptionNames,
-  readArguments,
-  type BytesLike,
   type ColumnName,
   type Get,
   type ReadOptions,
   type RowPrefix,
   type RowSpan,
   type ScanOptions,
+  type Option,
+  checked,
+  type Filter,
+  choice,
+  declareOptions,
+  required,
 } from '../../../api/index.js'
 import { copyBytes, copyRow, partsOf } from './table-writes.js'
 import { visibilityLevels, type Transaction, type VisibilityLevel } from '../transaction.js'
@@ -35,57 +37,53 @@ export type TransactionalScan = Omit<ScanOptions, Chosen | 'raw'> &
   ReadVisibility &
   (RowSpan | RowPrefix)
 
-/** Listed explicitly, so the compiler demands a decision about each new option of reads. */
-const readNames = {
-  columns: true,
-  filter: true,
-  cellsPerFamilyMax: true,
-  cellsPerFamilyOffset: true,
-  cacheBlocks: true,
-  loadFamiliesOnDemand: true,
-  visibilityLevel: true,
-} as const
-const getNames = new OptionNames<TransactionalGet>('a transactional get', {
-  ...readNames,
-  row: true,
-  checkExistenceOnly: true,
-})
-const scanNames = new OptionNames<TransactionalScan & RowSpan>('a transactional scan', {
-  ...readNames,
-  startRow: true,
-  startInclusive: true,
-  stopRow: true,
-  stopInclusive: true,
-  prefix: true,
-  reversed: true,
-  limit: true,
-  batch: true,
-  maxResultBytes: true,
-  allowPartialResults: true,
-  needCursorResult: true,
-  caching: true,
-  readType: true,
-  asyncPrefetch: true,
-  signal: true,
-})
+/** An option that the table itself checks. */
+function passed<T>(): Option<T, T | undefined> {
+  return checked((given: T) => given)
+}
+
+// Each new option of reads needs a decision here: the compiler demands all of their names.
+const readDeclarations = {
+  columns: checked(copyColumns),
+  filter: passed<Filter>(),
+  cellsPerFamilyMax: passed<number>(),
+  cellsPerFamilyOffset: passed<number>(),
+  cacheBlocks: passed<boolean>(),
+  loadFamiliesOnDemand: passed<boolean>(),
+  visibilityLevel: choice(visibilityLevels, undefined),
+}
+const getOptions = declareOptions('a transactional get', {
+  ...readDeclarations,
+  row: required(checked(copyRow)),
+  checkExistenceOnly: passed<boolean>(),
+} satisfies Record<keyof TransactionalGet, unknown>)
+const scanOptions = declareOptions('a transactional scan', {
+  ...readDeclarations,
+  startRow: checked(copyBytes),
+  startInclusive: passed<boolean>(),
+  stopRow: checked(copyBytes),
+  stopInclusive: passed<boolean>(),
+  prefix: checked(copyBytes),
+  reversed: passed<boolean>(),
+  limit: passed<number>(),
+  batch: passed<number>(),
+  maxResultBytes: passed<number>(),
+  allowPartialResults: passed<boolean>(),
+  needCursorResult: passed<boolean>(),
+  caching: passed<number>(),
+  readType: passed<ScanOptions['readType']>(),
+  asyncPrefetch: passed<boolean>(),
+  signal: passed<AbortSignal>(),
+} satisfies Record<keyof (TransactionalScan & RowSpan) | keyof RowPrefix, unknown>)
 
 /** A copy of a get. `ERR_INVALID_ARGUMENT`. */
 export function copyGet(get: TransactionalGet): TransactionalGet {
-  return readArguments(() => {
-    const copy = getNames.copy(get)
-    return { ...copy, row: copyRow(copy.row), ...copiedColumns(copy) }
-  })
+  return getOptions.read(get)
 }
 
 /** A copy of a scan. `ERR_INVALID_ARGUMENT`. */
 export function copyScan(scan: TransactionalScan): TransactionalScan {
-  return readArguments(() => {
-    const copy: Record<string, unknown> = { ...scanNames.check(scan as RowSpan) }
-    for (const name of ['startRow', 'stopRow', 'prefix']) {
-      if (copy[name] !== undefined) copy[name] = copyBytes(copy[name] as BytesLike, name)
-    }
-    return { ...copy, ...copiedColumns(scan) }
-  })
+  return scanOptions.read(scan) as TransactionalScan
 }
 
 /** Versions, times, columns and filter of a read, which replace its own. */
@@ -140,17 +138,10 @@ function withDeletions(columns: readonly ColumnName[] | undefined): {
   return { wanted: [...columns, ...added], deletionsOnly }
 }
 
-function copiedColumns({ columns, visibilityLevel }: Pick<Get, 'columns'> & ReadVisibility): {
-  columns?: readonly ColumnName[]
-} {
-  if (visibilityLevel !== undefined && !visibilityLevels.includes(visibilityLevel)) {
-    throw invalidArgument(`visibilityLevel must be one of ${visibilityLevels.join(', ')}`)
-  }
-  if (columns === undefined) return {}
-  const copies = checkArray(columns, 'columns').map((column): ColumnName => {
+function copyColumns(columns: readonly ColumnName[]): readonly ColumnName[] {
+  return checkArray(columns, 'columns').map((column): ColumnName => {
     if (typeof column === 'string') return column
     const { family, qualifier } = partsOf(column)
     return qualifier === undefined ? { family } : { family, qualifier }
   })
-  return { columns: copies }
 }

@@ -5,13 +5,14 @@ import {
   checkBytesLike,
   ErrorCode,
   CellarError,
-  OptionNames,
   readArguments,
   shown,
   type BytesLike,
   type ColumnName,
-  type ColumnParts,
   type Delete,
+  declareOptions,
+  required,
+  checked,
 } from '../../../api/index.js'
 
 /** Writes within a transaction, which sets the timestamps. */
@@ -35,23 +36,25 @@ export interface TransactionalCell {
 
 /** Deletes columns or families; without both, the row. */
 export type TransactionalDelete = Pick<Delete, 'row' | 'columns' | 'families'>
+type DeletedColumn = NonNullable<Delete['columns']>[number]
+type DeletedFamily = NonNullable<Delete['families']>[number]
 
-const putNames = new OptionNames<TransactionalPut>('a transactional put', {
-  row: true,
-  cells: true,
+const putOptions = declareOptions('a transactional put', {
+  row: required(checked(copyRow)),
+  cells: required(checked((given: TransactionalPut['cells']) => given)),
 })
-const cellNames = new OptionNames<TransactionalCell>('a cell of a transactional put', {
-  column: true,
-  value: true,
+const cellOptions = declareOptions('a cell of a transactional put', {
+  column: required(checked((given: ColumnName) => given)),
+  value: required(checked((given: BytesLike) => given)),
 })
-const deleteNames = new OptionNames<TransactionalDelete>('a transactional delete', {
-  row: true,
-  columns: true,
-  families: true,
+const deleteOptions = declareOptions('a transactional delete', {
+  row: required(checked(copyRow)),
+  columns: checked(checkArray<DeletedColumn>, []),
+  families: checked(checkArray<DeletedFamily>, []),
 })
-const partNames = new OptionNames<ColumnParts>('a column', {
-  family: true,
-  qualifier: true,
+const partOptions = declareOptions('a column', {
+  family: required(checked(copyBytes)),
+  qualifier: checked(copyBytes),
 })
 const rowBytesMax = 32_767
 
@@ -81,27 +84,25 @@ export interface CopiedDelete {
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
 export function copyPut(put: TransactionalPut, families: ReadonlySet<string>): CopiedPut {
-  return readArguments(() => readPut(put, families))
-}
-
-function readPut(put: TransactionalPut, families: ReadonlySet<string>): CopiedPut {
-  const { row, cells } = putNames.check(put)
-  if (typeof cells !== 'object' || cells === null) {
-    throw invalidArgument('a put needs cells: an object of columns or an array of cells')
-  }
-  const pairs = Array.isArray(cells)
-    ? checkArray(cells as readonly TransactionalCell[], 'cells').map((cell) => {
-        const { column, value } = cellNames.check(cell)
-        return [column, value] as const
-      })
-    : Object.entries(cells as Readonly<Record<string, BytesLike>>)
-  if (pairs.length === 0) throw invalidArgument('a put needs at least one cell')
-  return {
-    row: copyRow(row),
-    cells: pairs.map(([column, value]) => {
-      return { ...writtenColumn(column, families), value: copyBytes(value, 'value') }
-    }),
-  }
+  return readArguments(() => {
+    const { row, cells } = putOptions.read(put)
+    if (typeof cells !== 'object' || cells === null) {
+      throw invalidArgument('a put needs cells: an object of columns or an array of cells')
+    }
+    const pairs = Array.isArray(cells)
+      ? checkArray(cells as readonly TransactionalCell[], 'cells').map((cell) => {
+          const { column, value } = cellOptions.read(cell)
+          return [column, value] as const
+        })
+      : Object.entries(cells as Readonly<Record<string, BytesLike>>)
+    if (pairs.length === 0) throw invalidArgument('a put needs at least one cell')
+    return {
+      row,
+      cells: pairs.map(([column, value]) => {
+        return { ...writtenColumn(column, families), value: copyBytes(value, 'value') }
+      }),
+    }
+  })
 }
 
 /** `ERR_INVALID_ARGUMENT`, `ERR_NO_SUCH_COLUMN_FAMILY`. */
@@ -109,24 +110,22 @@ export function copyDelete(
   deletion: TransactionalDelete,
   families: ReadonlySet<string>,
 ): CopiedDelete {
-  return readArguments(() => readDelete(deletion, families))
-}
-
-function readDelete(deletion: TransactionalDelete, families: ReadonlySet<string>): CopiedDelete {
-  const { row, columns = [], families: deleted = [] } = deleteNames.check(deletion)
-  return {
-    row: copyRow(row),
-    columns: checkArray(columns, 'columns').map((target) => {
-      if (isTimed(target)) throw noSingleVersions()
-      return writtenColumn(target, families)
-    }),
-    families: checkArray(deleted, 'families').map((target) => {
-      if (isTimed(target)) throw noSingleVersions()
-      const isNamed = typeof target === 'object' && target !== null && 'family' in target
-      const name = isNamed ? target.family : target
-      return knownFamily(copyBytes(name, 'family').toString('utf8'), families)
-    }),
-  }
+  return readArguments(() => {
+    const { row, columns, families: deleted } = deleteOptions.read(deletion)
+    return {
+      row,
+      columns: columns.map((target) => {
+        if (isTimed(target)) throw noSingleVersions()
+        return writtenColumn(target, families)
+      }),
+      families: deleted.map((target) => {
+        if (isTimed(target)) throw noSingleVersions()
+        const isNamed = typeof target === 'object' && target !== null && 'family' in target
+        const name = isNamed ? target.family : target
+        return knownFamily(copyBytes(name, 'family').toString('utf8'), families)
+      }),
+    }
+  })
 }
 
 /** A copy of bytes, or the UTF-8 of text. `ERR_INVALID_ARGUMENT`. */
@@ -150,11 +149,8 @@ export function partsOf(column: ColumnName): { family: string; qualifier: Buffer
     if (at < 0) return { family: bytes.toString('utf8'), qualifier: undefined }
     return { family: bytes.toString('utf8', 0, at), qualifier: bytes.subarray(at + 1) }
   }
-  const { family, qualifier } = partNames.check(column)
-  return {
-    family: copyBytes(family, 'column family').toString('utf8'),
-    qualifier: qualifier === undefined ? undefined : copyBytes(qualifier, 'qualifier'),
-  }
+  const { family, qualifier } = partOptions.read(column)
+  return { family: family.toString('utf8'), qualifier }
 }
 
 /** A writable column. The empty column is reserved for the deletions of its family. */

@@ -10,7 +10,7 @@
  * Failure behaviour: writes that could not be moved to the table stay in the buffer. A commit
  * therefore includes all of them, or fails.
  */
-import type { AtomicMutation, Database } from '../../../api/index.js'
+import { assert, type AtomicMutation, type Database } from '../../../api/index.js'
 import { conflictKey } from '../manager/conflict-key.js'
 import type { Column, WrittenCell } from './table-writes.js'
 
@@ -131,6 +131,7 @@ export class TransactionWrites {
     const bytes = this.#bufferBytes
     if (writes.length === 0) return
     const mutations = this.mutations()
+    assert(bytes >= 0, 'the bytes of a buffer are never negative')
     this.#flushed.push(...writes)
     this.#buffer = []
     this.#bufferBytes = 0
