@@ -31,8 +31,8 @@ export function findTable(
 
 /** Probes SSTables for successive rows; see the file header. */
 export class RowProbe {
-  private row: Buffer = emptyBytes
-  private rowLength = 0
+  row: Buffer = emptyBytes
+  rowLength = 0
   private readonly rowHash = new Hash64()
   /** Whether {@link rowHash} is valid for the row. */
   private hashed = false

@@ -1,10 +1,6 @@
 /**
- * Chooses the sources of a store that a read has to consult, for single rows and for ranges. False
- * positives are possible, false negatives are not.
- *
- * Empty memtables are left out. So are SSTables whose key range or Bloom filter excludes the row,
- * whose sequences are above the read point, or whose timestamps are outside the time range or
- * expired.
+ * Selects the sources of a read: memtables that are not empty, and the SSTables that
+ * source-choice.ts chooses.
  *
  * For a row the cursors are positioned as well, and a source without the row is left out. For the
  * newest version of a single column, SSTables whose cells are all older than the version found are
@@ -13,13 +9,7 @@
  * The next read of the row then goes directly to its first entry, without key ranges, filters,
  * index and search.
  */
-import {
-  compareBytes,
-  copyBytes,
-  emptyBytes,
-  equalBytes,
-  prefixSuccessor,
-} from '../../base/bytes.js'
+import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { Hash64, hashRange } from '../../base/hash.js'
 import {
@@ -27,21 +17,19 @@ import {
   terminatorBytes,
   timestampHighOf,
   timestampLowOf,
-  unescape,
   writeTerminator,
 } from '../cell/cell-key.js'
-import { escapedPrefixEnd, filterPrefixBytes } from '../cell/row-filter.js'
-import { allTime, compareTimestamps, joinTimestamp } from '../cell/timestamp.js'
+import { compareTimestamps } from '../cell/timestamp.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
-import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import { isVisiblePut } from '../scan/plain-loop.js'
+import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
-import { oldestUnexpired } from '../scan/user-matcher.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { FamilySettings } from './family-settings.js'
-import { findTable, RowProbe } from './row-probe.js'
+import { RowProbe } from './row-probe.js'
+import { isInTime, tablesOfRange, tablesOfRow } from './source-choice.js'
 import type { ReadMode, SourceCursors } from './source-cursors.js'
 import type { Store } from './store.js'
 import type { StoreSources } from './store-sources.js'
@@ -75,8 +63,6 @@ export class SourceSelection implements StoreRowRead {
   private rowEnd = 0
   private columnLength = 0
   private columns: readonly Buffer[] | undefined = undefined
-  /** Whether timestamps can exclude an SSTable. */
-  private hasTimes = false
   /** Timestamp (in halves) and sequence of the newest put found of the only column; -1: none. */
   private foundHigh = -1
   private foundLow = 0
@@ -87,12 +73,8 @@ export class SourceSelection implements StoreRowRead {
   /** Hash of the wanted row or column with its terminator, the key of locations. */
   private readonly hash = new Hash64()
   private hashed = false
-  /**
-   * Indexes of SSTables that may hold the row; `candidatesOfAnyTime`: their number ignoring
-   * timestamps.
-   */
+  /** Indexes of the SSTables that may hold the row. */
   private readonly candidates: number[] = []
-  private candidatesOfAnyTime = 0
 
   constructor(store: Store, cursors: SourceCursors) {
     this.store = store
@@ -174,8 +156,6 @@ export class SourceSelection implements StoreRowRead {
     this.settings = settings
     this.isNewest = asksForNewest(query, settings)
     this.columns = query.raw ? undefined : query.columns
-    const expires = settings.ttlSeconds !== Infinity && settings.minVersions === 0
-    this.hasTimes = !query.raw && (expires || query.timeRange !== allTime)
   }
 
   /**
@@ -219,7 +199,7 @@ export class SourceSelection implements StoreRowRead {
     if (!rows.find(this.hash, this.locationSet(sources))) return false
     const { table, block, slot } = rows
     if (table >= tables.length || block >= tables[table].index.blockCount) return false
-    if (!this.isInTime(tables[table])) return true
+    if (!isInTime(tables[table], this)) return true
     // Only next to a memtable can the SSTable turn out to be unneeded.
     if (this.chosen.length > 0) {
       if (this.isOutdated(table)) return true
@@ -237,7 +217,8 @@ export class SourceSelection implements StoreRowRead {
 
   private chooseTables(sources: StoreSources): void {
     const { candidates } = this
-    this.findCandidates(sources)
+    this.probe.setRow(this.row, this.rowLength)
+    const ofAnyTime = tablesOfRow(sources, this, this.probe, this.columns, candidates)
     for (let i = 0; i < candidates.length; i++) {
       if (sources.tables[candidates[i]].properties.deleteCount > 0) this.mayLeaveOut = false
     }
@@ -256,7 +237,7 @@ export class SourceSelection implements StoreRowRead {
       if (!startsWith(cursor, this.row, length)) continue
       if (this.mayLeaveOut && i + 1 < candidates.length) this.noteFound(cursor)
       this.choose(cursor, table)
-      if (this.candidatesOfAnyTime > 1 || length !== this.wantedLength) continue
+      if (ofAnyTime > 1 || length !== this.wantedLength) continue
       // Only the first entry of the row itself, or of the only column, is a location to remember.
       if (!cursor.cacheBlocks || (this.columnLength > 0 && length === this.rowEnd)) continue
       this.hashWanted()
@@ -288,8 +269,12 @@ export class SourceSelection implements StoreRowRead {
     return cursors.isTableOlder(position, foundHigh, foundLow, foundSequence)
   }
 
-  private choose(cursor: Cursor, { properties }: SsTableReader): void {
+  private choose(cursor: Cursor, table: SsTableReader): void {
     this.chosen.push(cursor)
+    this.noteMarkersOf(table)
+  }
+
+  private noteMarkersOf({ properties }: SsTableReader): void {
     this.deletes += properties.deleteCount
     this.familyDeletes += properties.familyDeleteCount
   }
@@ -326,28 +311,6 @@ export class SourceSelection implements StoreRowRead {
     return this.isColumn ? ~tablesId : tablesId
   }
 
-  private findCandidates({ tables, levelEnds }: StoreSources): void {
-    const { candidates, probe } = this
-    clear(candidates)
-    this.candidatesOfAnyTime = 0
-    probe.setRow(this.row, this.rowLength)
-    for (let i = 0; i < levelEnds[0]; i++) {
-      if (probe.isInRange(tables[i])) this.consider(tables[i], i)
-    }
-    for (let level = 1; level < levelEnds.length; level++) {
-      const end = levelEnds[level]
-      let i = findTable(tables, levelEnds[level - 1], end, this.row, this.rowEnd)
-      // One SSTable, unless the row continues in the next one.
-      for (; i < end && probe.isInRange(tables[i]); i++) this.consider(tables[i], i)
-    }
-  }
-
-  private consider(table: SsTableReader, position: number): void {
-    if (!this.probe.passesFilter(table, this.columns)) return
-    this.candidatesOfAnyTime++
-    if (this.isInTime(table)) this.candidates.push(position)
-  }
-
   /** Chooses the sources of a range of rows; their cursors are not positioned. */
   chooseForRange(
     query: StoreQuery,
@@ -356,7 +319,7 @@ export class SourceSelection implements StoreRowRead {
     moment: Moment,
     mode: ReadMode,
   ): void {
-    const { memtables, tables, levelEnds } = this.begin(query, readPoint, moment, mode)
+    const { memtables } = this.begin(query, readPoint, moment, mode)
     for (let i = 0; i < memtables.length; i++) {
       const slot = memtables[i]
       if (slot.isEmpty) continue
@@ -366,70 +329,26 @@ export class SourceSelection implements StoreRowRead {
       this.deletes += slot.deleteCount
       this.familyDeletes += slot.familyDeleteCount
     }
-    for (let i = 0; i < levelEnds[0]; i++) {
-      if (!this.isInRange(tables[i], bounds)) continue
-      this.choose(this.cursors.table(i, mode, 0), tables[i])
-    }
-    for (let level = 1; level < levelEnds.length; level++) {
-      this.chooseLevel(level, bounds, this.cursors.sources)
-    }
+    this.chooseTablesOf(tablesOfRange(this.cursors.sources, this, this.probe, bounds))
     this.noteMarkers()
   }
 
-  private chooseLevel(level: number, bounds: RowBounds, { tables, levelEnds }: StoreSources): void {
-    const some: SsTableReader[] = []
-    let last = 0
-    const first = bounds.reversed ? bounds.stop : bounds.start
-    const end = levelEnds[level]
-    let i = levelEnds[level - 1]
-    if (first !== undefined) i = findTable(tables, i, end, first, first.length)
-    for (; i < end; i++) {
-      if (!this.isInRange(tables[i], bounds)) continue
-      some.push(tables[i])
-      last = i
-      this.deletes += tables[i].properties.deleteCount
-      this.familyDeletes += tables[i].properties.familyDeleteCount
+  /** Chooses SSTables by index: those of a level below 0 are read one after the other. */
+  private chooseTablesOf(indexes: readonly number[]): void {
+    const { tables, levelEnds } = this.cursors.sources
+    let i = 0
+    for (let level = 0; level < levelEnds.length; level++) {
+      const from = i
+      while (i < indexes.length && indexes[i] < levelEnds[level]) {
+        this.noteMarkersOf(tables[indexes[i++]])
+      }
+      if (level > 0 && i - from > 1) {
+        const some = indexes.slice(from, i).map((index) => tables[index])
+        this.chosen.push(this.cursors.level(level - 1, some, this.mode))
+        continue
+      }
+      for (let k = from; k < i; k++) this.chosen.push(this.cursors.table(indexes[k], this.mode, 0))
     }
-    if (some.length === 1) this.chosen.push(this.cursors.table(last, this.mode, 0))
-    else if (some.length > 0) this.chosen.push(this.cursors.level(level - 1, some, this.mode))
-  }
-
-  private isInRange(table: SsTableReader, bounds: RowBounds): boolean {
-    if (!this.isInTime(table)) return false
-    const { firstKey, lastKey, filterKind } = table.properties
-    if (!overlaps(bounds, firstKey, lastKey)) return false
-    const prefixBytes = filterPrefixBytes(filterKind)
-    return prefixBytes === 0 || this.prefixAdmits(table, bounds, prefixBytes)
-  }
-
-  /** Whether an SSTable may hold rows within bounds that share a prefix of the filter's length. */
-  private prefixAdmits(table: SsTableReader, bounds: RowBounds, prefixBytes: number): boolean {
-    const { first, last, lastInclusive } = ends(bounds)
-    if (first === undefined || last === undefined) return true
-    const end = escapedPrefixEnd(first, 0, first.length, prefixBytes)
-    // A bound shorter than the prefix does not determine a prefix for the filter.
-    if (unescape(first, 0, end).length < prefixBytes) return true
-    const behind = prefixSuccessor(first.subarray(0, end))
-    const order = behind === undefined ? -1 : Buffer.compare(last, behind)
-    if (order > 0 || (order === 0 && lastInclusive)) return true
-    return this.probe.passesPrefix(table, first, first.length, prefixBytes)
-  }
-
-  private isInTime({ properties }: SsTableReader): boolean {
-    if (properties.minSequence > this.readPoint) return false
-    if (!this.hasTimes) return true
-    const { query } = this
-    const { settings } = this.store
-    if (settings.ttlSeconds !== Infinity && settings.minVersions === 0) {
-      const oldest = oldestUnexpired(settings, this.moment.milliseconds)
-      if (properties.maxTimestamp < BigInt(oldest)) return false
-    }
-    const range = query.timeRange
-    if (range === allTime) return true
-    if (properties.maxTimestamp < joinTimestamp(range.minHigh, range.minLow)) return false
-    // Cells newer than the range still count as versions, or mask cells in the range.
-    if (properties.deleteCount > 0 || settings.newVersionBehavior) return true
-    return properties.minTimestamp < joinTimestamp(range.maxHigh, range.maxLow)
   }
 
   release(): void {
@@ -449,30 +368,4 @@ function startsWith(cursor: Cursor, prefix: Buffer, length: number): boolean {
   const { valid, buffer, keyStart, keyEnd } = cursor
   const end = keyStart + length
   return valid && end <= keyEnd && equalBytes(buffer, keyStart, end, prefix, 0, length)
-}
-
-/** The bounds in ascending order; undefined: no bound on that side. */
-function ends({ start, startInclusive, stop, stopInclusive, reversed }: RowBounds): {
-  first: Buffer | undefined
-  last: Buffer | undefined
-  lastInclusive: boolean
-} {
-  return reversed
-    ? { first: stop, last: start, lastInclusive: startInclusive }
-    : { first: start, last: stop, lastInclusive: stopInclusive }
-}
-
-/** False only if an SSTable with these first and last keys has no row within the bounds. */
-function overlaps(bounds: RowBounds, firstKey: Buffer, lastKey: Buffer): boolean {
-  const { start, stop, reversed } = bounds
-  const first = reversed ? stop : start
-  if (first !== undefined && compareBytes(lastKey, 0, lastKey.length, first, 0, first.length) < 0) {
-    return false
-  }
-  const last = reversed ? start : stop
-  if (last === undefined) return true
-  const length = Math.min(firstKey.length, last.length)
-  const order = compareBytes(firstKey, 0, length, last, 0, last.length)
-  // If all bytes are equal, the first row is `last` only if its terminator follows.
-  return order === 0 ? firstKey[length] === 0 && firstKey[length + 1] === 1 : order < 0
 }
