@@ -21,7 +21,6 @@ import type { PruneContext } from '../../src/systems/messaging/prune-job/prune-c
 import { createCellHook } from '../../src/systems/messaging/prune-job/prune-hook.js'
 import { TopicRows, encodePointer } from '../../src/systems/messaging/store/rows.js'
 import { topicPrefix, type TopicRecord } from '../../src/systems/messaging/topics/topic.js'
-import { emptyCursor } from '../../src/storage/scan/entry-cursor.js'
 
 /** Cells that one call shows to the hook. */
 export const cellsPerCall = 10_000
@@ -106,19 +105,19 @@ function addWalk(
   hook: CellHook | undefined,
   wanted: number,
 ): void {
-  const cursor = emptyCursor()
   const view = new CellView()
   const replacement = { setValue: (): void => undefined }
   suite.add(`${name} (x ${cellsPerCall})`, () => {
     const { buffer, offsets } = cells
     let sum = 0
-    cursor.buffer = buffer
     for (let at = 0; at < offsets.length; at += 4) {
-      cursor.keyStart = offsets[at]
-      cursor.keyEnd = offsets[at + 1]
-      cursor.valueStart = offsets[at + 2]
-      cursor.valueEnd = offsets[at + 3]
-      view.set(cursor)
+      view.set({
+        buffer,
+        keyStart: offsets[at],
+        keyEnd: offsets[at + 1],
+        valueStart: offsets[at + 2],
+        valueEnd: offsets[at + 3],
+      })
       if (hook === undefined) continue
       // Two cells a row, as a job finds out before it asks.
       if (at % 8 === 0) hook.startRow!(view)

@@ -3,7 +3,6 @@ import { cellTypeName, type CellTypeCode } from '../storage/cell/cell-type.js'
 import { CellView } from '../storage/cell/cell-view.js'
 import { readMutations, type LoggedMutation } from '../storage/engine/transfer/change-feed.js'
 import type { Engine } from '../storage/engine/engine.js'
-import { emptyCursor } from '../storage/scan/entry-cursor.js'
 import { changeOptions, type Change, type ChangedCell, type ChangeOptions } from '../api/changes.js'
 import { noSuchTable } from '../api/names.js'
 
@@ -43,7 +42,6 @@ class ChangeDecoder {
   private readonly engine: Engine
   private readonly wanted: ReadonlySet<string> | undefined
   private readonly view = new CellView()
-  private readonly entry = emptyCursor()
   private names = new Map<number, { readonly table: string; readonly family: string }>()
   private version: unknown = undefined
 
@@ -58,13 +56,8 @@ class ChangeDecoder {
     for (const { storeId, keyStart, keyEnd, end } of mutation.cells) {
       const name = this.names.get(storeId)
       if (name === undefined || this.wanted?.has(name.table) === false) continue
-      const { entry, view } = this
-      entry.buffer = mutation.buffer
-      entry.keyStart = keyStart
-      entry.keyEnd = keyEnd
-      entry.valueStart = keyEnd
-      entry.valueEnd = end
-      view.set(entry)
+      const { view } = this
+      view.setCell(mutation.buffer, keyStart, keyEnd, end)
       cells.push({
         ...name,
         row: view.copyRow(),

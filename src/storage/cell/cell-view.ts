@@ -66,20 +66,24 @@ export class CellView {
 
   /** Points the view at the current entry of a cursor. REQUIRES `cursor.valid`. */
   set(cursor: EntryRanges): void {
-    const buffer = cursor.buffer
-    const keyEnd = cursor.keyEnd
+    this.setCell(cursor.buffer, cursor.keyStart, cursor.keyEnd, cursor.valueEnd)
+    this.valueStart = cursor.valueStart
+  }
+
+  /** Points the view at a cell whose value, `buffer[keyEnd, valueEnd)`, follows its key. */
+  setCell(buffer: Buffer, keyStart: number, keyEnd: number, valueEnd: number): void {
     this.buffer = buffer
-    this.keyStart = cursor.keyStart
+    this.keyStart = keyStart
     this.keyEnd = keyEnd
-    this.rowEnd = rowEndOf(buffer, cursor.keyStart, keyEnd)
+    this.rowEnd = rowEndOf(buffer, keyStart, keyEnd)
     this.qualifierStart = this.rowEnd + terminatorBytes
     this.qualifierEnd = qualifierEndOf(keyEnd)
     this.timestampHigh = timestampHighOf(buffer, keyEnd)
     this.timestampLow = timestampLowOf(buffer, keyEnd)
     this.type = typeOf(buffer, keyEnd)
     this.sequence = sequenceOf(buffer, keyEnd)
-    this.valueStart = cursor.valueStart
-    this.valueEnd = cursor.valueEnd
+    this.valueStart = keyEnd
+    this.valueEnd = valueEnd
   }
 
   /** Cell TTL in milliseconds, 0 if the cell has none. */

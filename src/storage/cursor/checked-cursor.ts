@@ -10,8 +10,8 @@
  *   an entry then reads garbage, as it would read another block's bytes in production.
  */
 import { assert } from '../../base/assert.js'
-import { compareBytes, emptyBytes } from '../../base/bytes.js'
-import type { BackwardCursor, Cursor } from './cursor.js'
+import { compareBytes } from '../../base/bytes.js'
+import { ShownEntry, type BackwardCursor, type Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
 /** Fills released memory; no row, type or sequence has such bytes. */
@@ -24,13 +24,7 @@ const Direction = { none: 0, forward: 1, backward: 2 } as const
 type Direction = (typeof Direction)[keyof typeof Direction]
 
 /** Checks one cursor; see the file header. */
-export class CheckedCursor implements BackwardCursor, DeferredCursor {
-  valid = false
-  buffer: Buffer = emptyBytes
-  keyStart = 0
-  keyEnd = 0
-  valueStart = 0
-  valueEnd = 0
+export class CheckedCursor extends ShownEntry implements BackwardCursor, DeferredCursor {
   /** The wrapped cursor. */
   readonly inner: Cursor
   private readonly copies: boolean
@@ -44,6 +38,7 @@ export class CheckedCursor implements BackwardCursor, DeferredCursor {
    * close overwrites. Without, they are shown in place, for cursors over checked cursors.
    */
   constructor(inner: Cursor, copies = true) {
+    super()
     this.inner = inner
     this.copies = copies
     this.direction = Direction.forward

@@ -11,6 +11,9 @@
  *   the effect that it would have had.
  * - Any other error (corruption, input/output) leaves the cursor invalid.
  */
+import { emptyBytes } from '../../base/bytes.js'
+
+/** A cursor over sorted entries; see the file header. */
 export interface Cursor {
   readonly valid: boolean
   readonly buffer: Buffer
@@ -33,6 +36,27 @@ export interface BackwardCursor extends Cursor {
    * `seekBefore` or `previous`.
    */
   previous(): void
+}
+
+/** The entry that a cursor shows; the base of cursors that show the entries of others. */
+export abstract class ShownEntry {
+  valid = false
+  buffer: Buffer = emptyBytes
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
+
+  /** Shows the entry of another cursor; if that is invalid, becomes invalid. */
+  protected showEntryOf(cursor: Cursor): void {
+    this.valid = cursor.valid
+    if (!cursor.valid) return
+    this.buffer = cursor.buffer
+    this.keyStart = cursor.keyStart
+    this.keyEnd = cursor.keyEnd
+    this.valueStart = cursor.valueStart
+    this.valueEnd = cursor.valueEnd
+  }
 }
 
 /** Loads blocks into memory without blocking the event loop. */

@@ -31,7 +31,7 @@ import {
   equalBytes,
   readPrefix48,
 } from '../../base/bytes.js'
-import type { BackwardCursor, Cursor } from './cursor.js'
+import { ShownEntry, type BackwardCursor, type Cursor } from './cursor.js'
 import type { DeferredCursor } from './deferred-cursor.js'
 
 const noneDeferred: readonly (DeferredCursor | undefined)[] = []
@@ -47,13 +47,7 @@ const stepsBeforePrefix = 8
 /** Number of last bytes of the shared prefix that stay in the numbers, because they change soon. */
 const soonBytes = 2
 
-export class MergeCursor implements BackwardCursor {
-  valid = false
-  buffer: Buffer = emptyBytes
-  keyStart = 0
-  keyEnd = 0
-  valueStart = 0
-  valueEnd = 0
+export class MergeCursor extends ShownEntry implements BackwardCursor {
   private children: readonly Cursor[] = []
   private sorted: Int32Array = new Int32Array(8)
   private heads: Float64Array = new Float64Array(8)
@@ -243,15 +237,6 @@ export class MergeCursor implements BackwardCursor {
       }
     }
     this.showEntryOf(this.children[this.sorted[0]])
-  }
-
-  private showEntryOf(child: Cursor): void {
-    this.buffer = child.buffer
-    this.keyStart = child.keyStart
-    this.keyEnd = child.keyEnd
-    this.valueStart = child.valueStart
-    this.valueEnd = child.valueEnd
-    this.valid = true
   }
 
   private rebuild(backward: boolean): void {

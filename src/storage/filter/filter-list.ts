@@ -209,13 +209,7 @@ function withValue(cell: CellView, content: Buffer): CellView {
   buffer.copy(copy, 0, keyStart, keyEnd)
   content.copy(copy, writeValueHeader(copy, keyBytes, 0))
   const view = new CellView()
-  view.set({
-    buffer: copy,
-    keyStart: 0,
-    keyEnd: keyBytes,
-    valueStart: keyBytes,
-    valueEnd: copy.length,
-  })
+  view.setCell(copy, 0, keyBytes, copy.length)
   view.family = cell.family
   view.familyIndex = cell.familyIndex
   return view

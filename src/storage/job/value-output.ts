@@ -10,6 +10,7 @@
  * job returns SSTables that refer to them.
  */
 import { assert } from '../../base/assert.js'
+import { emptyBytes } from '../../base/bytes.js'
 import {
   readReference,
   referenceBytes,
@@ -20,7 +21,6 @@ import { CellType } from '../cell/cell-type.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
-import { emptyCursor, type EntryCursor } from '../scan/entry-cursor.js'
 import { ValueFileWriter } from '../sstable/values/value-writer.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
@@ -69,7 +69,8 @@ export class ValueOutput {
   private bytesFinished = 0
   private readonly view = new CellView()
   private readonly resolved = new CellView()
-  private readonly entry: EntryCursor = emptyCursor()
+  /** Holds the cell of {@link view}. */
+  private memory: Buffer = emptyBytes
 
   constructor(options: ValueOutputOptions) {
     this.options = options
@@ -156,21 +157,18 @@ export class ValueOutput {
     const writer = this.openWriter()
     const { buffer, keyStart, keyEnd, contentStart, valueEnd, ttlMilliseconds } = cell
     writer.add(buffer, contentStart, valueEnd)
-    const { entry, view } = this
+    const { view } = this
     const keyBytes = keyEnd - keyStart
     const bytes = keyBytes + valueHeaderBytes(ttlMilliseconds) + referenceBytes
-    if (entry.buffer.length < bytes) entry.buffer = Buffer.allocUnsafe(2 * bytes)
-    buffer.copy(entry.buffer, 0, keyStart, keyEnd)
-    entry.keyStart = 0
-    entry.keyEnd = keyBytes
-    entry.valueStart = keyBytes
-    entry.valueEnd = writeReference(entry.buffer, keyBytes, ttlMilliseconds, {
+    if (this.memory.length < bytes) this.memory = Buffer.allocUnsafe(2 * bytes)
+    buffer.copy(this.memory, 0, keyStart, keyEnd)
+    const end = writeReference(this.memory, keyBytes, ttlMilliseconds, {
       fileNumber: writer.fileNumber,
       offset: writer.lastOffset,
       storedBytes: writer.lastStoredBytes,
       contentBytes: valueEnd - contentStart,
     })
-    view.set(entry)
+    view.setCell(this.memory, 0, keyBytes, end)
     return view
   }
 

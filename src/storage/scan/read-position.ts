@@ -10,7 +10,7 @@ import { emptyBytes, equalBytes } from '../../base/bytes.js'
 import { terminatorBytes } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
-import { BackwardRow } from './backward-row.js'
+import type { BackwardRow } from './backward-loop.js'
 import { SeekKey } from '../filter/seek-key.js'
 
 /** A planned move: to the next cell, or to a key in the row, after the row or anywhere. */
@@ -44,7 +44,7 @@ export class ReadPosition {
   /** The key to seek by the planned move; unused by `Move.next`. */
   readonly target = new SeekKey()
   /** The row that is read backwards; made on first use. */
-  private backward: BackwardRow | undefined = undefined
+  backward: BackwardRow | undefined = undefined
   private steps = 0
 
   /** Forgets the row and the planned move. */
@@ -63,13 +63,6 @@ export class ReadPosition {
     this.columnIndex = 0
     this.passed = 0
     this.hasRules = false
-  }
-
-  /** Starts to read rows backwards. */
-  startBackward(): BackwardRow {
-    this.backward ??= new BackwardRow()
-    this.backward.count = 0
-    return this.backward
   }
 
   /** Whether the row in progress is `buffer[start, end)`. */

@@ -17,7 +17,6 @@ import { assert } from '../../base/assert.js'
 import { copyBytes, emptyBytes } from '../../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
-import { emptyCursor, type EntryCursor } from './entry-cursor.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
 
@@ -93,7 +92,6 @@ export class RowCollector implements RowTarget, RowCells {
   /** True between {@link release} and {@link configure}, when no cell may be added. */
   private released = false
   private readonly view = new CellView()
-  private readonly entry: EntryCursor = emptyCursor()
 
   /**
    * Prepares for a scan. `batch` is the maximum number of cells per piece; negative: whole rows. A
@@ -309,13 +307,7 @@ export class RowCollector implements RowTarget, RowCells {
   cell(index: number): CellView {
     this.copyPending()
     const at = index * numbersPerCell
-    const entry = this.entry
-    entry.buffer = this.page
-    entry.keyStart = this.cells[at + 1]
-    entry.keyEnd = this.cells[at + 2]
-    entry.valueStart = entry.keyEnd
-    entry.valueEnd = this.cells[at + 3]
-    this.view.set(entry)
+    this.view.setCell(this.page, this.cells[at + 1], this.cells[at + 2], this.cells[at + 3])
     this.view.familyIndex = this.cells[at]
     this.view.family = this.families[this.cells[at]]
     return this.view

@@ -14,8 +14,9 @@ import { compareBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import { checksInvariants } from '../../base/invariants.js'
 import { CellView } from '../cell/cell-view.js'
 import { CheckedCursor } from '../cursor/checked-cursor.js'
-import type { Cursor } from '../cursor/cursor.js'
+import type { BackwardCursor, Cursor } from '../cursor/cursor.js'
 import { MergeCursor } from '../cursor/merge-cursor.js'
+import { readBackward } from './backward-loop.js'
 import type { RowTarget } from './cell-collector.js'
 import { isVisiblePut, readPlain, ReadStep } from './plain-loop.js'
 import { endsRow, MatchCode } from './query.js'
@@ -226,7 +227,10 @@ export class StoreScanner {
     const { cursor, position, cell } = this
     assert(this.mayReadRows && !position.inRow, 'rows are read ahead between rows of a plain read')
     assert(this.backward === bounds.reversed, 'rows are read in the direction of the scan')
-    const step = readPlain(cursor, position, this.read, cell.familyIndex, bounds, collector)
+    const { familyIndex } = cell
+    const step = bounds.reversed
+      ? readBackward(cursor as BackwardCursor, position, this.read, familyIndex, bounds, collector)
+      : readPlain(cursor, position, this.read, familyIndex, bounds, collector)
     if (cursor.valid && !position.inRow) cell.set(cursor)
     return step
   }

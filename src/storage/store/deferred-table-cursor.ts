@@ -18,18 +18,13 @@ import {
 } from '../cell/cell-key.js'
 import { CellType } from '../cell/cell-type.js'
 import { timestampHigh, timestampLow } from '../cell/timestamp.js'
+import { ShownEntry } from '../cursor/cursor.js'
 import type { DeferredCursor } from '../cursor/deferred-cursor.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
-export class DeferredTableCursor implements DeferredCursor {
-  valid = false
+export class DeferredTableCursor extends ShownEntry implements DeferredCursor {
   deferred = false
-  buffer: Buffer = emptyBytes
-  keyStart = 0
-  keyEnd = 0
-  valueStart = 0
-  valueEnd = 0
   private readonly cursor: SsTableCursor
   private readonly newestHigh: number
   private readonly newestLow: number
@@ -45,6 +40,7 @@ export class DeferredTableCursor implements DeferredCursor {
   private bound: Buffer = Buffer.allocUnsafe(256)
 
   constructor(table: SsTableReader, cursor: SsTableCursor) {
+    super()
     const { maxTimestamp, deleteCount, maxSequence } = table.properties
     this.cursor = cursor
     this.newestHigh = timestampHigh(maxTimestamp)
@@ -97,12 +93,12 @@ export class DeferredTableCursor implements DeferredCursor {
   seekBefore(key: Buffer, length: number): void {
     this.cursor.seekBefore(key, length)
     this.deferred = false
-    this.showEntry()
+    this.showEntryOf(this.cursor)
   }
 
   next(): void {
     this.cursor.next()
-    this.showEntry()
+    this.showEntryOf(this.cursor)
   }
 
   /** Positions at the later of `key` and the lower bound of the column `this.key[0, end)`. */
@@ -134,18 +130,7 @@ export class DeferredTableCursor implements DeferredCursor {
 
   private seekNow(key: Buffer, length: number): void {
     this.cursor.seek(key, length)
-    this.showEntry()
-  }
-
-  private showEntry(): void {
-    const { cursor } = this
-    this.valid = cursor.valid
-    if (!cursor.valid) return
-    this.buffer = cursor.buffer
-    this.keyStart = cursor.keyStart
-    this.keyEnd = cursor.keyEnd
-    this.valueStart = cursor.valueStart
-    this.valueEnd = cursor.valueEnd
+    this.showEntryOf(this.cursor)
   }
 
   private reserve(bytes: number): void {

@@ -7,18 +7,12 @@
  * because cells of the current row may be in them.
  */
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
-import type { BackwardCursor } from '../cursor/cursor.js'
+import { ShownEntry, type BackwardCursor } from '../cursor/cursor.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import { findTable } from './row-probe.js'
 
-export class LevelCursor implements BackwardCursor {
-  valid = false
-  buffer: Buffer = emptyBytes
-  keyStart = 0
-  keyEnd = 0
-  valueStart = 0
-  valueEnd = 0
+export class LevelCursor extends ShownEntry implements BackwardCursor {
   private tables: readonly SsTableReader[] = []
   private mayBlock = true
   private cacheBlocks = true
@@ -125,14 +119,5 @@ export class LevelCursor implements BackwardCursor {
     this.child = child
     this.index = index
     return child
-  }
-
-  private showEntryOf(child: SsTableCursor): void {
-    this.buffer = child.buffer
-    this.keyStart = child.keyStart
-    this.keyEnd = child.keyEnd
-    this.valueStart = child.valueStart
-    this.valueEnd = child.valueEnd
-    this.valid = child.valid
   }
 }

@@ -1,12 +1,10 @@
 /** Finds single cells in a collected row, for operations that read before they write. */
 import { equalBytes } from '../../base/bytes.js'
 import { CellView } from '../../storage/cell/cell-view.js'
-import { emptyCursor, type EntryCursor } from '../../storage/scan/entry-cursor.js'
 import { numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
 
 export class StoredCells {
   private readonly view = new CellView()
-  private readonly entry: EntryCursor = emptyCursor()
   private row: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
 
   /** Sets the row to search. */
@@ -47,13 +45,7 @@ export class StoredCells {
 
   private at(at: number): CellView {
     const { page, cells } = this.row
-    const entry = this.entry
-    entry.buffer = page
-    entry.keyStart = cells[at + 1]
-    entry.keyEnd = cells[at + 2]
-    entry.valueStart = entry.keyEnd
-    entry.valueEnd = cells[at + 3]
-    this.view.set(entry)
+    this.view.setCell(page, cells[at + 1], cells[at + 2], cells[at + 3])
     return this.view
   }
 }

@@ -13,7 +13,6 @@ import { isWellFormedKey, rowEndOf, terminatorBytes } from '../../storage/cell/c
 import { CellView } from '../../storage/cell/cell-view.js'
 import { findCellFault } from '../../storage/job/cell-check.js'
 import type { SortedFiles } from '../../storage/job/sorted-files.js'
-import { emptyCursor, type EntryCursor } from '../../storage/scan/entry-cursor.js'
 import { BlockMemory } from '../../storage/sstable/blocks/block-memory.js'
 import type { Chunk, ChunkDecoder } from './export-format.js'
 
@@ -35,7 +34,6 @@ export class ImportCells {
   private readonly lastKeys: readonly LastKey[]
   /** Family of the previous cell. */
   private lastFamily = -1
-  private readonly entry: EntryCursor = emptyCursor()
   private readonly view = new CellView()
 
   constructor(decoder: ChunkDecoder, files: SortedFiles, familyCount: number) {
@@ -84,17 +82,12 @@ export class ImportCells {
     keyEnd: number,
     valueEnd: number,
   ): void {
-    const { entry, view, decoder } = this
+    const { view, decoder } = this
     const { buffer } = memory
     if (!isWellFormedKey(buffer, keyStart, keyEnd)) {
       throw decoder.damaged('a cell key', 'something else', offset)
     }
-    entry.buffer = buffer
-    entry.keyStart = keyStart
-    entry.keyEnd = keyEnd
-    entry.valueStart = keyEnd
-    entry.valueEnd = valueEnd
-    view.set(entry)
+    view.setCell(buffer, keyStart, keyEnd, valueEnd)
     const lastKey = this.lastKeys[family]
     const shared = sharedWith(lastKey, memory, keyStart, keyEnd)
     const inLastRow = this.isInLastRow(family, shared)

@@ -7,7 +7,6 @@ import {
 } from '../../../../src/storage/cell/cell-key.js'
 import { CellType } from '../../../../src/storage/cell/cell-type.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
-import { emptyCursor } from '../../../../src/storage/scan/entry-cursor.js'
 
 /** A view of a put with a value without TTL. */
 export function makeCell(
@@ -24,13 +23,9 @@ export function makeCell(
   const qualifierEnd = writeEscaped(key, writeTerminator(key, rowEnd), qualifierBytes)
   const suffix = writeTerminator(key, qualifierEnd)
   const keyEnd = writeKeySuffix(key, suffix, 0, timestamp, CellType.put, 1, rowEnd)
-  const cursor = emptyCursor()
-  cursor.buffer = Buffer.concat([key.subarray(0, keyEnd), Buffer.of(0), Buffer.from(value)])
-  cursor.keyEnd = keyEnd
-  cursor.valueStart = keyEnd
-  cursor.valueEnd = cursor.buffer.length
+  const buffer = Buffer.concat([key.subarray(0, keyEnd), Buffer.of(0), Buffer.from(value)])
   const view = new CellView()
-  view.set(cursor)
+  view.setCell(buffer, 0, keyEnd, buffer.length)
   view.family = family
   view.familyIndex = family.charCodeAt(0)
   return view

@@ -13,7 +13,6 @@ import {
 } from '../../../../src/storage/cell/cell-type.js'
 import { writeValueHeader } from '../../../../src/storage/cell/cell-value.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
-import { emptyCursor } from '../../../../src/storage/scan/entry-cursor.js'
 import type { RetentionOptions } from '../../../../src/storage/scan/query.js'
 import {
   compareCells,
@@ -117,13 +116,8 @@ export function storedForm(cell: StoredCell): { bytes: Buffer; keyEnd: number } 
 /** A view of a cell in memory of its own. */
 export function viewOf(cell: StoredCell): CellView {
   const { bytes, keyEnd } = storedForm(cell)
-  const entry = emptyCursor()
-  entry.buffer = bytes
-  entry.keyEnd = keyEnd
-  entry.valueStart = keyEnd
-  entry.valueEnd = bytes.length
   const view = new CellView()
-  view.set(entry)
+  view.setCell(bytes, 0, keyEnd, bytes.length)
   view.family = cell.family
   return view
 }

@@ -14,7 +14,6 @@ import { writeTerminator } from '../../../../src/storage/cell/cell-key.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { blockMissing } from '../../../../src/storage/cursor/cursor.js'
-import { emptyCursor } from '../../../../src/storage/scan/entry-cursor.js'
 import { numbersPerCell, RowCollector } from '../../../../src/storage/scan/row-collector.js'
 import { RowScanner, type RowBounds } from '../../../../src/storage/scan/row-scanner.js'
 import { StoreReader, type ReadMode } from '../../../../src/storage/store/store-reader.js'
@@ -50,16 +49,10 @@ async function drive<T>(call: () => T): Promise<T> {
 
 /** Cells of a page as text. */
 function textsOf(page: Buffer, cells: readonly number[], from: number, end: number): string[] {
-  const entry = emptyCursor()
   const view = new CellView()
   const found: string[] = []
   for (let at = from; at < end; at += numbersPerCell) {
-    entry.buffer = page
-    entry.keyStart = cells[at + 1]
-    entry.keyEnd = cells[at + 2]
-    entry.valueStart = entry.keyEnd
-    entry.valueEnd = cells[at + 3]
-    view.set(entry)
+    view.setCell(page, cells[at + 1], cells[at + 2], cells[at + 3])
     found.push(textOfView(view))
   }
   return found

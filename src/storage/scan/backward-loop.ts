@@ -1,0 +1,106 @@
+/**
+ * The fast path of reversed scans, as plain-loop.ts. The cells of a row come last cell first, so
+ * they are kept until the row has ended. A row with another entry, or with too many cells, has to
+ * be read again from its start, forward.
+ */
+import { emptyBytes, equalBytes } from '../../base/bytes.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
+import type { BackwardCursor } from '../cursor/cursor.js'
+import type { RowTarget } from './cell-collector.js'
+import { isOutside, isVisiblePut, ReadStep } from './plain-loop.js'
+import type { ReadPosition } from './read-position.js'
+import type { RowBounds } from './row-scanner.js'
+import type { StoreRead } from './store-read.js'
+
+/** Maximum number of cells; rows with more are read forward. */
+const cellsMax = 64
+
+/** Start and end of the key, and end of the value. */
+const numbersPerCell = 3
+
+/**
+ * Reads and ends rows backwards, until the collector wants no more, a row is out of bounds, or an
+ * entry is no plain put. REQUIRES a read of all columns with {@link StoreRead.isNewest}.
+ */
+export function readBackward(
+  cursor: BackwardCursor,
+  position: ReadPosition,
+  read: StoreRead,
+  familyIndex: number,
+  bounds: RowBounds,
+  collector: RowTarget,
+): ReadStep {
+  const row = (position.backward ??= new BackwardRow())
+  row.count = 0
+  position.rows = 0
+  while (cursor.valid) {
+    const { buffer, keyStart, keyEnd } = cursor
+    const end = rowEndOf(buffer, keyStart, keyEnd)
+    if (position.inRow && !position.isRow(buffer, keyStart, end)) {
+      position.inRow = false
+      row.collect(familyIndex, collector)
+      if (!collector.wantsRows) return ReadStep.enough
+    }
+    if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, read.readPoint)) {
+      return ReadStep.rulesNeeded
+    }
+    if (!position.inRow) {
+      if (isOutside(buffer, keyStart, end, bounds)) return ReadStep.bound
+      position.startRow(buffer, keyStart, end)
+      position.rows++
+    }
+    if (row.count === cellsMax) return ReadStep.rulesNeeded
+    row.keep(buffer, keyStart, keyEnd, cursor.valueEnd)
+    cursor.previous()
+  }
+  if (position.inRow) row.collect(familyIndex, collector)
+  position.inRow = false
+  return collector.wantsRows ? ReadStep.bound : ReadStep.enough
+}
+
+/** The cells of a row in progress, last cell first. */
+export class BackwardRow {
+  /** Number of cells. */
+  count = 0
+  private readonly buffers: Buffer[] = Array<Buffer>(cellsMax).fill(emptyBytes)
+  private readonly ranges = new Float64Array(cellsMax * numbersPerCell)
+
+  /** Keeps a cell. */
+  keep(buffer: Buffer, keyStart: number, keyEnd: number, valueEnd: number): void {
+    const { count, buffers, ranges } = this
+    const at = numbersPerCell * count
+    if (buffers[count] !== buffer) buffers[count] = buffer
+    ranges[at] = keyStart
+    ranges[at + 1] = keyEnd
+    ranges[at + 2] = valueEnd
+    this.count = count + 1
+  }
+
+  /** Collects the newest cell of each column, ends the row, and starts another one. */
+  collect(familyIndex: number, collector: RowTarget): void {
+    const { buffers, ranges } = this
+    let last = emptyBytes
+    let lastStart = 0
+    let lastEnd = -1
+    for (let i = this.count - 1; i >= 0; i--) {
+      const buffer = buffers[i]
+      const keyStart = ranges[numbersPerCell * i]
+      const keyEnd = ranges[numbersPerCell * i + 1]
+      const start = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes
+      const end = qualifierEndOf(keyEnd)
+      if (lastEnd >= 0 && equalBytes(last, lastStart, lastEnd, buffer, start, end)) continue
+      last = buffer
+      lastStart = start
+      lastEnd = end
+      const valueEnd = ranges[numbersPerCell * i + 2]
+      collector.addRange(familyIndex, buffer, keyStart, keyEnd, valueEnd)
+    }
+    this.count = 0
+    collector.endRow()
+  }
+
+  /** Drops references to the memory of cells. */
+  release(): void {
+    this.buffers.fill(emptyBytes)
+  }
+}
