@@ -4,9 +4,9 @@
  * a column with many versions. At any other entry it returns, and the scanner continues by the
  * rules, from the same {@link ReadPosition}.
  *
- * backward-loop.ts is the loop of reversed scans. It is a loop of its own because V8 compiles a loop
- * for the classes of cursors that it has seen: one loop for both directions made reversed scans
- * slower by a tenth.
+ * backward-loop.ts is the loop of reversed scans. It is a loop of its own because V8 compiles a
+ * loop for the classes of cursors that it has seen: one loop for both directions made reversed
+ * scans slower by a tenth.
  */
 import { compareBytes, equalBytes } from '../../base/bytes.js'
 import {
