@@ -68,7 +68,7 @@ export const faults: readonly PlantedFault[] = [
     name: 'a session of ZooKeeper is given up while the server is away',
     file: 'src/systems/metastore/zookeeper/client.ts',
     find: 'this.#isLost = true\n    this.#listener',
-    replace: 'this.#isLost = true\n    this.#sessionId = 0n\n    this.#listener',
+    replace: 'this.#isLost = true\n    this.sessionId = 0n\n    this.#listener',
     tests: fake,
   },
   {

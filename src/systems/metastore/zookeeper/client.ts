@@ -60,15 +60,18 @@ export interface ZkClientSettings {
   readonly clock: LeaseClock
 }
 
+/** See the file header. Its owner reads the state, and the client writes it. */
 export class ZkClient {
+  sessionId = 0n
+  password: Buffer = Buffer.alloc(16)
+  /** The timeout granted by the server; before the handshake, the requested timeout. */
+  timeoutMilliseconds: number
+  /** Whether a session is established. */
+  isReady = false
   readonly #settings: ZkClientSettings
   readonly #listener: ZkListener
   readonly #clock: LeaseClock
-  #timeout: number
-  #sessionId = 0n
-  #password: Buffer = Buffer.alloc(16)
   #socket: Socket | undefined = undefined
-  #isReady = false
   #isClosed = false
   #isHeld = false
   #isConnecting = false
@@ -85,26 +88,9 @@ export class ZkClient {
 
   constructor(settings: ZkClientSettings, listener: ZkListener) {
     this.#settings = settings
-    this.#timeout = settings.timeoutMilliseconds
+    this.timeoutMilliseconds = settings.timeoutMilliseconds
     this.#clock = settings.clock
     this.#listener = listener
-  }
-
-  get sessionId(): bigint {
-    return this.#sessionId
-  }
-
-  /** The timeout granted by the server; before the handshake, the requested timeout. */
-  get timeoutMilliseconds(): number {
-    return this.#timeout
-  }
-
-  get password(): Buffer {
-    return this.#password
-  }
-
-  get isReady(): boolean {
-    return this.#isReady
   }
 
   /** Connects, and reconnects until `close`. */
@@ -115,8 +101,8 @@ export class ZkClient {
 
   /** Resumes a session of another client. */
   resume(sessionId: bigint, password: Buffer): void {
-    this.#sessionId = sessionId
-    this.#password = password
+    this.sessionId = sessionId
+    this.password = password
   }
 
   /**
@@ -126,10 +112,10 @@ export class ZkClient {
    */
   request(code: number, write?: (writer: JuteWriter) => void, session?: bigint): Promise<Answer> {
     if (this.#isClosed) return Promise.reject(metadataError('alreadyClosed', 'the store'))
-    if (session !== undefined && session !== this.#sessionId) {
+    if (session !== undefined && session !== this.sessionId) {
       return Promise.reject(metadataError('sessionLost'))
     }
-    if (!this.#isReady) return Promise.reject(metadataError('connectionLost'))
+    if (!this.isReady) return Promise.reject(metadataError('connectionLost'))
     const writer = new JuteWriter().int(this.#xid + 1).int(code)
     write?.(writer)
     const frame = writer.frame()
@@ -148,7 +134,7 @@ export class ZkClient {
   /** Ends the session. */
   async close(): Promise<void> {
     if (this.#isClosed) return
-    if (this.#isReady) await this.request(OpCode.closeSession).catch(() => undefined)
+    if (this.isReady) await this.request(OpCode.closeSession).catch(() => undefined)
     this.#isClosed = true
     this.#stopAwaiting()
     this.#drop()
@@ -169,10 +155,10 @@ export class ZkClient {
     if (this.#isConnecting) return
     this.#isConnecting = true
     const { addresses } = this.#settings
-    while (!this.#isClosed && !this.#isHeld && !this.#isReady) {
+    while (!this.#isClosed && !this.#isHeld && !this.isReady) {
       const address = addresses[this.#next++ % addresses.length]
       await this.#connect(address).catch(() => undefined)
-      if (this.#isReady) break
+      if (this.isReady) break
       await after(this.#clock, reconnectMilliseconds)
     }
     this.#isConnecting = false
@@ -184,16 +170,16 @@ export class ZkClient {
       const socket = connect({ host, port, noDelay: true })
       this.#socket = socket
       this.#received = Buffer.alloc(0)
-      const stop = later(this.#clock, this.#timeout / 3, () => socket.destroy())
+      const stop = later(this.#clock, this.timeoutMilliseconds / 3, () => socket.destroy())
       socket.on('connect', () => {
-        const writer = new JuteWriter().int(0).long(this.#lastZxid).int(this.#timeout)
-        writer.long(this.#sessionId).buffer(this.#password).bool(false)
+        const writer = new JuteWriter().int(0).long(this.#lastZxid).int(this.timeoutMilliseconds)
+        writer.long(this.sessionId).buffer(this.password).bool(false)
         socket.write(writer.frame())
       })
       socket.on('data', (bytes: Buffer) => {
         this.#receive(socket, bytes)
-        if (this.#isReady) stop()
-        if (this.#isReady) resolve()
+        if (this.isReady) stop()
+        if (this.isReady) resolve()
       })
       socket.on('error', () => socket.destroy())
       socket.on('close', () => {
@@ -215,7 +201,7 @@ export class ZkClient {
       const frame = this.#received.subarray(at + 4, at + 4 + length)
       at += 4 + length
       try {
-        if (this.#isReady) this.#answer(new JuteReader(frame))
+        if (this.isReady) this.#answer(new JuteReader(frame))
         else this.#handshake(new JuteReader(frame))
       } catch {
         // A malformed message closes the connection, which fails the pending requests.
@@ -235,17 +221,17 @@ export class ZkClient {
     if (timeout <= 0 || sessionId === 0n) {
       // The session has expired; the next connection creates a new one.
       this.#loseSession()
-      this.#sessionId = 0n
-      this.#password = Buffer.alloc(16)
+      this.sessionId = 0n
+      this.password = Buffer.alloc(16)
       this.#drop()
       return
     }
-    const isNew = sessionId !== this.#sessionId
+    const isNew = sessionId !== this.sessionId
     this.#isLost = false
-    this.#timeout = timeout
-    this.#sessionId = sessionId
-    this.#password = Buffer.from(password)
-    this.#isReady = true
+    this.timeoutMilliseconds = timeout
+    this.sessionId = sessionId
+    this.password = Buffer.from(password)
+    this.isReady = true
     this.#stopAwaiting()
     this.#beat()
     this.#listener.onConnected(isNew)
@@ -270,9 +256,9 @@ export class ZkClient {
 
   #beat(): void {
     this.#stopBeat()
-    this.#stopBeat = later(this.#clock, this.#timeout / 3, () => {
-      if (!this.#isReady) return
-      if (elapsed(this.#clock) - this.#lastContact > (this.#timeout * 2) / 3) {
+    this.#stopBeat = later(this.#clock, this.timeoutMilliseconds / 3, () => {
+      if (!this.isReady) return
+      if (elapsed(this.#clock) - this.#lastContact > (this.timeoutMilliseconds * 2) / 3) {
         this.#drop()
         return
       }
@@ -285,15 +271,15 @@ export class ZkClient {
    * Reports the session as lost after a long time without contact, unless a connection succeeds.
    */
   #awaitLoss(): void {
-    const wait = this.#timeout * lostPart - (elapsed(this.#clock) - this.#lastContact)
+    const wait = this.timeoutMilliseconds * lostPart - (elapsed(this.#clock) - this.#lastContact)
     this.#stopAwaiting()
     this.#stopAwaiting = later(this.#clock, wait, () => {
-      if (!this.#isReady && !this.#isClosed) this.#loseSession()
+      if (!this.isReady && !this.#isClosed) this.#loseSession()
     })
   }
 
   #loseSession(): void {
-    if (this.#isLost || this.#sessionId === 0n) return
+    if (this.#isLost || this.sessionId === 0n) return
     this.#isLost = true
     this.#listener.onSessionLost()
   }
@@ -306,8 +292,8 @@ export class ZkClient {
 
   #lost(): void {
     this.#socket = undefined
-    const wasReady = this.#isReady
-    this.#isReady = false
+    const wasReady = this.isReady
+    this.isReady = false
     this.#stopBeat()
     const pending = this.#pending
     this.#pending = []

@@ -14,18 +14,19 @@ import { Backoff, backoffDefaults, systemRandom } from '../../kernel/backoff.js'
 import type { LeaseClock } from '../../kernel/lease-clock.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import {
-  checkArguments,
   checkBytes,
   checkCachingStore,
   checkExpected,
   checkFunction,
   checkObjectWith,
   checkValue,
+  checkArguments,
 } from '../../metadata/arguments.js'
 import { checkBatch, checkPutOptions } from '../../metadata/options.js'
 import type { CachingStore } from '../../metadata/cache-sink.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { checkPath, childOf } from '../../metadata/paths.js'
+import { expectationOf } from '../../metadata/record-access.js'
 import { RelayHandle } from './relay-handle.js'
 import type {
   BatchOperation,
@@ -150,18 +151,14 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     const { sequential, sequenceKeysDeltas, ephemeral, secondaryIndexes } = checked
     if (sequenceKeysDeltas !== undefined) return this.#putNumbered(path, bytes, wanted, checked)
     if (sequential === true || ephemeral === true) return super.put(path, bytes, wanted, checked)
-    const indexes = secondaryIndexes === undefined ? {} : { secondaryIndexes }
-    const step = { put: path, value: bytes, ...indexes }
-    const [stat] = await this.#commit([wanted === undefined ? step : { ...step, expected: wanted }])
+    const step = { put: path, value: bytes, expected: wanted, secondaryIndexes }
+    const [stat] = await this.#commit([step])
     return stat!
   }
 
   override async delete(path: string, expected?: Expected, options?: ReadOptions): Promise<void> {
     this.check(path, options)
-    const wanted = checkExpected(expected)
-    await this.#commit([
-      wanted === undefined ? { delete: path } : { delete: path, expected: wanted },
-    ])
+    await this.#commit([{ delete: path, expected: checkExpected(expected) }])
   }
 
   /** Deletes and publishes each record; not one commit for all records. */
@@ -207,11 +204,10 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
       const steps: BatchOperation[] = [stampStep(path, its, expected)]
       if (value !== undefined) {
         const { secondaryIndexes } = options
-        const indexes = secondaryIndexes === undefined ? {} : { secondaryIndexes }
-        const before = existing === undefined ? -1 : this.#expectation(existing)
-        steps.push({ put: path, value, expected: before, ...indexes })
+        const before = expectationOf(this.target, existing)
+        steps.push({ put: path, value, expected: before, secondaryIndexes })
       } else if (existing !== undefined) {
-        steps.push({ delete: path, expected: this.#expectation(existing) })
+        steps.push({ delete: path, expected: expectationOf(this.target, existing) })
       }
       try {
         await this.target.batch(steps)
@@ -241,8 +237,7 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     const stamp = this.#stampAfter(undefined)
     await this.target.batch([stampStep(stat.path, stamp, undefined)])
     const { secondaryIndexes } = options
-    const step = { put: stat.path, value, ...(secondaryIndexes && { secondaryIndexes }) }
-    await this.#publish(step, stamp)
+    await this.#publish({ put: stat.path, value, secondaryIndexes }, stamp)
     return stat
   }
 
@@ -301,10 +296,6 @@ export class SynchronizedMetadataStore extends RelayHandle implements CachingSto
     return { time, cluster: this.#synchronizer.clusterName ?? '' }
   }
 
-  #expectation({ sequence, version }: Stat): Expected {
-    return this.target.capabilities.sequenceExpectations ? { sequence } : version
-  }
-
   /** Paths of the records below a path and at it, children before their parents. */
   async #recordsWithin(path: string): Promise<string[]> {
     const paths: string[] = []
@@ -353,8 +344,7 @@ function stampPathOf(path: string): string {
 }
 
 function stampStep(path: string, stamp: Stamp, expected: Expected | undefined): BatchOperation {
-  const step = { put: stampPathOf(path), value: JSON.stringify(stamp) }
-  return expected === undefined ? step : { ...step, expected }
+  return { put: stampPathOf(path), value: JSON.stringify(stamp), expected }
 }
 
 function isLater(one: Stamp, other: Stamp): boolean {
