@@ -21,7 +21,7 @@ const plausible = ['/a', '/a/b', '/path', pulsar.textSerde]
 /** Methods that subclasses alone call, of each store. */
 const ofSubclasses = Object.fromEntries(
   ['store', 'dual', 'synchronized'].flatMap((store) =>
-    ['attach', 'childRecords', 'end', 'indexRecords', 'newestOfSequence'].map((method) => [
+    ['attach', 'childRecords', 'end', 'indexRecords', 'newestOfSequence', 'write'].map((method) => [
       `${store}.${method}`,
       'is protected',
     ]),

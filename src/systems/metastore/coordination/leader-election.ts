@@ -16,12 +16,12 @@ import { after, laterForCaller, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction, checkSerde, readOptions } from '../metadata/arguments.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { hasCode, metadataError } from '../metadata/errors.js'
 import { decoded } from '../metadata/record-access.js'
 import type { MetadataSerde } from '../metadata/serde.js'
 import { ElectionRound, type ElectionOutcome, type LeaderElectionState } from './election-round.js'
 import { forEachHandle, isGone, isInDoubt, isRace, OwnRecord, withdraw } from './own-record.js'
+import type { CachingStore } from '../metadata/types.js'
 
 const electionOptions = declareOptions('a leader election', {
   /** Clock and timers. Default: the system clock. */

@@ -16,11 +16,11 @@ import { after, systemClock } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { checkCachingStore, checkSerde, readOptions } from '../metadata/arguments.js'
 import { MetadataCache } from '../metadata/cache.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { hasCode, metadataError } from '../metadata/errors.js'
 import type { MetadataSerde } from '../metadata/serde.js'
 import { forEachHandle, isInDoubt, withdraw, type PathUse } from './own-record.js'
 import { ResourceLock } from './resource-lock.js'
+import type { CachingStore } from '../metadata/types.js'
 
 const lockOptions = <T>() =>
   declareOptions('a lock manager', {

@@ -5,9 +5,8 @@
  * a successor, whatever version that record has.
  */
 import { assert } from '../../../api/index.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { hasCode } from '../metadata/errors.js'
-import type { Expected, GetResult, Stat } from '../metadata/types.js'
+import type { CachingStore, Expected, GetResult, Stat } from '../metadata/types.js'
 
 /** A session's own record at one path; see the file header. */
 export class OwnRecord {

@@ -9,10 +9,9 @@
  */
 import { after } from '../kernel/backoff.js'
 import type { LeaseClock } from '../kernel/lease-clock.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { asMetadataError, hasCode, metadataError } from '../metadata/errors.js'
 import type { MetadataSerde } from '../metadata/serde.js'
-import type { GetResult } from '../metadata/types.js'
+import type { CachingStore, GetResult } from '../metadata/types.js'
 import { isGone, isRace, OwnRecord } from './own-record.js'
 
 /** The state of a lock. */

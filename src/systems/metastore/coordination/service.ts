@@ -1,10 +1,9 @@
 /** Locks, elections and counters on one handle of a store. */
 import { checkCachingStore, checkStore } from '../metadata/arguments.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { hasCode, metadataError } from '../metadata/errors.js'
 import { checkPath } from '../metadata/paths.js'
 import type { MetadataSerde } from '../metadata/serde.js'
-import type { MetadataStore } from '../metadata/types.js'
+import type { CachingStore, MetadataStore } from '../metadata/types.js'
 import {
   electionAt,
   LeaderElection,

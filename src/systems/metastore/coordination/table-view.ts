@@ -13,13 +13,12 @@ import { Backoff, backoffDefaults, systemClock, systemRandom } from '../kernel/b
 import type { LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import { checkCachingStore, checkSerde, readOptions } from '../metadata/arguments.js'
-import type { CacheSink, CachingStore } from '../metadata/cache-sink.js'
 import { metadataError } from '../metadata/errors.js'
 import { pathOption } from '../metadata/options.js'
 import { childOf } from '../metadata/paths.js'
 import { decoded, expectationOf, writeInTurn } from '../metadata/record-access.js'
 import type { MetadataSerde } from '../metadata/serde.js'
-import type { GetResult, Stat } from '../metadata/types.js'
+import type { CacheSink, CachingStore, GetResult, Stat } from '../metadata/types.js'
 
 const viewOptions = <T>() =>
   declareOptions('a table view', {

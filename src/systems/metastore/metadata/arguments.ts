@@ -6,11 +6,10 @@
  */
 import { isBytes, isDetached, isText, readArguments, shown } from '../../../api/index.js'
 import { checkArray, checkMethods, type BytesLike } from '../../../api/index.js'
-import type { CachingStore } from './cache-sink.js'
 import { asMetadataError, metadataError } from './errors.js'
 import { checkPath } from './paths.js'
 import type { MetadataSerde } from './serde.js'
-import type { Expected, GetResult, MetadataStore } from './types.js'
+import type { CachingStore, Expected, GetResult, MetadataStore } from './types.js'
 
 /** Reads arguments. Anything thrown becomes a `MetadataStoreError`. */
 export function checkArguments<T>(read: () => T): T {

@@ -26,12 +26,11 @@ import {
 import { elapsed, type LeaseClock } from '../kernel/lease-clock.js'
 import { callListener } from '../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction, checkSerde, readOptions } from './arguments.js'
-import type { CacheSink, CachingStore } from './cache-sink.js'
 import { hasCode, metadataError } from './errors.js'
 import { checkPath } from './paths.js'
 import { decoded, expectationOf, writeInTurn } from './record-access.js'
 import type { MetadataSerde } from './serde.js'
-import type { Expected, GetResult, PutOptions, Stat } from './types.js'
+import type { CacheSink, CachingStore, Expected, GetResult, PutOptions, Stat } from './types.js'
 
 /** A value with its stat. */
 export interface CacheGetResult<T> {

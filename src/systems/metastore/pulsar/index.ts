@@ -3,7 +3,6 @@
  * `cellardb/metastore/pulsar`.
  */
 export type { LeaseClock } from '../kernel/lease-clock.js'
-export type { CacheSink, CachingStore } from '../metadata/cache-sink.js'
 export { CellarMetadataStore } from './store/cellar-store.js'
 export {
   asMetadataError,

@@ -20,7 +20,6 @@ import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-er
 import { SharedDatabases } from '../kernel/shared-databases.js'
 import { checkFunction, readOptions } from '../metadata/arguments.js'
 import { CellarMetadataStore } from './store/cellar-store.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { asMetadataError, metadataError } from '../metadata/errors.js'
 import { systemClock } from '../kernel/backoff.js'
 import { checkPath } from '../metadata/paths.js'
@@ -31,6 +30,7 @@ import {
   type MetadataEventSynchronizer,
 } from './clusters/synchronized-store.js'
 import { coreOf, forgetCore, type StoreCore } from './store/store-core.js'
+import type { CachingStore } from '../metadata/types.js'
 
 /** The parts of the URL of a store over tables. */
 export interface DatabaseUrl {

@@ -5,10 +5,10 @@
  */
 import { checkCachingStore } from '../metadata/arguments.js'
 import { MetadataCache, type MetadataCacheOptions } from '../metadata/cache.js'
-import type { CachingStore } from '../metadata/cache-sink.js'
 import { hasCode } from '../metadata/errors.js'
 import { checkPath, childOf } from '../metadata/paths.js'
 import { jsonSerde } from '../metadata/serde.js'
+import type { CachingStore } from '../metadata/types.js'
 
 /** A configuration value: a JSON object. */
 export type ConfigurationValue = Readonly<Record<string, unknown>>

@@ -9,13 +9,14 @@ import { callListener, safeHandler, type ListenerErrorHandler } from '../kernel/
 import { checkArguments, checkFunction, checkObjectWith } from '../metadata/arguments.js'
 import { checkIndexScan, checkReadOptions } from '../metadata/options.js'
 import { MetadataCache, type MetadataCacheOptions } from '../metadata/cache.js'
-import type { CacheSink, CachingStore } from '../metadata/cache-sink.js'
 import { Dispatcher, type Registration } from './store/dispatcher.js'
 import { asMetadataError, hasCode } from '../metadata/errors.js'
 import { checkPath } from '../metadata/paths.js'
 import type { MetadataSerde } from '../metadata/serde.js'
 import type {
   BatchOperation,
+  CacheSink,
+  CachingStore,
   Closeable,
   Expected,
   FeedCommit,

@@ -5,7 +5,6 @@
 import { after, systemClock } from '../../kernel/backoff.js'
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkCachingStore, checkFunction } from '../../metadata/arguments.js'
-import type { CachingStore } from '../../metadata/cache-sink.js'
 import { metadataError } from '../../metadata/errors.js'
 import {
   coordinatorRecord,
@@ -18,6 +17,7 @@ import {
   type OpenTarget,
 } from './migration.js'
 import { RelayHandle } from './relay-handle.js'
+import type { CachingStore } from '../../metadata/types.js'
 
 const retryMilliseconds = 100
 

@@ -13,6 +13,7 @@
  */
 import {
   callback,
+  checkText,
   declareOptions,
   implementation,
   number,
@@ -22,11 +23,16 @@ import {
 } from '../../../../api/index.js'
 import { pause, systemClock } from '../../kernel/backoff.js'
 import { elapsed, type LeaseClock } from '../../kernel/lease-clock.js'
-import { checkStore, readOptions } from '../../metadata/arguments.js'
-import type { CachingStore } from '../../metadata/cache-sink.js'
+import { checkArguments, checkStore, readOptions } from '../../metadata/arguments.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { childOf, isWithin } from '../../metadata/paths.js'
-import type { Expected, GetResult, MetadataStore, Stat } from '../../metadata/types.js'
+import type {
+  CachingStore,
+  Expected,
+  GetResult,
+  MetadataStore,
+  Stat,
+} from '../../metadata/types.js'
 
 /** The phase of a migration. */
 export type MigrationPhase = 'NOT_STARTED' | 'PREPARATION' | 'COPYING' | 'COMPLETED' | 'FAILED'
@@ -135,9 +141,8 @@ export class MigrationCoordinator {
    * `ERR_METADATA_INVALID_ARGUMENT` for an unknown option.
    */
   constructor(source: CachingStore, targetUrl: string, options: MigrationOptions) {
-    checkText(targetUrl)
     this.#source = checkStore(source)
-    this.#targetUrl = targetUrl
+    this.#targetUrl = checkArguments(() => checkText(targetUrl, 'the URL of the target'))
     this.#settings = readOptions(migrationOptions, options)
   }
 
@@ -278,11 +283,6 @@ export class MigrationCoordinator {
       if (!isWithin(child, coordinatorPath)) await this.#copy(child, target)
     }
   }
-}
-
-function checkText(url: unknown): void {
-  if (typeof url !== 'string')
-    throw metadataError('invalidArgument', 'the URL of the target is a string')
 }
 
 function importerOf(target: CachingStore): RecordImporter {

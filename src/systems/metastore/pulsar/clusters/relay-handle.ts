@@ -1,9 +1,10 @@
 /** A handle over another handle. Forwards its events to own listeners and caches. */
 import type { BytesLike } from '../../../../api/index.js'
-import type { CacheSink, CachingStore } from '../../metadata/cache-sink.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
+  CacheSink,
+  CachingStore,
   Closeable,
   Expected,
   FeedCommit,

@@ -23,13 +23,13 @@ import {
   checkArguments,
 } from '../../metadata/arguments.js'
 import { checkBatch, checkPutOptions } from '../../metadata/options.js'
-import type { CachingStore } from '../../metadata/cache-sink.js'
 import { hasCode, metadataError } from '../../metadata/errors.js'
 import { checkPath, childOf } from '../../metadata/paths.js'
 import { expectationOf } from '../../metadata/record-access.js'
 import { RelayHandle } from './relay-handle.js'
 import type {
   BatchOperation,
+  CachingStore,
   Expected,
   PutOptions,
   ReadOptions,

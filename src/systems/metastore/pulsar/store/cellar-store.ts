@@ -19,10 +19,10 @@ import { cellOfValue, statOf, type StoredRecord } from './record-format.js'
 import { counterRow } from './rows.js'
 import type { Session, SessionRegistry } from './sessions.js'
 import type { CommitSink, StoreCore } from './store-core.js'
-import type { CachingStore } from '../../metadata/cache-sink.js'
 import { failing, StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
+  CachingStore,
   Expected,
   FeedCommit,
   GetResult,

@@ -12,12 +12,12 @@ import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkExpected, checkValue } from '../../metadata/arguments.js'
 import { checkBatch, checkPutOptions } from '../../metadata/options.js'
 import { asMetadataError, hasCode, metadataError } from '../../metadata/errors.js'
-import type { CachingStore } from '../../metadata/cache-sink.js'
 import { childOf, checkPath, nameOf, parentOf, sortNames } from '../../metadata/paths.js'
 import { sequencePath } from '../store/planner.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
+  CachingStore,
   Expected,
   FeedCommit,
   GetResult,
