@@ -11,7 +11,7 @@ import type { FastifyInstance } from 'fastify'
 import { CellarError, checkArray, readArguments, requirePackage } from '../api/index.js'
 import { Gate } from './http/access.js'
 import { Closing } from './http/closing.js'
-import { errorAnswer, sendError, ServerError, ServerErrorCode } from './http/http-errors.js'
+import { errorAnswer, sendError, ServerErrorCode } from './http/http-errors.js'
 import { HttpMetrics } from './http/http-metrics.js'
 import { RequestMemory } from './http/request-memory.js'
 import { addRoute, OpenApi } from './http/operations.js'
@@ -111,7 +111,7 @@ export class CellarServer {
 function startError(error: unknown): Error {
   if (error instanceof CellarError) return error
   const message = `the server cannot start: ${errorAnswer(error).message}`
-  return new ServerError(ServerErrorCode.start, message, error)
+  return new CellarError(ServerErrorCode.start, message, { cause: error })
 }
 
 function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyInstance {
@@ -128,7 +128,7 @@ function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyI
     if ((error as { code?: unknown }).code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE') {
       request.raw.resume()
       const message = `bodies of the type '${request.headers['content-type'] ?? ''}' are not taken`
-      return sendError(reply, new ServerError(ServerErrorCode.mediaType, message))
+      return sendError(reply, new CellarError(ServerErrorCode.mediaType, message))
     }
     return sendError(reply, error)
   })

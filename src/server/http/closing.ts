@@ -3,7 +3,8 @@
  * connections close. After a deadline all remaining connections close.
  */
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { ServerError, ServerErrorCode } from './http-errors.js'
+import { CellarError } from '../../api/index.js'
+import { ServerErrorCode } from './http-errors.js'
 
 /** See the file header. */
 export class Closing {
@@ -23,7 +24,7 @@ export class Closing {
   refusal(reply: FastifyReply): Error | undefined {
     if (this.#ended === undefined) return undefined
     void reply.header('connection', 'close')
-    return new ServerError(ServerErrorCode.closing, 'the server ends')
+    return new CellarError(ServerErrorCode.closing, 'the server ends')
   }
 
   /** Called after each answer: its connection may close now. */

@@ -5,7 +5,7 @@ import { MessagingErrorCode } from '../../systems/messaging/index.js'
 import { RepositoryErrorCode } from '../../systems/repository/index.js'
 import { type ConflictDetail, TransactionErrorCode } from '../../systems/transactions/index.js'
 
-/** Every code of a {@link ServerError}, with the situation that raises it. */
+/** Every code of the server's own errors, with the situation that raises it. */
 export const ServerErrorCode = {
   /** The header `Host` names another server. */
   wrongHost: 'ERR_WRONG_HOST',
@@ -23,24 +23,6 @@ export const ServerErrorCode = {
 
 /** One of the codes of {@link ServerErrorCode}. */
 export type ServerErrorCode = (typeof ServerErrorCode)[keyof typeof ServerErrorCode]
-
-/** An error of the server itself, for the request of any system. */
-export class ServerError extends CellarError {
-  /** Always `'ServerError'`. */
-  override readonly name = 'ServerError'
-  /** The stable code. */
-  declare readonly code: ServerErrorCode
-
-  /** For systems of the server. `cause` is the underlying error. */
-  constructor(code: ServerErrorCode, message: string, cause?: unknown) {
-    super(code, message, { cause })
-  }
-
-  /** True for this class only: a `CellarError` is not an error of the server. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof CellarError && value.name === 'ServerError'
-  }
-}
 
 /** Status and body of an error's answer. */
 export interface ErrorAnswer {

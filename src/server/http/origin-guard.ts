@@ -9,10 +9,11 @@
  *
  * Other programs than browsers send neither `Origin` nor `Sec-Fetch-Site`.
  */
+import { CellarError } from '../../api/index.js'
 import { isIP } from 'node:net'
 import type { IncomingMessage } from 'node:http'
 import { forbidden } from './access.js'
-import { ServerError, ServerErrorCode } from './http-errors.js'
+import { ServerErrorCode } from './http-errors.js'
 
 const hostPattern = /^(\[[0-9a-f:.]+\]|[^:@/\\\s]+)(:[0-9]{1,5})?$/
 const originPattern = /^https?:\/\/([^/]+)$/
@@ -34,7 +35,7 @@ export class OriginGuard {
     if (host !== this.#known) {
       if (!this.#isOwnName(host)) {
         const message = `the server has no name '${host}': its option 'hosts' lists its names`
-        return new ServerError(ServerErrorCode.wrongHost, message)
+        return new CellarError(ServerErrorCode.wrongHost, message)
       }
       this.#known = host
     }

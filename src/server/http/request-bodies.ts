@@ -12,7 +12,7 @@ import type { IncomingMessage } from 'node:http'
 import { createGunzip } from 'node:zlib'
 import type { FastifyRequest } from 'fastify'
 import { MessagingErrorCode } from '../../systems/messaging/index.js'
-import { invalidArgument, ServerError, ServerErrorCode } from './http-errors.js'
+import { invalidArgument, ServerErrorCode } from './http-errors.js'
 import type { RequestMemory, MemoryLease } from './request-memory.js'
 
 /** Limits of bodies. */
@@ -156,7 +156,7 @@ function tooLarge(what: string, bytesMax: number): CellarError {
 }
 
 /** Makes the error of a request or an answer without memory. */
-export function noMemory(): ServerError {
+export function noMemory(): CellarError {
   const message = 'other requests take the memory of the server; try again later'
-  return new ServerError(ServerErrorCode.busy, message)
+  return new CellarError(ServerErrorCode.busy, message)
 }

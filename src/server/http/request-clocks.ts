@@ -5,9 +5,10 @@
  * take long, and a small one may not. An answer is cut off after its reader has read nothing for a
  * while. A request that waits, such as a poll for its first message, has no limit here.
  */
+import { CellarError } from '../../api/index.js'
 import { performance } from 'node:perf_hooks'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { sendError, ServerError, ServerErrorCode } from './http-errors.js'
+import { sendError, ServerErrorCode } from './http-errors.js'
 
 /** Time limits of the server. */
 export interface Patience {
@@ -81,5 +82,5 @@ function cutOff(request: FastifyRequest, reply: FastifyReply): void {
   reply.raw.once('finish', end)
   const message = 'the body did not come in time'
   void reply.header('connection', 'close')
-  void sendError(reply, new ServerError(ServerErrorCode.timeout, message))
+  void sendError(reply, new CellarError(ServerErrorCode.timeout, message))
 }

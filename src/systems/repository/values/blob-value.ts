@@ -1,9 +1,8 @@
 /** The value of a `BLOB` field: the key of a blob and its description. */
-import { isText, shown } from '../../../api/index.js'
+import { isText } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
 import { isBytes } from '../value-kinds.js'
-import { checkEncoding } from './simple-types.js'
-import type { ValueType, ValueTypeFactory } from './value-type.js'
+import { valueType, type ValueTypeFactory } from './value-type.js'
 
 /** A blob; made by an upload, then put into a field. */
 export interface Blob {
@@ -30,7 +29,6 @@ export function blobKey(store: string, key: Buffer): Buffer {
   return Buffer.concat([key, name, length])
 }
 
-const encoding = 1
 const keyBytesMax = 1 << 20
 
 /** A media type is sent in a header, so line breaks must not occur in it. */
@@ -60,15 +58,6 @@ export function readBlob(value: unknown): Blob | undefined {
   return { key: Buffer.from(key.buffer, key.byteOffset, key.byteLength), ...described }
 }
 
-/** Throws `ERR_INVALID_RECORD` for a value that is no blob. */
-function accept(value: unknown): Blob {
-  const blob = readBlob(value)
-  if (blob !== undefined) return blob
-  throw invalidRecord(
-    `a value of BLOB has key, mediaType, size and maybe name; got ${shown(value)}`,
-  )
-}
-
 /** The suffix of the keys of inline blobs; the bytes of the blob precede it. */
 const inlineEnd = blobKey(inlineStore, Buffer.alloc(0))
 
@@ -78,44 +67,33 @@ function fitsKey(key: Uint8Array, size: number): boolean {
   return !isInline || key.length - inlineEnd.length === size
 }
 
-const blobType: ValueType = {
-  name: 'BLOB',
-  base: 'BLOB',
-  write: (writer, value) => {
-    const { key, mediaType, size, name } = accept(value)
-    writer.byte(encoding)
+const blobType = valueType<Blob>('BLOB', {
+  wanted: 'an object with key, mediaType, size and perhaps name',
+  accept: readBlob,
+  write: (writer, { key, mediaType, size, name }) => {
     writer.bytes(key)
     writer.text(mediaType)
     writer.varint(size)
     writer.byte(name === undefined ? 0 : 1)
     if (name !== undefined) writer.text(name)
   },
-  read: (reader): Blob => {
-    checkEncoding(reader, encoding)
+  read: (reader) => {
     const key = Buffer.from(reader.bytes())
     const mediaType = reader.text()
     const size = reader.varint()
     const hasName = reader.byte() === 1
     return { key, mediaType, size, ...(hasName ? { name: reader.text() } : {}) }
   },
-  toJson: (value) => {
-    const { key, mediaType, size, name } = accept(value)
-    return {
-      value: Buffer.from(key).toString('base64url'),
-      mediaType,
-      size,
-      ...(name === undefined ? {} : { name }),
-    }
-  },
+  toJson: ({ key, ...described }) => ({ value: key.toString('base64url'), ...described }),
   fromJson: (json) => {
-    const { value, mediaType, size, name } = (json ?? {}) as Record<string, unknown>
+    const { value, name, ...described } = (json ?? {}) as Record<string, unknown>
     if (typeof value !== 'string' || !/^[\w-]*$/.test(value)) {
       throw invalidRecord('the value of a blob in JSON is base64url')
     }
-    const given = name === undefined || name === null ? {} : { name }
-    return accept({ key: Buffer.from(value, 'base64url'), mediaType, size, ...given })
+    const key = Buffer.from(value, 'base64url')
+    return readBlob({ key, ...described, name: name ?? undefined })
   },
-}
+})
 
 /** The value type `BLOB`. */
 export const blobTypes: ValueTypeFactory = () => blobType

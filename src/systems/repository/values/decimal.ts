@@ -21,13 +21,8 @@ function partsOf(text: string): Parts {
   return { isNegative: text.startsWith('-') && !isZero, whole, fraction: significant }
 }
 
-/** Compares by number: 1.0 and 1.00 are equal here. */
-export function compareDecimals(a: string, b: string): number {
-  return Buffer.compare(decimalOrder(a), decimalOrder(b))
-}
-
 /**
- * Bytes in the order of the numbers: sign, number of digits before the point, digits. For negative
+ * Bytes in the order of the numbers, equal for 1.0 and 1.00: sign, number of digits before the point, digits. For negative
  * numbers all bytes after the sign are inverted.
  */
 export function decimalOrder(text: string): Buffer {

@@ -1,12 +1,17 @@
 /** The value types with an argument: links, lists, paths and embedded records. */
-import { shown } from '../../../api/index.js'
+import { assert } from '../../../api/index.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import type { ByteWriter } from '../../bytes/byte-writer.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { Link } from '../link.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
-import { checkEncoding } from './simple-types.js'
-import type { ValueSchema, ValueTypeFactory, WriteContext } from './value-type.js'
+import {
+  valueType,
+  type ValueKind,
+  type ValueSchema,
+  type ValueTypeFactory,
+  type WriteContext,
+} from './value-type.js'
 
 /** A record inside a field, without id and version. Only fields of its type are allowed. */
 export interface EmbeddedRecord {
@@ -16,49 +21,38 @@ export interface EmbeddedRecord {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-const encoding = 1
 const depthMax = 64
 
-function nameOf(argument: string | undefined, base: string): QualifiedName | undefined {
-  return argument === undefined ? undefined : checkName(argument, `the record type of ${base}`)
+/** The text form and the record type of a type that may name one in its argument. */
+function named(
+  base: string,
+  argument: string | undefined,
+): [name: string, parts: { readonly recordType?: QualifiedName }] {
+  if (argument === undefined) return [base, {}]
+  const recordType = checkName(argument, `the record type of ${base}`)
+  return [`${base}<${recordType}>`, { recordType }]
 }
 
-function withArgument(base: string, recordType: QualifiedName | undefined): string {
-  return recordType === undefined ? base : `${base}<${recordType}>`
+const link: ValueKind<Link> = {
+  wanted: 'a Link, in JSON its text',
+  accept: (value) => (Link.is(value) ? value : undefined),
+  write: (writer, { text }) => writer.text(text),
+  read: (reader) => {
+    const text = reader.text()
+    try {
+      return Link.parse(text)
+    } catch {
+      throw reader.failure('the link cannot be read')
+    }
+  },
+  toJson: ({ text }) => text,
+  fromJson: (json) => (typeof json === 'string' ? Link.parse(json) : undefined),
 }
 
 /** `LINK` and `LINK<{namespace}type>`. */
 export const linkTypes: ValueTypeFactory = (argument) => {
-  const recordType = nameOf(argument, 'LINK')
-  const accept = (value: unknown): Link => {
-    if (Link.is(value)) return value
-    throw invalidRecord(`a value of LINK is a Link, got ${shown(value)}`)
-  }
-  return {
-    name: withArgument('LINK', recordType),
-    base: 'LINK',
-    ...(recordType === undefined ? {} : { recordType }),
-    write: (writer, value) => {
-      const { text } = accept(value)
-      writer.byte(encoding)
-      writer.text(text)
-    },
-    read: (reader) => {
-      checkEncoding(reader, encoding)
-      const text = reader.text()
-      try {
-        return Link.parse(text)
-      } catch {
-        throw reader.failure('the link cannot be read')
-      }
-    },
-    toJson: (value) => accept(value).text,
-    fromJson: (json) => {
-      if (typeof json !== 'string')
-        throw invalidRecord(`a link in JSON is text, got ${shown(json)}`)
-      return Link.parse(json)
-    },
-  }
+  const [name, parts] = named('LINK', argument)
+  return valueType(name, link, parts)
 }
 
 /** `LIST<x>` and `PATH<x>`. Both are arrays; they differ in indexes and in display. */
@@ -66,57 +60,51 @@ export function arrayTypes(base: 'LIST' | 'PATH'): ValueTypeFactory {
   return (argument, parse) => {
     if (argument === undefined) throw invalidArgument(`${base} needs an argument: ${base}<STRING>`)
     const element = parse(argument)
-    const accept = (value: unknown): readonly unknown[] => {
-      if (Array.isArray(value)) return value
-      throw invalidRecord(`a value of ${base}<${element.name}> is an array, got ${shown(value)}`)
-    }
-    return {
-      name: `${base}<${element.name}>`,
-      base,
-      element,
-      write: (writer, value, context) => {
-        const elements = accept(value)
-        writer.byte(encoding)
+    const kind: ValueKind<readonly unknown[]> = {
+      wanted: 'an array',
+      accept: (value) => (Array.isArray(value) ? value : undefined),
+      write: (writer, elements, context) => {
         writer.varint(elements.length)
         for (const each of elements) element.write(writer, each, context)
       },
       read: (reader, schema) => {
-        checkEncoding(reader, encoding)
         const values: unknown[] = []
         for (let left = reader.count(); left > 0; left--) values.push(element.read(reader, schema))
         return values
       },
-      toJson: (value) => accept(value).map((each) => element.toJson(each)),
-      fromJson: (json) => accept(json).map((each) => element.fromJson(each)),
+      toJson: (values) => values.map((each) => element.toJson(each)),
+      fromJson: (json) => {
+        return Array.isArray(json) ? json.map((each) => element.fromJson(each)) : undefined
+      },
     }
+    return valueType(`${base}<${element.name}>`, kind, { element })
   }
 }
 
 /** `RECORD` and `RECORD<{namespace}type>`. */
 export const recordTypes: ValueTypeFactory = (argument) => {
-  const recordType = nameOf(argument, 'RECORD')
-  return {
-    name: withArgument('RECORD', recordType),
-    base: 'RECORD',
-    ...(recordType === undefined ? {} : { recordType }),
-    write: (writer, value, context) => writeRecord(writer, value, recordType, context),
-    read: readRecord,
-    // The JSON form of embedded records is in json/value-json.ts; here a value passes unchanged.
-    toJson: (value) => value,
-    fromJson: (json) => json,
-  }
+  const [name, parts] = named('RECORD', argument)
+  return valueType<object>(
+    name,
+    {
+      wanted: 'an object',
+      accept: (value) => (typeof value === 'object' && value !== null ? value : undefined),
+      write: (writer, value, context) => writeRecord(writer, value, parts.recordType, context),
+      read: readRecord,
+      // The JSON form of embedded records is in json/value-json.ts; here a value passes unchanged.
+      toJson: (value) => value,
+    },
+    parts,
+  )
 }
 
 function writeRecord(
   writer: ByteWriter,
-  value: unknown,
+  value: object,
   byType: QualifiedName | undefined,
   context: WriteContext,
 ): void {
   const { schema, holders } = context
-  if (typeof value !== 'object' || value === null) {
-    throw invalidRecord(`a value of RECORD is an object, got ${shown(value)}`)
-  }
   if (holders.includes(value)) throw invalidRecord('a record cannot hold itself')
   if (holders.length >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
   const { type: ownType, fields } = value as Partial<EmbeddedRecord>
@@ -134,19 +122,18 @@ function writeRecord(
   })
   // Sorted, so that equal records have equal bytes in every input order.
   parts.sort((a, b) => a.field.ordinal - b.field.ordinal)
-  writer.byte(encoding)
   writer.varint(type.ordinal)
   writer.varint(parts.length)
-  holders.push(value)
+  const depth = holders.push(value)
   for (const { field, fieldValue } of parts) {
     writer.varint(field.ordinal)
     writer.nested(() => field.type.write(writer, fieldValue, context))
   }
+  assert(holders.length === depth, 'a record is left at the depth at which it was entered')
   holders.pop()
 }
 
 function readRecord(reader: ByteReader, schema: ValueSchema): EmbeddedRecord {
-  checkEncoding(reader, encoding)
   const type = schema.recordTypeAt(reader.varint())
   if (type === undefined) throw reader.failure('its record type does not exist')
   const fields: Record<string, unknown> = {}

@@ -1,86 +1,28 @@
 /** The value types without argument: text, numbers, times, bytes. */
-import { isText, shown } from '../../../api/index.js'
+import { isText } from '../../../api/index.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import type { ByteWriter } from '../../bytes/byte-writer.js'
-import { invalidRecord } from '../errors.js'
 import { isBytes, isTime } from '../value-kinds.js'
-import { compareDecimals, decimalOrder, isDecimal } from './decimal.js'
-import type { ValueType, ValueTypeFactory } from './value-type.js'
+import { decimalOrder, isDecimal } from './decimal.js'
+import { valueType, type ValueKind, type ValueTypeFactory } from './value-type.js'
 
-/** Definition of a simple type; its only encoding is number 1. */
-interface SimpleType<T> {
-  readonly name: string
-  /** Description of a valid value in messages. */
-  readonly wanted: string
-  /** The value to store, or undefined if it does not fit. */
-  accept(value: unknown): T | undefined
-  write(writer: ByteWriter, value: T): void
-  read(reader: ByteReader): T
-  toJson(value: T): unknown
-  /** Reads JSON forms that `accept` does not take. */
-  fromJson?(json: unknown): T | undefined
-  compare?(a: T, b: T): number
-  orderedBytes?(value: T): Buffer
+/** The forms of a kind whose values are texts. */
+const asText = {
+  write: (writer: ByteWriter, value: string) => writer.text(value),
+  read: (reader: ByteReader) => reader.text(),
+  toJson: (value: string) => value,
 }
 
-const encoding = 1
-
-function simple<T>(type: SimpleType<T>): ValueTypeFactory {
-  const accept = (value: unknown): T => {
-    const accepted = type.accept(value)
-    if (accepted !== undefined) return accepted
-    throw invalidRecord(`a value of ${type.name} is ${type.wanted}, got ${shown(value)}`)
-  }
-  const made: ValueType = {
-    name: type.name,
-    base: type.name,
-    write: (writer, value) => {
-      const accepted = accept(value)
-      writer.byte(encoding)
-      type.write(writer, accepted)
-    },
-    read: (reader) => {
-      checkEncoding(reader, encoding)
-      return type.read(reader)
-    },
-    toJson: (value) => type.toJson(accept(value)),
-    fromJson: (json) => type.fromJson?.(json) ?? accept(json),
-    ...(type.compare === undefined
-      ? {}
-      : { compare: (a: unknown, b: unknown) => type.compare!(accept(a), accept(b)) }),
-    ...(type.orderedBytes === undefined
-      ? {}
-      : { orderedBytes: (value: unknown) => type.orderedBytes!(accept(value)) }),
-  }
-  return () => made
-}
-
-/** Reads the number of an encoding. `ERR_CORRUPTION` if it is 0 or greater than `newest`. */
-export function checkEncoding(reader: ByteReader, newest: number): number {
-  const found = reader.byte()
-  if (found >= 1 && found <= newest) return found
-  throw reader.failure(`there is no encoding ${found}`)
-}
-
-function order<T extends string | number | bigint>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0
-}
-
-const string = simple<string>({
-  name: 'STRING',
+const string: ValueKind<string> = {
   wanted: 'a text without lone surrogates',
   accept: (value) => (isText(value) ? value : undefined),
-  write: (writer, value) => writer.text(value),
-  read: (reader) => reader.text(),
-  toJson: (value) => value,
-  compare: (a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)),
+  ...asText,
   orderedBytes: (value) => Buffer.from(value),
-})
+}
 
 const int32Max = 2 ** 31
 
-const integer = simple<number>({
-  name: 'INTEGER',
+const integer: ValueKind<number> = {
   wanted: 'a whole number of 32 bits',
   accept: (value) =>
     Number.isInteger(value) && (value as number) >= -int32Max && (value as number) < int32Max
@@ -90,13 +32,12 @@ const integer = simple<number>({
   read: (reader) => reader.int32(),
   toJson: (value) => value,
   fromJson: (json) => numberOfText(json, /^-?[0-9]{1,10}$/),
-  compare: order,
   orderedBytes: (value) => {
     const bytes = Buffer.allocUnsafe(4)
     bytes.writeUInt32BE((value ^ 0x8000_0000) >>> 0)
     return bytes
   },
-})
+}
 
 /** A number given as text in JSON; undefined leaves the decision to `accept`. */
 function numberOfText(json: unknown, pattern: RegExp): number | undefined {
@@ -111,8 +52,7 @@ function longOrder(value: bigint): Buffer {
   return bytes
 }
 
-const long = simple<bigint>({
-  name: 'LONG',
+const long: ValueKind<bigint> = {
   wanted: 'a bigint of 64 bits, or a safe integer',
   accept: (value) => {
     const whole = Number.isSafeInteger(value) ? BigInt(value as number) : value
@@ -130,9 +70,8 @@ const long = simple<bigint>({
     const value = BigInt(json)
     return BigInt.asIntN(64, value) === value ? value : undefined
   },
-  compare: order,
   orderedBytes: longOrder,
-})
+}
 
 const specialNumbers: Readonly<Record<string, number>> = {
   NaN: NaN,
@@ -141,8 +80,7 @@ const specialNumbers: Readonly<Record<string, number>> = {
   '-0': -0,
 }
 
-const double = simple<number>({
-  name: 'DOUBLE',
+const double: ValueKind<number> = {
   wanted: 'a number',
   accept: (value) => (typeof value === 'number' ? value : undefined),
   write: (writer, value) => writer.double(value),
@@ -159,9 +97,8 @@ const double = simple<number>({
     const isNumber = /^-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?$/.test(json)
     return isNumber && Number.isFinite(Number(json)) ? Number(json) : undefined
   },
-  compare: (a, b) => Buffer.compare(doubleOrder(a), doubleOrder(b)),
   orderedBytes: doubleOrder,
-})
+}
 
 /** NaN sorts after all other numbers, -0 before 0. */
 function doubleOrder(value: number): Buffer {
@@ -175,18 +112,14 @@ function doubleOrder(value: number): Buffer {
   return bytes
 }
 
-const decimal = simple<string>({
-  name: 'DECIMAL',
+const decimal: ValueKind<string> = {
   wanted: "a decimal as text, such as '12.50'",
   accept: (value) => (isDecimal(value) ? value : undefined),
-  write: (writer, value) => writer.text(value),
-  read: (reader) => reader.text(),
-  toJson: (value) => value,
+  ...asText,
   fromJson: (json) =>
     typeof json === 'number' && isDecimal(String(json)) ? String(json) : undefined,
-  compare: compareDecimals,
   orderedBytes: decimalOrder,
-})
+}
 
 const booleanTexts: Readonly<Record<string, boolean>> = {
   true: true,
@@ -195,8 +128,7 @@ const booleanTexts: Readonly<Record<string, boolean>> = {
   f: false,
 }
 
-const boolean = simple<boolean>({
-  name: 'BOOLEAN',
+const boolean: ValueKind<boolean> = {
   wanted: 'true or false',
   accept: (value) => (typeof value === 'boolean' ? value : undefined),
   write: (writer, value) => writer.byte(value ? 1 : 0),
@@ -208,9 +140,8 @@ const boolean = simple<boolean>({
   toJson: (value) => value,
   fromJson: (json) =>
     typeof json === 'string' && Object.hasOwn(booleanTexts, json) ? booleanTexts[json] : undefined,
-  compare: (a, b) => Number(a) - Number(b),
   orderedBytes: (value) => Buffer.of(value ? 1 : 0),
-})
+}
 
 const dayMilliseconds = 86_400_000
 const millisecondsMax = 8.64e15
@@ -223,8 +154,7 @@ function dayOf(text: unknown): number | undefined {
   return time / dayMilliseconds
 }
 
-const date = simple<string>({
-  name: 'DATE',
+const date: ValueKind<string> = {
   wanted: "a day as text, such as '2024-02-29'",
   accept: (value) => (dayOf(value) === undefined ? undefined : (value as string)),
   write: (writer, value) => writer.int32(dayOf(value)!),
@@ -236,12 +166,10 @@ const date = simple<string>({
     return text.slice(0, 10)
   },
   toJson: (value) => value,
-  compare: order,
   orderedBytes: (value) => Buffer.from(value),
-})
+}
 
-const datetime = simple<Date>({
-  name: 'DATETIME',
+const datetime: ValueKind<Date> = {
   wanted: 'a Date',
   accept: (value) => (isTime(value) ? new Date(Date.prototype.getTime.call(value)) : undefined),
   write: (writer, value) => writer.int64(BigInt(value.getTime())),
@@ -257,24 +185,19 @@ const datetime = simple<Date>({
     const time = isTime ? Date.parse(json) : NaN
     return Number.isNaN(time) ? undefined : new Date(time)
   },
-  compare: (a, b) => a.getTime() - b.getTime(),
   orderedBytes: (value) => longOrder(BigInt(value.getTime())),
-})
+}
 
-const uri = simple<string>({
-  name: 'URI',
+const uri: ValueKind<string> = {
   wanted: 'a URI or a relative reference as text',
   accept: (value) =>
     typeof value === 'string' && /^[\x21-\x7e]*$/.test(value) && !/[<>"{}|\\^`]/.test(value)
       ? value
       : undefined,
-  write: (writer, value) => writer.text(value),
-  read: (reader) => reader.text(),
-  toJson: (value) => value,
-})
+  ...asText,
+}
 
-const bytearray = simple<Buffer>({
-  name: 'BYTEARRAY',
+const bytearray: ValueKind<Buffer> = {
   wanted: 'bytes',
   accept: (value) => (isBytes(value) ? Buffer.from(value) : undefined),
   write: (writer, value) => writer.bytes(value),
@@ -284,20 +207,16 @@ const bytearray = simple<Buffer>({
     typeof json === 'string' && json.length % 4 === 0 && /^[A-Za-z0-9+/]*={0,2}$/.test(json)
       ? Buffer.from(json, 'base64')
       : undefined,
-  compare: (a, b) => Buffer.compare(a, b),
   orderedBytes: (value) => value,
-})
+}
 
 /** The simple types by name. */
-export const simpleTypes: Readonly<Record<string, ValueTypeFactory>> = {
-  STRING: string,
-  INTEGER: integer,
-  LONG: long,
-  DOUBLE: double,
-  DECIMAL: decimal,
-  BOOLEAN: boolean,
-  DATE: date,
-  DATETIME: datetime,
-  URI: uri,
-  BYTEARRAY: bytearray,
-}
+export const simpleTypes: Readonly<Record<string, ValueTypeFactory>> = Object.fromEntries(
+  Object.entries({
+    ...{ STRING: string, INTEGER: integer, LONG: long, DOUBLE: double, DECIMAL: decimal },
+    ...{ BOOLEAN: boolean, DATE: date, DATETIME: datetime, URI: uri, BYTEARRAY: bytearray },
+  }).map(([name, kind]) => {
+    const type = valueType(name, kind as ValueKind<unknown>)
+    return [name, () => type]
+  }),
+)

@@ -5,6 +5,8 @@
  * a type may get a second encoding and still read the first. Equal values have equal bytes, by
  * which writes detect changes.
  */
+import { shown } from '../../../api/index.js'
+import { invalidRecord } from '../errors.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import type { ByteWriter } from '../../bytes/byte-writer.js'
 import type { QualifiedName } from '../qualified-name.js'
@@ -89,3 +91,57 @@ export type ValueTypeFactory = (
   argument: string | undefined,
   parse: (text: string) => ValueType,
 ) => ValueType
+
+/** What distinguishes a kind of values; {@link valueType} makes a type of it. */
+export interface ValueKind<T> {
+  /** Description of a valid value in messages. */
+  readonly wanted: string
+  /** The value to store, or undefined if it does not fit. */
+  accept(value: unknown): T | undefined
+  write(writer: ByteWriter, value: T, context: WriteContext): void
+  read(reader: ByteReader, schema: ValueSchema): T
+  toJson(value: T): unknown
+  /** Reads JSON forms that `accept` does not take. */
+  fromJson?(json: unknown): T | undefined
+  /** Bytes in the order of the values. */
+  orderedBytes?(value: T): Buffer
+}
+
+/** The only encoding of each kind so far. */
+const encoding = 1
+
+/** The type of a kind of values; `name` is its text form. */
+export function valueType<T>(
+  name: string,
+  kind: ValueKind<T>,
+  parts: Pick<ValueType, 'element' | 'recordType'> = {},
+): ValueType {
+  const accept = (value: unknown): T => {
+    const accepted = kind.accept(value)
+    if (accepted !== undefined) return accepted
+    throw invalidRecord(`a value of ${name} is ${kind.wanted}, got ${shown(value)}`)
+  }
+  const ordered = (value: unknown): Buffer => kind.orderedBytes!(accept(value))
+  const order = {
+    orderedBytes: ordered,
+    compare: (a: unknown, b: unknown) => Buffer.compare(ordered(a), ordered(b)),
+  }
+  return {
+    name,
+    base: name.split('<', 1)[0],
+    ...parts,
+    write: (writer, value, context) => {
+      const accepted = accept(value)
+      writer.byte(encoding)
+      kind.write(writer, accepted, context)
+    },
+    read: (reader, schema) => {
+      const found = reader.byte()
+      if (found !== encoding) throw reader.failure(`there is no encoding ${found}`)
+      return kind.read(reader, schema)
+    },
+    toJson: (value) => kind.toJson(accept(value)),
+    fromJson: (json) => kind.fromJson?.(json) ?? accept(json),
+    ...(kind.orderedBytes === undefined ? {} : order),
+  }
+}
