@@ -23,7 +23,7 @@ import {
   type RecordTable,
 } from '../systems/repository/index.js'
 import { openSearch } from '../entries/repository-search.js'
-import { ConfigurationFile, type CellarConfiguration } from '../server/configuration.js'
+import { readConfiguration, type CellarConfiguration } from '../server/configuration.js'
 
 /** Options of all verbs. */
 interface Common {
@@ -69,7 +69,7 @@ async function opened(
   output: CommandOutput,
   run: (session: Session) => unknown,
 ): Promise<void> {
-  const file = await ConfigurationFile.read(options.configuration)
+  const file = await readConfiguration(options.configuration)
   const database = await Database.open(options.directory)
   try {
     const configuration = await file.for(database)

@@ -23,7 +23,7 @@ import {
   transactionRoutes,
   type Principal,
 } from '../server/index.js'
-import { ConfigurationFile } from '../server/configuration.js'
+import { readConfiguration, type ConfigurationFile } from '../server/configuration.js'
 import { serverSettings } from '../server/server-options.js'
 import {
   PruneState,
@@ -170,7 +170,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const warn = (problem: unknown): void => {
     process.stderr.write(`cellar: warning: ${String(problem)}\n`)
   }
-  const file = await ConfigurationFile.read(options.configuration)
+  const file = await readConfiguration(options.configuration)
   const principals = await principalsOf(options)
   const token = await tokenOf(options)
   if (token === undefined && principals.length === 0) {

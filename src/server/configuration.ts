@@ -58,53 +58,44 @@ export interface CellarConfiguration extends OptionsOf<typeof configurationOptio
 /** Default time in which deleted records can be restored. */
 const dayMilliseconds = 86_400_000
 
+type MakeConfiguration = (database: Database) => CellarConfiguration | Promise<CellarConfiguration>
+
 /** A configuration, or a function that makes one. */
-export type ConfigurationExport =
-  CellarConfiguration | ((database: Database) => CellarConfiguration | Promise<CellarConfiguration>)
+export type ConfigurationExport = CellarConfiguration | MakeConfiguration
 
 /** A configuration that may depend on the database. */
-export class ConfigurationFile {
-  readonly #file: string | undefined
-  readonly #made: ConfigurationExport
+export interface ConfigurationFile {
   /** The export `server`; the server checks the values. */
   readonly server: ServerConfiguration
-
-  private constructor(
-    file: string | undefined,
-    made: ConfigurationExport,
-    server: ServerConfiguration = {},
-  ) {
-    this.#file = file
-    this.#made = made
-    this.server = server
-  }
-
-  /** Reads the file; without a file the configuration is empty. `ERR_INVALID_ARGUMENT`. */
-  static async read(file: string | undefined): Promise<ConfigurationFile> {
-    if (file === undefined) return new ConfigurationFile(file, {})
-    let loaded: { default?: unknown; server?: ServerConfiguration }
-    try {
-      loaded = (await import(pathToFileURL(resolve(file)).href)) as typeof loaded
-    } catch (cause) {
-      throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
-    }
-    const { default: made, server } = loaded
-    if (typeof made !== 'function') read(made, file)
-    return new ConfigurationFile(file, made as ConfigurationExport, server)
-  }
-
   /**
    * The configuration for a database, with the defaults of the command line.
    * `ERR_INVALID_ARGUMENT`.
    */
-  async for(database: Database): Promise<CellarConfiguration> {
-    const made = this.#made
-    const given = typeof made === 'function' ? read(await made(database), this.#file ?? '') : made
-    return { ...given, repository: { undeleteMilliseconds: dayMilliseconds, ...given.repository } }
+  readonly for: (database: Database) => Promise<CellarConfiguration>
+}
+
+/** Reads the file; without a file the configuration is empty. `ERR_INVALID_ARGUMENT`. */
+export async function readConfiguration(file: string | undefined): Promise<ConfigurationFile> {
+  const { default: made, server = {} } = file === undefined ? { default: {} } : await load(file)
+  const checkedOptions = (given: unknown): CellarConfiguration => {
+    if (typeof given === 'object' && given !== null) return configurationOptions.read(given)
+    throw invalidArgument(`${file} needs a default export: a configuration, or what makes one`)
+  }
+  const own = typeof made === 'function' ? undefined : checkedOptions(made)
+  return {
+    server,
+    for: async (database) => {
+      const given = own ?? checkedOptions(await (made as MakeConfiguration)(database))
+      const repository = { undeleteMilliseconds: dayMilliseconds, ...given.repository }
+      return { ...given, repository }
+    },
   }
 }
 
-function read(made: unknown, file: string): CellarConfiguration {
-  if (typeof made === 'object' && made !== null) return configurationOptions.read(made)
-  throw invalidArgument(`${file} needs a default export: a configuration, or what makes one`)
+async function load(file: string): Promise<{ default?: unknown; server?: ServerConfiguration }> {
+  try {
+    return (await import(pathToFileURL(resolve(file)).href)) as { default?: unknown }
+  } catch (cause) {
+    throw invalidArgument(`${file} cannot be loaded: ${(cause as Error).message}`)
+  }
 }

@@ -2,7 +2,7 @@
  * Shows the content of the messaging tables of a database: topics with their generations, rows
  * decoded, and the transactions with the bound below which the invalid list may be pruned.
  */
-import { CellarError, ErrorCode, type Database, type Result } from '../../api/index.js'
+import { invalidArgument, type Database, type Result } from '../../api/index.js'
 import {
   decodeMessageId,
   type ConsumerPosition,
@@ -30,12 +30,15 @@ export function isView(word: unknown): word is DebugView {
   return views.includes(word as DebugView)
 }
 
-const tableOf: Readonly<Record<string, string | undefined>> = {
-  topics: 'tms.meta',
-  messages: 'tms.message',
-  payloads: 'tms.payload',
-  positions: 'tms.consumer',
-  transactions: 'tx.state',
+/** The lines of a row of a table; none for rows of other content. */
+type RowLines = (result: Result) => Iterable<string>
+
+/** The table of each view but transactions, the column that is read, and the lines of a row. */
+const tables: Readonly<Record<string, { name: string; columns?: string[]; lines: RowLines }>> = {
+  topics: { name: 'tms.meta', columns: ['d:m'], lines: topicLines },
+  messages: { name: 'tms.message', lines: messageLines },
+  payloads: { name: 'tms.payload', lines: payloadLines },
+  positions: { name: 'tms.consumer', lines: positionLines },
 }
 
 /** The lines of a view; `ERR_INVALID_ARGUMENT` for one that does not exist. */
@@ -45,45 +48,36 @@ export async function* debugMessaging(
   topic: string | undefined,
   limit: number,
 ): AsyncGenerator<string, void> {
-  const prefix = topic === undefined ? undefined : `${topic}:`
-  const table = tableOf[view]
+  if (!isView(view)) throw invalidArgument(`there is no view '${String(view)}'`)
+  const { name, columns, lines } = tables[view] ?? { name: 'tx.state' }
   // A view creates no table: without the table the database has no such rows.
-  if (table !== undefined && !(await database.admin.tableExists(table))) return
-  if (view === 'topics') yield* topics(database, limit)
-  else if (view === 'positions') yield* positions(database, prefix, limit)
-  else if (view === 'messages') yield* messages(database, prefix, limit)
-  else if (view === 'payloads') yield* payloads(database, prefix, limit)
-  else if (view === 'transactions') yield* transactions(database)
-  else throw new CellarError(ErrorCode.invalidArgument, `there is no view '${String(view)}'`)
+  if (!(await database.admin.tableExists(name))) return
+  if (lines === undefined) {
+    yield* transactions(database)
+    return
+  }
+  const prefix = topic === undefined || view === 'topics' ? {} : { prefix: `${topic}:` }
+  const read = columns === undefined ? prefix : { ...prefix, columns }
+  for await (const result of database.table(name).scan({ ...read, limit })) yield* lines(result)
 }
 
 function nameOf({ namespace, topic }: TopicId): string {
   return `${namespace}:${topic}`
 }
 
-async function* topics(database: Database, limit: number): AsyncGenerator<string, void> {
-  for await (const result of database.table('tms.meta').scan({ columns: ['d:m'], limit })) {
-    const id = parseTopicPrefix(result.row!)
-    if (id !== undefined) yield `${nameOf(id)}  ${result.value('d:m')!.toString('utf8')}`
-  }
+function* topicLines(result: Result): Generator<string, void> {
+  const id = parseTopicPrefix(result.row!)
+  if (id !== undefined) yield `${nameOf(id)}  ${result.value('d:m')!.toString('utf8')}`
 }
 
-async function* positions(
-  database: Database,
-  prefix: string | undefined,
-  limit: number,
-): AsyncGenerator<string, void> {
-  const range = prefix === undefined ? { limit } : { prefix, limit }
-  for await (const result of database.table('tms.consumer').scan(range)) {
-    const row = result.row!
-    // namespace:topic: generation(4) name of the consumer
-    const end = row.indexOf(':', row.indexOf(':') + 1) + 1
-    const topic = parseTopicPrefix(row.subarray(0, end))
-    const id = result.value('d:i')
-    if (topic === undefined || id === undefined) continue
-    const consumer = row.subarray(end + 4).toString('utf8')
-    yield positionLine(topic, { consumer, id })
-  }
+function* positionLines(result: Result): Generator<string, void> {
+  const row = result.row!
+  // namespace:topic: generation(4) name of the consumer
+  const end = row.indexOf(':', row.indexOf(':') + 1) + 1
+  const topic = parseTopicPrefix(row.subarray(0, end))
+  const id = result.value('d:i')
+  if (topic === undefined || id === undefined) return
+  yield positionLine(topic, { consumer: row.subarray(end + 4).toString('utf8'), id })
 }
 
 /** The line of a position. */
@@ -104,47 +98,35 @@ export function messageLine(topic: TopicId, { id, payload }: Message): string {
   return `${nameOf(topic)}  ${place}  ${shownPayload(payload)}`
 }
 
-async function* messages(
-  database: Database,
-  prefix: string | undefined,
-  limit: number,
-): AsyncGenerator<string, void> {
-  const range = prefix === undefined ? { limit } : { prefix, limit }
-  for await (const result of database.table('tms.message').scan(range)) {
-    const row = decodeMessageRow(result.row!)
-    if (row === undefined) yield `${result.row!.toString('hex')}  (no message row)`
-    else {
-      const pointer = result.value('d:t')
-      const owner = pointer === undefined ? 'plain' : `pointer ${decodePointer(pointer)}`
-      const { generation, publishTimestamp: time, sequenceId } = row
-      const start = `${nameOf(row.id)}  ${generation}  ${timeOf(time)}`
-      const payloads = payloadsOf(result, 'd:p')
-      if (payloads.length === 0) yield `${start} ${sequenceId}  ${owner}  (payload table)`
-      for (const [i, payload] of payloads.entries()) {
-        const sequence = sequenceId + 1 - payloads.length + i
-        yield `${start} ${sequence}  ${owner}  ${shownPayload(payload)}`
-      }
-    }
+function* messageLines(result: Result): Generator<string, void> {
+  const row = decodeMessageRow(result.row!)
+  if (row === undefined) {
+    yield `${result.row!.toString('hex')}  (no message row)`
+    return
+  }
+  const pointer = result.value('d:t')
+  const owner = pointer === undefined ? 'plain' : `pointer ${decodePointer(pointer)}`
+  const { generation, publishTimestamp, sequenceId } = row
+  const start = `${nameOf(row.id)}  ${generation}  ${timeOf(publishTimestamp)}`
+  const payloads = payloadsOf(result, 'd:p')
+  if (payloads.length === 0) yield `${start} ${sequenceId}  ${owner}  (payload table)`
+  for (const [i, payload] of payloads.entries()) {
+    const sequence = sequenceId + 1 - payloads.length + i
+    yield `${start} ${sequence}  ${owner}  ${shownPayload(payload)}`
   }
 }
 
-async function* payloads(
-  database: Database,
-  prefix: string | undefined,
-  limit: number,
-): AsyncGenerator<string, void> {
-  const range = prefix === undefined ? { limit } : { prefix, limit }
-  for await (const result of database.table('tms.payload').scan(range)) {
-    const row = decodePayloadRow(result.row!)
-    if (row === undefined) yield `${result.row!.toString('hex')}  (no payload row)`
-    else {
-      const { generation, writePointer, writeTimestamp: time, sequenceId } = row
-      const start = `${nameOf(row.id)}  ${generation}  pointer ${writePointer}  ${timeOf(time)}`
-      const payloads = payloadsOf(result, 'd:c')
-      for (const [i, payload] of payloads.entries()) {
-        yield `${start} ${sequenceId + 1 - payloads.length + i}  ${shownPayload(payload)}`
-      }
-    }
+function* payloadLines(result: Result): Generator<string, void> {
+  const row = decodePayloadRow(result.row!)
+  if (row === undefined) {
+    yield `${result.row!.toString('hex')}  (no payload row)`
+    return
+  }
+  const { generation, writePointer, writeTimestamp: time, sequenceId } = row
+  const start = `${nameOf(row.id)}  ${generation}  pointer ${writePointer}  ${timeOf(time)}`
+  const payloads = payloadsOf(result, 'd:c')
+  for (const [i, payload] of payloads.entries()) {
+    yield `${start} ${sequenceId + 1 - payloads.length + i}  ${shownPayload(payload)}`
   }
 }
 

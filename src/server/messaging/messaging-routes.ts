@@ -125,8 +125,8 @@ interface Polls {
   readonly stopped: AbortSignal
 }
 
-const missing = { 400: 'a bad name or body', 404: 'the topic does not exist' }
-const published = { 200: 'published', ...missing, 413: 'too large', 500: 'too old', 503: 'busy' }
+const common = { 200: 'done', 400: 'a bad name or body', 404: 'the topic does not exist' }
+const published = { 413: 'too large', 500: 'too old', 503: 'busy' }
 const milliseconds: JsonSchema = {
   type: 'integer',
   minimum: 0,
@@ -142,7 +142,7 @@ type Add = (
   method: string,
   url: string,
   summary: string,
-  parts: Partial<Operation> & Pick<Operation, 'answers'>,
+  parts: Partial<Operation>,
   handler: Handler,
 ) => void
 
@@ -150,15 +150,16 @@ type Add = (
 function register(app: FastifyInstance, prefix: string, polls: Polls): void {
   const add: Add = (method, url, summary, parts, handler) => {
     const id = operationId(`${summary} ${prefix.slice(1, 3)}`)
-    addRoute(app, method, url, { id, summary, mediaType: contentTypes.avro, ...parts }, handler)
+    const answers = { ...common, ...parts.answers }
+    const operation = { mediaType: contentTypes.avro, ...parts, id, summary, answers }
+    addRoute(app, method, url, operation, handler)
   }
   const topics = `${prefix}/:namespace/topics`
   const { messaging } = polls
-  add('get', prefix, 'list namespaces', { answers: { 200: 'in order' } }, () => {
+  add('get', prefix, 'list namespaces', {}, () => {
     return messaging.listNamespaces()
   })
-  const listed = { answers: { 200: 'in order' }, answer: names.schema }
-  add('get', topics, 'list topics', listed, async (request, reply) => {
+  add('get', topics, 'list topics', { answer: names.schema }, async (request, reply) => {
     const { namespace } = request.params as TopicId
     return answer(reply, names, await messaging.listTopics(namespace), wantedForm(request))
   })
@@ -167,47 +168,50 @@ function register(app: FastifyInstance, prefix: string, polls: Polls): void {
   addMessageRoutes(add, `${topics}/:topic`, polls)
 }
 
-const done = { answers: { 200: 'done', ...missing } }
-
 function addTopicRoutes(add: Add, topic: string, messaging: Messaging): void {
   const body = properties.schema
-  const found = { answers: { 200: 'as text', ...missing }, answer: body }
-  add('get', topic, 'read properties', found, async (request, reply) => {
+  add('get', topic, 'read properties', { answer: body }, async (request, reply) => {
     return answer(reply, properties, await messaging.getTopic(idOf(request)), wantedForm(request))
   })
-  const created = { 200: 'created', 400: 'a bad name or property', 409: 'exists already' }
-  add('put', topic, 'create topic', { answers: created, body }, async (request) => {
-    await messaging.createTopic(idOf(request), propertiesOf(request))
-  })
-  const replaced = { answers: { 200: 'replaced', ...missing }, body }
-  add('put', `${topic}/properties`, 'replace properties', replaced, async (request) => {
+  add(
+    'put',
+    topic,
+    'create topic',
+    { answers: { 409: 'exists already' }, body },
+    async (request) => {
+      await messaging.createTopic(idOf(request), propertiesOf(request))
+    },
+  )
+  add('put', `${topic}/properties`, 'replace properties', { body }, async (request) => {
     await messaging.updateTopic(idOf(request), propertiesOf(request))
   })
-  add('delete', topic, 'delete topic', done, (request) => messaging.deleteTopic(idOf(request)))
+  add('delete', topic, 'delete topic', {}, (request) => messaging.deleteTopic(idOf(request)))
 }
 
 function addPositionRoutes(add: Add, topic: string, messaging: Messaging): void {
   const position = `${topic}/positions/:consumer`
-  const anId = { answers: { 200: 'an id', ...missing } }
-  add('get', `${topic}/end`, 'read end', anId, async (request) => {
+  add('get', `${topic}/end`, 'read end', {}, async (request) => {
     return { id: messageId.toJson(await messaging.end(idOf(request))) }
   })
-  const lags = { answers: { 200: 'ids and lags', ...missing } }
-  add('get', `${topic}/positions`, 'list positions', lags, async (request) => {
+  add('get', `${topic}/positions`, 'list positions', {}, async (request) => {
     const positions = await messaging.listPositions(idOf(request))
     return positions.map((each) => ({ ...each, id: messageId.toJson(each.id) }))
   })
-  const perhaps = { answers: { 200: 'an id, or null', ...missing } }
-  add('get', position, 'read position', perhaps, async (request) => {
+  add('get', position, 'read position', {}, async (request) => {
     const id = await messaging.getPosition(idOf(request), consumerOf(request))
     return { id: id === undefined ? null : messageId.toJson(id) }
   })
-  const stored = { answers: { 200: 'stored', ...missing, 409: 'not as expected' } }
-  add('put', position, 'store position', stored, async (request) => {
-    const { id, ...options } = positionBody.read(parsedJson(request.body as Buffer) as never)
-    await messaging.setPosition(idOf(request), consumerOf(request), id, options)
-  })
-  add('delete', position, 'forget position', done, (request) => {
+  add(
+    'put',
+    position,
+    'store position',
+    { answers: { 409: 'not as expected' } },
+    async (request) => {
+      const { id, ...options } = positionBody.read(parsedJson(request.body as Buffer) as never)
+      await messaging.setPosition(idOf(request), consumerOf(request), id, options)
+    },
+  )
+  add('delete', position, 'forget position', {}, (request) => {
     return messaging.deletePosition(idOf(request), consumerOf(request))
   })
 }
@@ -231,14 +235,13 @@ function addMessageRoutes(add: Add, topic: string, polls: Polls): void {
     const given = decode(publishRequest, request.body as Buffer, formOf(request))
     await messaging.store(idOf(request), given)
   })
-  const rollback = { ...done, body: publishResponse.schema }
+  const rollback = { body: publishResponse.schema }
   add('post', `${topic}/rollback`, 'roll back', rollback, async (request) => {
     const form = typeOf(request) === contentTypes.json ? 'json' : 'avro'
     const given = decode(publishResponse, request.body as Buffer, form)
     await messaging.rollback(idOf(request), given)
   })
   const poll = {
-    answers: { 200: 'a stream', ...missing },
     query: { wait: milliseconds },
     body: consumeRequest.schema,
     answer: consumeResponse.schema,

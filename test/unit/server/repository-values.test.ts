@@ -8,7 +8,7 @@ import {
   RepositoryErrorCode,
   RepositoryManager,
 } from '../../../src/systems/repository/index.js'
-import { ConfigurationFile } from '../../../src/server/configuration.js'
+import { readConfiguration } from '../../../src/server/configuration.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
 import { errorAnswer } from '../../../src/server/http/http-errors.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
@@ -110,7 +110,7 @@ void t.test('every error of the repository has a status', (t) => {
 
 void t.test('a server as the command line has it brings deleted records back', async (t) => {
   const database = await Database.open('/d', { fileSystem: new MemoryFileSystem() })
-  const file = await ConfigurationFile.read(undefined)
+  const file = await readConfiguration(undefined)
   const manager = await RepositoryManager.open(database, (await file.for(database)).repository)
   await manager.types.createFieldType({ name: '{n}title' })
   await manager.types.createRecordType({ name: '{n}page', fields: [{ name: '{n}title' }] })

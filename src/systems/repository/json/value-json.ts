@@ -1,11 +1,17 @@
 /** Values of fields in JSON. A single value has the JSON form of its value type. */
 import {
-  checkFunction,
+  boolean,
+  callback,
+  checked,
   checkMethods,
   checkObject,
-  OptionNames,
+  declareOptions,
+  implementation,
   readArguments,
+  required,
   shown,
+  type GivenOptions,
+  type OptionsOf,
 } from '../../../api/index.js'
 import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { Link } from '../link.js'
@@ -24,84 +30,63 @@ import {
 import { JsonNumber, type Json } from './json-text.js'
 import { NameReader, NameWriter } from './namespaces.js'
 
-/** Context for reading JSON. */
-export interface JsonInput {
+const schema = required(implementation<ValueSchema>(['field', 'recordType']))
+
+const inputOptions = declareOptions('what JSON is read with', {
   /** The types that the names refer to. */
-  readonly schema: ValueSchema
+  schema,
   /** Turns names with prefixes into qualified names. */
-  readonly namespaces: NameReader
+  namespaces: required(checked((given: NameReader) => NameReader.check(given))),
   /**
    * Called with every field that is set or removed; throws for a field that must not be written.
    */
-  readonly checkWrite?: ((field: QualifiedName) => void) | undefined
+  checkWrite: callback<(field: QualifiedName) => void>(),
   /**
    * Called with every field in conditions and filters; throws for a field that must not be read.
    */
-  readonly checkRead?: ((field: QualifiedName) => void) | undefined
+  checkRead: callback<(field: QualifiedName) => void>(),
   /** Called with every link that is set; throws for a link that is not allowed. */
-  readonly checkLink?: ((link: Link) => void) | undefined
+  checkLink: callback<(link: Link) => void>(),
   /** Whether empty texts, lists and records count as absent. Default false. */
-  readonly ignoresEmpty?: boolean | undefined
+  ignoresEmpty: boolean(false),
+})
+
+/** Context for reading JSON. */
+export interface JsonInput extends OptionsOf<typeof inputOptions> {}
+
+const outputDeclarations = {
+  /** The types that the values refer to. */
+  schema,
+  /** Writes the names of fields and types. */
+  names: required(checked((given: NameWriter) => NameWriter.check(given))),
+  /** Whether a field is written, also in embedded records. Default: all fields are. */
+  isReadable: callback<(field: QualifiedName) => boolean>(),
 }
 
 /** Context for writing JSON. */
-export interface JsonOutput {
-  /** The types that the values refer to. */
-  readonly schema: ValueSchema
-  /** Writes the names of fields and types. */
-  readonly names: NameWriter
-  /** Whether a field is written, also in embedded records. Default: all fields are. */
-  readonly isReadable?: ((field: QualifiedName) => boolean) | undefined
-}
+export interface JsonOutput extends GivenOptions<typeof outputDeclarations> {}
+
+const recordOutput = declareOptions('what JSON is written with', {
+  ...outputDeclarations,
+  /** Whether the types of the fields are written. Default false. */
+  withSchema: boolean(false),
+})
 
 /** Context for writing a record. */
-export interface RecordOutput extends JsonOutput {
-  /** Whether the types of the fields are written. Default false. */
-  readonly withSchema?: boolean | undefined
-}
+export interface RecordOutput extends OptionsOf<typeof recordOutput> {}
 
 const exponentMax = 1000
 /** Limit of nested records in a field, the same as in a write. */
 const depthMax = 64
 
-const inputNames = new OptionNames<JsonInput>('what JSON is read with', {
-  schema: true,
-  namespaces: true,
-  checkWrite: true,
-  checkRead: true,
-  checkLink: true,
-  ignoresEmpty: true,
-})
-const outputNames = new OptionNames<RecordOutput>('what JSON is written with', {
-  schema: true,
-  names: true,
-  isReadable: true,
-  withSchema: true,
-})
-
-/** Checks the part of a schema that JSON needs. `ERR_INVALID_ARGUMENT`. */
-function checkSchema(schema: ValueSchema): void {
-  checkMethods(schema, 'the schema', ['field', 'recordType'])
-}
-
 /** Checks the context for reading and copies it. `ERR_INVALID_ARGUMENT`. */
 export function checkInput(given: JsonInput): JsonInput {
-  const input = readArguments(() => inputNames.copy(given))
-  checkSchema(input.schema)
-  NameReader.check(input.namespaces)
-  for (const name of ['checkWrite', 'checkRead', 'checkLink'] as const) {
-    checkFunction(input[name], name)
-  }
-  return input
+  return inputOptions.read(given)
 }
 
 /** Checks the context for writing and copies it. `ERR_INVALID_ARGUMENT`. */
 export function checkOutput(given: RecordOutput): RecordOutput {
-  const output = readArguments(() => outputNames.copy(given))
-  checkSchema(output.schema)
-  NameWriter.check(output.names)
-  checkFunction(output.isReadable, 'isReadable')
-  return output
+  return recordOutput.read(given)
 }
 
 function checkType(type: ValueType): ValueType {
