@@ -22,8 +22,8 @@ import {
 import {
   booleanOf,
   countOf,
+  membersOf,
   objectOf,
-  optional,
   plainJson,
   textOf,
 } from '../../systems/repository/json/json-shapes.js'
@@ -58,17 +58,6 @@ function indexesOf(find: FindIndexes): SearchIndexes {
   if (indexes !== undefined) return indexes
   throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the indexes')
 }
-
-const definitionNames = [
-  'name',
-  'repository',
-  'configuration',
-  'xml',
-  'incremental',
-  'build',
-  'version',
-  'buildArguments',
-]
 
 const searching = {
   q: queryText('a query in the language of Lucene'),
@@ -294,32 +283,17 @@ function checkChanges({ principal }: Call): void {
   if (principal.administrator !== true) throw forbidden('indexes cannot be changed')
 }
 
-interface IndexInput {
-  readonly name: string | undefined
-  readonly repository: string | undefined
-  readonly configuration: IndexConfiguration | undefined
-  readonly xml: string | undefined
-  readonly incremental: IncrementalState | undefined
-  readonly build: boolean | undefined
-  readonly version: number | undefined
-  readonly buildArguments: BuildArguments | undefined
-}
-
-function inputOf(json: Json): IndexInput {
-  const body = objectOf(json, 'index', definitionNames)
-  const incremental = optional(body['incremental'], 'index.incremental', textOf)
+/** The body of a new or changed index. */
+function inputOf(json: Json) {
+  const objectsOf = (each: Json, at: string): unknown => plainJson(objectOf(each, at))
+  const input = membersOf(json, 'index', {
+    ...{ name: textOf, repository: textOf, xml: textOf, incremental: textOf },
+    ...{ configuration: objectsOf, build: booleanOf, version: countOf, buildArguments: objectsOf },
+  })
   return {
-    name: optional(body['name'], 'index.name', textOf),
-    repository: optional(body['repository'], 'index.repository', textOf),
-    configuration: optional(body['configuration'], 'index.configuration', (each, at) => {
-      return plainJson(objectOf(each, at)) as IndexConfiguration
-    }),
-    xml: optional(body['xml'], 'index.xml', textOf),
-    incremental: incremental as IncrementalState | undefined,
-    build: optional(body['build'], 'index.build', booleanOf),
-    version: optional(body['version'], 'index.version', countOf),
-    buildArguments: optional(body['buildArguments'], 'index.buildArguments', (each, at) => {
-      return plainJson(objectOf(each, at)) as BuildArguments
-    }),
+    ...input,
+    configuration: input.configuration as IndexConfiguration | undefined,
+    incremental: input.incremental as IncrementalState | undefined,
+    buildArguments: input.buildArguments as BuildArguments | undefined,
   }
 }

@@ -106,7 +106,6 @@ export type * from './json/json-text.js'
 export { JsonNumber, parseJson } from './json/json-text.js'
 export { NameReader, NameWriter, type NameWriterOptions } from './json/namespaces.js'
 export {
-  valueFromJson,
   valueToJson,
   type JsonInput,
   type JsonOutput,
@@ -123,13 +122,7 @@ export {
   recordTypeToJson,
 } from './json/schema-json.js'
 export type * from './json/scan-json.js'
-export {
-  conditionsFromJson,
-  filterFromJson,
-  filterToJson,
-  scanFromJson,
-  scanToJson,
-} from './json/scan-json.js'
+export { conditionsFromJson, filterToJson, scanFromJson, scanToJson } from './json/scan-json.js'
 export type * from './indexer/definition/configuration.js'
 export { readXmlConfiguration } from './indexer/definition/xml-configuration.js'
 export type { ContentExtractor } from './indexer/documents/content-extraction.js'

@@ -101,6 +101,56 @@ export function optional<T>(
   return json === undefined || json === null ? undefined : read(json, at)
 }
 
+/** Readers of the members of an object, by name. */
+type Readers = Readonly<Record<string, (json: Json, at: string) => unknown>>
+
+type MembersOf<R extends Readers> = {
+  readonly [K in keyof R]: ReturnType<R[K]> | undefined
+}
+
+/**
+ * Reads the members of an object, which must have no others. An absent member, or null, is
+ * undefined.
+ */
+export function membersOf<R extends Readers>(
+  json: Json | undefined,
+  at: string,
+  readers: R,
+): MembersOf<R> {
+  const object = objectOf(json, at, Object.keys(readers))
+  const read = Object.entries(readers).map(([name, reader]) => {
+    return [name, optional(object[name], `${at}.${name}`, reader)] as const
+  })
+  return Object.fromEntries(read) as MembersOf<R>
+}
+
+/** The reader of a member that is accepted and not used. */
+export function unused(): undefined {
+  return undefined
+}
+
+/** A reader of arrays. */
+export function arraysOf<T>(
+  read: (json: Json, at: string) => T,
+): (json: Json, at: string) => readonly T[] {
+  return (json, at) => arrayOf(json, at).map((each) => read(each, at))
+}
+
+/** A reader of objects with any names. */
+export function recordsOf<T>(
+  read: (json: Json, at: string) => T,
+): (json: Json, at: string) => Record<string, T> {
+  return (json, at) => {
+    const entries = Object.entries(objectOf(json, at))
+    return recordOf(entries.map(([name, each]) => [name, read(each, `${at}.${name}`)] as const))
+  }
+}
+
+/** Reads one of several texts, in any case of letters. */
+export function wordOf(json: Json, at: string): string {
+  return textOf(json, at).toUpperCase()
+}
+
 /** Reads bytes in base64. */
 export function base64Of(json: Json | undefined, at: string): Buffer {
   const text = textOf(json, at)

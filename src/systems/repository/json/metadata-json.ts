@@ -3,18 +3,22 @@ import { checkObject, readArguments } from '../../../api/index.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { unfitMetadata, type Metadata, type MetadataValue } from '../records/metadata.js'
 import { isBytes, isTime } from '../value-kinds.js'
-import { base64Of, checkJson, objectOf, recordOf, shownJson, textOf } from './json-shapes.js'
+import {
+  base64Of,
+  checkJson,
+  objectOf,
+  recordOf,
+  recordsOf,
+  shownJson,
+  textOf,
+} from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
 
 const longPattern = /^-?[0-9]{1,19}$/
 
 /** Reads the metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
 export function metadataFromJson(json: Json, at: string): Metadata {
-  return recordOf(
-    Object.entries(objectOf(checkJson(json, at), at)).map(([key, each]) => {
-      return [key, metadataValueOf(each, `${at}.${key}`)]
-    }),
-  )
+  return recordsOf(metadataValueOf)(checkJson(json, at), at)
 }
 
 function metadataValueOf(json: Json, at: string): MetadataValue {

@@ -73,6 +73,16 @@ export class NameReader {
   }
 }
 
+/** The names in scope inside an object, which may declare more in its member `namespaces`. */
+export function namesInside(names: NameReader, json: Json | undefined, at: string): NameReader {
+  return names.with(objectOf(json, at)['namespaces'], `${at}.namespaces`)
+}
+
+/** A reader of names in a scope. */
+export function nameIn(names: NameReader): (json: Json, at: string) => QualifiedName {
+  return (json, at) => names.resolve(textOf(json, at), at)
+}
+
 const writerOptions = declareOptions('a writer of names', {
   /** Whether names are written with prefixes, else as `{namespace}local`. Default true. */
   prefixes: boolean(true),

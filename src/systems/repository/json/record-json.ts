@@ -10,8 +10,20 @@ import { RecordId } from '../record-id.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { Metadata } from '../records/metadata.js'
 import type { RecordInput, RecordTypeName, StoredRecord } from '../records/record.js'
-import { arrayOf, checkJson, countOf, objectOf, optional, recordOf, textOf } from './json-shapes.js'
+import {
+  arraysOf,
+  checkJson,
+  countOf,
+  membersOf,
+  objectOf,
+  optional,
+  recordOf,
+  recordsOf,
+  textOf,
+  unused,
+} from './json-shapes.js'
 import type { Json } from './json-text.js'
+import { namesInside } from './namespaces.js'
 import { metadataFromJson, metadataToJson } from './metadata-json.js'
 import {
   checkInput,
@@ -31,26 +43,6 @@ const readingOptions = declareOptions('the reading of a record', {
 /** Options of {@link recordFromJson}. */
 export interface RecordJsonOptions extends OptionsOf<typeof readingOptions> {}
 
-/** Members of a record in JSON. Those that occur only in answers are accepted and ignored. */
-const recordNames = [
-  'id',
-  'version',
-  'type',
-  'fields',
-  'fieldsToDelete',
-  'metadata',
-  'metadataToDelete',
-  'attributes',
-  'namespaces',
-  'schema',
-  'table',
-  'versionedType',
-  'versionedMutableType',
-  'created',
-  'modified',
-  'revision',
-]
-
 /**
  * Reads the input of a record. `ERR_INVALID_ARGUMENT` for a bad shape, `ERR_INVALID_RECORD` for a
  * value that does not fit, `ERR_FIELD_TYPE_NOT_FOUND`.
@@ -62,44 +54,38 @@ export function recordFromJson(
 ): RecordInput {
   const { deletesEmpty } = readingOptions.read(options)
   const outer = checkInput(given)
-  const object = objectOf(checkJson(json, 'record'), 'record', recordNames)
-  const namespaces = outer.namespaces.with(object['namespaces'], 'record.namespaces')
+  const namespaces = namesInside(outer.namespaces, checkJson(json, 'record'), 'record')
   const ignoresEmpty = deletesEmpty || outer.ignoresEmpty
   const input: JsonInput = { ...outer, namespaces, ignoresEmpty }
   const emptied: QualifiedName[] = []
-  const fields = optional(object['fields'], 'record.fields', (each, at) => {
-    return recordOf(fieldsFromJson(each, input, at, (name) => emptied.push(name)))
+  const { fieldsToDelete = [], ...members } = membersOf(json, 'record', {
+    id: textOf,
+    version: countOf,
+    type: (each) => typeOf(each, input, 'record'),
+    fields: (each, at) => recordOf(fieldsFromJson(each, input, at, (name) => emptied.push(name))),
+    fieldsToDelete: arraysOf((each, at) => writableName(textOf(each, at), input, at)),
+    metadata: byField<Metadata>(input, metadataFromJson),
+    metadataToDelete: byField(input, arraysOf(textOf)),
+    attributes: attributesFromJson,
+    ...answered,
   })
-  const deletes = optional(object['fieldsToDelete'], 'record.fieldsToDelete', (each, at) => {
-    return arrayOf(each, at).map((name) => writableName(textOf(name, at), input, at))
-  })
-  const fieldsToDelete = [...(deletes ?? []), ...(deletesEmpty ? emptied : [])]
+  const { id, version, type, fields, metadata, metadataToDelete, attributes } = members
+  const deleted = [...fieldsToDelete, ...(deletesEmpty ? emptied : [])]
   return {
-    id: optional(object['id'], 'record.id', textOf),
-    version: optional(object['version'], 'record.version', countOf),
-    type: optional(object['type'], 'record', (each, at) => typeOf(each, input, at)),
-    fields,
-    fieldsToDelete,
-    metadata: optional(object['metadata'], 'record.metadata', (each, at) => {
-      return byField<Metadata>(each, input, at, metadataFromJson)
-    }),
-    metadataToDelete: optional(object['metadataToDelete'], 'record.metadataToDelete', (each, at) =>
-      byField(each, input, at, (keys, place) => {
-        return arrayOf(keys, place).map((key) => textOf(key, place))
-      }),
-    ),
-    attributes: optional(object['attributes'], 'record.attributes', attributesFromJson),
+    ...{ id, version, type, fields, fieldsToDelete: deleted },
+    ...{ metadata, metadataToDelete, attributes },
   }
+}
+
+/** Members of answers, which are accepted and not used. */
+const answered = {
+  ...{ namespaces: unused, schema: unused, table: unused, versionedType: unused },
+  ...{ versionedMutableType: unused, created: unused, modified: unused, revision: unused },
 }
 
 /** Reads the texts for the event of a write. `ERR_INVALID_ARGUMENT`. */
 export function attributesFromJson(json: Json, at: string): Record<string, string> {
-  return recordOf(
-    Object.entries(objectOf(checkJson(json, at), at)).map(([name, text]) => [
-      name,
-      textOf(text, `${at}.${name}`),
-    ]),
-  )
+  return recordsOf(textOf)(checkJson(json, at), at)
 }
 
 function writableName(name: string, { namespaces, checkWrite }: JsonInput, at: string): string {
@@ -115,17 +101,15 @@ function typeOf(json: Json, input: JsonInput, at: string): RecordInput['type'] {
   return { name, version: optional(version, `${at}.type.version`, countOf) }
 }
 
+/** A reader of values by the names of fields. */
 function byField<T>(
-  json: Json,
   input: JsonInput,
-  at: string,
   read: (json: Json, at: string) => T,
-): Record<string, T> {
-  return recordOf(
-    Object.entries(objectOf(json, at)).map(([name, each]) => {
-      return [writableName(name, input, at), read(each, `${at}.${name}`)] as const
-    }),
-  )
+): (json: Json, at: string) => Record<string, T> {
+  return (json, at) => {
+    const entries = Object.entries(recordsOf(read)(json, at))
+    return recordOf(entries.map(([name, each]) => [writableName(name, input, at), each] as const))
+  }
 }
 
 /**

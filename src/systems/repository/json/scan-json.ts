@@ -10,16 +10,20 @@ import { checkFilter, type RecordFilter } from '../records/reads/record-filters.
 import { checkScan, type RecordScan } from '../records/reads/record-scanner.js'
 import {
   arrayOf,
+  arraysOf,
   base64Of,
   booleanOf,
   checkJson,
   countOf,
+  membersOf,
   objectOf,
-  optional,
-  recordOf,
+  recordsOf,
   textOf,
+  unused,
+  wordOf,
 } from './json-shapes.js'
-import type { Json, JsonObject } from './json-text.js'
+import type { Json } from './json-text.js'
+import { nameIn, namesInside } from './namespaces.js'
 import {
   checkInput,
   checkOutput,
@@ -30,39 +34,28 @@ import {
 } from './value-json.js'
 
 const filterPackage = 'org.lilyproject.repository.api.filter.'
-const scanNames = [
-  'startRecordId',
-  'stopRecordId',
-  'rawStartRecordId',
-  'rawStopRecordId',
-  'recordFilter',
-  'returnFields',
-  'limit',
-  'caching',
-  'cacheBlocks',
-  'namespaces',
-]
-
 /**
  * Reads the conditions of an update or a delete. `ERR_INVALID_ARGUMENT`,
  * `ERR_FIELD_TYPE_NOT_FOUND`.
  */
-export function conditionsFromJson(json: Json, given: JsonInput): Condition[] {
-  const input = checkInput(given)
+export function conditionsFromJson(json: Json, outer: JsonInput): Condition[] {
+  const input = checkInput(outer)
   return arrayOf(checkJson(json, 'conditions'), 'conditions').map((each, index) => {
     const at = `conditions[${index}]`
-    const names = ['field', 'value', 'operator', 'allowMissing', 'namespaces']
-    const object = objectOf(each, at, names)
-    const own = inside(input, object, at)
-    const field = fieldOf(object['field'], own, `${at}.field`)
-    const { value } = object
+    const own = inside(input, each, at)
+    const { value } = objectOf(each, at)
+    const { operator, allowMissing, ...read } = membersOf(each, at, {
+      field: readableField(own),
+      value: unused,
+      operator: operatorOf,
+      allowMissing: booleanOf,
+      namespaces: unused,
+    })
+    const field = given(read.field, `${at}.field`)
     if (value === undefined) throw invalidArgument(`${at} needs a value, or null`)
-    return {
-      field,
-      value: value === null ? null : conditionValue(field, value, compared(own), `${at}.value`),
-      operator: optional(object['operator'], `${at}.operator`, operatorOf),
-      allowMissing: optional(object['allowMissing'], `${at}.allowMissing`, booleanOf),
-    }
+    const compared =
+      value === null ? null : conditionValue(field, value, forRead(own), `${at}.value`)
+    return { field, value: compared, operator, allowMissing }
   })
 }
 
@@ -72,136 +65,137 @@ function conditionValue(field: QualifiedName, json: Json, input: JsonInput, at: 
 }
 
 function operatorOf(json: Json, at: string): ConditionOperator {
-  return textOf(json, at).toUpperCase() as ConditionOperator
+  return wordOf(json, at) as ConditionOperator
 }
 
-function inside(input: JsonInput, object: JsonObject, at: string): JsonInput {
-  const namespaces = input.namespaces.with(object['namespaces'], `${at}.namespaces`)
-  return { ...input, namespaces }
+function inside(input: JsonInput, json: Json, at: string): JsonInput {
+  return { ...input, namespaces: namesInside(input.namespaces, json, at) }
 }
 
 /**
  * Context for a compared value: fields inside the value need read permission, not write permission.
  */
-function compared(input: JsonInput): JsonInput {
+function forRead(input: JsonInput): JsonInput {
   return { ...input, checkWrite: input.checkRead }
 }
 
-function fieldOf(json: Json | undefined, input: JsonInput, at: string): QualifiedName {
-  const field = input.namespaces.resolve(textOf(json, at), at)
-  if (field !== versionField) input.checkRead?.(field)
-  return field
+/** A reader of the names of fields that may be read. */
+function readableField({ namespaces, checkRead }: JsonInput) {
+  return (json: Json, at: string): QualifiedName => {
+    const field = nameIn(namespaces)(json, at)
+    if (field !== versionField) checkRead?.(field)
+    return field
+  }
 }
 
 /** Reads a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
 export function scanFromJson(json: Json, outer: JsonInput): RecordScan {
-  const object = objectOf(checkJson(json, 'scan'), 'scan', scanNames)
-  const input = inside(checkInput(outer), object, 'scan')
-  const bound = (name: string): RecordId | Buffer | undefined => {
-    const raw = optional(object[`raw${name}RecordId`], `scan.raw${name}RecordId`, base64Of)
-    const lower = `${name.toLowerCase()}RecordId`
-    return raw ?? optional(object[lower], `scan.${lower}`, idOf)
-  }
+  const input = inside(checkInput(outer), checkJson(json, 'scan'), 'scan')
+  const members = membersOf(json, 'scan', {
+    startRecordId: idOf,
+    stopRecordId: idOf,
+    rawStartRecordId: base64Of,
+    rawStopRecordId: base64Of,
+    recordFilter: (each) => filterOf(each, input),
+    returnFields: (each, at) => returnFieldsOf(each, input, at),
+    limit: countOf,
+    caching: unused,
+    cacheBlocks: unused,
+    namespaces: unused,
+  })
   return {
-    startId: bound('Start'),
-    stopId: bound('Stop'),
-    filter: optional(object['recordFilter'], 'scan.recordFilter', (each) => {
-      return filterOf(each, input)
-    }),
-    fields: optional(object['returnFields'], 'scan.returnFields', (each, at) => {
-      return returnFieldsOf(each, input, at)
-    }),
-    limit: optional(object['limit'], 'scan.limit', countOf),
+    startId: members.rawStartRecordId ?? members.startRecordId,
+    stopId: members.rawStopRecordId ?? members.stopRecordId,
+    filter: members.recordFilter,
+    fields: members.returnFields,
+    limit: members.limit,
   }
 }
 
-function idOf(json: Json, at: string): RecordId {
+function idOf(json: Json | undefined, at: string): RecordId {
   return RecordId.parse(textOf(json, at))
 }
 
 function returnFieldsOf(json: Json, input: JsonInput, at: string): RecordScan['fields'] {
-  const object = objectOf(json, at, ['type', 'fields', 'namespaces'])
-  const { namespaces } = inside(input, object, at)
-  const type = textOf(object['type'] ?? 'ALL', `${at}.type`).toUpperCase()
+  const { namespaces } = inside(input, json, at)
+  const { type = 'ALL', fields } = membersOf(json, at, {
+    type: wordOf,
+    fields: arraysOf(nameIn(namespaces)),
+    namespaces: unused,
+  })
   if (type === 'ALL') return 'all'
   if (type === 'NONE') return 'none'
   if (type !== 'ENUM') throw invalidArgument(`${at}.type: ALL, NONE or ENUM, got ${shown(type)}`)
-  const fields = arrayOf(object['fields'], `${at}.fields`)
-  return fields.map((each) => namespaces.resolve(textOf(each, at), at))
-}
-
-/** Reads a filter of a scan. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
-export function filterFromJson(json: Json, outer: JsonInput): RecordFilter {
-  return filterOf(checkJson(json, 'recordFilter'), checkInput(outer))
+  if (fields === undefined) throw invalidArgument(`${at} needs fields`)
+  return fields
 }
 
 function filterOf(json: Json, outer: JsonInput): RecordFilter {
   const at = 'recordFilter'
-  const object = objectOf(json, at)
-  const input = inside(outer, object, at)
-  const className = textOf(object['@class'], `${at}.@class`)
+  const input = inside(outer, json, at)
+  const className = textOf(objectOf(json, at)['@class'], `${at}.@class`)
   const name = className.replace(filterPackage, '')
   if (!Object.hasOwn(filterReaders, name)) {
     throw invalidArgument(`there is no filter ${shown(className)}`)
   }
-  return filterReaders[name](object, input, at)
+  return filterReaders[name](json, input, at)
 }
 
-type FilterReader = (object: JsonObject, input: JsonInput, at: string) => RecordFilter
+type FilterReader = (json: Json, input: JsonInput, at: string) => RecordFilter
 
-const common = ['@class', 'namespaces']
+/** Members of every filter. */
+const common = { '@class': unused, namespaces: unused }
 
 const filterReaders: Readonly<Record<string, FilterReader>> = {
-  RecordIdPrefixFilter: (object, _, at) => {
-    objectOf(object, at, [...common, 'recordId'])
-    return { idPrefix: idOf(object['recordId'], `${at}.recordId`) }
+  RecordIdPrefixFilter: (json, _, at) => {
+    const { recordId } = membersOf(json, at, { ...common, recordId: idOf })
+    return { idPrefix: given(recordId, `${at}.recordId`) }
   },
-  RecordTypeFilter: (object, { namespaces }, at) => {
-    objectOf(object, at, [...common, 'recordType', 'version', 'operator'])
-    const name = namespaces.resolve(textOf(object['recordType'], `${at}.recordType`), at)
-    const operator = textOf(object['operator'] ?? 'EQUALS', `${at}.operator`).toUpperCase()
-    const version = optional(object['version'], `${at}.version`, countOf)
-    if (operator === 'EQUALS') return { recordType: name, version }
+  RecordTypeFilter: (json, { namespaces }, at) => {
+    const members = { recordType: nameIn(namespaces), version: countOf, operator: wordOf }
+    const read = membersOf(json, at, { ...common, ...members })
+    const { version, operator = 'EQUALS' } = read
+    const recordType = given(read.recordType, `${at}.recordType`)
+    if (operator === 'EQUALS') return { recordType, version }
     if (operator !== 'INSTANCE_OF') throw invalidArgument(`no operator ${shown(operator)}`)
     if (version !== undefined) throw invalidArgument(`${at}: INSTANCE_OF takes no version`)
-    return { instanceOf: name }
+    return { instanceOf: recordType }
   },
-  FieldValueFilter: (object, input, at) => {
-    const names = ['field', 'fieldValue', 'compareOp', 'filterIfMissing']
-    objectOf(object, at, [...common, ...names])
-    const field = fieldOf(object['field'], input, `${at}.field`)
-    const { type } = input.schema.field(field)
-    const json = object['fieldValue'] as Json | undefined
-    if (json === undefined) throw invalidArgument(`${at} needs a fieldValue`)
-    return {
-      field,
-      operator: optional(object['compareOp'], `${at}.compareOp`, operatorOf),
-      value: valueOf(type, json, compared(input), `${at}.fieldValue`),
-      filterIfMissing: optional(object['filterIfMissing'], `${at}.filterIfMissing`, booleanOf),
-    }
-  },
-  RecordVariantFilter: (object, _, at) => {
-    objectOf(object, at, [...common, 'recordId', 'variantProperties'])
-    const dimensions = objectOf(object['variantProperties'] ?? {}, `${at}.variantProperties`)
-    return {
-      variantsOf: idOf(object['recordId'], `${at}.recordId`),
-      dimensions: recordOf(
-        Object.entries(dimensions).map(([name, value]) => {
-          return [name, value === null ? null : textOf(value, `${at}.${name}`)] as const
-        }),
-      ),
-    }
-  },
-  RecordFilterList: (object, input, at) => {
-    objectOf(object, at, [...common, 'operator', 'filters'])
-    const filters = arrayOf(object['filters'], `${at}.filters`).map((each) => {
-      return filterOf(each, input)
+  FieldValueFilter: (json, input, at) => {
+    const { fieldValue } = objectOf(json, at)
+    const { compareOp, filterIfMissing, ...read } = membersOf(json, at, {
+      ...common,
+      field: readableField(input),
+      fieldValue: unused,
+      compareOp: operatorOf,
+      filterIfMissing: booleanOf,
     })
-    const operator = textOf(object['operator'] ?? 'MUST_PASS_ALL', `${at}.operator`)
+    const field = given(read.field, `${at}.field`)
+    if (fieldValue === undefined) throw invalidArgument(`${at} needs a fieldValue`)
+    const { type } = input.schema.field(field)
+    const value = valueOf(type, fieldValue, forRead(input), `${at}.fieldValue`)
+    return { field, operator: compareOp, value, filterIfMissing }
+  },
+  RecordVariantFilter: (json, _, at) => {
+    const dimensionsOf = recordsOf((each, place) => (each === null ? null : textOf(each, place)))
+    const members = { recordId: idOf, variantProperties: dimensionsOf }
+    const { recordId, variantProperties = {} } = membersOf(json, at, { ...common, ...members })
+    return { variantsOf: given(recordId, `${at}.recordId`), dimensions: variantProperties }
+  },
+  RecordFilterList: (json, input, at) => {
+    const members = { operator: textOf, filters: arraysOf((each) => filterOf(each, input)) }
+    const read = membersOf(json, at, { ...common, ...members })
+    const { operator = 'MUST_PASS_ALL' } = read
+    const filters = given(read.filters, `${at}.filters`)
     if (operator === 'MUST_PASS_ALL') return { all: filters }
     if (operator === 'MUST_PASS_ONE') return { any: filters }
     throw invalidArgument(`no operator ${shown(operator)}`)
   },
+}
+
+function given<T>(value: T | undefined, at: string): T {
+  if (value !== undefined) return value
+  throw invalidArgument(`${at} is missing`)
 }
 
 /**

@@ -10,50 +10,35 @@ import type {
 } from '../schema/record-type.js'
 import { TypeManager } from '../schema/type-manager.js'
 import {
-  arrayOf,
+  arraysOf,
   booleanOf,
   checkJson,
   countOf,
+  membersOf,
   objectOf,
-  optional,
   plainJson,
   textOf,
+  unused,
+  wordOf,
 } from './json-shapes.js'
-import type { Json, JsonObject } from './json-text.js'
-import { NameReader, NameWriter } from './namespaces.js'
+import type { Json } from './json-text.js'
+import { nameIn, NameReader, namesInside, NameWriter } from './namespaces.js'
 
 /** A field type in JSON; every member may be absent. */
 export type FieldTypeJson = Partial<FieldTypeUpdate>
 
-const fieldTypeNames = ['id', 'name', 'valueType', 'scope', 'namespaces']
-const recordTypeNames = [
-  'id',
-  'name',
-  'version',
-  'fields',
-  'supertypes',
-  'mixins',
-  'strict',
-  'namespaces',
-]
-const ruleNames = ['default', 'min', 'max', 'values'] as const
-const entryNames = ['id', 'name', 'mandatory', 'pattern', 'unique', 'linkTarget', ...ruleNames]
-
 /** Reads the input of a field type. `ERR_INVALID_ARGUMENT`. */
 export function fieldTypeFromJson(json: Json, outer: NameReader): FieldTypeJson {
-  const object = objectOf(checkJson(json, 'fieldType'), 'fieldType', fieldTypeNames)
-  const namespaces = NameReader.check(outer).with(object['namespaces'], 'fieldType.namespaces')
-  const valueType = optional(object['valueType'], 'fieldType.valueType', textOf)
-  const scope = optional(object['scope'], 'fieldType.scope', textOf)?.toUpperCase()
-  return {
-    id: optional(object['id'], 'fieldType.id', textOf),
-    name: nameOf(object, namespaces, 'fieldType'),
-    valueType:
-      valueType === undefined
-        ? undefined
-        : namespaces.resolveType(valueType, 'fieldType.valueType'),
-    scope: scope as Scope | undefined,
-  }
+  const at = 'fieldType'
+  const names = namesInside(NameReader.check(outer), checkJson(json, at), at)
+  const { id, name, valueType, scope } = membersOf(json, at, {
+    id: textOf,
+    name: nameIn(names),
+    valueType: (each, place) => names.resolveType(textOf(each, place), place),
+    scope: wordOf,
+    namespaces: unused,
+  })
+  return { id, name, valueType, scope: scope as Scope | undefined }
 }
 
 /** The JSON form of a field type. `ERR_INVALID_ARGUMENT`. */
@@ -67,57 +52,47 @@ export function fieldTypeToJson(field: FieldType, names: NameWriter): Record<str
 
 /** Reads the input of a record type; absent lists become empty ones. `ERR_INVALID_ARGUMENT`. */
 export function recordTypeFromJson(json: Json, outer: NameReader): RecordTypeUpdate {
-  const object = objectOf(checkJson(json, 'recordType'), 'recordType', recordTypeNames)
-  const namespaces = NameReader.check(outer).with(object['namespaces'], 'recordType.namespaces')
-  const { fields, supertypes, mixins } = object
+  const at = 'recordType'
+  const names = namesInside(NameReader.check(outer), checkJson(json, at), at)
+  const supertypesOf = arraysOf((each, place) => supertypeOf(each, place, names))
+  const members = membersOf(json, at, {
+    id: textOf,
+    name: nameIn(names),
+    version: unused,
+    fields: arraysOf((each, place) => entryOf(each, place, names)),
+    supertypes: supertypesOf,
+    mixins: supertypesOf,
+    strict: booleanOf,
+    namespaces: unused,
+  })
+  const { id, name, strict, fields = [], supertypes, mixins } = members
   if (supertypes !== undefined && mixins !== undefined) {
     throw invalidArgument('recordType has supertypes or mixins, not both')
   }
-  return {
-    id: optional(object['id'], 'recordType.id', textOf),
-    name: nameOf(object, namespaces, 'recordType'),
-    strict: optional(object['strict'], 'recordType.strict', booleanOf),
-    fields: (optional(fields, 'recordType.fields', arrayOf) ?? []).map((entry) => {
-      return entryFromJson(entry, namespaces)
-    }),
-    supertypes: (optional(supertypes ?? mixins, 'recordType.supertypes', arrayOf) ?? []).map(
-      (entry) => supertypeFromJson(entry, namespaces),
-    ),
-  }
+  return { id, name, strict, fields, supertypes: supertypes ?? mixins ?? [] }
 }
 
-function nameOf(object: JsonObject, namespaces: NameReader, at: string): string | undefined {
-  return optional(object['name'], `${at}.name`, (json, place) => {
-    return namespaces.resolve(textOf(json, place), place)
+const valueRules = { default: unused, min: unused, max: unused, values: unused }
+
+function entryOf(json: Json, at: string, names: NameReader): FieldEntryInput {
+  const { id, ...entry } = membersOf(json, at, {
+    id: textOf,
+    name: nameIn(names),
+    mandatory: booleanOf,
+    pattern: textOf,
+    unique: booleanOf,
+    linkTarget: textOf,
+    ...valueRules,
   })
+  // Null is a value here, which the schema refuses.
+  const object = objectOf(json, at)
+  const given = Object.keys(valueRules).filter((name) => object[name] !== undefined)
+  const values = Object.fromEntries(given.map((name) => [name, plainJson(object[name])]))
+  return { ...entry, field: id, ...values } as FieldEntryInput
 }
 
-function entryFromJson(json: Json, namespaces: NameReader): FieldEntryInput {
-  const at = 'recordType.fields'
-  const object = objectOf(json, at, entryNames)
-  const rules = ruleNames
-    .filter((name) => object[name] !== undefined)
-    .map((name) => [name, plainJson(object[name])])
-  const linkTarget = optional(object['linkTarget'], `${at}.linkTarget`, textOf)
-  return {
-    field: optional(object['id'], `${at}.id`, textOf),
-    name: nameOf(object, namespaces, at),
-    mandatory: optional(object['mandatory'], `${at}.mandatory`, booleanOf),
-    pattern: optional(object['pattern'], `${at}.pattern`, textOf),
-    unique: optional(object['unique'], `${at}.unique`, booleanOf),
-    linkTarget: linkTarget as FieldEntryInput['linkTarget'],
-    ...(Object.fromEntries(rules) as object),
-  }
-}
-
-function supertypeFromJson(json: Json, namespaces: NameReader): SupertypeInput {
-  const at = 'recordType.supertypes'
-  const object = objectOf(json, at, ['id', 'name', 'version'])
-  return {
-    id: optional(object['id'], `${at}.id`, textOf),
-    name: nameOf(object, namespaces, at),
-    version: optional(object['version'], `${at}.version`, countOf),
-  }
+function supertypeOf(json: Json, at: string, names: NameReader): SupertypeInput {
+  return membersOf(json, at, { id: textOf, name: nameIn(names), version: countOf })
 }
 
 /**

@@ -18,15 +18,7 @@ import { Link } from '../link.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueSchema, ValueType } from '../values/value-type.js'
-import {
-  arrayOf,
-  checkJson,
-  objectOf,
-  plainJson,
-  recordOf,
-  shownJson,
-  textOf,
-} from './json-shapes.js'
+import { arrayOf, objectOf, plainJson, recordOf, shownJson, textOf } from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
 import { NameReader, NameWriter } from './namespaces.js'
 
@@ -95,13 +87,8 @@ function checkType(type: ValueType): ValueType {
 
 /**
  * The value of a JSON form; undefined for an empty one that counts as absent. `ERR_INVALID_RECORD`
- * if it does not fit, `ERR_INVALID_ARGUMENT`.
+ * if it does not fit, `ERR_INVALID_ARGUMENT`. The arguments are checked.
  */
-export function valueFromJson(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
-  return valueOf(checkType(type), checkJson(json, at), checkInput(input), at)
-}
-
-/** As {@link valueFromJson}, with checked arguments. */
 export function valueOf(type: ValueType, json: Json, input: JsonInput, at: string): unknown {
   if (input.ignoresEmpty === true && (json === '' || json === null)) return undefined
   if (json === null) throw invalidRecord(`${at}: null is no value`)

@@ -22,8 +22,8 @@ function partsOf(text: string): Parts {
 }
 
 /**
- * Bytes in the order of the numbers, equal for 1.0 and 1.00: sign, number of digits before the point, digits. For negative
- * numbers all bytes after the sign are inverted.
+ * Bytes in the order of the numbers, equal for 1.0 and 1.00: sign, number of digits before the
+ * point, digits. For negative numbers all bytes after the sign are inverted.
  */
 export function decimalOrder(text: string): Buffer {
   const { isNegative, whole, fraction } = partsOf(text)
