@@ -130,6 +130,11 @@ const rooms = {
       'value-kinds',
     ],
   },
+  'systems/repository/extraction': { order: ['formats'], shared: ['text-sink'] },
+  'systems/repository/indexer': {
+    order: ['definition', 'documents'],
+    shared: ['index-context', 'index-rows'],
+  },
   'systems/search': {
     order: ['embedded'],
     shared: ['analysis', 'field-kinds', 'query-syntax', 'search-backend'],

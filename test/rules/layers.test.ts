@@ -105,6 +105,12 @@ const planted: Readonly<Record<string, string>> = {
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/systems/search/index.ts':
     "import { r } from '../repository/index.js'\nexport const search = r\n",
+  'src/systems/repository/extraction/threads.ts': 'export const threads = 1\n',
+  'src/systems/repository/extraction/formats/pdf.ts':
+    "import { threads } from '../threads.js'\nexport const pdf = threads\n",
+  'src/systems/repository/indexer/documents/builder.ts': 'export const builder = 1\n',
+  'src/systems/repository/indexer/definition/chain.ts':
+    "import { builder } from '../documents/builder.js'\nexport const chain = builder\n",
   'src/systems/search/solr-search.ts': 'export const solr = 1\n',
   'src/systems/search/embedded/plan.ts':
     "import { solr } from '../solr-search.js'\nexport const plan = solr\n",
@@ -175,6 +181,8 @@ const expected = [
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
   'systems-metastore-coordination: src/systems/metastore/coordination/lock.ts -> src/systems/metastore/pulsar/store.ts',
+  'systems-repository-extraction-formats: src/systems/repository/extraction/formats/pdf.ts -> src/systems/repository/extraction/threads.ts',
+  'systems-repository-indexer-definition: src/systems/repository/indexer/definition/chain.ts -> src/systems/repository/indexer/documents/builder.ts',
   'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',
   'systems-search-embedded-segments: src/systems/search/embedded/segments/merge.ts -> src/systems/search/embedded/plan.ts',
   'systems-search-embedded: src/systems/search/embedded/plan.ts -> src/systems/search/solr-search.ts',

@@ -3,7 +3,7 @@
  * record that refers to it, and dead with the write that removes its last reference. A failed write
  * reserves nothing.
  */
-import type { AtomicMutation, Clock, Table } from '../../../api/index.js'
+import { assert, type AtomicMutation, type Clock, type Table } from '../../../api/index.js'
 import { concurrentUpdate, invalidRecord } from '../errors.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
 import { referenceChanges, type ReferenceChange } from './blob-references.js'
@@ -96,6 +96,7 @@ function nextState(
     count += delta
   }
   if (before === undefined) return undefined
+  assert(count >= 0, 'a blob has as many references as its records hold')
   if (count > 0) return { ...before, kind: 'used', time, references: count, owner }
   return { ...before, kind: 'dead', time, references: 0, owner: undefined }
 }

@@ -118,7 +118,11 @@ export class Blobs {
     const { inlineBytesMax } = this.#parts
     const expected = size ?? (isBytes(source) ? source.length : undefined)
     if (expected !== undefined && expected <= inlineBytesMax) {
-      const bytes = await collect(pieces, expected)
+      const parts: Buffer[] = []
+      const none = async (): Promise<void> => undefined
+      const write = async (piece: Buffer): Promise<void> => void parts.push(Buffer.from(piece))
+      await writeAll({ write, finish: none, abort: none }, pieces, expected)
+      const bytes = Buffer.concat(parts)
       return { key: blobKey(inlineStore, bytes), size: bytes.length, ...described }
     }
     const store = this.#storeFor(expected)
@@ -367,19 +371,4 @@ async function writeAll(
     throw error
   }
   return { size, checksum: hash.digest() }
-}
-
-async function collect(
-  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
-  expected: number,
-): Promise<Buffer> {
-  const parts: Buffer[] = []
-  let size = 0
-  for await (const piece of pieces) {
-    parts.push(Buffer.from(piece))
-    size += piece.length
-    if (size > expected) break
-  }
-  checkSize(size, expected)
-  return Buffer.concat(parts)
 }

@@ -169,6 +169,7 @@ export class TextExtraction {
       const { heapMebibytesMax } = this.#settings
       const thread = this.#idle.pop() ?? new ExtractionThread(heapMebibytesMax)
       this.#busy.set(job, thread)
+      assert(this.#busy.size <= this.#settings.threads, 'a document is read in a thread of its own')
       void this.#run(job, thread)
     }
   }

@@ -5,6 +5,7 @@
  * building a document reads the database, which another thread cannot open. The progress of each
  * range is stored at checkpoints, so an interrupted build resumes at its last checkpoint.
  */
+import { assert } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { RecordTable } from '../tables/record-table.js'
 import type { IndexContext } from './index-context.js'
@@ -145,7 +146,11 @@ export class BatchBuild {
       await this.#buildPage(state, range.table, ids)
       if (signal.aborted) return
       if (ids.length < recordsPerPage) range.isDone = true
-      else range.start = `${ids[ids.length - 1].bytes.toString('hex')}00`
+      else {
+        const next = `${ids[ids.length - 1].bytes.toString('hex')}00`
+        assert(range.start === undefined || next > range.start, 'a build goes forward')
+        range.start = next
+      }
       this.#pages++
       if (isCheckpoint(this.#pages)) await this.#store(state)
     }

@@ -4,6 +4,7 @@
  * A document depends on the state of its record alone, never on the content of an event. An event
  * only selects the documents that have to be built again. So events may be repeated or late.
  */
+import { assert } from '../../../api/index.js'
 import type { StoredEvent } from '../records/writes/commit.js'
 import type { StoredRecord } from '../records/record.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -103,6 +104,7 @@ export class RecordIndexer {
         await Promise.all([...this.#building].map(({ done }) => done))
       }
       await work()
+      assert(this.#building.size === 0, 'no document is built while an index is cleared')
     }
     this.#gate = run().finally(() => (this.#gate = undefined))
     await this.#gate

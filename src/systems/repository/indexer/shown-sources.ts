@@ -8,17 +8,10 @@ import {
   SourceSet,
   type FieldSources,
   type NameSpan,
+  type ShownField,
   type StoredSources,
 } from './definition/field-sources.js'
 import type { IndexRows } from './index-rows.js'
-
-/**
- * The sources of some document fields; with {@link presence} as name, those of the document itself.
- */
-export interface ShownField {
-  readonly names: NameSpan
-  readonly sources: FieldSources
-}
 
 /** Stands for the existence of a document, instead of the name of a field. */
 export const presence: NameSpan = { start: '', end: undefined }

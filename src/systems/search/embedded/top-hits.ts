@@ -1,6 +1,7 @@
 /** Finds the first documents of a search in its order, over all segments. */
 import { invalidArgument } from '../../../api/index.js'
 import type { SearchHit, SearchSort } from '../search-backend.js'
+import { allDocs } from './doc-sets.js'
 import type { SearchRun } from './search-run.js'
 import type { FieldColumn, SegmentReader, SegmentView } from './segments/segment-reader.js'
 
@@ -152,7 +153,7 @@ function firstPlaces(
   order: (a: number, b: number) => number,
 ): number[] {
   const some = wanted > insertedMax ? size : Math.min(size, wanted)
-  const kept = Array.from({ length: some }, (_, place) => place).sort(order)
+  const kept = allDocs(some).slice().sort(order)
   for (let place = some; place < size; place++) {
     // Most numbers lose against the last one kept, which takes one comparison.
     if (order(place, kept[some - 1]) >= 0) continue
@@ -166,7 +167,7 @@ function firstPlaces(
     kept.copyWithin(low + 1, low, some - 1)
     kept[low] = place
   }
-  return kept.slice(0, wanted)
+  return [...kept.subarray(0, wanted)]
 }
 
 /** Compares documents of different segments, without their keys. */

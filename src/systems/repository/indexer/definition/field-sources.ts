@@ -193,3 +193,9 @@ export function spanOf(template: readonly TemplatePart[]): NameSpan {
 export function isWithin({ start, end }: NameSpan, name: string): boolean {
   return end === undefined ? name === start : name.startsWith(start) && name.endsWith(end)
 }
+
+/** The sources of some fields of a document, or of the document itself. */
+export interface ShownField {
+  readonly names: NameSpan
+  readonly sources: FieldSources
+}

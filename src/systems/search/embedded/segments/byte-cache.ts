@@ -1,5 +1,7 @@
 /** An LRU cache of decoded segment parts, bounded by their bytes. */
 
+import { assert } from '../../../../api/index.js'
+
 interface Entry {
   readonly value: unknown
   readonly bytes: number
@@ -50,5 +52,6 @@ export class ByteCache {
     if (entry === undefined) return
     this.#entries.delete(key)
     this.#bytes -= entry.bytes
+    assert(this.#bytes >= 0, 'a cache has the bytes of its entries')
   }
 }

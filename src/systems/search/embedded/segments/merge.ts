@@ -197,25 +197,30 @@ function addJoined(
   heads: readonly TermHead[],
   fieldDocs: Bits,
 ): void {
-  const entries: { doc: number; count: number; positions: Int32Array | undefined }[] = []
+  const entries: { doc: number; count: number; term: SegmentTerm; position: number }[] = []
   for (const { places, term } of heads) {
     const { docs, counts } = term.postings
     let position = 0
     for (let at = 0; at < docs.length; at++) {
       const doc = places[docs[at]]
-      const count = counts?.[at] ?? 1
-      const positions = term.positions?.subarray(position, position + count)
-      if (doc >= 0) entries.push({ doc, count, positions })
+      const count = counts === undefined ? 1 : counts[at]
+      if (doc >= 0) entries.push({ doc, count, term, position })
       position += count
     }
   }
   if (entries.length === 0) return
   if (heads.length > 1) entries.sort((a, b) => a.doc - b.doc)
-  for (const { doc } of entries) fieldDocs.add(doc)
-  const docs = entries.map(({ doc }) => doc)
-  const counts = entries.map(({ count }) => count)
+  const docs: number[] = []
+  const counts: number[] = []
   const positions: number[] = []
-  for (const entry of entries) for (const each of entry.positions ?? []) positions.push(each)
+  for (const { doc, count, term, position } of entries) {
+    fieldDocs.add(doc)
+    docs.push(doc)
+    counts.push(count)
+    for (let i = 0; term.positions !== undefined && i < count; i++) {
+      positions.push(term.positions[position + i])
+    }
+  }
   writer.addTerm(key, { docs, counts }, heads[0].term.positions && positions)
 }
 
