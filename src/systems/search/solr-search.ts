@@ -72,12 +72,12 @@ const solrOptions = declareOptions('a Solr search', {
 /** Options of {@link SolrSearch}. */
 export interface SolrSearchOptions extends OptionsOf<typeof solrOptions> {}
 
-/** The part of Solr's response to a search that is read. */
+type SolrDocument = Readonly<Record<string, unknown>>
+
+/** The part of Solr's answers that is read; an error is the message of a response 400. */
 interface SolrAnswer {
-  readonly response?: {
-    readonly numFound: number
-    readonly docs: readonly Readonly<Record<string, unknown>>[]
-  }
+  readonly refusal?: string
+  readonly response?: { readonly numFound: number; readonly docs: readonly SolrDocument[] }
 }
 
 /** A core of Solr. */
@@ -144,9 +144,8 @@ export class SolrSearch implements SearchBackend {
     })
     if (defaultField !== undefined) form.set('df', defaultField)
     for (const filter of filters) form.append('fq', filter)
-    const { status, text } = await this.#send('select', form)
-    if (status === 400) throw invalidArgument(`Solr refuses the query: ${messageOf(text)}`)
-    const { response } = this.#parsed(status, text) as SolrAnswer
+    const { refusal, response } = await this.#send('select', form)
+    if (refusal !== undefined) throw invalidArgument(`Solr refuses the query: ${refusal}`)
     if (response === undefined) throw serverError('Solr answers without a response')
     return { total: response.numFound, hits: response.docs.map((found) => this.#hit(found)) }
   }
@@ -173,21 +172,19 @@ export class SolrSearch implements SearchBackend {
     return [...texts, `${this.#settings.keyField} asc`].join(', ')
   }
 
-  #hit(found: Readonly<Record<string, unknown>>): SearchHit {
+  #hit(found: SolrDocument): SearchHit {
+    const { keyField } = this.#settings
     const fields: Record<string, string[]> = {}
     for (const [name, value] of Object.entries(found)) {
-      if (name === 'score' || name === this.#settings.keyField || /^_.*_$/.test(name)) continue
+      if (name === 'score' || name === keyField || /^_.*_$/.test(name)) continue
       fields[name] = (Array.isArray(value) ? value : [value]).map(String)
     }
-    return { key: String(found[this.#settings.keyField]), score: Number(found['score']), fields }
+    return { key: String(found[keyField]), score: Number(found['score']), fields }
   }
 
   /** Sends commands; returns the message of a response 400. */
   async #update(commands: readonly string[]): Promise<string | undefined> {
-    const { status, text } = await this.#send('update?wt=json', `{${commands.join(',')}}`)
-    if (status === 400) return messageOf(text)
-    this.#parsed(status, text)
-    return undefined
+    return (await this.#send('update?wt=json', `{${commands.join(',')}}`)).refusal
   }
 
   async #mustUpdate(commands: readonly string[]): Promise<void> {
@@ -195,33 +192,29 @@ export class SolrSearch implements SearchBackend {
     if (refusal !== undefined) throw serverError(`Solr refuses: ${refusal}`)
   }
 
-  async #send(
-    path: string,
-    body: string | URLSearchParams,
-  ): Promise<{ status: number; text: string }> {
+  async #send(path: string, body: string | URLSearchParams): Promise<SolrAnswer> {
     if (this.#isClosed) {
       throw new CellarError('ERR_REPOSITORY_CLOSED', 'the search backend is closed')
     }
     const { headers: own, timeoutMilliseconds } = this.#settings
     const headers: Record<string, string> = { ...own }
     if (typeof body === 'string') headers['content-type'] = 'application/json'
-    try {
-      const response = await fetch(`${this.#url}/${path}`, {
-        method: 'POST',
-        body,
-        headers,
-        signal: AbortSignal.timeout(timeoutMilliseconds),
+    const signal = AbortSignal.timeout(timeoutMilliseconds)
+    const { status, text } = await fetch(`${this.#url}/${path}`, {
+      method: 'POST',
+      body,
+      headers,
+      signal,
+    })
+      .then(async (response) => ({ status: response.status, text: await response.text() }))
+      .catch((error: unknown) => {
+        throw serverError(`Solr does not answer at ${this.#url}`, error)
       })
-      return { status: response.status, text: await response.text() }
-    } catch (error) {
-      throw serverError(`Solr does not answer at ${this.#url}`, error)
-    }
-  }
-
-  #parsed(status: number, text: string): unknown {
+    if (status === 400) return { refusal: messageOf(text) }
     if (status !== 200) throw serverError(`Solr answers ${status}: ${messageOf(text)}`)
     try {
-      return JSON.parse(text)
+      const { response } = JSON.parse(text) as SolrAnswer
+      return response === undefined ? {} : { response }
     } catch (error) {
       throw serverError('Solr answers no JSON', error)
     }

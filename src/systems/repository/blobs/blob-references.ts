@@ -44,18 +44,14 @@ function eachBlob(
 
 const none: ReferenceChange[] = []
 
-/** A change being counted, with the sizes in values after and before the write. */
-interface Counted extends Omit<ReferenceChange, 'newSizes'> {
-  readonly sizes: Set<number>
-  readonly oldSizes: Set<number>
-}
-
 /** The changes of references by key and field. Inline blobs have no references. */
 export function referenceChanges(
   change: RecordChange,
   schema: SchemaCache,
 ): readonly ReferenceChange[] {
-  const found = new Map<string, Counted>()
+  const found = new Map<string, ReferenceChange & { readonly newSizes: Set<number> }>()
+  /** By name: sizes in values before the write. */
+  const oldSizes = new Set<string>()
   const count = (cells: FieldCells | undefined, sign: 1 | -1): void => {
     for (const [ordinal, { value }] of cells ?? []) {
       const field = schema.fieldAt(ordinal)
@@ -63,11 +59,10 @@ export function referenceChanges(
       eachBlob(field.type, decodeField(field, value, schema), schema, ({ key, size }) => {
         if (parseBlobKey(key).store === inlineStore) return
         const name = `${ordinal} ${key.toString('latin1')}`
-        const sizes = { sizes: new Set<number>(), oldSizes: new Set<number>() }
-        const known = found.get(name) ?? { key, field, delta: 0, ...sizes }
+        const known = found.get(name) ?? { key, field, delta: 0, newSizes: new Set<number>() }
         known.delta += sign
-        if (sign > 0) known.sizes.add(size)
-        else known.oldSizes.add(size)
+        if (sign > 0) known.newSizes.add(size)
+        else oldSizes.add(`${size} ${name}`)
         found.set(name, known)
       })
     }
@@ -89,9 +84,8 @@ export function referenceChanges(
     count(versionsBefore.get(version)?.fields, -1)
     count(state?.fields, 1)
   }
-  return [...found.values()]
-    .map(({ sizes, oldSizes, ...rest }) => {
-      return { ...rest, newSizes: new Set([...sizes].filter((size) => !oldSizes.has(size))) }
-    })
-    .filter(({ delta, newSizes }) => delta !== 0 || newSizes.size > 0)
+  for (const [name, { newSizes }] of found) {
+    for (const size of newSizes) if (oldSizes.has(`${size} ${name}`)) newSizes.delete(size)
+  }
+  return [...found.values()].filter(({ delta, newSizes }) => delta !== 0 || newSizes.size > 0)
 }

@@ -41,7 +41,8 @@ function readFormatters(given: Formatters, what: string): Formatters {
   return formatters
 }
 
-const openOptions = declareOptions('the indexes', {
+/** The declaration of {@link SearchIndexesOptions}. */
+export const openOptions = declareOptions('the indexes', {
   /** Opens the search server of an index. The server is closed together with the indexes. */
   backend: required(callback<OpenBackend>()),
   /** Configurations with functions, by the name of the index. */
@@ -184,11 +185,6 @@ function copyOf<T>(value: T, levels = levelsMax): T {
 
 function noJson(value: unknown): Error {
   return invalidArgument(`arguments of an index are plain JSON and functions, got ${shown(value)}`)
-}
-
-/** Checks the options of all indexes, and fills in defaults. */
-export function indexesSettings(options: SearchIndexesOptions): SearchIndexesSettings {
-  return openOptions.read(options)
 }
 
 /** Checks and copies the arguments of a creation. */

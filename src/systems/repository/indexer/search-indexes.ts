@@ -13,9 +13,9 @@ import type { IndexConfiguration } from './definition/configuration.js'
 import { readXmlConfiguration } from './definition/xml-configuration.js'
 import {
   checkIndexName,
-  indexesSettings,
   indexInput,
   indexUpdate,
+  openOptions,
   type IncrementalState,
   type SearchIndexesOptions,
   type SearchIndexesSettings,
@@ -68,7 +68,7 @@ export class SearchIndexes {
     options: SearchIndexesOptions,
   ): Promise<SearchIndexes> {
     checkMethods(manager, 'the manager of repositories', ['subscribe', 'observeDrops'])
-    const indexes = new SearchIndexes(manager, indexesSettings(options))
+    const indexes = new SearchIndexes(manager, openOptions.read(options))
     await indexes.#definitions.create()
     for (const definition of await indexes.#definitions.list()) {
       const isGone = !manager.listRepositories().includes(definition.repository)

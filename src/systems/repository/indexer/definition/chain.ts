@@ -60,19 +60,12 @@ const stepsMax = 32
  */
 export function parseChain(text: string, names: BoundNames, inRecord: boolean): Chain {
   const tokens = tokensOf(text)
-  const steps: ChainStep[] = []
-  let inside = inRecord
-  for (const token of tokens.slice(0, -1)) {
-    const step = parseStep(token, names)
-    checkPlace(step, token, inside)
-    steps.push(step)
-    inside = step.kind === 'record'
-  }
-  const last = tokens[tokens.length - 1]
+  const last = tokens.pop()!
+  const { steps, isInRecord } = parseSteps(tokens, names, inRecord)
   if (parseVariantStep(last) !== undefined) {
     throw new Error(`a value must end in a field, not in ${last}`)
   }
-  return { steps, end: parseEnd(last, names, inside) }
+  return { steps, end: parseEnd(last, names, isInRecord) }
 }
 
 /**
@@ -83,14 +76,25 @@ export function parseRecordChain(
   names: BoundNames,
   inRecord: boolean,
 ): { readonly chain: Chain; readonly isInRecord: boolean } {
-  let inside = inRecord
-  const steps = tokensOf(text).map((token) => {
+  const { steps, isInRecord } = parseSteps(tokensOf(text), names, inRecord)
+  return { chain: { steps, end: undefined }, isInRecord }
+}
+
+function parseSteps(
+  tokens: readonly string[],
+  names: BoundNames,
+  inRecord: boolean,
+): { readonly steps: readonly ChainStep[]; readonly isInRecord: boolean } {
+  let isInRecord = inRecord
+  const steps = tokens.map((token) => {
     const step = parseStep(token, names)
-    checkPlace(step, token, inside)
-    inside = step.kind === 'record'
+    if (isInRecord && step.kind !== 'link' && step.kind !== 'record') {
+      throw new Error(`${token} cannot follow a record inside a field, which has no variants`)
+    }
+    isInRecord = step.kind === 'record'
     return step
   })
-  return { chain: { steps, end: undefined }, isInRecord: inside }
+  return { steps, isInRecord }
 }
 
 function tokensOf(text: string): string[] {
@@ -98,11 +102,6 @@ function tokensOf(text: string): string[] {
   if (tokens.includes('')) throw new Error(`the value '${text}' has an empty part`)
   if (tokens.length > stepsMax) throw new Error(`a value has at most ${stepsMax} parts`)
   return tokens
-}
-
-function checkPlace(step: ChainStep, token: string, inRecord: boolean): void {
-  if (!inRecord || step.kind === 'link' || step.kind === 'record') return
-  throw new Error(`${token} cannot follow a record inside a field, which has no variants`)
 }
 
 function parseStep(token: string, names: BoundNames): ChainStep {
