@@ -137,8 +137,8 @@ export type {
   TimeRangeOption,
 } from './reads.js'
 export { ResultScanner, SyncResultScanner } from './scanners.js'
-export { AsyncRows, type Told } from './rows/async-rows.js'
-export { SyncRows, type SyncTold } from './rows/sync-rows.js'
+export { AsyncRows, type ElementCallback } from './rows/async-rows.js'
+export { SyncRows, type SyncElementCallback } from './rows/sync-rows.js'
 export {
   encodings,
   type Encoding,

@@ -57,10 +57,10 @@ function prefixBounds(scan: Scan, prefix: BytesLike, reversed: boolean): ScanBou
   checkBytesLike(prefix, 'prefix')
   const bytes = typeof prefix === 'string' ? Buffer.from(prefix, 'utf8') : prefix
   const first = boundBytes(bytes, 'prefix')
-  const behind = boundBytes(prefixSuccessor(bytes), 'prefix')
+  const after = boundBytes(prefixSuccessor(bytes), 'prefix')
   return reversed
-    ? { start: behind, startInclusive: false, stop: first, stopInclusive: true, reversed }
-    : { start: first, startInclusive: true, stop: behind, stopInclusive: false, reversed }
+    ? { start: after, startInclusive: false, stop: first, stopInclusive: true, reversed }
+    : { start: first, startInclusive: true, stop: after, stopInclusive: false, reversed }
 }
 
 /** Throws `ERR_WRONG_ROW` if an operation inside a row mutation names another row. */

@@ -63,7 +63,7 @@ export function parseCuts(
   filter: Filter | undefined,
 ): ScanCuts {
   if (batch > 0 && filter?.hasFilterRow === true) {
-    throw invalidArgument('batch cannot be combined with a filter that judges whole rows')
+    throw invalidArgument('batch cannot be combined with a filter that decides about whole rows')
   }
   const bytes = checkInteger(scan.maxResultBytes, 'maxResultBytes', 1) ?? Infinity
   const isCut = scan.allowPartialResults === true && filter?.hasFilterRow !== true

@@ -58,7 +58,7 @@ export async function readPage(table: Table, scan: PageScan): Promise<Page> {
     throw invalidArgument('a scan of pages needs a limit')
   }
   const reversed = checkBoolean(rest.reversed, 'reversed', false)
-  const range = page === undefined ? rest : continuedBehind(readToken(page, reversed), rest)
+  const range = page === undefined ? rest : continuedAfter(readToken(page, reversed), rest)
   // One more row shows whether there is another page.
   const rows = await table.scan({ ...range, limit: limit + 1 }).all()
   if (rows.length <= limit) return { rows, next: undefined }
@@ -82,11 +82,11 @@ function readToken(page: unknown, reversed: boolean): Buffer {
 }
 
 /** The part of the scan after a row. */
-function continuedBehind(row: Buffer, scan: PageRows): PageRows {
+function continuedAfter(row: Buffer, scan: PageRows): PageRows {
   const { prefix, startRow, ...rest } = scan
   const reversed = rest.reversed === true
   if (prefix === undefined) {
-    checkBehind(row, startRow, reversed)
+    checkAfter(row, startRow, reversed)
     return { ...rest, startRow: row, startInclusive: false }
   }
   checkBytesLike(prefix, 'prefix')
@@ -98,7 +98,7 @@ function continuedBehind(row: Buffer, scan: PageRows): PageRows {
   return end === undefined ? range : { ...range, stopRow: end, stopInclusive: false }
 }
 
-function checkBehind(row: Buffer, startRow: BytesLike | undefined, reversed: boolean): void {
+function checkAfter(row: Buffer, startRow: BytesLike | undefined, reversed: boolean): void {
   if (startRow === undefined) return
   checkBytesLike(startRow, 'startRow')
   const start = toBytes(startRow)

@@ -5,7 +5,7 @@
  * snapshot. An iterator that is closed without a read costs no scan. Pages grow, so reading one
  * entry after a `seek` does not cost a page of a thousand.
  */
-import { CellarError, ErrorCode } from '../api/index.js'
+import { assert, CellarError, ErrorCode } from '../api/index.js'
 import type { Result, ResultScanner, Scan, Snapshot, Table } from '../api/index.js'
 import { levelError, LevelErrorCode } from './errors.js'
 import { rowOfKey, type LevelKey } from './keys.js'
@@ -95,6 +95,7 @@ export class RowPages {
   /** The next up to `count` rows; an empty array at the end. */
   async takeMany(count: number): Promise<readonly Result[]> {
     const from = this.#position
+    assert(from <= this.#page.length, 'the position lies in the page')
     const to = Math.min(from + count, this.#page.length)
     this.#position = to
     return from < to ? this.#page.slice(from, to) : this.#read(count)

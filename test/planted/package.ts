@@ -33,7 +33,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the next page begins with the last row of the page before',
     file: 'src/comfort/pages.ts',
-    find: '  if (prefix === undefined) {\n    checkBehind(row, startRow, reversed)',
+    find: '  if (prefix === undefined) {\n    checkAfter(row, startRow, reversed)',
     replace:
       '  if (prefix === undefined) return { ...rest, startRow: row }\n  else if (reversed) {',
     tests: ['test/unit/api/comfort.test.ts'],

@@ -6,6 +6,7 @@
  * no code reads them.
  */
 import { isUtf8 } from 'node:buffer'
+import type { CellTypeName } from '../../storage/cell/cell-type.js'
 import type { Cell, Result } from './result.js'
 
 /** The name of the method that Node's `console.log` calls. */
@@ -83,5 +84,27 @@ export function shownResult(result: Result): ResultDisplay {
     ...(partial ? { partial } : {}),
     ...(exists === undefined ? {} : { exists }),
     ...(cursor === undefined ? {} : { cursor: shownBytes(cursor) }),
+  }
+}
+
+/** The forms of a cell for people, whatever holds its members. */
+export abstract class PrintedCell implements Cell {
+  abstract readonly row: Buffer
+  abstract readonly family: string
+  abstract readonly qualifier: Buffer
+  abstract readonly timestamp: number
+  abstract readonly timestampExact: bigint
+  abstract readonly type: CellTypeName
+  abstract readonly value: Buffer
+  abstract readonly sequence: number
+
+  /** The cell in a form for people, for `JSON.stringify`. Nothing reads that form back. */
+  toJSON(): CellDisplay {
+    return shownCell(this)
+  }
+
+  /** The same with the row, for `console.log`. */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    return `Cell ${inspect({ row: shownBytes(this.row), ...this.toJSON() }, options)}`
   }
 }

@@ -8,7 +8,7 @@
 import { checkCallback, checkResultCount } from './row-arguments.js'
 
 /** A callback that receives an element and its index, from 0. */
-export type Told<T, U> = (value: T, index: number) => U | Promise<U>
+export type ElementCallback<T, U> = (value: T, index: number) => U | Promise<U>
 
 /** The iterator from which a helper takes its elements. */
 type Source<T> = AsyncIterable<T> & { return(): Promise<unknown> }
@@ -44,19 +44,19 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   }
 
   /** The results of `callback` for each element. */
-  map<U>(callback: Told<T, U>): AsyncRows<U> {
+  map<U>(callback: ElementCallback<T, U>): AsyncRows<U> {
     checkCallback(callback, 'map')
     return new DerivedRows(this, mapped(this, callback))
   }
 
   /** The elements for which `callback` returns a true value. */
-  filter(callback: Told<T, unknown>): AsyncRows<T> {
+  filter(callback: ElementCallback<T, unknown>): AsyncRows<T> {
     checkCallback(callback, 'filter')
     return new DerivedRows(this, filtered(this, callback))
   }
 
   /** The elements of the lists that `callback` returns for each element. */
-  flatMap<U>(callback: Told<T, Iterable<U> | AsyncIterable<U>>): AsyncRows<U> {
+  flatMap<U>(callback: ElementCallback<T, Iterable<U> | AsyncIterable<U>>): AsyncRows<U> {
     checkCallback(callback, 'flatMap')
     return new DerivedRows(this, flattened(this, callback))
   }
@@ -74,14 +74,14 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   }
 
   /** Calls `callback` with each element. */
-  async forEach(callback: Told<T, unknown>): Promise<void> {
+  async forEach(callback: ElementCallback<T, unknown>): Promise<void> {
     checkCallback(callback, 'forEach')
     let index = 0
     for await (const element of this) await callback(element, index++)
   }
 
   /** Whether `callback` returns a true value for some element. Ends with the first such element. */
-  async some(callback: Told<T, unknown>): Promise<boolean> {
+  async some(callback: ElementCallback<T, unknown>): Promise<boolean> {
     checkCallback(callback, 'some')
     let index = 0
     for await (const element of this) if (await callback(element, index++)) return true
@@ -91,7 +91,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /**
    * Whether `callback` returns a true value for all elements. Ends with the first other element.
    */
-  async every(callback: Told<T, unknown>): Promise<boolean> {
+  async every(callback: ElementCallback<T, unknown>): Promise<boolean> {
     checkCallback(callback, 'every')
     let index = 0
     for await (const element of this) if (!(await callback(element, index++))) return false
@@ -99,7 +99,7 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   }
 
   /** The first element for which `callback` returns a true value; undefined if there is none. */
-  async find(callback: Told<T, unknown>): Promise<T | undefined> {
+  async find(callback: ElementCallback<T, unknown>): Promise<T | undefined> {
     checkCallback(callback, 'find')
     let index = 0
     for await (const element of this) if (await callback(element, index++)) return element
@@ -143,14 +143,17 @@ class DerivedRows<T> extends AsyncRows<T> {
   }
 }
 
-async function* mapped<T, U>(rows: Source<T>, callback: Told<T, U>): AsyncGenerator<U, undefined> {
+async function* mapped<T, U>(
+  rows: Source<T>,
+  callback: ElementCallback<T, U>,
+): AsyncGenerator<U, undefined> {
   let index = 0
   for await (const element of rows) yield callback(element, index++)
 }
 
 async function* filtered<T>(
   rows: Source<T>,
-  callback: Told<T, unknown>,
+  callback: ElementCallback<T, unknown>,
 ): AsyncGenerator<T, undefined> {
   let index = 0
   for await (const element of rows) if (await callback(element, index++)) yield element
@@ -158,7 +161,7 @@ async function* filtered<T>(
 
 async function* flattened<T, U>(
   rows: Source<T>,
-  callback: Told<T, Iterable<U> | AsyncIterable<U>>,
+  callback: ElementCallback<T, Iterable<U> | AsyncIterable<U>>,
 ): AsyncGenerator<U, undefined> {
   let index = 0
   for await (const element of rows) yield* await callback(element, index++)

@@ -8,7 +8,7 @@
 import { checkCallback, checkResultCount } from './row-arguments.js'
 
 /** A callback that receives an element and its index, from 0. */
-export type SyncTold<T, U> = (value: T, index: number) => U
+export type SyncElementCallback<T, U> = (value: T, index: number) => U
 
 /** The iterator from which a helper takes its elements. */
 type Source<T> = Iterable<T> & { return(): unknown }
@@ -44,19 +44,19 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   }
 
   /** The results of `callback` for each element. */
-  map<U>(callback: SyncTold<T, U>): SyncRows<U> {
+  map<U>(callback: SyncElementCallback<T, U>): SyncRows<U> {
     checkCallback(callback, 'map')
     return new DerivedRows(this, mapped(this, callback))
   }
 
   /** The elements for which `callback` returns a true value. */
-  filter(callback: SyncTold<T, unknown>): SyncRows<T> {
+  filter(callback: SyncElementCallback<T, unknown>): SyncRows<T> {
     checkCallback(callback, 'filter')
     return new DerivedRows(this, filtered(this, callback))
   }
 
   /** The elements of the lists that `callback` returns for each element. */
-  flatMap<U>(callback: SyncTold<T, Iterable<U>>): SyncRows<U> {
+  flatMap<U>(callback: SyncElementCallback<T, Iterable<U>>): SyncRows<U> {
     checkCallback(callback, 'flatMap')
     return new DerivedRows(this, flattened(this, callback))
   }
@@ -74,14 +74,14 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   }
 
   /** Calls `callback` with each element. */
-  forEach(callback: SyncTold<T, unknown>): void {
+  forEach(callback: SyncElementCallback<T, unknown>): void {
     checkCallback(callback, 'forEach')
     let index = 0
     for (const element of this) callback(element, index++)
   }
 
   /** Whether `callback` returns a true value for some element. Ends with the first such element. */
-  some(callback: SyncTold<T, unknown>): boolean {
+  some(callback: SyncElementCallback<T, unknown>): boolean {
     checkCallback(callback, 'some')
     let index = 0
     for (const element of this) if (callback(element, index++)) return true
@@ -91,7 +91,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /**
    * Whether `callback` returns a true value for all elements. Ends with the first other element.
    */
-  every(callback: SyncTold<T, unknown>): boolean {
+  every(callback: SyncElementCallback<T, unknown>): boolean {
     checkCallback(callback, 'every')
     let index = 0
     for (const element of this) if (!callback(element, index++)) return false
@@ -99,7 +99,7 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   }
 
   /** The first element for which `callback` returns a true value; undefined if there is none. */
-  find(callback: SyncTold<T, unknown>): T | undefined {
+  find(callback: SyncElementCallback<T, unknown>): T | undefined {
     checkCallback(callback, 'find')
     let index = 0
     for (const element of this) if (callback(element, index++)) return element
@@ -140,19 +140,25 @@ class DerivedRows<T> extends SyncRows<T> {
   }
 }
 
-function* mapped<T, U>(rows: Source<T>, callback: SyncTold<T, U>): Generator<U, undefined> {
+function* mapped<T, U>(
+  rows: Source<T>,
+  callback: SyncElementCallback<T, U>,
+): Generator<U, undefined> {
   let index = 0
   for (const element of rows) yield callback(element, index++)
 }
 
-function* filtered<T>(rows: Source<T>, callback: SyncTold<T, unknown>): Generator<T, undefined> {
+function* filtered<T>(
+  rows: Source<T>,
+  callback: SyncElementCallback<T, unknown>,
+): Generator<T, undefined> {
   let index = 0
   for (const element of rows) if (callback(element, index++)) yield element
 }
 
 function* flattened<T, U>(
   rows: Source<T>,
-  callback: SyncTold<T, Iterable<U>>,
+  callback: SyncElementCallback<T, Iterable<U>>,
 ): Generator<U, undefined> {
   let index = 0
   for (const element of rows) yield* callback(element, index++)

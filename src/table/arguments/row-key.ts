@@ -2,7 +2,7 @@
 import { viewBytes } from '../../base/bytes.js'
 import { writeEscaped } from '../../storage/cell/cell-key.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
-import { boundBytes, rowBytes } from '../../checks/rows.js'
+import { rowBytes } from '../../checks/rows.js'
 import type { BytesLike } from '../../api/index.js'
 
 /** Strings up to this length are encoded in a loop, which is faster than a native call. */
@@ -48,10 +48,4 @@ export class RowKey {
 export function escapeRow(row: Uint8Array): Buffer {
   const target = Buffer.allocUnsafe(2 * row.length)
   return viewBytes(target, 0, writeEscaped(target, 0, row))
-}
-
-/** Encodes a bound of rows: undefined for an absent or empty one. */
-export function encodeBound(row: BytesLike | undefined, what: string): Buffer | undefined {
-  const bytes = boundBytes(row, what)
-  return bytes && escapeRow(bytes)
 }

@@ -1,5 +1,6 @@
 /** Reads the argument of `Database.atomic`: tables, checks, and mutations by table. */
 import { readArguments } from '../../base/arguments.js'
+import { assert } from '../../base/assert.js'
 import type { AtomicBatch, AtomicResult } from '../../api/atomic.js'
 import type { DurabilityOption } from '../../api/durability.js'
 import type { MultiRowMutations } from '../../api/mutations.js'
@@ -8,7 +9,7 @@ import { foreignTable, readAtomic } from '../../checks/atomic.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { applyAtomic, type AtomicPart, type CheckOfTable } from '../operations/atomic.js'
 import { copyArguments } from '../../base/copy-arguments.js'
-import { RowsJudgement } from '../observers/observed-batch.js'
+import { RowsDecision } from '../observers/observed-batch.js'
 import type { ObserverChain } from '../observers/observer-chain.js'
 import { RowNames } from '../arguments/row-names.js'
 import { plainTableName } from '../../api/names.js'
@@ -32,7 +33,7 @@ class TablePart implements AtomicPart {
   readonly operations: PlainOperations
   readonly chain: ObserverChain
   rows: MultiRowMutations['rows'][number][] = []
-  intervention: RowsJudgement | undefined = undefined
+  intervention: RowsDecision | undefined = undefined
 
   constructor({ operations, chain }: AtomicTarget) {
     this.operations = operations
@@ -46,7 +47,7 @@ export class AtomicRequest {
   /** The tables of the batch, each once. Batches name few tables, so the list is searched. */
   private readonly parts: TablePart[] = []
   private readonly checks: CheckOfTable[] = []
-  private readonly judgements: RowsJudgement[] = []
+  private readonly decisions: RowsDecision[] = []
   private readonly durability: DurabilityOption | undefined
   /** Throws `ERR_INVALID_ARGUMENT` or `ERR_TABLE_NOT_FOUND`. Nothing is read or changed. */
   constructor(find: FindTable, batch: AtomicBatch) {
@@ -67,7 +68,7 @@ export class AtomicRequest {
    * keep the arguments, so the caller's objects are not read again.
    */
   ownBatch(): AtomicBatch | undefined {
-    if (this.judgements.length === 0) return undefined
+    if (this.decisions.length === 0) return undefined
     const checks = this.checks.map(({ operations, check }) => ({
       table: operations.name,
       ...check,
@@ -80,16 +81,17 @@ export class AtomicRequest {
 
   /** Applies the batch and notifies the observers. May throw `BlockMissing` before any change. */
   apply(mode: ReadMode): Applied<AtomicResult> {
+    assert(this.parts.length > 0, 'an atomic batch names a table')
     const applied = this.around(0, mode)
-    if (applied.value.success) for (const { batch } of this.judgements) batch.tellMembers()
+    if (applied.value.success) for (const { batch } of this.decisions) batch.tellMembers()
     return applied
   }
 
   private around(place: number, mode: ReadMode): Applied<AtomicResult> {
-    if (place === this.judgements.length) {
+    if (place === this.decisions.length) {
       return applyAtomic(this.parts, this.checks, this.durability, mode)
     }
-    return this.judgements[place].batch.around(() => this.around(place + 1, mode))
+    return this.decisions[place].batch.around(() => this.around(place + 1, mode))
   }
 
   private observe(): void {
@@ -103,8 +105,8 @@ export class AtomicRequest {
       if (!part.chain.active) continue
       // Whether there are checks matters here, but not their content.
       const request = { rows: part.rows, checks: [] }
-      part.intervention = new RowsJudgement(part.chain, part.operations.engine, request)
-      this.judgements.push(part.intervention)
+      part.intervention = new RowsDecision(part.chain, part.operations.engine, request)
+      this.decisions.push(part.intervention)
     }
   }
 

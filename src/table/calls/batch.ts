@@ -6,15 +6,15 @@
  * except those of the same row, which wait for it. One commit serves all mutations.
  */
 import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../base/arguments.js'
+import { assert } from '../../base/assert.js'
 import { toBytes } from '../../base/bytes.js'
-import { copyArguments } from '../../base/copy-arguments.js'
 import { asCellarError, checkOperation, noResult, readCheck } from '../../checks/lists.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
-import { listTurnMax } from './mutation-calls.js'
+import { copyList, listTurnMax } from './mutation-calls.js'
 import { RowNames } from '../arguments/row-names.js'
 import { Result } from '../../api/results/result.js'
 import {
@@ -124,16 +124,14 @@ export class Batch {
    */
   private own(): WaitingCall {
     if (this.call !== undefined) return this.call
-    let total = 0
+    const { operations, bytes } = copyList(this.operations, (position) => this.isDone(position))
+    this.operations = operations
     const rows = new RowNames()
-    this.operations = this.operations.map((operation, position) => {
-      if (this.isDone(position)) return operation
-      const { value, bytes } = copyArguments(operation)
-      total += bytes
-      rows.addOfBatch(this.table, value)
-      return value
-    })
-    return (this.call = this.engine.writes.waiting.add(rows.names, total, () => this.finishSync()))
+    for (const [position, operation] of operations.entries()) {
+      if (!this.isDone(position)) rows.addOfBatch(this.table, operation)
+    }
+    const finish = (): void => this.finishSync()
+    return (this.call = this.engine.writes.waiting.add(rows.names, bytes, finish))
   }
 
   private isDone(position: number): boolean {
@@ -221,6 +219,7 @@ export class Batch {
   }
 
   private mutated(position: number, durability: Durability, result: BatchResult): void {
+    assert(!this.isDone(position), 'an operation of a batch is carried out once')
     this.results[position] = result
     const positions = this.applied.get(durability)
     if (positions === undefined) this.applied.set(durability, [position])

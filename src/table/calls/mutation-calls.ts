@@ -5,6 +5,7 @@
  * with the values it was given. `WaitingCalls` keeps its place in the order of calls. A call that
  * need not wait does not use this file.
  */
+import { assert } from '../../base/assert.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
@@ -105,6 +106,7 @@ export class MutationCall<O, T> {
   private carryOut(mode: ReadMode): void {
     const { call, engine } = this
     if (call.isDone) return
+    assert(!call.isRunning, 'a waiting call does not run within itself')
     call.isRunning = true
     try {
       const { value, durability } = this.step(this.operation, mode)
@@ -130,6 +132,21 @@ export class MutationCall<O, T> {
  * only `BlockMissing`.
  */
 export type ListStep<O> = (operations: readonly O[], at: number, mode: ReadMode) => number
+
+/** Copies the operations of a list that are not done. */
+export function copyList<O>(
+  list: readonly O[],
+  isDone: (position: number) => boolean,
+): { readonly operations: readonly O[]; readonly bytes: number } {
+  let total = 0
+  const operations = list.map((operation, position) => {
+    if (isDone(position)) return operation
+    const { value, bytes } = copyArguments(operation)
+    total += bytes
+    return value
+  })
+  return { operations, bytes: total }
+}
 
 /** A list of operations that are carried out in order. */
 export class ListCall<O> {
@@ -181,16 +198,12 @@ export class ListCall<O> {
 
   /** Copies the remaining arguments. From now on later calls with these rows wait for this list. */
   private wait(): WaitingCall {
-    let total = 0
+    const { engine, table, at } = this
+    const kept = copyList(this.operations, (position) => position < at)
+    this.operations = kept.operations
     const rows = new RowNames()
-    this.operations = this.operations.map((operation, position) => {
-      if (position < this.at) return operation
-      const { value, bytes } = copyArguments(operation)
-      total += bytes
-      rows.add(this.table, value)
-      return value
-    })
-    return this.engine.writes.waiting.add(rows.names, total, () => this.finishSync())
+    for (const operation of this.operations.slice(at)) rows.add(table, operation)
+    return engine.writes.waiting.add(rows.names, kept.bytes, () => this.finishSync())
   }
 
   private async runNext(): Promise<void> {
@@ -215,7 +228,9 @@ export class ListCall<O> {
     const { call } = this
     if (call !== undefined) call.isRunning = true
     try {
-      this.at = this.step(this.operations, this.at, mode)
+      const from = this.at
+      this.at = this.step(this.operations, from, mode)
+      assert(this.at > from, 'a step of a list carries out at least one operation')
     } finally {
       if (call !== undefined) call.isRunning = false
     }

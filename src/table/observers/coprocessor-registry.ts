@@ -11,6 +11,7 @@
  * any more (post methods of jobs, the close) are warnings.
  */
 import { isDeepStrictEqual } from 'node:util'
+import { assert } from '../../base/assert.js'
 import { checkArray } from '../../base/arguments.js'
 import type { JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import {
@@ -132,6 +133,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   /** Called after the database has closed. */
   hasClosed(): void {
     if (this.state === 'closed') return
+    assert(this.state === 'closing', 'observers hear of a close before and after it')
     this.state = 'closed'
     for (const table of this.tables.values()) table.postClose()
   }

@@ -136,7 +136,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
     this.additions.push(mutation)
   }
 
-  endsBehindCheck(): boolean {
+  endsAfterCheck(): boolean {
     return false
   }
 
@@ -155,7 +155,7 @@ export class ObservedBatch implements MutationBatch, Intervention {
 }
 
 /** The observers' part between a check and the mutation that depends on it. */
-abstract class Judgement implements Intervention {
+abstract class Decision implements Intervention {
   readonly batch: ObservedBatch
   protected readonly chain: ObserverChain
   private readonly engine: Engine
@@ -174,7 +174,7 @@ abstract class Judgement implements Intervention {
     return this.batch.chooserOf(deletion)
   }
 
-  abstract endsBehindCheck(matched: boolean): boolean
+  abstract endsAfterCheck(matched: boolean): boolean
 
   /**
    * Asks observers. Throws if an observer has written, because the result of the check may be
@@ -191,13 +191,13 @@ abstract class Judgement implements Intervention {
 }
 
 /** The observers' part between the check of a checkAndMutate and its action. */
-export class CheckJudgement extends Judgement {
+export class CheckDecision extends Decision {
   action: CheckAction | undefined = undefined
   /** The result of the operation if an observer has replaced it. */
   result: CheckAndMutateResult | undefined = undefined
   private readonly check: Check
   private readonly given: CheckAction
-  private toldOf: boolean | undefined = undefined
+  private askedAbout: boolean | undefined = undefined
 
   constructor(chain: ObserverChain, engine: Engine, check: Check, action: CheckAction) {
     super(chain, engine)
@@ -220,10 +220,10 @@ export class CheckJudgement extends Judgement {
     return this.chain.post('postCheckAndMutate', [this.check, this.given], outcome, anOutcome)
   }
 
-  endsBehindCheck(matched: boolean): boolean {
+  endsAfterCheck(matched: boolean): boolean {
     // After a repetition for a block the observers know the outcome, unless the row has changed.
-    if (this.toldOf === matched) return false
-    this.toldOf = matched
+    if (this.askedAbout === matched) return false
+    this.askedAbout = matched
     return this.ask(() => {
       const method = 'preCheckAndMutateAfterRowLock'
       const answer = this.chain.mayBypass(method, [this.check, this.given, matched], anOutcome)
@@ -245,7 +245,7 @@ export class CheckJudgement extends Judgement {
 }
 
 /** The observers' part between the checks of a mutateRows and its mutations. */
-export class RowsJudgement extends Judgement {
+export class RowsDecision extends Decision {
   rows: MultiRowMutations['rows'] | undefined = undefined
   private readonly request: MultiRowMutations
 
@@ -254,7 +254,7 @@ export class RowsJudgement extends Judgement {
     this.request = request
   }
 
-  endsBehindCheck(): boolean {
+  endsAfterCheck(): boolean {
     if (this.rows !== undefined) return false
     const ask = (): boolean => {
       this.batch.begin(() => this.askRows())

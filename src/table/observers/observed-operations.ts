@@ -16,7 +16,7 @@ import {
   type Prepared,
   type ResultKind,
 } from './observer-chain.js'
-import { CheckJudgement, ObservedBatch, RowsJudgement } from './observed-batch.js'
+import { CheckDecision, ObservedBatch, RowsDecision } from './observed-batch.js'
 import { Result } from '../../api/results/result.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ScanSession } from '../reads/scan-session.js'
@@ -164,14 +164,14 @@ export class ObservedOperations implements TableOperations {
   }
 
   private mutateRows(request: api.MultiRowMutations): Step<Applied<boolean>> {
-    const judgement = new RowsJudgement(
+    const decision = new RowsDecision(
       this.chain,
       this.plain.engine,
       checkForm(request, 'mutateRows'),
     )
-    const { batch } = judgement
+    const { batch } = decision
     return (mode) => {
-      const applied = batch.around(() => this.plain.mutate('mutateRows', request, mode, judgement))
+      const applied = batch.around(() => this.plain.mutate('mutateRows', request, mode, decision))
       if (applied.value) batch.tellMembers()
       return applied
     }
@@ -184,22 +184,22 @@ export class ObservedOperations implements TableOperations {
     const { chain, plain } = this
     checkForm(check, 'check')
     checkForm(action, 'the action of a check')
-    const judgement = new CheckJudgement(chain, plain.engine, check, action)
+    const decision = new CheckDecision(chain, plain.engine, check, action)
     let asked = false
     return (mode) => {
       if (!asked) {
         asked = true
-        judgement.bypassed()
+        decision.bypassed()
       }
-      if (judgement.result !== undefined) {
-        return { value: judgement.result, durability: 'ASYNC_WAL' }
+      if (decision.result !== undefined) {
+        return { value: decision.result, durability: 'ASYNC_WAL' }
       }
-      const { value, durability } = judgement.batch.around(() =>
-        plain.mutate('checkAndMutate', { check, action }, mode, judgement),
+      const { value, durability } = decision.batch.around(() =>
+        plain.mutate('checkAndMutate', { check, action }, mode, decision),
       )
       // An observer may have replaced the action after the row was read.
-      if (judgement.result !== undefined) return { value: judgement.result, durability }
-      return { value: judgement.finish(value), durability }
+      if (decision.result !== undefined) return { value: decision.result, durability }
+      return { value: decision.finish(value), durability }
     }
   }
 

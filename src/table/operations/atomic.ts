@@ -47,10 +47,10 @@ export function applyAtomic(
     return { value: { success: false, failedCheck: i, sequence: undefined }, durability }
   }
   // Observers may read and write, so all are asked before the first row is encoded.
-  // `endsBehindCheck` returns true if they have emptied the table's part of the batch.
+  // `endsAfterCheck` returns true if they have emptied the table's part of the batch.
   let emptied: Set<AtomicPart> | undefined
   for (const part of parts) {
-    if (part.intervention?.endsBehindCheck(true) === true) (emptied ??= new Set()).add(part)
+    if (part.intervention?.endsAfterCheck(true) === true) (emptied ??= new Set()).add(part)
   }
   let writer: MutationWriter | undefined
   for (const part of parts) {

@@ -17,12 +17,12 @@ export interface Intervention {
    * Called after the checks of an operation were evaluated. Returns true to end the operation
    * without its action.
    */
-  endsBehindCheck(matched: boolean): boolean
+  endsAfterCheck(matched: boolean): boolean
   /** Puts and deletes of any rows that are added to the mutation. */
   readonly additions: readonly RowAddition[]
-  /** Replaces the action of a checkAndMutate. Read after {@link endsBehindCheck}. */
+  /** Replaces the action of a checkAndMutate. Read after {@link endsAfterCheck}. */
   readonly action?: CheckAction | undefined
-  /** Replaces the rows of a mutateRows. Read after {@link endsBehindCheck}. */
+  /** Replaces the rows of a mutateRows. Read after {@link endsAfterCheck}. */
   readonly rows?: MultiRowMutations['rows'] | undefined
   /** Returns a chooser for the timestamps of version deletes; undefined: no observer chooses. */
   chooserOf?(deletion: RowOperation<Delete>): ChooseVersion | undefined

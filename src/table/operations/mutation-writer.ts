@@ -15,6 +15,7 @@ import {
   readPut,
   type PutTarget,
 } from '../../checks/puts.js'
+import { assert } from '../../base/assert.js'
 import { isFamilyMarker } from '../../storage/cell/cell-key.js'
 import { CellType, type CellTypeCode } from '../../storage/cell/cell-type.js'
 import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
@@ -130,6 +131,7 @@ export class MutationWriter implements PutTarget {
    * begun. REQUIRES a writer of the same engine.
    */
   join(other: MutationWriter, table: TableState, row: RowKey): void {
+    assert(other.engine === this.engine, 'the writers of a batch are of one engine')
     other.nextRow()
     this.columns.use(table)
     this.row = this.mutation.row = row
@@ -139,11 +141,6 @@ export class MutationWriter implements PutTarget {
     this.isPut = false
     this.serverTimestamp = 0
     this.putTimestampMin = 0
-  }
-
-  /** Number of encoded cells of the mutation. */
-  get cellCount(): number {
-    return this.mutation.openEntryCount
   }
 
   /** The family with that name. Throws `ERR_NO_SUCH_COLUMN_FAMILY`. */
@@ -221,6 +218,7 @@ export class MutationWriter implements PutTarget {
 
   /** Applies the mutation, which is then part of the database. REQUIRES that it is no trial. */
   apply(durability: Durability): void {
+    assert(!this.isTrial, 'a trial is not applied')
     this.endMember()
     this.writes.apply(durability)
   }

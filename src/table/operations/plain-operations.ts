@@ -181,7 +181,7 @@ export class PlainOperations extends TableReads implements TableOperations {
   ): Applied<api.CheckAndMutateResult> {
     const table = this.writable()
     const matched = this.conditions.evaluate(table, check, mode)
-    if (intervention !== undefined && intervention.endsBehindCheck(matched !== undefined)) {
+    if (intervention !== undefined && intervention.endsAfterCheck(matched !== undefined)) {
       const durability = table.settings.durability
       return { value: { success: false, result: undefined }, durability }
     }

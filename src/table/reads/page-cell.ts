@@ -2,7 +2,7 @@
  * A cell of the embedded engine's results: a range of a page, decoded member by member on request.
  */
 import { viewBytes } from '../../base/bytes.js'
-import { PrintedCell } from '../../api/results/result-cell.js'
+import { PrintedCell } from '../../api/results/display.js'
 import {
   hasEscape,
   qualifierEndOf,

@@ -15,6 +15,7 @@
  * loaded.
  */
 import { checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
+import { assert } from '../../base/assert.js'
 import { toBytes } from '../../base/bytes.js'
 import { CellarError, closedError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { systemClock } from '../../base/clock.js'
@@ -273,6 +274,8 @@ export class BulkWriter {
       const { fileNumber, fileBytes, entryCount } = file
       return { family: this.#families[family], fileNumber, fileBytes, entryCount }
     })
+    const written = files.reduce((sum, { entryCount }) => sum + entryCount, 0)
+    assert(written === this.cells, 'the files hold the cells that were added')
     writeBulkListSync(this.#fileSystem, this.directory, files)
     const bytes = files.reduce((sum, { fileBytes }) => sum + fileBytes, 0)
     const { directory, rows, cells } = this

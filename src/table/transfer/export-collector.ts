@@ -8,6 +8,7 @@
  * Ownership: the result of {@link ExportCollector.take} is borrowed until the next cell is added.
  * The memory of an added cell must not change until the next row or `take`.
  */
+import { assert } from '../../base/assert.js'
 import { equalBytes, emptyBytes } from '../../base/bytes.js'
 import { readVarint, varintLength, writeVarint } from '../../base/varint.js'
 import { keySuffixBytes } from '../../storage/cell/cell-key.js'
@@ -138,6 +139,7 @@ export class ExportCollector implements RowTarget {
   take(): Buffer[] {
     this.closeSection()
     const { buffer, cut, length } = this
+    assert(cut <= length && length <= buffer.length, 'a payload lies in its buffer')
     this.cut = 0
     this.length = 0
     this.full = false

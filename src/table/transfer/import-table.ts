@@ -12,6 +12,7 @@
  * of small cells.
  */
 import { checkSignal, isBytes, readArguments } from '../../base/arguments.js'
+import { assert } from '../../base/assert.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { callback, checked, declareOptions, text, type OptionsOf } from '../../base/options.js'
 import type { Ddl } from '../../storage/engine/catalog/ddl.js'
@@ -84,7 +85,7 @@ export async function importTable(
         engine.checkWritable()
         run.take(chunk)
         onProgress?.(run.progress)
-        await run.syncBehind()
+        await run.syncWritten()
         await new Promise((resolve) => setImmediate(resolve))
       }
     }
@@ -147,7 +148,7 @@ class ImportRun {
 
   take(chunk: Chunk): void {
     const { kind, offset } = chunk
-    if (this.ended) throw this.decoder.damaged('nothing behind the end', 'a chunk', offset)
+    if (this.ended) throw this.decoder.damaged('nothing after the end', 'a chunk', offset)
     if ((kind === ChunkKind.head) !== (this.target === undefined)) {
       throw this.decoder.damaged('the head first, and once', `kind ${kind}`, offset)
     }
@@ -161,7 +162,7 @@ class ImportRun {
    * Starts a sync after enough bytes were written, once the previous sync has ended. Its failure is
    * thrown by the next call or by {@link publish}.
    */
-  async syncBehind(): Promise<void> {
+  async syncWritten(): Promise<void> {
     const bytes = this.progress.bytes
     if (bytes < this.syncAt) return
     this.syncAt = bytes + syncBytes
@@ -174,6 +175,7 @@ class ImportRun {
 
   /** Publishes the SSTables as part of the table. */
   async publish(): Promise<Imported> {
+    assert(this.ended && !this.isAbandoned, 'an import is published once its end was verified')
     await this.syncing
     const { name, definition, files } = this.target!
     const { ingest } = this.parts

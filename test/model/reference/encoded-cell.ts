@@ -1,6 +1,6 @@
 /** Converts cells of the model into the forms of filters, results and the change feed. */
 import type { ChangedCell } from '../../../src/api/changes.js'
-import { ResultCell } from '../../../src/api/results/result-cell.js'
+import { PrintedCell } from '../../../src/api/results/display.js'
 import type { Cell } from '../../../src/api/results/result.js'
 import { escapeQualifier } from '../../../src/storage/cell/column-name.js'
 import {
@@ -17,6 +17,23 @@ import { timestampHigh, timestampLow } from '../../../src/storage/cell/timestamp
 import type { CellHint } from '../../../src/storage/filter/filter.js'
 import { bytesOf, type PlainCell } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
+
+/** A cell whose members are its own. */
+class ResultCell extends PrintedCell {
+  declare readonly row: Buffer
+  declare readonly family: string
+  declare readonly qualifier: Buffer
+  declare readonly timestamp: number
+  declare readonly timestampExact: bigint
+  declare readonly type: Cell['type']
+  declare readonly value: Buffer
+  declare readonly sequence: number
+
+  constructor(cell: Cell) {
+    super()
+    Object.assign(this, cell)
+  }
+}
 
 /** A cell in the form of results. */
 export function asCell(cell: StoredCell): Cell {
