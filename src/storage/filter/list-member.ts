@@ -71,6 +71,8 @@ export class ListMember {
   /** Asks about a cell and stores the answer in `included` and `reach`. */
   ask(cell: CellView): void {
     const code = this.filter.filterCell(cell)
+    // A filter of a user may return anything; other types than numbers cannot be looked up.
+    if (typeof code !== 'number') throw wrongAnswer('filterCell', 'a FilterCode', code)
     this.included = isIncluded(code)
     this.asksForHint = code === FilterCode.seekUsingHint
     const reach = this.asksForHint ? this.reachOfHint(cell) : reachOfCode[code]

@@ -1,5 +1,6 @@
 /** A handle over another handle. Forwards its events to own listeners and caches. */
 import type { BytesLike } from '../../../../api/index.js'
+import { checkCallable } from '../../kernel/arguments.js'
 import { StoreHandle } from '../store-handle.js'
 import type {
   BatchOperation,
@@ -22,9 +23,9 @@ export abstract class RelayHandle extends StoreHandle implements CacheSink {
   /** The handle that performs the operations. */
   protected abstract get target(): CachingStore
 
-  /** Performs a write. */
+  /** Performs a write. Throws `ERR_INVALID_ARGUMENT` unless `write` is a function. */
   protected write<T>(write: (store: CachingStore) => Promise<T>): Promise<T> {
-    return write(this.target)
+    return checkCallable(write, 'a write')(this.target)
   }
 
   get capabilities(): MetadataCapabilities {
