@@ -1,4 +1,8 @@
-/** The entries of the engine with values that no caller should give: see hostile-calls.ts. */
+/**
+ * The entries of the engine with values that no caller should give: see hostile-calls.ts.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import * as cellar from '../../../src/entries/index.js'
 import * as level from '../../../src/entries/level.js'

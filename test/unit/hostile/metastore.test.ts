@@ -1,4 +1,8 @@
-/** The entry `cellardb/metastore` with values that no caller should give: see hostile-calls.ts. */
+/**
+ * The entry `cellardb/metastore` with values that no caller should give: see hostile-calls.ts.
+ *
+ * @runs long
+ */
 import { MemoryHubRegistry } from '../../helpers/memory-hubs.js'
 import t from 'tap'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'

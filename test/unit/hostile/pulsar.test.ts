@@ -1,6 +1,8 @@
 /**
  * The entry `cellardb/metastore/pulsar` with values that no caller should give: see
  * hostile-calls.ts.
+ *
+ * @runs long
  */
 import t from 'tap'
 import * as pulsar from '../../../src/entries/metastore-pulsar.js'

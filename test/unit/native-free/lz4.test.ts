@@ -1,3 +1,4 @@
+/** @runs long */
 import { createRequire } from 'node:module'
 import fc from 'fast-check'
 import t from 'tap'

@@ -1,4 +1,8 @@
-/** What a principal may see, through every way by which a search or a new name could tell more. */
+/**
+ * What a principal may see, through every way by which a search or a new name could tell more.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { MemoryFileSystem } from '../../../src/entries/index.js'
 import { Link } from '../../../src/systems/repository/index.js'

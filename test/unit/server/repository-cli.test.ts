@@ -1,4 +1,8 @@
-/** Every verb of `cellar repository`, one after the other on one directory, through its parser. */
+/**
+ * Every verb of `cellar repository`, one after the other on one directory, through its parser.
+ *
+ * @runs long
+ */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

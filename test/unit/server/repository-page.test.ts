@@ -1,6 +1,8 @@
 /**
  * The page of the repository: its script runs here with a document of a few lines against a real
  * server. repository-browser.test.ts uses it in a browser.
+ *
+ * @runs long
  */
 import { createContext, runInContext } from 'node:vm'
 import t, { type Test } from 'tap'

@@ -1,4 +1,8 @@
-/** The REST interface: both encodings, golden bytes, hostile bodies, streams and a real process. */
+/**
+ * The REST interface: both encodings, golden bytes, hostile bodies, streams and a real process.
+ *
+ * @runs long
+ */
 import { spawn } from 'node:child_process'
 import { request as httpRequest } from 'node:http'
 import { gzipSync } from 'node:zlib'

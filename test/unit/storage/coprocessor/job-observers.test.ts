@@ -1,4 +1,8 @@
-/** What jobs owe to open snapshots, and the selection of files. */
+/**
+ * What jobs owe to open snapshots, and the selection of files.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { Database, type Snapshot, type StoreFileInfo } from '../../../../src/entries/index.js'
 import { contents, executors, hookOf, putRows, quiet, scripted } from './support.js'

@@ -1,4 +1,8 @@
-/** Flushes of one store that overlap: they share one job, and each of them ends. */
+/**
+ * Flushes of one store that overlap: they share one job, and each of them ends.
+ *
+ * @runs long
+ */
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,4 +1,8 @@
-/** Random filters over random tables against naive evaluation. */
+/**
+ * Random filters over random tables against naive evaluation.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Choice, randomPureFilter } from './naive.js'

@@ -1,3 +1,4 @@
+/** @runs long */
 import { spawn } from 'node:child_process'
 import type { ChildProcess } from 'node:child_process'
 import * as nodeFs from 'node:fs'

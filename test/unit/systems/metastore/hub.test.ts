@@ -1,4 +1,8 @@
-/** The example of the README: a hub is killed, another takes over. */
+/**
+ * The example of the README: a hub is killed, another takes over.
+ *
+ * @runs long
+ */
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'

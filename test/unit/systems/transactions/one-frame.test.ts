@@ -1,6 +1,8 @@
 /**
  * A commit is one frame: whatever write of the log a crash comes behind, all of a transaction is
  * there or nothing, and what is not committed is not seen. CELLAR_SEED repeats the history.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
