@@ -5,7 +5,17 @@
  * holds the link. The variant properties of that record are copied unless `!*` stands first. Then
  * the rules set a property (`k=v`), copy one (`+k`) or remove one (`-k`).
  */
-import { checkObject, checkText, OptionNames, shown } from '../../api/index.js'
+import {
+  boolean,
+  checked,
+  checkObject,
+  checkText,
+  declareOptions,
+  readArguments,
+  shown,
+  text,
+  type OptionsOf,
+} from '../../api/index.js'
 import { invalidArgument } from './errors.js'
 import { escaped, RecordId, splitEscaped, unescaped, type RecordIdLike } from './record-id.js'
 
@@ -26,24 +36,21 @@ export type LinkRule =
       readonly kind: 'remove'
     }
 
-/** Parts of a {@link Link}. */
-export interface LinkParts {
-  /** Default: the table of the record that holds the link. */
-  readonly table?: string | undefined
-  /** Id of a master. Default: the master of the record that holds the link. */
-  readonly master?: RecordIdLike | undefined
-  /** Whether variant properties of the holder are copied. Default true. */
-  readonly copyAll?: boolean | undefined
-  /** Rules by name of a variant property. Default: none. */
-  readonly rules?: Readonly<Record<string, LinkRule>> | undefined
-}
+type Rules = Readonly<Record<string, LinkRule>>
 
-const partNames = new OptionNames<LinkParts>('a link', {
-  table: true,
-  master: true,
-  copyAll: true,
-  rules: true,
+const linkParts = declareOptions('a link', {
+  /** Default: the table of the record that holds the link. */
+  table: text(undefined),
+  /** Id of a master. Default: the master of the record that holds the link. */
+  master: checked((id: RecordIdLike) => RecordId.of(id)),
+  /** Whether variant properties of the holder are copied. Default true. */
+  copyAll: boolean(true),
+  /** Rules by name of a variant property. Default: none. */
+  rules: checked(checkObject<Rules>, {} as Rules),
 })
+
+/** Parts of a {@link Link}. */
+export interface LinkParts extends OptionsOf<typeof linkParts> {}
 
 /** A link; immutable. */
 export class Link {
@@ -60,22 +67,22 @@ export class Link {
 
   /** Creates a link. `ERR_INVALID_ARGUMENT` for a part that is not valid. */
   constructor(parts: LinkParts = {}) {
-    const { table, master, copyAll = true, rules = {} } = partNames.check(parts)
-    const id = master === undefined ? undefined : RecordId.of(master)
-    if (id?.isVariant === true) {
+    const { table, master, copyAll, rules } = linkParts.read(parts)
+    if (master?.isVariant === true) {
       throw invalidArgument('the master of a link has no variant properties; give rules')
     }
-    if (table !== undefined && !(typeof table === 'string' && /^[\w-]+$/.test(table))) {
+    if (table !== undefined && !/^[\w-]+$/.test(table)) {
       throw invalidArgument(`a table cannot have the name ${shown(table)}`)
     }
     this.table = table
-    this.master = id
+    this.master = master
     this.copyAll = copyAll
-    if (typeof copyAll !== 'boolean') throw invalidArgument('copyAll must be true or false')
-    const names = Object.keys(checkObject(rules, 'the rules of a link')).sort()
-    this.rules = Object.freeze(
-      Object.fromEntries(names.map((name) => [name, ruleOf(name, rules[name])])),
-    )
+    const names = Object.keys(rules).sort()
+    this.rules = readArguments(() => {
+      return Object.freeze(
+        Object.fromEntries(names.map((name) => [name, ruleOf(name, rules[name])])),
+      )
+    })
     this.text = this.#write()
     Object.freeze(this)
   }
@@ -161,14 +168,12 @@ export class Link {
 
 function ruleOf(name: string, given: LinkRule): LinkRule {
   const rule = checkObject(given, `the rule of ${shown(name)}`)
-  if (rule.kind === 'set') {
-    return Object.freeze({
-      kind: 'set',
-      value: checkText(rule.value, `the value of ${shown(name)}`),
-    })
-  }
   const { kind } = rule
   if (kind === 'copy' || kind === 'remove') return Object.freeze({ kind })
+  if (kind === 'set') {
+    const value = checkText(rule.value, `the value of ${shown(name)}`)
+    return Object.freeze({ kind, value })
+  }
   throw invalidArgument(`the rule of ${shown(name)} is set, copy or remove, got ${shown(kind)}`)
 }
 

@@ -27,8 +27,7 @@ import { recordFromJson } from '../json/record-json.js'
 import { fieldTypeFromJson, recordTypeFromJson } from '../json/schema-json.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import type { RecordTable } from '../tables/record-table.js'
-import type { RecordInput, WriteResult } from '../records/record.js'
-import type { RecordTypeInput, RecordTypeUpdate } from '../schema/record-type.js'
+import type { RecordInput } from '../records/record.js'
 import type { TypeManager } from '../schema/type-manager.js'
 import { tell } from '../told.js'
 import { splitLines } from './lines.js'
@@ -167,9 +166,7 @@ class Import {
     const names = new NameReader().with(json['namespaces'], 'namespaces')
     await this.#importTypes(json, names)
     let place = 0
-    for (const each of arrayOf(json['records'] ?? [], 'records')) {
-      if (!this.#options.schemaOnly) yield { place: ++place, json: each, names }
-    }
+    for (const each of this.#recordsOf(json)) yield { place: ++place, json: each, names }
   }
 
   async *#ofLines(source: ImportSource): AsyncGenerator<Waiting, void> {
@@ -193,10 +190,13 @@ class Import {
       objectOf(json, `line ${place}`, importNames)
       names = names.with(json['namespaces'], 'namespaces')
       await this.#importTypes(json, names)
-      for (const each of arrayOf(json['records'] ?? [], 'records')) {
-        if (!this.#options.schemaOnly) yield { place, json: each, names }
-      }
+      for (const each of this.#recordsOf(json)) yield { place, json: each, names }
     }
+  }
+
+  #recordsOf(json: JsonObject): readonly Json[] {
+    const records = arrayOf(json['records'] ?? [], 'records')
+    return this.#options.schemaOnly ? [] : records
   }
 
   async #importTypes(json: JsonObject, names: NameReader): Promise<void> {
@@ -207,31 +207,24 @@ class Import {
       this.#counts.fieldTypes++
     }
     let waiting = arrayOf(json['recordTypes'] ?? [], 'recordTypes').map((each) => {
-      return recordTypeFromJson(each, names)
+      const { name, fields, supertypes, strict } = recordTypeFromJson(each, names)
+      if (name === undefined) throw invalidArgument('a record type needs a name')
+      return { name, fields, supertypes, strict }
     })
     // A type may precede its supertypes.
     while (waiting.length > 0) {
-      const later: RecordTypeUpdate[] = []
+      const later: typeof waiting = []
       for (const each of waiting) {
-        if (!(await this.#importRecordType(each, later.length + 1 < waiting.length)))
+        try {
+          await this.#types.createOrUpdateRecordType(each)
+          this.#counts.recordTypes++
+        } catch (error) {
+          const mayFollow = later.length + 1 < waiting.length
+          if (!mayFollow || !hasCode(error, 'recordTypeNotFound')) throw error
           later.push(each)
+        }
       }
       waiting = later
-    }
-  }
-
-  /** False if a supertype is missing that may follow later. */
-  async #importRecordType(given: RecordTypeUpdate, mayCome: boolean): Promise<boolean> {
-    const { name, fields, supertypes, strict } = given
-    if (name === undefined) throw invalidArgument('a record type needs a name')
-    const input: RecordTypeInput = { name, fields, supertypes, strict }
-    try {
-      await this.#types.createOrUpdateRecordType(input)
-      this.#counts.recordTypes++
-      return true
-    } catch (error) {
-      if (hasCode(error, 'recordTypeNotFound') && mayCome) return false
-      throw error
     }
   }
 
@@ -242,20 +235,18 @@ class Import {
       const { schema } = this.#types
       const reading = { schema, namespaces: names, ignoresEmpty: ignoreEmptyFields }
       input = recordFromJson(json, reading, { deletesEmpty: ignoreAndDeleteEmptyFields })
-      this.#count(await this.#store(input))
+      await this.#store(input)
     } catch (error) {
       this.#fail(place, input, error)
     }
   }
 
-  #store(input: RecordInput): Promise<WriteResult> {
+  async #store(input: RecordInput): Promise<void> {
     const isPinned = typeof input.type === 'object' && input.type.version !== undefined
     const useLatestRecordType = !isPinned
-    if (input.id === undefined) return this.#table.create(input, { useLatestRecordType })
-    return this.#table.createOrUpdate(input, { useLatestRecordType, retries })
-  }
-
-  #count({ status }: WriteResult): void {
+    const { status } = await (input.id === undefined
+      ? this.#table.create(input, { useLatestRecordType })
+      : this.#table.createOrUpdate(input, { useLatestRecordType, retries }))
     if (status === 'CREATED') this.#counts.created++
     else if (status === 'UPDATED') this.#counts.updated++
     else this.#counts.unchanged++

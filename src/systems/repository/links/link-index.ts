@@ -108,10 +108,7 @@ export class LinkIndex {
     checkText(table, 'the table of an event')
     const recordTable = this.#parts.findTable(repository, table)
     const source = { table: `${repository}/${table}`, id: RecordId.parse(id) }
-    await this.#replace(
-      source,
-      recordTable === undefined ? [] : await this.#extract(recordTable, id),
-    )
+    await this.#replace(source, recordTable && (await this.#extract(recordTable, id)))
   }
 
   /** Removes the links of all records of a dropped table. @internal */
@@ -119,11 +116,7 @@ export class LinkIndex {
     checkText(name, 'the name of a record table')
     const { database, table } = this.#parts
     for await (const { row } of database.table(table).scan({ prefix: tablePrefix(name) })) {
-      const mutations = linkRows(parseLinkRow(row!)).map((gone): AtomicMutation => {
-        const families = [{ family, timestamp: 1 }]
-        return { table, row: gone, mutations: [{ delete: { families } }] }
-      })
-      await database.atomic({ mutations })
+      await database.atomic({ mutations: this.#removal(row!) })
     }
   }
 
@@ -175,7 +168,7 @@ export class LinkIndex {
   }
 
   /** Writes the difference between the links of a record and the index. */
-  async #replace(source: RecordPlace, links: readonly IndexedLink[]): Promise<void> {
+  async #replace(source: RecordPlace, links: readonly IndexedLink[] = []): Promise<void> {
     const { database, table } = this.#parts
     const wanted = new Map<string, IndexedLink>()
     for (const link of links) wanted.set(linkRows(link)[0].toString('latin1'), link)
@@ -183,10 +176,7 @@ export class LinkIndex {
     const mutations: AtomicMutation[] = []
     for await (const { row } of database.table(table).scan({ prefix })) {
       if (wanted.delete(row!.toString('latin1'))) continue
-      for (const gone of linkRows(parseLinkRow(row!))) {
-        const families = [{ family, timestamp: 1 }]
-        mutations.push({ table, row: gone, mutations: [{ delete: { families } }] })
-      }
+      mutations.push(...this.#removal(row!))
     }
     for (const link of wanted.values()) {
       for (const row of linkRows(link)) {
@@ -200,6 +190,14 @@ export class LinkIndex {
     }
   }
 
+  /** Removes both rows of the link of a row. */
+  #removal(row: Buffer): AtomicMutation[] {
+    const families = [{ family, timestamp: 1 }]
+    return linkRows(parseLinkRow(row)).map((gone) => {
+      return { table: this.#parts.table, row: gone, mutations: [{ delete: { families } }] }
+    })
+  }
+
   /** The present links of a record for each of its version tags; none if it is gone. */
   async #extract(table: RecordTable, id: RecordIdLike): Promise<IndexedLink[]> {
     let newest: StoredRecord
@@ -210,9 +208,7 @@ export class LinkIndex {
       throw error
     }
     const { schema } = this.#parts
-    const tags = Object.keys(newest.fields).filter((name) => {
-      return isTagField(schema.field(name))
-    })
+    const tags = Object.keys(newest.fields).filter((name) => isTagField(schema.field(name)))
     const links = this.#linksIn(table, newest, lastTag)
     for (const tag of tags) {
       const tagged = await table.readTagged(id, tag)
@@ -229,11 +225,8 @@ export class LinkIndex {
     for (const [name, value] of Object.entries(record.fields)) {
       const { type, ordinal: field } = schema.field(name)
       eachLink(type, value, schema, (link) => {
-        const target = {
-          table: `${table.repository}/${link.table ?? table.name}`,
-          id: link.resolve(record.id),
-        }
-        links.push({ source, target, tag, field })
+        const place = `${table.repository}/${link.table ?? table.name}`
+        links.push({ source, target: { table: place, id: link.resolve(record.id) }, tag, field })
       })
     }
     return links

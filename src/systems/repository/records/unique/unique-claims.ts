@@ -7,12 +7,17 @@
  * then does the type change. A refused or interrupted change leaves stale claims, which are
  * ignored.
  */
-import type { AtomicCheck, AtomicMutation, Result } from '../../../../api/index.js'
+import {
+  assert,
+  type AtomicCheck,
+  type AtomicMutation,
+  type Result,
+} from '../../../../api/index.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { RecordId } from '../../record-id.js'
 import { decodeHead, headColumn } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
-import { claimOf, notUnique, ownerColumn, ownerOf, uniqueRow } from './unique-rows.js'
+import { claimChecks, claimOf, notUnique, ownerColumn, uniqueRow } from './unique-rows.js'
 
 const recordsPerStep = 200
 
@@ -44,7 +49,8 @@ export class UniqueClaims {
     const added = this.#added.get(ordinal)
     if (added === undefined) return
     for (const { id } of fields) {
-      const others = (added.get(id) ?? 0) - 1
+      const others = (added.get(id) ?? 1) - 1
+      assert(others >= 0, 'a claim is withdrawn once')
       if (others > 0) added.set(id, others)
       else added.delete(id)
     }
@@ -122,12 +128,7 @@ export class UniqueClaims {
       if (other !== undefined) throw notUnique(field, id.text, other.id.text)
       const owner = stored[index].value(ownerColumn)
       checks.push({ table, row: id.bytes, column: headColumn, equals: head })
-      checks.push({ table: indexTable, row, column: ownerColumn, equals: owner ?? null })
-      if (owner !== undefined && !owner.equals(id.bytes)) {
-        const state = await ownerOf(context, row, owner)
-        if (!state.isStale) throw notUnique(field, id.text, RecordId.fromBytes(owner).text)
-        checks.push({ table, row: owner, column: headColumn, equals: state.head ?? null })
-      }
+      checks.push(...(await claimChecks(context, { field, row }, id, owner)))
       claims.set(key, { id, mutation: claimOf(context, row, id) })
     }
     const mutations = [...claims.values()].map(({ mutation }) => mutation)

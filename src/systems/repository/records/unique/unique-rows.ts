@@ -1,7 +1,7 @@
 /** Rows of unique values: the rows of a record, and the owner of a row. */
-import type { AtomicMutation } from '../../../../api/index.js'
+import type { AtomicCheck, AtomicMutation } from '../../../../api/index.js'
 import { repositoryError, type RepositoryError } from '../../errors.js'
-import type { RecordId } from '../../record-id.js'
+import { RecordId } from '../../record-id.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { fieldPrefix, rowKinds } from '../ordered-row.js'
 import { decodeField } from '../field-values.js'
@@ -71,7 +71,7 @@ export function uniqueRow(
  * longer has the value as a unique one. A crash while values are claimed, or a rule that was
  * withdrawn, leaves such rows.
  */
-export async function ownerOf(
+async function ownerOf(
   context: TableContext,
   row: Buffer,
   owner: Buffer,
@@ -80,6 +80,24 @@ export async function ownerOf(
   const head = stored.value(headColumn)
   const values = head === undefined ? [] : uniqueValues(context, decodeHead(head))
   return { isStale: !values.some((value) => value.row.equals(row)), head }
+}
+
+/**
+ * The checks under which a record may take the row of a value. `owner` is the stored owner.
+ * `ERR_NOT_UNIQUE` if the value belongs to another record.
+ */
+export async function claimChecks(
+  context: TableContext,
+  { field, row }: UniqueValue,
+  id: RecordId,
+  owner: Buffer | undefined,
+): Promise<AtomicCheck[]> {
+  const { indexTable, table } = context
+  const check = { table: indexTable, row, column: ownerColumn, equals: owner ?? null }
+  if (owner === undefined || owner.equals(id.bytes)) return [check]
+  const { isStale, head } = await ownerOf(context, row, owner)
+  if (!isStale) throw notUnique(field, id.text, RecordId.fromBytes(owner).text)
+  return [check, { table, row: owner, column: headColumn, equals: head ?? null }]
 }
 
 /** Assigns a row to a record. */

@@ -4,15 +4,13 @@
  */
 import type { AtomicMutation } from '../../../../api/index.js'
 import { concurrentUpdate } from '../../errors.js'
-import { RecordId } from '../../record-id.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../writes/commit.js'
-import { headColumn } from '../record-state.js'
 import {
+  claimChecks,
   claimOf,
   freeOf,
   notUnique,
   ownerColumn,
-  ownerOf,
   uniqueValues,
   type UniqueValue,
 } from './unique-rows.js'
@@ -51,30 +49,24 @@ export class UniqueValues implements CommitPart {
     const checks: CommitCheck[] = []
     const puts = new Map<string, AtomicMutation>()
     const frees = new Map<string, AtomicMutation>()
-    for (const [index, { changed, field, row, isTaken }] of claims.entries()) {
+    for (const [index, claim] of claims.entries()) {
+      const { changed, field, row, isTaken } = claim
       const { context, change } = changed
+      const { id } = change
       const owner = stored[index].value(ownerColumn)
-      const isOwn = owner?.equals(change.id.bytes) === true
       // A value older than the unique rule has no row, or the row belongs to another record.
-      if (!isTaken && !isOwn) continue
+      if (!isTaken && owner?.equals(id.bytes) !== true) continue
       const key = row.toString('latin1')
-      const failure = (): Error => concurrentUpdate(`a unique value of ${change.id.text}`)
-      const check = { table: indexTable, row, column: ownerColumn, equals: owner ?? null }
-      checks.push({ check, failure })
-      if (!isTaken) {
-        frees.set(key, freeOf(context, row))
-        continue
-      }
-      if (puts.has(key)) throw notUnique(field, change.id.text)
+      if (isTaken && puts.has(key)) throw notUnique(field, id.text)
       const isFreed = claims.some((other) => !other.isTaken && other.row.equals(row))
-      if (owner !== undefined && !isOwn && !isFreed) {
-        const { isStale, head } = await ownerOf(context, row, owner)
-        if (!isStale) throw notUnique(field, change.id.text, RecordId.fromBytes(owner).text)
-        const { table } = context
-        const unchanged = { table, row: owner, column: headColumn, equals: head ?? null }
-        checks.push({ check: unchanged, failure })
-      }
-      puts.set(key, claimOf(context, row, change.id))
+      const own =
+        isTaken && !isFreed
+          ? await claimChecks(context, claim, id, owner)
+          : [{ table: indexTable, row, column: ownerColumn, equals: owner ?? null }]
+      const failure = (): Error => concurrentUpdate(`a unique value of ${id.text}`)
+      checks.push(...own.map((check) => ({ check, failure })))
+      if (isTaken) puts.set(key, claimOf(context, row, id))
+      else frees.set(key, freeOf(context, row))
     }
     for (const key of puts.keys()) frees.delete(key)
     return { checks, mutations: [...frees.values(), ...puts.values()] }
