@@ -103,6 +103,20 @@ const rooms = {
     ],
     shared: ['errors'],
   },
+  'systems/repository/records': {
+    order: ['reads', 'writes', 'unique'],
+    shared: [
+      'conditions',
+      'field-values',
+      'hooks',
+      'metadata',
+      'ordered-row',
+      'record',
+      'record-state',
+      'table-context',
+      'validation',
+    ],
+  },
   'systems/repository': {
     order: [
       'values',

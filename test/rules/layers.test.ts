@@ -121,6 +121,9 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/repository/values/text.ts':
     "import { row } from '../records/row.js'\nexport const text = row\n",
   'src/systems/repository/records/row.ts': 'export const row = 1\n',
+  'src/systems/repository/records/reads/read.ts':
+    "import { write } from '../writes/write.js'\nexport const read = write\n",
+  'src/systems/repository/records/writes/write.ts': 'export const write = 1\n',
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
   'src/storage/scan/lost.ts': "import { a } from '../../base/absent.js'\nexport const lost = a\n",
   'src/server/messaging/routes.ts': 'export const routes = 1\n',
@@ -183,6 +186,7 @@ const expected = [
   'systems-metastore-coordination: src/systems/metastore/coordination/lock.ts -> src/systems/metastore/pulsar/store.ts',
   'systems-repository-extraction-formats: src/systems/repository/extraction/formats/pdf.ts -> src/systems/repository/extraction/threads.ts',
   'systems-repository-indexer-definition: src/systems/repository/indexer/definition/chain.ts -> src/systems/repository/indexer/documents/builder.ts',
+  'systems-repository-records-reads: src/systems/repository/records/reads/read.ts -> src/systems/repository/records/writes/write.ts',
   'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',
   'systems-search-embedded-segments: src/systems/search/embedded/segments/merge.ts -> src/systems/search/embedded/plan.ts',
   'systems-search-embedded: src/systems/search/embedded/plan.ts -> src/systems/search/solr-search.ts',

@@ -5,7 +5,7 @@
  */
 import { assert, type AtomicMutation, type Clock, type Table } from '../../../api/index.js'
 import { concurrentUpdate, invalidRecord } from '../errors.js'
-import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
+import type { CommitCheck, PartWrites, TableChange } from '../records/writes/commit.js'
 import { referenceChanges, type ReferenceChange } from './blob-references.js'
 import { parseBlobKey } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
@@ -14,8 +14,8 @@ interface Reference extends ReferenceChange {
   readonly changed: TableChange
 }
 
-/** The commit part that counts references to blobs. */
-export class BlobLedger implements CommitPart {
+/** Counts references to blobs. */
+export class BlobLedger {
   readonly #table: Table
   readonly #clock: Clock
   readonly #remove: (key: Buffer) => Promise<void>
@@ -27,6 +27,7 @@ export class BlobLedger implements CommitPart {
     this.#remove = remove
   }
 
+  /** The commit part that counts the references. */
   prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
     const byKey = new Map<string, Reference[]>()
     for (const changed of changes) {

@@ -6,7 +6,7 @@ import { assert, type AtomicMutation, type Database } from '../../../api/index.j
 import { type RepositoryError, repositoryError } from '../errors.js'
 import { newestCell } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
-import type { CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
+import type { PartWrites, TableChange } from '../records/writes/commit.js'
 import {
   checkIndexName,
   decodeIndex,
@@ -26,7 +26,7 @@ export function indexNotFound(message: string): RepositoryError {
 }
 
 /** The field indexes; all managers of a database share one object. */
-export class FieldIndexes implements CommitPart {
+export class FieldIndexes {
   /** Name of the table of the index rows. */
   readonly table: string
   /** Builds in progress. */
@@ -59,6 +59,7 @@ export class FieldIndexes implements CommitPart {
     this.#loads.delete(keyText)
   }
 
+  /** The commit part that maintains the indexes. */
   prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
     const mutations: AtomicMutation[] = []
     for (const changed of changes) {

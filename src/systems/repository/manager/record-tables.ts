@@ -8,22 +8,13 @@ import { rowKinds, terminated } from '../records/ordered-row.js'
 import { RecordViews } from '../records/reads/record-view.js'
 import { recordFamily } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
-import { eventPlace } from '../records/writes/commit.js'
 import { RecordTable } from '../tables/record-table.js'
 import { checkTableName } from './repository-rows.js'
 
 /** The members of a {@link TableContext} that all tables of a manager share. */
 export type SharedContext = Omit<
   TableContext,
-  | 'table'
-  | 'syncTable'
-  | 'repository'
-  | 'name'
-  | 'eventPlace'
-  | 'key'
-  | 'keyText'
-  | 'views'
-  | 'tableOf'
+  'table' | 'syncTable' | 'repository' | 'name' | 'key' | 'keyText' | 'views' | 'tableOf'
 >
 
 /** Dependencies of {@link RecordTables}. */
@@ -81,7 +72,6 @@ export class RecordTables {
       syncTable: database.capabilities.sync ? (table as Table & SyncTable) : undefined,
       repository,
       name,
-      eventPlace: eventPlace(repository, name),
       key: Buffer.from(keyText),
       keyText,
       views: new RecordViews(shared.schema, name),

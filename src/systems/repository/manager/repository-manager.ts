@@ -27,15 +27,15 @@ import {
 import { LinkIndex } from '../links/link-index.js'
 import { lastTag } from '../qualified-name.js'
 import { RecordId } from '../record-id.js'
-import { LinkTargets } from '../records/link-targets.js'
-import { UniqueValues } from '../records/unique/unique-values.js'
+import { linkTargetsPart } from '../records/link-targets.js'
+import { uniqueValuesPart } from '../records/unique/unique-values.js'
 import { SchemaRows } from '../schema/schema-rows.js'
 import { TypeManager, type UniqueFields } from '../schema/type-manager.js'
 import type { RecordTable } from '../tables/record-table.js'
 import { scannerFamily, Scanners } from '../tables/scanners.js'
 import { ValueTypes } from '../values/value-types.js'
 import { repositorySettings, type RepositoryOptions, type RepositorySettings } from './options.js'
-import { allTables, RecordTables, type TablesByName } from './record-tables.js'
+import { allTables, RecordTables, type SharedContext, type TablesByName } from './record-tables.js'
 import {
   checkNewRepositoryName,
   checkRepositoryName,
@@ -132,7 +132,7 @@ export class RepositoryManager {
     })
     const { gate, turns, claims, fieldIndexes } = this.#shared
     const ledger = new BlobLedger(blobStates, clock, (key) => this.blobs.remove(key))
-    const context = {
+    const context: SharedContext = {
       ...common,
       indexTable: `${tablePrefix}.index`,
       undeleteMilliseconds,
@@ -140,7 +140,12 @@ export class RepositoryManager {
       gate,
       turns,
       uniqueClaims: claims,
-      parts: [new UniqueValues(), new LinkTargets(), ledger, fieldIndexes],
+      parts: [
+        uniqueValuesPart,
+        linkTargetsPart,
+        (changes) => ledger.prepare(changes),
+        (changes) => fieldIndexes.prepare(changes),
+      ],
       checkOpen: () => this.#checkOpen(),
     }
     const { blobs, links } = this

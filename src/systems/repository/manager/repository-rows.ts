@@ -2,7 +2,7 @@
  * Repositories and record tables: one row each, with its state. A requested deletion is in its row,
  * so the next open after a crash completes it.
  */
-import { shown, type Database } from '../../../api/index.js'
+import { shown, type AtomicMutation, type Database } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 
 /** State of a repository or a record table. */
@@ -16,12 +16,19 @@ export const defaultRepository = 'default'
 /** See {@link defaultRepository}. */
 export const defaultTable = 'record'
 
+function checkForm(name: unknown, what: string, characters: string, form: RegExp): string {
+  if (typeof name === 'string' && form.test(name) && !name.includes('__')) return name
+  throw invalidArgument(`the name of ${what} has ${characters}, never __; got ${shown(name)}`)
+}
+
 /** Checks the name of a repository. `ERR_INVALID_ARGUMENT`. */
-export function checkRepositoryName(name: unknown): asserts name is string {
-  const fits = typeof name === 'string' && /^[A-Za-z0-9_.-]{1,100}$/.test(name)
-  if (fits && !name.includes('__')) return
-  const rule = 'letters, digits, _, - and ., never __'
-  throw invalidArgument(`the name of a repository has ${rule}; got ${shown(name)}`)
+export function checkRepositoryName(name: unknown): string {
+  return checkForm(name, 'a repository', 'letters, digits, _, - and .', /^[A-Za-z0-9_.-]{1,100}$/)
+}
+
+/** Checks the name of a record table. `ERR_INVALID_ARGUMENT`. */
+export function checkTableName(name: unknown): string {
+  return checkForm(name, 'a record table', 'letters, digits, _ and -', /^[A-Za-z0-9_-]{1,100}$/)
 }
 
 /** Beginnings of server addresses, which no repository may have as its name. */
@@ -39,18 +46,10 @@ export const reservedRepositoryNames: readonly string[] = [
 ]
 
 /** Checks the name of a new repository. `ERR_INVALID_ARGUMENT`. */
-export function checkNewRepositoryName(name: unknown): asserts name is string {
-  checkRepositoryName(name)
-  if (!reservedRepositoryNames.includes(name)) return
-  throw invalidArgument(`no repository can have the name ${name}, with which addresses begin`)
-}
-
-/** Checks the name of a record table. `ERR_INVALID_ARGUMENT`. */
-export function checkTableName(name: unknown): asserts name is string {
-  const fits = typeof name === 'string' && /^[A-Za-z0-9_-]{1,100}$/.test(name)
-  if (fits && !name.includes('__')) return
-  const rule = 'letters, digits, _ and -, never __'
-  throw invalidArgument(`the name of a record table has ${rule}; got ${shown(name)}`)
+export function checkNewRepositoryName(name: unknown): string {
+  const checked = checkRepositoryName(name)
+  if (!reservedRepositoryNames.includes(checked)) return checked
+  throw invalidArgument(`no repository can have the name ${checked}, with which addresses begin`)
 }
 
 /** The rows of repositories and record tables. */
@@ -80,31 +79,32 @@ export class RepositoryRows {
 
   /** Adds a repository with its default table, or a table; false if it exists already. */
   async add(repository: string, table: string | undefined): Promise<boolean> {
-    const rows = table === undefined ? [repository, `${repository}/${defaultTable}`] : []
-    if (table !== undefined) rows.push(`${repository}/${table}`)
-    const check = { table: this.#table, row: rows[0], column, notExists: true } as const
+    const row = rowOf(repository, table)
+    const rows = table === undefined ? [row, rowOf(repository, defaultTable)] : [row]
     const { success } = await this.#database.atomic({
-      checks: [check],
-      mutations: rows.map((row) => this.#put(row, 'ACTIVE')),
+      checks: [{ table: this.#table, row, column, notExists: true }],
+      mutations: rows.map((each) => this.#put(each, 'ACTIVE')),
     })
     return success
   }
 
   async requestDelete(repository: string, table: string | undefined): Promise<void> {
-    const row = table === undefined ? repository : `${repository}/${table}`
-    await this.#database.atomic({ mutations: [this.#put(row, 'DELETE_REQUESTED')] })
+    const mutations = [this.#put(rowOf(repository, table), 'DELETE_REQUESTED')]
+    await this.#database.atomic({ mutations })
   }
 
   async remove(repository: string, table: string | undefined): Promise<void> {
-    const row = table === undefined ? repository : `${repository}/${table}`
     const columns = [{ family, qualifier: 's', timestamp: 1 }]
-    await this.#database.atomic({
-      mutations: [{ table: this.#table, row, mutations: [{ delete: { columns } }] }],
-    })
+    const row = rowOf(repository, table)
+    await this.#database.table(this.#table).delete({ row, columns })
   }
 
-  #put(row: string, state: LifeState): Parameters<Database['atomic']>[0]['mutations'][number] {
+  #put(row: string, state: LifeState): AtomicMutation {
     const put = { cells: { [column]: state }, timestamp: 1 }
     return { table: this.#table, row, mutations: [{ put }] }
   }
+}
+
+function rowOf(repository: string, table: string | undefined): string {
+  return table === undefined ? repository : `${repository}/${table}`
 }

@@ -8,13 +8,15 @@ import { decodeField, forEachLeaf } from './field-values.js'
 import { decodeHead, headColumn, newestCell } from './record-state.js'
 
 interface Target {
+  readonly changed: TableChange
   readonly field: FieldType
   readonly link: Link
   readonly isTyped: boolean
 }
 
 /** The links that a change sets and whose targets are checked. */
-function targetsOf({ context, change }: TableChange): Target[] {
+function targetsOf(changed: TableChange): Target[] {
+  const { context, change } = changed
   const { schema } = context
   const { after, before } = change
   if (after.isDeleted) return []
@@ -27,62 +29,57 @@ function targetsOf({ context, change }: TableChange): Target[] {
     const old = newestCell(before, field.ordinal)
     if (cell === undefined || old?.value.equals(cell.value) === true) continue
     forEachLeaf(field.type, decodeField(field, cell.value, schema), (link) => {
-      targets.push({ field, link: link as Link, isTyped: linkTarget === 'typed' })
+      targets.push({ changed, field, link: link as Link, isTyped: linkTarget === 'typed' })
     })
   }
   return targets
 }
 
 /** The commit part that checks the targets of links, in the state that the batch is applied to. */
-export class LinkTargets implements CommitPart {
-  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
-    const targets = changes.flatMap((changed) => {
-      return targetsOf(changed).map((target) => ({ changed, target }))
-    })
-    return targets.length === 0 ? undefined : this.#prepare(changes, targets)
-  }
+export const linkTargetsPart: CommitPart = (changes) => {
+  const targets = changes.flatMap(targetsOf)
+  return targets.length === 0 ? undefined : checksOf(changes, targets)
+}
 
-  async #prepare(
-    changes: readonly TableChange[],
-    targets: readonly { readonly changed: TableChange; readonly target: Target }[],
-  ): Promise<PartWrites | undefined> {
-    const checks: CommitCheck[] = []
-    for (const { changed, target } of targets) {
-      const check = await this.#checkTarget(changed, target, changes)
-      if (check !== undefined) checks.push(check)
-    }
-    return checks.length === 0 ? undefined : { checks, mutations: [] }
+async function checksOf(
+  changes: readonly TableChange[],
+  targets: readonly Target[],
+): Promise<PartWrites> {
+  const checks: CommitCheck[] = []
+  for (const target of targets) {
+    const check = await checkOf(target, changes)
+    if (check !== undefined) checks.push(check)
   }
+  return { checks, mutations: [] }
+}
 
-  async #checkTarget(
-    { context, change }: TableChange,
-    { field, link, isTyped }: Target,
-    changes: readonly TableChange[],
-  ): Promise<CommitCheck | undefined> {
-    const { schema } = context
-    const id = link.resolve(change.id)
-    const name = link.table ?? context.name
-    const inBatch = changes.find((other) => {
-      return other.context.name === name && other.change.id.equals(id)
-    })
-    const table = context.tableOf(name)
-    const stored = inBatch
-      ? undefined
-      : (await table.get({ row: id.bytes, columns: [headColumn] })).value(headColumn)
-    const state = inBatch?.change.after ?? (stored === undefined ? undefined : decodeHead(stored))
-    if (state === undefined || state.isDeleted) {
-      throw invalidRecord(`${field.name} links to ${id.text}, which does not exist`)
-    }
-    const wanted = leafOf(field).recordType
-    const type = schema.recordTypeAt(state.type.ordinal)
-    if (isTyped && wanted !== undefined && type !== undefined) {
-      const base = schema.recordType(wanted)
-      if (type.id !== base.id && !schema.subtypes(base.id).has(type.id)) {
-        throw invalidRecord(`${field.name} links to ${id.text}, which is no ${wanted}`)
-      }
-    }
-    if (stored === undefined) return undefined
-    const check = { table, row: id.bytes, column: headColumn, equals: stored }
-    return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
+async function checkOf(
+  { changed: { context, change }, field, link, isTyped }: Target,
+  changes: readonly TableChange[],
+): Promise<CommitCheck | undefined> {
+  const { schema } = context
+  const id = link.resolve(change.id)
+  const name = link.table ?? context.name
+  const inBatch = changes.find((other) => {
+    return other.context.name === name && other.change.id.equals(id)
+  })
+  const table = context.tableOf(name)
+  const stored = inBatch
+    ? undefined
+    : (await table.get({ row: id.bytes, columns: [headColumn] })).value(headColumn)
+  const state = inBatch?.change.after ?? (stored === undefined ? undefined : decodeHead(stored))
+  if (state === undefined || state.isDeleted) {
+    throw invalidRecord(`${field.name} links to ${id.text}, which does not exist`)
   }
+  const wanted = leafOf(field).recordType
+  const type = schema.recordTypeAt(state.type.ordinal)
+  if (isTyped && wanted !== undefined && type !== undefined) {
+    const base = schema.recordType(wanted)
+    if (type.id !== base.id && !schema.subtypes(base.id).has(type.id)) {
+      throw invalidRecord(`${field.name} links to ${id.text}, which is no ${wanted}`)
+    }
+  }
+  if (stored === undefined) return undefined
+  const check = { table, row: id.bytes, column: headColumn, equals: stored }
+  return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
 }

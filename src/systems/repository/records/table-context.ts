@@ -19,8 +19,6 @@ export interface TableContext {
   readonly repository: string
   /** Name of the record table in its repository. */
   readonly name: string
-  /** Names of repository and record table as members of the JSON of events. */
-  readonly eventPlace: string
   /** Identifies this record table in the rows of shared tables. */
   readonly key: Buffer
   /** The same as text: repository `/` table. */

@@ -21,6 +21,7 @@ import {
   decodeHead,
   decodeVersion,
   headColumn,
+  isDeletedHead,
   readHeadHeader,
   versionColumn,
   versionOfColumn,
@@ -102,9 +103,11 @@ export class RecordReader {
 
   /** The head of a record that exists. `ERR_RECORD_NOT_FOUND`. */
   async live(id: RecordId): Promise<LiveHead> {
-    const { bytes, state } = await this.head(id)
-    if (bytes === undefined || state === undefined || state.isDeleted) throw recordNotFound(id)
-    return { id, bytes, state }
+    this.#context.checkOpen()
+    const row = await this.#context.table.get(getOf(id))
+    const bytes = row.value(headColumn)
+    if (bytes === undefined || isDeletedHead(bytes)) throw recordNotFound(id)
+    return { id, bytes, state: decodeHead(bytes) }
   }
 
   async read(idLike: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {

@@ -36,39 +36,40 @@ function claimsOf(changed: TableChange): Claim[] {
 }
 
 /** The commit part that maintains unique values. */
-export class UniqueValues implements CommitPart {
-  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
-    const claims = changes.flatMap(claimsOf)
-    return claims.length === 0 ? undefined : this.#prepare(changes, claims)
-  }
+export const uniqueValuesPart: CommitPart = (changes) => {
+  const claims = changes.flatMap(claimsOf)
+  return claims.length === 0 ? undefined : writesOf(changes, claims)
+}
 
-  async #prepare(changes: readonly TableChange[], claims: readonly Claim[]): Promise<PartWrites> {
-    const { database, indexTable } = changes[0].context
-    const rows = claims.map(({ row }) => ({ row, columns: [ownerColumn] }))
-    const stored = await database.table(indexTable).getList(rows)
-    const checks: CommitCheck[] = []
-    const puts = new Map<string, AtomicMutation>()
-    const frees = new Map<string, AtomicMutation>()
-    for (const [index, claim] of claims.entries()) {
-      const { changed, field, row, isTaken } = claim
-      const { context, change } = changed
-      const { id } = change
-      const owner = stored[index].value(ownerColumn)
-      // A value older than the unique rule has no row, or the row belongs to another record.
-      if (!isTaken && owner?.equals(id.bytes) !== true) continue
-      const key = row.toString('latin1')
-      if (isTaken && puts.has(key)) throw notUnique(field, id.text)
-      const isFreed = claims.some((other) => !other.isTaken && other.row.equals(row))
-      const own =
-        isTaken && !isFreed
-          ? await claimChecks(context, claim, id, owner)
-          : [{ table: indexTable, row, column: ownerColumn, equals: owner ?? null }]
-      const failure = (): Error => concurrentUpdate(`a unique value of ${id.text}`)
-      checks.push(...own.map((check) => ({ check, failure })))
-      if (isTaken) puts.set(key, claimOf(context, row, id))
-      else frees.set(key, freeOf(context, row))
-    }
-    for (const key of puts.keys()) frees.delete(key)
-    return { checks, mutations: [...frees.values(), ...puts.values()] }
+async function writesOf(
+  changes: readonly TableChange[],
+  claims: readonly Claim[],
+): Promise<PartWrites> {
+  const { database, indexTable } = changes[0].context
+  const rows = claims.map(({ row }) => ({ row, columns: [ownerColumn] }))
+  const stored = await database.table(indexTable).getList(rows)
+  const checks: CommitCheck[] = []
+  const puts = new Map<string, AtomicMutation>()
+  const frees = new Map<string, AtomicMutation>()
+  for (const [index, claim] of claims.entries()) {
+    const { changed, field, row, isTaken } = claim
+    const { context, change } = changed
+    const { id } = change
+    const owner = stored[index].value(ownerColumn)
+    // A value older than the unique rule has no row, or the row belongs to another record.
+    if (!isTaken && owner?.equals(id.bytes) !== true) continue
+    const key = row.toString('latin1')
+    if (isTaken && puts.has(key)) throw notUnique(field, id.text)
+    const isFreed = claims.some((other) => !other.isTaken && other.row.equals(row))
+    const own =
+      isTaken && !isFreed
+        ? await claimChecks(context, claim, id, owner)
+        : [{ table: indexTable, row, column: ownerColumn, equals: owner ?? null }]
+    const failure = (): Error => concurrentUpdate(`a unique value of ${id.text}`)
+    checks.push(...own.map((check) => ({ check, failure })))
+    if (isTaken) puts.set(key, claimOf(context, row, id))
+    else frees.set(key, freeOf(context, row))
   }
+  for (const key of puts.keys()) frees.delete(key)
+  return { checks, mutations: [...frees.values(), ...puts.values()] }
 }

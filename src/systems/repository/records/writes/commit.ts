@@ -44,11 +44,13 @@ export interface TableChange {
   readonly change: RecordChange
 }
 
-/** A part of the repository that writes in the batches of records. `prepare` only reads. */
-export interface CommitPart {
-  /** The writes of the part; undefined without a promise if nothing must be read or written. */
-  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined
-}
+/**
+ * A part of the repository that writes in the batches of records: its writes for some changes, or
+ * undefined without a promise if nothing must be read or written. The function only reads.
+ */
+export type CommitPart = (
+  changes: readonly TableChange[],
+) => Promise<PartWrites | undefined> | undefined
 
 /** The event of a change, as it is stored and as subscribers receive it. */
 export interface StoredEvent {
@@ -74,31 +76,20 @@ export interface StoredEvent {
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-/**
- * The JSON of a {@link StoredEvent}, concatenated, because most of it is equal in a whole table.
- */
+/** The JSON of a {@link StoredEvent}, concatenated, because every write makes one. */
 function eventText({ context, change }: TableChange): string {
   const { kind, versionCreated, versionUpdated, isTypeChanged, fields, attributes } = change.event
-  const tags: string[] = []
-  let ids = ''
-  for (const { id, name } of fields) {
-    ids += ids === '' ? `"${id}"` : `,"${id}"`
-    if (isVersionTag(name)) tags.push(name)
-  }
-  const id = JSON.stringify(change.id.text)
-  let text = `{"type":"record-${kind}",${context.eventPlace},"id":${id}`
+  const { repository, name: table } = context
+  let text = `{"type":"record-${kind}","repository":"${repository}","table":"${table}"`
+  text += `,"id":${JSON.stringify(change.id.text)}`
   if (versionCreated !== undefined) text += `,"versionCreated":${versionCreated}`
   if (versionUpdated !== undefined) text += `,"versionUpdated":${versionUpdated}`
   if (isTypeChanged === true) text += ',"recordTypeChanged":true'
-  text += `,"updatedFields":[${ids}]`
-  if (tags.length > 0) text += `,"versionTags":${JSON.stringify(tags)}`
+  text += `,"updatedFields":[${fields.map(({ id }) => `"${id}"`).join()}]`
+  const tags = fields.filter(({ name }) => isVersionTag(name))
+  if (tags.length > 0) text += `,"versionTags":${JSON.stringify(tags.map(({ name }) => name))}`
   if (attributes !== undefined) text += `,"attributes":${JSON.stringify(attributes)}`
   return `${text}}`
-}
-
-/** The part of {@link eventText} that identifies a table. */
-export function eventPlace(repository: string, table: string): string {
-  return `"repository":${JSON.stringify(repository)},"table":${JSON.stringify(table)}`
 }
 
 /**
@@ -182,8 +173,8 @@ async function commitInside(changes: readonly TableChange[]): Promise<number> {
   const checks = changes.map(unchangedCheck)
   const mutations = changes.map(rowOf)
   const followers: (() => Promise<void>)[] = []
-  for (const part of context.parts) {
-    const preparing = part.prepare(changes)
+  for (const prepare of context.parts) {
+    const preparing = prepare(changes)
     const writes = preparing === undefined ? undefined : await preparing
     if (writes === undefined) continue
     checks.push(...writes.checks)

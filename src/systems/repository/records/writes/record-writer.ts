@@ -40,9 +40,9 @@ export class RecordWriter {
     return this.#retried(this.attempts.deleting(id, options), options?.retries ?? 0)
   }
 
-  async createOrUpdate(input: RecordInput, options: UpdateOptions = {}): Promise<WriteResult> {
+  async createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
     const updating = this.attempts.updating(input, options)
-    const { useLatestRecordType, retries = 0 } = options
+    const { useLatestRecordType, retries = 0 } = options ?? {}
     const creating = this.attempts.creating(input, { useLatestRecordType })
     for (let flip = 0; ; flip++) {
       const { state } = await this.#reader.head(updating.id)

@@ -77,8 +77,15 @@ export type UpdateSettings = Prepared<SettingsOf<typeof updateOptions>>
 /** Options of a delete, fixed at the call. */
 export type DeleteSettings = Prepared<SettingsOf<typeof deleteOptions>>
 
+// Most updates have no options, so these are read once.
+const noUpdateOptions: UpdateSettings = { ...updateOptions.read({}), conditions: [] }
+
 /** Checks the options of an update. `ERR_INVALID_ARGUMENT`; errors of {@link prepareCondition}. */
-export function updateSettings(given: UpdateOptions, schema: SchemaCache): UpdateSettings {
+export function updateSettings(
+  given: UpdateOptions | undefined,
+  schema: SchemaCache,
+): UpdateSettings {
+  if (given === undefined) return noUpdateOptions
   const options = updateOptions.read(given)
   if (options.version !== undefined && options.autosave) {
     throw invalidArgument('an autosave makes a version, and changes no old one')
