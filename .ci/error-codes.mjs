@@ -48,7 +48,7 @@ const tables = [
     '`cellardb/metastore/pulsar`',
     'src/systems/metastore/metadata/errors.ts',
     'MetadataErrorCode',
-    'MetadataStoreError',
+    'CellarError',
   ],
   [
     '`cellardb/repository`',

@@ -3,12 +3,12 @@
  * locks, and takes bundles whose owner has gone. Arguments: its name, the store and the session
  * timeout. Its parent asks and is told by messages.
  */
+import { CellarError } from '../../src/entries/index.js'
 import { setTimeout as pause } from 'node:timers/promises'
 import {
   hasCode,
   LeaderElection,
   LockManager,
-  MetadataStoreError,
   PulsarResources,
   textSerde,
   type CachingStore,
@@ -80,7 +80,7 @@ class Broker {
       })
     } catch (error) {
       // Somebody was faster, or the store is away: the next sweep looks again.
-      if (!(error instanceof MetadataStoreError)) throw error
+      if (!(error instanceof CellarError)) throw error
     } finally {
       this.#taking.delete(path)
     }
@@ -101,7 +101,7 @@ class Broker {
         return tell({ work: path, outcome: 'written' })
       } catch (error) {
         if (!hasCode(error, 'connectionLost', 'sessionLost')) {
-          return tell({ work: path, outcome: (error as MetadataStoreError).code })
+          return tell({ work: path, outcome: (error as CellarError).code })
         }
         await pause(50)
       }

@@ -7,10 +7,9 @@
  * again. Arguments: the directory of the store, and the port; 0 = any, which is printed.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
-import { Database } from '../../src/entries/index.js'
+import { Database, CellarError } from '../../src/entries/index.js'
 import {
   metadataStoreOf,
-  MetadataStoreError,
   type CellarMetadataStore,
 } from '../../src/systems/metastore/pulsar/index.js'
 import { Channel, type Message } from './channel.js'
@@ -91,7 +90,7 @@ class Client {
       const result = calls.has(call as string) ? await this.#call(call as string, values) : null
       channel?.send({ id, result })
     } catch (error) {
-      const { message, code } = error as MetadataStoreError
+      const { message, code } = error as CellarError
       channel?.send({ id, failure: { message, code } })
     }
   }
@@ -118,7 +117,7 @@ async function openStore(pings: Pings, timeout: number, asked: number | undefine
       return await metadataStoreOf(database, { ...settings, sessionId: asked })
     } catch (error) {
       // The session has ended while this process was away.
-      if (!(error instanceof MetadataStoreError)) throw error
+      if (!(error instanceof CellarError)) throw error
     }
   }
   return metadataStoreOf(database, settings)

@@ -2,11 +2,11 @@
  * The handle of a broker on the store of a coordinator process: as much of the metadata interface
  * as brokers need. Not part of the package; see `coordinator.ts`.
  */
+import { CellarError } from '../../src/entries/index.js'
 import { connect } from 'node:net'
 import {
   MetadataCache,
   MetadataErrorCode,
-  MetadataStoreError,
   type BatchOperation,
   type CacheSink,
   type CachingStore,
@@ -105,7 +105,7 @@ export class RemoteStore implements CachingStore {
       this.#pending.delete(message.id as number)
       const failure = message.failure as { message: string; code: MetadataErrorCode } | undefined
       if (failure === undefined) pending?.resolve(message.result ?? undefined)
-      else pending?.reject(new MetadataStoreError(failure.code, failure.message))
+      else pending?.reject(new CellarError(failure.code, failure.message))
     }
   }
 
@@ -130,8 +130,8 @@ export class RemoteStore implements CachingStore {
     for (const { reject } of this.#pending.values()) {
       reject(
         this.#isClosed
-          ? new MetadataStoreError(MetadataErrorCode.alreadyClosed, 'the store')
-          : new MetadataStoreError(MetadataErrorCode.connectionLost, 'the channel is closed'),
+          ? new CellarError(MetadataErrorCode.alreadyClosed, 'the store')
+          : new CellarError(MetadataErrorCode.connectionLost, 'the channel is closed'),
       )
     }
     this.#pending.clear()
@@ -160,10 +160,10 @@ export class RemoteStore implements CachingStore {
   #call(call: string, ...values: readonly unknown[]): Promise<unknown> {
     const channel = this.#channel
     if (this.#isClosed)
-      return Promise.reject(new MetadataStoreError(MetadataErrorCode.alreadyClosed, 'the store'))
+      return Promise.reject(new CellarError(MetadataErrorCode.alreadyClosed, 'the store'))
     if (channel === undefined)
       return Promise.reject(
-        new MetadataStoreError(MetadataErrorCode.connectionLost, 'the channel is closed'),
+        new CellarError(MetadataErrorCode.connectionLost, 'the channel is closed'),
       )
     const id = ++this.#calls
     return new Promise((resolve, reject) => {
@@ -229,19 +229,19 @@ export class RemoteStore implements CachingStore {
   }
 
   scanChildren(): never {
-    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'scans over the channel')
+    throw new CellarError(MetadataErrorCode.unsupported, 'scans over the channel')
   }
 
   scanByIndex(): never {
-    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'scans over the channel')
+    throw new CellarError(MetadataErrorCode.unsupported, 'scans over the channel')
   }
 
   subscribeSequence(): Promise<Closeable> {
-    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'sequences over the channel')
+    throw new CellarError(MetadataErrorCode.unsupported, 'sequences over the channel')
   }
 
   subscribe(): AsyncGenerator<FeedCommit, void> {
-    throw new MetadataStoreError(MetadataErrorCode.unsupported, 'a feed over the channel')
+    throw new CellarError(MetadataErrorCode.unsupported, 'a feed over the channel')
   }
 
   registerListener(listener: (event: Notification) => unknown): () => void {

@@ -1,9 +1,9 @@
 /** Caches. */
+import { CellarError } from '../../../src/api/index.js'
 import {
   jsonSerde,
   MetadataCache,
   MetadataErrorCode,
-  MetadataStoreError,
   type CachingStore,
 } from '../../../src/entries/metastore-pulsar.js'
 import { eventually, outcome, pause } from '../kit.js'
@@ -138,7 +138,7 @@ export const cacheCases: readonly MetadataCase[] = [
           cache.readModifyUpdateOrCreate(k, (value) => {
             given.push(value)
             value!.n = 99
-            throw new MetadataStoreError(MetadataErrorCode.badVersion, k)
+            throw new CellarError(MetadataErrorCode.badVersion, k)
           }),
         )
       }
@@ -162,7 +162,7 @@ export const cacheCases: readonly MetadataCase[] = [
           cache[modify](k, (value: Item | undefined): Item => {
             seen.push(value)
             value!.n = 99
-            throw new MetadataStoreError(MetadataErrorCode.badVersion, k)
+            throw new CellarError(MetadataErrorCode.badVersion, k)
           }),
         )
       }
@@ -193,7 +193,7 @@ export const cacheCases: readonly MetadataCase[] = [
       await store.put(k, JSON.stringify({ a: '', n: 1 }))
       const conflicting = Object.create(store, {
         put: {
-          value: () => Promise.reject(new MetadataStoreError(MetadataErrorCode.badVersion, k)),
+          value: () => Promise.reject(new CellarError(MetadataErrorCode.badVersion, k)),
         },
         get: { value: store.get.bind(store) },
         registerCache: { value: store.registerCache.bind(store) },

@@ -1,11 +1,10 @@
 /** Cases of configuration, URLs, synchronizers and migrations. */
-import { systemClock } from '../../../src/api/index.js'
+import { systemClock, CellarError } from '../../../src/api/index.js'
 import {
   DualMetadataStore,
   MetadataCache,
   metadataCacheDefaults,
   MetadataErrorCode,
-  MetadataStoreError,
   MigrationCoordinator,
   migrationPath,
   openMetadataStore,
@@ -351,7 +350,7 @@ export const configurationCases: readonly MetadataCase[] = [
           t.equal(await eventually(() => dual.phase, 'COPYING'), 'COPYING', 'copying')
           t.equal(await outcome(dual.put(k, 'x')), illegalState, 'no writes')
           t.equal(await textOf(dual, k), 'kept', 'reads from the source')
-          throw new MetadataStoreError(MetadataErrorCode.badVersion, k)
+          throw new CellarError(MetadataErrorCode.badVersion, k)
         },
       })
       t.equal(await outcome(failing.startMigration()), badVersion, 'the copy fails')

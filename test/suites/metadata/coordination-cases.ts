@@ -1,11 +1,11 @@
 /** Locks, elections, counters, table views. */
+import { CellarError } from '../../../src/api/index.js'
 import {
   CoordinationService,
   jsonSerde,
   LeaderElection,
   LockManager,
   MetadataErrorCode,
-  MetadataStoreError,
   MetadataTableView,
   nextCounterValue,
   textSerde,
@@ -281,7 +281,7 @@ export const coordinationCases: readonly MetadataCase[] = [
         let left = failures
         const put: CachingStore['put'] = (path, value, expected, options) =>
           options === undefined && left-- > 0
-            ? Promise.reject(new MetadataStoreError(MetadataErrorCode.badVersion, path))
+            ? Promise.reject(new CellarError(MetadataErrorCode.badVersion, path))
             : store.put(path, value, expected, options)
         return Object.create(store, {
           put: { value: put },

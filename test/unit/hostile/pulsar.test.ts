@@ -12,9 +12,7 @@ import type { LiveObjects } from './hostile-calls.js'
 t.setTimeout(1_800_000)
 
 function isOfPulsar(error: unknown): boolean {
-  return (
-    isCellarError(error) || isOfCalledClass(error) || error instanceof pulsar.MetadataStoreError
-  )
+  return isCellarError(error) || isOfCalledClass(error)
 }
 
 /** Paths of records, among them one that the stores here have. */

@@ -11,7 +11,7 @@ import { checkPath } from './paths.js'
 import type { MetadataSerde } from './serde.js'
 import type { CachingStore, Expected, GetResult, MetadataStore } from './types.js'
 
-/** Reads arguments. Anything thrown becomes a `MetadataStoreError`. */
+/** Reads arguments. Anything thrown becomes an error of `MetadataErrorCode`. */
 export function checkArguments<T>(read: () => T): T {
   try {
     return readArguments(read)

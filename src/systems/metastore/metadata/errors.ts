@@ -1,5 +1,5 @@
 /**
- * The errors of metadata stores and of the coordination on them: one class with stable codes.
+ * The errors of metadata stores and of the coordination on them: stable codes of `CellarError`.
  *
  * Every operation reports its errors through its promise. A failed operation has changed nothing,
  * unless the code says that the outcome is in doubt.
@@ -7,7 +7,10 @@
 import { inspect, types } from 'node:util'
 import { CellarError, ErrorCode } from '../../../api/index.js'
 
-/** The codes of {@link MetadataStoreError}, each with its cause. */
+/**
+ * The codes of metadata operations (Pulsar: `MetadataStoreException`), each with its cause. The
+ * errors are {@link CellarError}s.
+ */
 export const MetadataErrorCode = {
   /** The record does not exist. */
   notFound: 'ERR_METADATA_NOT_FOUND',
@@ -45,7 +48,10 @@ export const MetadataErrorCode = {
   sessionLost: 'ERR_METADATA_SESSION_LOST',
   /** There is no connection to the store. The outcome of a write in progress is in doubt. */
   connectionLost: 'ERR_METADATA_CONNECTION_LOST',
-  /** The requested commits have expired from the feed. */
+  /**
+   * The requested commits have expired from the feed. `details.firstSequence` is the first retained
+   * sequence.
+   */
   feedGap: 'ERR_METADATA_FEED_GAP',
   /** The backend does not support the operation; see its capabilities. */
   unsupported: 'ERR_METADATA_UNSUPPORTED',
@@ -62,24 +68,6 @@ export type MetadataErrorCode = (typeof MetadataErrorCode)[keyof typeof Metadata
 
 /** Name of a code. */
 type ErrorName = keyof typeof MetadataErrorCode
-
-/** The error of a metadata operation (Pulsar: `MetadataStoreException`). */
-export class MetadataStoreError extends CellarError {
-  /** Always `'MetadataStoreError'`. */
-  override readonly name = 'MetadataStoreError'
-  /** The stable code. */
-  declare readonly code: MetadataErrorCode
-
-  /** For stores of other backends. `cause` is the underlying error. */
-  constructor(code: MetadataErrorCode, message: string, cause?: unknown) {
-    super(code, message, { cause })
-  }
-
-  /** True for this class only: a `CellarError` is not an error of a metadata store. */
-  static override [Symbol.hasInstance](value: unknown): boolean {
-    return value instanceof CellarError && value.name === 'MetadataStoreError'
-  }
-}
 
 /** The messages of codes with one cause. The other codes have the subject as their message. */
 const messages: Partial<Record<ErrorName, (subject: string) => string>> = {
@@ -100,29 +88,31 @@ const messages: Partial<Record<ErrorName, (subject: string) => string>> = {
  * Makes an error. `subject` is the path, object or feature that the message is about; for a code
  * with several causes, the message.
  */
-export function metadataError(name: ErrorName, subject = '', cause?: unknown): MetadataStoreError {
+export function metadataError(name: ErrorName, subject = '', cause?: unknown): CellarError {
   const message = messages[name]?.(subject) ?? subject
-  return new MetadataStoreError(MetadataErrorCode[name], message, cause)
+  return new CellarError(MetadataErrorCode[name], message, { cause })
 }
 
-/** Converts any error to a {@link MetadataStoreError}; other errors become its `cause`. */
-export function asMetadataError(error: unknown): MetadataStoreError {
-  // A value other than a native error may be a proxy, which can throw for any access.
-  if (!types.isNativeError(error)) return metadataError('storeFailure', inspect(error), error)
-  if (error instanceof MetadataStoreError) return error
-  const code = error instanceof CellarError ? error.code : undefined
-  return metadataError(namesOfCodes.get(code) ?? 'storeFailure', error.message, error)
-}
+const ownCodes: ReadonlySet<string> = new Set(Object.values(MetadataErrorCode))
 
 /** Codes of the database with a counterpart here. */
-const namesOfCodes: ReadonlyMap<string | undefined, ErrorName> = new Map([
+const namesOfCodes: ReadonlyMap<string, ErrorName> = new Map([
   [ErrorCode.closed, 'alreadyClosed'],
   [ErrorCode.tooLarge, 'invalidArgument'],
   [ErrorCode.invalidArgument, 'invalidArgument'],
 ])
 
+/** Converts any error to one with a code of {@link MetadataErrorCode}, whose `cause` it becomes. */
+export function asMetadataError(error: unknown): CellarError {
+  // A value other than a native error may be a proxy, which can throw for any access.
+  if (!types.isNativeError(error)) return metadataError('storeFailure', inspect(error), error)
+  const code = error instanceof CellarError ? error.code : ''
+  if (ownCodes.has(code)) return error as CellarError
+  return metadataError(namesOfCodes.get(code) ?? 'storeFailure', error.message, error)
+}
+
 /** Whether an error has one of the codes, by their names in {@link MetadataErrorCode}. */
 export function hasCode(error: unknown, ...names: readonly ErrorName[]): boolean {
-  if (!types.isNativeError(error) || !(error instanceof MetadataStoreError)) return false
+  if (!types.isNativeError(error) || !(error instanceof CellarError)) return false
   return names.some((name) => MetadataErrorCode[name] === error.code)
 }

@@ -4,7 +4,8 @@
  * Pulsar refuses null, blank and relative paths and paths that end in a slash. This package also
  * refuses empty segments, NUL and lone surrogates, because backends treat them differently.
  */
-import { type MetadataStoreError, metadataError } from './errors.js'
+import type { CellarError } from '../../../api/index.js'
+import { metadataError } from './errors.js'
 
 /** Bytes of the longest path as UTF-8; a row key is two bytes longer. */
 export const pathBytesMax = 32_000
@@ -29,7 +30,7 @@ export function checkPath(path: unknown): asserts path is string {
   }
 }
 
-function refused(path: string, why: string): MetadataStoreError {
+function refused(path: string, why: string): CellarError {
   const shown = path.length > 80 ? `${path.slice(0, 80)}…` : path
   return metadataError('invalidPath', `the path ${JSON.stringify(shown)} ${why}`)
 }

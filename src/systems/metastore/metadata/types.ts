@@ -155,7 +155,7 @@ export interface Closeable {
 
 /**
  * A handle on a store. Handles on the same store see the same records; each has a session of its
- * own. All errors are reported by promises as `MetadataStoreError`.
+ * own. All errors are reported by promises, with a code of `MetadataErrorCode`.
  */
 export interface MetadataStore {
   /** The capabilities of the backend beyond the common calls. */

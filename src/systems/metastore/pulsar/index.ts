@@ -4,12 +4,7 @@
  */
 export type { LeaseClock } from '../kernel/lease-clock.js'
 export { CellarMetadataStore } from './store/cellar-store.js'
-export {
-  asMetadataError,
-  hasCode,
-  MetadataErrorCode,
-  MetadataStoreError,
-} from '../metadata/errors.js'
+export { asMetadataError, hasCode, MetadataErrorCode } from '../metadata/errors.js'
 export { DualMetadataStore } from './clusters/dual-store.js'
 export {
   MigrationCoordinator,

@@ -5,8 +5,8 @@
  * newest rows are also kept in memory. A subscriber is a position. It reads from memory or, if its
  * position is older, from the table, so a slow subscriber occupies no memory.
  */
-import type { Table } from '../../../../api/index.js'
-import { metadataError } from '../../metadata/errors.js'
+import { CellarError, type Table } from '../../../../api/index.js'
+import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
 import { readUint64, uint64 } from '../../kernel/uint64.js'
@@ -169,11 +169,9 @@ export class ChangeLog {
     if (sequence >= this.#recentFrom) return
     const [oldest] = await this.#table.scan({ limit: 1 }).toArray()
     const first = oldest === undefined ? this.#last + 1 : readUint64(oldest.row!, 0)
-    if (sequence < first)
-      throw metadataError(
-        'feedGap',
-        `the feed begins at sequence ${first}, ${sequence} was asked for`,
-      )
+    if (sequence >= first) return
+    const message = `the feed begins at sequence ${first}, ${sequence} was asked for`
+    throw new CellarError(MetadataErrorCode.feedGap, message, { details: { firstSequence: first } })
   }
 
   #more(signal: AbortSignal | undefined): Promise<void> {

@@ -2,7 +2,8 @@
  * The stored form of the feed: rows of bounded size. A row holds whole commits, or one part of a
  * commit that spans several rows. `GroupEvents.rows` encodes the rows.
  */
-import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
+import type { CellarError } from '../../../../api/index.js'
+import { metadataError } from '../../metadata/errors.js'
 import { readUint64 } from '../../kernel/uint64.js'
 import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 
@@ -78,6 +79,6 @@ export class FeedDecoder {
 }
 
 /** The error for a damaged or missing row of the feed. */
-export function damagedFeed(cause?: unknown): MetadataStoreError {
+export function damagedFeed(cause?: unknown): CellarError {
   return metadataError('storeFailure', 'the feed is damaged', cause)
 }

@@ -10,8 +10,9 @@
  *
  * All numbers are big endian. Sequences and times are safe integers.
  */
+import type { CellarError } from '../../../../api/index.js'
 import { readUint64, writeUint64 } from '../../kernel/uint64.js'
-import { MetadataStoreError, metadataError } from '../../metadata/errors.js'
+import { metadataError } from '../../metadata/errors.js'
 import type { Stat } from '../../metadata/types.js'
 
 const format = 1
@@ -147,7 +148,7 @@ function readTexts(bytes: Buffer, count: number, end: number): string[] {
   return texts
 }
 
-function unreadable(): MetadataStoreError {
+function unreadable(): CellarError {
   return metadataError('storeFailure', 'a stored record is damaged')
 }
 

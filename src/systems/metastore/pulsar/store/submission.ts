@@ -1,5 +1,6 @@
 /** Submissions: the pending writes of callers, from the call until the commit is durable. */
-import { asMetadataError, type MetadataStoreError } from '../../metadata/errors.js'
+import type { CellarError } from '../../../../api/index.js'
+import { asMetadataError } from '../../metadata/errors.js'
 import type { OwningSession, Step, Written } from './planner.js'
 
 /** The records written by the steps of a commit, by position. */
@@ -41,12 +42,12 @@ export class Submission {
   written: AllWritten = nothingWritten
   /** Whether a removal is complete. */
   isWhole = true
-  failure: MetadataStoreError | undefined = undefined
+  failure: CellarError | undefined = undefined
   /** Settles when {@link settle} is called. */
   readonly answered: Promise<unknown>
   readonly #answer: Answer | undefined
   #resolve!: (answer: unknown) => void
-  #reject!: (failure: MetadataStoreError) => void
+  #reject!: (failure: CellarError) => void
 
   constructor({
     kind,

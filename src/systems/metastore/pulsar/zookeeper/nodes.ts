@@ -4,8 +4,8 @@
  * Implied parents are containers, which the server removes some time after their last child. A
  * client cannot distinguish a container from a record without bytes.
  */
-import { assert } from '../../../../api/index.js'
-import { metadataError, type MetadataStoreError } from '../../metadata/errors.js'
+import { assert, type CellarError } from '../../../../api/index.js'
+import { metadataError } from '../../metadata/errors.js'
 import { parentOf } from '../../metadata/paths.js'
 import type { Expected, GetResult, Stat } from '../../metadata/types.js'
 import type { ZkClient } from '../../zookeeper/client.js'
@@ -44,7 +44,7 @@ export function statOfNode(path: string, stat: NodeStat, session: bigint): Stat 
 }
 
 /** The error for an error code of ZooKeeper. */
-export function errorOf(code: number, path: string): MetadataStoreError {
+export function errorOf(code: number, path: string): CellarError {
   switch (code) {
     case ZkError.noNode:
       return metadataError('notFound', path)

@@ -1,4 +1,5 @@
 /** Elections that fail, that are asked for twice, and that wait. */
+import type { CellarError } from '../../../../../src/api/index.js'
 import t from 'tap'
 import {
   CoordinationService,
@@ -10,7 +11,6 @@ import {
   type CachingStore,
   type CellarMetadataStore,
   type MetadataSerde,
-  type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
 import { eventually, pause } from '../../../../suites/kit.js'
@@ -24,7 +24,7 @@ import { withMembers } from '../../../../helpers/planted.js'
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     (value) => String(value),
-    (error: unknown) => (error as MetadataStoreError).code ?? String(error),
+    (error: unknown) => (error as CellarError).code ?? String(error),
   )
 
 async function opened(): Promise<[CellarMetadataStore, CellarMetadataStore, () => Promise<void>]> {

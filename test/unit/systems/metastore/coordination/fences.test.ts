@@ -1,4 +1,5 @@
 /** Holders that do not know yet that they lost their lock: none of their calls hits a successor. */
+import type { CellarError } from '../../../../../src/api/index.js'
 import t, { type Test } from 'tap'
 import {
   LeaderElection,
@@ -7,7 +8,6 @@ import {
   metadataStoreOf,
   textSerde,
   type CachingStore,
-  type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
 import { zookeeperMissing } from '../../../../../bench/metadata/zookeeper-server.js'
@@ -25,7 +25,7 @@ function deaf(store: CachingStore, to: 'records' | 'all' = 'all'): CachingStore 
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'OK',
-    (error: unknown) => (error as MetadataStoreError).code,
+    (error: unknown) => (error as CellarError).code,
   )
 
 const { illegalState, lockBusy } = MetadataErrorCode

@@ -3,6 +3,7 @@
  * election, and writes `/data` with its token as the fence. Tells every write that was acknowledged
  * with the sequence of its commit.
  */
+import type { CellarError } from '../../../../../src/api/index.js'
 import { writeSync } from 'node:fs'
 import { storeOf } from '../../../../../bench/brokers/store-of.js'
 import {
@@ -10,7 +11,6 @@ import {
   LockManager,
   MetadataErrorCode,
   textSerde,
-  type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 
 const [, , name, url, kind, timeout] = process.argv
@@ -30,7 +30,7 @@ const expected: ReadonlySet<string> = new Set([
 
 /** Fails unless the error is one that has to be expected. */
 function tolerate(error: unknown): undefined {
-  if (!expected.has((error as MetadataStoreError).code)) throw error
+  if (!expected.has((error as CellarError).code)) throw error
   return undefined
 }
 

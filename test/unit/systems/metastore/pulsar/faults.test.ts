@@ -1,4 +1,5 @@
 /** Full disks, sessions that end at the wrong moment, listeners that misbehave, and caches. */
+import { CellarError } from '../../../../../src/api/index.js'
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../../src/entries/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
@@ -10,7 +11,6 @@ import {
   LockManager,
   MetadataCache,
   MetadataErrorCode,
-  MetadataStoreError,
   MetadataTableView,
   metadataStoreOf,
   textSerde,
@@ -48,7 +48,7 @@ void t.test('a full disk fails writes, and takes back nothing that was acknowled
         await store.batch(paths.map((put) => ({ put, value: String(i) })))
         for (const path of paths) known.set(path, String(i))
       } catch (error) {
-        t.ok(error instanceof MetadataStoreError, `named: ${String(error)}`)
+        t.match((error as CellarError).code, /^ERR_METADATA_/, `named: ${String(error)}`)
         refused.push(...paths)
       }
     }
@@ -100,7 +100,7 @@ void t.test('a session that is lost in the middle of an acquire', async (t) => {
     )
     await turns()
     const stored = await other.get('/lock')
-    if (outcome instanceof MetadataStoreError) {
+    if (outcome instanceof CellarError) {
       t.equal(outcome.code, MetadataErrorCode.sessionLost, `${moment}: a named error`)
       t.equal(stored, undefined, 'nothing was written')
     } else {

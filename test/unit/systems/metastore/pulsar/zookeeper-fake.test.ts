@@ -3,11 +3,11 @@
  *
  * @runs alone
  */
+import type { CellarError } from '../../../../../src/api/index.js'
 import t from 'tap'
 import {
   MetadataErrorCode,
   openMetadataStore,
-  type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { OpCode, ZkError } from '../../../../../src/systems/metastore/zookeeper/protocol.js'
 import { FakeZooKeeper } from '../../../../helpers/fake-zookeeper.js'
@@ -19,7 +19,7 @@ const sessionTimeoutMilliseconds = 300
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'OK',
-    (error: unknown) => (error as MetadataStoreError).code,
+    (error: unknown) => (error as CellarError).code,
   )
 
 /** ZooKeeper's number of a deletion. */

@@ -3,6 +3,7 @@
  *
  * @runs alone
  */
+import type { CellarError } from '../../../../../src/api/index.js'
 import t from 'tap'
 import {
   LockManager,
@@ -10,7 +11,6 @@ import {
   openMetadataStore,
   textSerde,
   type CachingStore,
-  type MetadataStoreError,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { eventually, pause } from '../../../../suites/kit.js'
 import { joined } from '../../../../suites/metadata/case.js'
@@ -26,7 +26,7 @@ const sessionTimeoutMilliseconds = 3_000
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'OK',
-    (error: unknown) => (error as MetadataStoreError).code,
+    (error: unknown) => (error as CellarError).code,
   )
 
 function sessionEvents(store: CachingStore): string[] {
