@@ -90,6 +90,14 @@ const rooms = {
     order: ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer'],
     shared: [],
   },
+  'systems/transactions': {
+    order: ['prune-job', 'manager', 'tables', 'tephra'],
+    shared: ['checks', 'errors', 'options', 'participant', 'transaction', 'transaction-snapshot'],
+  },
+  'systems/messaging': {
+    order: ['prune-job', 'topics', 'store', 'live', 'publish', 'fetch'],
+    shared: ['ascending-clock', 'errors', 'message-id', 'options', 'types'],
+  },
   'systems/metastore': {
     order: [
       'kernel',

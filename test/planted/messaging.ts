@@ -9,21 +9,21 @@ const producers = ['test/unit/systems/messaging/producers.test.ts']
 export const faults: readonly PlantedFault[] = [
   {
     name: 'a producer that has left memory publishes beside its new state',
-    file: 'src/systems/messaging/publish/producers.ts',
+    file: 'src/systems/messaging/live/producers.ts',
     find: 'if (this.#held.get(id) !== held) continue',
     replace: '',
     tests: ['test/unit/systems/messaging/producers.test.ts'],
   },
   {
     name: 'the cache serves transactions that are too old for it',
-    file: 'src/systems/messaging/store/message-reader.ts',
+    file: 'src/systems/messaging/fetch/message-reader.ts',
     find: 'place.publishTimestamp >= this.#settings.cachedSince',
     replace: 'place.publishTimestamp >= -this.#settings.cachedSince',
     tests: cache,
   },
   {
     name: 'the cache survives a new generation of its topic',
-    file: 'src/systems/messaging/topics/topic-state.ts',
+    file: 'src/systems/messaging/live/topic-state.ts',
     find: '    this.cache.clear()\n    this.producers.clear()',
     replace: '    this.producers.clear()',
     tests: cache,
@@ -44,14 +44,14 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a request overtakes one of its producer that was refused',
-    file: 'src/systems/messaging/publish/producers.ts',
+    file: 'src/systems/messaging/live/producers.ts',
     find: 'if (sequence >= pending.sequence || own === batch) continue',
     replace: 'if (sequence >= 0 || own === batch) continue',
     tests: producers,
   },
   {
     name: 'a refused request of a producer is answered for ever',
-    file: 'src/systems/messaging/publish/producers.ts',
+    file: 'src/systems/messaging/live/producers.ts',
     find: 'pending.answer.catch(() => this.#pending.delete(sequence))',
     replace: 'pending.answer.catch(() => undefined)',
     tests: producers,

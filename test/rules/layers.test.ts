@@ -101,6 +101,12 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/messaging/prune-job/hook.ts':
     "import { a } from '../../../base/bytes.js'\nimport { put } from '../../../entries/index.js'\n" +
     'export const hook = [a, put]\n',
+  'src/systems/messaging/topics/topic.ts':
+    "import { row } from '../store/rows.js'\nexport const topic = row\n",
+  'src/systems/messaging/store/rows.ts': 'export const row = 1\n',
+  'src/systems/transactions/manager/state.ts':
+    "import { scope } from '../scope.js'\nexport const state = scope\n",
+  'src/systems/transactions/scope.ts': 'export const scope = 1\n',
   'src/systems/messaging/hub.ts':
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/systems/search/index.ts':
@@ -183,6 +189,7 @@ const expected = [
   'server-http: src/server/http/guard.ts -> src/server/messaging/routes.ts',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
+  'systems-messaging-topics: src/systems/messaging/topics/topic.ts -> src/systems/messaging/store/rows.ts',
   'systems-metastore-coordination: src/systems/metastore/coordination/lock.ts -> src/systems/metastore/pulsar/store.ts',
   'systems-repository-extraction-formats: src/systems/repository/extraction/formats/pdf.ts -> src/systems/repository/extraction/threads.ts',
   'systems-repository-indexer-definition: src/systems/repository/indexer/definition/chain.ts -> src/systems/repository/indexer/documents/builder.ts',
@@ -190,6 +197,7 @@ const expected = [
   'systems-repository-values: src/systems/repository/values/text.ts -> src/systems/repository/records/row.ts',
   'systems-search-embedded-segments: src/systems/search/embedded/segments/merge.ts -> src/systems/search/embedded/plan.ts',
   'systems-search-embedded: src/systems/search/embedded/plan.ts -> src/systems/search/solr-search.ts',
+  'systems-transactions-manager: src/systems/transactions/manager/state.ts -> src/systems/transactions/scope.ts',
   'unknown-folder: src/novel/thing.ts -> src/base/bytes.ts',
 ]
 

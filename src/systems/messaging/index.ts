@@ -25,9 +25,9 @@ export {
 export type { CommitPublish } from './publish/publishing.js'
 export { StandbyMessaging, type Leadership, type StandbyOptions } from './standby.js'
 export type { MessagingOptions } from './options.js'
-export type { TopicStatistics } from './topics/topic-state.js'
-export { MessageConsumer } from './fetch/consumer.js'
-export { MessageFetcher, MessagePublisher, MessagingAdmin } from './publish/program.js'
+export type { TopicStatistics } from './live/topic-state.js'
+export { MessageConsumer } from './consumer.js'
+export { MessageFetcher, MessagePublisher, MessagingAdmin } from './program.js'
 export { prepareFetch, type FetchBuilder } from './fetch/fetch-builder.js'
 export {
   decodeMessageId,

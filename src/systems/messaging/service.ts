@@ -19,11 +19,11 @@ import {
   type Database,
 } from '../../api/index.js'
 import { notCarried, storesOf } from '../transactions/index.js'
-import { CacheBudget } from './store/cache-budget.js'
+import { CacheBudget } from './live/cache-budget.js'
 import { readClock } from './store/clock-row.js'
 import { MessagingErrorCode } from './errors.js'
 import { Fetching } from './fetch/fetching.js'
-import { MessageWriter } from './store/message-writer.js'
+import { MessageWriter } from './live/message-writer.js'
 import {
   messagingSettings,
   type MessagingOptions,
@@ -36,9 +36,14 @@ import { Publishing, type CommitPublish } from './publish/publishing.js'
 import { checkedResponse } from './publish/requests.js'
 import { rollBackRows } from './publish/rollback.js'
 import { withGeneration } from './topics/topic-properties.js'
-import { TopicRegistry, type MessagingTables, type ServiceParts } from './topics/topic-registry.js'
-import type { TopicState, TopicStatistics } from './topics/topic-state.js'
-import { checkTopicId, type TopicId, type TopicRecord } from './topics/topic.js'
+import { TopicRegistry, type ServiceParts } from './live/topic-registry.js'
+import type { TopicState, TopicStatistics } from './live/topic-state.js'
+import {
+  checkTopicId,
+  type TopicId,
+  type TopicRecord,
+  type MessagingTables,
+} from './topics/topic.js'
 import type {
   ConsumerPosition,
   Message,

@@ -1,13 +1,13 @@
 /** Fetches: readers over topics, and waits for the next message. */
-import type { ServiceParts } from '../topics/topic-registry.js'
+import { decodeMessageId, parseMessageId } from '../message-id.js'
+import type { ServiceParts } from '../live/topic-registry.js'
 import { CellarError } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
-import { MessageReader } from '../store/message-reader.js'
+import { MessageReader, type ReaderStart } from './message-reader.js'
 import { checkedFetch, type CheckedFetch } from '../options.js'
 import { checkExists } from '../publish/publishing.js'
-import { startOfFetch } from '../publish/requests.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { TopicState } from '../live/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
 import type { Message, MessageIterator } from '../types.js'
 import type { FetchOptions } from '../options.js'
@@ -100,6 +100,24 @@ export class Fetching {
       clearTimeout(timer)
     }
   }
+}
+
+/** The start of a fetch, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
+function startOfFetch(options: CheckedFetch, oldest: number): ReaderStart {
+  const { from, time, inclusive } = options
+  const atOldest = {
+    publishTimestamp: oldest,
+    sequenceId: 0,
+    payloadWriteTimestamp: 0,
+    payloadSequenceId: 0,
+    inclusive: true,
+  }
+  if (from !== undefined) {
+    const id = decodeMessageId(typeof from === 'string' ? parseMessageId(from) : from)
+    return id.publishTimestamp < oldest ? atOldest : { ...id, inclusive }
+  }
+  if (time === undefined) return atOldest
+  return { ...atOldest, publishTimestamp: Math.max(oldest, inclusive ? time : time + 1) }
 }
 
 async function readAll(reader: MessageReader, limit: number): Promise<Message[]> {

@@ -5,7 +5,7 @@
  *   row    = namespace:topic: generation(4) consumer
  *   column = d:i = id of a message (20)
  */
-import type { ServiceParts } from '../topics/topic-registry.js'
+import type { ServiceParts } from '../live/topic-registry.js'
 import {
   CellarError,
   invalidArgument,
@@ -17,7 +17,7 @@ import { eachRow } from '../../../comfort/tables.js'
 import { MessagingErrorCode } from '../errors.js'
 import { decodeMessageId, encodeMessageId, checkMessageId } from '../message-id.js'
 import { comparePlaces } from '../store/stored-batch.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { TopicState } from '../live/topic-state.js'
 import type { ConsumerPosition } from '../types.js'
 import { setPositionOptions, type SetPositionOptions } from '../options.js'
 

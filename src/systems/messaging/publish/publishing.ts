@@ -1,5 +1,5 @@
 /** Publishing and storing: batches of the writer assign places to requests. */
-import type { ServiceParts } from '../topics/topic-registry.js'
+import type { ServiceParts } from '../live/topic-registry.js'
 import {
   invalidArgument,
   checkArray,
@@ -8,11 +8,11 @@ import {
 } from '../../../api/index.js'
 import { notCarried } from '../../transactions/index.js'
 import { topicNotFound } from '../errors.js'
-import { type WriteBatch, type WritePart } from '../store/message-writer.js'
+import { type WriteBatch, type WritePart } from '../live/message-writer.js'
 import { checkPointer } from '../options.js'
-import { producerMutation, type ProducerRow } from './producers.js'
+import { producerMutation, type ProducerRow } from '../live/producers.js'
 import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { TopicState } from '../live/topic-state.js'
 import type { TopicId } from '../topics/topic.js'
 import type { PublishResponse } from '../types.js'
 import type { Producer, PublishRequest } from '../options.js'

@@ -11,16 +11,9 @@ import {
 } from '../../../api/index.js'
 import { startOf } from '../../transactions/index.js'
 import { MessagingErrorCode } from '../errors.js'
-import { decodeMessageId, parseMessageId } from '../message-id.js'
-import type { ReaderStart } from '../store/message-reader.js'
-import {
-  publishFields,
-  type MessagingSettings,
-  checkPointer,
-  type CheckedFetch,
-} from '../options.js'
+import { publishFields, type MessagingSettings, checkPointer } from '../options.js'
 import { PayloadPacker, type PackedPayloads } from '../store/packed-payloads.js'
-import { rowBytesMax } from '../topics/topic-append.js'
+import { rowBytesMax } from '../live/topic-append.js'
 import type { MessageRange, PublishResponse } from '../types.js'
 import type { Producer, PublishRequest } from '../options.js'
 
@@ -149,24 +142,6 @@ export function checkAge(pointer: bigint, settings: MessagingSettings): void {
     throw new CellarError(MessagingErrorCode.transactionTooOld, message)
   }
   checkHandedOut(pointer, settings)
-}
-
-/** The start of a fetch, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
-export function startOfFetch(options: CheckedFetch, oldest: number): ReaderStart {
-  const { from, time, inclusive } = options
-  const atOldest = {
-    publishTimestamp: oldest,
-    sequenceId: 0,
-    payloadWriteTimestamp: 0,
-    payloadSequenceId: 0,
-    inclusive: true,
-  }
-  if (from !== undefined) {
-    const id = decodeMessageId(typeof from === 'string' ? parseMessageId(from) : from)
-    return id.publishTimestamp < oldest ? atOldest : { ...id, inclusive }
-  }
-  if (time === undefined) return atOldest
-  return { ...atOldest, publishTimestamp: Math.max(oldest, inclusive ? time : time + 1) }
 }
 
 function tooLargeMessage(bytes: number, limit: number): CellarError {

@@ -14,7 +14,7 @@ import {
   type Place,
   type StoredBatch,
 } from '../store/stored-batch.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { TopicState } from '../live/topic-state.js'
 import type { MessageRange } from '../types.js'
 
 const scannedRows = 64

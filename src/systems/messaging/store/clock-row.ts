@@ -2,10 +2,10 @@
  * The row of the clock in the metadata table: the largest assigned time, over publishes and stores
  * of all topics. All times after a restart are larger.
  */
+import type { MessagingTables } from '../topics/topic.js'
 import { type AtomicMutation, type Database } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import { decodeMessageRow, decodePayloadRow } from './rows.js'
-import type { MessagingTables } from '../topics/topic-registry.js'
 
 const clockRow = Buffer.from('.clock')
 const clockColumn = 'd:k'

@@ -30,6 +30,15 @@ export interface TopicRecord extends TopicState {
   readonly id: TopicId
 }
 
+/** Names of the tables. */
+export interface MessagingTables {
+  readonly metadata: string
+  readonly message: string
+  readonly payload: string
+  readonly producer: string
+  readonly consumer: string
+}
+
 /** Largest generation: it takes four bytes of a row, signed. */
 export const generationMax = 0x7fff_ffff
 

@@ -11,7 +11,6 @@
  * therefore includes all of them, or fails.
  */
 import { assert, type AtomicMutation, type Database } from '../../../api/index.js'
-import { conflictKey } from '../manager/conflict-key.js'
 import type { Column, WrittenCell } from './table-writes.js'
 
 /** The unit of conflict detection: a row, a column, or none. */
@@ -166,4 +165,13 @@ export class TransactionWrites {
 
 function textOf({ family, qualifier }: Column): string {
   return `${family}:${qualifier.toString('latin1')}`
+}
+
+/** A key as latin1 text: table and row, and the column for conflict detection by column. */
+function conflictKey(table: string, row: Buffer, column?: Column): string {
+  const tableText = Buffer.from(table, 'utf8').toString('latin1')
+  const text = `${tableText}\0${row.length}\0${row.toString('latin1')}`
+  if (column === undefined) return text
+  const family = Buffer.from(column.family, 'utf8').toString('latin1')
+  return `${text}${family}:${column.qualifier.toString('latin1')}`
 }

@@ -10,8 +10,8 @@ import {
   type AtomicBatch,
 } from '../../../../src/entries/index.js'
 import { MessagingService, type MessagingOptions } from '../../../../src/systems/messaging/index.js'
-import { Producers } from '../../../../src/systems/messaging/publish/producers.js'
-import type { TopicState } from '../../../../src/systems/messaging/topics/topic-state.js'
+import { Producers } from '../../../../src/systems/messaging/live/producers.js'
+import type { TopicState } from '../../../../src/systems/messaging/live/topic-state.js'
 
 const topic = { namespace: 'n', topic: 't' }
 const start = 1_489_707_864_000

@@ -6,7 +6,7 @@ import { assert } from '../../../api/index.js'
 import { AscendingClock } from '../ascending-clock.js'
 import { MessageCache } from '../store/message-cache.js'
 import { TopicRows } from '../store/rows.js'
-import { Producers } from '../publish/producers.js'
+import { Producers } from './producers.js'
 import {
   comparePlaces,
   placeOf,
@@ -14,7 +14,7 @@ import {
   type Place,
   type StoredBatch,
 } from '../store/stored-batch.js'
-import { topicPrefix, type TopicId } from './topic.js'
+import { topicPrefix, type TopicId } from '../topics/topic.js'
 import type { MessageRange, TopicProperties } from '../types.js'
 
 /** Counters of a topic since the service was opened. */

@@ -15,7 +15,7 @@ import type { AtomicMutation, Database } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { readTime, writeTime } from '../message-id.js'
 import { producerOutcomeBytes, producerTimeOffset } from '../prune-job/row-layout.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { TopicState } from './topic-state.js'
 import type { PublishResponse } from '../types.js'
 import type { Producer } from '../options.js'
 

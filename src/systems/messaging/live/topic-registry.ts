@@ -4,13 +4,13 @@
  * A change is a compare-and-set of the whole serialized properties, and changes of one topic are
  * serialized. A change by another program is therefore detected instead of overwritten.
  */
-import { MessageWriter } from '../store/message-writer.js'
+import { MessageWriter } from './message-writer.js'
 import { CellarError } from '../../../api/index.js'
 import type { Database, Table } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import type { MessagingSettings } from '../options.js'
 import { metadataQualifier } from '../prune-job/row-layout.js'
-import { effectiveProperties, withGeneration } from './topic-properties.js'
+import { effectiveProperties, withGeneration } from '../topics/topic-properties.js'
 import { TopicState } from './topic-state.js'
 import {
   checkNamespace,
@@ -21,20 +21,12 @@ import {
   topicPrefix,
   type TopicId,
   type TopicRecord,
-} from './topic.js'
+  type MessagingTables,
+} from '../topics/topic.js'
 import type { TopicProperties } from '../types.js'
 
 const column = `d:${metadataQualifier}`
 const timestamp = 1
-
-/** Names of the tables. */
-export interface MessagingTables {
-  readonly metadata: string
-  readonly message: string
-  readonly payload: string
-  readonly producer: string
-  readonly consumer: string
-}
 
 /** The parts of an open service that publishes, fetches and positions share. */
 export interface ServiceParts {

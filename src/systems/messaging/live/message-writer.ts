@@ -21,10 +21,10 @@ import {
   type Waiting,
 } from '../../../api/index.js'
 import { isRefusal } from '../../transactions/errors.js'
-import { clockMutation } from './clock-row.js'
+import { clockMutation } from '../store/clock-row.js'
 import { MessagingErrorCode } from '../errors.js'
-import { TopicAppend } from '../topics/topic-append.js'
-import type { TopicState } from '../topics/topic-state.js'
+import { TopicAppend } from './topic-append.js'
+import type { TopicState } from './topic-state.js'
 
 /** The part of a request in its batch, beside messages. */
 export interface WritePart {

@@ -8,20 +8,20 @@
  *
  * Publishing never conflicts: the change set is empty. Checkpoints are refused.
  */
-import { stateError } from '../../transactions/errors.js'
-import { SingleParticipant } from '../../transactions/participant.js'
+import { stateError } from '../transactions/errors.js'
+import { SingleParticipant } from '../transactions/participant.js'
 import {
   invalidArgument,
   checkBytesLike,
   checkMethods,
   type AtomicMutation,
   type BytesLike,
-} from '../../../api/index.js'
-import { type Transaction } from '../../transactions/index.js'
-import type { CommitPublish } from './publishing.js'
-import { MessagingService } from '../service.js'
-import { checkTopicId, type TopicId } from '../topics/topic.js'
-import type { MessageIterator, Messaging, PublishResponse, TopicProperties } from '../types.js'
+} from '../../api/index.js'
+import { type Transaction } from '../transactions/index.js'
+import type { CommitPublish } from './publish/publishing.js'
+import { MessagingService } from './service.js'
+import { checkTopicId, type TopicId } from './topics/topic.js'
+import type { MessageIterator, Messaging, PublishResponse, TopicProperties } from './types.js'
 
 const reservedNamespace = 'system'
 

@@ -4,14 +4,14 @@
  * the position are stored together or not at all. If two processes use the same consumer name, the
  * second commit fails with a conflict.
  */
-import { SingleParticipant } from '../../transactions/participant.js'
-import { checkMethods, type AtomicMutation } from '../../../api/index.js'
-import type { Transaction } from '../../transactions/index.js'
-import { checkConsumer } from './positions.js'
-import type { MessagingService } from '../service.js'
-import { checkTopicId, type TopicId } from '../topics/topic.js'
-import type { Message } from '../types.js'
-import { consumerPollOptions, type FetchOptions } from '../options.js'
+import { SingleParticipant } from '../transactions/participant.js'
+import { checkMethods, type AtomicMutation } from '../../api/index.js'
+import type { Transaction } from '../transactions/index.js'
+import { checkConsumer } from './fetch/positions.js'
+import type { MessagingService } from './service.js'
+import { checkTopicId, type TopicId } from './topics/topic.js'
+import type { Message } from './types.js'
+import { consumerPollOptions, type FetchOptions } from './options.js'
 
 /** See the file header. In one transaction at a time. */
 export class MessageConsumer extends SingleParticipant {

@@ -15,12 +15,17 @@
  */
 import { assert, type Database, type Result, type ResultScanner } from '../../../api/index.js'
 import type { Transaction } from '../../transactions/index.js'
-import { storedBatch, storedPayloads } from './rows.js'
-import { DeliveredMessage } from '../fetch/delivered-message.js'
+import { storedBatch, storedPayloads } from '../store/rows.js'
+import { DeliveredMessage } from './delivered-message.js'
 import type { MessageIdParts } from '../message-id.js'
-import type { PackedPayloads } from './packed-payloads.js'
-import { comparePlaces, firstSequence, type Place, type StoredBatch } from './stored-batch.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { PackedPayloads } from '../store/packed-payloads.js'
+import {
+  comparePlaces,
+  firstSequence,
+  type Place,
+  type StoredBatch,
+} from '../store/stored-batch.js'
+import type { TopicState } from '../live/topic-state.js'
 import type { Message } from '../types.js'
 
 /** The start of a reader. */

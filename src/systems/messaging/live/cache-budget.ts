@@ -1,6 +1,6 @@
 /** Divides the memory for the newest messages among the topics of a service. */
 import { assert } from '../../../api/index.js'
-import type { TopicState } from '../topics/topic-state.js'
+import type { TopicState } from './topic-state.js'
 
 /** See the file header. */
 export class CacheBudget {
