@@ -11,8 +11,7 @@
  */
 import { assert } from '../../base/assert.js'
 import { compareBytes } from '../../base/bytes.js'
-import { ShownEntry, type BackwardCursor, type Cursor } from './cursor.js'
-import type { DeferredCursor } from './deferred-cursor.js'
+import { ShownEntry, type BackwardCursor, type Cursor, type DeferredCursor } from './cursor.js'
 
 /** Fills released memory; no row, type or sequence has such bytes. */
 const garbage = 0xdb

@@ -15,7 +15,7 @@
  *    current key. It is `left` if the key does not begin with the prefix; then the key is after all
  *    keys that do.
  * 3. The public fields show the entry of the first child, which is settled if it is a deferred
- *    cursor (deferred-cursor.ts).
+ *    cursor (cursor.ts).
  *
  * Failure behaviour: after `BlockMissing` from a child the same call can be repeated (see
  * cursor.ts). `seek` starts over with all children; `next` continues with the child that was being
@@ -31,8 +31,7 @@ import {
   equalBytes,
   readPrefix48,
 } from '../../base/bytes.js'
-import { ShownEntry, type BackwardCursor, type Cursor } from './cursor.js'
-import type { DeferredCursor } from './deferred-cursor.js'
+import { ShownEntry, type BackwardCursor, type Cursor, type DeferredCursor } from './cursor.js'
 
 const noneDeferred: readonly (DeferredCursor | undefined)[] = []
 

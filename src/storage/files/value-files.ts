@@ -9,7 +9,7 @@ import { readReference, valueHeaderBytes, writeValueHeader } from '../cell/cell-
 import type { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
-import type { ValueSource } from '../scan/value-source.js'
+import type { ValueSource } from '../scan/store-read.js'
 import type { ReadCounters } from '../sstable/read-counters.js'
 import { ValueAhead } from '../sstable/values/value-ahead.js'
 import { ValueFileReader } from '../sstable/values/value-reader.js'

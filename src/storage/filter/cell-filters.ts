@@ -9,7 +9,7 @@ import {
   timestampLow,
   type Timestamp,
 } from '../cell/timestamp.js'
-import { checkList } from './parse/arguments.js'
+import { checkList } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 

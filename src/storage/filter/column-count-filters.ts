@@ -3,7 +3,7 @@ import { compareBytes } from '../../base/bytes.js'
 import { unescape } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
-import { checkFilterCount, checkList, copyBytes } from './parse/arguments.js'
+import { checkFilterCount, checkList, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 

@@ -8,7 +8,7 @@ import { invalidArgument } from '../../base/errors.js'
 import { boolean, checked, declareOptions, type OptionsOf } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
-import { checkList, copyBytes } from './parse/arguments.js'
+import { checkList, copyBytes } from './arguments.js'
 import { FilterCode, type CellHint } from './filter.js'
 import { KeyFilter } from './filter-base.js'
 

@@ -17,7 +17,7 @@ import {
 } from '../../base/options.js'
 import { escapeQualifier, type BytesLike } from '../cell/column-name.js'
 import { compareBigDecimals, decodeBigDecimal, parseBigDecimal } from './big-decimal.js'
-import { checkFilterCount, copyBytes } from './parse/arguments.js'
+import { checkFilterCount, copyBytes } from './arguments.js'
 import { makeRegularExpression, type RegularExpressionEngine } from './regular-expression.js'
 
 /** A comparator: bytes alone mean `binary`, otherwise exactly one of the forms. */

@@ -2,7 +2,7 @@
 import { boolean, checked, declareOptions, required, type OptionsOf } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
 import { invalidArgument } from '../../base/errors.js'
-import { parseFilterColumn, type EscapedColumn } from './parse/arguments.js'
+import { parseFilterColumn, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type RowCells } from './filter.js'

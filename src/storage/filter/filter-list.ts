@@ -20,7 +20,7 @@ import { shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
-import { checkInnerFilter, checkList } from './parse/arguments.js'
+import { checkInnerFilter, checkList } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { isHint, ListMember, Reach } from './list-member.js'
 

@@ -3,7 +3,7 @@ import { isBytes } from '../../base/arguments.js'
 import { compareBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
 import { checked, declareOptions, required, type OptionsOf } from '../../base/options.js'
-import { checkList, copyBytes } from './parse/arguments.js'
+import { checkList, copyBytes } from './arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 const patternOptions = declareOptions('a pattern', {

@@ -3,7 +3,7 @@ import { compareBytes, emptyBytes, prefixSuccessor } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
 import { boolean, checked, declareOptions } from '../../base/options.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkList, copyBytes } from './parse/arguments.js'
+import { checkList, copyBytes } from './arguments.js'
 import { RowKeyFilter } from './filter-base.js'
 
 /** A range of rows, or all rows with a prefix. */

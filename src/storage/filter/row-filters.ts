@@ -5,7 +5,7 @@ import { invalidArgument } from '../../base/errors.js'
 import { callback, declareOptions } from '../../base/options.js'
 import { seededRandom, type Random } from '../../base/random.js'
 import type { BytesLike } from '../cell/column-name.js'
-import { checkFilterCount, copyBytes } from './parse/arguments.js'
+import { checkFilterCount, copyBytes } from './arguments.js'
 import { KeyFilter, RowKeyFilter } from './filter-base.js'
 
 /**

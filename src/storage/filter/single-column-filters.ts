@@ -7,7 +7,7 @@
 import { equalBytes } from '../../base/bytes.js'
 import { boolean, checked, declareOptions, required, type OptionsOf } from '../../base/options.js'
 import type { CellView } from '../cell/cell-view.js'
-import { parseFilterColumn, type EscapedColumn } from './parse/arguments.js'
+import { parseFilterColumn, type EscapedColumn } from './arguments.js'
 import { Comparison, type FilterOperator } from './compare.js'
 import type { ComparatorOption } from './comparators.js'
 import { FilterCode, type RowCells } from './filter.js'

@@ -8,7 +8,7 @@
  * about row keys.
  */
 import type { CellView } from '../cell/cell-view.js'
-import { checkInnerFilter } from './parse/arguments.js'
+import { checkInnerFilter } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { FilterBase, isIncluded } from './filter-base.js'
 

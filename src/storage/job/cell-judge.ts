@@ -5,7 +5,7 @@
  */
 import { CellView } from '../cell/cell-view.js'
 import { HookChain, type HookOutcome, type HookPlan } from '../coprocessor/hook-chain.js'
-import type { ValueSource } from '../scan/value-source.js'
+import type { ValueSource } from '../scan/store-read.js'
 import type { RetentionScope } from '../scan/retention-matcher.js'
 import type { DropCounts } from './job.js'
 import { RetentionFilter } from './retention-filter.js'

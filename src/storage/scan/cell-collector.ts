@@ -1,9 +1,9 @@
-/** The receivers of the cells that a scan includes. */
+/** The receiver of the cells that a read includes. */
 import type { CellView } from '../cell/cell-view.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 
-/** Receives the cells that a store scanner includes. */
-export interface CellCollector {
+/** Receives the cells of rows, one row after the other. */
+export interface RowTarget {
   /** Whether the batch limit is reached; the scanner pauses before the next cell. */
   readonly full: boolean
   /** Copies a borrowed cell; the filter may replace its value. */
@@ -16,10 +16,6 @@ export interface CellCollector {
     keyEnd: number,
     valueEnd: number,
   ): void
-}
-
-/** Receives the cells of rows, one row after the other. */
-export interface RowTarget extends CellCollector {
   /** Cells of the current row. */
   readonly count: number
   /**

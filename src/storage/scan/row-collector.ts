@@ -53,6 +53,9 @@ export interface CollectedRow {
   readonly partial: boolean
 }
 
+/** A row without cells. */
+export const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
+
 /** Rows that were read ahead. Row i is in `pages[i]`; its cells end at `cells[ends[i]]`. */
 export interface CollectedRows {
   readonly count: number

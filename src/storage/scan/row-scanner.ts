@@ -7,12 +7,12 @@
  * columns and versions keep their order.
  */
 import { assert } from '../../base/assert.js'
-import { compareBytes, copyBytes } from '../../base/bytes.js'
-import { unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
+import { copyBytes } from '../../base/bytes.js'
+import { terminatorBytes, unescape, writeBehind, writeTerminator } from '../cell/cell-key.js'
 import { rowBytesMax } from '../cell/limits.js'
 import type { Filter } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { ReadStep } from './plain-loop.js'
+import { isOutside, ReadStep } from './plain-loop.js'
 import type { StoreScanner } from './store-scanner.js'
 
 /** Sorts after the keys of all rows. */
@@ -180,16 +180,20 @@ export class RowScanner {
   }
 
   private seekPrevious(): void {
-    const key = this.keyBuffer(this.rowLength + 2)
-    copyBytes(this.row, 0, this.rowLength, key, 0)
-    this.seekAllBefore(key, writeTerminator(key, this.rowLength))
+    const length = this.setRowKey()
+    this.seekAllBefore(this.key, length)
   }
 
   private align(scanners: readonly StoreScanner[]): void {
-    const key = this.keyBuffer(this.rowLength + 2)
+    const length = this.setRowKey()
+    for (const scanner of scanners) scanner.seek(this.key, length)
+  }
+
+  /** Sets the key to the row with its terminator; returns its length. */
+  private setRowKey(): number {
+    const key = this.keyBuffer(this.rowLength + terminatorBytes)
     copyBytes(this.row, 0, this.rowLength, key, 0)
-    const length = writeTerminator(key, this.rowLength)
-    for (const scanner of scanners) scanner.seek(key, length)
+    return writeTerminator(key, this.rowLength)
   }
 
   /**
@@ -241,7 +245,7 @@ export class RowScanner {
     }
     const { cell } = best
     this.setRow(cell.buffer, cell.keyStart, cell.rowEnd)
-    if (this.behindStop()) {
+    if (isOutside(this.row, 0, this.rowLength, this.bounds)) {
       this.phase = Phase.ended
       return
     }
@@ -258,14 +262,6 @@ export class RowScanner {
       }
     }
     this.phase = reversed ? Phase.align : Phase.read
-  }
-
-  private behindStop(): boolean {
-    const { stop, stopInclusive, reversed } = this.bounds
-    if (stop === undefined) return false
-    const order = compareBytes(this.row, 0, this.rowLength, stop, 0, stop.length)
-    if (order === 0) return !stopInclusive
-    return reversed ? order < 0 : order > 0
   }
 
   /** False if the collector is full. */

@@ -3,8 +3,8 @@
  * the scanner only knows cursors.
  */
 import type { Moment } from '../../base/clock.js'
-import type { Cursor } from '../cursor/cursor.js'
-import type { DeferredCursor } from '../cursor/deferred-cursor.js'
+import type { CellView } from '../cell/cell-view.js'
+import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import type { RetentionOptions, StoreQuery } from './query.js'
 
 /** A query of a store, and the chosen sources, newest first. Constant during the read. */
@@ -39,4 +39,14 @@ export interface StoreRowRead extends StoreRead {
    * terminator.
    */
   readonly isColumn: boolean
+}
+
+/** Resolves value references of cells. */
+export interface ValueSource {
+  /**
+   * Resolves the value reference of a cell: points the view at a copy of the cell with its content,
+   * in memory of its own. Throws `BlockMissing`, with the view unchanged, if the content is not in
+   * memory and `mayBlock` is false; `ERR_CORRUPTION`. REQUIRES `cell.isReference`.
+   */
+  resolve(cell: CellView, mayBlock: boolean): void
 }

@@ -24,9 +24,8 @@ import { Move, ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
 import { RuleMoves } from './rule-moves.js'
 import { SeekKey } from '../filter/seek-key.js'
-import type { StoreRead, StoreRowRead } from './store-read.js'
+import type { StoreRead, StoreRowRead, ValueSource } from './store-read.js'
 import { UserMatcher } from './user-matcher.js'
-import type { ValueSource } from './value-source.js'
 
 export class StoreScanner {
   /** The cell under the cursor, decoded; valid while `atCell`. */

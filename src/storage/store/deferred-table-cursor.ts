@@ -18,8 +18,7 @@ import {
 } from '../cell/cell-key.js'
 import { CellType } from '../cell/cell-type.js'
 import { timestampHigh, timestampLow } from '../cell/timestamp.js'
-import { ShownEntry } from '../cursor/cursor.js'
-import type { DeferredCursor } from '../cursor/deferred-cursor.js'
+import { ShownEntry, type DeferredCursor } from '../cursor/cursor.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
 import type { SsTableReader } from '../sstable/reader.js'
 

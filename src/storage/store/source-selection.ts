@@ -20,8 +20,7 @@ import {
   writeTerminator,
 } from '../cell/cell-key.js'
 import { compareTimestamps } from '../cell/timestamp.js'
-import type { Cursor } from '../cursor/cursor.js'
-import type { DeferredCursor } from '../cursor/deferred-cursor.js'
+import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../scan/plain-loop.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'

@@ -6,6 +6,7 @@
  * cache size. The version last seen by the step stays pinned, so that its files are not removed. A
  * repeated step reads the version that is then current.
  */
+import { argumentError } from '../../base/arguments.js'
 import { BlockMissing, blockMissing, type BlockLoader } from '../../storage/cursor/cursor.js'
 import type { Version } from '../../storage/version/version.js'
 
@@ -61,5 +62,17 @@ export function runLoading<T>(engine: VersionHolder, step: () => T): T | Promise
   } catch (error) {
     if (isBlockMissing(error)) return loadAndRepeat(engine, step)
     throw error
+  }
+}
+
+/**
+ * Runs code that reads and encodes the arguments of an operation. The code may also read stored
+ * cells, so `BlockMissing` passes through.
+ */
+export function encode<T>(step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    throw isBlockMissing(error) ? error : argumentError(error)
   }
 }

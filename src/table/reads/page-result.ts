@@ -6,7 +6,7 @@
  * of the rows read with it. The Buffers that it returns are views of the page.
  */
 import type { CellarError } from '../../base/errors.js'
-import { emptyBytes, equalBytes, viewBytes } from '../../base/bytes.js'
+import { equalBytes, viewBytes } from '../../base/bytes.js'
 import { Result, type Cell } from '../../api/results/result.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
 import { contentStart } from '../../storage/cell/cell-value.js'
@@ -16,7 +16,7 @@ import {
   type ColumnName,
   type ParsedColumn,
 } from '../../storage/cell/column-name.js'
-import { numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
+import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
 import { decodeBytes, PageCell } from './page-cell.js'
 
 /**
@@ -37,7 +37,6 @@ function parseAt(column: ColumnName, position: number): ParsedColumn {
   return parsed
 }
 
-const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
 const noMarks = {}
 
 /** The cells of one row or of a piece of it; may be empty. */

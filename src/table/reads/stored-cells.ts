@@ -1,11 +1,11 @@
 /** Finds single cells in a collected row, for operations that read before they write. */
 import { equalBytes } from '../../base/bytes.js'
 import { CellView } from '../../storage/cell/cell-view.js'
-import { numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
+import { emptyRow, numbersPerCell, type CollectedRow } from '../../storage/scan/row-collector.js'
 
 export class StoredCells {
   private readonly view = new CellView()
-  private row: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
+  private row = emptyRow
 
   /** Sets the row to search. */
   set(row: CollectedRow): void {

@@ -11,7 +11,7 @@ import type { Get, Scan } from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { Engine } from '../../storage/engine/engine.js'
-import type { CollectedRow } from '../../storage/scan/row-collector.js'
+import { emptyRow, type CollectedRow } from '../../storage/scan/row-collector.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
 import { checkGet } from '../../checks/reads.js'
@@ -22,9 +22,6 @@ import { planScan } from './scan-plan.js'
 import { ScanPool } from './scan-pool.js'
 import { ScanSession } from './scan-session.js'
 import { readPointOf, readTimeOf } from './snapshot.js'
-
-/** A row without cells. */
-export const emptyRow: CollectedRow = { page: Buffer.alloc(0), cells: [], partial: false }
 
 /** Reads of one table; see the file header. */
 export class TableReads {

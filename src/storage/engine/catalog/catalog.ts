@@ -4,7 +4,7 @@
  * A `TableState` is immutable except for `live`. Altering or truncating a table makes a new state
  * and marks the old one as not live, so that its holders look up the current one.
  */
-import type { ValueSource } from '../../scan/value-source.js'
+import type { ValueSource } from '../../scan/store-read.js'
 import type { ArenaPool } from '../../store/arena-pool.js'
 import { Store, type LeveledTables } from '../../store/store.js'
 import { decodeFamilySettings, type FamilySettings } from '../../store/family-settings.js'

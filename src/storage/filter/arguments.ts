@@ -1,9 +1,9 @@
 /** Checks and converts the arguments of filters. All functions throw `ERR_INVALID_ARGUMENT`. */
-import { checkArray, checkBytesLike, readArguments, shown } from '../../../base/arguments.js'
-import { toBytes } from '../../../base/bytes.js'
-import { invalidArgument } from '../../../base/errors.js'
-import { parseSingleColumn, type BytesLike, type ColumnName } from '../../cell/column-name.js'
-import type { Filter } from '../filter.js'
+import { checkArray, checkBytesLike, readArguments, shown } from '../../base/arguments.js'
+import { toBytes } from '../../base/bytes.js'
+import { invalidArgument } from '../../base/errors.js'
+import { parseSingleColumn, type BytesLike, type ColumnName } from '../cell/column-name.js'
+import type { Filter } from './filter.js'
 
 /** A column as filters compare it. */
 export interface EscapedColumn {
