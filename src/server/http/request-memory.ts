@@ -5,7 +5,7 @@
  *
  * Waiting requests get at most half, so that consumers that do not read cannot block writers.
  */
-import { checkMethods, shown } from '../../api/index.js'
+import { assert, checkMethods, shown } from '../../api/index.js'
 import { invalidArgument } from './http-errors.js'
 
 /** A part of the budget, until its release. */
@@ -119,6 +119,8 @@ export class RequestMemory {
     const change = (more: number): void => {
       this.#bytesUsed += more
       if (isWaitedFor) this.#bytesWaitedFor += more
+      assert(this.#bytesUsed >= 0, 'leases give back no more bytes than they took')
+      assert(this.#bytesWaitedFor >= 0, 'waiting requests give back no more than they took')
       if (more < 0) this.#grant()
     }
     change(bytes)

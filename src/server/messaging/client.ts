@@ -224,7 +224,9 @@ export class MessagingClient implements Messaging {
 
   #publishBody({ transactionWritePointer, messages }: PublishRequest): Buffer | string {
     const payloads = messages.map((each) => (typeof each === 'string' ? Buffer.from(each) : each))
-    return encode(publishRequest, { transactionWritePointer, messages: payloads }, this.#form)
+    const request = { transactionWritePointer, messages: payloads }
+    const capacity = payloads.reduce((bytes, { length }) => bytes + length + 10, 32)
+    return encode(publishRequest, request, this.#form, capacity)
   }
 
   async #call(method: string, path: string, call: Call = {}): Promise<FetchAnswer> {

@@ -26,10 +26,15 @@ export type Form = 'avro' | 'json'
 /** The content types of the forms. */
 export const contentTypes = { avro: 'avro/binary', json: 'application/json' } as const
 
-/** The bytes or the text of a value. */
-export function encode<T>(type: WireType<unknown, T>, value: T, form: Form): Buffer | string {
+/** The bytes or the text of a value. `capacity`: bytes to expect. */
+export function encode<T>(
+  type: WireType<unknown, T>,
+  value: T,
+  form: Form,
+  capacity?: number,
+): Buffer | string {
   if (form === 'json') return JSON.stringify(type.toJson(value))
-  const target = new AvroWriter()
+  const target = new AvroWriter(capacity)
   type.write(target, value)
   return target.bytes
 }
