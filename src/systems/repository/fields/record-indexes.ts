@@ -6,6 +6,7 @@
  * read.
  */
 import {
+  assert,
   checked,
   checkSignal,
   declareOptions,
@@ -206,6 +207,7 @@ export class RecordIndexes {
       // The writer that changed the record has written all of its rows.
       left.splice(failedCheck!, 1)
     }
+    assert(Buffer.compare(index.position, position) < 0, 'a build moves forward')
     index.position = position
     index.built = built
   }

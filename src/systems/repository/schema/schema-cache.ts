@@ -3,7 +3,7 @@
  * number. Lookups never read a table. Objects in it are frozen, and changes replace them.
  */
 import { repositoryError, type RepositoryError } from '../errors.js'
-import { shown } from '../../../api/index.js'
+import { assert, shown } from '../../../api/index.js'
 import type { ValueSchema } from '../values/value-type.js'
 import type { FieldType } from './field-type.js'
 import type { FieldEntry, RecordType } from './record-type.js'
@@ -179,6 +179,7 @@ export class SchemaCache implements ValueSchema {
 
   putField(field: FieldType): void {
     const before = this.#fieldsById.get(field.id)
+    assert(before === undefined || before.ordinal === field.ordinal, 'numbers of types stay')
     // Another type may have taken the name meanwhile.
     if (before !== undefined && this.#fieldsByName.get(before.name) === before) {
       this.#fieldsByName.delete(before.name)
@@ -193,6 +194,7 @@ export class SchemaCache implements ValueSchema {
   putRecordType(versions: readonly RecordType[]): void {
     const newest = versions[versions.length - 1]
     const before = this.#types.get(newest.id)?.at(-1)
+    assert(before === undefined || before.ordinal === newest.ordinal, 'numbers of types stay')
     if (before !== undefined && this.#typesByName.get(before.name) === newest.id) {
       this.#typesByName.delete(before.name)
     }

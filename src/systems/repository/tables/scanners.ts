@@ -6,6 +6,7 @@
  * they are at that time.
  */
 import {
+  assert,
   declareOptions,
   shown,
   text,
@@ -250,6 +251,7 @@ export class Scanners {
   }
 
   async #put(token: string, before: Buffer | undefined, state: ScannerState): Promise<void> {
+    assert(state.left === null || state.left >= 0, 'a scanner returns no more than its limit')
     const { table, durability } = this.#parts
     const cells = { [column]: JSON.stringify(state) }
     const check = {

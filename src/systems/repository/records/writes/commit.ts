@@ -3,6 +3,7 @@
  * atomic batch. After a crash the whole batch is present, or nothing of it.
  */
 import {
+  assert,
   CellarError,
   ErrorCode,
   type AtomicCheck,
@@ -129,7 +130,9 @@ export async function publishEvent(
 
 function rowOf(changed: TableChange): AtomicMutation {
   const { context, change } = changed
-  const { id, after, versions } = change
+  const { id, before, after, versions } = change
+  assert(before === undefined || after.occ > before.occ, 'the revision of a record grows')
+  assert(after.first <= after.version && after.version <= after.last, 'versions are in order')
   const cells: PutCell[] = [
     { column: headColumn, value: encodeHead(after) },
     { column: eventColumn, value: eventText(changed) },
