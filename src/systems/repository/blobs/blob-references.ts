@@ -1,4 +1,8 @@
-/** The blobs in the stored states of a record, and the changes of their references by a write. */
+/** The blobs in the fields of a record, and the changes of their references by a write. */
+import { shown } from '../../../api/index.js'
+import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import type { StoredRecord } from '../records/record.js'
+import { leafOf } from '../schema/rule-checks.js'
 import type { RecordChange } from '../records/writes/record-change.js'
 import type { FieldCells } from '../records/record-state.js'
 import { decodeField } from '../records/field-values.js'
@@ -7,7 +11,7 @@ import type { SchemaCache } from '../schema/schema-cache.js'
 import { inlineStore, type Blob } from '../values/blob-value.js'
 import type { EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueType } from '../values/value-type.js'
-import { parseBlobKey } from './blob-store.js'
+import { blobNotFound, parseBlobKey } from './blob-store.js'
 
 /** The change of the number of references from one field to a blob. */
 export interface ReferenceChange {
@@ -88,4 +92,35 @@ export function referenceChanges(
     for (const size of newSizes) if (oldSizes.has(`${size} ${name}`)) newSizes.delete(size)
   }
   return [...found.values()].filter(({ delta, newSizes }) => delta !== 0 || newSizes.size > 0)
+}
+
+/**
+ * The blob at the given indexes of a field. `ERR_BLOB` for a field without blobs,
+ * `ERR_FIELD_NOT_FOUND` if the record has no value, `ERR_BLOB_NOT_FOUND` for too few, too many or
+ * too great indexes.
+ */
+export function blobAt(record: StoredRecord, field: FieldType, indexes: readonly number[]): Blob {
+  if (leafOf(field).base !== 'BLOB') {
+    const message = `${field.name} is ${field.valueType}, which holds no blobs`
+    throw new RepositoryError(RepositoryErrorCode.blob, message)
+  }
+  let value = record.fields[field.name]
+  if (value === undefined) {
+    const message = `the record ${record.id.text} has no ${field.name}`
+    throw new RepositoryError(RepositoryErrorCode.fieldNotFound, message)
+  }
+  let { type } = field
+  for (const index of indexes) {
+    if (!Number.isSafeInteger(index)) throw invalidArgument(`no index ${shown(index)}`)
+    const elements = type.element === undefined ? undefined : (value as readonly unknown[])
+    if (elements === undefined || index < 0 || index >= elements.length) {
+      throw blobNotFound(`${field.name} has no blob at ${indexes.join()}`)
+    }
+    value = elements[index]
+    type = type.element!
+  }
+  if (type.element !== undefined) {
+    throw blobNotFound(`${field.name} is ${field.valueType}; give an index for each level`)
+  }
+  return value as Blob
 }

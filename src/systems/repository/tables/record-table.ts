@@ -11,7 +11,7 @@ import {
   shown,
   type OptionsOf,
 } from '../../../api/index.js'
-import { blobAt } from '../blobs/blob-place.js'
+import { blobAt } from '../blobs/blob-references.js'
 import type { ByteRange } from '../blobs/blob-store.js'
 import type { Blobs } from '../blobs/blobs.js'
 import { hasCode, invalidArgument, repositoryError } from '../errors.js'
