@@ -125,6 +125,10 @@ const rooms = {
       'validation',
     ],
   },
+  'systems/metastore/bookkeeper': {
+    order: ['tables', 'ledgers'],
+    shared: ['arguments', 'keys', 'types', 'value'],
+  },
   'systems/repository': {
     order: [
       'values',

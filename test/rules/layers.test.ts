@@ -95,6 +95,9 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/metastore/store.ts':
     "import { put } from '../../entries/index.js'\nimport { a } from '../../base/bytes.js'\n" +
     'export const store = [put, a]\n',
+  'src/systems/metastore/bookkeeper/tables/cursor.ts':
+    "import { manager } from '../ledgers/manager.js'\nexport const cursor = manager\n",
+  'src/systems/metastore/bookkeeper/ledgers/manager.ts': 'export const manager = 1\n',
   'src/systems/metastore/coordination/lock.ts':
     "import { store } from '../pulsar/store.js'\nexport const lock = store\n",
   'src/systems/metastore/pulsar/store.ts': 'export const store = 1\n',
@@ -190,6 +193,7 @@ const expected = [
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
   'systems-messaging-topics: src/systems/messaging/topics/topic.ts -> src/systems/messaging/store/rows.ts',
+  'systems-metastore-bookkeeper-tables: src/systems/metastore/bookkeeper/tables/cursor.ts -> src/systems/metastore/bookkeeper/ledgers/manager.ts',
   'systems-metastore-coordination: src/systems/metastore/coordination/lock.ts -> src/systems/metastore/pulsar/store.ts',
   'systems-repository-extraction-formats: src/systems/repository/extraction/formats/pdf.ts -> src/systems/repository/extraction/threads.ts',
   'systems-repository-indexer-definition: src/systems/repository/indexer/definition/chain.ts -> src/systems/repository/indexer/documents/builder.ts',

@@ -10,7 +10,7 @@ import { runMetastoreSuite } from '../../suites/metastore/suite.js'
 import { cellarBackend, modelBackend } from './backends.js'
 
 /** Cases of the suite. */
-const casesExpected = 97
+const casesExpected = 96
 
 for (const backend of [modelBackend, cellarBackend]) {
   void t.test(`MetaStore over ${backend.name}`, async (t) => {

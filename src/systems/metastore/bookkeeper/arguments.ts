@@ -1,9 +1,9 @@
 /** Checks of the arguments of tables: a wrong argument is `IllegalOp`, before any effect. */
 import { types } from 'node:util'
-import { checkMethods, OptionNames } from '../../../api/index.js'
+import { checked, checkMethods, declareOptions, type SettingsOf } from '../../../api/index.js'
 import { codeOf, illegalOp } from '../errors.js'
 import { checkKey, checkWellFormed, compareKeys } from './keys.js'
-import type { GetOptions, KeyRange, MetastoreWatcher, MetaStore, RowGuard } from './types.js'
+import type { KeyRange, MetastoreWatcher, MetaStore, RowGuard } from './types.js'
 import { ALL_FIELDS, Value, type FieldChange, type FieldSelection } from './value.js'
 import { isKnownVersion, LongVersion, type Version } from './tables/version.js'
 
@@ -69,11 +69,9 @@ function checkFieldName(name: unknown): asserts name is string {
   checkWellFormed(name, 'a field name')
 }
 
-/** Checks a watcher; undefined = none, null is refused. */
-export function checkWatcher(watcher: unknown): asserts watcher is MetastoreWatcher | undefined {
-  if (watcher !== undefined && typeof watcher !== 'function') {
-    throw illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`)
-  }
+function checkWatcher(watcher: unknown): MetastoreWatcher {
+  if (typeof watcher === 'function') return watcher as MetastoreWatcher
+  throw illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`)
 }
 
 /** Copies a range and checks that its bounds agree with its order. */
@@ -100,16 +98,23 @@ export function checkRange(range: unknown): KeyRange {
   return { firstKey, firstInclusive, lastKey, lastInclusive, order }
 }
 
-const getNames = new OptionNames<GetOptions>('a read', { fields: true, watcher: true })
+const getOptions = declareOptions('a read', {
+  fields: checked(checkFields, ALL_FIELDS),
+  watcher: checked(checkWatcher),
+})
+const noGetOptions = getOptions.read({})
 
 /** Copies the options of a read and refuses unknown names. */
-export function checkGetOptions(options: unknown): GetOptions {
+export function checkGetOptions(options: unknown): SettingsOf<typeof getOptions> {
+  // Most reads have none.
+  if (options === undefined) return noGetOptions
   if (typeof options !== 'object' || options === null) {
     throw illegalOp(`the options must be an object, got ${kindOf(options)}`)
   }
   try {
-    return getNames.copy(options)
+    return getOptions.read(options)
   } catch (error) {
+    if (codeOf(error) !== undefined) throw error
     throw illegalOp(error instanceof Error ? error.message : 'the options cannot be read')
   }
 }

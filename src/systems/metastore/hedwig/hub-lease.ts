@@ -8,7 +8,7 @@
  * At most one write is in progress. Requests during a write are combined into one next write. So a
  * renewal never waits for load reports, of which only the newest is written.
  */
-import type { CellarError } from '../../../api/index.js'
+import { assert, type CellarError } from '../../../api/index.js'
 import { checkCallable } from '../kernel/arguments.js'
 import type { Version } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, codeOf, failed } from '../errors.js'
@@ -183,6 +183,7 @@ export class HubLease implements LeaseRegistration {
       load: load ?? before.load,
       leaseEnd: renews ? renewed : before.leaseEnd,
     }
+    assert(entry.leaseEnd >= before.leaseEnd, 'the end of a lease only grows')
     await this.#write(entry)
     // Checked against the old end: a write acknowledged later may have been applied after the end.
     this.#checkHeld()

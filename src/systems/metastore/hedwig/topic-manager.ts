@@ -14,6 +14,7 @@
  * Calls for one topic are performed in order. Listeners are notified before a call returns.
  */
 import {
+  assert,
   callback,
   checkMethods,
   declareOptions,
@@ -292,7 +293,8 @@ export class TopicManager {
   }
 
   async #release(key: string): Promise<void> {
-    const owned = this.#owned.get(key)!
+    const owned = this.#owned.get(key)
+    assert(owned !== undefined, 'an owned topic is released')
     this.#owned.delete(key)
     await this.#giveUp(owned)
   }

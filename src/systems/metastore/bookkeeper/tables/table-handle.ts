@@ -14,7 +14,6 @@ import {
   checkRange,
   checkValue,
   checkVersion,
-  checkWatcher,
 } from '../arguments.js'
 import { checkKey, rowOfKey } from '../keys.js'
 import type {
@@ -76,13 +75,12 @@ export class TableHandle
     return this.#rows.name
   }
 
-  get(key: string, options: GetOptions = {}): Promise<Versioned<Value>> {
+  get(key: string, options?: GetOptions): Promise<Versioned<Value>> {
     return this.#inOrder(() => {
       checkKey(key)
-      const { watcher, fields: asked } = checkGetOptions(options)
-      checkWatcher(watcher)
+      const { watcher, fields } = checkGetOptions(options)
       const { table } = this.#rows
-      const [row, columns] = [rowOfKey(key), columnsOf(checkFields(asked))]
+      const [row, columns] = [rowOfKey(key), columnsOf(fields)]
       const read = (snapshot: Snapshot | undefined): Promise<Versioned<Value>> =>
         table.get({ row, columns, snapshot }).then(this.#decode)
       const settled = watcher && ((error: unknown) => this.#arm(key, watcher, error))

@@ -5,7 +5,7 @@
  * newest rows are also kept in memory. A subscriber is a position. It reads from memory or, if its
  * position is older, from the table, so a slow subscriber occupies no memory.
  */
-import { CellarError, type Table } from '../../../../api/index.js'
+import { assert, CellarError, type Table } from '../../../../api/index.js'
 import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
@@ -54,6 +54,7 @@ export class ChangeLog {
 
   /** Adds the rows of a durable group and wakes subscribers. */
   append(last: number, rows: readonly FeedRow[]): void {
+    assert(last >= this.#last, 'the feed only grows')
     this.#last = last
     for (const { sequence, part, bytes } of rows) {
       if (part === 0) this.#recent.push({ first: sequence, rows: [bytes] })

@@ -4,6 +4,7 @@
  * A commit is planned synchronously. After an error the caller rolls the state back, so the commit
  * leaves no change.
  */
+import { assert } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
 import { checkPath, nameOf, parentOf } from '../../metadata/paths.js'
@@ -201,6 +202,7 @@ export class CommitPlanner {
       const parent = parentOf(child)
       if (parent === undefined) return
       const { record, children } = this.#state.node(parent)
+      assert(children > 0, 'a parent counts its children')
       const node = { record, children: children - 1 }
       this.#state.setNode(parent, isAbsent(node) ? absentNode : node)
       this.#parentsChanged.add(parent)
