@@ -74,8 +74,8 @@ export class HubRows {
   /** All rows. */
   async all(): Promise<HubEntry[]> {
     const entries: HubEntry[] = []
-    for await (const { value } of this.#records.rows(pageSize, ALL_FIELDS)) {
-      entries.push(parseEntry(value.value))
+    for await (const page of this.#records.pages(pageSize, ALL_FIELDS)) {
+      for (const { value } of page) entries.push(parseEntry(value.value))
     }
     return entries
   }

@@ -184,8 +184,8 @@ export class MsMetadataManagerFactory implements MetadataManagerFactory {
     const records = new RecordTable(await this.#opened().createTable(persistenceTable), anyRecord)
     const { metastoreMaxEntriesPerScan } = this.#configuration
     try {
-      for await (const { key } of records.rows(metastoreMaxEntriesPerScan, NON_FIELDS)) {
-        yield topicOfKey(key)
+      for await (const page of records.pages(metastoreMaxEntriesPerScan, NON_FIELDS)) {
+        yield* page.map(({ key }) => topicOfKey(key))
       }
     } finally {
       records.close()

@@ -96,12 +96,12 @@ export class RecordTable {
     }
   }
 
-  /** The rows of a range, or all of them. */
-  async *rows(
+  /** The rows of a range, or all of them, in pages. */
+  async *pages(
     pageSize: number,
     fields: FieldSelection,
     range?: KeyRange,
-  ): AsyncGenerator<MetastoreItem, void, void> {
+  ): AsyncGenerator<MetastoreItem[], void, void> {
     const table = this.#table
     try {
       const cursor =
@@ -109,7 +109,7 @@ export class RecordTable {
           ? await table.openCursor(fields)
           : await (table as MetastoreScannableTable).openRange(range, fields)
       try {
-        while (cursor.hasMoreEntries()) yield* await cursor.asyncReadEntries(pageSize)
+        while (cursor.hasMoreEntries()) yield await cursor.asyncReadEntries(pageSize)
       } finally {
         cursor.close()
       }

@@ -174,8 +174,10 @@ export class SubscriptionDataManager {
       lastInclusive: false,
       order: 'ASC',
     } as const
-    for await (const { key, value } of this.#records.rows(this.#pageSize, ALL_FIELDS, range)) {
-      subscriptions.push({ subscriber: subscriberOfKey(key, prefix), ...this.#decode(value) })
+    for await (const page of this.#records.pages(this.#pageSize, ALL_FIELDS, range)) {
+      for (const { key, value } of page) {
+        subscriptions.push({ subscriber: subscriberOfKey(key, prefix), ...this.#decode(value) })
+      }
     }
     return subscriptions
   }

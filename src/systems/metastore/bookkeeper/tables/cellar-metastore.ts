@@ -86,8 +86,7 @@ export class CellarMetaStore implements MetaStore {
       if ((database === undefined) === (openDatabase === undefined)) {
         throw setup('the configuration has either database or openDatabase')
       }
-      const opened = database ?? (await openShared(openDatabase!))
-      this.#shared = await share(opened, openDatabase)
+      this.#shared = await (database ? SharedDatabase.of(database) : openShared(openDatabase!))
       this.#settings = settings
     } catch (cause) {
       throw asException('the store cannot be opened', cause)
@@ -135,20 +134,6 @@ export class CellarMetaStore implements MetaStore {
     } catch (cause) {
       throw asException(`table '${name}' cannot be opened`, cause)
     }
-  }
-}
-
-/** Joins the users of a database. After a failure, closes the database if the store opened it. */
-async function share(
-  database: MetastoreDatabase,
-  openDatabase: OpenMetastoreDatabase | undefined,
-): Promise<SharedDatabase> {
-  try {
-    return await SharedDatabase.of(database)
-  } catch (error) {
-    // The first failure is reported.
-    if (openDatabase !== undefined) await closeShared(openDatabase).catch(() => undefined)
-    throw error
   }
 }
 

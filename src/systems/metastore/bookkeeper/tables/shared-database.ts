@@ -82,8 +82,15 @@ const openByFunction = new SharedDatabases<OpenMetastoreDatabase, MetastoreDatab
 )
 
 /** Opens a database, or joins the users of the database that the function has opened. */
-export function openShared(open: OpenMetastoreDatabase): Promise<MetastoreDatabase> {
-  return openByFunction.open(open, open)
+export async function openShared(open: OpenMetastoreDatabase): Promise<SharedDatabase> {
+  const database = await openByFunction.open(open, open)
+  try {
+    return await SharedDatabase.of(database)
+  } catch (error) {
+    // The first failure is reported.
+    await closeShared(open).catch(() => undefined)
+    throw error
+  }
 }
 
 /** Reverts one {@link openShared}; the last call closes the database. */
