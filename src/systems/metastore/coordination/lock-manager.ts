@@ -5,6 +5,7 @@
  * session that created the record, or an owner recognized by `ownerOf`.
  */
 import {
+  assert,
   callback,
   declareOptions,
   implementation,
@@ -61,6 +62,7 @@ class HandleLocks {
     try {
       await attempt()
     } finally {
+      assert(this.isAcquiring(path), 'an attempt that ends has begun')
       this.#acquiring.splice(this.#acquiring.indexOf(path), 1)
     }
   }
