@@ -24,7 +24,7 @@ export {
 } from '../base/arguments.js'
 export { assert } from '../base/assert.js'
 export { systemClock, type Clock } from '../base/clock.js'
-export { GroupCommit, type GroupCommitOptions, type Waiting } from '../base/group-commit.js'
+export { GroupQueue, type GroupQueueOptions, type Waiting } from '../base/group-queue.js'
 export {
   BatchError,
   CellarError,

@@ -14,7 +14,7 @@
  */
 import {
   CellarError,
-  GroupCommit,
+  GroupQueue,
   type AtomicMutation,
   type Database,
   type DurabilityOption,
@@ -57,7 +57,7 @@ export class MessageWriter {
   readonly #durability: DurabilityOption
   readonly #queueBytesMax: number
   readonly #appended: (append: TopicAppend) => void
-  readonly #requests = new GroupCommit<Assign>({
+  readonly #requests = new GroupQueue<Assign>({
     bytesMax: batchBytesMax,
     write: (group) => this.#writeBatch(group),
   })

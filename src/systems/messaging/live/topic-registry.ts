@@ -11,7 +11,7 @@ import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import type { MessagingSettings } from '../options.js'
 import { metadataQualifier } from '../prune-job/row-layout.js'
 import { effectiveProperties, withGeneration } from '../topics/topic-properties.js'
-import { TopicState } from './topic-state.js'
+import { TopicState, type TopicMetadata } from './topic-state.js'
 import {
   checkNamespace,
   checkTopicId,
@@ -138,15 +138,10 @@ export class TopicRegistry {
     })
   }
 
-  #add(
-    id: TopicId,
-    state: { properties: TopicProperties; generation: number; ttlMilliseconds: number },
-  ): TopicState {
-    const { message, payload } = this.#tables
+  #add(id: TopicId, state: TopicMetadata): TopicState {
     // A topic takes at most a fourth of the memory for the newest messages.
     const cacheBytesMax = Math.floor(this.#settings.cacheBytesMax / 4)
-    const tables = { message, payload }
-    const topic = new TopicState(id, tables, state, this.#lastTimestamp(), cacheBytesMax)
+    const topic = new TopicState(id, this.#tables, state, this.#lastTimestamp(), cacheBytesMax)
     this.#topics.set(topic.name, topic)
     this.#records = undefined
     return topic

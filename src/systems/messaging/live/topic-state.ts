@@ -47,6 +47,14 @@ export interface TopicStatistics {
   lastPublishTime: number
 }
 
+/** The part of the state of a topic that the metadata table holds. */
+export interface TopicMetadata {
+  properties: TopicProperties
+  /** Negative: the topic is deleted, and this was its last generation. */
+  generation: number
+  ttlMilliseconds: number
+}
+
 /** Most ranges of transactions per topic that are retained for a rollback by pointer. */
 const rangesMax = 10_000
 /** The place before all messages, for a topic without messages. */
@@ -92,7 +100,7 @@ export class TopicState {
   constructor(
     id: TopicId,
     tables: { message: string; payload: string },
-    state: { properties: TopicProperties; generation: number; ttlMilliseconds: number },
+    state: TopicMetadata,
     lastTimestamp: number,
     cacheBytesMax: number,
   ) {
@@ -122,11 +130,7 @@ export class TopicState {
   }
 
   /** Applies a change of the metadata table. */
-  change(state: {
-    properties: TopicProperties
-    generation: number
-    ttlMilliseconds: number
-  }): void {
+  change(state: TopicMetadata): void {
     const generation = Math.abs(state.generation)
     assert(generation >= Math.abs(this.generation), 'the generation of a topic never falls')
     this.properties = state.properties

@@ -4,7 +4,15 @@
  * A topic is named by a namespace and a name inside it. All its rows in all tables begin with
  * `namespace:name:`. Names cannot contain a colon, so the prefixes of two topics never overlap.
  */
-import { invalidArgument, checkObject, readArguments, shown } from '../../../api/index.js'
+import { messagingFamily, metadataQualifier } from '../prune-job/row-layout.js'
+import {
+  invalidArgument,
+  checkObject,
+  readArguments,
+  shown,
+  checkMethods,
+  type SyncTable,
+} from '../../../api/index.js'
 
 /** The name of a topic. */
 export interface TopicId {
@@ -120,4 +128,24 @@ export function parseTopicState(value: Uint8Array): TopicState | undefined {
 function wholeNumber(text: unknown): number | undefined {
   if (typeof text !== 'string' || !/^[+-]?[0-9]{1,15}$/.test(text)) return undefined
   return Number(text)
+}
+
+const metadataColumn = `${messagingFamily}:${metadataQualifier}`
+
+/**
+ * The current topics of a metadata table, including deleted ones. Synchronous, because a job needs
+ * the topics at its start. Nothing is cached, because tables also change by truncation, bulk load
+ * and restored snapshots, which no observer of mutations sees.
+ * Rows of other forms and topics
+ * with malformed metadata are left out: they count as unknown.
+ */
+export function readTopics(metadata: SyncTable): TopicRecord[] {
+  checkMethods(metadata, 'the metadata table', ['scanSync'])
+  const records: TopicRecord[] = []
+  for (const result of metadata.scanSync({ columns: [metadataColumn] })) {
+    const id = parseTopicPrefix(result.row!)
+    const state = parseTopicState(result.value(metadataColumn)!)
+    if (id !== undefined && state !== undefined) records.push({ id, ...state })
+  }
+  return records
 }

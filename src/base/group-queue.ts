@@ -1,7 +1,7 @@
 /**
- * Group commit: while a group of items is being written, further items wait, and the next group
- * takes all of them. A write and its sync are therefore shared by all callers that wait, and a
- * single item waits for nothing.
+ * The queue of a group commit: while a group of items is being written, further items wait, and the
+ * next group takes all of them. A write and its sync are therefore shared by all callers that wait,
+ * and a single item waits for nothing.
  *
  * Order: items are written in the order of their calls, and no group starts before the one before
  * it is done.
@@ -22,23 +22,21 @@ export interface Waiting<T> {
 }
 
 /** The limits of a group, and its writer. */
-export interface GroupCommitOptions<T> {
+export interface GroupQueueOptions<T> {
   /** Most bytes of a group; a larger item is a group of its own. */
   readonly bytesMax: number
   /** Writes a group and settles its items. Items that are left are resolved at its end. */
   readonly write: (group: readonly Waiting<T>[]) => Promise<void>
-  /** Whether an item is a group of its own. Default: none is. */
-  readonly isAlone?: (item: T) => boolean
 }
 
 /** See the file header. */
-export class GroupCommit<T> {
-  private readonly options: GroupCommitOptions<T>
+export class GroupQueue<T> {
+  private readonly options: GroupQueueOptions<T>
   private queue: Waiting<T>[] = []
   private bytesWaiting = 0
   private running: Promise<void> | undefined
 
-  constructor(options: GroupCommitOptions<T>) {
+  constructor(options: GroupQueueOptions<T>) {
     this.options = options
   }
 
@@ -79,16 +77,13 @@ export class GroupCommit<T> {
   }
 
   private take(): Waiting<T>[] {
-    const { bytesMax, isAlone } = this.options
-    const queue = this.queue
+    const { queue } = this
     let count = 1
     let { bytes } = queue[0]
-    if (isAlone?.(queue[0].item) !== true) {
-      while (count < queue.length && isAlone?.(queue[count].item) !== true) {
-        bytes += queue[count].bytes
-        if (bytes > bytesMax) break
-        count++
-      }
+    while (count < queue.length) {
+      bytes += queue[count].bytes
+      if (bytes > this.options.bytesMax) break
+      count++
     }
     if (count < queue.length) return queue.splice(0, count)
     this.queue = []
