@@ -18,7 +18,6 @@ export {
   isBytes,
   isDetached,
   isText,
-  OptionNames,
   readArguments,
   shown,
 } from '../base/arguments.js'

@@ -11,7 +11,7 @@
 import { types } from 'node:util'
 import { InvariantError } from './assert.js'
 import { CellarError, ErrorCode, invalidArgument } from './errors.js'
-import { meantName, nearestName } from './near-names.js'
+import { meantName } from './near-names.js'
 
 /**
  * The text that error messages show for a value; long strings are cut at 80 characters. Never
@@ -192,67 +192,6 @@ export function checkChoice<T extends string>(
   const near = typeof value === 'string' ? meantName(value, choices) : undefined
   const hint = near === undefined ? '' : `; did you mean '${near}'?`
   throw invalidArgument(`${what} must be one of ${choices.join(', ')}, got ${shown(value)}${hint}`)
-}
-
-/**
- * The names that an object of options may have: `true` for each property of `T`, so that the
- * compiler finds a name that is missing here or no longer there.
- */
-export class OptionNames<T extends object> {
-  private readonly what: string
-  private readonly names: ReadonlySet<string>
-  /** The names of the object before, in their order. */
-  private readonly recent: string[] = []
-
-  /** `what` names the object in messages: 'a get'. */
-  constructor(what: string, names: Readonly<Record<keyof T, unknown>>) {
-    this.what = what
-    this.names = new Set(Object.keys(names))
-  }
-
-  /**
-   * Checks that `options` is an object whose property names are all known. Values are not checked.
-   *
-   * The objects of a program mostly have the names of the object before, in the same order. So each
-   * name is first compared with the name at its place there, at the cost of comparing two pointers.
-   */
-  check<O extends object>(options: O): O {
-    checkObject(options, this.what)
-    const { names, recent } = this
-    let place = 0
-    for (const name in options) {
-      if (name !== recent[place]) {
-        if (names.has(name)) recent[place] = name
-        else if (Object.hasOwn(options, name)) throw this.refusal(name)
-      }
-      place++
-    }
-    return options
-  }
-
-  /** Checks the options and returns a shallow copy, which the caller cannot change. */
-  copy(options: T): T {
-    return { ...this.check(options) }
-  }
-
-  /**
-   * Refuses an unknown name that resembles a known one, since it is probably a mistake. Other
-   * unknown names pass: for objects to which users may add properties of their own.
-   */
-  checkNear(options: object): void {
-    checkObject(options, this.what)
-    for (const name of Object.keys(options)) {
-      if (this.names.has(name) || nearestName(name, [...this.names]) === undefined) continue
-      throw this.refusal(name)
-    }
-  }
-
-  private refusal(name: string): CellarError {
-    const near = meantName(name, [...this.names])
-    const rest =
-      near === undefined ? `it has: ${[...this.names].join(', ')}` : `did you mean '${near}'?`
-    return invalidArgument(`unknown option '${name}' of ${this.what}; ${rest}`)
-  }
 }
 
 /** Runs code that reads a caller's objects. Anything thrown becomes an argument error. */

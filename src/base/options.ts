@@ -20,11 +20,12 @@ import {
   checkChoice,
   checkMethods,
   checkText,
-  OptionNames,
+  checkObject,
   readArguments,
   shown,
 } from './arguments.js'
-import { invalidArgument } from './errors.js'
+import { invalidArgument, type CellarError } from './errors.js'
+import { meantName, nearestName } from './near-names.js'
 
 /** One option: `Given` is the type that callers write, `Read` the type that the code gets. */
 export interface Option<Given, Read> {
@@ -67,13 +68,17 @@ export type SettingsOf<O> = O extends Options<infer D> ? Settings<D> : never
 
 /** The declared options of one object; made by {@link declareOptions}. */
 export class Options<D extends Declared> {
+  private readonly what: string
   private readonly declared: D
-  private readonly names: OptionNames<object>
+  private readonly names: readonly string[]
+  /** The names of the object before, in their order. */
+  private readonly recent: string[] = []
 
   /** `what` names the object in messages: 'a get'. */
   constructor(what: string, declared: D) {
+    this.what = what
     this.declared = declared
-    this.names = new OptionNames<object>(what, declared)
+    this.names = Object.keys(declared)
   }
 
   /**
@@ -83,9 +88,9 @@ export class Options<D extends Declared> {
    */
   read(options: GivenOptions<D>, base: Partial<Settings<D>> = {}): Settings<D> {
     return readArguments(() => {
-      const given = this.names.copy(options) as Readonly<Record<string, unknown>>
+      const given = { ...this.check(options) } as Readonly<Record<string, unknown>>
       const settings: Record<string, unknown> = {}
-      for (const name of Object.keys(this.declared)) {
+      for (const name of this.names) {
         const isDecided = given[name] === undefined && Object.hasOwn(base, name)
         settings[name] = isDecided ? base[name] : this.declared[name].read(given[name], name)
       }
@@ -94,16 +99,48 @@ export class Options<D extends Declared> {
   }
 
   /**
-   * Checks that an object has known names only, and returns the object: for calls that check the
-   * values where they use them. As fast as comparing each name with the one of the call before.
+   * Checks that a value is an object with known names only, and returns the object: for calls that
+   * check the values where they use them.
    */
   check<O extends Partial<GivenOptions<D>>>(options: O): O {
-    return this.names.check(options)
+    return this.checkNames(checkObject(options, this.what))
   }
 
-  /** As {@link check}; refuses only unknown names that resemble known ones. */
+  /**
+   * As {@link check}. REQUIRES an object.
+   *
+   * The objects of a program mostly have the names of the object before, in the same order. So each
+   * name is first compared with the name at its place there, at the cost of comparing two pointers.
+   */
+  checkNames<O extends Partial<GivenOptions<D>>>(options: O): O {
+    const { declared, recent } = this
+    let place = 0
+    for (const name in options) {
+      if (name !== recent[place]) {
+        if (Object.hasOwn(declared, name)) recent[place] = name
+        else if (Object.hasOwn(options, name)) throw this.refusal(name)
+      }
+      place++
+    }
+    return options
+  }
+
+  /**
+   * Refuses an unknown name that resembles a known one, since it is probably a mistake. Other
+   * unknown names pass: for objects to which users may add properties of their own.
+   */
   checkNear(options: object): void {
-    this.names.checkNear(options)
+    checkObject(options, this.what)
+    for (const name of Object.keys(options)) {
+      if (Object.hasOwn(this.declared, name)) continue
+      if (nearestName(name, this.names) !== undefined) throw this.refusal(name)
+    }
+  }
+
+  private refusal(name: string): CellarError {
+    const near = meantName(name, this.names)
+    const rest = near === undefined ? `it has: ${this.names.join(', ')}` : `did you mean '${near}'?`
+    return invalidArgument(`unknown option '${name}' of ${this.what}; ${rest}`)
   }
 }
 

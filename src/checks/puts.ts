@@ -33,7 +33,7 @@ export interface PutTarget {
 /** Passes the cells of a put to a target. Throws `ERR_INVALID_ARGUMENT`. */
 export function readPut(put: RowOperation<Put>, target: PutTarget): void {
   const { cells, timestamp } = put
-  putOptions.check(put)
+  putOptions.checkNames(put)
   const ttl = checkTtl(put.ttlMilliseconds)
   if (typeof cells !== 'object' || cells === null) {
     throw invalidArgument('put needs cells: an object of columns or an array of cells')
@@ -72,7 +72,7 @@ function readNamedValue(
     timedValueOptions.checkNear(value)
     throw wrongValue(name, content ?? value)
   }
-  timedValueOptions.check(value as TimedValue)
+  timedValueOptions.checkNames(value as TimedValue)
   target.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
 }
 
@@ -87,7 +87,7 @@ function readCell(
     throw invalidArgument('each cell of a put must be an object {column, value}')
   }
   const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
-  putCellOptions.check(cell)
+  putCellOptions.checkNames(cell)
   if (typeof value !== 'string' && !isBytes(value)) throw wrongValue(column, value)
   const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
   if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)

@@ -30,7 +30,7 @@ const allVersions = 2_147_483_647
 
 /** Checks that a get is an object with a row, without unknown members. */
 export function checkGet(get: Get): void {
-  getOptions.check(checkForm(get, 'get'))
+  getOptions.checkNames(checkForm(get, 'get'))
 }
 
 /** The largest number of versions of a column; 'all' becomes a number too. */

@@ -7,7 +7,7 @@ import { checkForm } from './forms.js'
 
 /** Checks the member names of a scan, its flags, and the hints without effect. */
 export function checkScan(scan: Scan): void {
-  scanOptions.check(checkForm(scan, 'scan'))
+  scanOptions.checkNames(checkForm(scan, 'scan'))
   checkFlags(scan)
   checkHints(scan)
 }

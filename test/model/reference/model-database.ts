@@ -3,7 +3,8 @@
  * semantics by the reference model, without files, threads or tuning. An operation takes time
  * proportional to the cells of its rows, a scan to the rows of its table.
  */
-import { checkInteger, OptionNames, readArguments, shown } from '../../../src/base/arguments.js'
+import { checkInteger, readArguments, shown } from '../../../src/base/arguments.js'
+import { declareOptions, member } from '../../../src/base/options.js'
 import { systemClock, type Clock } from '../../../src/base/clock.js'
 import { invalidArgument } from '../../../src/base/errors.js'
 import type { AtomicBatch, AtomicResult } from '../../../src/api/atomic.js'
@@ -48,11 +49,11 @@ export interface ModelDatabaseOptions {
   readonly changesMax?: number | undefined
 }
 
-const optionNames = new OptionNames<ModelDatabaseOptions>('a database in memory', {
-  clock: true,
-  cellBytesMax: true,
-  timestampSlopMilliseconds: true,
-  changesMax: true,
+const modelOptions = declareOptions('a database in memory', {
+  clock: member<Clock>(),
+  cellBytesMax: member<number>(),
+  timestampSlopMilliseconds: member<number>(),
+  changesMax: member<number>(),
 })
 
 /** An open database in memory. Made by {@link ModelDatabase.open}. */
@@ -72,7 +73,7 @@ export class ModelDatabase implements Database<ModelTable> {
 
   /** Opens an empty database. Throws `ERR_INVALID_ARGUMENT`. */
   static async open(options: ModelDatabaseOptions = {}): Promise<ModelDatabase> {
-    return new ModelDatabase(readArguments(() => parseOptions(optionNames.copy(options))))
+    return new ModelDatabase(readArguments(() => parseOptions({ ...modelOptions.check(options) })))
   }
 
   /** Creates a table. Throws `ERR_UNSUPPORTED` if its options name coprocessors. */
