@@ -3,6 +3,7 @@
  * scan down. A member that asked for a jump is not shown the cells that its jump would have
  * skipped, because many filters rely on not seeing them (HBASE-17678, HBASE-18368).
  */
+import { assert } from '../../base/assert.js'
 import { checkedHint, wrongAnswer } from './answers.js'
 import type { CellView } from '../cell/cell-view.js'
 import { FilterCode, type CellHint, type Filter } from './filter.js'
@@ -114,7 +115,8 @@ export class ListMember {
   }
 
   /** Orders the hints of two members by their place. REQUIRES that both have one. */
-  compareHint({ target: { buffer, length } }: ListMember): number {
+  compareHint({ hint, target: { buffer, length } }: ListMember): number {
+    assert(this.hint !== undefined && hint !== undefined, 'hints of two members are compared')
     return -this.target.compare({ buffer, keyStart: 0, keyEnd: length })
   }
 

@@ -6,6 +6,7 @@
  *
  * Ownership: the row lies in memory of the reader, or in that of the cell reached.
  */
+import { assert } from '../../base/assert.js'
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
 import { terminatorBytes } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
@@ -98,6 +99,7 @@ export class ReadPosition {
 
   /** Plans a move to {@link target}. */
   planSeek(move: Move): void {
+    assert(move !== Move.none && move !== Move.next, 'a seek is planned to a key')
     this.move = move
     this.steps = 0
   }
