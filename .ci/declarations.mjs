@@ -14,11 +14,7 @@ import { dts } from 'rollup-plugin-dts'
  * Names of shared types are not exported by an entry that merely mentions them. Circles between
  * files are harmless, because declarations are not executed.
  */
-const expected = new Set([
-  'PLUGIN_WARNING',
-  'CIRCULAR_DEPENDENCY',
-  'CYCLIC_CROSS_CHUNK_REEXPORT',
-])
+const expected = new Set(['PLUGIN_WARNING', 'CIRCULAR_DEPENDENCY', 'CYCLIC_CROSS_CHUNK_REEXPORT'])
 
 const root = join(import.meta.dirname, '..')
 const target = join(root, 'build', 'package')
