@@ -21,7 +21,7 @@ import {
 export type HubEvent =
   | { readonly kind: 'waiting'; readonly owner: string }
   | { readonly kind: 'acquired'; readonly at: number }
-  | { readonly kind: 'refused'; readonly status: string }
+  | { readonly kind: 'refused'; readonly code: string }
   | { readonly kind: 'consumed'; readonly at: number; readonly version: string }
 
 const topic = 'weather'
@@ -49,7 +49,7 @@ async function showRefusal(subscriptions: SubscriptionDataManager, stale: string
     const version = new LongVersion(BigInt(stale))
     await subscriptions.updateSubscriptionData(topic, subscriber, at(0), version)
   } catch (error) {
-    if (error instanceof CellarError) tell({ kind: 'refused', status: error.code })
+    if (error instanceof CellarError) tell({ kind: 'refused', code: error.code })
     else throw error
   }
 }

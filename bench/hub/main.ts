@@ -62,7 +62,7 @@ async function main(): Promise<number> {
         say(`beta owns the topic, its subscriber is at ${event.at}`)
       }
       if (event.kind === 'refused') {
-        refused = event.status
+        refused = event.code
         say(`what alpha would write now is refused: ${refused}`)
       }
       if (event.kind === 'consumed') last = event.at
@@ -73,7 +73,7 @@ async function main(): Promise<number> {
       // The put that was under way at the kill may have succeeded too.
       takenOverAt >= acknowledged &&
       last === takenOverAt + addedLater &&
-      refused === 'BAD_VERSION'
+      refused === 'ERR_HEDWIG_BAD_VERSION'
     say(isRight ? 'nothing acknowledged was lost' : 'SOMETHING IS WRONG')
     return isRight ? 0 : 1
   } finally {

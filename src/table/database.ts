@@ -464,7 +464,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /** Directory, state and names of the tables, for `JSON.stringify`. */
-  toJSON(): { directory: string; open: boolean; tables: string[] } {
+  toJSON(): object {
     const { directory, state, tables } = this.#engine
     return { directory, open: state === 'open', tables: [...tables.keys()].sort() }
   }

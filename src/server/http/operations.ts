@@ -11,6 +11,7 @@ export type JsonSchema = Readonly<Record<string, unknown>>
 export interface Operation {
   /** Unique among all operations. */
   readonly id: string
+  /** The operation in a few words. */
   readonly summary: string
   /** Descriptions of the answers by their status. */
   readonly answers: Readonly<Record<number, string>>

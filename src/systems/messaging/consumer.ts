@@ -81,6 +81,7 @@ export class MessageConsumer extends SingleParticipant {
     this.reset()
   }
 
+  /** Starts to read in a transaction; called by its context. */
   updateTx(transaction: Transaction): void {
     this.enter(transaction)
   }
@@ -89,6 +90,7 @@ export class MessageConsumer extends SingleParticipant {
     return this.#hasRead ? [this.#messaging.positionKey(this.#topic, this.#consumer)] : []
   }
 
+  /** The row of the position, which is written with the commit. */
   commitWrites(): readonly AtomicMutation[] {
     if (!this.#hasRead) return []
     return [this.#messaging.positionMutation(this.#topic, this.#consumer, this.#read!)]

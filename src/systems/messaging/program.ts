@@ -73,6 +73,7 @@ export class MessagePublisher extends SingleParticipant {
     return true
   }
 
+  /** Carries the commit together with the messages; undefined if there are none. */
   commitCarrier(): ((mutations: readonly AtomicMutation[]) => Promise<void>) | undefined {
     const messaging = this.#messaging
     const publishes = this.#toPublish()
@@ -143,6 +144,7 @@ export class MessageFetcher extends SingleParticipant {
     return this.#messaging.fetch({ namespace, topic }, { limit, ...start, transaction })
   }
 
+  /** Starts to read in a transaction; called by its context. */
   updateTx(transaction: Transaction): void {
     this.enter(transaction)
   }

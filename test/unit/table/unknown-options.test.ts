@@ -71,7 +71,7 @@ void t.test('calls about databases and schemas name the option that was meant', 
   const { database } = test
   const admin = database.admin as unknown as Loose
   const families = { f: { version: 2 } }
-  await t.rejects(database.createTable('u', { families } as never), refusal('version', 'versions'))
+  await t.rejects(database.createTable('u', { families }), refusal('version', 'versions'))
   const bare = { families: { f: {} }, readonly: true }
   await t.rejects(database.createTable('u', bare as never), refusal('readonly', 'readOnly'))
   await t.rejects(

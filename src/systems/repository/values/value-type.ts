@@ -98,8 +98,11 @@ export interface ValueKind<T> {
   readonly wanted: string
   /** The value to store, or undefined if it does not fit. */
   accept(value: unknown): T | undefined
+  /** Writes a value that `accept` returned. */
   write(writer: ByteWriter, value: T, context: WriteContext): void
+  /** Reads a value as `write` wrote it. */
   read(reader: ByteReader, schema: ValueSchema): T
+  /** The JSON form of a value. */
   toJson(value: T): unknown
   /** Reads JSON forms that `accept` does not take. */
   fromJson?(json: unknown): T | undefined
