@@ -8,7 +8,7 @@
  */
 import {
   declareOptions,
-  member,
+  unchecked,
   required,
   type GivenOptions,
   type OptionsOf,
@@ -20,7 +20,7 @@ import type { Table } from './table.js'
 
 const tableMember = {
   /** Name of a table, or a table of the same database. */
-  table: required(member<string | Table>()),
+  table: required(unchecked<string | Table>()),
 }
 
 /** A check of one row of one table. */
@@ -31,7 +31,7 @@ export const atomicMutationOptions = declareOptions('a mutation of an atomic bat
   ...tableMember,
   ...rowMember,
   /** At least one mutation, each `{ put }` or `{ delete }`. */
-  mutations: required(member<readonly Mutation[]>()),
+  mutations: required(unchecked<readonly Mutation[]>()),
 })
 
 /** Puts and deletes of one row of one table. */
@@ -42,14 +42,14 @@ export const atomicBatchOptions = declareOptions('an atomic batch', {
   /**
    * Checks of the state before the batch. If one does not hold, nothing is applied. Default none.
    */
-  checks: member<readonly AtomicCheck[]>(),
+  checks: unchecked<readonly AtomicCheck[]>(),
   /**
    * At least one. A row may be named several times. Of cells that are equal in row, column,
    * timestamp and type, the one named last stays.
    */
-  mutations: required(member<readonly AtomicMutation[]>()),
+  mutations: required(unchecked<readonly AtomicMutation[]>()),
   /** Default: the strongest durability of the written tables. */
-  durability: member<DurabilityOption>(),
+  durability: unchecked<DurabilityOption>(),
 })
 
 /** An atomic batch for `Database.atomic`. */

@@ -5,7 +5,7 @@
  * `Database.registerCoprocessor`, and end with the database. Modules are named in the schema of a
  * table (`coprocessors` of `TableOptions`), and loaded whenever the table is opened.
  */
-import { declareOptions, member, required, type OptionsOf } from '../base/options.js'
+import { declareOptions, unchecked, required, type OptionsOf } from '../base/options.js'
 import type { CellHookReference, CreateCellHook } from '../storage/coprocessor/cell-hook.js'
 import type { Observer } from './observer.js'
 import type { Scan } from './reads.js'
@@ -51,20 +51,20 @@ export type Endpoint = (table: Table & SyncTable, request: unknown) => unknown
 /** The declaration of {@link Coprocessor}. */
 export const coprocessorOptions = declareOptions('a coprocessor', {
   /** Name for errors and counters; unique among the coprocessors of a table. */
-  name: required(member<string>()),
+  name: required(unchecked<string>()),
   /**
    * Names of the tables to which the coprocessor belongs; absent = all, including tables created
    * later.
    */
-  tables: member<readonly string[]>(),
+  tables: unchecked<readonly string[]>(),
   /** 0 to 2^31-1; lower priorities are called first. Default `CoprocessorPriority.user`. */
-  priority: member<number>(),
+  priority: unchecked<number>(),
   /** Is called around the operations of the table. */
-  observer: member<Observer>(),
+  observer: unchecked<Observer>(),
   /** Looks at cells in flushes and compactions. */
-  cellHook: member<CellHookReference>(),
+  cellHook: unchecked<CellHookReference>(),
   /** Endpoints by name; see `EmbeddedTable.callEndpoint`. */
-  endpoints: member<Readonly<Record<string, Endpoint>>>(),
+  endpoints: unchecked<Readonly<Record<string, Endpoint>>>(),
 })
 
 /** A coprocessor of one or several tables. */
@@ -73,11 +73,11 @@ export interface Coprocessor extends OptionsOf<typeof coprocessorOptions> {}
 /** The declaration of {@link TableCoprocessor}. */
 export const tableCoprocessorOptions = declareOptions('a coprocessor of a table', {
   /** As in {@link CellHookReference}. The module exports members of {@link CoprocessorModule}. */
-  module: required(member<string>()),
+  module: required(unchecked<string>()),
   /** JSON; passed to the functions of the module. */
-  options: member<Readonly<Record<string, unknown>>>(),
+  options: unchecked<Readonly<Record<string, unknown>>>(),
   /** Coprocessors with smaller numbers are called first. */
-  priority: member<number>(),
+  priority: unchecked<number>(),
 })
 
 /** A coprocessor in the schema of a table. */

@@ -23,13 +23,14 @@ export {
 } from '../base/arguments.js'
 export { assert } from '../base/assert.js'
 export { systemClock, type Clock } from '../base/clock.js'
-export { GroupQueue, type GroupQueueOptions, type Waiting } from '../base/group-queue.js'
+export { GroupQueue, type GroupWork } from '../base/group-queue.js'
 export {
   BatchError,
   CellarError,
   ErrorCode,
   hasCode,
   invalidArgument,
+  isRefusal,
   type CorruptionDetail,
 } from '../base/errors.js'
 export {
@@ -41,7 +42,6 @@ export {
   implementation,
   integer,
   list,
-  member,
   number,
   required,
   text,

@@ -11,7 +11,7 @@
 import type { CellarError } from '../base/errors.js'
 import {
   declareOptions,
-  member,
+  unchecked,
   required,
   type GivenOptions,
   type OptionsOf,
@@ -27,15 +27,15 @@ import type { Result } from './results/result.js'
 /** The member that mutations which are committed have. */
 const durabilityMember = {
   /** Default: that of the table. */
-  durability: member<DurabilityOption>(),
+  durability: unchecked<DurabilityOption>(),
 }
 
 /** The declaration of a value with its own timestamp. */
 export const timedValueOptions = declareOptions('a value of a put', {
   /** The bytes, or text as UTF-8. */
-  value: required(member<BytesLike>()),
+  value: required(unchecked<BytesLike>()),
   /** Milliseconds. Default: the timestamp of the put. */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
 })
 
 /** A value with its own timestamp. */
@@ -47,13 +47,13 @@ export type PutValue = BytesLike | TimedValue
 /** The declaration of {@link PutCell}. */
 export const putCellOptions = declareOptions('a cell of a put', {
   /** `'family:qualifier'`, or the two apart as bytes. */
-  column: required(member<ColumnName>()),
+  column: required(unchecked<ColumnName>()),
   /** Default: empty. */
-  value: member<BytesLike>(),
+  value: unchecked<BytesLike>(),
   /** Default: that of the put. */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
   /** The type of the cell: a put, or a delete marker (HBase: Put.add(Cell)). Default 'Put'. */
-  type: member<CellTypeName>(),
+  type: unchecked<CellTypeName>(),
 })
 
 /** One cell of a put, in the long form. */
@@ -63,11 +63,11 @@ export interface PutCell extends OptionsOf<typeof putCellOptions> {}
 export const putOptions = declareOptions('a put', {
   ...rowMember,
   /** Values by `'family:qualifier'`, or a list of cells. */
-  cells: required(member<Readonly<Record<string, PutValue>> | readonly PutCell[]>()),
+  cells: required(unchecked<Readonly<Record<string, PutValue>> | readonly PutCell[]>()),
   /** For cells without their own timestamp. Default: the time of the engine's clock. */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
   /** Cell TTL, counted from the timestamp of the cell, 1 to 2^48-1. Default: none. */
-  ttlMilliseconds: member<number>(),
+  ttlMilliseconds: unchecked<number>(),
   ...durabilityMember,
 })
 
@@ -77,9 +77,9 @@ export interface Put extends OptionsOf<typeof putOptions> {}
 /** Members of a family or a column of a delete. */
 const targetMembers = {
   /** Name of the family. */
-  family: required(member<BytesLike>()),
+  family: required(unchecked<BytesLike>()),
   /** Milliseconds. Default: the timestamp of the delete. */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
 }
 
 /** The declaration of a family of a delete with its own timestamp. */
@@ -89,7 +89,7 @@ export const familyTargetOptions = declareOptions('a family of a delete', target
 export const columnTargetOptions = declareOptions('a column of a delete', {
   ...targetMembers,
   /** The column's name within its family. */
-  qualifier: member<BytesLike>(),
+  qualifier: unchecked<BytesLike>(),
 })
 
 /** A family, optionally with its own timestamp. */
@@ -112,18 +112,18 @@ export const deleteOptions = declareOptions('a delete', {
   /**
    * For targets without their own timestamp. Default: the time of the engine's clock ("up to now").
    */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
   /** All columns of these families, with timestamps <= t (HBase: addFamily). */
-  families: member<readonly FamilyTarget[]>(),
+  families: unchecked<readonly FamilyTarget[]>(),
   /** All columns of these families, with timestamp t exactly (HBase: addFamilyVersion). */
-  familyVersions: member<readonly FamilyVersion[]>(),
+  familyVersions: unchecked<readonly FamilyVersion[]>(),
   /** All versions of these columns with timestamps <= t (HBase: addColumns). */
-  columns: member<readonly ColumnTarget[]>(),
+  columns: unchecked<readonly ColumnTarget[]>(),
   /**
    * One version of each column (HBase: addColumn): the one with timestamp t exactly. Without t, the
    * n-th mention of a column in the list means its n-th newest version.
    */
-  columnVersions: member<readonly ColumnTarget[]>(),
+  columnVersions: unchecked<readonly ColumnTarget[]>(),
   ...durabilityMember,
 })
 
@@ -138,22 +138,22 @@ export interface Delete extends OptionsOf<typeof deleteOptions> {}
 const updateMembers = {
   ...rowMember,
   /** Timestamp for columns that do not exist yet. Others get max(now, old timestamp + 1). */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
   /** Only versions within the range count as the old value. Default: all. */
-  timeRange: member<TimeRangeOption>(),
+  timeRange: unchecked<TimeRangeOption>(),
   /** Cell TTL, 1 to 2^48-1. Default: the TTL of the old cell. */
-  ttlMilliseconds: member<number>(),
+  ttlMilliseconds: unchecked<number>(),
   /** Whether the result has the new cells; false: it is empty. Default true. */
-  returnResults: member<boolean>(),
+  returnResults: unchecked<boolean>(),
   ...durabilityMember,
 }
 
 /** The declaration of a column of an increment. */
 export const incrementColumnOptions = declareOptions('a column of an increment', {
   /** `'family:qualifier'`. */
-  column: required(member<ColumnName>()),
+  column: required(unchecked<ColumnName>()),
   /** The number to add. Default 1. */
-  amount: member<number | bigint>(),
+  amount: unchecked<number | bigint>(),
 })
 
 /** A column of an increment, with the number to add. */
@@ -164,7 +164,7 @@ export const incrementOptions = declareOptions('an increment', {
   ...updateMembers,
   /** Amounts by column; an absent amount is 1. */
   columns:
-    required(member<Readonly<Record<string, number | bigint>> | readonly IncrementColumn[]>()),
+    required(unchecked<Readonly<Record<string, number | bigint>> | readonly IncrementColumn[]>()),
 })
 
 /**
@@ -177,9 +177,9 @@ export interface Increment extends OptionsOf<typeof incrementOptions> {}
 /** The declaration of a column of an append. */
 export const appendColumnOptions = declareOptions('a column of an append', {
   /** `'family:qualifier'`. */
-  column: required(member<ColumnName>()),
+  column: required(unchecked<ColumnName>()),
   /** Bytes to append. */
-  value: required(member<BytesLike>()),
+  value: required(unchecked<BytesLike>()),
 })
 
 /** A column of an append, with the bytes to append. */
@@ -189,7 +189,7 @@ export interface AppendColumn extends OptionsOf<typeof appendColumnOptions> {}
 export const appendOptions = declareOptions('an append', {
   ...updateMembers,
   /** Bytes to append, by column. */
-  columns: required(member<Readonly<Record<string, BytesLike>> | readonly AppendColumn[]>()),
+  columns: required(unchecked<Readonly<Record<string, BytesLike>> | readonly AppendColumn[]>()),
 })
 
 /**
@@ -254,7 +254,7 @@ export type Mutation = OneOf<MutationForms>
 export const rowMutationsOptions = declareOptions('a mutateRow', {
   ...rowMember,
   /** At least one. */
-  mutations: required(member<readonly Mutation[]>()),
+  mutations: required(unchecked<readonly Mutation[]>()),
   ...durabilityMember,
 })
 
@@ -268,7 +268,7 @@ export interface RowMutations extends OptionsOf<typeof rowMutationsOptions> {}
 export const mutatedRowOptions = declareOptions('a row of mutateRows', {
   ...rowMember,
   /** Puts and deletes, at least one. */
-  mutations: required(member<readonly Mutation[]>()),
+  mutations: required(unchecked<readonly Mutation[]>()),
 })
 
 /** One row of a `mutateRows`. */
@@ -277,9 +277,9 @@ export interface MutatedRow extends OptionsOf<typeof mutatedRowOptions> {}
 /** The declaration of {@link MultiRowMutations}. */
 export const multiRowOptions = declareOptions('a mutateRows', {
   /** At least one. A row may be named several times. */
-  rows: required(member<readonly MutatedRow[]>()),
+  rows: required(unchecked<readonly MutatedRow[]>()),
   /** If one check does not hold, nothing is applied. Default none. */
-  checks: member<readonly Check[]>(),
+  checks: unchecked<readonly Check[]>(),
   ...durabilityMember,
 })
 
@@ -296,7 +296,7 @@ export type CompareOperator =
 const targetOfCheck = {
   ...rowMember,
   /** Only versions within the range are considered. Default: all. */
-  timeRange: member<TimeRangeOption>(),
+  timeRange: unchecked<TimeRangeOption>(),
 }
 
 /** The row to check, and the time range of the versions to look at. */
@@ -304,17 +304,17 @@ export interface CheckTarget extends GivenOptions<typeof targetOfCheck> {}
 
 const conditionMembers = {
   /** The column whose newest value is compared. */
-  column: member<ColumnName>(),
+  column: unchecked<ColumnName>(),
   /** Holds if the value has these bytes; null or empty also if there is no cell. */
-  equals: member<BytesLike | null>(),
+  equals: unchecked<BytesLike | null>(),
   /** Holds if there is no cell. */
-  notExists: member<true>(),
+  notExists: unchecked<true>(),
   /** Compares `value operator stored`. */
-  operator: member<CompareOperator>(),
+  operator: unchecked<CompareOperator>(),
   /** The bytes with which the stored value is compared. */
-  value: member<BytesLike | null>(),
+  value: unchecked<BytesLike | null>(),
   /** Holds if a get of the row with this filter returns a cell. */
-  filter: member<Filter>(),
+  filter: unchecked<Filter>(),
 }
 
 /** The declaration of {@link Check}. */
@@ -354,8 +354,8 @@ export type CheckAction =
 
 /** The names of a {@link CheckedAction}. */
 export const checkedActionOptions = declareOptions('a checkAndMutate', {
-  check: required(member<Check>()),
-  action: required(member<CheckAction>()),
+  check: required(unchecked<Check>()),
+  action: required(unchecked<CheckAction>()),
 })
 
 /** A check, and the action that depends on it. */

@@ -1,7 +1,7 @@
 /** The reads of a table, as plain option objects: HBase's `Get` and `Scan`, and their scanners. */
 import {
   declareOptions,
-  member,
+  unchecked,
   required,
   type GivenOptions,
   type OptionsOf,
@@ -29,47 +29,47 @@ export interface Snapshot {
 /** The member that names the row of an operation. */
 export const rowMember = {
   /** 1 to 32,767 bytes. */
-  row: required(member<BytesLike>()),
+  row: required(unchecked<BytesLike>()),
 }
 
 const readMembers = {
   /** Families and columns; absent or empty = all. */
-  columns: member<readonly ColumnName[]>(),
+  columns: unchecked<readonly ColumnName[]>(),
   /**
    * Versions per column, from 1, at most the VERSIONS of the family; 'all' = as many as the family
    * keeps. Default 1.
    */
-  versions: member<number | 'all'>(),
+  versions: unchecked<number | 'all'>(),
   /** Only versions within the range. Default: all. */
-  timeRange: member<TimeRangeOption>(),
+  timeRange: unchecked<TimeRangeOption>(),
   /** Only cells with exactly this timestamp. Not together with `timeRange`. */
-  timestamp: member<Timestamp>(),
+  timestamp: unchecked<Timestamp>(),
   /** Time ranges of single families, in place of `timeRange`. */
-  familyTimeRanges: member<Readonly<Record<string, TimeRangeOption>>>(),
+  familyTimeRanges: unchecked<Readonly<Record<string, TimeRangeOption>>>(),
   /** Decides which cells are returned; see `docs/filters.md`. */
-  filter: member<Filter>(),
+  filter: unchecked<Filter>(),
   /**
    * Most cells per family and row, from 0 (HBase: setMaxResultsPerColumnFamily). A filter does not
    * see the cells after them. Default: all.
    */
-  cellsPerFamilyMax: member<number>(),
+  cellsPerFamilyMax: unchecked<number>(),
   /** Number of cells to skip per family and row (HBase: setRowOffsetPerColumnFamily). Default 0. */
-  cellsPerFamilyOffset: member<number>(),
+  cellsPerFamilyOffset: unchecked<number>(),
   /** Whether blocks that the read loads enter the block cache. Default true. */
-  cacheBlocks: member<boolean>(),
+  cacheBlocks: unchecked<boolean>(),
   /** The view to read instead of the newest state. */
-  snapshot: member<Snapshot>(),
+  snapshot: unchecked<Snapshot>(),
   /**
    * 'READ_COMMITTED' reads the state at the moment of the call. 'READ_UNCOMMITTED' also shows
    * mutations made while a scan is running, perhaps only some families of a row; a get returns the
    * same with both. Not together with `snapshot`. Default 'READ_COMMITTED'.
    */
-  isolation: member<'READ_COMMITTED' | 'READ_UNCOMMITTED'>(),
+  isolation: unchecked<'READ_COMMITTED' | 'READ_UNCOMMITTED'>(),
   /**
    * Whether to read families that do not influence the filter only for rows that pass (HBase:
    * setLoadColumnFamiliesOnDemand). The results are the same. Default false.
    */
-  loadFamiliesOnDemand: member<boolean>(),
+  loadFamiliesOnDemand: unchecked<boolean>(),
 }
 
 /** The options that gets and scans share. */
@@ -80,7 +80,7 @@ export const getOptions = declareOptions('a get', {
   ...rowMember,
   ...readMembers,
   /** Whether to return no cells and only set `exists` of the result. Default false. */
-  checkExistenceOnly: member<boolean>(),
+  checkExistenceOnly: unchecked<boolean>(),
 })
 
 /** Reads one row. */
@@ -88,16 +88,16 @@ export interface Get extends OptionsOf<typeof getOptions> {}
 
 const spanMembers = {
   /** First row; absent or empty = the first row of the table, or the last if reversed. */
-  startRow: member<BytesLike>(),
+  startRow: unchecked<BytesLike>(),
   /** Whether `startRow` itself is returned. Default true. */
-  startInclusive: member<boolean>(),
+  startInclusive: unchecked<boolean>(),
   /**
    * Row at which the scan ends; absent or empty = the end of the table, or its first row if
    * reversed.
    */
-  stopRow: member<BytesLike>(),
+  stopRow: unchecked<BytesLike>(),
   /** Whether `stopRow` itself is returned. Default false. */
-  stopInclusive: member<boolean>(),
+  stopInclusive: unchecked<boolean>(),
 }
 
 /** The rows from one to another. */
@@ -121,40 +121,40 @@ const scanMembers = {
    * Whether rows come in descending order. Columns and versions of a row keep their order. Default
    * false.
    */
-  reversed: member<boolean>(),
+  reversed: unchecked<boolean>(),
   /** Most rows, at least 1. Default: all. */
-  limit: member<number>(),
+  limit: unchecked<number>(),
   /**
    * Most cells per result, at least 1. Longer rows come in parts, all but the last with `partial`
    * set.
    */
-  batch: member<number>(),
+  batch: unchecked<number>(),
   /**
    * With `allowPartialResults`: bytes after which the rest of a row comes in another result. A
    * result has at least one cell. Rows are not cut for filters that judge whole rows. At least 1.
    * Default: no limit.
    */
-  maxResultBytes: member<number>(),
+  maxResultBytes: unchecked<number>(),
   /** Whether `maxResultBytes` may cut rows. Default false. */
-  allowPartialResults: member<boolean>(),
+  allowPartialResults: unchecked<boolean>(),
   /**
    * Whether a scan that has read many rows without a result returns a result without cells, whose
    * `cursor` is its present row. A later scan may start there. Default false.
    */
-  needCursorResult: member<boolean>(),
+  needCursorResult: unchecked<boolean>(),
   /** Accepted for compatibility with HBase, without effect: no row costs a call over a network. */
-  caching: member<number>(),
+  caching: unchecked<number>(),
   /** Without effect: blocks are read ahead as soon as a scan reads neighbouring blocks. */
-  readType: member<'DEFAULT' | 'STREAM' | 'PREAD'>(),
+  readType: unchecked<'DEFAULT' | 'STREAM' | 'PREAD'>(),
   /** Without effect: results are always made a batch ahead. */
-  asyncPrefetch: member<boolean>(),
+  asyncPrefetch: unchecked<boolean>(),
   /**
    * Whether to return delete markers and masked cells too. Not together with columns that name a
    * qualifier. Default false.
    */
-  raw: member<boolean>(),
+  raw: unchecked<boolean>(),
   /** Aborting it ends the scan with `ERR_ABORTED`. */
-  signal: member<AbortSignal>(),
+  signal: unchecked<AbortSignal>(),
 }
 
 /** Options of scans, beside the rows. */
@@ -164,7 +164,7 @@ export interface ScanOptions extends GivenOptions<typeof scanMembers> {}
 export const scanOptions = declareOptions('a scan', {
   ...scanMembers,
   ...spanMembers,
-  prefix: member<BytesLike>(),
+  prefix: unchecked<BytesLike>(),
 })
 
 /** The work of a scan so far (HBase: ScanMetrics). */

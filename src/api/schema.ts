@@ -11,7 +11,7 @@ import {
   declareOptions,
   integer,
   list,
-  member,
+  unchecked,
   orInfinity,
   required,
   type OptionsOf,
@@ -140,20 +140,20 @@ const commonMembers = {
   /**
    * Without effect. So a description can be passed as options, also for a table with another name.
    */
-  name: member<string>(),
+  name: unchecked<string>(),
   ...tableMembers,
   /**
    * Coprocessors that are loaded whenever the table is opened. A failure is `ERR_COPROCESSOR`. An
    * alteration replaces the whole list; empty = none.
    */
-  coprocessors: member<readonly TableCoprocessor[]>(),
+  coprocessors: unchecked<readonly TableCoprocessor[]>(),
 }
 
 /** The declaration of {@link TableOptions}. */
 export const tableOptions = declareOptions('a table', {
   ...commonMembers,
   /** Column families by name; at least one. */
-  families: required(member<Readonly<Record<string, FamilyOptions>>>()),
+  families: required(unchecked<Readonly<Record<string, FamilyOptions>>>()),
 })
 
 /** Options of a table. */
@@ -173,7 +173,7 @@ export interface TableDescription extends Settings<typeof tableMembers> {
 export const alterationOptions = declareOptions('an alteration', {
   ...commonMembers,
   /** Families to add, or families with options to change. */
-  families: member<Readonly<Record<string, FamilyOptions>>>(),
+  families: unchecked<Readonly<Record<string, FamilyOptions>>>(),
   /** Families to drop with all their cells. */
   dropFamilies: list(checked(checkText, '')),
 })

@@ -218,3 +218,23 @@ export function poisonedError(cause: CellarError): CellarError {
 export function closedError(what: string): CellarError {
   return new CellarError(ErrorCode.closed, `${what} is closed`)
 }
+
+/** The errors of a batch that was refused because of its content. */
+const refusals: ReadonlySet<string> = new Set([
+  ErrorCode.invalidArgument,
+  ErrorCode.tableNotFound,
+  ErrorCode.noSuchColumnFamily,
+  ErrorCode.readOnly,
+  ErrorCode.tableNotEnabled,
+  ErrorCode.tooLarge,
+  ErrorCode.failedSanityCheck,
+  ErrorCode.coprocessor,
+])
+
+/**
+ * Whether a batch was refused because of its content: nothing of it was applied. After any other
+ * failure memory and disk may differ.
+ */
+export function isRefusal(error: unknown): boolean {
+  return error instanceof CellarError && refusals.has(error.code)
+}

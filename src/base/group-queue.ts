@@ -1,92 +1,58 @@
 /**
  * The queue of a group commit: while a group of items is being written, further items wait, and the
- * next group takes all of them. A write and its sync are therefore shared by all callers that wait,
- * and a single item waits for nothing.
+ * next group takes as many of them as it may. A write and its sync are therefore shared by all
+ * callers that wait, and a single item waits for nothing.
  *
  * Order: items are written in the order of their calls, and no group starts before the one before
- * it is done.
- *
- * Failure behaviour: an error of `write` rejects the items of its group that are not settled yet.
- * Later groups are written all the same.
+ * it is done. Items of the same turn of the event loop share the first group.
  */
 import { assert } from './assert.js'
 
-/** An item that waits for its group, or is part of the group that is being written. */
-export interface Waiting<T> {
-  readonly item: T
-  /** Approximate bytes of the item. */
-  readonly bytes: number
-  /** Settles the promise of the caller, once; later calls do nothing. */
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
-}
-
-/** The limits of a group, and its writer. */
-export interface GroupQueueOptions<T> {
-  /** Most bytes of a group; a larger item is a group of its own. */
-  readonly bytesMax: number
-  /** Writes a group and settles its items. Items that are left are resolved at its end. */
-  readonly write: (group: readonly Waiting<T>[]) => Promise<void>
+/** The size of a group, and its writer. */
+export interface GroupWork<T> {
+  /** Number of the waiting items that form the next group, at least 1. Must not keep the array. */
+  take(waiting: readonly T[]): number
+  /** Writes a group and settles its items. Must not reject. */
+  write(group: readonly T[]): Promise<void>
 }
 
 /** See the file header. */
 export class GroupQueue<T> {
-  private readonly options: GroupQueueOptions<T>
-  private queue: Waiting<T>[] = []
-  private bytesWaiting = 0
-  private running: Promise<void> | undefined
+  private readonly work: GroupWork<T>
+  private queue: T[] = []
+  private running: Promise<void> | undefined = undefined
 
-  constructor(options: GroupQueueOptions<T>) {
-    this.options = options
+  /** Makes an empty queue. */
+  constructor(work: GroupWork<T>) {
+    this.work = work
   }
 
-  /** Bytes of the items that are not written yet. */
-  get bytes(): number {
-    return this.bytesWaiting
+  /** Number of items that wait for their group. */
+  get waiting(): number {
+    return this.queue.length
   }
 
-  /** Adds an item of approximately `bytes` bytes; resolves when its group is written. */
-  add(item: T, bytes: number): Promise<void> {
-    return new Promise<void>((resolve, reject) => {
-      this.queue.push({ item, bytes, resolve, reject })
-      this.bytesWaiting += bytes
-      this.running ??= this.run()
-    })
+  /** Adds an item to the next group. */
+  add(item: T): void {
+    this.queue.push(item)
+    this.running ??= this.run()
   }
 
-  /** Resolves when no item waits. */
+  /** Resolves when no item waits and none is being written. */
   async settled(): Promise<void> {
-    await this.running
+    while (this.running !== undefined) await this.running
   }
 
   private async run(): Promise<void> {
-    // All items of this turn share the first group.
     await Promise.resolve()
     while (this.queue.length > 0) {
-      const group = this.take()
-      try {
-        await this.options.write(group)
-        for (const { resolve } of group) resolve()
-      } catch (error) {
-        for (const { reject } of group) reject(error)
-      }
-      for (const { bytes } of group) this.bytesWaiting -= bytes
-      assert(this.bytesWaiting >= 0, 'no item of a group commit is counted twice')
+      const { queue } = this
+      const count = this.work.take(queue)
+      assert(count > 0 && count <= queue.length, 'a group is made of waiting items')
+      const isAll = count === queue.length
+      this.queue = isAll ? [] : queue.slice(count)
+      await this.work.write(isAll ? queue : queue.slice(0, count))
     }
     this.running = undefined
-  }
-
-  private take(): Waiting<T>[] {
-    const { queue } = this
-    let count = 1
-    let { bytes } = queue[0]
-    while (count < queue.length) {
-      bytes += queue[count].bytes
-      if (bytes > this.options.bytesMax) break
-      count++
-    }
-    if (count < queue.length) return queue.splice(0, count)
-    this.queue = []
-    return queue
   }
 }

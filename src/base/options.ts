@@ -273,11 +273,6 @@ export function list<Given, Read>(
   }
 }
 
-/** A value that the code checks where it uses the value. */
-export function member<T>(): Option<T, T | undefined> {
-  return { read: (value) => value as T | undefined }
-}
-
 /** A number, or Infinity, which is the default. */
 export function orInfinity(option: Option<number, unknown>): Option<number, number> {
   return {

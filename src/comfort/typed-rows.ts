@@ -12,7 +12,7 @@ import {
   shown,
 } from '../base/arguments.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
-import { choice, declareOptions, member, required, type OptionsOf } from '../base/options.js'
+import { choice, declareOptions, unchecked, required, type OptionsOf } from '../base/options.js'
 import { parseSingleColumn } from '../storage/cell/column-name.js'
 import type { BytesLike } from '../storage/cell/column-name.js'
 import { shownBytes } from '../api/results/display.js'
@@ -96,9 +96,9 @@ export interface TypedTableOptions<R extends RowEncoding = RowEncoding> {
 
 const putOptions = declareOptions('a typed put', {
   /** Milliseconds. Default: the time of the engine's clock. */
-  timestamp: member<number | bigint>(),
+  timestamp: unchecked<number | bigint>(),
   /** Default: that of the table. */
-  durability: member<DurabilityOption>(),
+  durability: unchecked<DurabilityOption>(),
 })
 
 /** Options of single mutations of a typed table. */
@@ -118,8 +118,8 @@ interface Property {
 }
 
 const columnOptions = declareOptions('a typed column', {
-  column: required(member<string>()),
-  encoding: member<EncodingOption>(),
+  column: required(unchecked<string>()),
+  encoding: unchecked<EncodingOption>(),
 })
 
 const tableOptions = declareOptions('a typed table', {

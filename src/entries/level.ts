@@ -8,7 +8,7 @@ import {
   CellarError,
   ErrorCode,
   declareOptions,
-  member,
+  unchecked,
   readArguments,
   allCapabilities,
 } from '../api/index.js'
@@ -34,7 +34,7 @@ export interface CellarLevelOptions<K, V> extends TableLevelOptions<K, V> {
   readonly database?: Omit<OpenOptions, 'createIfMissing'> | undefined
 }
 
-const ownOptions = declareOptions('a Level', { database: member<object>() })
+const ownOptions = declareOptions('a Level', { database: unchecked<object>() })
 
 /**
  * An abstract-level database in a directory, or over one table of an open database.

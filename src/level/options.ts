@@ -5,7 +5,7 @@ import {
   checked,
   declareOptions,
   ErrorCode,
-  member,
+  unchecked,
   readArguments,
   text,
   type DurabilityOption,
@@ -24,12 +24,12 @@ const tableMembers = {
    */
   column: checked(readColumn, 'v:'),
   /** Options of the column family, for a table that the open creates. */
-  family: member<FamilyOptions>(),
+  family: unchecked<FamilyOptions>(),
   /**
    * Durability of writes, for a table that the open creates. Default 'SYNC_WAL': acknowledged
    * writes survive the end of the process. The option `sync` of a write is stronger.
    */
-  durability: member<Exclude<DurabilityOption, 'USE_DEFAULT'>>(),
+  durability: unchecked<Exclude<DurabilityOption, 'USE_DEFAULT'>>(),
 }
 
 const tableOptions = declareOptions('a Level', tableMembers)
@@ -38,11 +38,11 @@ const tableOptions = declareOptions('a Level', tableMembers)
 const levelOptions = declareOptions('a Level', {
   ...tableMembers,
   ...({
-    keyEncoding: member(),
-    valueEncoding: member(),
-    createIfMissing: member(),
-    errorIfExists: member(),
-    passive: member(),
+    keyEncoding: unchecked(),
+    valueEncoding: unchecked(),
+    createIfMissing: unchecked(),
+    errorIfExists: unchecked(),
+    passive: unchecked(),
   } satisfies Record<
     keyof (AbstractDatabaseOptions<unknown, unknown> & AbstractOpenOptions),
     unknown

@@ -8,7 +8,7 @@ import {
 } from '../../base/arguments.js'
 import { emptyBytes, toBytes } from '../../base/bytes.js'
 import { invalidArgument, type CellarError } from '../../base/errors.js'
-import { declareOptions, member, required, type OptionsOf } from '../../base/options.js'
+import { declareOptions, unchecked, required, type OptionsOf } from '../../base/options.js'
 import { writeEscaped } from './cell-key.js'
 
 /** Bytes as callers give them: a string is encoded as UTF-8. */
@@ -23,9 +23,9 @@ export type ColumnName = string | Uint8Array | ColumnParts
 /** The declaration of {@link ColumnParts}. */
 const partOptions = declareOptions('a column', {
   /** Name of the family. */
-  family: required(member<BytesLike>()),
+  family: required(unchecked<BytesLike>()),
   /** The column's name within its family. */
-  qualifier: member<BytesLike>(),
+  qualifier: unchecked<BytesLike>(),
 })
 
 /** A column by its parts; without `qualifier` the whole family. */

@@ -1,5 +1,5 @@
 /** The codes of the errors of the transaction system. */
-import { CellarError, ErrorCode } from '../../api/index.js'
+import { CellarError } from '../../api/index.js'
 
 /** Every code of a `CellarError` of transactions, with the situation that raises it. */
 export const TransactionErrorCode = {
@@ -51,25 +51,6 @@ export function stateError(message: string): CellarError {
 export function notInProgress(id: bigint, what: string): CellarError {
   const message = `cannot ${what} transaction ${id}: it is not in progress`
   return new CellarError(TransactionErrorCode.notInProgress, message)
-}
-
-const refusals: ReadonlySet<string> = new Set([
-  ErrorCode.invalidArgument,
-  ErrorCode.tableNotFound,
-  ErrorCode.noSuchColumnFamily,
-  ErrorCode.readOnly,
-  ErrorCode.tableNotEnabled,
-  ErrorCode.tooLarge,
-  ErrorCode.failedSanityCheck,
-  ErrorCode.coprocessor,
-])
-
-/**
- * Whether a batch was refused because of its content: nothing of it was applied. After any other
- * failure memory and disk may differ.
- */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof CellarError && refusals.has(error.code)
 }
 
 /**

@@ -2,7 +2,7 @@
 import { checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { isDeepStrictEqual } from 'node:util'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
-import { declareOptions, member, required } from '../../base/options.js'
+import { declareOptions, unchecked, required } from '../../base/options.js'
 import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocessor-error.js'
 import type { CellHookReference } from '../../storage/coprocessor/cell-hook.js'
 import { loadModule, type ModuleExports } from '../../storage/coprocessor/load-module.js'
@@ -34,8 +34,8 @@ export interface LoadedCoprocessor {
 const nameLengthMax = 200
 
 const hookOptions = declareOptions('a cellHook', {
-  module: required(member<string>()),
-  options: member<object>(),
+  module: required(unchecked<string>()),
+  options: unchecked<object>(),
 })
 
 function checkPriority(priority: number | undefined, what: string): number {

@@ -13,7 +13,7 @@ import {
   checked,
   choice,
   declareOptions,
-  member,
+  unchecked,
   type OptionsOf,
 } from '../../base/options.js'
 import { CodecId, type CodecName } from '../../storage/codec/codec.js'
@@ -40,22 +40,22 @@ export interface TransferProgress {
 
 const exportOptions = declareOptions('an export', {
   /** Versions per column, 1 by default as in HBase's Export; 'all': all kept versions. */
-  versions: member<number | 'all'>(),
+  versions: unchecked<number | 'all'>(),
   /** Only cells with timestamps in `[min, max)`. */
-  timeRange: member<TimeRangeOption>(),
+  timeRange: unchecked<TimeRangeOption>(),
   /** First row, inclusive. Default: the first of the table. */
-  startRow: member<BytesLike>(),
+  startRow: unchecked<BytesLike>(),
   /** Last row, exclusive. Default: to the end of the table. */
-  stopRow: member<BytesLike>(),
+  stopRow: unchecked<BytesLike>(),
   /** Families and columns; default all. */
-  columns: member<readonly string[]>(),
+  columns: unchecked<readonly string[]>(),
   /**
    * Whether delete markers and masked cells are included (HBase: include.deleted.rows). Default
    * false.
    */
-  raw: member<boolean>(),
+  raw: unchecked<boolean>(),
   /** The point in time to export; default now. */
-  snapshot: member<Snapshot>(),
+  snapshot: unchecked<Snapshot>(),
   /** Compression of the chunks. Default 'LZ4'. */
   compression: choice<'NONE' | 'LZ4' | 'GZ' | 'ZSTD'>(['NONE', 'LZ4', 'GZ', 'ZSTD'], 'LZ4'),
   /** Called after each chunk. */

@@ -4,7 +4,7 @@
  * proportional to the cells of its rows, a scan to the rows of its table.
  */
 import { checkInteger, readArguments, shown } from '../../../src/base/arguments.js'
-import { declareOptions, member } from '../../../src/base/options.js'
+import { declareOptions, unchecked } from '../../../src/base/options.js'
 import { systemClock, type Clock } from '../../../src/base/clock.js'
 import { invalidArgument } from '../../../src/base/errors.js'
 import type { AtomicBatch, AtomicResult } from '../../../src/api/atomic.js'
@@ -50,10 +50,10 @@ export interface ModelDatabaseOptions {
 }
 
 const modelOptions = declareOptions('a database in memory', {
-  clock: member<Clock>(),
-  cellBytesMax: member<number>(),
-  timestampSlopMilliseconds: member<number>(),
-  changesMax: member<number>(),
+  clock: unchecked<Clock>(),
+  cellBytesMax: unchecked<number>(),
+  timestampSlopMilliseconds: unchecked<number>(),
+  changesMax: unchecked<number>(),
 })
 
 /** An open database in memory. Made by {@link ModelDatabase.open}. */

@@ -13,14 +13,14 @@
  * batch that is refused because of its content fails only the requests that cause the refusal.
  */
 import {
+  assert,
   CellarError,
   GroupQueue,
+  isRefusal,
   type AtomicMutation,
   type Database,
   type DurabilityOption,
-  type Waiting,
 } from '../../../api/index.js'
-import { isRefusal } from '../../transactions/errors.js'
 import { clockMutation } from '../store/clock-row.js'
 import { MessagingErrorCode } from '../errors.js'
 import { TopicAppend } from './topic-append.js'
@@ -47,6 +47,15 @@ export interface WriteBatch {
  */
 export type Assign = (batch: WriteBatch) => WritePart
 
+/** A request that waits for its batch. */
+interface Request {
+  readonly assign: Assign
+  /** Approximate bytes. */
+  readonly bytes: number
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+}
+
 /** Most bytes of requests in one batch; a larger request is a batch of its own. */
 const batchBytesMax = 4 << 20
 
@@ -57,10 +66,11 @@ export class MessageWriter {
   readonly #durability: DurabilityOption
   readonly #queueBytesMax: number
   readonly #appended: (append: TopicAppend) => void
-  readonly #requests = new GroupQueue<Assign>({
-    bytesMax: batchBytesMax,
-    write: (group) => this.#writeBatch(group),
+  readonly #requests = new GroupQueue<Request>({
+    take: batchSize,
+    write: (batch) => this.#write(batch),
   })
+  #queueBytes = 0
   #timestampMax: number
 
   constructor(
@@ -77,9 +87,9 @@ export class MessageWriter {
     this.#appended = appended
   }
 
-  /** Bytes in the queue. */
+  /** Bytes of the requests that are not written yet. */
   get queueBytes(): number {
-    return this.#requests.bytes
+    return this.#queueBytes
   }
 
   /** The largest assigned time. */
@@ -92,11 +102,14 @@ export class MessageWriter {
    * `ERR_MESSAGING_BUSY` if the queue is full.
    */
   async write(bytes: number, assign: Assign): Promise<void> {
-    if (this.queueBytes > this.#queueBytesMax) {
-      const message = `${this.queueBytes} bytes wait to be written`
+    if (this.#queueBytes > this.#queueBytesMax) {
+      const message = `${this.#queueBytes} bytes wait to be written`
       throw new CellarError(MessagingErrorCode.busy, message)
     }
-    await this.#requests.add(assign, bytes)
+    await new Promise<void>((resolve, reject) => {
+      this.#queueBytes += bytes
+      this.#requests.add({ assign, bytes, resolve, reject })
+    })
   }
 
   /** Resolves when the queue is empty. */
@@ -104,9 +117,19 @@ export class MessageWriter {
     return this.#requests.settled()
   }
 
-  async #writeBatch(batch: readonly Waiting<Assign>[]): Promise<void> {
+  async #write(batch: readonly Request[]): Promise<void> {
+    try {
+      await this.#writeBatch(batch)
+    } catch (error) {
+      for (const { reject } of batch) reject(error)
+    }
+    for (const { bytes } of batch) this.#queueBytes -= bytes
+    assert(this.#queueBytes >= 0, 'no request is counted twice')
+  }
+
+  async #writeBatch(batch: readonly Request[]): Promise<void> {
     const mutations: AtomicMutation[] = []
-    const accepted: { waiting: Waiting<Assign>; part: WritePart }[] = []
+    const accepted: { request: Request; part: WritePart }[] = []
     const appends = new Map<TopicState, TopicAppend>()
     const appendTo = (topic: TopicState): TopicAppend => {
       let append = appends.get(topic)
@@ -114,14 +137,14 @@ export class MessageWriter {
       return append
     }
     const made = { appendTo }
-    for (const waiting of batch) {
+    for (const request of batch) {
       try {
-        const part = waiting.item(made)
+        const part = request.assign(made)
         for (const mutation of part.mutations) mutations.push(mutation)
         if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
-        accepted.push({ waiting, part })
+        accepted.push({ request, part })
       } catch (error) {
-        waiting.reject(error)
+        request.reject(error)
       }
     }
     if (accepted.length === 0) return
@@ -131,17 +154,26 @@ export class MessageWriter {
       await this.#database.atomic({ mutations, durability: this.#durability })
     } catch (error) {
       if (accepted.length === 1 || !isRefusal(error)) {
-        for (const { waiting } of accepted) waiting.reject(error)
+        for (const { request } of accepted) request.reject(error)
         return
       }
       // Each request alone: the writes of one transaction do not fail the messages of others.
-      for (const { waiting } of accepted) await this.#writeBatch([waiting])
+      for (const { request } of accepted) await this.#writeBatch([request])
       return
     }
     for (const append of appends.values()) this.#appended(append)
-    for (const { waiting, part } of accepted) {
+    for (const { request, part } of accepted) {
       part.written()
-      waiting.resolve()
+      request.resolve()
     }
   }
+}
+
+/** Number of the waiting requests that fit into one batch. */
+function batchSize(waiting: readonly Request[]): number {
+  let bytes = 0
+  const tooMany = waiting.findIndex(
+    (request, i) => (bytes += request.bytes) > batchBytesMax && i > 0,
+  )
+  return tooMany < 0 ? waiting.length : tooMany
 }

@@ -13,9 +13,12 @@ import {
   assert,
   CellarError,
   ErrorCode,
+  GroupQueue,
+  isRefusal,
   type AtomicBatch,
   type AtomicMutation,
   type Database,
+  type GroupWork,
   type Snapshot,
   type Table,
 } from '../../../api/index.js'
@@ -30,11 +33,7 @@ export interface SequenceCell {
 }
 
 /** The work of a group commit. `S` is a submission. */
-export interface GroupWork<S> {
-  /** Number of the waiting submissions that form the next group, at least 1. */
-  take(waiting: readonly S[]): number
-  /** Commits a group and settles its submissions. Never rejects. */
-  run(group: readonly S[]): Promise<void>
+export interface CommitWork<S> extends GroupWork<S> {
   /** Called if a batch has become durable although it reported a failure. */
   recovered(before: number, stored: number): Promise<void>
 }
@@ -46,37 +45,32 @@ interface Inflight<C> {
   readonly done: Promise<unknown>
 }
 
-/** The errors of a batch that was refused because of its content: nothing was applied. */
-const refusals: ReadonlySet<string> = new Set([
-  ErrorCode.tooLarge,
-  ErrorCode.invalidArgument,
-  ErrorCode.readOnly,
-])
-
-/** Whether the database refused a batch, and applied nothing. */
-export function isRefusal(error: unknown): boolean {
-  return error instanceof CellarError && refusals.has(error.code)
-}
-
 /** The queue and the writes of one writer; see the file header. `C` describes a batch for reads. */
 export class GroupCommit<S, C> {
   readonly #database: Database
   readonly #cell: SequenceCell
-  readonly #work: GroupWork<S>
+  readonly #work: CommitWork<S>
+  readonly #queue: GroupQueue<S>
   readonly #turns = new Turns()
-  #waiting: S[] = []
-  #isRunning = false
   #sequence: number
   #inflight: Inflight<C> | undefined = undefined
   /** The state before a batch that failed. */
   #doubt: Snapshot | undefined = undefined
 
   /** `sequence` is the stored one; see {@link storedSequence}. */
-  constructor(database: Database, cell: SequenceCell, sequence: number, work: GroupWork<S>) {
+  constructor(database: Database, cell: SequenceCell, sequence: number, work: CommitWork<S>) {
     this.#database = database
     this.#cell = cell
     this.#sequence = sequence
     this.#work = work
+    this.#queue = new GroupQueue({
+      take: (waiting) => work.take(waiting),
+      write: async (group) => {
+        // In memory a commit takes only microtasks, so timers would starve.
+        if (this.#turns.isSpent) await this.#turns.next()
+        await work.write(group)
+      },
+    })
   }
 
   /** The newest durable sequence. */
@@ -86,7 +80,7 @@ export class GroupCommit<S, C> {
 
   /** Number of submissions that wait for their group. */
   get waiting(): number {
-    return this.#waiting.length
+    return this.#queue.waiting
   }
 
   /** Whether a batch has failed and no later write was durable. */
@@ -96,32 +90,12 @@ export class GroupCommit<S, C> {
 
   /** Adds a submission to the next group; submissions of the same turn share a group. */
   submit(submission: S): void {
-    this.#waiting.push(submission)
-    if (this.#isRunning) return
-    this.#isRunning = true
-    queueMicrotask(() => void this.#run())
+    this.#queue.add(submission)
   }
 
   /** Resolves when all submissions have ended. */
-  async drain(): Promise<void> {
-    while (this.#isRunning) {
-      await this.#inflight?.done.catch(() => undefined)
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-  }
-
-  async #run(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      // In memory a commit takes only microtasks, so timers would starve.
-      if (this.#turns.isSpent) await this.#turns.next()
-      const waiting = this.#waiting
-      const count = this.#work.take(waiting)
-      assert(count > 0, 'a group has at least one submission')
-      const isAll = count === waiting.length
-      this.#waiting = isAll ? [] : waiting.slice(count)
-      await this.#work.run(isAll ? waiting : waiting.slice(0, count))
-    }
-    this.#isRunning = false
+  drain(): Promise<void> {
+    return this.#queue.settled()
   }
 
   /**

@@ -7,12 +7,13 @@ import {
   hasCode,
   CellarError,
   checkDatabase,
+  isRefusal,
   requireCapability,
   type AtomicMutation,
   type Database,
 } from '../../../api/index.js'
 import { openTable } from '../../../comfort/tables.js'
-import { isRefusal, stateError, TransactionErrorCode } from '../errors.js'
+import { stateError, TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
 import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 

@@ -9,6 +9,7 @@
  */
 import {
   assert,
+  isRefusal,
   requireCapability,
   type CellarError,
   type AtomicMutation,
@@ -21,7 +22,6 @@ import {
 import {
   checkLayout,
   GroupCommit,
-  isRefusal,
   storedSequence,
   type SequenceCell,
 } from '../../kernel/group-commit.js'
@@ -134,7 +134,7 @@ export class RowCommits {
     this.#reserved = reserved
     this.#commits = new GroupCommit(database, sequenceCell(control), sequence, {
       take: groupSize,
-      run: (group) => this.#run(group),
+      write: (group) => this.#run(group),
       recovered: () => Promise.resolve(),
     })
   }

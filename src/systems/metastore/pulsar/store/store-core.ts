@@ -109,7 +109,7 @@ export class StoreCore {
     this.log = new ChangeLog(tables.feed, sequence)
     this.#commits = new GroupCommit(database, sequenceCell(tables), sequence, {
       take: (waiting) => groupSize(waiting, this.#limits),
-      run: (group) => this.#commitGroup(group),
+      write: (group) => this.#commitGroup(group),
       recovered: (before, stored) => this.#recovered(before, stored),
     })
   }
