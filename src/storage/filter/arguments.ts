@@ -1,9 +1,19 @@
-/** Checks and converts the arguments of filters. All functions throw `ERR_INVALID_ARGUMENT`. */
-import { checkArray, checkBytesLike, readArguments, shown } from '../../base/arguments.js'
+/**
+ * Checks and converts the arguments of filters, and what the hooks of users' filters return. All
+ * functions throw `ERR_INVALID_ARGUMENT`.
+ */
+import {
+  checkArray,
+  checkBytesLike,
+  isBytes,
+  isDetached,
+  readArguments,
+  shown,
+} from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
-import { invalidArgument } from '../../base/errors.js'
+import { invalidArgument, type CellarError } from '../../base/errors.js'
 import { parseSingleColumn, type BytesLike, type ColumnName } from '../cell/column-name.js'
-import type { Filter } from './filter.js'
+import type { CellHint, Filter } from './filter.js'
 
 /** A column as filters compare it. */
 export interface EscapedColumn {
@@ -42,4 +52,40 @@ export function checkInnerFilter(value: Filter): Filter {
     if (typeof given === 'object' && given !== null && 'filterCell' in given) return value
     throw invalidArgument(`filter must be a Filter object, got ${shown(given)}`)
   })
+}
+
+/** The error for a hook that returned something else than `wanted`. */
+export function wrongAnswer(hook: string, wanted: string, given: unknown): CellarError {
+  return invalidArgument(`${hook} of a filter must return ${wanted}, got ${shown(given)}`)
+}
+
+/** The value of `transformCell`, as a Buffer. */
+export function checkedValue(given: Uint8Array | undefined): Buffer | undefined {
+  if (given === undefined) return undefined
+  if (!isBytes(given) || isDetached(given)) {
+    throw wrongAnswer('transformCell', 'a Buffer or undefined', given)
+  }
+  if (Buffer.isBuffer(given)) return given
+  return Buffer.from(given.buffer, given.byteOffset, given.byteLength)
+}
+
+/** The hint of `nextCellHint`. */
+export function checkedHint(given: CellHint | undefined): CellHint | undefined {
+  if (given === undefined) return undefined
+  if (isHint(given)) return given
+  throw wrongAnswer('nextCellHint', 'a hint with a row or undefined', given)
+}
+
+function isHint(given: unknown): boolean {
+  try {
+    const { row, qualifier, timestampHigh, timestampLow } = given as Partial<CellHint>
+    if (!isBytes(row) || (qualifier !== undefined && !isBytes(qualifier))) return false
+    return isTime(timestampHigh) && isTime(timestampLow)
+  } catch {
+    return false
+  }
+}
+
+function isTime(half: number | undefined): boolean {
+  return half === undefined || Number.isInteger(half)
 }

@@ -15,12 +15,11 @@
  * PageFilter belongs last. MUST_PASS_ONE asks until one keeps the row. Members that replace values
  * work in order, each on the value left by the one before.
  */
-import { checkedValue } from './answers.js'
 import { shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { valueHeaderBytes, writeValueHeader } from '../cell/cell-value.js'
 import { CellView } from '../cell/cell-view.js'
-import { checkInnerFilter, checkList } from './arguments.js'
+import { checkedValue, checkInnerFilter, checkList } from './arguments.js'
 import { FilterCode, type CellHint, type Filter, type RowCells } from './filter.js'
 import { isHint, ListMember, Reach } from './list-member.js'
 

@@ -4,7 +4,7 @@
  * skipped, because many filters rely on not seeing them (HBASE-17678, HBASE-18368).
  */
 import { assert } from '../../base/assert.js'
-import { checkedHint, wrongAnswer } from './answers.js'
+import { checkedHint, wrongAnswer } from './arguments.js'
 import type { CellView } from '../cell/cell-view.js'
 import { FilterCode, type CellHint, type Filter } from './filter.js'
 import { isIncluded } from './filter-base.js'

@@ -12,7 +12,7 @@
  * Ownership: a page belongs to the rows in it once they are taken; the collector only appends. The
  * memory of an added cell must not change until the row is taken or dropped.
  */
-import { checkedValue, wrongAnswer } from '../filter/answers.js'
+import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
 import { copyBytes, emptyBytes } from '../../base/bytes.js'
 import { CellView } from '../cell/cell-view.js'

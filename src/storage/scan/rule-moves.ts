@@ -5,7 +5,7 @@
  * the empty column. So that column is stepped through if there are any: the matcher has to see
  * them. A filter's hint to leave the column is followed after its end.
  */
-import { checkedHint } from '../filter/answers.js'
+import { checkedHint } from '../filter/arguments.js'
 import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps } from '../cell/timestamp.js'
 import { MatchCode } from './query.js'

@@ -8,7 +8,7 @@
  * Invariants: `startRow` is called before the first cell of each row; cells of a row arrive in
  * order. Position and matcher keep references into cell memory of the current row only.
  */
-import { wrongAnswer } from '../filter/answers.js'
+import { wrongAnswer } from '../filter/arguments.js'
 import type { Moment } from '../../base/clock.js'
 import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
