@@ -231,10 +231,18 @@ const refusals: ReadonlySet<string> = new Set([
   ErrorCode.coprocessor,
 ])
 
+/** Errors of observers that were called after the batch was applied; their codes may be any. */
+const afterApply = new WeakSet<object>()
+
+/** Notes that a batch was applied although its call ends with this error; see {@link isRefusal}. */
+export function noteApplied(error: unknown): void {
+  if (typeof error === 'object' && error !== null) afterApply.add(error)
+}
+
 /**
  * Whether a batch was refused because of its content: nothing of it was applied. After any other
  * failure memory and disk may differ.
  */
 export function isRefusal(error: unknown): boolean {
-  return error instanceof CellarError && refusals.has(error.code)
+  return error instanceof CellarError && refusals.has(error.code) && !afterApply.has(error)
 }

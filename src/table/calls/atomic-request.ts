@@ -1,6 +1,7 @@
 /** Reads the argument of `Database.atomic`: tables, checks, and mutations by table. */
 import { readArguments } from '../../base/arguments.js'
 import { assert } from '../../base/assert.js'
+import { noteApplied } from '../../base/errors.js'
 import type { AtomicBatch, AtomicResult } from '../../api/atomic.js'
 import type { DurabilityOption } from '../../api/durability.js'
 import type { MultiRowMutations } from '../../api/mutations.js'
@@ -49,6 +50,9 @@ export class AtomicRequest {
   private readonly checks: CheckOfTable[] = []
   private readonly decisions: RowsDecision[] = []
   private readonly durability: DurabilityOption | undefined
+  /** Whether the mutations are applied, so that an error comes from an observer after them. */
+  private isApplied = false
+
   /** Throws `ERR_INVALID_ARGUMENT` or `ERR_TABLE_NOT_FOUND`. Nothing is read or changed. */
   constructor(find: FindTable, batch: AtomicBatch) {
     this.find = find
@@ -82,14 +86,22 @@ export class AtomicRequest {
   /** Applies the batch and notifies the observers. May throw `BlockMissing` before any change. */
   apply(mode: ReadMode): Applied<AtomicResult> {
     assert(this.parts.length > 0, 'an atomic batch names a table')
-    const applied = this.around(0, mode)
-    if (applied.value.success) for (const { batch } of this.decisions) batch.tellMembers()
-    return applied
+    this.isApplied = false
+    try {
+      const applied = this.around(0, mode)
+      if (applied.value.success) for (const { batch } of this.decisions) batch.tellMembers()
+      return applied
+    } catch (error) {
+      if (this.isApplied) noteApplied(error)
+      throw error
+    }
   }
 
   private around(place: number, mode: ReadMode): Applied<AtomicResult> {
     if (place === this.decisions.length) {
-      return applyAtomic(this.parts, this.checks, this.durability, mode)
+      const applied = applyAtomic(this.parts, this.checks, this.durability, mode)
+      this.isApplied = applied.value.success
+      return applied
     }
     return this.decisions[place].batch.around(() => this.around(place + 1, mode))
   }

@@ -172,3 +172,27 @@ void t.test('a commit whose outcome is not known ends the manager', async (t) =>
   await t.rejects(manager.startShort(), { code: 'ERR_TRANSACTIONS_UNAVAILABLE' })
   await close()
 })
+
+void t.test('an observer that throws after a batch makes no message appear twice', async (t) => {
+  const { clock, database, service, close } = await open()
+  const observer = {
+    postBatchMutate() {
+      throw new Error('after the batch')
+    },
+  }
+  const registered = await database.registerCoprocessor({ name: 'late', observer })
+  const publishes = ['a', 'b'].map((message) => service.publish(topic, { messages: [message] }))
+  const outcomes = await Promise.allSettled(publishes)
+  t.same(
+    outcomes.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
+  registered.remove()
+  await service.close()
+  const again = await MessagingService.open(database, { clock })
+  const messages: string[] = []
+  for await (const { payload } of await again.fetch(topic)) messages.push(payload.toString())
+  t.same(messages, ['a', 'b'], 'each is there once')
+  await again.close()
+  await close()
+})

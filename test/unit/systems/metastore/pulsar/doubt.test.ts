@@ -140,3 +140,22 @@ void t.test('what a failed commit has left is shown and told behind a later writ
   await store.close()
   await database.close()
 })
+
+void t.test('an observer that throws after a commit leaves it in doubt, not refused', async (t) => {
+  const database = await Database.open('/observed', { fileSystem: new MemoryFileSystem() })
+  const store = await metadataStoreOf(database)
+  await store.put('/a', 'old')
+  const observer = {
+    postBatchMutate() {
+      throw new Error('after the batch')
+    },
+  }
+  const registered = await database.registerCoprocessor({ name: 'late', observer })
+  await t.rejects(store.put('/a', 'new'))
+  registered.remove()
+  const { version } = await store.put('/b', 'next')
+  t.equal(version, 0, 'the store goes on')
+  t.equal((await store.get('/a'))?.value.toString(), 'new', 'the batch had been applied')
+  await store.close()
+  await database.close()
+})
