@@ -4,10 +4,7 @@
  * next.
  */
 import { assert } from '../../api/index.js'
-import type { Place } from './store/stored-batch.js'
-
-/** Largest sequence of a millisecond. */
-export const sequenceMax = 0xffff
+import { placeAfter, sequenceMax, type Place } from './store/stored-batch.js'
 
 /** Consecutive places of one millisecond. */
 export interface PlaceRange {
@@ -36,9 +33,7 @@ export class AscendingClock {
 
   /** The next place, which is not assigned yet. */
   peek(): Place {
-    return this.sequence === sequenceMax
-      ? { publishTimestamp: this.timestamp + 1, sequenceId: 0 }
-      : { publishTimestamp: this.timestamp, sequenceId: this.sequence + 1 }
+    return placeAfter({ publishTimestamp: this.timestamp, sequenceId: this.sequence })
   }
 
   /** Assigns the next places, at least one and at most `count`, within one millisecond. */

@@ -1,10 +1,10 @@
 /** Fetches: readers over topics, and waits for the next message. */
-import { decodeMessageId, parseMessageId } from '../message-id.js'
+import { decodeMessageId, parseMessageId, type MessageIdParts } from '../message-id.js'
 import type { ServiceParts } from '../live/topic-registry.js'
 import { CellarError } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import { messageIterator } from './message-iterator.js'
-import { MessageReader, type ReaderStart } from './message-reader.js'
+import { idAfter, MessageReader } from './message-reader.js'
 import { checkedFetch, type CheckedFetch } from '../options.js'
 import { checkExists } from '../publish/publishing.js'
 import type { TopicState } from '../live/topic-state.js'
@@ -102,22 +102,20 @@ export class Fetching {
   }
 }
 
-/** The start of a fetch, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
-function startOfFetch(options: CheckedFetch, oldest: number): ReaderStart {
-  const { from, time, inclusive } = options
-  const atOldest = {
-    publishTimestamp: oldest,
+/** The first id of a fetch, no earlier than `oldest`. `ERR_INVALID_ARGUMENT` for a malformed id. */
+function startOfFetch(options: CheckedFetch, oldest: number): MessageIdParts {
+  const { from, time = 0, inclusive } = options
+  if (from !== undefined) {
+    const id = decodeMessageId(typeof from === 'string' ? parseMessageId(from) : from)
+    if (id.publishTimestamp >= oldest) return inclusive ? id : idAfter(id)
+  }
+  const first = inclusive || options.time === undefined ? time : time + 1
+  return {
+    publishTimestamp: Math.max(oldest, first),
     sequenceId: 0,
     payloadWriteTimestamp: 0,
     payloadSequenceId: 0,
-    inclusive: true,
   }
-  if (from !== undefined) {
-    const id = decodeMessageId(typeof from === 'string' ? parseMessageId(from) : from)
-    return id.publishTimestamp < oldest ? atOldest : { ...id, inclusive }
-  }
-  if (time === undefined) return atOldest
-  return { ...atOldest, publishTimestamp: Math.max(oldest, inclusive ? time : time + 1) }
 }
 
 async function readAll(reader: MessageReader, limit: number): Promise<Message[]> {

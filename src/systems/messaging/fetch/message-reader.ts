@@ -2,36 +2,32 @@
  * Reads the messages of a topic from a start, step by step. No resource is held between two steps:
  * no scan is open, so an idle consumer costs only this object.
  *
- * A step reads from the cache if the cache starts at or before the reader's place, otherwise from
- * the table. It ends at the last message that was readable when the fetch began.
+ * The position of a reader is the id of the first message that it has not passed. A step reads from
+ * the cache if the cache starts at or before that position, otherwise from the table. It ends at
+ * the last message that was readable when the fetch began.
  *
  * With a transaction, each row is filtered in order. Rolled back and invalid rows are skipped. At
  * the first row whose transaction may still commit, the reader *holds*: it ends, so that no later
  * message is seen before an earlier one.
  *
- * A row holds any number of messages; messages before the reader's place are skipped. A row without
- * payload refers to the stored payloads of its pointer. The offset in those payloads belongs to
- * that row alone, and only delivered messages count towards a limit.
+ * A row without payload refers to the stored payloads of its pointer. The position in those
+ * payloads belongs to that row alone, and only delivered messages count towards a limit.
  */
-import { assert, type Database, type Result, type ResultScanner } from '../../../api/index.js'
+import { assert, type Database } from '../../../api/index.js'
+import { eachRow } from '../../../comfort/tables.js'
 import type { Transaction } from '../../transactions/index.js'
 import { storedBatch, storedPayloads } from '../store/rows.js'
-import { DeliveredMessage } from './delivered-message.js'
-import type { MessageIdParts } from '../message-id.js'
+import { encodeMessageId, type MessageIdParts } from '../message-id.js'
 import type { PackedPayloads } from '../store/packed-payloads.js'
 import {
   comparePlaces,
   firstSequence,
+  placeAfter,
   type Place,
   type StoredBatch,
 } from '../store/stored-batch.js'
 import type { TopicState } from '../live/topic-state.js'
 import type { Message } from '../types.js'
-
-/** The start of a reader. */
-export interface ReaderStart extends MessageIdParts {
-  readonly inclusive: boolean
-}
 
 /** The parts of the service that a reader needs. */
 export interface ReaderSettings {
@@ -45,12 +41,16 @@ const rowsPerStepMax = 512
 const bytesPerStepMax = 1 << 20
 /** Rows may be large, and the rows of one read are in memory together. */
 const rowsPerRead = 4
+const firstPlace: Place = { publishTimestamp: 0, sequenceId: 0 }
+const lastPlace: Place = { publishTimestamp: Number.MAX_SAFE_INTEGER, sequenceId: 0xffff }
 
-/** The place in the stored payloads of the row at the reader's place. */
-interface PayloadPlace extends Place {
-  readonly inclusive: boolean
+/** The rows of a step, and whether no row before the end of the fetch is left. */
+interface StepRows {
+  readonly rows: readonly StoredBatch[]
+  readonly isWhole: boolean
 }
 
+/** See the file header. */
 export class MessageReader {
   readonly topic: TopicState
   /** The last place that is part of the fetch. */
@@ -60,13 +60,12 @@ export class MessageReader {
   readonly #settings: ReaderSettings
   readonly #transaction: Transaction | undefined
   readonly #generation: number
-  #place: Place
-  #inclusive: boolean
-  #payload: PayloadPlace | undefined
+  /** The id of the first message that may be delivered. */
+  #next: MessageIdParts
 
   constructor(
     topic: TopicState,
-    start: ReaderStart,
+    start: MessageIdParts,
     transaction: Transaction | undefined,
     settings: ReaderSettings,
   ) {
@@ -75,58 +74,48 @@ export class MessageReader {
     this.#settings = settings
     this.#transaction = transaction
     this.#generation = topic.generation
-    const { publishTimestamp, sequenceId, payloadWriteTimestamp, payloadSequenceId } = start
-    this.#place = { publishTimestamp, sequenceId }
-    this.#inclusive = start.inclusive
-    if (payloadWriteTimestamp === 0 && payloadSequenceId === 0) return
-    // A place among stored payloads: their row is read again.
-    this.#inclusive = true
-    this.#payload = {
-      publishTimestamp: payloadWriteTimestamp,
-      sequenceId: payloadSequenceId,
-      inclusive: start.inclusive,
-    }
+    this.#next = start
   }
 
   /** At most `count` further messages, possibly none; `isDone` says whether the end is reached. */
   async step(count: number): Promise<Message[]> {
-    const { topic, end } = this
-    const order = comparePlaces(this.#place, end)
-    if (order > 0 || (order === 0 && !this.#inclusive) || topic.generation !== this.#generation) {
+    const { topic } = this
+    if (comparePlaces(this.#next, this.end) > 0 || topic.generation !== this.#generation) {
       this.isDone = true
       return []
     }
     const cached = this.#fromCache(count)
-    const rows = cached ?? (await this.#fromTable(count))
+    const { rows, isWhole } = cached ?? (await this.#fromTable(count))
     // The cache keeps its bytes; bytes of a scan belong to this reader alone.
     const isShared = cached !== undefined
     const messages: Message[] = []
     for (const row of rows) {
-      const answer = this.#judge(row)
-      if (answer === 'hold') {
+      const visibility = this.#visibilityOf(row)
+      if (visibility === 'hold') {
         this.isHeld = true
-        this.isDone = true
         break
       }
-      if (answer === 'accept') {
+      if (visibility === 'accept') {
         const { payloads } = row
-        if (payloads !== undefined) {
-          if (!this.#addMessages(row, payloads, isShared, count, messages)) break
-        } else if (!(await this.#addPayloads(row, count, messages))) break
+        const isPassed =
+          payloads === undefined
+            ? await this.#addStored(row, count, messages)
+            : this.#addOwn(row, payloads, isShared, count, messages)
+        if (!isPassed) break
       }
-      this.#pass(row)
+      this.#moveTo(placeIn(placeAfter(row)))
       if (messages.length >= count) break
     }
-    // The next step reads the rest of these rows again.
-    if (rows.length > 0 && comparePlaces(this.#place, rows[rows.length - 1]) < 0 && !this.isHeld) {
-      this.isDone = false
-    }
+    // The next step reads rows that were not passed again.
+    const last = rows.at(-1)
+    const isPast = last === undefined || comparePlaces(this.#next, last) > 0
+    this.isDone = this.isHeld || (isWhole && isPast)
     topic.statistics.messagesFetched += messages.length
     return messages
   }
 
   /** The visibility of a row for the transaction. */
-  #judge({ pointer }: StoredBatch): 'accept' | 'skip' | 'hold' {
+  #visibilityOf({ pointer }: StoredBatch): 'accept' | 'skip' | 'hold' {
     const transaction = this.#transaction
     if (transaction === undefined || pointer === undefined) return 'accept'
     if (pointer < 0n) return 'skip'
@@ -134,20 +123,16 @@ export class MessageReader {
     return transaction.invalids.has(pointer) ? 'skip' : 'hold'
   }
 
-  /** Moves the reader's place after a row. */
-  #pass({ publishTimestamp, sequenceId }: Place): void {
-    const before = this.#place
-    this.#place = { publishTimestamp, sequenceId }
-    this.#inclusive = false
-    this.#payload = undefined
-    assert(comparePlaces(before, this.#place) <= 0, 'the place of a reader only ascends')
+  #moveTo(next: MessageIdParts): void {
+    assert(comparePlaces(this.#next, next) <= 0, 'the place of a reader only ascends')
+    this.#next = next
   }
 
-  /** Rows from the cache; undefined if the cache starts after the reader's place. */
-  #fromCache(count: number): StoredBatch[] | undefined {
+  /** Rows from the cache; undefined if the cache starts after the reader's position. */
+  #fromCache(count: number): StepRows | undefined {
     const { cache, statistics } = this.topic
     const { first } = cache
-    const place = this.#place as StoredBatch
+    const place = this.#next as Place as StoredBatch
     const reaches =
       first !== undefined &&
       comparePlaces({ ...first, sequenceId: firstSequence(first) }, place) <= 0
@@ -158,161 +143,160 @@ export class MessageReader {
       return undefined
     }
     statistics.cacheHits++
-    const rowsMax = Math.min(count, rowsPerStepMax)
-    const scan = cache.scan(place, this.#inclusive, rowsMax)
-    const rows: StoredBatch[] = []
-    let bytes = 0
-    let found = 0
+    const { rows, add } = this.#collector(count)
+    const scan = cache.scan(place, true, Math.min(count, rowsPerStepMax))
+    let isWhole = true
     for (const row of scan.entries) {
       if (comparePlaces(row, this.end) > 0) break
-      rows.push(row)
-      bytes += row.payloads?.value.length ?? 0
-      found += this.#countAhead(row)
-      if (bytes >= bytesPerStepMax || found >= count) break
+      isWhole = add(row)
+      if (!isWhole) break
     }
     scan.close()
-    if (rows.length < rowsMax && bytes < bytesPerStepMax && found < count) this.isDone = true
-    return rows
+    return { rows, isWhole }
   }
 
-  async #fromTable(count: number): Promise<StoredBatch[]> {
+  async #fromTable(count: number): Promise<StepRows> {
     const { rows: keys } = this.topic
-    const rowsMax = Math.min(count, rowsPerStepMax)
     const scanner = this.#settings.database.table(this.#settings.tables.message).scan({
-      startRow: keys.messageRow(this.#place),
-      startInclusive: this.#inclusive,
+      startRow: keys.messageRow(this.#next),
       stopRow: keys.messageRow(this.end),
       stopInclusive: true,
-      limit: rowsMax,
+      limit: Math.min(count, rowsPerStepMax),
     })
+    const { rows, add } = this.#collector(count)
+    const isWhole = await eachRow(scanner, rowsPerRead, (result) => add(storedBatch(result)))
+    return { rows, isWhole }
+  }
+
+  /** Collects the rows of a step; `add` returns false when the step has enough. */
+  #collector(count: number): { rows: StoredBatch[]; add: (row: StoredBatch) => boolean } {
+    const rowsMax = Math.min(count, rowsPerStepMax)
     const rows: StoredBatch[] = []
+    let bytes = 0
+    /** An upper bound, because rows may be skipped. */
     let found = 0
-    const isWhole = await this.#collect(scanner, (result) => {
-      const row = storedBatch(result)
+    const add = (row: StoredBatch): boolean => {
       rows.push(row)
-      found += this.#countAhead(row)
-      return { bytes: row.payloads?.value.length ?? 0, isEnough: found >= count }
-    })
-    if (isWhole && rows.length < rowsMax) this.isDone = true
-    return rows
-  }
-
-  /** Messages of a row after the reader's place; an upper bound, because the row may be skipped. */
-  #countAhead(row: StoredBatch): number {
-    if (row.payloads === undefined) return 0
-    return row.payloads.count - this.#messagesBefore(row)
-  }
-
-  /** Messages of a row that lie before the reader's place. */
-  #messagesBefore(row: StoredBatch): number {
-    const { publishTimestamp, sequenceId } = this.#place
-    if (row.publishTimestamp !== publishTimestamp) return 0
-    return Math.max(0, sequenceId + (this.#inclusive ? 0 : 1) - firstSequence(row))
+      if (row.payloads !== undefined) {
+        bytes += row.payloads.value.length
+        found += row.payloads.count - countBefore(row, this.#next)
+      }
+      return rows.length < rowsMax && bytes < bytesPerStepMax && found < count
+    }
+    return { rows, add }
   }
 
   /** Adds messages of a row; false if the count was reached before the end of the row. */
-  #addMessages(
+  #addOwn(
     row: StoredBatch,
     payloads: PackedPayloads,
     isShared: boolean,
     count: number,
     messages: Message[],
   ): boolean {
-    const from = this.#messagesBefore(row)
+    const from = countBefore(row, this.#next)
     const to = Math.min(payloads.count, from + count - messages.length)
-    const first = firstSequence(row)
     const { publishTimestamp } = row
-    const start = {
-      publishTimestamp,
-      sequenceId: first + from,
-      payloadWriteTimestamp: 0,
-      payloadSequenceId: 0,
-    }
+    const first = placeIn({ publishTimestamp, sequenceId: firstSequence(row) + from })
     const own = isShared ? payloads.copies(from, to) : payloads.views(from, to)
     for (let i = 0; i < own.length; i++) {
-      messages.push(new DeliveredMessage(own[i], start, false, i))
+      messages.push(new DeliveredMessage(own[i], first, false, i))
     }
     if (to === payloads.count) return true
-    this.#pass({ publishTimestamp, sequenceId: first + to - 1 })
+    this.#moveTo({ ...first, sequenceId: first.sequenceId + own.length })
     return false
   }
 
   /** Adds stored payloads of a row; false if the count was reached and more may remain. */
-  async #addPayloads(row: StoredBatch, count: number, messages: Message[]): Promise<boolean> {
-    const pointer = abs(row.pointer!)
+  async #addStored(row: StoredBatch, count: number, messages: Message[]): Promise<boolean> {
+    const pointer = row.pointer! < 0n ? -row.pointer! : row.pointer!
     const { rows: keys } = this.topic
-    const isHere = comparePlaces(row, this.#place) === 0
-    const start = isHere ? this.#payload : undefined
-    const prefix = keys.payloadPrefix(pointer)
+    const { payloadWriteTimestamp, payloadSequenceId } = this.#next
+    const isHere = comparePlaces(row, this.#next) === 0
+    const start = isHere
+      ? { publishTimestamp: payloadWriteTimestamp, sequenceId: payloadSequenceId }
+      : firstPlace
+    if (start.publishTimestamp > lastPlace.publishTimestamp) return true
     const scanner = this.#settings.database.table(this.#settings.tables.payload).scan({
-      startRow: start === undefined ? prefix : keys.payloadRow(pointer, start),
-      startInclusive: start?.inclusive ?? true,
-      stopRow: behindPrefix(prefix),
+      startRow: keys.payloadRow(pointer, start),
+      stopRow: keys.payloadRow(pointer, lastPlace),
+      stopInclusive: true,
     })
-    let last: Place | undefined
-    let isCut = false
-    const isWhole = await this.#collect(scanner, (result) => {
-      const { payloads, publishTimestamp, sequenceId } = storedPayloads(result)
-      const first = sequenceId + 1 - payloads.count
-      const before =
-        start?.publishTimestamp === publishTimestamp
-          ? Math.max(0, start.sequenceId + (start.inclusive ? 0 : 1) - first)
-          : 0
-      const to = Math.min(payloads.count, before + count - messages.length)
-      isCut = to < payloads.count
-      const id = {
-        publishTimestamp: row.publishTimestamp,
-        sequenceId: row.sequenceId,
-        payloadWriteTimestamp: publishTimestamp,
-        payloadSequenceId: first + before,
-      }
-      payloads.views(before, to).forEach((payload, i) => {
-        messages.push(new DeliveredMessage(payload, id, true, i))
+    let bytes = 0
+    return eachRow(scanner, rowsPerRead, (result) => {
+      const stored = storedPayloads(result)
+      const { payloads, publishTimestamp } = stored
+      const from = countBefore(stored, start)
+      const to = Math.min(payloads.count, from + count - messages.length)
+      const sequenceId = firstSequence(stored) + from
+      const first = placeIn(row, { publishTimestamp, sequenceId })
+      payloads.views(from, to).forEach((payload, i) => {
+        messages.push(new DeliveredMessage(payload, first, true, i))
       })
-      last = { publishTimestamp, sequenceId: first + to - 1 }
-      return { bytes: payloads.value.length, isEnough: messages.length >= count }
+      bytes += payloads.value.length
+      const last = { publishTimestamp, sequenceId: sequenceId + to - from - 1 }
+      this.#moveTo(placeIn(row, placeAfter(last)))
+      return messages.length < count && bytes < bytesPerStepMax
     })
-    if ((isWhole && !isCut) || last === undefined) return true
-    this.#place = { publishTimestamp: row.publishTimestamp, sequenceId: row.sequenceId }
-    this.#inclusive = true
-    this.#payload = { ...last, inclusive: false }
-    this.isDone = false
-    return false
-  }
-
-  /** Reads a scan to its end, or until there is enough; returns whether the end was reached. */
-  async #collect(
-    scanner: ResultScanner,
-    add: (result: Result) => { bytes: number; isEnough: boolean },
-  ): Promise<boolean> {
-    let read = 0
-    try {
-      for (;;) {
-        const results = await scanner.nextBatch(rowsPerRead)
-        for (const result of results) {
-          const { bytes, isEnough } = add(result)
-          read += bytes
-          if (isEnough) return false
-        }
-        // A short page may also mean that an error follows, so only an empty page is the end.
-        if (results.length === 0) return true
-        if (read >= bytesPerStepMax) return false
-      }
-    } finally {
-      scanner.close()
-    }
   }
 }
 
-function abs(pointer: bigint): bigint {
-  return pointer < 0n ? -pointer : pointer
+/** The messages of a row that lie before a place. */
+function countBefore(
+  row: Pick<StoredBatch, keyof Place | 'payloads'>,
+  { publishTimestamp, sequenceId }: Place,
+): number {
+  if (row.publishTimestamp !== publishTimestamp) return 0
+  return Math.max(0, sequenceId - firstSequence(row))
 }
 
-/** The first row after all rows with a prefix. REQUIRES that the prefix is not all FF. */
-function behindPrefix(prefix: Buffer): Buffer {
-  let end = prefix.length
-  while (prefix[end - 1] === 0xff) end--
-  const row = Buffer.from(prefix.subarray(0, end))
-  row[end - 1]++
-  return row
+/** The id of a place, and of a place among the stored payloads of its row. */
+function placeIn({ publishTimestamp, sequenceId }: Place, payload = firstPlace): MessageIdParts {
+  return {
+    publishTimestamp,
+    sequenceId,
+    payloadWriteTimestamp: payload.publishTimestamp,
+    payloadSequenceId: payload.sequenceId,
+  }
+}
+
+/** The first id after an id. */
+export function idAfter(id: MessageIdParts): MessageIdParts {
+  const { payloadWriteTimestamp: publishTimestamp, payloadSequenceId: sequenceId } = id
+  return publishTimestamp === 0 && sequenceId === 0
+    ? placeIn(placeAfter(id))
+    : placeIn(id, placeAfter({ publishTimestamp, sequenceId }))
+}
+
+/**
+ * A message as delivered to a reader. Most consumers keep only the id of the last message, so an id
+ * is encoded on access.
+ */
+class DeliveredMessage implements Message {
+  readonly payload: Buffer
+  /** The id of the first message of the row; the following messages have the next sequences. */
+  readonly #first: MessageIdParts
+  readonly #isPayload: boolean
+  readonly #index: number
+
+  constructor(payload: Buffer, first: MessageIdParts, isPayload: boolean, index: number) {
+    this.payload = payload
+    this.#first = first
+    this.#isPayload = isPayload
+    this.#index = index
+  }
+
+  get id(): Buffer {
+    const { payloadSequenceId, sequenceId } = this.#first
+    return encodeMessageId(
+      this.#isPayload
+        ? { ...this.#first, payloadSequenceId: payloadSequenceId + this.#index }
+        : { ...this.#first, sequenceId: sequenceId + this.#index },
+    )
+  }
+
+  /** As plain data, for comparisons and logs. */
+  toJSON(): { id: string; payload: string } {
+    return { id: this.id.toString('hex'), payload: this.payload.toString('base64') }
+  }
 }

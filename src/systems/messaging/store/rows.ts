@@ -72,11 +72,6 @@ export class TopicRows {
     return { table: this.#messageTable, row, mutations: [{ put: { cells, timestamp } }] }
   }
 
-  /** The common prefix of the payload rows of a transaction. */
-  payloadPrefix(pointer: bigint): Buffer {
-    return Buffer.concat([this.#prefix, encodePointer(pointer)])
-  }
-
   /** The row whose last payload has this place. */
   payloadRow(pointer: bigint, place: Place): Buffer {
     assert(pointer > 0n, 'stored payloads belong to a transaction')

@@ -26,8 +26,19 @@ export function comparePlaces(a: Place, b: Place): number {
   return a.publishTimestamp - b.publishTimestamp || a.sequenceId - b.sequenceId
 }
 
+/** Largest sequence of a millisecond. */
+export const sequenceMax = 0xffff
+
+/** The first place after a place. */
+export function placeAfter({ publishTimestamp, sequenceId }: Place): Place {
+  return sequenceId < sequenceMax
+    ? { publishTimestamp, sequenceId: sequenceId + 1 }
+    : { publishTimestamp: publishTimestamp + 1, sequenceId: 0 }
+}
+
 /** The sequence of the first message of a row. */
-export function firstSequence({ sequenceId, payloads }: StoredBatch): number {
+export function firstSequence(row: Pick<StoredBatch, 'sequenceId' | 'payloads'>): number {
+  const { sequenceId, payloads } = row
   return payloads === undefined ? sequenceId : sequenceId + 1 - payloads.count
 }
 
