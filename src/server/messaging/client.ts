@@ -156,7 +156,7 @@ export class MessagingClient implements Messaging {
       producer === undefined
         ? {}
         : {
-            'cellar-producer': producer.id,
+            'cellar-producer': encodeURIComponent(checkText(producer.id, 'the id of a producer')),
             'cellar-producer-sequence': String(producer.sequence),
           }
     const path = `${pathOf(id)}/publish`

@@ -375,8 +375,17 @@ function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | u
   const id = headers['cellar-producer']
   const sequence = headers['cellar-producer-sequence']
   if (id === undefined && sequence === undefined) return undefined
-  if (typeof id === 'string' && typeof sequence === 'string' && /^[0-9]{1,15}$/.test(sequence)) {
-    return { id, sequence: Number(sequence) }
+  if (typeof id === 'string' && typeof sequence === 'string' && /^[0-9]{1,16}$/.test(sequence)) {
+    return { id: decodedId(id), sequence: Number(sequence) }
   }
   throw invalidArgument('cellar-producer and cellar-producer-sequence belong together')
+}
+
+/** A header holds no text beyond ASCII, so an id is percent-encoded there. */
+function decodedId(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    throw invalidArgument('cellar-producer must be percent-encoded')
+  }
 }

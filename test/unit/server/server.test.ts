@@ -272,9 +272,10 @@ for (const { encoding, by = {} } of [
       invalids: [7n],
     })
     t.strictSame(texts(await client.poll(topic, { transaction })), ['m0', 'm1', 'p0', 'p1'])
-    const producer = { id: 'p', sequence: 1 }
+    const producer = { id: ' 100 % Größe \n', sequence: 1 }
     const first = await client.publish(topic, { messages: ['once'], producer })
     t.strictSame(await client.publish(topic, { messages: ['once'], producer }), first)
+    t.strictSame(await service.publish(topic, { messages: ['once'], producer }), first)
     const waiting = client.poll(topic, {
       from: (await client.poll(topic)).at(-1)!.id,
       inclusive: false,
