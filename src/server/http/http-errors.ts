@@ -74,6 +74,7 @@ const statuses: Readonly<Record<string, number>> = {
   [RepositoryErrorCode.blobNotFound]: 404,
   [RepositoryErrorCode.blob]: 400,
   [RepositoryErrorCode.blobDamaged]: 500,
+  [RepositoryErrorCode.blobStore]: 502,
   [RepositoryErrorCode.blobStoreMissing]: 409,
   [RepositoryErrorCode.fieldIndexNotFound]: 404,
   [RepositoryErrorCode.fieldIndexExists]: 409,

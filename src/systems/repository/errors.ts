@@ -48,6 +48,8 @@ export const RepositoryErrorCode = {
   blob: 'ERR_BLOB',
   /** The bytes of a blob do not match its checksum or its size. */
   blobDamaged: 'ERR_BLOB_DAMAGED',
+  /** The store of a blob did not answer, or refused the call, which may be repeated. */
+  blobStore: 'ERR_BLOB_STORE',
   /** A blob is in a store that was not among the `blobStores` of `open`. */
   blobStoreMissing: 'ERR_BLOB_STORE_MISSING',
   /** No field index of that name, or for that query, is ready. */

@@ -21,16 +21,13 @@ class HeldStore implements BlobStore {
   readonly held = new Map<string, Buffer>()
   failsAt = Infinity
 
-  async create(key: Buffer): ReturnType<BlobStore['create']> {
+  async put(key: Buffer, given: AsyncIterable<Buffer>): Promise<void> {
     const pieces: Buffer[] = []
-    return {
-      write: async (piece) => {
-        if (--this.failsAt <= 0) throw new Error('the store is broken')
-        pieces.push(Buffer.from(piece))
-        this.held.set(key.toString('hex'), Buffer.concat(pieces))
-      },
-      finish: async () => void this.held.set(key.toString('hex'), Buffer.concat(pieces)),
-      abort: async () => undefined,
+    this.held.set(key.toString('hex'), Buffer.alloc(0))
+    for await (const piece of given) {
+      if (--this.failsAt <= 0) throw new Error('the store is broken')
+      pieces.push(Buffer.from(piece))
+      this.held.set(key.toString('hex'), Buffer.concat(pieces))
     }
   }
 

@@ -137,9 +137,12 @@ void t.test('options and other arguments of blobs, subscriptions and imports', a
   const extraction = new repository.TextExtraction({ threads: 1 })
   const store = new repository.TableBlobStore(database.table('repository.blobdata'), 'SYNC_WAL')
   const key = Buffer.alloc(16, 7)
-  const writer = await store.create(key)
-  await writer.write(Buffer.from('abc'))
-  await writer.finish()
+  await store.put(
+    key,
+    (async function* () {
+      yield Buffer.from('abc')
+    })(),
+  )
   const all = async (pieces: AsyncIterable<unknown>): Promise<void> => {
     for await (const piece of pieces) t.ok(piece)
   }

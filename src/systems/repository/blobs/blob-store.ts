@@ -1,7 +1,7 @@
 /** The interface of blob stores, and the keys of blobs, which name the store. */
 import { declareOptions, integer, shown, type OptionsOf } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
-import { checkBuffer } from '../pieces.js'
+import { invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
+import { checkBuffer, checkPieces } from '../pieces.js'
 import { inlineStore } from '../values/blob-value.js'
 
 /** The declaration of {@link ByteRange}. */
@@ -15,19 +15,6 @@ export const rangeOptions = declareOptions('a range of a blob', {
 /** Bytes `[start, end)` of a blob. */
 export interface ByteRange extends OptionsOf<typeof rangeOptions> {}
 
-/** Takes the bytes of one blob, in pieces. */
-export interface BlobWriter {
-  /** Adds a piece. Must not be called again before the promise resolves. */
-  write(piece: Buffer): Promise<void>
-  /** Resolves when the bytes are as durable as the store promises. */
-  finish(): Promise<void>
-  /**
-   * Gives the blob up: called once instead of `finish`, or after a `write` or `finish` that failed.
-   * Releases what the writer holds. Afterwards `remove` of the store removes the bytes.
-   */
-  abort(): Promise<void>
-}
-
 /** A store of blobs. Its keys have 16 bytes, and each is used for one blob only. */
 export interface BlobStore {
   /** Names the store in keys: letters and digits. */
@@ -37,8 +24,13 @@ export interface BlobStore {
    * For all other stores, states are synced before bytes are written or removed.
    */
   readonly isInDatabase: boolean
-  /** Starts a blob. Its bytes are not read before `finish` of the writer. */
-  create(key: Buffer): Promise<BlobWriter>
+  /**
+   * Stores a blob from its pieces, which are taken one after the other; a piece may change once the
+   * next one is taken. Resolves when the bytes are as durable as the store promises; they are not
+   * read before. An error of the pieces or of the store rejects, after the store has released what
+   * the blob holds. Afterwards `remove` removes the bytes.
+   */
+  put(key: Buffer, pieces: AsyncIterable<Buffer>): Promise<void>
   /** Reads a range in pieces. `ERR_BLOB_DAMAGED` if the bytes end early. */
   read(key: Buffer, start: number, end: number): AsyncIterable<Buffer>
   /**
@@ -65,6 +57,35 @@ export function checkStoreRange(start: number, end: number): void {
   throw invalidArgument(`a blob has no bytes ${shown(start)} to ${shown(end)}`)
 }
 
+/** The pieces of a blob, checked one by one. `ERR_INVALID_ARGUMENT`. */
+export function blobPieces(source: unknown): AsyncIterable<Buffer> {
+  return checkPieces(source, 'a blob is made of bytes', (piece) => {
+    return checkBuffer(piece, 'a piece of a blob')
+  })
+}
+
+/** Copies pieces into chunks of `size` bytes; the last one may be shorter, and none is empty. */
+export async function* chunksOf(
+  pieces: AsyncIterable<Buffer>,
+  size: number,
+): AsyncGenerator<Buffer, void> {
+  let waiting: Buffer[] = []
+  let left = size
+  for await (const piece of pieces) {
+    for (let at = 0; at < piece.length;) {
+      const part = piece.subarray(at, at + left)
+      waiting.push(Buffer.from(part))
+      at += part.length
+      left -= part.length
+      if (left > 0) continue
+      yield Buffer.concat(waiting)
+      waiting = []
+      left = size
+    }
+  }
+  if (left < size) yield Buffer.concat(waiting)
+}
+
 /** Splits a {@link blobKey}. `ERR_BLOB` for other bytes. */
 export function parseBlobKey(given: Buffer): { readonly store: string; readonly key: Buffer } {
   const key = checkBuffer(given, 'the key of a blob')
@@ -76,15 +97,15 @@ export function parseBlobKey(given: Buffer): { readonly store: string; readonly 
   if (/^[A-Z][A-Z0-9]{0,30}$/.test(store) && (isInline || start === storeKeyBytes)) {
     return { store, key: key.subarray(0, start) }
   }
-  throw new RepositoryError(RepositoryErrorCode.blob, 'the key of the blob cannot be read')
+  throw repositoryError('blob', 'the key of the blob cannot be read')
 }
 
 /** Makes an `ERR_BLOB_DAMAGED`. */
 export function blobDamaged(problem: string): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.blobDamaged, `the blob is damaged: ${problem}`)
+  return repositoryError('blobDamaged', `the blob is damaged: ${problem}`)
 }
 
 /** Makes an `ERR_BLOB_NOT_FOUND`. */
 export function blobNotFound(problem: string): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.blobNotFound, problem)
+  return repositoryError('blobNotFound', problem)
 }

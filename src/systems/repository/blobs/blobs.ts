@@ -19,17 +19,16 @@ import {
   type OptionsOf,
   type Table,
 } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
-import { checkBuffer, checkPieces } from '../pieces.js'
+import { invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
 import { blobKey, inlineStore, isMediaType, readBlob, type Blob } from '../values/blob-value.js'
 import {
   blobDamaged,
   blobNotFound,
+  blobPieces,
   parseBlobKey,
   rangeOptions,
   storeKeyBytes,
   type BlobStore,
-  type BlobWriter,
   type ByteRange,
 } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
@@ -99,6 +98,8 @@ export interface BlobsParts {
 /** The blobs of a repository manager. */
 export class Blobs {
   readonly #parts: BlobsParts
+  /** Keys of the uploads in progress; each ends with the removal of its own row if it fails. */
+  readonly #uploading = new Set<string>()
 
   /** @internal */
   constructor(parts: BlobsParts) {
@@ -114,14 +115,13 @@ export class Blobs {
   async upload(source: BlobSource, upload: BlobUpload): Promise<Blob> {
     const { mediaType, name, size } = uploadOptions.read(upload)
     const described = { mediaType, ...(name === undefined ? {} : { name }) }
-    const pieces = piecesOf(source)
+    const pieces = blobPieces(isBytes(source) ? [source] : source)
     const { inlineBytesMax } = this.#parts
     const expected = size ?? (isBytes(source) ? source.length : undefined)
     if (expected !== undefined && expected <= inlineBytesMax) {
       const parts: Buffer[] = []
-      const none = async (): Promise<void> => undefined
-      const write = async (piece: Buffer): Promise<void> => void parts.push(Buffer.from(piece))
-      await writeAll({ write, finish: none, abort: none }, pieces, expected)
+      const { measured } = measure(pieces, expected)
+      for await (const piece of measured) parts.push(Buffer.from(piece))
       const bytes = Buffer.concat(parts)
       return { key: blobKey(inlineStore, bytes), size: bytes.length, ...described }
     }
@@ -208,13 +208,15 @@ export class Blobs {
     const store = this.#storeOf(id)
     if (!store.isInDatabase) {
       // The write that dropped the last reference must be on the disk before the bytes are removed.
-      // Without a row there may still be bytes: of an upload that went on behind its sweep.
+      // Another sweep may have removed the row meanwhile.
       const state = await this.#state(key)
       if (state !== undefined) {
         await this.#putState(key, { ...state, kind: 'dead', references: 0, owner: undefined }, true)
       }
     }
     await store.remove(own)
+    // An upload in progress may still write bytes; its end removes them and the row.
+    if (this.#uploading.has(key.toString('latin1'))) return
     const columns = [{ family: 'b', qualifier: 's', timestamp: 1 }]
     await this.#parts.table.delete({ row: key, columns })
   }
@@ -263,21 +265,26 @@ export class Blobs {
   async #write(
     store: BlobStore,
     key: Buffer,
-    pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+    pieces: AsyncIterable<Buffer>,
     expected: number | undefined,
   ): Promise<number> {
     const { clock } = this.#parts
+    const name = key.toString('latin1')
     const time = clock.now()
     const none = { references: 0, owner: undefined }
     const open: BlobState = { kind: 'open', time, size: 0, checksum: Buffer.alloc(0), ...none }
-    await this.#putState(key, open, !store.isInDatabase)
+    const { measured, result } = measure(pieces, expected)
+    this.#uploading.add(name)
     try {
-      const writer = await store.create(parseBlobKey(key).key)
-      const { size, checksum } = await writeAll(writer, pieces, expected)
+      await this.#putState(key, open, !store.isInDatabase)
+      await store.put(parseBlobKey(key).key, measured)
+      const { size, checksum } = result()
       const free: BlobState = { kind: 'free', time: clock.now(), size, checksum, ...none }
       await this.#endUpload(key, open, free)
+      this.#uploading.delete(name)
       return size
     } catch (error) {
+      this.#uploading.delete(name)
       // If this removal fails, the sweep repeats it.
       await this.remove(key).catch(() => undefined)
       throw error
@@ -324,14 +331,7 @@ export class Blobs {
 function storeMissing(id: string, table?: string): RepositoryError {
   const where = table === undefined ? '' : ` of ${table}`
   const message = `blobs${where} are in the store ${id}, which was not given to open`
-  return new RepositoryError(RepositoryErrorCode.blobStoreMissing, message)
-}
-
-function checkSize(size: number, expected: number | undefined): void {
-  if (expected === undefined || size === expected) return
-  throw blobDamaged(
-    `${expected} bytes were announced, and there are ${size > expected ? 'more' : size}`,
-  )
+  return repositoryError('blobStoreMissing', message)
 }
 
 /** Checks a blob that a caller passes. */
@@ -341,34 +341,27 @@ function checkBlob(blob: unknown): Blob {
   throw invalidArgument('a blob is what upload or the field of a record gives')
 }
 
-function piecesOf(source: BlobSource): AsyncIterable<Buffer> | Iterable<Buffer> {
-  if (isBytes(source)) return [checkBuffer(source, 'a blob')]
-  return checkPieces(source, 'a blob is made of bytes', (piece) => {
-    return checkBuffer(piece, 'a piece of a blob')
-  })
-}
-
-/** Writes a whole blob, or gives it up with the first error. */
-async function writeAll(
-  writer: BlobWriter,
-  pieces: AsyncIterable<Buffer> | Iterable<Buffer>,
+/** Passes the pieces of a blob on, and measures them; a wrong size fails before their end. */
+function measure(
+  pieces: AsyncIterable<Buffer>,
   expected: number | undefined,
-): Promise<Pick<BlobState, 'size' | 'checksum'>> {
+): {
+  readonly measured: AsyncGenerator<Buffer, void>
+  /** Size and checksum, once all pieces were taken. */
+  readonly result: () => Pick<BlobState, 'size' | 'checksum'>
+} {
   const hash = createHash('sha256')
   let size = 0
-  try {
+  const measured = async function* (): AsyncGenerator<Buffer, void> {
     for await (const piece of pieces) {
       size += piece.length
       if (expected !== undefined && size > expected) break
       hash.update(piece)
-      await writer.write(piece)
+      yield piece
     }
-    checkSize(size, expected)
-    await writer.finish()
-  } catch (error) {
-    // The caller gets the first error; the removal of the bytes follows in any case.
-    await writer.abort().catch(() => undefined)
-    throw error
+    if (expected === undefined || size === expected) return
+    const found = size > expected ? 'more' : size
+    throw blobDamaged(`${expected} bytes were announced, and there are ${found}`)
   }
-  return { size, checksum: hash.digest() }
+  return { measured: measured(), result: () => ({ size, checksum: hash.digest() }) }
 }

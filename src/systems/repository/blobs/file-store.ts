@@ -4,13 +4,12 @@
  */
 import { dirname } from 'node:path'
 import { checkMethods, checkText } from '../../../api/index.js'
-import { checkBuffer } from '../pieces.js'
 import {
   blobDamaged,
+  blobPieces,
   checkStoreKey,
   checkStoreRange,
   type BlobStore,
-  type BlobWriter,
 } from './blob-store.js'
 
 /** An open file of {@link BlobFiles}. */
@@ -71,34 +70,26 @@ export class FileBlobStore implements BlobStore {
     this.#directory = checkText(directory, 'the directory of a blob store')
   }
 
-  /** As {@link BlobStore.create}. */
-  async create(key: Buffer): Promise<BlobWriter> {
+  /** As {@link BlobStore.put}. */
+  async put(key: Buffer, source: AsyncIterable<Buffer>): Promise<void> {
     const { outer, inner, path } = this.#placeOf(key)
+    const pieces = blobPieces(source)
     this.#made ??= this.#makeDirectory()
     await this.#made
     this.#files.makeDirectorySync(inner)
     const file = this.#files.openSync(path, 'create')
-    let position = 0
-    let isOpen = true
-    const close = (): void => {
-      if (!isOpen) return
-      isOpen = false
-      file.closeSync()
-    }
-    return {
-      write: async (given) => {
-        const piece = checkBuffer(given, 'a piece of a blob')
+    try {
+      let position = 0
+      for await (const piece of pieces) {
         file.writeSync(piece, 0, piece.length, position)
         position += piece.length
-      },
-      finish: async () => {
-        await file.sync()
-        close()
-        for (const directory of [inner, outer, this.#directory]) {
-          await this.#files.syncDirectory(directory)
-        }
-      },
-      abort: async () => close(),
+      }
+      await file.sync()
+    } finally {
+      file.closeSync()
+    }
+    for (const directory of [inner, outer, this.#directory]) {
+      await this.#files.syncDirectory(directory)
     }
   }
 

@@ -18,14 +18,14 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
-import { checkBuffer } from '../pieces.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import {
   blobDamaged,
+  blobPieces,
   checkStoreKey,
   checkStoreRange,
+  chunksOf,
   type BlobStore,
-  type BlobWriter,
 } from './blob-store.js'
 
 const partBytesMin = 5 * 2 ** 20
@@ -116,103 +116,94 @@ export class S3BlobStore implements BlobStore {
     this.#s3.destroy()
   }
 
-  /** As {@link BlobStore.create}. */
-  async create(key: Buffer): Promise<BlobWriter> {
+  /** As {@link BlobStore.put}. `ERR_BLOB_STORE`. */
+  async put(key: Buffer, source: AsyncIterable<Buffer>): Promise<void> {
     const s3 = this.#s3
     const place = this.#place(key)
+    const pieces = blobPieces(source)
     const { partBytes } = this.#settings
     const parts: Sdk.CompletedPart[] = []
-    let waiting: Buffer[] = []
-    let waitingBytes = 0
-    let UploadId: string | undefined
-    /** The upload of the last complete part. */
-    let sending: Promise<void> | undefined
-    /** Sends the waiting bytes; resolves when the part before has arrived. */
-    const sendPart = async (): Promise<void> => {
-      const Body = Buffer.concat(waiting)
-      waiting = []
-      waitingBytes = 0
-      UploadId ??= (await s3.createMultipartUpload(place)).UploadId!
-      await sending
-      const part: Sdk.CompletedPart = { PartNumber: parts.push({}) }
-      if (parts.length > partsMax) {
-        throw invalidArgument(`a blob has at most ${partsMax} parts; partBytes is too small for it`)
-      }
-      parts[parts.length - 1] = part
-      const { PartNumber } = part
-      sending = s3.uploadPart({ ...place, UploadId, PartNumber, Body }).then(({ ETag }) => {
-        part.ETag = ETag
-      })
-      // The next await of this promise reports the error.
-      sending.catch(() => undefined)
-    }
-    return {
-      write: async (given) => {
-        const piece = checkBuffer(given, 'a piece of a blob')
-        for (let at = 0; at < piece.length;) {
-          const end = Math.min(piece.length, at + partBytes - waitingBytes)
-          // Copied, because the caller may reuse the piece after the call.
-          waiting.push(Buffer.from(piece.subarray(at, end)))
-          waitingBytes += end - at
-          at = end
-          if (waitingBytes === partBytes) await sendPart()
+    let upload: (typeof place & { readonly UploadId: string | undefined }) | undefined
+    /** The upload of the last part: the next part is collected meanwhile. */
+    let sending: Promise<unknown> | undefined
+    try {
+      let small: Buffer = Buffer.alloc(0)
+      for await (const Body of chunksOf(pieces, partBytes)) {
+        if (upload === undefined && Body.length < partBytes) {
+          small = Body
+          continue
         }
-      },
-      finish: async () => {
-        if (UploadId === undefined) {
-          await s3.putObject({ ...place, Body: Buffer.concat(waiting) })
-          return
+        upload ??= {
+          ...place,
+          UploadId: (await answerOf(s3.createMultipartUpload(place))).UploadId,
         }
-        if (waitingBytes > 0) await sendPart()
         await sending
-        await s3.completeMultipartUpload({ ...place, UploadId, MultipartUpload: { Parts: parts } })
-      },
+        if (parts.length === partsMax) {
+          throw invalidArgument(`a blob has at most ${partsMax} parts; partBytes is too small`)
+        }
+        const part: Sdk.CompletedPart = { PartNumber: parts.length + 1 }
+        parts.push(part)
+        const { PartNumber } = part
+        sending = answerOf(s3.uploadPart({ ...upload, PartNumber, Body })).then(({ ETag }) => {
+          part.ETag = ETag
+        })
+        // The next await of this promise reports the error.
+        sending.catch(() => undefined)
+      }
+      if (upload === undefined) await answerOf(s3.putObject({ ...place, Body: small }))
+      else {
+        await sending
+        const MultipartUpload = { Parts: parts }
+        await answerOf(s3.completeMultipartUpload({ ...upload, MultipartUpload }))
+      }
+    } catch (error) {
+      // A server may keep a part that arrives after the end of its upload.
+      await sending?.catch(() => undefined)
       // Ends the upload by its id, because not every server can list uploads.
-      abort: async () => {
-        // A server may keep a part that arrives after the end of its upload.
-        await sending?.catch(() => undefined)
-        if (UploadId !== undefined) await s3.abortMultipartUpload({ ...place, UploadId })
-      },
+      if (upload !== undefined) await s3.abortMultipartUpload(upload).catch(() => undefined)
+      throw error
     }
   }
 
+  /** As {@link BlobStore.read}. `ERR_BLOB_STORE`. */
   async *read(key: Buffer, start: number, end: number): AsyncGenerator<Buffer, void> {
     const place = this.#place(key)
     checkStoreRange(start, end)
     if (start === end) return
-    let left = end - start
-    try {
-      const Range = `bytes=${start}-${end - 1}`
-      const { Body: body, ContentRange: found } = await this.#s3.getObject({ ...place, Range })
-      if (found?.startsWith(`bytes ${start}-`) !== true && start > 0) {
-        throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
-      }
-      for await (const piece of body as unknown as AsyncIterable<Uint8Array>) {
-        // A server may send more bytes than requested.
-        const count = Math.min(piece.length, left)
-        left -= count
-        yield Buffer.from(piece.buffer, piece.byteOffset, count)
-        if (left === 0) return
-      }
-    } catch (error) {
-      const { name } = error as Error
-      if (name === 'NoSuchKey') throw blobDamaged('its object is not there')
-      if (name === 'InvalidRange') throw blobDamaged('its bytes end early')
-      throw error
+    const Range = `bytes=${start}-${end - 1}`
+    const { Body: body, ContentRange: found } = await answerOf(
+      this.#s3.getObject({ ...place, Range }),
+    )
+    if (found?.startsWith(`bytes ${start}-`) !== true && start > 0) {
+      throw blobDamaged(`the server has sent ${shown(found)} instead of a range`)
     }
-    if (left > 0) throw blobDamaged('its bytes end early')
+    let left = end - start
+    const source = body as unknown as AsyncIterable<Uint8Array, undefined>
+    const pieces = source[Symbol.asyncIterator]()
+    try {
+      while (left > 0) {
+        const { done, value } = await answerOf(pieces.next())
+        if (done === true) throw blobDamaged('its bytes end early')
+        // A server may send more bytes than requested.
+        const count = Math.min(value.length, left)
+        left -= count
+        yield Buffer.from(value.buffer, value.byteOffset, count)
+      }
+    } finally {
+      await pieces.return?.()
+    }
   }
 
+  /** As {@link BlobStore.remove}. `ERR_BLOB_STORE`. */
   async remove(key: Buffer): Promise<void> {
     const place = this.#place(key)
-    await this.#s3.deleteObject(place)
+    await answerOf(this.#s3.deleteObject(place))
     // Parts of an unfinished upload take space, but no object shows them.
     const list = { Bucket: place.Bucket, Prefix: place.Key }
-    const { Uploads: uploads = [] } = await this.#s3
-      .listMultipartUploads(list)
-      .catch(withoutUploads)
+    const listed = this.#s3.listMultipartUploads(list).catch(withoutUploads)
+    const { Uploads: uploads = [] } = await answerOf(listed)
     for (const { UploadId, Key } of uploads) {
-      if (Key === place.Key) await this.#s3.abortMultipartUpload({ ...place, UploadId })
+      if (Key === place.Key) await answerOf(this.#s3.abortMultipartUpload({ ...place, UploadId }))
     }
   }
 
@@ -228,4 +219,16 @@ export class S3BlobStore implements BlobStore {
 function withoutUploads(error: unknown): { readonly Uploads?: Sdk.MultipartUpload[] } {
   if ((error as Error).name === 'NotImplemented') return {}
   throw error
+}
+
+/** The answer of the server; `ERR_BLOB_DAMAGED` or `ERR_BLOB_STORE` in place of its error. */
+async function answerOf<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    const { name, message } = error as Error
+    if (name === 'NoSuchKey') throw blobDamaged('its object is not there')
+    if (name === 'InvalidRange') throw blobDamaged('its bytes end early')
+    throw repositoryError('blobStore', `the store S3 fails: ${name}: ${message}`, error)
+  }
 }

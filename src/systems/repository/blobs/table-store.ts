@@ -1,12 +1,12 @@
 /** A blob store in a table of the same database, with one row for every 64 KiB of a blob. */
 import { checkMethods, type DurabilityOption, type Table } from '../../../api/index.js'
-import { checkBuffer } from '../pieces.js'
 import {
   blobDamaged,
+  blobPieces,
   checkStoreKey,
   checkStoreRange,
+  chunksOf,
   type BlobStore,
-  type BlobWriter,
 } from './blob-store.js'
 
 const column = 'b:d'
@@ -36,35 +36,14 @@ export class TableBlobStore implements BlobStore {
     this.#durability = durability
   }
 
-  /** As {@link BlobStore.create}. */
-  async create(given: Buffer): Promise<BlobWriter> {
+  /** As {@link BlobStore.put}. */
+  async put(given: Buffer, source: AsyncIterable<Buffer>): Promise<void> {
     const key = checkStoreKey(given)
-    const table = this.#table
     const durability = this.#durability
     let chunk = 0
-    let waiting: Buffer[] = []
-    let waitingBytes = 0
-    const flush = async (all: boolean): Promise<void> => {
-      const bytes = Buffer.concat(waiting)
-      let at = 0
-      while (bytes.length - at >= chunkBytes || (all && at < bytes.length)) {
-        const value = bytes.subarray(at, at + chunkBytes)
-        const cells = { [column]: value }
-        await table.put({ row: chunkRow(key, chunk++), cells, timestamp: 1, durability })
-        at += value.length
-      }
-      waiting = [bytes.subarray(at)]
-      waitingBytes = bytes.length - at
-    }
-    return {
-      write: async (piece) => {
-        // Copied, because the caller may reuse the piece after the call.
-        waiting.push(Buffer.from(checkBuffer(piece, 'a piece of a blob')))
-        waitingBytes += piece.length
-        if (waitingBytes >= chunkBytes) await flush(false)
-      },
-      finish: () => flush(true),
-      abort: () => Promise.resolve(),
+    for await (const bytes of chunksOf(blobPieces(source), chunkBytes)) {
+      const put = { row: chunkRow(key, chunk++), cells: { [column]: bytes }, timestamp: 1 }
+      await this.#table.put({ ...put, durability })
     }
   }
 
