@@ -22,8 +22,8 @@ const levels = [
   ['api'],
   ['checks', 'comfort'],
   ['table'],
-  ['systems/bytes'],
-  ['systems/metastore', 'systems/transactions', 'systems/search', 'level', 'metrics'],
+  ['systems/bytes', 'http', 'level', 'metrics'],
+  ['systems/metastore', 'systems/transactions', 'systems/search'],
   ['systems/messaging', 'systems/repository'],
   ['server'],
   ['entries'],
@@ -36,6 +36,7 @@ const levels = [
  */
 const builtOnTables = [
   'systems/bytes',
+  'http',
   'systems/metastore',
   'systems/transactions',
   'systems/search',
@@ -166,7 +167,6 @@ const rooms = {
     shared: ['analysis', 'field-kinds', 'query-syntax', 'search-backend'],
   },
   'systems/search/embedded': { order: ['segments'], shared: ['doc-sets'] },
-  server: { order: ['http', 'transactions', 'messaging', 'repository'], shared: [] },
 }
 
 const roomRules = Object.entries(rooms).flatMap(([folder, { order, shared }]) =>
@@ -202,6 +202,13 @@ module.exports = {
         path: '^src/',
         pathNot: '^src/(api|checks|comfort|base|storage/(cell|filter|coprocessor|compaction))/',
       },
+    },
+    {
+      name: 'systems-know-no-http',
+      comment: 'The routes and the client of a system lie in its folder `http`, above the rest of it.',
+      severity: 'error',
+      from: { path: '^src/systems/', pathNot: '^src/systems/[^/]+/http/' },
+      to: { path: '^src/http/|^src/systems/[^/]+/http/' },
     },
     {
       name: 'cell-hooks-are-light',
@@ -277,14 +284,14 @@ module.exports = {
     {
       name: 'file-system-is-injected',
       comment:
-        'Only the file system of the machine and its lock import node:fs, and the command line ' +
-        'for the files that its caller names.',
+        'Only the file system of the machine and its lock import node:fs, the command line for the ' +
+        'files that its caller names, and the page of the repository for its own.',
       severity: 'error',
       from: {
         path: '^(src|native-free)/',
         pathNot:
           '^src/(storage/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
-          'cli/[^/]+)\\.ts$',
+          'systems/repository/http/page-file|cli/[^/]+)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },

@@ -13,7 +13,7 @@
  * The declarations beside them lead to those of tsc; declarations.mjs rolls them up for npm.
  */
 import { build } from 'esbuild'
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
@@ -48,6 +48,22 @@ const namedErrors = {
   },
 }
 
+const page = 'src/systems/repository/http/page'
+
+/** The files of the page as texts, in place of the module that reads them. */
+const pageTexts = {
+  name: 'page',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]repository[\\/]http[\\/]page-file\.js$/ }, () => {
+      const texts = readdirSync(join(root, page)).map((name) => {
+        return [name, readFileSync(join(root, page, name), 'utf8')]
+      })
+      const files = JSON.stringify(Object.fromEntries(texts))
+      return { contents: `const files = ${files}\nexport const pageFile = (name) => files[name]` }
+    })
+  },
+}
+
 const common = {
   absWorkingDir: root,
   bundle: true,
@@ -58,7 +74,7 @@ const common = {
   logLevel: 'warning',
   write: false,
   minify: true,
-  plugins: [namedErrors],
+  plugins: [pageTexts, namedErrors],
   // Node prints the whole line with an uncaught error; shorter ones make the package 2 % bigger.
   lineLimit: 500,
 }

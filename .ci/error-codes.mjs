@@ -56,7 +56,7 @@ const tables = [
     'RepositoryErrorCode',
     'RepositoryError',
   ],
-  ['`cellardb/server`', 'src/server/http/http-errors.ts', 'ServerErrorCode', 'CellarError'],
+  ['`cellardb/server`', 'src/http/errors.ts', 'ServerErrorCode', 'CellarError'],
 ]
 
 const remedies = JSON.parse(readFileSync(join(root, '.ci/error-remedies.json'), 'utf8'))

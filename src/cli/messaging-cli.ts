@@ -12,7 +12,7 @@ import {
   isView,
   views,
   type DebugView,
-} from '../server/messaging/messaging-debugger.js'
+} from './messaging-views.js'
 
 /** The options of the command line. */
 export interface MessagingWords {

@@ -24,7 +24,7 @@ import {
   type Principal,
 } from '../server/index.js'
 import { readConfiguration, type ConfigurationFile } from '../server/configuration.js'
-import { serverSettings } from '../server/server-options.js'
+import { serverSettings } from '../server/options.js'
 import {
   PruneState,
   pruneStatePlugin,

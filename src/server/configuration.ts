@@ -9,6 +9,7 @@ import {
   checked,
   checkObject,
   declareOptions,
+  invalidArgument,
   type Database,
   type OptionsOf,
 } from '../api/index.js'
@@ -20,9 +21,8 @@ import type {
   TextExtractionOptions,
 } from '../systems/repository/index.js'
 import type { TransactionManagerOptions } from '../systems/transactions/index.js'
-import { invalidArgument } from './http/http-errors.js'
-import type { MessagingRoutesOptions } from './messaging/messaging-routes.js'
-import type { ServerOptions } from './server-options.js'
+import type { MessagingRoutesOptions } from '../systems/messaging/http/routes.js'
+import type { ServerOptions } from './options.js'
 
 /** The options that `cellar serve` sets itself. */
 type OwnMessagingOption =

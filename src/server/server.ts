@@ -2,24 +2,27 @@
  * The HTTP server that the systems over tables share: health, metrics, the OpenAPI description, and
  * the routes of each system. Runs on the package `fastify`.
  *
- * The guards apply to all systems: authentication (access.ts), origin (origin-guard.ts), bodies and
+ * The guards apply to all systems: authentication (gate.ts), origin (origin-guard.ts), bodies and
  * memory (request-bodies.ts, request-memory.ts), time limits (request-clocks.ts) and shutdown
  * (closing.ts). A body needs a content type of its system. The caller closes the databases.
  */
 import type { AddressInfo } from 'node:net'
 import type { FastifyInstance } from 'fastify'
 import { CellarError, checkArray, readArguments, requirePackage } from '../api/index.js'
-import { Gate } from './http/access.js'
-import { Closing } from './http/closing.js'
-import { errorAnswer, sendError, ServerErrorCode } from './http/http-errors.js'
-import { HttpMetrics } from './http/http-metrics.js'
-import { RequestMemory } from './http/request-memory.js'
-import { addRoute, OpenApi } from './http/operations.js'
-import { OriginGuard } from './http/origin-guard.js'
-import { noMemory, releaseBody, RequestBodies } from './http/request-bodies.js'
-import { RequestClocks } from './http/request-clocks.js'
-import { serverSettings, type ServerOptions, type ServerSettings } from './server-options.js'
-import { checkSystem, healthOf, type ServerSystem } from './http/server-system.js'
+import { makeGate } from './gate.js'
+import { Closing } from './closing.js'
+import { ServerErrorCode } from '../http/errors.js'
+import { errorAnswer, sendError } from './http-errors.js'
+import { HttpMetrics } from './http-metrics.js'
+import { RequestMemory } from '../http/request-memory.js'
+import { addRoute } from '../http/operations.js'
+import { OpenApi } from './openapi.js'
+import { OriginGuard } from './origin-guard.js'
+import { bodyParser, noMemory, releaseBody } from './request-bodies.js'
+import { watchRequest } from './request-clocks.js'
+import { serverSettings, type ServerOptions, type ServerSettings } from './options.js'
+import type { ServerSystem } from '../http/server-system.js'
+import { checkSystem, healthOf } from './systems.js'
 
 const json = 'application/json'
 const emptyBody = Buffer.alloc(0)
@@ -59,7 +62,7 @@ export class CellarServer {
     const closing = new Closing(app, systems, closeMilliseconds)
     addGuards(app, settings, { systems, closing })
     addAnswers(app, memory)
-    const { parser } = new RequestBodies(settings, memory)
+    const parser = bodyParser(settings, memory)
     const description = new OpenApi(app)
     const isUp = { 200: 'the server runs, and its systems serve', 503: 'a system does not serve' }
     const health = { id: 'health', summary: 'health', answers: isUp }
@@ -144,16 +147,15 @@ function addGuards(
   settings: ServerSettings,
   { systems, closing }: { systems: readonly ServerSystem[]; closing: Closing },
 ): void {
-  const gate = new Gate(settings, systems)
+  const gate = makeGate(settings, systems)
   const guard = new OriginGuard(settings.hosts)
-  const clocks = new RequestClocks(settings)
   app.addHook('onRequest', (request, reply, done) => {
-    clocks.start(request, reply)
+    watchRequest(settings, request, reply)
     reply.raw.once('close', () => {
       releaseBody(request.raw)
       closing.answered()
     })
-    done(closing.refusal(reply) ?? guard.refusal(request.raw) ?? gate.refusal(request))
+    done(closing.refusal(reply) ?? guard.refusal(request.raw) ?? gate(request))
   })
   app.addHook('preHandler', (request, _reply, done) => {
     request.body ??= emptyBody

@@ -32,28 +32,28 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'documents at a hidden version tag of another table are found',
-    file: 'src/server/repository/search-access.ts',
+    file: 'src/systems/repository/http/search-access.ts',
     find: 'const needed = followsLinks ? this.#all : [access]',
     replace: 'const needed = followsLinks ? this.#all : [this.#readable[0][1]]',
     tests: [access],
   },
   {
     name: 'a linked record is shown at a version tag that is hidden in its table',
-    file: 'src/server/repository/search-access.ts',
+    file: 'src/systems/repository/http/search-access.ts',
     find: 'const needed = followsLinks ? this.#all : [access]',
     replace: 'const needed = followsLinks ? [access] : [access]',
     tests: [access],
   },
   {
     name: 'a hit shows the newest version',
-    file: 'src/server/repository/repository-indexes.ts',
+    file: 'src/systems/repository/http/indexes.ts',
     find: 'const options = version === 0 ? { fields } : { fields, version }',
     replace: 'const options = { fields }',
     tests: [access],
   },
   {
     name: 'a field type that gets another name leaves the rules that named it',
-    file: 'src/server/repository/field-names.ts',
+    file: 'src/systems/repository/http/field-names.ts',
     find: '    if (!uuid.test(name)) return this.#ids.get(name) ?? none\n',
     replace:
       '    if (!uuid.test(name)) {\n' +
@@ -66,7 +66,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'an exception that names no field type hides nothing',
-    file: 'src/server/repository/table-access.ts',
+    file: 'src/systems/repository/http/table-access.ts',
     find: "return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) > 0",
     replace: "return name.endsWith('}*') || (this.#names?.idsOf(name).size ?? 0) >= 0",
     tests: [access],

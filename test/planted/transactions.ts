@@ -130,7 +130,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'A commit whose answer was lost counts as failed',
-    file: 'src/server/transactions/transaction-client.ts',
+    file: 'src/systems/transactions/http/client.ts',
     find: 'if (isDefinite(error) && !isLate) throw error',
     replace: 'throw error',
     tests: overHttp,

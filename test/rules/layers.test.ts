@@ -135,9 +135,12 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/repository/records/writes/write.ts': 'export const write = 1\n',
   'src/novel/thing.ts': "import { a } from '../base/bytes.js'\nexport const novel = a\n",
   'src/storage/scan/lost.ts': "import { a } from '../../base/absent.js'\nexport const lost = a\n",
-  'src/server/messaging/routes.ts': 'export const routes = 1\n',
-  'src/server/http/guard.ts':
-    "import { routes } from '../messaging/routes.js'\nexport const guard = routes\n",
+  'src/systems/messaging/http/routes.ts':
+    "import { hub } from '../hub.js'\nexport const routes = hub\n",
+  'src/systems/messaging/served.ts':
+    "import { routes } from './http/routes.js'\nexport const served = routes\n",
+  'src/http/guard.ts':
+    "import { routes } from '../systems/messaging/http/routes.js'\nexport const guard = routes\n",
   'src/entries/index.ts': "export { put } from '../table/table.js'\n",
   'native-free/lz4.ts':
     "import { a } from '../src/base/bytes.js'\nimport * as zlib from 'node:zlib'\n" +
@@ -176,6 +179,7 @@ const expected = [
   'file-system-is-injected: src/storage/fs/memory-fs.ts -> fs/promises',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
   'layer-comfort: src/comfort/pages.ts -> src/checks/forms.ts',
+  'layer-http: src/http/guard.ts -> src/systems/messaging/http/routes.ts',
   'layer-storage-store: src/storage/store/store.ts -> src/storage/engine/types.ts',
   'layer-storage-wal: src/storage/wal/log.ts -> src/storage/sstable/blocks/block.ts',
   'layer-systems-metastore: src/systems/metastore/store.ts -> src/base/bytes.ts',
@@ -189,9 +193,9 @@ const expected = [
   'packages-of-codec: src/storage/codec/pool.ts -> node_modules/piscina/index.js',
   'packages-of-records: src/systems/metastore/records/form.ts -> node_modules/piscina/index.js',
   'packages-through-codec: src/storage/sstable/blocks/block.ts -> node_modules/xxhash-wasm/index.js',
-  'server-http: src/server/http/guard.ts -> src/server/messaging/routes.ts',
   'source-knows-no-test: src/table/table.ts -> test/helper.ts',
   'suites-see-the-seam: test/suites/table/cases.ts -> src/storage/engine/types.ts',
+  'systems-know-no-http: src/systems/messaging/served.ts -> src/systems/messaging/http/routes.ts',
   'systems-messaging-topics: src/systems/messaging/topics/topic.ts -> src/systems/messaging/store/rows.ts',
   'systems-metastore-bookkeeper-tables: src/systems/metastore/bookkeeper/tables/cursor.ts -> src/systems/metastore/bookkeeper/ledgers/manager.ts',
   'systems-metastore-coordination: src/systems/metastore/coordination/lock.ts -> src/systems/metastore/pulsar/store.ts',

@@ -23,7 +23,7 @@ const longFiles: Readonly<Record<string, string>> = {}
 /** Folders of src whose files begin with a comment that says what they are for. */
 const headedFolders = new RegExp(
   '^(native-free|src/(storage/(wal|record|memtable|sstable|version|job|store|engine|fs|cursor|' +
-    'scan)|systems|server))/',
+    'scan)|systems|http|server))/',
 )
 
 /** Folders that define bytes on disk; each has a FORMAT.md. */
@@ -66,7 +66,7 @@ function enforce(
 }
 
 /** Rooms whose classes users hold: what they hide is out of reach, and is not printed. */
-const heldFolders = /^src\/(api|checks|comfort|level|server|systems)\//
+const heldFolders = /^src\/(api|checks|comfort|http|level|server|systems)\//
 /**
  * Rooms of the engine, whose fields stay visible in a debugger; `table` has classes of both kinds.
  */

@@ -10,7 +10,7 @@ import {
 } from '../../../src/systems/repository/index.js'
 import { readConfiguration } from '../../../src/server/configuration.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
-import { errorAnswer } from '../../../src/server/http/http-errors.js'
+import { errorAnswer } from '../../../src/server/http-errors.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
 async function open(): Promise<ServedRepository> {

@@ -14,8 +14,8 @@ import { MemoryFileSystem } from '../../../src/entries/index.js'
 import { Link, type RecordTable } from '../../../src/systems/repository/index.js'
 import type { AccessRule, Principal } from '../../../src/server/index.js'
 import { lengthOf } from '../../helpers/length.js'
-import { FieldNames } from '../../../src/server/repository/field-names.js'
-import { SearchAccess } from '../../../src/server/repository/search-access.js'
+import { FieldNames } from '../../../src/systems/repository/http/field-names.js'
+import { SearchAccess } from '../../../src/systems/repository/http/search-access.js'
 import { serveRepository, type ServedRepository } from './served-repository.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)

@@ -29,8 +29,8 @@ import {
   properties,
   publishRequest,
   publishResponse,
-} from '../../../src/server/messaging/requests.js'
-import { decode, encode, type WireType } from '../../../src/server/messaging/wire-types.js'
+} from '../../../src/systems/messaging/http/requests.js'
+import { decode, encode, type WireType } from '../../../src/systems/messaging/http/wire-types.js'
 import { Transaction } from '../../../src/systems/transactions/index.js'
 
 const topic = { namespace: 'default', topic: 't1' }

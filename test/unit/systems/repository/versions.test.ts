@@ -1,7 +1,7 @@
 /** What versions keep: autosaves, tags, times, removed fields, restores. */
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { errorAnswer } from '../../../../src/server/http/http-errors.js'
+import { errorAnswer } from '../../../../src/server/http-errors.js'
 import {
   RepositoryManager,
   type RecordTable,

@@ -1,0 +1,53 @@
+/**
+ * The declaration of routes. From one declaration come the route, the check of its query, and its
+ * part of the OpenAPI description.
+ */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+
+/** A JSON schema. One with a `title` is a component of the description, under that name. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
+/** One operation of the interface. */
+export interface Operation {
+  /** Unique among all operations. */
+  readonly id: string
+  /** The operation in a few words. */
+  readonly summary: string
+  /** Descriptions of the answers by their status. */
+  readonly answers: Readonly<Record<number, string>>
+  /** Schemas of the query parameters; the server checks them and fills in defaults. */
+  readonly query?: Readonly<Record<string, JsonSchema>> | undefined
+  /** Query parameters that must be given. */
+  readonly required?: readonly string[] | undefined
+  /** Schema of the body in JSON. */
+  readonly body?: JsonSchema | undefined
+  /** Schema of a successful answer in JSON. */
+  readonly answer?: JsonSchema | undefined
+  /** A content type beside JSON. */
+  readonly mediaType?: string | undefined
+}
+
+/** The id of an operation: its summary in camel case. */
+export function operationId(summary: string): string {
+  return summary.replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+/** Adds a route with its description. A handler without a result answers with an empty body. */
+export function addRoute(
+  app: FastifyInstance,
+  method: string,
+  url: string,
+  operation: Operation,
+  handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
+): void {
+  const { query: properties, required = [] } = operation
+  const querystring = { type: 'object', properties, required }
+  const config: object = { operation }
+  app.route({
+    method: method.toUpperCase(),
+    url,
+    config,
+    handler: async (request, reply) => (await handler(request, reply)) ?? reply.send(),
+    ...(properties === undefined ? {} : { schema: { querystring } }),
+  })
+}

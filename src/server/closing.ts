@@ -1,0 +1,59 @@
+/**
+ * The shutdown of a server: new requests are refused, requests in progress are answered, and idle
+ * connections close. After a deadline all remaining connections close.
+ */
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { CellarError } from '../api/index.js'
+import { ServerErrorCode } from '../http/errors.js'
+
+/** See the file header. */
+export class Closing {
+  readonly #app: FastifyInstance
+  readonly #systems: readonly { close?(): void }[]
+  readonly #milliseconds: number
+  #ended: Promise<void> | undefined
+
+  /** `systems` are asked to release their waiting readers; `milliseconds` is the deadline. */
+  constructor(app: FastifyInstance, systems: readonly { close?(): void }[], milliseconds: number) {
+    this.#app = app
+    this.#systems = systems
+    this.#milliseconds = milliseconds
+  }
+
+  /** The reason why a request is refused; undefined while the server is open. */
+  refusal(reply: FastifyReply): Error | undefined {
+    if (this.#ended === undefined) return undefined
+    void reply.header('connection', 'close')
+    return new CellarError(ServerErrorCode.closing, 'the server ends')
+  }
+
+  /** Called after each answer: its connection may close now. */
+  answered(): void {
+    if (this.#ended !== undefined) setImmediate(() => this.#app.server.closeIdleConnections())
+  }
+
+  /** Closes the server. An error from the `close` of a system is thrown at the end. */
+  async end(): Promise<void> {
+    this.#ended ??= this.#end()
+    await this.#ended
+  }
+
+  async #end(): Promise<void> {
+    const failures: unknown[] = []
+    for (const system of this.#systems) {
+      try {
+        system.close?.()
+      } catch (error) {
+        failures.push(error)
+      }
+    }
+    const { server } = this.#app
+    const timer = setTimeout(() => server.closeAllConnections(), this.#milliseconds)
+    try {
+      await this.#app.close()
+    } finally {
+      clearTimeout(timer)
+    }
+    if (failures.length > 0) throw failures[0]
+  }
+}

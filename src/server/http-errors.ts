@@ -1,0 +1,106 @@
+/** Maps errors to answers: a status, and a body with the stable code. */
+import type { FastifyReply } from 'fastify'
+import { hasCode, CellarError, ErrorCode, shown } from '../api/index.js'
+import { MessagingErrorCode } from '../systems/messaging/index.js'
+import { RepositoryErrorCode } from '../systems/repository/index.js'
+import { ServerErrorCode, statusOf } from '../http/errors.js'
+import { type ConflictDetail, TransactionErrorCode } from '../systems/transactions/index.js'
+
+/** Status and body of an error's answer. */
+export interface ErrorAnswer {
+  readonly status: number
+  readonly code: string
+  readonly message: string
+}
+
+const statuses: Readonly<Record<string, number>> = {
+  [ErrorCode.invalidArgument]: 400,
+  [ErrorCode.tooLarge]: 413,
+  [ServerErrorCode.unauthorized]: 401,
+  [ServerErrorCode.forbidden]: 403,
+  [ServerErrorCode.tooLarge]: 413,
+  [ServerErrorCode.wrongHost]: 421,
+  [ServerErrorCode.mediaType]: 415,
+  [ServerErrorCode.timeout]: 408,
+  [ServerErrorCode.busy]: 503,
+  [ServerErrorCode.closing]: 503,
+  [MessagingErrorCode.topicNotFound]: 404,
+  [MessagingErrorCode.topicExists]: 409,
+  [MessagingErrorCode.producerSequence]: 409,
+  [MessagingErrorCode.positionChanged]: 409,
+  [MessagingErrorCode.busy]: 503,
+  [MessagingErrorCode.unavailable]: 503,
+  [MessagingErrorCode.transactionTooOld]: 500,
+  [TransactionErrorCode.notInProgress]: 409,
+  [TransactionErrorCode.conflict]: 409,
+  [TransactionErrorCode.tooLarge]: 413,
+  [TransactionErrorCode.unavailable]: 503,
+  [RepositoryErrorCode.repositoryNotFound]: 404,
+  [RepositoryErrorCode.repositoryExists]: 409,
+  [RepositoryErrorCode.recordTableNotFound]: 404,
+  [RepositoryErrorCode.recordTableExists]: 409,
+  [RepositoryErrorCode.recordNotFound]: 404,
+  [RepositoryErrorCode.recordExists]: 409,
+  [RepositoryErrorCode.versionNotFound]: 404,
+  [RepositoryErrorCode.invalidRecord]: 422,
+  [RepositoryErrorCode.recordTooLarge]: 413,
+  [RepositoryErrorCode.notUnique]: 409,
+  [RepositoryErrorCode.concurrentRecordUpdate]: 409,
+  // For a body that names a type; for an address that names one the status is 404.
+  [RepositoryErrorCode.fieldTypeNotFound]: 422,
+  [RepositoryErrorCode.recordTypeNotFound]: 422,
+  [RepositoryErrorCode.fieldTypeExists]: 409,
+  [RepositoryErrorCode.fieldTypeUpdate]: 409,
+  [RepositoryErrorCode.recordTypeExists]: 409,
+  [RepositoryErrorCode.type]: 400,
+  [RepositoryErrorCode.fieldNotFound]: 404,
+  [RepositoryErrorCode.blobNotFound]: 404,
+  [RepositoryErrorCode.blob]: 400,
+  [RepositoryErrorCode.blobDamaged]: 500,
+  [RepositoryErrorCode.blobStore]: 502,
+  [RepositoryErrorCode.blobStoreMissing]: 409,
+  [RepositoryErrorCode.fieldIndexNotFound]: 404,
+  [RepositoryErrorCode.fieldIndexExists]: 409,
+  [RepositoryErrorCode.indexNotFound]: 404,
+  [RepositoryErrorCode.indexExists]: 409,
+  [RepositoryErrorCode.indexState]: 409,
+  [RepositoryErrorCode.indexConfiguration]: 400,
+  [RepositoryErrorCode.searchServer]: 502,
+  [RepositoryErrorCode.scannerNotFound]: 404,
+  [RepositoryErrorCode.tooManyScanners]: 503,
+  [RepositoryErrorCode.closed]: 503,
+}
+
+/** The answer to an error. An unknown error is described by its root cause. */
+export function errorAnswer(error: unknown): ErrorAnswer {
+  if (error instanceof CellarError) {
+    const status = statusOf(error) ?? statuses[error.code] ?? 500
+    return { status, code: error.code, message: error.message }
+  }
+  const { statusCode, code } = Object(error) as { statusCode?: unknown; code?: unknown }
+  const status = typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500
+  return { status, code: typeof code === 'string' ? code : 'ERR_SERVER', message: rootOf(error) }
+}
+
+/** Sends the answer to an error. */
+export function sendError(reply: FastifyReply, error: unknown): FastifyReply {
+  const { status, code, message } = errorAnswer(error)
+  const body = { code, message, ...conflictOf(error) }
+  return reply.code(status).type('application/json').send(JSON.stringify(body))
+}
+
+/** The details of a transaction conflict; empty for other errors. */
+function conflictOf(error: unknown): object {
+  if (!hasCode(error, TransactionErrorCode.conflict) || error.details === undefined) return {}
+  const { transactionId, ...conflict } = error.details as ConflictDetail
+  return { conflict: { ...conflict, transactionId: String(transactionId) } }
+}
+
+function rootOf(error: unknown): string {
+  let root = error
+  for (let depth = 0; depth < 8; depth++) {
+    if (!(root instanceof Error) || root.cause === undefined) break
+    root = root.cause
+  }
+  return root instanceof Error ? root.message : shown(root)
+}

@@ -1,0 +1,391 @@
+/**
+ * The REST interface of messaging (CDAP: TMS), under `/v1` and `/v3`, in Avro and JSON.
+ *
+ * A poll is answered as a stream of chunks: each is an Avro block, or a part of a JSON array. The
+ * next chunk is made when the connection accepts it. A slow consumer therefore costs one chunk, and
+ * the fetch ends when a consumer disconnects.
+ */
+import { pipeline, Readable } from 'node:stream'
+import { createGzip } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  assert,
+  CellarError,
+  checked,
+  checkMethods,
+  checkText,
+  declareOptions,
+  integer,
+  required,
+  text,
+  invalidArgument,
+  type OptionsOf,
+} from '../../../api/index.js'
+import {
+  messageIdBytes,
+  MessagingErrorCode,
+  type Message,
+  type MessageIterator,
+  type Messaging,
+  StandbyMessaging,
+  type PublishRequest,
+  type TopicId,
+} from '../index.js'
+import { addRoute, operationId, type JsonSchema, type Operation } from '../../../http/operations.js'
+import type { RequestMemory } from '../../../http/request-memory.js'
+import type { ServerContext, ServerSystem } from '../../../http/server-system.js'
+import { messagingMetrics } from './metrics.js'
+import {
+  blockOf,
+  consumeRequest,
+  consumeResponse,
+  endOf,
+  names,
+  properties,
+  publishRequest,
+  publishResponse,
+} from './requests.js'
+import {
+  contentTypes,
+  decode,
+  encode,
+  messageId,
+  parsedJson,
+  type Form,
+  type WireType,
+} from './wire-types.js'
+
+const routesOptions = declareOptions('the routes of messaging', {
+  /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */
+  chunkBytes: integer({ min: 1, default: 60_000 }),
+})
+
+/** Options of {@link messagingRoutes}. */
+export interface MessagingRoutesOptions extends OptionsOf<typeof routesOptions> {}
+
+/** Bytes of a message in a chunk beside id and payload. */
+const messageOverheadBytes = 8
+/** Messages of a page, and the most bytes that reading a page can take. */
+const pageMessages = 256
+const pageBytesMax = 32 << 20
+
+const positionBody = declareOptions('a position', {
+  /** An id in hexadecimal. */
+  id: required(text('')),
+  /** The position before, in hexadecimal; null: there is none. */
+  expected: checked((given: string | null, what) => given && checkText(given, what)),
+})
+
+/** The routes of a messaging service, for a `CellarServer`. `ERR_INVALID_ARGUMENT`. */
+export function messagingRoutes(
+  messaging: Messaging,
+  options: MessagingRoutesOptions = {},
+): ServerSystem {
+  checkMethods(messaging, 'messaging', ['publish', 'fetch', 'listTopics'])
+  const { chunkBytes } = routesOptions.read(options)
+  const stopped = new AbortController()
+  return {
+    name: 'messaging',
+    mediaTypes: [contentTypes.avro],
+    register: (app, context) => {
+      takeUntypedRollbacks(app, context)
+      const polls = { messaging, chunkBytes, memory: context.memory, stopped: stopped.signal }
+      for (const version of ['v1', 'v3']) register(app, `/${version}/namespaces`, polls)
+    },
+    metrics: () => messagingMetrics(messaging),
+    health: () => {
+      const isStandby = messaging instanceof StandbyMessaging && !messaging.isLeader
+      return { status: isStandby ? 'standby' : 'ok' }
+    },
+    close: () => stopped.abort(),
+  }
+}
+
+/**
+ * As in CDAP, a rollback needs no content type: its body is the answer of the publish, byte for
+ * byte.
+ */
+function takeUntypedRollbacks(app: FastifyInstance, { bodies }: ServerContext): void {
+  app.addContentTypeParser('*', (request, payload, done) => {
+    const { headers, routeOptions } = request
+    if (headers['content-type'] === undefined && routeOptions.url?.endsWith('/rollback') === true) {
+      bodies(request, payload, done)
+      return
+    }
+    payload.resume()
+    done(wrongType())
+  })
+}
+
+/** The parts of the server that a poll needs. */
+interface Polls {
+  readonly messaging: Messaging
+  readonly chunkBytes: number
+  readonly memory: RequestMemory
+  readonly stopped: AbortSignal
+}
+
+const common = { 200: 'done', 400: 'a bad name or body', 404: 'the topic does not exist' }
+const published = { 413: 'too large', 500: 'too old', 503: 'busy' }
+const milliseconds: JsonSchema = {
+  type: 'integer',
+  minimum: 0,
+  maximum: 999_999_999,
+  default: 0,
+  description: 'milliseconds to wait for the first message',
+}
+
+type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
+
+/** Adds a route: its method, address, summary, declaration and handler. */
+type Add = (
+  method: string,
+  url: string,
+  summary: string,
+  parts: Partial<Operation>,
+  handler: Handler,
+) => void
+
+/** Adds the routes below a prefix. */
+function register(app: FastifyInstance, prefix: string, polls: Polls): void {
+  const add: Add = (method, url, summary, parts, handler) => {
+    const id = operationId(`${summary} ${prefix.slice(1, 3)}`)
+    const answers = { ...common, ...parts.answers }
+    const operation = { mediaType: contentTypes.avro, ...parts, id, summary, answers }
+    addRoute(app, method, url, operation, handler)
+  }
+  const topics = `${prefix}/:namespace/topics`
+  const { messaging } = polls
+  add('get', prefix, 'list namespaces', {}, () => {
+    return messaging.listNamespaces()
+  })
+  add('get', topics, 'list topics', { answer: names.schema }, async (request, reply) => {
+    const { namespace } = request.params as TopicId
+    return answer(reply, names, await messaging.listTopics(namespace), wantedForm(request))
+  })
+  addTopicRoutes(add, `${topics}/:topic`, messaging)
+  addPositionRoutes(add, `${topics}/:topic`, messaging)
+  addMessageRoutes(add, `${topics}/:topic`, polls)
+}
+
+function addTopicRoutes(add: Add, topic: string, messaging: Messaging): void {
+  const body = properties.schema
+  add('get', topic, 'read properties', { answer: body }, async (request, reply) => {
+    return answer(reply, properties, await messaging.getTopic(idOf(request)), wantedForm(request))
+  })
+  add(
+    'put',
+    topic,
+    'create topic',
+    { answers: { 409: 'exists already' }, body },
+    async (request) => {
+      await messaging.createTopic(idOf(request), propertiesOf(request))
+    },
+  )
+  add('put', `${topic}/properties`, 'replace properties', { body }, async (request) => {
+    await messaging.updateTopic(idOf(request), propertiesOf(request))
+  })
+  add('delete', topic, 'delete topic', {}, (request) => messaging.deleteTopic(idOf(request)))
+}
+
+function addPositionRoutes(add: Add, topic: string, messaging: Messaging): void {
+  const position = `${topic}/positions/:consumer`
+  add('get', `${topic}/end`, 'read end', {}, async (request) => {
+    return { id: messageId.toJson(await messaging.end(idOf(request))) }
+  })
+  add('get', `${topic}/positions`, 'list positions', {}, async (request) => {
+    const positions = await messaging.listPositions(idOf(request))
+    return positions.map((each) => ({ ...each, id: messageId.toJson(each.id) }))
+  })
+  add('get', position, 'read position', {}, async (request) => {
+    const id = await messaging.getPosition(idOf(request), consumerOf(request))
+    return { id: id === undefined ? null : messageId.toJson(id) }
+  })
+  add(
+    'put',
+    position,
+    'store position',
+    { answers: { 409: 'not as expected' } },
+    async (request) => {
+      const { id, ...options } = positionBody.read(parsedJson(request.body as Buffer) as never)
+      await messaging.setPosition(idOf(request), consumerOf(request), id, options)
+    },
+  )
+  add('delete', position, 'forget position', {}, (request) => {
+    return messaging.deletePosition(idOf(request), consumerOf(request))
+  })
+}
+
+function addMessageRoutes(add: Add, topic: string, polls: Polls): void {
+  const { messaging } = polls
+  const publish = {
+    answers: published,
+    body: publishRequest.schema,
+    answer: publishResponse.schema,
+  }
+  add('post', `${topic}/publish`, 'publish', publish, async (request, reply) => {
+    const form = formOf(request)
+    const producer = producerOf(request)
+    const given = decode(publishRequest, request.body as Buffer, form)
+    const response = await messaging.publish(idOf(request), { ...given, producer })
+    return response === undefined ? undefined : answer(reply, publishResponse, response, form)
+  })
+  const store = { answers: published, body: publishRequest.schema }
+  add('post', `${topic}/store`, 'store', store, async (request) => {
+    const given = decode(publishRequest, request.body as Buffer, formOf(request))
+    await messaging.store(idOf(request), given)
+  })
+  const rollback = { body: publishResponse.schema }
+  add('post', `${topic}/rollback`, 'roll back', rollback, async (request) => {
+    const form = typeOf(request) === contentTypes.json ? 'json' : 'avro'
+    const given = decode(publishResponse, request.body as Buffer, form)
+    await messaging.rollback(idOf(request), given)
+  })
+  const poll = {
+    query: { wait: milliseconds },
+    body: consumeRequest.schema,
+    answer: consumeResponse.schema,
+  }
+  add('post', `${topic}/poll`, 'poll', poll, (request, reply) => answerPoll(polls, request, reply))
+}
+
+function answer<T>(reply: FastifyReply, type: WireType<unknown, T>, value: T, form: Form): unknown {
+  return reply.type(contentTypes[form]).send(encode(type, value, form))
+}
+
+/** The properties in a body; JSON unless the content type is Avro. An empty body has none. */
+function propertiesOf(request: FastifyRequest): Record<string, string> {
+  const body = request.body as Buffer
+  const isAvro = typeOf(request) === contentTypes.avro && body.length > 0
+  return decode(properties, body, isAvro ? 'avro' : 'json')
+}
+
+async function answerPoll(
+  { messaging, chunkBytes, memory, stopped }: Polls,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<unknown> {
+  const form = formOf(request)
+  const { startFrom, ...options } = decode(consumeRequest, request.body as Buffer, form)
+  const gone = new AbortController()
+  reply.raw.once('close', () => gone.abort())
+  const signal = AbortSignal.any([stopped, gone.signal])
+  const { wait: waitMilliseconds } = request.query as { wait: number }
+  const fetched = { ...startFrom, ...options, waitMilliseconds, signal }
+  const iterator = await messaging.fetch(idOf(request), fetched)
+  const pages = pagesOf(iterator, memory, signal)
+  const stream = Readable.from(chunks(pages, form, chunkBytes), { objectMode: false })
+  void reply.type(contentTypes[form])
+  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(stream)
+  const gzip = createGzip()
+  pipeline(stream, gzip, () => undefined)
+  return reply.header('content-encoding', 'gzip').send(gzip)
+}
+
+/**
+ * The messages of a poll, within the memory of the server. Each page waits for the memory of the
+ * largest page, and its bytes count until the next page is requested.
+ */
+async function* pagesOf(
+  iterator: MessageIterator,
+  memory: RequestMemory,
+  signal: AbortSignal,
+): AsyncGenerator<Message[], void> {
+  try {
+    for (;;) {
+      const lease = await memory.wait(pageBytesMax, signal)
+      if (lease === undefined) return
+      try {
+        const page = await iterator.nextBatch(pageMessages)
+        if (page.length === 0) return
+        assert(page.length <= pageMessages, 'a page has no more messages than requested')
+        lease.resize(2 * page.reduce((bytes, { payload }) => bytes + payload.length, 0))
+        yield page
+      } finally {
+        lease.release()
+      }
+    }
+  } finally {
+    iterator.close()
+  }
+}
+
+/** The chunks of a poll, each made after the connection accepted the chunk before it. */
+async function* chunks(
+  pages: AsyncIterable<Message[]>,
+  form: Form,
+  chunkBytes: number,
+): AsyncGenerator<Buffer | string, void> {
+  let messages: Message[] = []
+  let bytes = 0
+  let isFirst = true
+  const take = (): Buffer | string => {
+    const block = blockOf(messages, form, isFirst)
+    messages = []
+    bytes = 0
+    isFirst = false
+    return block
+  }
+  for await (const page of pages) {
+    for (const message of page) {
+      messages.push(message)
+      bytes += messageIdBytes + message.payload.length + messageOverheadBytes
+      if (bytes >= chunkBytes) yield take()
+    }
+  }
+  if (messages.length > 0) yield take()
+  yield endOf(form, isFirst)
+}
+
+function idOf(request: FastifyRequest): TopicId {
+  const { namespace, topic } = request.params as TopicId
+  if (topic?.includes('/') || namespace.includes('/')) {
+    throw new CellarError(MessagingErrorCode.topicNotFound, 'a name holds no slash')
+  }
+  return { namespace, topic }
+}
+
+function consumerOf(request: FastifyRequest): string {
+  return (request.params as { consumer: string }).consumer
+}
+
+/** The content type without parameters. */
+function typeOf({ headers }: FastifyRequest): string | undefined {
+  return headers['content-type']?.split(';')[0].trim()
+}
+
+/** The form of the answer to a request without a body. */
+function wantedForm({ headers }: FastifyRequest): Form {
+  return headers.accept?.includes(contentTypes.avro) === true ? 'avro' : 'json'
+}
+
+/** `ERR_INVALID_ARGUMENT` for another content type than the two. */
+function formOf(request: FastifyRequest): Form {
+  const type = typeOf(request)
+  if (type === contentTypes.avro) return 'avro'
+  if (type === contentTypes.json) return 'json'
+  throw wrongType()
+}
+
+function wrongType(): Error {
+  return invalidArgument(`the content type is ${contentTypes.avro} or ${contentTypes.json}`)
+}
+
+function producerOf({ headers }: FastifyRequest): PublishRequest['producer'] | undefined {
+  const id = headers['cellar-producer']
+  const sequence = headers['cellar-producer-sequence']
+  if (id === undefined && sequence === undefined) return undefined
+  if (typeof id === 'string' && typeof sequence === 'string' && /^[0-9]{1,16}$/.test(sequence)) {
+    return { id: decodedId(id), sequence: Number(sequence) }
+  }
+  throw invalidArgument('cellar-producer and cellar-producer-sequence belong together')
+}
+
+/** A header holds no text beyond ASCII, so an id is percent-encoded there. */
+function decodedId(encoded: string): string {
+  try {
+    return decodeURIComponent(encoded)
+  } catch {
+    throw invalidArgument('cellar-producer must be percent-encoded')
+  }
+}

@@ -1,0 +1,171 @@
+/** Routes of blobs: streamed up with a length and a checksum, and down with ranges. */
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import type { FastifyReply } from 'fastify'
+import { RepositoryError, RepositoryErrorCode, type Blob } from '../index.js'
+import { invalidArgument } from '../../../api/index.js'
+import { tooLarge, withStatus } from '../../../http/errors.js'
+import { withAddress, type Call } from './call.js'
+import { queryText, route, type Route } from './declarations.js'
+
+const download: Partial<Route> = {
+  answers: { 206: 'a range', 304: 'not modified', 416: 'no such range' },
+  query: { indexes: queryText('places in the lists of the field, with commas') },
+}
+const upload: Partial<Route> = {
+  answers: { 413: 'too large' },
+  query: { name: queryText('name of the file') },
+}
+const path = '/field/:field/data'
+
+/** Routes of blobs in fields, below each form of the addresses. */
+export const blobRoutes: readonly Route[] = [
+  route(`get /record/:id${path}`, 'read blob', download, downloadBlob),
+  route(`get /record/:id/version/:version${path}`, 'read blob of version', download, downloadBlob),
+]
+
+/** The route of uploads, whose bodies are streams. */
+export function uploadRoute(bytesMax: number): Route {
+  return route('post /blob', 'upload blob', upload, (call) => uploadBlob(call, bytesMax))
+}
+
+/** POST of the bytes of a blob. */
+async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
+  call.access.checkWritesRecords()
+  const { headers } = call.request
+  const length = headers['content-length']
+  if (length === undefined || !/^[0-9]{1,15}$/.test(length)) {
+    throw invalidArgument('a blob needs a Content-Length')
+  }
+  if (headers['content-encoding'] !== undefined) {
+    throw invalidArgument('a blob is sent as it is, without Content-Encoding')
+  }
+  const size = Number(length)
+  if (size > bytesMax) throw tooLarge('a blob', bytesMax)
+  const mediaType = headers['content-type'] ?? 'application/octet-stream'
+  const name = call.text('name')
+  const body = call.request.body as AsyncIterable<Buffer> | Buffer
+  const source = Buffer.isBuffer(body) ? [body] : body
+  const checksum = digestOf(headers['content-digest'])
+  try {
+    const upload = { mediaType, size, ...(name === undefined ? {} : { name }) }
+    const blob = await call.manager.blobs.upload(checked(source, checksum), upload)
+    return await call.reply.send(blobJson(blob))
+  } catch (error) {
+    const isDamaged = error instanceof RepositoryError && error.code === 'ERR_BLOB_DAMAGED'
+    throw isDamaged ? withStatus(400, error) : error
+  }
+}
+
+/** A blob in the JSON form of a field value. */
+function blobJson({ key, mediaType, size, name }: Blob): object {
+  return { value: key.toString('base64url'), mediaType, size, name }
+}
+
+/** The SHA-256 of a header `Content-Digest: sha-256=:base64:`. `ERR_INVALID_ARGUMENT`. */
+function digestOf(header: string | string[] | undefined): Buffer | undefined {
+  if (header === undefined) return undefined
+  const match = /(?:^|,)\s*sha-256=:([A-Za-z0-9+/]{43}=):/.exec(String(header))
+  if (match === null) throw invalidArgument('Content-Digest is sha-256=:base64:')
+  return Buffer.from(match[1], 'base64')
+}
+
+/** Passes the bytes on; fails after the last byte if the checksum differs. */
+async function* checked(
+  source: AsyncIterable<Buffer> | Iterable<Buffer>,
+  checksum: Buffer | undefined,
+): AsyncGenerator<Buffer, void> {
+  const hash = createHash('sha256')
+  for await (const piece of source) {
+    if (checksum !== undefined) hash.update(piece)
+    yield piece
+  }
+  if (checksum === undefined || hash.digest().equals(checksum)) return
+  const message = 'the bytes do not have the checksum of Content-Digest'
+  throw new RepositoryError(RepositoryErrorCode.blobDamaged, message)
+}
+
+/** GET of the bytes of a blob in a field. */
+async function downloadBlob(call: Call): Promise<FastifyReply> {
+  const table = call.readable
+  const field = call.name('field')
+  withAddress(() => call.manager.types.getFieldType(field))
+  call.input.checkRead?.(field)
+  const given = call.parameter('version')
+  const version = given === '' ? undefined : versionNumber(given)
+  const place = { indexes: indexesOf(call.text('indexes')), version }
+  const blob = await table.blob(call.id, field, place)
+  const checksum = await call.manager.blobs.checksum(blob)
+  const { reply } = call
+  const tag = `"${checksum.toString('hex')}"`
+  void reply
+    .header('etag', tag)
+    .header('accept-ranges', 'bytes')
+    .header('cache-control', 'private, no-cache')
+    .header('repr-digest', `sha-256=:${checksum.toString('base64')}:`)
+    // A blob is untrusted content: the browser must not render it as a page of this server.
+    .header('x-content-type-options', 'nosniff')
+    .header('content-security-policy', "default-src 'none'; sandbox")
+    .header('content-disposition', dispositionOf(blob))
+  if (call.request.headers['if-none-match']?.includes(tag) === true) return reply.code(304).send()
+  const range = rangeOf(call, blob.size, tag)
+  if (range === 'none') {
+    void reply.header('content-range', `bytes */${blob.size}`)
+    throw withStatus(416, invalidArgument(`the blob has ${blob.size} bytes`))
+  }
+  const { start, end } = range ?? { start: 0, end: blob.size }
+  const { bytes } = await table.readBlob(call.id, field, { ...place, range: { start, end } })
+  // Errors of the blob must appear before the status is sent.
+  const first = await bytes.next()
+  void reply.type(blob.mediaType).header('content-length', end - start)
+  if (range !== undefined) {
+    void reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${blob.size}`)
+  }
+  return reply.send(Readable.from(rest(first, bytes), { objectMode: false }))
+}
+
+async function* rest(
+  first: IteratorResult<Buffer, void>,
+  bytes: AsyncGenerator<Buffer, void>,
+): AsyncGenerator<Buffer, void> {
+  if (first.done === true) return
+  yield first.value
+  yield* bytes
+}
+
+function versionNumber(text: string): number {
+  if (/^[0-9]{1,12}$/.test(text)) return Number(text)
+  throw new RepositoryError(RepositoryErrorCode.versionNotFound, `there is no version ${text}`)
+}
+
+function indexesOf(text: string | undefined): number[] {
+  if (text === undefined || text === '') return []
+  if (/^[0-9]{1,9}(,[0-9]{1,9})*$/.test(text)) return text.split(',').map(Number)
+  throw invalidArgument('indexes are whole numbers with commas between them')
+}
+
+function dispositionOf({ name }: Blob): string {
+  if (name === undefined) return 'attachment'
+  const encoded = encodeURIComponent(name).replace(/['()*]/g, (character) => {
+    return `%${character.charCodeAt(0).toString(16).toUpperCase()}`
+  })
+  return `attachment; filename*=UTF-8''${encoded}`
+}
+
+/** The requested range: undefined for all bytes, empty if it is outside the blob. */
+function rangeOf(
+  { request }: Call,
+  size: number,
+  tag: string,
+): { readonly start: number; readonly end: number } | 'none' | undefined {
+  const { range, 'if-range': condition } = request.headers
+  if (range === undefined || (condition !== undefined && condition !== tag)) return undefined
+  const match = /^bytes=([0-9]{0,15})-([0-9]{0,15})$/.exec(range)
+  // Other units and several ranges may be answered with all bytes.
+  if (match === null || (match[1] === '' && match[2] === '')) return undefined
+  const [, from, to] = match
+  const start = from === '' ? Math.max(0, size - Number(to)) : Number(from)
+  const end = from === '' || to === '' ? size : Math.min(size, Number(to) + 1)
+  if (from !== '' && to !== '' && Number(to) < Number(from)) return undefined
+  return start < end ? { start, end } : 'none'
+}

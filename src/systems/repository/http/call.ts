@@ -1,0 +1,287 @@
+/** One request to the repository: its table, permissions, names and preconditions. */
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import {
+  NameWriter,
+  NameReader,
+  parseJson,
+  recordToJson,
+  RecordId,
+  RepositoryError,
+  RepositoryErrorCode,
+  type FieldType,
+  type Json,
+  type JsonInput,
+  type JsonObject,
+  type QualifiedName,
+  type RecordOutput,
+  type RecordTable,
+  type RepositoryManager,
+  type StoredRecord,
+} from '../index.js'
+import { objectOf } from '../json/json-shapes.js'
+import { principalOf, type Principal } from '../../../http/access.js'
+import type { FieldNames } from './field-names.js'
+import { assert, invalidArgument } from '../../../api/index.js'
+import { forbidden, withStatus } from '../../../http/errors.js'
+import type { Source } from '../../../http/source.js'
+import { TableAccess } from './table-access.js'
+
+/** The source of the manager; undefined while another process leads. */
+export type RepositorySource = Source<RepositoryManager>
+
+/** The manager. `ERR_REPOSITORY_CLOSED` while there is none. */
+export function managerOf(find: () => RepositoryManager | undefined): RepositoryManager {
+  const manager = find()
+  if (manager !== undefined) return manager
+  throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the repository')
+}
+
+/** The preconditions of `If-Match` and `If-None-Match`. */
+export interface Preconditions {
+  /** Revisions that match the record; `any`: the record must exist. */
+  readonly match: readonly number[] | 'any' | undefined
+  readonly noneMatch: readonly number[] | 'any' | undefined
+}
+
+type Fields = Record<string, unknown>
+
+/** The parts of the server that a request needs. */
+export interface CallParts {
+  readonly manager: RepositoryManager
+  /** The bindings of the names in the rules; undefined if all principals are administrators. */
+  readonly fieldNames: FieldNames | undefined
+}
+
+/** A request. */
+export class Call {
+  readonly manager: RepositoryManager
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
+  readonly principal: Principal
+  readonly access: TableAccess
+  /** The bindings of the names in the rules of principals. */
+  readonly fieldNames: FieldNames | undefined
+  readonly #query: Fields
+  readonly #parameters: Record<string, string | undefined>
+
+  constructor({ manager, fieldNames }: CallParts, request: FastifyRequest, reply: FastifyReply) {
+    this.manager = manager
+    this.fieldNames = fieldNames
+    this.request = request
+    this.reply = reply
+    this.principal = principalOf(request)
+    this.#query = request.query as Fields
+    this.#parameters = request.params as Record<string, string | undefined>
+    this.access = this.accessTo(this.tableName)
+  }
+
+  /** The permissions of the principal for a table of the repository in the address. */
+  accessTo(table: string, repository = this.repository): TableAccess {
+    return new TableAccess(this.principal, { names: this.fieldNames, repository, table })
+  }
+
+  /** A part of the address. */
+  parameter(name: string): string {
+    return this.#parameters[name] ?? ''
+  }
+
+  /** A text in the query; undefined if absent. */
+  text(name: string): string | undefined {
+    return this.#query[name] as string | undefined
+  }
+
+  /** A number in the query, with the default of the route. */
+  number(name: string): number {
+    const value = this.#query[name]
+    assert(typeof value === 'number', 'the route declares the query parameter')
+    return value
+  }
+
+  /** A flag in the query, with the default of the route; false for routes without it. */
+  flag(name: string): boolean {
+    return this.#query[name] === true
+  }
+
+  get repository(): string {
+    return this.#parameters['repository'] ?? 'default'
+  }
+
+  get tableName(): string {
+    return this.#parameters['table'] ?? 'record'
+  }
+
+  /** The record table. `ERR_REPOSITORY_NOT_FOUND`, `ERR_RECORD_TABLE_NOT_FOUND`. */
+  get table(): RecordTable {
+    return this.manager.repository(this.repository).table(this.tableName)
+  }
+
+  /** The table for a read. `ERR_FORBIDDEN`. */
+  get readable(): RecordTable {
+    this.access.checkReadsRecords()
+    return this.table
+  }
+
+  /** The table for a write. `ERR_FORBIDDEN`. */
+  get writable(): RecordTable {
+    this.access.checkWritesRecords()
+    return this.table
+  }
+
+  /** The id in the address. `ERR_INVALID_ARGUMENT`. */
+  get id(): RecordId {
+    return RecordId.parse(this.parameter('id'))
+  }
+
+  /** Prefixes declared in the address: `ns.prefix=namespace`. */
+  get namespaces(): NameReader {
+    const declared = Object.keys(this.#query).filter((name) => name.startsWith('ns.'))
+    return new NameReader(
+      declared.map((name) => [name.slice('ns.'.length), this.#query[name] as string]),
+    )
+  }
+
+  /** A name in the address: `prefix$local` or `{namespace}local`. */
+  name(parameter: string): QualifiedName {
+    return this.namespaces.resolve(this.parameter(parameter), `the ${parameter} in the address`)
+  }
+
+  /** The context for reading the JSON of this request. */
+  get input(): JsonInput {
+    const { access } = this
+    return {
+      schema: this.manager.types.schema,
+      namespaces: this.namespaces,
+      checkWrite: (field) => {
+        if (!access.canWrite(field)) throw forbiddenField(field, 'written')
+      },
+      checkRead: (field) => {
+        if (!access.canRead(field)) throw forbiddenField(field, 'read')
+        // Equal values have equal nested fields, including hidden fields.
+        const type = this.manager.types.schema.findField(field)?.type
+        if (type !== undefined && holdsRecords(type) && !access.readsAll) {
+          throw forbiddenField(field, 'compared')
+        }
+      },
+      checkLink: ({ table = this.tableName }) => {
+        // A rule about link targets would reveal which records exist.
+        if (this.accessTo(table).readsRecords) return
+        throw forbidden(`records of the table ${table} cannot be linked to`)
+      },
+    }
+  }
+
+  /** The context for writing the JSON of one answer. */
+  get output(): RecordOutput {
+    return {
+      schema: this.manager.types.schema,
+      names: this.names,
+      isReadable: (field) => this.access.canRead(field),
+      withSchema: this.flag('schema'),
+    }
+  }
+
+  /** Names for one answer. */
+  get names(): NameWriter {
+    return new NameWriter({ prefixes: this.#query['nsprefixes'] !== false })
+  }
+
+  /** The requested fields, from `fields=a$b,{c}d`; undefined = all. */
+  get fields(): string[] | undefined {
+    const text = this.text('fields')
+    if (text === undefined || text === '') return undefined
+    const { namespaces } = this
+    return (text.match(/(\{[^}]*\}|[^,{])+/g) ?? []).map((each) => {
+      const name = namespaces.resolve(each.trim(), 'fields')
+      return withAddress(() => this.manager.types.getFieldType(name), 400).name
+    })
+  }
+
+  /** The body. `ERR_INVALID_ARGUMENT`. */
+  get json(): Json {
+    return parseJson(this.request.body as Buffer)
+  }
+
+  /** The body of an action, `{ "action": …, … }`, which must be one of these actions. */
+  action(actions: Readonly<Record<string, readonly string[]>>): {
+    readonly action: string
+    readonly body: JsonObject
+  } {
+    const body = objectOf(this.json, 'the body')
+    const action = body['action'] as Json | undefined
+    if (typeof action !== 'string' || !Object.hasOwn(actions, action)) {
+      throw invalidArgument(`the action is one of ${Object.keys(actions).join(', ')}`)
+    }
+    objectOf(body, 'the body', ['action', 'namespaces', ...actions[action]])
+    return { action, body }
+  }
+
+  /** Answers with a record, and with its revision as entity tag. */
+  sendRecord(record: StoredRecord, status = 200): FastifyReply {
+    this.tag(record)
+    return this.reply.code(status).send(recordToJson(record, this.output))
+  }
+
+  /** Sets the revision of a record as entity tag. */
+  tag({ revision }: StoredRecord): void {
+    void this.reply.header('etag', `"${revision}"`).header('cache-control', 'private, no-cache')
+  }
+
+  get preconditions(): Preconditions {
+    const { 'if-match': match, 'if-none-match': noneMatch } = this.request.headers
+    return {
+      // A weak tag does not identify the content that a change starts from.
+      match: revisionsOf(match, 'If-Match', (isWeak) => !isWeak),
+      noneMatch: revisionsOf(noneMatch, 'If-None-Match', () => true),
+    }
+  }
+}
+
+const entityTag = /\s*(W\/)?"([\x21\x23-\x7e\x80-\xff]*)"\s*(?:,|$)/y
+
+/**
+ * Revisions of comparable entity tags; tags of other origins match nothing. `ERR_INVALID_ARGUMENT`
+ * for a header that is not a list of tags.
+ */
+function revisionsOf(
+  header: string | undefined,
+  name: string,
+  counts: (isWeak: boolean) => boolean,
+): readonly number[] | 'any' | undefined {
+  if (header === undefined) return undefined
+  if (header.trim() === '*') return 'any'
+  const revisions: number[] = []
+  entityTag.lastIndex = 0
+  do {
+    const match = entityTag.exec(header)
+    if (match === null) throw invalidArgument(`${name} is * or a list of entity tags`)
+    const [, weak, tag] = match
+    if (counts((weak as string | undefined) !== undefined) && /^[0-9]{1,15}$/.test(tag)) {
+      revisions.push(Number(tag))
+    }
+  } while (entityTag.lastIndex < header.length)
+  return revisions
+}
+
+function holdsRecords(type: FieldType['type']): boolean {
+  return type.element === undefined ? type.base === 'RECORD' : holdsRecords(type.element)
+}
+
+function forbiddenField(field: string, what: string): RepositoryError {
+  const message = `no permission: ${field} cannot be ${what}`
+  return new RepositoryError(RepositoryErrorCode.forbidden, message)
+}
+
+const addressed: readonly string[] = [
+  RepositoryErrorCode.fieldTypeNotFound,
+  RepositoryErrorCode.recordTypeNotFound,
+]
+
+/** Looks up a type that the address names: an unknown type has this status. */
+export function withAddress<T>(lookUp: () => T, status = 404): T {
+  try {
+    return lookUp()
+  } catch (error) {
+    const isUnknown = error instanceof RepositoryError && addressed.includes(error.code)
+    throw isUnknown ? withStatus(status, error) : error
+  }
+}

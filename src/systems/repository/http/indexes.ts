@@ -1,0 +1,292 @@
+/** Routes of indexes: definitions, builds, and searches. */
+import type { FastifyReply } from 'fastify'
+import {
+  RecordId,
+  recordToJson,
+  RepositoryError,
+  RepositoryErrorCode,
+  reservedFields,
+  retryAll,
+  type BuildArguments,
+  type IncrementalState,
+  type IndexConfiguration,
+  type IndexDefinition,
+  type Json,
+  type SearchHit,
+  type SearchIndex,
+  type SearchIndexes,
+  type SearchQuery,
+  type SearchSort,
+  type StoredRecord,
+} from '../index.js'
+import { booleanOf, countOf, membersOf, objectOf, plainJson, textOf } from '../json/json-shapes.js'
+import { forbidden } from '../../../http/errors.js'
+import { SearchAccess } from './search-access.js'
+import { invalidArgument } from '../../../api/index.js'
+import type { Call } from './call.js'
+import {
+  changing,
+  queryCount,
+  queryFlag,
+  queryText,
+  route,
+  schemas,
+  showing,
+  type Route,
+} from './declarations.js'
+import type { Source } from '../../../http/source.js'
+
+/** The source of the indexes; undefined while another process leads. */
+export type IndexesSource = Source<SearchIndexes>
+
+/** Finds the indexes; undefined if the server has none. */
+export type FindIndexes = (() => SearchIndexes | undefined) | undefined
+
+/** The indexes. `ERR_INDEX_NOT_FOUND` without any, `ERR_REPOSITORY_CLOSED` while there are none. */
+function indexesOf(find: FindIndexes): SearchIndexes {
+  if (find === undefined) {
+    throw new RepositoryError(RepositoryErrorCode.indexNotFound, 'the server has no indexes')
+  }
+  const indexes = find()
+  if (indexes !== undefined) return indexes
+  throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the indexes')
+}
+
+const searching = {
+  q: queryText('a query in the language of Lucene'),
+  filter: queryText('a query that must hold and does not count for the order'),
+  field: queryText('the field of words that name none; default: the first of the index'),
+  sort: queryText('fields with commas, with - for falling order; default: the score'),
+  offset: queryCount(0, 'hits that are left out'),
+  limit: queryCount(10, 'most hits', [0, 1000]),
+  wait: queryFlag(false, 'whether to wait for the newest write'),
+  ...showing,
+}
+const most = { limit: queryCount(100, 'most of each kind', [1, 10_000]) }
+
+/** The routes of the indexes of one server. */
+export function indexRoutes(find: FindIndexes): readonly Route[] {
+  const indexes = (): SearchIndexes => indexesOf(find)
+  return [
+    route('get /index', 'list indexes', {}, async (call) => {
+      const definitions = await indexes().list()
+      return { results: definitions.filter(({ name }) => maySearch(call, name)).map(shortForm) }
+    }),
+    route('post /index', 'create index', { ...changing, body: schemas.named }, (call) => {
+      return createIndex(call, indexes())
+    }),
+    route('get /index/:name', 'read index', {}, (call) => readIndex(call, indexes())),
+    route('put /index/:name', 'put index', { ...changing, body: schemas.any }, (call) => {
+      return updateIndex(call, indexes())
+    }),
+    route('delete /index/:name', 'delete index', {}, (call) => {
+      checkChanges(call)
+      return indexes().delete(call.parameter('name'))
+    }),
+    route(
+      'get /index/:name/search',
+      'search index',
+      { query: searching, required: ['q'] },
+      (call) => search(call, indexes),
+    ),
+    route('get /index/:name/failures', 'list index failures', { query: most }, (call) => {
+      checkChanges(call)
+      return listFailures(indexes().index(call.parameter('name')), call.number('limit'))
+    }),
+    route('post /index/:name/failures', 'retry index failures', {}, (call) => {
+      checkChanges(call)
+      return retryAll(indexes().index(call.parameter('name')))
+    }),
+  ]
+}
+
+/** The definition of an index, its lag and its build; fields and counts for administrators only. */
+async function readIndex(call: Call, indexes: SearchIndexes): Promise<unknown> {
+  const name = searchable(call)
+  const definition = await indexes.get(name)
+  const index = indexes.index(name)
+  const { isFollowing, lag, counts, failure, buildProgress } = index
+  if (call.principal.administrator !== true) {
+    return { ...shortForm(definition), status: { isFollowing, lag } }
+  }
+  const refused = (await index.refusedDocuments()).length
+  const status = { isFollowing, lag, counts, refused, failure: failure?.message, buildProgress }
+  return { ...definition, status }
+}
+
+/**
+ * Missing content: documents that the search server refused, blobs without text, and events that
+ * failed too often.
+ */
+async function listFailures(index: SearchIndex, limit: number): Promise<unknown> {
+  const [refused, texts, letters] = [
+    await index.refusedDocuments(),
+    await index.extractionFailures({ limit }),
+    await index.deadLetters(),
+  ]
+  const deadLetters = letters.slice(0, limit).map(({ event, sequence, error, time }) => {
+    return { table: event.table, id: event.id, sequence, reason: error, time }
+  })
+  return { refused: refused.slice(0, limit), texts, deadLetters }
+}
+
+async function createIndex(call: Call, indexes: SearchIndexes): Promise<FastifyReply> {
+  checkChanges(call)
+  const { name: given, repository, configuration, xml, incremental, build } = inputOf(call.json)
+  const name = textOf(given, 'name')
+  const input = { name, repository, configuration, xml, incremental, build }
+  await indexes.create(input)
+  const path = call.request.url.split('?')[0]
+  void call.reply.code(201).header('location', `${path}/${encodeURIComponent(name)}`)
+  return call.reply.send({ name })
+}
+
+async function updateIndex(call: Call, indexes: SearchIndexes): Promise<unknown> {
+  checkChanges(call)
+  const name = call.parameter('name')
+  const { name: given, repository, ...update } = inputOf(call.json)
+  if (given !== undefined && given !== name) throw invalidArgument(`the name is ${name}`)
+  if (repository !== undefined) throw invalidArgument('the repository of an index stays')
+  const { version } = await indexes.update(name, update)
+  return { name, version }
+}
+
+/**
+ * The records of the documents found. `wait=true` waits until the newest write is indexed.
+ */
+async function search(call: Call, find: () => SearchIndexes): Promise<unknown> {
+  const name = searchable(call)
+  const indexes = find()
+  const { repository } = await indexes.get(name)
+  const index = indexes.index(name)
+  const tables = call.manager.repository(repository).listTables()
+  const names = call.fieldNames
+  const search = new SearchAccess(call.principal, { index, repository, tables, names })
+  const filter = call.text('filter')
+  const asked: SearchQuery = {
+    query: call.text('q') ?? '',
+    limit: call.number('limit'),
+    offset: call.number('offset'),
+    defaultField: call.text('field') ?? search.defaultField,
+    filters: filter === undefined ? undefined : [filter],
+    sort: sortOf(call.text('sort')),
+  }
+  if (call.flag('wait')) await index.waitFor()
+  const { total, hits } = await index.search(search.limited(asked))
+  search.limited(asked)
+  const places = hits.map((hit) => hitPlace(repository, hit))
+  const records = await Promise.all(places.map((place) => indexedRecord(call, place)))
+  // A score depends on the words of all documents, including hidden ones.
+  const shownScore = ({ score }: SearchHit): number | undefined => {
+    return search.hidesDocuments ? undefined : score
+  }
+  const results = places.map((place, at) => {
+    const { id, table, versionTag, version } = place
+    const score = shownScore(hits[at])
+    return { id, repository, table, versionTag, version, score, record: records[at] }
+  })
+  return { total, results }
+}
+
+/** The record and version that a document was made of. */
+interface HitPlace {
+  readonly repository: string
+  readonly id: string
+  readonly table: string
+  readonly versionTag: string | undefined
+  /** The indexed version; 0 = a record without versions. */
+  readonly version: number
+}
+
+function hitPlace(repository: string, { fields }: SearchHit): HitPlace {
+  const valueOf = (name: string): string | undefined => fields[name]?.[0]
+  return {
+    repository,
+    id: valueOf(reservedFields.id) ?? '',
+    table: valueOf(reservedFields.table) ?? '',
+    versionTag: valueOf(reservedFields.versionTag),
+    version: Number(valueOf(reservedFields.version) ?? 0),
+  }
+}
+
+/** The record of a document in the indexed version; undefined if that version no longer exists. */
+async function indexedRecord(
+  call: Call,
+  { repository, table: name, id, version }: HitPlace,
+): Promise<unknown> {
+  const { schema } = call.manager.types
+  const access = call.accessTo(name, repository)
+  if (!access.readsRecords) return undefined
+  const { fields } = call
+  const table = call.manager.findTable(repository, name)
+  if (table === undefined) return undefined
+  try {
+    const options = version === 0 ? { fields } : { fields, version }
+    const record = await table.read(RecordId.parse(id), options)
+    const shown = version === 0 ? withoutVersions(record, schema) : record
+    return recordToJson(shown, { ...call.output, isReadable: (field) => access.canRead(field) })
+  } catch (error) {
+    const code = error instanceof RepositoryError ? error.code : undefined
+    if (code !== undefined && goneCodes.includes(code)) return undefined
+    throw error
+  }
+}
+
+const goneCodes: readonly string[] = [
+  RepositoryErrorCode.recordNotFound,
+  RepositoryErrorCode.versionNotFound,
+]
+
+/** A record as shown to a principal that may read none of its versions. */
+function withoutVersions(record: StoredRecord, schema: Call['output']['schema']): StoredRecord {
+  if (record.version === undefined) return record
+  const plain = <T>(values: Readonly<Record<string, T>>): Record<string, T> => {
+    return Object.fromEntries(
+      Object.entries(values).filter(([name]) => schema.field(name).scope === 'NON_VERSIONED'),
+    )
+  }
+  const { fields, metadata } = record
+  const none = { version: undefined, versionedType: undefined, mutableType: undefined }
+  return { ...record, ...none, fields: plain(fields), metadata: plain(metadata) }
+}
+
+/** `title_s,-year_i`: fields, with a minus for descending order. */
+function sortOf(text: string | undefined): SearchSort[] | undefined {
+  return text?.split(',').map((field) => {
+    return field.startsWith('-') ? { field: field.slice(1), descending: true } : { field }
+  })
+}
+
+function shortForm(definition: IndexDefinition): object {
+  const { name, repository, version, state, incremental, build } = definition
+  return { name, repository, version, state, incremental, build }
+}
+
+function maySearch({ principal }: Call, name: string): boolean {
+  return principal.administrator === true || principal.search?.includes(name) === true
+}
+
+function searchable(call: Call): string {
+  const name = call.parameter('name')
+  if (maySearch(call, name)) return name
+  throw forbidden('the index cannot be searched')
+}
+
+function checkChanges({ principal }: Call): void {
+  if (principal.administrator !== true) throw forbidden('indexes cannot be changed')
+}
+
+/** The body of a new or changed index. */
+function inputOf(json: Json) {
+  const objectsOf = (each: Json, at: string): unknown => plainJson(objectOf(each, at))
+  const input = membersOf(json, 'index', {
+    ...{ name: textOf, repository: textOf, xml: textOf, incremental: textOf },
+    ...{ configuration: objectsOf, build: booleanOf, version: countOf, buildArguments: objectsOf },
+  })
+  return {
+    ...input,
+    configuration: input.configuration as IndexConfiguration | undefined,
+    incremental: input.incremental as IncrementalState | undefined,
+    buildArguments: input.buildArguments as BuildArguments | undefined,
+  }
+}

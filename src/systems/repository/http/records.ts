@@ -1,0 +1,369 @@
+/** Routes of records: read, create, change, delete, versions, variants. */
+import { isDeepStrictEqual } from 'node:util'
+import type { FastifyReply } from 'fastify'
+import {
+  attributesFromJson,
+  conditionsFromJson,
+  NameWriter,
+  RecordId,
+  recordFromJson,
+  recordToJson,
+  RepositoryError,
+  RepositoryErrorCode,
+  valueToJson,
+  metadataToJson,
+  type Condition,
+  type FieldDifference,
+  type JsonOutput,
+  type RecordInput,
+  type RecordTable,
+  type StoredRecord,
+  type UpdateOptions,
+  type WriteResult,
+} from '../index.js'
+import { countOf, optional, textOf } from '../json/json-shapes.js'
+import { withAddress, type Call } from './call.js'
+import {
+  naming,
+  queryCount,
+  reading,
+  route,
+  schemas,
+  showing,
+  writing,
+  type Route,
+} from './declarations.js'
+import { invalidArgument } from '../../../api/index.js'
+import { withStatus } from '../../../http/errors.js'
+
+const paging = {
+  'start-index': queryCount(1, 'the first version', [1, Number.MAX_SAFE_INTEGER]),
+  'max-results': queryCount(10, 'most versions', [0, 1000]),
+  ...showing,
+}
+const twoVersions = {
+  from: queryCount(0, 'a version'),
+  to: queryCount(0, 'another one'),
+  ...naming,
+}
+/** A tag in an address may omit this namespace. */
+const versionTagPrefix = '{org.lilyproject.vtag}'
+
+/** Routes of records, below each form of the addresses. */
+export const recordRoutes: readonly Route[] = [
+  route('get /record/:id', 'read record', reading, readRecord),
+  route('put /record/:id', 'put record', { ...writing, body: schemas.record }, putRecord),
+  route('post /record/:id', 'post record', { ...writing, body: schemas.action }, postRecord),
+  route('delete /record/:id', 'delete record', writing, (call) => removeRecord(call)),
+  route('post /record', 'create record', { ...writing, body: schemas.creation }, createRecord),
+  route('get /record/:id/version', 'list versions', { query: paging }, listVersions),
+  route('get /record/:id/version/:version', 'read version', reading, readVersion),
+  route(
+    'put /record/:id/version/:version',
+    'put version',
+    { ...writing, body: schemas.record },
+    putVersion,
+  ),
+  route('get /record/:id/vtag/:tag', 'read tagged', reading, readTagged),
+  route('get /record/:id/variant', 'list variants', {}, async (call) => {
+    return { results: (await call.readable.variants(call.id)).map((id) => id.text) }
+  }),
+  route('get /record/:id/diff', 'diff versions', { query: twoVersions }, diffVersions),
+]
+
+async function readRecord(call: Call): Promise<FastifyReply> {
+  return sendFresh(call, await call.readable.read(call.id, { fields: call.fields }))
+}
+
+/** GET of one version. */
+async function readVersion(call: Call): Promise<FastifyReply> {
+  const table = call.readable
+  const record = await table.read(call.id, { version: versionOf(call), fields: call.fields })
+  return sendFresh(call, record)
+}
+
+/** GET of the versions, in their order. */
+async function listVersions(call: Call): Promise<unknown> {
+  const [from, count] = [call.number('start-index'), call.number('max-results')]
+  const table = call.readable
+  const records =
+    count === 0
+      ? []
+      : await table.readVersions(call.id, { from, to: from + count - 1 }, { fields: call.fields })
+  return { results: records.map((record) => recordToJson(record, call.output)) }
+}
+
+/** GET of a record by a version tag. */
+async function readTagged(call: Call): Promise<FastifyReply> {
+  const table = call.readable
+  const given = call.parameter('tag')
+  const tag = /[{$]/.test(given) ? call.name('tag') : `${versionTagPrefix}${given}`
+  withAddress(() => call.manager.types.getFieldType(tag))
+  if (tag !== `${versionTagPrefix}last` && !call.access.canRead(tag)) throw notTagged(call, given)
+  const record = await table.readTagged(call.id, tag, { fields: call.fields })
+  if (record === undefined) throw notTagged(call, given)
+  return sendFresh(call, record)
+}
+
+function notTagged(call: Call, tag: string): Error {
+  const message = `the record ${call.id.text} has no version with the tag ${tag}`
+  return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
+}
+
+/**
+ * GET of the readable fields that differ between two versions. A record in a field is compared
+ * without its hidden fields.
+ */
+async function diffVersions(call: Call): Promise<unknown> {
+  const differences = await call.readable.diff(call.id, call.number('from'), call.number('to'))
+  const { output } = call
+  const { names, schema } = output
+  const results = differences
+    .filter(({ field }) => call.access.canRead(field))
+    .filter((difference) => differsReadably(difference, output))
+    .map(({ field, before, after, metadataBefore, metadataAfter }) => {
+      const { name, type } = schema.field(field)
+      const form = (value: unknown): unknown => {
+        return value === undefined ? undefined : valueToJson(type, value, output)
+      }
+      return {
+        field: names.write(name),
+        before: form(before),
+        after: form(after),
+        metadataBefore: metadataBefore && metadataToJson(metadataBefore),
+        metadataAfter: metadataAfter && metadataToJson(metadataAfter),
+      }
+    })
+  return { results, namespaces: names.namespaces }
+}
+
+function differsReadably(
+  { field, before, after, metadataBefore, metadataAfter }: FieldDifference,
+  output: JsonOutput,
+): boolean {
+  const { type } = output.schema.field(field)
+  // The answer must not declare prefixes of names that it does not show.
+  const unnamed = { ...output, names: new NameWriter({ prefixes: false }) }
+  const form = (value: unknown): unknown => {
+    return value === undefined ? undefined : valueToJson(type, value, unnamed)
+  }
+  return (
+    !isDeepStrictEqual(form(before), form(after)) ||
+    !isDeepStrictEqual(metadataBefore, metadataAfter)
+  )
+}
+
+/** POST of a new record. */
+async function createRecord(call: Call): Promise<FastifyReply> {
+  const table = call.writable
+  const { body } = call.action({ create: ['record'] })
+  const input = recordOf(call, body['record'], body['namespaces'])
+  return sendWritten(call, await table.create(input, typeOptions(input)))
+}
+
+/** PUT of a record: creates it or changes it. */
+async function putRecord(call: Call): Promise<FastifyReply> {
+  const table = call.writable
+  const { id } = call
+  const input = withId(id, recordOf(call, call.json))
+  const { noneMatch } = call.preconditions
+  const write = async (): Promise<WriteResult> => {
+    if (noneMatch === 'any') return table.create(input, typeOptions(input))
+    const revision = await matched(call, table, id)
+    const options = { ...typeOptions(input), revision }
+    return revision === undefined
+      ? table.createOrUpdate(input, options)
+      : table.update(input, options)
+  }
+  return sendWritten(call, await preconditioned(call, write))
+}
+
+/** PUT of a version: changes its mutable fields. */
+async function putVersion(call: Call): Promise<FastifyReply> {
+  const table = call.writable
+  const { id } = call
+  const version = versionOf(call)
+  const input = withId(id, recordOf(call, call.json))
+  if (input.version !== undefined && input.version !== version) {
+    throw invalidArgument(`the version is ${version} in the address, ${input.version} in the body`)
+  }
+  const result = await preconditioned(call, async () => {
+    const revision = await matched(call, table, id)
+    return table.update(input, { ...typeOptions(input), revision, version })
+  })
+  return sendWritten(call, result)
+}
+
+const actions = {
+  update: ['record', 'conditions', 'attributes'],
+  delete: ['conditions', 'attributes'],
+  restore: ['version'],
+  undelete: [],
+  tag: ['tag', 'version'],
+  untag: ['tag'],
+} as const
+
+/** POST of an action on a record. */
+async function postRecord(call: Call): Promise<FastifyReply> {
+  const { id } = call
+  const { action, body } = call.action(actions)
+  const input = inputOf(call, body['namespaces'])
+  const conditions = optional(body['conditions'], 'conditions', (json) => {
+    return conditionsFromJson(json, input)
+  })
+  const attributes = optional(body['attributes'], 'attributes', attributesFromJson)
+  if (action === 'delete') return removeRecord(call, conditions, attributes)
+  const table = call.writable
+  if (action === 'restore' || action === 'undelete') call.access.checkWritesAll()
+  const version = optional(body['version'], 'version', countOf)
+  const write = async (): Promise<WriteResult> => {
+    if (action === 'undelete') return table.undelete(id)
+    const revision = await matched(call, table, id)
+    if (action === 'restore') return table.restore(id, version ?? 0, { revision })
+    if (action === 'tag' || action === 'untag') {
+      const given = textOf(body['tag'], 'tag')
+      const tag = /[{$]/.test(given)
+        ? input.namespaces.resolve(given, 'tag')
+        : (`${versionTagPrefix}${given}` as const)
+      input.checkWrite?.(tag)
+      return action === 'tag'
+        ? table.tag(id, tag, version, { revision })
+        : table.untag(id, tag, { revision })
+    }
+    const record = withId(id, recordFromJson(body['record'] ?? {}, input))
+    const merged = attributes === undefined ? record : { ...record, attributes }
+    const options: UpdateOptions = { ...typeOptions(record), conditions, revision }
+    return table.update(merged, options)
+  }
+  return sendWritten(call, await preconditioned(call, write))
+}
+
+async function removeRecord(
+  call: Call,
+  conditions?: readonly Condition[],
+  attributes?: Readonly<Record<string, string>>,
+): Promise<FastifyReply> {
+  call.access.checkDeletes()
+  const { table, id } = call
+  const { status, record } = await preconditioned(call, async () => {
+    const revision = await matched(call, table, id)
+    return table.delete(id, { conditions, revision, attributes })
+  })
+  return status === 'CONFLICT' ? call.sendRecord(record, 409) : call.reply.code(204).send()
+}
+
+/** The record in a body, which inherits the namespaces of the enclosing object. */
+function recordOf(
+  call: Call,
+  json: Parameters<typeof recordFromJson>[0] | undefined,
+  namespaces?: Parameters<typeof recordFromJson>[0],
+): RecordInput {
+  if (json === undefined) throw invalidArgument('the body has no record')
+  return recordFromJson(json, inputOf(call, namespaces))
+}
+
+function inputOf(
+  call: Call,
+  namespaces: Parameters<typeof recordFromJson>[0] | undefined,
+): Call['input'] {
+  const { input } = call
+  return { ...input, namespaces: input.namespaces.with(namespaces, 'namespaces') }
+}
+
+function withId(id: RecordId, input: RecordInput): RecordInput {
+  if (input.id !== undefined && !RecordId.of(input.id).equals(id)) {
+    throw invalidArgument(`the id is ${id.text} in the address, ${String(input.id)} in the body`)
+  }
+  return { ...input, id }
+}
+
+/** A type with a version means that version, otherwise the newest version. */
+function typeOptions({ type }: RecordInput): { readonly useLatestRecordType: boolean } {
+  const isPinned = typeof type === 'object' && type.version !== undefined
+  return { useLatestRecordType: !isPinned }
+}
+
+/** The version in the address; a version that is not a number does not exist. */
+function versionOf(call: Call): number {
+  const text = call.parameter('version')
+  if (/^[0-9]{1,12}$/.test(text)) return Number(text)
+  const message = `the record ${call.id.text} has no version ${text}`
+  throw new RepositoryError(RepositoryErrorCode.versionNotFound, message)
+}
+
+/**
+ * The revision that the write expects, from `If-Match` and `If-None-Match`; undefined if any
+ * revision is allowed. `ERR_CONCURRENT_RECORD_UPDATE`.
+ */
+async function matched(
+  { preconditions: { match, noneMatch } }: Call,
+  table: RecordTable,
+  id: RecordId,
+): Promise<number | undefined> {
+  if (match === undefined && noneMatch === undefined) return undefined
+  const revision = await revisionOf(table, id, match === undefined)
+  if (revision === undefined) return undefined
+  const isMatch = match === undefined || match === 'any' || match.includes(revision)
+  const isNoneMatch = noneMatch === 'any' || noneMatch?.includes(revision) === true
+  if (isMatch && !isNoneMatch) return revision
+  const message = `the record ${id.text} has the revision ${revision}`
+  throw new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+}
+
+/** The revision of a record; undefined if the record does not exist and need not. */
+async function revisionOf(
+  table: RecordTable,
+  id: RecordId,
+  mayBeAbsent: boolean,
+): Promise<number | undefined> {
+  try {
+    return (await table.read(id)).revision
+  } catch (error) {
+    const isAbsent = error instanceof RepositoryError
+    if (isAbsent && error.code === RepositoryErrorCode.recordNotFound && mayBeAbsent) {
+      return undefined
+    }
+    throw error
+  }
+}
+
+const failedPreconditions: readonly string[] = [
+  RepositoryErrorCode.concurrentRecordUpdate,
+  RepositoryErrorCode.recordNotFound,
+  RepositoryErrorCode.recordExists,
+]
+
+/** Runs a write; failed preconditions have the status 412. */
+async function preconditioned(
+  { preconditions: { match, noneMatch } }: Call,
+  write: () => Promise<WriteResult>,
+): Promise<WriteResult> {
+  try {
+    return await write()
+  } catch (error) {
+    const isFailed =
+      (match !== undefined || noneMatch !== undefined) &&
+      error instanceof RepositoryError &&
+      failedPreconditions.includes(error.code)
+    throw isFailed ? withStatus(412, error) : error
+  }
+}
+
+/** Answers a read, with 304 if the reader already has the revision. */
+function sendFresh(call: Call, record: StoredRecord): FastifyReply {
+  const { noneMatch } = call.preconditions
+  if (noneMatch === 'any' || noneMatch?.includes(record.revision) === true) {
+    call.tag(record)
+    return call.reply.code(304).send()
+  }
+  return call.sendRecord(record)
+}
+
+function sendWritten(call: Call, { status, record }: WriteResult): FastifyReply {
+  if (status === 'CONFLICT') return call.sendRecord(record, 409)
+  if (status !== 'CREATED') return call.sendRecord(record)
+  const own = call.request.url.split('?')[0]
+  const path = call.parameter('id') === '' ? own : own.slice(0, own.lastIndexOf('/'))
+  void call.reply.header('location', `${path}/${encodeURIComponent(record.id.text)}`)
+  return call.sendRecord(record, 201)
+}

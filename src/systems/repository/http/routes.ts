@@ -1,0 +1,157 @@
+/**
+ * The content repository over HTTP, under `/repository`, after the REST interface of Lily.
+ *
+ * The routes of records exist in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
+ * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
+ */
+import type { FastifyInstance } from 'fastify'
+import {
+  checked,
+  declareOptions,
+  number,
+  invalidArgument,
+  type OptionsOf,
+} from '../../../api/index.js'
+import { RepositoryError, RepositoryErrorCode } from '../index.js'
+import { FieldNames } from './field-names.js'
+import { withStatus } from '../../../http/errors.js'
+import { addRoute } from '../../../http/operations.js'
+import type { ServerSystem } from '../../../http/server-system.js'
+import { finderOf } from '../../../http/source.js'
+import { blobRoutes, uploadRoute } from './blobs.js'
+import { Call, managerOf, type CallParts, type RepositorySource } from './call.js'
+import { indexRoutes, type IndexesSource } from './indexes.js'
+import { RepositoryCounters, type MaintenanceSource } from './metrics.js'
+import type { Route } from './declarations.js'
+import { pagePaths, registerPage } from './page.js'
+import { recordRoutes } from './records.js'
+import { scanRoutes } from './scans.js'
+import { schemaRoutes } from './schema.js'
+import { repositoryListRoutes, tableRoutes } from './tables.js'
+
+const routesOptions = declareOptions('the routes of a repository', {
+  /** The indexes for searches; the caller closes them. Default: none. */
+  indexes: checked((source: IndexesSource, what) => finderOf(source, what, ['list', 'index'])),
+  /** The maintenance of the repositories, for metrics and `/health`; the caller closes it. */
+  maintenance: checked((source: MaintenanceSource, what) => finderOf(source, what, ['run'])),
+  /** Most bytes of an uploaded blob. Default 10 GiB. */
+  blobBytesMax: number({ min: 0, default: 10 * 2 ** 30 }),
+})
+
+/** Options of {@link repositoryRoutes}. */
+export interface RepositoryRoutesOptions extends OptionsOf<typeof routesOptions> {}
+
+const base = '/repository'
+
+/** The forms of addresses, each with the suffix of its operation ids. */
+const repositoryForms = { '': '', '/:repository': 'InRepository' }
+const forms = {
+  ...repositoryForms,
+  '/table/:table': 'InTable',
+  '/:repository/table/:table': 'InRepositoryTable',
+}
+
+/**
+ * The routes of the repositories of a manager, which the caller closes. Every request calls the
+ * source; while it has no manager the status is 503. `ERR_INVALID_ARGUMENT`.
+ */
+export function repositoryRoutes(
+  source: RepositorySource,
+  options: RepositoryRoutesOptions = {},
+): ServerSystem {
+  const { blobBytesMax, ...parts } = routesOptions.read(options)
+  const manager = finderOf(source, 'the repository', ['repository', 'listRepositories'])
+  const finders = { ...parts, manager }
+  const counters = new RepositoryCounters(finders)
+  return {
+    name: 'repository',
+    sharedPrefix: base,
+    publicPaths: pagePaths,
+    metrics: () => counters.text(),
+    health: () => counters.health(),
+    register: (app, { principals }) => {
+      const partsOf = async (): Promise<CallParts> => {
+        const manager = managerOf(finders.manager)
+        const fieldNames = principals.length === 0 ? undefined : await FieldNames.of(manager)
+        await fieldNames?.bind(principals)
+        return { manager, fieldNames }
+      }
+      // Names in the rules are bound at the start of the server, not at the first request.
+      app.addHook('onReady', async () => {
+        await partsOf().catch(ifClosed)
+      })
+      const add = (scope: FastifyInstance, { method, url, route }: PlacedRoute): void => {
+        addRoute(scope, method, url, route, async (request, reply) => {
+          reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
+          return route.run(new Call(await partsOf(), request, reply))
+        })
+      }
+      const routes = [
+        ...placed(forms, [...recordRoutes, ...blobRoutes, ...scanRoutes]),
+        ...placed(repositoryForms, tableRoutes),
+        ...placed({ '': '' }, repositoryListRoutes),
+        ...placed({ '': '' }, indexRoutes(finders.indexes)),
+        ...placed({ '': '' }, schemaRoutes),
+      ]
+      for (const route of routes) add(app, route)
+      registerPage(app)
+      const uploads = placed(forms, [uploadRoute(blobBytesMax)])
+      void app.register(async (scope) => {
+        // Uploads are streams, so their bodies are not buffered.
+        scope.removeAllContentTypeParsers()
+        scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
+        for (const route of uploads) add(scope, route)
+      })
+      const methods = new Map<string, string[]>()
+      for (const { url, method } of [...routes, ...uploads]) {
+        methods.set(url, [...(methods.get(url) ?? []), method])
+      }
+      for (const [url, known] of methods) refuseOthers(app, url, known)
+    },
+  }
+}
+
+/** A route in one form of the addresses. */
+interface PlacedRoute {
+  readonly method: string
+  readonly url: string
+  readonly route: Route
+}
+
+function placed(
+  inForms: Readonly<Record<string, string>>,
+  routes: readonly Route[],
+): PlacedRoute[] {
+  return Object.entries(inForms).flatMap(([form, suffix]) => {
+    return routes.map((route) => {
+      const [method, path] = route.at.split(' ')
+      const url = `${base}${form}${path}`
+      return { method: method.toUpperCase(), url, route: { ...route, id: `${route.id}${suffix}` } }
+    })
+  })
+}
+
+/** Answers other methods of an address with 405, and `OPTIONS` with the allowed methods. */
+function refuseOthers(app: FastifyInstance, url: string, known: readonly string[]): void {
+  const allowed = known.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  const allow = [...allowed, 'OPTIONS'].join(', ')
+  app.options(url, async (_request, reply) => reply.code(204).header('allow', allow).send())
+  const others = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'].filter((method) => {
+    return !allowed.includes(method)
+  })
+  app.route({
+    method: others,
+    url,
+    handler: (request, reply) => {
+      const problem = invalidArgument(`${request.method} is none of ${allow}`)
+      void reply.header('allow', allow)
+      throw withStatus(405, problem)
+    },
+  })
+}
+
+/** Ignores the error of a closed repository: another process may still lead. */
+function ifClosed(error: unknown): void {
+  if (error instanceof RepositoryError && error.code === RepositoryErrorCode.closed) return
+  throw error
+}
