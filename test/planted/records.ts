@@ -83,7 +83,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'A write that names an old version of a type keeps to its old rules.',
     file: `${records}/writes/record-attempts.ts`,
-    find: 'return this.#context.schema.recordTypeById(type.id)',
+    find: 'return schema.recordTypeById(type.id)',
     replace: 'return type',
     tests: unique,
   },

@@ -41,3 +41,8 @@ export function qualifiedName(namespace: string, local: string): QualifiedName {
 export function isVersionTag(name: string): boolean {
   return name.startsWith(versionTagPrefix)
 }
+
+/** The name of a version tag, which may be given without its namespace. */
+export function tagNameOf(tag: string): string {
+  return tag.startsWith('{') ? tag : `${versionTagPrefix}${tag}`
+}

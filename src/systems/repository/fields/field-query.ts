@@ -20,6 +20,7 @@ import {
   type PreparedFilter,
   type RecordFilter,
 } from '../records/reads/record-filters.js'
+import { viewOf } from '../records/reads/record-view.js'
 import { wantedFields } from '../records/reads/record-scanner.js'
 import { decodeHead, headColumn, type RecordState } from '../records/record-state.js'
 import type { StoredRecord } from '../records/record.js'
@@ -92,7 +93,7 @@ export async function queryRecords(
 ): Promise<RecordPage> {
   context.checkOpen()
   const query = queryOptions.read(given)
-  const { database, schema, views } = context
+  const { database, schema } = context
   requireCapability(database.capabilities, 'snapshots', 'a query of records')
   const filter = query.filter === undefined ? undefined : prepareFilter(query.filter, schema)
   const wanted = wantedFields(schema, query.fields)
@@ -102,7 +103,7 @@ export async function queryRecords(
     const last = query.page === undefined ? undefined : rowOfToken(query.page, plan)
     const reading = { context, plan, filter, snapshot }
     const { heads, next } = await readPage(reading, query.limit, last)
-    return { records: heads.map(({ id, bytes }) => views.newest(id, bytes, wanted)), next }
+    return { records: heads.map(({ id, bytes }) => viewOf(context, id, bytes, wanted)), next }
   } finally {
     snapshot.close()
   }

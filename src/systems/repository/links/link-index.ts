@@ -18,7 +18,7 @@ import {
 } from '../../../api/index.js'
 import { hasCode, invalidRecord, type RepositoryError } from '../errors.js'
 import { Link } from '../link.js'
-import { lastTag, versionTagNamespace } from '../qualified-name.js'
+import { lastTag, tagNameOf } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { StoredEvent } from '../records/writes/commit.js'
 import { RecordTable } from '../tables/record-table.js'
@@ -150,9 +150,8 @@ export class LinkIndex {
   ): Promise<IndexedLink[]> {
     const { tag, field } = queryOptions.read(query)
     const { schema, database, table } = this.#parts
-    const tagName = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
     const fieldNumber = field === undefined ? undefined : schema.field(field).ordinal
-    const prefix = linkPrefix(direction, place, schema.field(tagName).ordinal, fieldNumber)
+    const prefix = linkPrefix(direction, place, schema.field(tagNameOf(tag)).ordinal, fieldNumber)
     const rows = await database.table(table).scan({ prefix }).all()
     return rows.map(({ row }) => parseLinkRow(row!))
   }

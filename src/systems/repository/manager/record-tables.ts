@@ -5,7 +5,6 @@ import { repositoryError } from '../errors.js'
 import type { FieldIndexes } from '../fields/field-indexes.js'
 import type { LinkIndex } from '../links/link-index.js'
 import { rowKinds, terminated } from '../records/ordered-row.js'
-import { RecordViews } from '../records/reads/record-view.js'
 import { recordFamily } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
 import { RecordTable } from '../tables/record-table.js'
@@ -14,7 +13,7 @@ import { checkTableName } from './repository-rows.js'
 /** The members of a {@link TableContext} that all tables of a manager share. */
 export type SharedContext = Omit<
   TableContext,
-  'table' | 'syncTable' | 'repository' | 'name' | 'key' | 'keyText' | 'views' | 'tableOf'
+  'table' | 'syncTable' | 'repository' | 'name' | 'key' | 'keyText' | 'tableOf'
 >
 
 /** Dependencies of {@link RecordTables}. */
@@ -74,7 +73,6 @@ export class RecordTables {
       name,
       key: Buffer.from(keyText),
       keyText,
-      views: new RecordViews(shared.schema, name),
       tableOf: (other) => this.get(repository, other).context.table,
     }
     await fieldIndexes.load(context)

@@ -53,7 +53,7 @@ export class Repository {
     const parts = readArguments(() => {
       return checkArray(writes, 'the writes of a batch').map((each) => {
         const { table, ...write } = checkObject(each, 'a write of a batch')
-        return { table: this.table(table).writing, write }
+        return { context: this.table(table).context, write }
       })
     })
     return writeBatch(parts)

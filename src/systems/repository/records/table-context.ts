@@ -5,7 +5,6 @@ import type { SchemaCache } from '../schema/schema-cache.js'
 import type { CommitGate } from './writes/commit-gate.js'
 import type { CommitPart } from './writes/commit.js'
 import type { RowTurns } from './writes/row-turns.js'
-import type { RecordViews } from './reads/record-view.js'
 import type { UniqueClaims } from './unique/unique-claims.js'
 
 /** One record table as its parts see it. */
@@ -24,7 +23,6 @@ export interface TableContext {
   /** The same as text: repository `/` table. */
   readonly keyText: string
   readonly schema: SchemaCache
-  readonly views: RecordViews
   readonly clock: Clock
   readonly durability: DurabilityOption
   readonly randomBytes: (length: number) => Uint8Array

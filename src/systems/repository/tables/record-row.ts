@@ -1,7 +1,9 @@
 /** Describes the row of a record cell by cell, for the inspection of a database. */
 import { checkMethods } from '../../../api/index.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
+import { decodeField } from '../records/field-values.js'
 import { decodeMetadata } from '../records/metadata.js'
+import { typeName } from '../records/reads/record-view.js'
 import {
   decodeHead,
   decodeVersion,
@@ -126,18 +128,18 @@ function times({ created, modified }: Pick<VersionState, 'created' | 'modified'>
   ]
 }
 
-function typeText({ views }: TableContext, type: TypeReference | undefined): string {
+function typeText({ schema }: TableContext, type: TypeReference | undefined): string {
   if (type === undefined) return 'none'
-  const { name, version } = views.typeName(type)
+  const { name, version } = typeName(schema, type)
   return `${name} ${version}`
 }
 
-function fieldParts({ schema, views }: TableContext, fields: FieldCells): Part[] {
+function fieldParts({ schema }: TableContext, fields: FieldCells): Part[] {
   return [...fields].map(([ordinal, { value, metadata }]) => {
-    const { name, type } = schema.fieldAt(ordinal)!
-    const parts = [type.toJson(views.valueOf(ordinal, value))]
+    const field = schema.fieldAt(ordinal)!
+    const parts = [field.type.toJson(decodeField(field, value, schema))]
     if (metadata !== undefined) parts.push(decodeMetadata(metadata))
-    return [name, parts.map((part) => JSON.stringify(part, plain)).join(' ')]
+    return [field.name, parts.map((part) => JSON.stringify(part, plain)).join(' ')]
   })
 }
 

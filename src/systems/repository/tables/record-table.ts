@@ -14,49 +14,41 @@ import {
 import { blobAt } from '../blobs/blob-references.js'
 import type { ByteRange } from '../blobs/blob-store.js'
 import type { Blobs } from '../blobs/blobs.js'
-import { hasCode, invalidArgument, repositoryError } from '../errors.js'
+import { invalidArgument } from '../errors.js'
 import type { FieldIndexes } from '../fields/field-indexes.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
-import { checkDefinition, type FieldsOf, type RecordTypeDefinition } from '../schema/define.js'
-import type { Blob } from '../values/blob-value.js'
+import { RecordReader } from '../records/reads/record-reader.js'
+import { headColumn } from '../records/record-state.js'
 import {
-  writeBatch,
-  type BatchResult,
-  type BatchTable,
-  type BatchWrite,
-} from '../records/writes/batch.js'
+  checkVersion,
+  copyAttributes,
+  type RecordInput,
+  type WriteResult,
+} from '../records/record.js'
+import type { TableContext } from '../records/table-context.js'
+import { writeBatch, type BatchResult, type BatchWrite } from '../records/writes/batch.js'
 import { publishEvent } from '../records/writes/commit.js'
+import { creating, deleting, updating } from '../records/writes/record-attempts.js'
 import {
-  RecordHistory,
+  diffVersions,
+  pruneVersions,
+  purgeRecord,
+  restoreVersion,
+  undeleteRecord,
   type FieldDifference,
   type PruneOptions,
   type RevisionOptions,
 } from '../records/writes/record-history.js'
-import {
-  fieldsOptions,
-  RecordReader,
-  type FieldOptions,
-  type ReadOptions,
-  type VersionSelection,
-} from '../records/reads/record-reader.js'
-import { scanRecords, type RecordScan } from '../records/reads/record-scanner.js'
-import { RecordWriter } from '../records/writes/record-writer.js'
+import { createOrUpdateRecord, createRecord, retried } from '../records/writes/record-writer.js'
 import type {
   CreateOptions,
   DeleteOptions,
   UpdateOptions,
 } from '../records/writes/write-options.js'
-import {
-  checkVersion,
-  copyAttributes,
-  type RecordInput,
-  type StoredRecord,
-  type WriteResult,
-} from '../records/record.js'
-import { headColumn } from '../records/record-state.js'
-import type { TableContext } from '../records/table-context.js'
+import { checkDefinition, type FieldsOf, type RecordTypeDefinition } from '../schema/define.js'
+import type { Blob } from '../values/blob-value.js'
 import { TypedRecords } from './typed-records.js'
 
 const placeOptions = declareOptions('the place of a blob', {
@@ -96,71 +88,49 @@ export interface BlobContent {
  * `ERR_RECORD_TOO_LARGE`, `ERR_NOT_UNIQUE`, and `ERR_CONCURRENT_RECORD_UPDATE` if another writer
  * changed the record meanwhile.
  */
-export class RecordTable {
+export class RecordTable extends RecordReader {
   /** Ordered indexes on fields. */
   readonly indexes: RecordIndexes
-  readonly #context: TableContext
   readonly #blobs: Blobs
   readonly #fieldIndexes: FieldIndexes
-  readonly #reader: RecordReader
-  readonly #writer: RecordWriter
-  readonly #history: RecordHistory
 
   /** @internal Made by `Repository.table`. */
   constructor(context: TableContext, indexes: FieldIndexes, blobs: Blobs) {
-    this.#context = context
+    super(context)
     this.#blobs = blobs
     this.#fieldIndexes = indexes
     this.indexes = new RecordIndexes(context, indexes)
-    this.#reader = new RecordReader(context)
-    this.#writer = new RecordWriter(context, this.#reader)
-    this.#history = new RecordHistory(context, this.#reader)
   }
 
   /** Checks that a value is a record table. `ERR_INVALID_ARGUMENT`. @internal */
   static check(value: unknown): RecordTable {
-    if (typeof value === 'object' && value !== null && #context in value) return value
+    if (typeof value === 'object' && value !== null && #blobs in value) return value
     throw invalidArgument(`a record table is wanted, got ${shown(value)}`)
-  }
-
-  /** Name of the record table in its repository. */
-  get name(): string {
-    return this.#context.name
-  }
-
-  /** Name of the repository. */
-  get repository(): string {
-    return this.#context.repository
-  }
-
-  /** @internal */
-  get context(): TableContext {
-    return this.#context
   }
 
   /**
    * Creates a record. `ERR_RECORD_EXISTS`. A deleted id may be used again; its versions continue.
    */
-  create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
-    return this.#writer.create(input, options)
+  async create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
+    return createRecord(this.context, creating(this.context, input, options))
   }
 
   /**
    * Changes the given fields. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`. Status `UP_TO_DATE`
    * if nothing changes, `CONFLICT` if a condition does not hold.
    */
-  update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
-    return this.#writer.update(input, options)
+  async update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
+    return retried(this.context, updating(this.context, input, options), options?.retries)
   }
 
   /** Creates the record, or updates it if it exists. Safe to repeat. */
   createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
-    return this.#writer.createOrUpdate(input, options)
+    return createOrUpdateRecord(this.context, input, options)
   }
 
   /** Deletes a record with all its versions. `ERR_RECORD_NOT_FOUND`. */
-  delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
-    return this.#writer.delete(id, options)
+  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
+    return retried(this.context, deleting(this.context, id, options), options?.retries)
   }
 
   /**
@@ -170,72 +140,15 @@ export class RecordTable {
    */
   async batch(writes: readonly BatchWrite[]): Promise<BatchResult[]> {
     const list = readArguments(() => checkArray(writes, 'the writes of a batch'))
-    return writeBatch(list.map((write) => ({ table: this.writing, write })))
-  }
-
-  /** The parts of this table that batches use. @internal */
-  get writing(): BatchTable {
-    return { context: this.#context, attempts: this.#writer.attempts }
-  }
-
-  /**
-   * Reads a record. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`,
-   * `ERR_FIELD_TYPE_NOT_FOUND`.
-   */
-  read(id: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {
-    return this.#reader.read(id, options)
-  }
-
-  /**
-   * Synchronous {@link read}; blocks while the record is read from the disk. Also `ERR_UNSUPPORTED`
-   * if the backend lacks the capability `sync`.
-   */
-  readSync(id: RecordIdLike, options?: ReadOptions): StoredRecord {
-    return this.#reader.readSync(id, options)
-  }
-
-  /** Reads several records in the order of the ids; missing records are left out. */
-  readList(ids: readonly RecordIdLike[], options?: FieldOptions): Promise<StoredRecord[]> {
-    return this.#reader.readList(ids, options)
-  }
-
-  /** Reads several versions, ascending; missing versions are left out. */
-  readVersions(
-    id: RecordIdLike,
-    versions: VersionSelection,
-    options?: FieldOptions,
-  ): Promise<StoredRecord[]> {
-    return this.#reader.readVersions(id, versions, options)
-  }
-
-  /** Reads the version that a tag points to; undefined if the tag or that version is absent. */
-  readTagged(
-    id: RecordIdLike,
-    tag: string,
-    options?: FieldOptions,
-  ): Promise<StoredRecord | undefined> {
-    return this.#reader.readTagged(id, tag, options)
-  }
-
-  /**
-   * Reads the version that was the newest at a time in milliseconds. Non-versioned fields have
-   * their present values. `ERR_VERSION_NOT_FOUND` if there was no version yet.
-   */
-  async readAt(id: RecordIdLike, time: number, options: FieldOptions = {}): Promise<StoredRecord> {
-    const { fields } = fieldsOptions.read(options)
-    const version = await this.#reader.versionAt(id, time)
-    if (version !== undefined) return this.#reader.read(id, { fields, version })
-    const at = new Date(time).toISOString()
-    throw repositoryError('versionNotFound', `the record ${String(id)} had no version at ${at}`)
+    return writeBatch(list.map((write) => ({ context: this.context, write })))
   }
 
   /** The description of a blob in a field. Errors of {@link readBlob}. */
   async blob(id: RecordIdLike, field: string, place: BlobPlace = {}): Promise<Blob> {
     const { indexes, version } = placeOptions.read(place)
     if (typeof field !== 'string') throw invalidArgument('a blob is in a field, given by its name')
-    const fieldType = this.#context.schema.field(field)
-    const record = await this.#reader.read(id, { fields: [field], version })
-    return blobAt(record, fieldType, indexes)
+    const fieldType = this.context.schema.field(field)
+    return blobAt(await this.read(id, { fields: [field], version }), fieldType, indexes)
   }
 
   /**
@@ -249,11 +162,6 @@ export class RecordTable {
     return { blob, bytes: this.#blobs.read(blob, range) }
   }
 
-  /** The ids of the master and its variants that exist, in order. */
-  variants(id: RecordIdLike): Promise<RecordId[]> {
-    return this.#reader.variants(id)
-  }
-
   /**
    * Notifies subscribers of the present record by an event of the type `record-index`. Returns the
    * sequence of the event; undefined if there is no such record.
@@ -263,18 +171,7 @@ export class RecordTable {
     attributes?: Readonly<Record<string, string>>,
   ): Promise<number | undefined> {
     const texts = readArguments(() => attributes && copyAttributes(attributes))
-    return publishEvent(this.#context, RecordId.of(id), texts)
-  }
-
-  /** Whether a record exists and is not deleted. */
-  async exists(id: RecordIdLike): Promise<boolean> {
-    const { state } = await this.#reader.head(RecordId.of(id))
-    return state !== undefined && !state.isDeleted
-  }
-
-  /** Scans records in the order of their ids. */
-  scan(scan?: RecordScan): AsyncGenerator<StoredRecord, void> {
-    return scanRecords(this.#context, scan)
+    return publishEvent(this.context, RecordId.of(id), texts)
   }
 
   /**
@@ -284,12 +181,12 @@ export class RecordTable {
    * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` if the backend has no snapshots.
    */
   query(query: FieldQuery): Promise<RecordPage> {
-    return queryRecords(this.#context, this.#fieldIndexes, query)
+    return queryRecords(this.context, this.#fieldIndexes, query)
   }
 
   /** Versioned and mutable fields that differ between two versions, in value or metadata. */
-  diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
-    return this.#history.diff(id, from, to)
+  async diff(id: RecordIdLike, from: number, to: number): Promise<FieldDifference[]> {
+    return diffVersions(this.context, RecordId.of(id), from, to)
   }
 
   /**
@@ -302,18 +199,17 @@ export class RecordTable {
     version: number,
     options?: RevisionOptions,
   ): Promise<WriteResult> {
-    const { input, revision } = await this.#history.restoring(id, version, options)
-    return this.#writer.update(input, { revision })
+    return restoreVersion(this.context, RecordId.of(id), version, options)
   }
 
   /** Removes old versions, which can no longer be read. */
   async pruneVersions(id: RecordIdLike, options?: PruneOptions): Promise<WriteResult> {
-    return this.#writer.commit(await this.#history.preparePrune(id, options))
+    return pruneVersions(this.context, RecordId.of(id), options)
   }
 
   /** Restores a deleted record within `undeleteMilliseconds`. */
   async undelete(id: RecordIdLike): Promise<WriteResult> {
-    return this.#writer.commit(await this.#history.prepareUndelete(id))
+    return undeleteRecord(this.context, RecordId.of(id))
   }
 
   /**
@@ -321,20 +217,12 @@ export class RecordTable {
    * these records. `ERR_ABORTED` by the signal.
    */
   async purgeDeleted(options: PurgeOptions = {}): Promise<number> {
-    this.#context.checkOpen()
+    this.context.checkOpen()
     const { signal } = purgeOptions.read(options)
     let count = 0
     const columns = [headColumn]
-    for await (const row of this.#context.table.scan({ columns, ...(signal && { signal }) })) {
-      const purge = await this.#history.preparePurge(RecordId.fromBytes(row.row!))
-      if (purge === undefined) continue
-      try {
-        await this.#writer.commit(purge)
-        count++
-      } catch (error) {
-        // The record was restored or created again meanwhile.
-        if (!hasCode(error, 'concurrentRecordUpdate')) throw error
-      }
+    for await (const row of this.context.table.scan({ columns, ...(signal && { signal }) })) {
+      if (await purgeRecord(this.context, RecordId.fromBytes(row.row!))) count++
     }
     return count
   }

@@ -7,39 +7,32 @@ import {
   declareOptions,
   readArguments,
   requireCapability,
-  shown,
-  type Get,
   type OptionsOf,
   type Result,
 } from '../../../../api/index.js'
-import { ByteReader } from '../../../bytes/byte-reader.js'
-import { corrupt, invalidArgument, recordNotFound, versionNotFound } from '../../errors.js'
-import { lastTag, versionTagNamespace } from '../../qualified-name.js'
+import {
+  corrupt,
+  invalidArgument,
+  recordNotFound,
+  repositoryError,
+  versionNotFound,
+} from '../../errors.js'
+import { tagNameOf, lastTag } from '../../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
 import { decodeField } from '../field-values.js'
-import {
-  decodeHead,
-  decodeVersion,
-  headColumn,
-  isDeletedHead,
-  readHeadHeader,
-  versionColumn,
-  versionOfColumn,
-  type HeadHeader,
-  type RecordState,
-  type VersionState,
-} from '../record-state.js'
+import { headColumn, versionColumn, type HeadHeader, type RecordState } from '../record-state.js'
 import { checkVersion, versionOption, type StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import type { WantedFields } from './record-view.js'
+import { exists, getOf, headerIn, headerOf, readLive, versionAt } from './record-heads.js'
+import { scanRecords, type RecordScan } from './record-scanner.js'
+import { viewOf, type WantedFields } from './record-view.js'
 
 const fields = {
   /** Qualified names; absent or empty = all fields. */
   fields: checked(checkArray<string>),
 }
 
-/** The declaration of {@link FieldOptions}. */
-export const fieldsOptions = declareOptions('a read of records', fields)
+const fieldsOptions = declareOptions('a read of records', fields)
 
 /** Options of a read that says by itself which version is read. */
 export interface FieldOptions extends OptionsOf<typeof fieldsOptions> {}
@@ -64,62 +57,45 @@ const rangeOptions = declareOptions('a range of versions', {
 export type VersionSelection = readonly number[] | OptionsOf<typeof rangeOptions>
 
 const versionsAtOnce = 1000
-const headColumns = [headColumn]
 
-/** A get of the newest version, or of one version. */
-function getOf(id: RecordId, version?: number): Get {
-  const columns = version === undefined ? headColumns : [headColumn, versionColumn(version)]
-  return { row: id.bytes, columns }
-}
+/** The reads of a record table. */
+export abstract class RecordReader {
+  /** @internal */
+  readonly context: TableContext
 
-/** A stored head, as bytes and decoded; undefined without a row. */
-export interface StoredHead {
-  readonly id: RecordId
-  readonly bytes: Buffer | undefined
-  readonly state: RecordState | undefined
-}
-
-/** The head of a record that exists. */
-export interface LiveHead extends StoredHead {
-  readonly bytes: Buffer
-  readonly state: RecordState
-}
-
-/** The reader of a record table. */
-export class RecordReader {
-  readonly #context: TableContext
-
+  /** @internal */
   constructor(context: TableContext) {
-    this.#context = context
+    this.context = context
   }
 
-  /** The head of a record, possibly of a deleted one. */
-  async head(id: RecordId): Promise<StoredHead> {
-    this.#context.checkOpen()
-    const row = await this.#context.table.get(getOf(id))
-    const bytes = row.value(headColumn)
-    return { id, bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
+  /** Name of the record table in its repository. */
+  get name(): string {
+    return this.context.name
   }
 
-  /** The head of a record that exists. `ERR_RECORD_NOT_FOUND`. */
-  async live(id: RecordId): Promise<LiveHead> {
-    this.#context.checkOpen()
-    const row = await this.#context.table.get(getOf(id))
-    const bytes = row.value(headColumn)
-    if (bytes === undefined || isDeletedHead(bytes)) throw recordNotFound(id)
-    return { id, bytes, state: decodeHead(bytes) }
+  /** Name of the repository. */
+  get repository(): string {
+    return this.context.repository
   }
 
+  /**
+   * Reads a record. `ERR_RECORD_NOT_FOUND`, `ERR_VERSION_NOT_FOUND`,
+   * `ERR_FIELD_TYPE_NOT_FOUND`.
+   */
   async read(idLike: RecordIdLike, options?: ReadOptions): Promise<StoredRecord> {
-    this.#context.checkOpen()
+    this.context.checkOpen()
     const id = RecordId.of(idLike)
     const { version, wanted } = this.#asked(options)
-    return this.#shown(id, await this.#context.table.get(getOf(id, version)), version, wanted)
+    return this.#shown(id, await this.context.table.get(getOf(id, version)), version, wanted)
   }
 
+  /**
+   * Synchronous {@link read}; blocks while the record is read from the disk. Also `ERR_UNSUPPORTED`
+   * if the backend lacks the capability `sync`.
+   */
   readSync(idLike: RecordIdLike, options?: ReadOptions): StoredRecord {
-    this.#context.checkOpen()
-    const { syncTable, database } = this.#context
+    this.context.checkOpen()
+    const { syncTable, database } = this.context
     if (syncTable === undefined) {
       requireCapability(database.capabilities, 'sync', 'a synchronous read of a record')
     }
@@ -128,28 +104,30 @@ export class RecordReader {
     return this.#shown(id, syncTable!.getSync(getOf(id, version)), version, wanted)
   }
 
+  /** Reads several records in the order of the ids; missing records are left out. */
   async readList(ids: readonly RecordIdLike[], options?: FieldOptions): Promise<StoredRecord[]> {
-    this.#context.checkOpen()
+    this.context.checkOpen()
     const { wanted } = this.#asked(options, fieldsOptions)
     const parsed = checkArray(ids, 'ids').map((id) => RecordId.of(id))
-    const rows = await this.#context.table.getList(parsed.map((id) => getOf(id)))
+    const rows = await this.context.table.getList(parsed.map((id) => getOf(id)))
     return rows.flatMap((row, index) => {
       const bytes = row.value(headColumn)
       if (bytes === undefined || headerIn(bytes).isDeleted) return []
-      return [this.#context.views.newest(parsed[index], bytes, wanted)]
+      return [viewOf(this.context, parsed[index], bytes, wanted)]
     })
   }
 
+  /** Reads several versions, ascending; missing versions are left out. */
   async readVersions(
     idLike: RecordIdLike,
-    selection: VersionSelection,
+    versions: VersionSelection,
     options?: FieldOptions,
   ): Promise<StoredRecord[]> {
-    this.#context.checkOpen()
+    this.context.checkOpen()
     const id = RecordId.of(idLike)
-    const chosen = checkSelection(selection)
+    const chosen = checkSelection(versions)
     const { wanted } = this.#asked(options, fieldsOptions)
-    const { table } = this.#context
+    const { table } = this.context
     const numbers = selectVersions(chosen, headerOf(id, await table.get(getOf(id))))
     const records: StoredRecord[] = []
     for (let start = 0; start < numbers.length; start += versionsAtOnce) {
@@ -162,27 +140,7 @@ export class RecordReader {
     return records
   }
 
-  /** The states of older versions, for writers. */
-  async versionStates(
-    id: RecordId,
-    versions: readonly number[],
-  ): Promise<Map<number, VersionState>> {
-    if (versions.length === 0) return new Map()
-    const columns = versions.map(versionColumn)
-    const row = await this.#context.table.get({ row: id.bytes, columns })
-    const cells = row.cells()
-    return new Map(
-      cells.map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value)]),
-    )
-  }
-
-  /** The state of one version of a record; undefined if there is no such version. */
-  async versionState({ id, state }: LiveHead, version: number): Promise<VersionState | undefined> {
-    if (version === state.version) return state.latest
-    if (version <= 0 || version < state.first || version > state.version) return undefined
-    return (await this.versionStates(id, [version])).get(version)
-  }
-
+  /** Reads the version that a tag points to; undefined if the tag or that version is absent. */
   async readTagged(
     idLike: RecordIdLike,
     tag: string,
@@ -191,51 +149,33 @@ export class RecordReader {
     const id = RecordId.of(idLike)
     checkText(tag, 'a version tag')
     const { wanted } = this.#asked(options, fieldsOptions)
-    const head = await this.live(id)
+    const head = await readLive(this.context, id)
     const version = this.#versionOfTag(head.state, tag)
-    if (version === undefined) return undefined
-    const ofVersion = version === 0 ? undefined : await this.versionState(head, version)
-    if (version !== 0 && ofVersion === undefined) return undefined
-    return this.#context.views.ofState(id, head.state, version, ofVersion, wanted)
+    if (version === 0) return viewOf(this.context, id, head.bytes, wanted, { version })
+    const { first, version: newest } = head.state
+    if (version === undefined || version < first || version > newest) return undefined
+    const row = await this.context.table.get(getOf(id, version))
+    return this.#versionsOfRow(id, row, [version], wanted).at(0)
   }
 
-  /** The version that was the newest at a time; undefined if the record had no version then. */
-  async versionAt(idLike: RecordIdLike, time: number): Promise<number | undefined> {
-    this.#context.checkOpen()
-    const id = RecordId.of(idLike)
-    if (typeof time !== 'number' || Number.isNaN(time)) {
-      throw invalidArgument(`a time in milliseconds is wanted, got ${shown(time)}`)
-    }
-    const header = headerOf(id, await this.#context.table.get(getOf(id)))
-    let low = header.first
-    let high = header.version
-    let found: number | undefined
-    while (low <= high && low > 0) {
-      const middle = Math.floor((low + high) / 2)
-      const row = await this.#context.table.get(getOf(id, middle))
-      const { first, version } = headerOf(id, row)
-      if (middle < first || middle > version) {
-        // Versions were dropped meanwhile, or the record was deleted and created again.
-        ;[low, high, found] = [first, version, undefined]
-        continue
-      }
-      const bytes = row.value(middle === version ? headColumn : versionColumn(middle))
-      if (bytes === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
-      const state = middle === version ? decodeHead(bytes).latest! : decodeVersion(bytes)
-      if (state.created > time) high = middle - 1
-      else {
-        found = middle
-        low = middle + 1
-      }
-    }
-    return found
+  /**
+   * Reads the version that was the newest at a time in milliseconds. Non-versioned fields have
+   * their present values. `ERR_VERSION_NOT_FOUND` if there was no version yet.
+   */
+  async readAt(id: RecordIdLike, time: number, options: FieldOptions = {}): Promise<StoredRecord> {
+    const { fields } = fieldsOptions.read(options)
+    const version = await versionAt(this.context, RecordId.of(id), time)
+    if (version !== undefined) return this.read(id, { fields, version })
+    const at = new Date(time).toISOString()
+    throw repositoryError('versionNotFound', `the record ${String(id)} had no version at ${at}`)
   }
 
+  /** The ids of the master and its variants that exist, in order. */
   async variants(idLike: RecordIdLike): Promise<RecordId[]> {
-    this.#context.checkOpen()
+    this.context.checkOpen()
     const { master } = RecordId.of(idLike)
     const found: RecordId[] = []
-    const scan = this.#context.table.scan({ prefix: master.bytes, columns: headColumns })
+    const scan = this.context.table.scan({ prefix: master.bytes, columns: [headColumn] })
     for await (const row of scan) {
       const id = RecordId.fromBytes(row.row!)
       // Other ids of users may begin with the same bytes.
@@ -245,6 +185,16 @@ export class RecordReader {
     return found
   }
 
+  /** Whether a record exists and is not deleted. */
+  async exists(id: RecordIdLike): Promise<boolean> {
+    return exists(this.context, RecordId.of(id))
+  }
+
+  /** Scans records in the order of their ids. */
+  scan(scan?: RecordScan): AsyncGenerator<StoredRecord, void> {
+    return scanRecords(this.context, scan)
+  }
+
   #asked(
     options: ReadOptions | undefined,
     declared: { read(options: ReadOptions): ReadOptions } = readOptions,
@@ -252,17 +202,15 @@ export class RecordReader {
     if (options === undefined) return noOptions
     const { version, fields: names = [] } = declared.read(options)
     if (names.length === 0) return { version, wanted: undefined }
-    return {
-      version,
-      wanted: new Set(names.map((name) => this.#context.schema.field(name).ordinal)),
-    }
+    const { schema } = this.context
+    return { version, wanted: new Set(names.map((name) => schema.field(name).ordinal)) }
   }
 
   /** The version that a tag points to; 0 = the view without versions, undefined without the tag. */
   #versionOfTag(state: RecordState, tag: string): number | undefined {
-    const name = tag.startsWith('{') ? tag : `{${versionTagNamespace}}${tag}`
+    const name = tagNameOf(tag)
     if (name === lastTag) return state.version
-    const { schema } = this.#context
+    const { schema } = this.context
     const field = schema.field(name)
     if (field.scope !== 'NON_VERSIONED' || field.valueType !== 'LONG') {
       throw invalidArgument(`${name} is no version tag: those are NON_VERSIONED and LONG`)
@@ -280,7 +228,7 @@ export class RecordReader {
     if (version === undefined) {
       const bytes = row.value(headColumn)
       if (bytes === undefined) throw recordNotFound(id)
-      return this.#context.views.newest(id, bytes, wanted)
+      return viewOf(this.context, id, bytes, wanted)
     }
     const header = headerOf(id, row)
     // Version 0 is a view for version tags, not a version.
@@ -302,27 +250,15 @@ export class RecordReader {
     assert(first <= newest, 'the first version of a record is not after the newest')
     return versions.flatMap((version) => {
       if (version < first || version > newest) return []
-      if (version === newest) return [this.#context.views.newest(id, head, wanted)]
-      const stored = row.value(versionColumn(version))
-      if (stored === undefined) throw corrupt(`${id.text} lacks its version ${version}`)
-      return [this.#context.views.older(id, head, version, stored, wanted)]
+      if (version === newest) return [viewOf(this.context, id, head, wanted)]
+      const bytes = row.value(versionColumn(version))
+      if (bytes === undefined) throw corrupt(`${id.text} lacks its version ${version}`)
+      return [viewOf(this.context, id, head, wanted, { version, bytes })]
     })
   }
 }
 
 const noOptions = { version: undefined, wanted: undefined }
-
-function headerIn(head: Buffer): HeadHeader {
-  return readHeadHeader(new ByteReader(head, 'a record'))
-}
-
-/** The header of a record that exists. `ERR_RECORD_NOT_FOUND`. */
-function headerOf(id: RecordId, row: Result): HeadHeader {
-  const head = row.value(headColumn)
-  const header = head === undefined ? undefined : headerIn(head)
-  if (header === undefined || header.isDeleted) throw recordNotFound(id)
-  return header
-}
 
 /** Checks a selection and copies it. `ERR_INVALID_ARGUMENT`. */
 function checkSelection(selection: VersionSelection): VersionSelection {

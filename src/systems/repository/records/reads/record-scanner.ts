@@ -18,7 +18,7 @@ import { decodeHead, headColumn, isDeletedHead } from '../record-state.js'
 import type { StoredRecord } from '../record.js'
 import type { TableContext } from '../table-context.js'
 import { prepareFilter, type PreparedFilter, type RecordFilter } from './record-filters.js'
-import type { WantedFields } from './record-view.js'
+import { viewOf, type WantedFields } from './record-view.js'
 
 const scanOptions = declareOptions('a scan of records', {
   /** First id, which need not exist. Bytes are taken as a row. */
@@ -104,7 +104,7 @@ async function* scanned(
         if (isDeletedHead(bytes)) continue
         const id = RecordId.fromBytes(key)
         if (filter?.test(id, decodeHead(bytes)) === false) continue
-        yield context.views.newest(id, bytes, wanted)
+        yield viewOf(context, id, bytes, wanted)
         if (--left <= 0) return
       }
       batchRows = Math.min(batchRows * 2, rowsMost)

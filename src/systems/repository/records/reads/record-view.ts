@@ -9,159 +9,88 @@ import {
   readHeadHeader,
   readVersionHeader,
   versionReader,
-  type FieldCells,
-  type HeadHeader,
-  type RecordState,
   type TypeReference,
   type VersionHeader,
-  type VersionState,
 } from '../record-state.js'
+import type { TableContext } from '../table-context.js'
 
 /** Numbers of the fields to return; undefined = all. */
 export type WantedFields = ReadonlySet<number> | undefined
 
-/** Decodes the records of one table. */
-export class RecordViews {
-  readonly #schema: SchemaCache
-  readonly #table: string
+/** A version that is not the newest, and its cell; 0 = the fields without versions alone. */
+export type OlderVersion =
+  { readonly version: 0 } | { readonly version: number; readonly bytes: Buffer }
 
-  constructor(schema: SchemaCache, table: string) {
-    this.#schema = schema
-    this.#table = table
-  }
-
-  /** The newest version, from a head. `ERR_RECORD_NOT_FOUND` if the record was deleted. */
-  newest(id: RecordId, head: Buffer, wanted: WantedFields): StoredRecord {
-    const fields: Record<string, unknown> = {}
-    const metadata: Record<string, Metadata> = {}
-    const reader = new ByteReader(head, 'a record')
-    const header = readHeadHeader(reader)
-    if (header.isDeleted) throw recordNotFound(id)
-    this.#collect(reader, wanted, fields, metadata)
-    let version: VersionHeader | undefined
-    if (header.version > 0) {
-      version = readVersionHeader(reader)
-      this.#collect(reader, wanted, fields, metadata)
-    }
-    reader.finish()
-    return this.#record(id, header, header.version, version, fields, metadata)
-  }
-
-  /** An older version, from the head and the cell of the version. */
-  older(
-    id: RecordId,
-    head: Buffer,
-    version: number,
-    stored: Buffer,
-    wanted: WantedFields,
-  ): StoredRecord {
-    const fields: Record<string, unknown> = {}
-    const metadata: Record<string, Metadata> = {}
-    const reader = new ByteReader(head, 'a record')
-    const header = readHeadHeader(reader)
-    this.#collect(reader, wanted, fields, metadata)
-    const ofVersion = versionReader(stored)
-    const versionHeader = readVersionHeader(ofVersion)
-    this.#collect(ofVersion, wanted, fields, metadata)
-    ofVersion.finish()
-    return this.#record(id, header, version, versionHeader, fields, metadata)
-  }
-
-  /** A record of a decoded state, which need not be stored. */
-  ofState(
-    id: RecordId,
-    state: RecordState,
-    version: number,
-    ofVersion: VersionState | undefined,
-    wanted: WantedFields,
-  ): StoredRecord {
-    const fields: Record<string, unknown> = {}
-    const metadata: Record<string, Metadata> = {}
-    this.#collectCells(state.fields, wanted, fields, metadata)
-    if (ofVersion !== undefined) this.#collectCells(ofVersion.fields, wanted, fields, metadata)
-    return this.#record(id, state, version, ofVersion, fields, metadata)
-  }
-
-  /** Decodes the value of a stored field. */
-  valueOf(ordinal: number, value: Buffer): unknown {
-    const field = this.#schema.fieldAt(ordinal)
-    if (field === undefined) throw unknownField(ordinal)
-    const reader = new ByteReader(value, field.name)
-    const decoded = field.type.read(reader, this.#schema)
-    reader.finish()
-    return decoded
-  }
-
-  /** The name of a version of a record type. */
-  typeName({ ordinal, version }: TypeReference): RecordTypeName {
-    const type = this.#schema.recordTypeAt(ordinal)
-    if (type === undefined) throw corrupt(`a record has the type ${ordinal}, which does not exist`)
-    return { name: type.name, version }
-  }
-
-  #record(
-    id: RecordId,
-    header: HeadHeader,
-    version: number,
-    ofVersion: VersionHeader | undefined,
-    fields: Record<string, unknown>,
-    metadata: Record<string, Metadata>,
-  ): StoredRecord {
-    const versionedType = ofVersion?.versionedType
-    const mutableType = ofVersion?.mutableType
-    return {
-      id,
-      table: this.#table,
-      version: version === 0 ? undefined : version,
-      type: this.typeName(header.type),
-      versionedType: versionedType === undefined ? undefined : this.typeName(versionedType),
-      mutableType: mutableType === undefined ? undefined : this.typeName(mutableType),
-      fields,
-      metadata,
-      created: header.created,
-      modified: header.modified,
-      revision: header.occ,
-    }
-  }
-
-  #collect(
-    reader: ByteReader,
-    wanted: WantedFields,
-    fields: Record<string, unknown>,
-    metadata: Record<string, Metadata>,
-  ): void {
-    const schema = this.#schema
-    for (let left = reader.count(); left > 0; left--) {
-      const ordinal = reader.varint()
-      const length = reader.varint()
-      if (wanted?.has(ordinal) === false) {
-        reader.skip(length)
-        reader.skip(reader.varint())
-        continue
-      }
-      const field = schema.fieldAt(ordinal)
-      if (field === undefined) throw unknownField(ordinal)
-      fields[field.name] = field.type.read(reader, schema)
-      const metadataLength = reader.varint()
-      if (metadataLength > 0) metadata[field.name] = decodeMetadata(reader.raw(metadataLength))
-    }
-  }
-
-  #collectCells(
-    cells: FieldCells,
-    wanted: WantedFields,
-    fields: Record<string, unknown>,
-    metadata: Record<string, Metadata>,
-  ): void {
-    for (const [ordinal, cell] of cells) {
-      if (wanted?.has(ordinal) === false) continue
-      const { name } = this.#schema.fieldAt(ordinal)!
-      fields[name] = this.valueOf(ordinal, cell.value)
-      if (cell.metadata !== undefined) metadata[name] = decodeMetadata(cell.metadata)
-    }
+/**
+ * A record from its head: the newest version, or an older one. `ERR_RECORD_NOT_FOUND` if the record
+ * was deleted.
+ */
+export function viewOf(
+  { schema, name: table }: Pick<TableContext, 'schema' | 'name'>,
+  id: RecordId,
+  head: Buffer,
+  wanted: WantedFields,
+  older?: OlderVersion,
+): StoredRecord {
+  const fields: Record<string, unknown> = {}
+  const metadata: Record<string, Metadata> = {}
+  const reader = new ByteReader(head, 'a record')
+  const header = readHeadHeader(reader)
+  if (header.isDeleted) throw recordNotFound(id)
+  collect(reader, schema, wanted, fields, metadata)
+  const version = older === undefined ? header.version : older.version
+  let ofVersion: VersionHeader | undefined
+  if (version > 0) {
+    const source = older !== undefined && 'bytes' in older ? versionReader(older.bytes) : reader
+    ofVersion = readVersionHeader(source)
+    collect(source, schema, wanted, fields, metadata)
+    source.finish()
+  } else if (older === undefined) reader.finish()
+  const versionedType = ofVersion?.versionedType
+  const mutableType = ofVersion?.mutableType
+  return {
+    id,
+    table,
+    version: version === 0 ? undefined : version,
+    type: typeName(schema, header.type),
+    versionedType: versionedType === undefined ? undefined : typeName(schema, versionedType),
+    mutableType: mutableType === undefined ? undefined : typeName(schema, mutableType),
+    fields,
+    metadata,
+    created: header.created,
+    modified: header.modified,
+    revision: header.occ,
   }
 }
 
-function unknownField(ordinal: number): Error {
-  return corrupt(`a record has a field of the type ${ordinal}, which does not exist`)
+/** The name of a version of a record type. */
+export function typeName(schema: SchemaCache, { ordinal, version }: TypeReference): RecordTypeName {
+  const type = schema.recordTypeAt(ordinal)
+  if (type === undefined) throw corrupt(`a record has the type ${ordinal}, which does not exist`)
+  return { name: type.name, version }
+}
+
+function collect(
+  reader: ByteReader,
+  schema: SchemaCache,
+  wanted: WantedFields,
+  fields: Record<string, unknown>,
+  metadata: Record<string, Metadata>,
+): void {
+  for (let left = reader.count(); left > 0; left--) {
+    const ordinal = reader.varint()
+    const length = reader.varint()
+    if (wanted?.has(ordinal) === false) {
+      reader.skip(length)
+      reader.skip(reader.varint())
+      continue
+    }
+    const field = schema.fieldAt(ordinal)
+    if (field === undefined) {
+      throw corrupt(`a record has a field of the type ${ordinal}, which does not exist`)
+    }
+    fields[field.name] = field.type.read(reader, schema)
+    const metadataLength = reader.varint()
+    if (metadataLength > 0) metadata[field.name] = decodeMetadata(reader.raw(metadataLength))
+  }
 }

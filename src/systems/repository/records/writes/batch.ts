@@ -3,10 +3,16 @@ import { checkObject, readArguments } from '../../../../api/index.js'
 import { invalidArgument } from '../../errors.js'
 import type { RecordIdLike } from '../../record-id.js'
 import { commit, type TableChange } from './commit.js'
-import type { RecordAttempts } from './record-attempts.js'
 import type { RecordInput, StoredRecord, WriteStatus } from '../record.js'
 import type { TableContext } from '../table-context.js'
-import { Outcome, type Attempt, type PreparedWrite } from './prepared-write.js'
+import {
+  creating,
+  deleting,
+  updating,
+  type Attempt,
+  type PreparedWrite,
+} from './record-attempts.js'
+import { Outcome } from './record-writer.js'
 import type { CreateOptions, DeleteOptions, UpdateOptions } from './write-options.js'
 
 /** One write of a batch. */
@@ -46,24 +52,17 @@ export interface BatchResult {
   readonly sequence: number | undefined
 }
 
-/** A table for the writes of a batch. */
-export interface BatchTable {
-  readonly context: TableContext
-  readonly attempts: RecordAttempts
-}
-
 /** A write of a batch with its table. */
 export interface TableWrite {
-  readonly table: BatchTable
+  readonly context: TableContext
   readonly write: BatchWrite
 }
 
 /** Writes all or none. Later changes of the input by the caller have no effect. */
 export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchResult[]> {
   const seen = new Set<string>()
-  const entries = writes.map(({ table, write }) => {
-    const attempt = readArguments(() => attemptOf(table.attempts, write))
-    const { context } = table
+  const entries = writes.map(({ context, write }) => {
+    const attempt = readArguments(() => attemptOf(context, write))
     const place = `${context.keyText} ${attempt.id.text}`
     if (seen.has(place)) throw invalidArgument(`the batch writes ${attempt.id.text} twice`)
     seen.add(place)
@@ -86,7 +85,7 @@ export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchRe
 
 const kinds = ['create', 'update', 'delete']
 
-function attemptOf(attempts: RecordAttempts, write: BatchWrite): Attempt {
+function attemptOf(context: TableContext, write: BatchWrite): Attempt {
   const names = Object.keys(checkObject(write, 'a write of a batch')).filter((name) => {
     return name !== 'options'
   })
@@ -94,9 +93,9 @@ function attemptOf(attempts: RecordAttempts, write: BatchWrite): Attempt {
     if (write.options !== undefined && 'retries' in checkObject(write.options, 'options')) {
       throw invalidArgument('a write of a batch has no retries: repeat the batch')
     }
-    if ('create' in write) return attempts.creating(write.create, write.options)
-    if ('update' in write) return attempts.updating(write.update, write.options)
-    if ('delete' in write) return attempts.deleting(write.delete, write.options)
+    if ('create' in write) return creating(context, write.create, write.options)
+    if ('update' in write) return updating(context, write.update, write.options)
+    if ('delete' in write) return deleting(context, write.delete, write.options)
   }
   throw invalidArgument('a write of a batch is one of create, update and delete, and options')
 }

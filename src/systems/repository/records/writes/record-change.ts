@@ -3,17 +3,9 @@
  * written.
  */
 import type { RecordType } from '../../schema/record-type.js'
-import type { FieldType } from '../../schema/field-type.js'
+import type { FieldType, Scope } from '../../schema/field-type.js'
 import type { RecordId } from '../../record-id.js'
-import {
-  changeFields,
-  changeRemoved,
-  isMutable,
-  isNonVersioned,
-  isVersioned,
-  noCells,
-  noNumbers,
-} from './field-changes.js'
+import { mergeMetadata } from '../metadata.js'
 import type { PreparedInput } from './record-input.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import {
@@ -81,50 +73,80 @@ export function withOwnMetadata(
   return { ...input, sets }
 }
 
+const noCells: FieldCells = new Map()
+const noNumbers: ReadonlySet<number> = new Set()
 const noVersions: ReadonlyMap<number, VersionState> = new Map()
+
+function sameBytes(a: Buffer | undefined, b: Buffer | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.equals(b))
+}
+
+/**
+ * The fields after the changes of one scope; undefined if nothing changes. Changed field types are
+ * added to `changed`.
+ */
+function changeFields(
+  before: FieldCells,
+  input: PreparedInput,
+  scope: Scope,
+  changed: FieldType[],
+): FieldCells | undefined {
+  let after: FieldCells | undefined
+  for (const { field, bytes } of input.sets.values()) {
+    if (field.scope !== scope) continue
+    const { ordinal } = field
+    const old = before.get(ordinal)
+    const asked = input.metadata.get(ordinal)
+    const metadata =
+      asked === undefined
+        ? old?.metadata
+        : mergeMetadata(old?.metadata, asked.changes, asked.deletes)
+    if (sameBytes(old?.value, bytes) && sameBytes(old?.metadata, metadata)) continue
+    after ??= new Map(before)
+    after.set(ordinal, { value: bytes, metadata })
+    changed.push(field)
+  }
+  for (const [ordinal, field] of input.deletes) {
+    if (field.scope !== scope || !(after ?? before).has(ordinal)) continue
+    after ??= new Map(before)
+    after.delete(ordinal)
+    changed.push(field)
+  }
+  return after
+}
+
+/** The marks of removed fields after a change; `fields` are the fields after it. */
+function changeRemoved(
+  before: ReadonlySet<number>,
+  changed: readonly FieldType[],
+  fields: FieldCells,
+): ReadonlySet<number> {
+  let after: Set<number> | undefined
+  for (const { scope, ordinal } of changed) {
+    if (scope !== 'VERSIONED_MUTABLE' || fields.has(ordinal) !== before.has(ordinal)) continue
+    after ??= new Set(before)
+    if (fields.has(ordinal)) after.delete(ordinal)
+    else after.add(ordinal)
+  }
+  return after ?? before
+}
 
 /** The change of a create. After a deleted record, version numbers and revision continue. */
 export function createState(
   input: PreparedInput,
   type: RecordType,
-  time: number,
+  now: number,
   deleted: RecordState | undefined,
-): Pick<StateChange, 'after' | 'event'> {
-  const changed: FieldType[] = []
-  const reference = referenceOf(type)
-  const none: FieldCells = new Map()
-  const fields = changeFields(none, input, isNonVersioned, changed) ?? none
-  const versioned = changeFields(none, input, isVersioned, changed)
-  const mutable = changeFields(none, input, isMutable, changed)
-  const hasVersion = versioned !== undefined || mutable !== undefined
-  const last = deleted?.last ?? 0
-  const version = hasVersion ? last + 1 : 0
-  const created = Math.max(time, deleted?.modified ?? 0)
-  const after: RecordState = {
-    occ: (deleted?.occ ?? 0) + 1,
-    isDeleted: false,
-    version,
-    first: version,
-    last: Math.max(last, version),
-    autosave: 0,
-    created,
-    modified: created,
-    type: reference,
-    fields,
-    latest: hasVersion
-      ? {
-          created,
-          modified: created,
-          removed: noNumbers,
-          versionedType: versioned === undefined ? undefined : reference,
-          mutableType: mutable === undefined ? undefined : reference,
-          fields: new Map([...(versioned ?? none), ...(mutable ?? none)]),
-        }
-      : undefined,
+): StateChange {
+  const time = Math.max(now, deleted?.modified ?? 0)
+  const empty: RecordState = {
+    ...{ occ: deleted?.occ ?? 0, isDeleted: false, version: 0, first: 0, last: deleted?.last ?? 0 },
+    ...{ autosave: 0, created: time, modified: time, type: referenceOf(type) },
+    ...{ fields: noCells, latest: undefined },
   }
-  const { attributes } = input
-  const versionCreated = hasVersion ? version : undefined
-  return { after, event: { kind: 'created', versionCreated, fields: changed, attributes } }
+  const changing = { type, writesType: true, time, isAutosave: false, taggedIn: () => noNumbers }
+  const { event, ...state } = updateState(empty, input, changing)!
+  return { ...state, event: { ...event, kind: 'created' } }
 }
 
 /** What an update is made with, besides its input. */
@@ -150,10 +172,10 @@ export function updateState(
 ): StateChange | undefined {
   const changed: FieldType[] = []
   const reference = referenceOf(type)
-  const fields = changeFields(before.fields, input, isNonVersioned, changed)
+  const fields = changeFields(before.fields, input, 'NON_VERSIONED', changed)
   const old = before.latest?.fields ?? noCells
-  const versioned = changeFields(old, input, isVersioned, changed)
-  const mutable = changeFields(versioned ?? old, input, isMutable, changed)
+  const versioned = changeFields(old, input, 'VERSIONED', changed)
+  const mutable = changeFields(versioned ?? old, input, 'VERSIONED_MUTABLE', changed)
   const isTypeChanged = !sameType(before.type, reference)
   if (changed.length === 0 && !(writesType && isTypeChanged)) {
     return isAutosave ? undefined : endAutosave(before, time)
@@ -247,7 +269,7 @@ export function mutateVersion(
 ): StateChange | undefined {
   const changed: FieldType[] = []
   const old = stored.get(version)!
-  const fields = changeFields(old.fields, input, isMutable, changed)
+  const fields = changeFields(old.fields, input, 'VERSIONED_MUTABLE', changed)
   if (fields === undefined) {
     return version === before.autosave ? endAutosave(before, time) : undefined
   }

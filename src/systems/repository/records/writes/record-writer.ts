@@ -4,94 +4,103 @@
  * `ERR_CONCURRENT_RECORD_UPDATE`, or is retried in turn.
  */
 import { hasCode } from '../../errors.js'
-import type { RecordIdLike } from '../../record-id.js'
-import type { RecordReader } from '../reads/record-reader.js'
-import type { RecordInput, WriteResult } from '../record.js'
+import { exists } from '../reads/record-heads.js'
+import type { RecordInput, StoredRecord, WriteResult } from '../record.js'
 import type { TableContext } from '../table-context.js'
 import { commit } from './commit.js'
-import { Outcome, type Attempt, type PreparedWrite } from './prepared-write.js'
-import { RecordAttempts, recordExists } from './record-attempts.js'
-import type { CreateOptions, DeleteOptions, UpdateOptions } from './write-options.js'
+import {
+  creating,
+  recordExists,
+  updating,
+  type Attempt,
+  type PreparedWrite,
+} from './record-attempts.js'
+import type { UpdateOptions } from './write-options.js'
 
 const flipsMax = 3
 
-/** The writer of a record table. */
-export class RecordWriter {
-  /** Prepares the writes. */
-  readonly attempts: RecordAttempts
-  readonly #context: TableContext
-  readonly #reader: RecordReader
+/** Result of a write. The record is built on demand, because most callers never read it. */
+export class Outcome<Status, Shown extends StoredRecord | undefined> {
+  readonly status: Status
+  readonly sequence: number | undefined
+  readonly #show: () => Shown
+  #record: Shown | undefined
 
-  constructor(context: TableContext, reader: RecordReader) {
-    this.#context = context
-    this.#reader = reader
-    this.attempts = new RecordAttempts(context, reader)
+  constructor(status: Status, sequence: number | undefined, show: () => Shown) {
+    this.status = status
+    this.sequence = sequence
+    this.#show = show
   }
 
-  async create(input: RecordInput, options?: CreateOptions): Promise<WriteResult> {
-    return this.#create(this.attempts.creating(input, options))
+  get record(): Shown {
+    this.#record ??= this.#show()
+    return this.#record
   }
+}
 
-  async update(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
-    return this.#retried(this.attempts.updating(input, options), options?.retries ?? 0)
+/** Commits a write, unless it changes nothing. */
+export async function commitWrite(
+  context: TableContext,
+  { status, change, show }: PreparedWrite,
+): Promise<WriteResult> {
+  const sequence = change && (await commit([{ context, change }]))
+  return new Outcome(status, sequence, show)
+}
+
+/** Creates a record. `ERR_RECORD_EXISTS`. */
+export async function createRecord(
+  context: TableContext,
+  { id, run }: Attempt,
+): Promise<WriteResult> {
+  const prepared = await run()
+  try {
+    return await commitWrite(context, prepared)
+  } catch (error) {
+    // If the record exists now, another writer created it. If not, another check failed.
+    throw isConcurrent(error) && (await exists(context, id)) ? recordExists(id) : error
   }
+}
 
-  async delete(id: RecordIdLike, options?: DeleteOptions): Promise<WriteResult> {
-    return this.#retried(this.attempts.deleting(id, options), options?.retries ?? 0)
+/** Creates a record, or updates it if it exists. */
+export async function createOrUpdateRecord(
+  context: TableContext,
+  input: RecordInput,
+  options?: UpdateOptions,
+): Promise<WriteResult> {
+  const update = updating(context, input, options)
+  const { useLatestRecordType, retries } = options ?? {}
+  const create = creating(context, input, { useLatestRecordType })
+  for (let flip = 0; ; flip++) {
+    const isThere = await exists(context, update.id)
+    try {
+      return await (isThere ? retried(context, update, retries) : createRecord(context, create))
+    } catch (error) {
+      if (!hasCode(error, 'recordExists', 'recordNotFound') || flip >= flipsMax) throw error
+    }
   }
+}
 
-  async createOrUpdate(input: RecordInput, options?: UpdateOptions): Promise<WriteResult> {
-    const updating = this.attempts.updating(input, options)
-    const { useLatestRecordType, retries = 0 } = options ?? {}
-    const creating = this.attempts.creating(input, { useLatestRecordType })
-    for (let flip = 0; ; flip++) {
-      const { state } = await this.#reader.head(updating.id)
-      const isThere = state !== undefined && !state.isDeleted
+/** Runs a write, and repeats a write that loses a race. */
+export async function retried(
+  context: TableContext,
+  { id, run }: Attempt,
+  retries = 0,
+): Promise<WriteResult> {
+  const once = async (): Promise<WriteResult> => commitWrite(context, await run())
+  try {
+    return await once()
+  } catch (error) {
+    if (retries === 0 || !isConcurrent(error)) throw error
+  }
+  return context.turns.run(context.table.name, id.bytes, async () => {
+    for (let left = retries; ; left--) {
       try {
-        return await (isThere ? this.#retried(updating, retries) : this.#create(creating))
+        return await once()
       } catch (error) {
-        if (!hasCode(error, 'recordExists', 'recordNotFound') || flip >= flipsMax) throw error
+        if (left <= 1 || !isConcurrent(error)) throw error
       }
     }
-  }
-
-  /** Commits a write, unless it changes nothing. */
-  async commit(write: PreparedWrite): Promise<WriteResult> {
-    const { status, change, show } = write
-    const sequence = change && (await commit([{ context: this.#context, change }]))
-    return new Outcome(status, sequence, show)
-  }
-
-  async #create({ id, run }: Attempt): Promise<WriteResult> {
-    const prepared = await run()
-    try {
-      return await this.commit(prepared)
-    } catch (error) {
-      if (!isConcurrent(error)) throw error
-      // If the record exists now, another writer created it. If not, another check failed.
-      const { state } = await this.#reader.head(id)
-      if (state !== undefined && !state.isDeleted) throw recordExists(id)
-      throw error
-    }
-  }
-
-  async #retried({ id, run }: Attempt, retries: number): Promise<WriteResult> {
-    const once = async (): Promise<WriteResult> => this.commit(await run())
-    try {
-      return await once()
-    } catch (error) {
-      if (retries === 0 || !isConcurrent(error)) throw error
-    }
-    return this.#context.turns.run(this.#context.table.name, id.bytes, async () => {
-      for (let left = retries; ; left--) {
-        try {
-          return await once()
-        } catch (error) {
-          if (left <= 1 || !isConcurrent(error)) throw error
-        }
-      }
-    })
-  }
+  })
 }
 
 function isConcurrent(error: unknown): boolean {

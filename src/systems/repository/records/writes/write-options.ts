@@ -11,7 +11,7 @@ import { concurrentUpdate, invalidArgument } from '../../errors.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import { conditionsOption, prepareCondition, type PreparedCondition } from '../conditions.js'
 import { copyAttributes, versionOption } from '../record.js'
-import type { LiveHead } from '../reads/record-reader.js'
+import type { LiveHead } from '../reads/record-heads.js'
 
 /** The option of a revision. */
 export const revisionOption = integer({

@@ -1,0 +1,135 @@
+/** Reads the stored forms of one record: its head, and its versions. */
+import { shown, type Get, type Result } from '../../../../api/index.js'
+import { ByteReader } from '../../../bytes/byte-reader.js'
+import { corrupt, invalidArgument, recordNotFound } from '../../errors.js'
+import type { RecordId } from '../../record-id.js'
+import {
+  decodeHead,
+  decodeVersion,
+  headColumn,
+  isDeletedHead,
+  readHeadHeader,
+  versionColumn,
+  versionOfColumn,
+  type HeadHeader,
+  type RecordState,
+  type VersionState,
+} from '../record-state.js'
+import type { TableContext } from '../table-context.js'
+
+const headColumns = [headColumn]
+
+/** A get of the newest version, or of one version. */
+export function getOf(id: RecordId, version?: number): Get {
+  const columns = version === undefined ? headColumns : [headColumn, versionColumn(version)]
+  return { row: id.bytes, columns }
+}
+
+/** A stored head, as bytes and decoded; undefined without a row. */
+export interface StoredHead {
+  readonly id: RecordId
+  readonly bytes: Buffer | undefined
+  readonly state: RecordState | undefined
+}
+
+/** The head of a record that exists. */
+export interface LiveHead extends StoredHead {
+  readonly bytes: Buffer
+  readonly state: RecordState
+}
+
+/** The head of a record, possibly of a deleted one. */
+export async function readHead(context: TableContext, id: RecordId): Promise<StoredHead> {
+  context.checkOpen()
+  const row = await context.table.get(getOf(id))
+  const bytes = row.value(headColumn)
+  return { id, bytes, state: bytes === undefined ? undefined : decodeHead(bytes) }
+}
+
+/** The head of a record that exists. `ERR_RECORD_NOT_FOUND`. */
+export async function readLive(context: TableContext, id: RecordId): Promise<LiveHead> {
+  context.checkOpen()
+  const row = await context.table.get(getOf(id))
+  const bytes = row.value(headColumn)
+  if (bytes === undefined || isDeletedHead(bytes)) throw recordNotFound(id)
+  return { id, bytes, state: decodeHead(bytes) }
+}
+
+/** Whether a record exists and is not deleted. */
+export async function exists(context: TableContext, id: RecordId): Promise<boolean> {
+  const { state } = await readHead(context, id)
+  return state !== undefined && !state.isDeleted
+}
+
+/** The states of versions that are not the newest; versions that do not exist are left out. */
+export async function versionStates(
+  { table }: TableContext,
+  id: RecordId,
+  versions: readonly number[],
+): Promise<Map<number, VersionState>> {
+  if (versions.length === 0) return new Map()
+  const row = await table.get({ row: id.bytes, columns: versions.map(versionColumn) })
+  const cells = row.cells()
+  return new Map(
+    cells.map(({ qualifier, value }) => [versionOfColumn(qualifier)!, decodeVersion(value)]),
+  )
+}
+
+/** The state of one version of a record; undefined if there is no such version. */
+export async function versionState(
+  context: TableContext,
+  { id, state }: LiveHead,
+  version: number,
+): Promise<VersionState | undefined> {
+  if (version === state.version) return state.latest
+  if (version <= 0 || version < state.first || version > state.version) return undefined
+  return (await versionStates(context, id, [version])).get(version)
+}
+
+/** The header in a head. */
+export function headerIn(head: Buffer): HeadHeader {
+  return readHeadHeader(new ByteReader(head, 'a record'))
+}
+
+/** The header of a record that exists. `ERR_RECORD_NOT_FOUND`. */
+export function headerOf(id: RecordId, row: Result): HeadHeader {
+  const head = row.value(headColumn)
+  const header = head === undefined ? undefined : headerIn(head)
+  if (header === undefined || header.isDeleted) throw recordNotFound(id)
+  return header
+}
+
+/** The version that was the newest at a time; undefined if the record had no version then. */
+export async function versionAt(
+  context: TableContext,
+  id: RecordId,
+  time: number,
+): Promise<number | undefined> {
+  context.checkOpen()
+  if (typeof time !== 'number' || Number.isNaN(time)) {
+    throw invalidArgument(`a time in milliseconds is wanted, got ${shown(time)}`)
+  }
+  const header = headerOf(id, await context.table.get(getOf(id)))
+  let low = header.first
+  let high = header.version
+  let found: number | undefined
+  while (low <= high && low > 0) {
+    const middle = Math.floor((low + high) / 2)
+    const row = await context.table.get(getOf(id, middle))
+    const { first, version } = headerOf(id, row)
+    if (middle < first || middle > version) {
+      // Versions were dropped meanwhile, or the record was deleted and created again.
+      ;[low, high, found] = [first, version, undefined]
+      continue
+    }
+    const bytes = row.value(middle === version ? headColumn : versionColumn(middle))
+    if (bytes === undefined) throw corrupt(`${id.text} lacks its version ${middle}`)
+    const state = middle === version ? decodeHead(bytes).latest! : decodeVersion(bytes)
+    if (state.created > time) high = middle - 1
+    else {
+      found = middle
+      low = middle + 1
+    }
+  }
+  return found
+}
