@@ -17,10 +17,10 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'Jobs take the first running transaction for the bound of what all see',
-    file: 'src/systems/transactions/manager/manager-snapshot.ts',
+    file: 'src/systems/transactions/manager/manager-state.ts',
     find: 'visibilityUpperBound: running.reduce(',
     replace:
-      'visibilityUpperBound: running.length > 0 ? running[0].id - 1n : readPointer, was: running.reduce(',
+      'visibilityUpperBound: running.length > 0 ? running[0].id - 1n : this.readPointer, was: running.reduce(',
     tests: isolation,
   },
   {
@@ -68,14 +68,14 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'A transaction is invalidated while its commit is being written',
     file: 'src/systems/transactions/manager/manager.ts',
-    find: 'if (running === undefined || running.isFinishing) return false',
+    find: 'if (running === undefined || this.#state.finishing.has(transactionId)) return false',
     replace: 'if (running === undefined) return false',
     tests: managerState,
   },
   {
     name: 'A clean-up ends a transaction while its commit is being written',
     file: 'src/systems/transactions/manager/manager.ts',
-    find: 'running.isFinishing || running.expiration > now',
+    find: 'this.#state.finishing.has(running.id) || running.expiration > now',
     replace: 'running.expiration > now',
     tests: managerState,
   },
@@ -88,9 +88,9 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'The stored row of a change set is forgotten under another pointer',
-    file: 'src/systems/transactions/manager/change-sets.ts',
-    find: 'committed.storedPointer ?? committed.pointer',
-    replace: 'committed.pointer',
+    file: 'src/systems/transactions/manager/manager-state.ts',
+    find: 'forgotten.map(({ storedPointer, id })',
+    replace: 'forgotten.map(({ pointer: storedPointer, id })',
     tests: managerState,
   },
   {

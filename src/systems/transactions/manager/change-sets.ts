@@ -10,18 +10,14 @@
  */
 import { CellarError, assert } from '../../../api/index.js'
 import { TransactionErrorCode, type ConflictDetail } from '../errors.js'
-import type { StoredState } from './state-rows.js'
+import type { StoredCommit, StoredState } from './state-rows.js'
 
 /** A set of keys, each as latin1 text. */
 export type ChangeSet = readonly string[]
 
-interface Committed {
-  readonly pointer: bigint
-  /** The pointer in the state table, if the set was stored before the open. */
-  readonly storedPointer?: bigint
-  readonly id: bigint
-  readonly changes: ChangeSet
-  readonly client: string | undefined
+interface Committed extends StoredCommit {
+  /** The pointer in the state table, which may be smaller. */
+  readonly storedPointer: bigint
 }
 
 /** The key and the client of a conflict. */
@@ -36,16 +32,16 @@ export class ChangeSets {
   readonly #newest = new Map<string, Committed>()
   readonly #claims = new Map<string, string | undefined>()
   /** In the order of their commit pointers. */
-  #sets: Committed[] = []
-  #first = 0
+  readonly #sets = new Set<Committed>()
+  #last = 0n
 
   /** Number of distinct retained commit pointers. */
   get size(): number {
     let size = 0
-    let last: bigint | undefined = undefined
-    for (let i = this.#first; i < this.#sets.length; i++) {
-      if (this.#sets[i].pointer !== last) size++
-      last = this.#sets[i].pointer
+    let last = 0n
+    for (const { pointer } of this.#sets) {
+      if (pointer !== last) size++
+      last = pointer
     }
     return size
   }
@@ -76,38 +72,36 @@ export class ChangeSets {
   /** Adds a committed set. REQUIRES that no set with a larger pointer was added. */
   add(committed: Committed): void {
     if (committed.changes.length === 0) return
-    const last = this.#sets.at(-1)
-    assert(last === undefined || last.pointer <= committed.pointer, 'commit pointers ascend')
-    this.#sets.push(committed)
+    assert(this.#last <= committed.pointer, 'commit pointers ascend')
+    this.#last = committed.pointer
+    this.#sets.add(committed)
     for (const key of committed.changes) this.#newest.set(key, committed)
   }
 
-  /** Removes sets with pointers below `bound`, and calls `forgotten` for each. */
-  discardBelow(bound: bigint, forgotten: (pointer: bigint, id: bigint) => void): void {
-    while (this.#first < this.#sets.length && this.#sets[this.#first].pointer < bound) {
-      const committed = this.#sets[this.#first++]
+  /** Removes and returns the sets with pointers below `bound`. */
+  discardBelow(bound: bigint): Committed[] {
+    const discarded: Committed[] = []
+    for (const committed of this.#sets) {
+      if (committed.pointer >= bound) break
+      this.#sets.delete(committed)
+      discarded.push(committed)
       for (const key of committed.changes) {
         if (this.#newest.get(key) === committed) this.#newest.delete(key)
       }
-      forgotten(committed.storedPointer ?? committed.pointer, committed.id)
     }
-    if (this.#first > 1024 && 2 * this.#first > this.#sets.length) {
-      this.#sets = this.#sets.slice(this.#first)
-      this.#first = 0
-    }
+    return discarded
   }
 
   /** Removes everything except claims. */
   clear(): void {
     this.#newest.clear()
-    this.#sets = []
-    this.#first = 0
+    this.#sets.clear()
   }
 
   /** The keys by commit pointer; transactions that share a pointer are merged. */
   byPointer(): Map<bigint, string[]> {
     const sets = new Map<bigint, string[]>()
-    for (const { pointer, changes } of this.#sets.slice(this.#first)) {
+    for (const { pointer, changes } of this.#sets) {
       const keys = sets.get(pointer)
       if (keys === undefined) sets.set(pointer, [...changes])
       else keys.push(...changes)
@@ -117,15 +111,12 @@ export class ChangeSets {
 }
 
 /** Restores the stored change sets. REQUIRES an empty `changes`. */
-export function restoreCommits(
-  stored: Pick<StoredState, 'running' | 'committed'>,
-  changes: ChangeSets,
-): void {
+export function restoreCommits(stored: StoredState, changes: ChangeSets): void {
   const committed = stored.committed.map((commit) => {
     // A transaction that started during the write of this commit did not see it and must conflict
     // with it, so the commit pointer must be larger than the start.
     let { pointer } = commit
-    for (const { id, underWay } of stored.running) {
+    for (const { id, underWay } of stored.running.values()) {
       if (id >= pointer && underWay.includes(commit.id)) pointer = id + 1n
     }
     return { ...commit, pointer, storedPointer: commit.pointer }

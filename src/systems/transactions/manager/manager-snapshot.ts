@@ -1,7 +1,5 @@
 /** The state of a transaction manager at one time, for pruning and inspection. */
-import type { ChangeSets } from './change-sets.js'
 import type { PointerList } from './pointer-list.js'
-import type { RunningSet } from './running-set.js'
 import type { VisibilitySnapshot } from '../transaction-snapshot.js'
 import type { TransactionType } from '../transaction.js'
 
@@ -60,37 +58,4 @@ export interface ManagerStatistics {
   readonly invalidated: number
   /** Checks of `canCommit` and `commit` that found a conflict. */
   readonly conflicts: number
-}
-
-/** Takes the snapshot. */
-export function takeSnapshot(state: {
-  readonly time: number
-  readonly readPointer: bigint
-  readonly writePointer: bigint
-  readonly invalid: PointerList
-  readonly running: RunningSet
-  readonly changes: ChangeSets
-}): ManagerSnapshot {
-  const { time, readPointer, writePointer, invalid } = state
-  const running = [...state.running.values()]
-  const committing = new Map<bigint, readonly string[]>()
-  for (const { id, committing: changes } of running) {
-    if (changes !== undefined) committing.set(id, changes)
-  }
-  return {
-    time,
-    readPointer,
-    writePointer,
-    invalid: invalid.toArray(),
-    inProgress: state.running.pointers,
-    visibilityUpperBound: running.reduce(
-      (least, { visibilityUpperBound: own }) => (own < least ? own : least),
-      readPointer,
-    ),
-    running: running.map(({ id, type, expiration, visibilityUpperBound, checkpoints, client }) => {
-      return { id, type, expiration, visibilityUpperBound, checkpoints, client }
-    }),
-    committing,
-    committed: state.changes.byPointer(),
-  }
 }

@@ -1,29 +1,36 @@
 /**
  * The state of the manager: running transactions, change sets of finished ones, invalid pointers,
- * and the pointers themselves. Each change happens in one event-loop turn. The callers write the
- * mutations that store the changes, in the same order.
+ * and the pointers themselves. Each change happens in one event-loop turn, and returns mutations
+ * that store the change. The caller writes them in the same order.
  */
-import { assert, type AtomicMutation } from '../../../api/index.js'
+import { assert, type AtomicMutation, type Clock } from '../../../api/index.js'
 import { ChangeSets, restoreCommits } from './change-sets.js'
-import type { ManagerSettings } from '../options.js'
+import type { ManagerSnapshot } from './manager-snapshot.js'
 import { PointerList, withoutMembers } from './pointer-list.js'
-import { RunningSet, type RunningTransaction } from './running-set.js'
-import type { StateLog } from './state-log.js'
-import { idsPerMillisecond } from '../transaction.js'
+import type { StateRows, StoredState, StoredTransaction } from './state-rows.js'
+import { idsPerMillisecond, pointerMax } from '../transaction.js'
 
 /** See the file header. */
 export class ManagerState {
-  readonly running = new RunningSet()
   readonly changes = new ChangeSets()
+  /** In the order of ids, because ids ascend. */
+  readonly running = new Map<bigint, StoredTransaction>()
+  /** Ids of transactions whose commit frame is being written: they neither end nor expire. */
+  readonly finishing = new Set<bigint>()
+  /** Ids and checkpoints of running transactions. */
+  inProgress = PointerList.empty
   invalid = PointerList.empty
-  readonly #settings: ManagerSettings
-  readonly #log: StateLog
+  readonly #rows: StateRows
+  readonly #clock: Clock
   #readPointer = 0n
   #writePointer = 0n
+  /** The largest read pointer of a frame that is written or in progress. */
+  #readPromised = 0n
+  #lastStarted = 0n
 
-  constructor(settings: ManagerSettings, log: StateLog) {
-    this.#settings = settings
-    this.#log = log
+  constructor(rows: StateRows, clock: Clock) {
+    this.#rows = rows
+    this.#clock = clock
   }
 
   /** The largest pointer that new transactions see. */
@@ -36,80 +43,129 @@ export class ManagerState {
     return this.#writePointer
   }
 
-  /** Later transactions see every pointer up to this one that is neither running nor invalid. */
-  raiseReadPointer(pointer: bigint): void {
-    if (pointer > this.#readPointer) this.#readPointer = pointer
-    this.#log.readPointer = this.#readPointer
+  /** The first pointer that is not of a LONG transaction, or the largest pointer. */
+  get firstShort(): bigint {
+    for (const { id, type } of this.running.values()) if (type !== 'LONG') return id
+    return pointerMax
   }
 
   /** Assigns an id: at least the time, and larger than all others. */
   nextId(): bigint {
-    const now = BigInt(this.#settings.clock.now()) * idsPerMillisecond
+    const now = BigInt(this.#clock.now()) * idsPerMillisecond
     const next = this.#writePointer + 1n
-    const id = now > next ? now : next
-    assert(id > this.#writePointer, 'ids ascend')
-    this.#writePointer = id
+    this.#writePointer = now > next ? now : next
     return this.#writePointer
   }
 
-  /** The mutation that stores the pointers. */
-  pointersRow(): AtomicMutation {
-    return this.#log.rows.pointers(this.#log.readAtLeast(this.#readPointer), this.#writePointer)
+  /** The mutation that stores the pointers; the read pointer at least `read`. */
+  pointersRow(read = this.#readPointer): AtomicMutation {
+    for (const pointer of [read, this.#readPointer]) {
+      if (pointer > this.#readPromised) this.#readPromised = pointer
+    }
+    const { writePointer } = this
+    return this.#rows.pointers({ readPointer: this.#readPromised, writePointer })
   }
 
-  /**
-   * Moves a running transaction to the invalid list; returns the mutations that store the change.
-   */
-  makeInvalid(running: RunningTransaction): AtomicMutation[] {
-    const pointers = [running.id, ...running.checkpoints]
-    this.running.remove(running)
+  /** Adds a transaction. */
+  start(transaction: StoredTransaction): AtomicMutation[] {
+    this.#add(transaction)
+    return [this.#rows.running(transaction), this.pointersRow()]
+  }
+
+  /** Adds a write pointer to a transaction. */
+  checkpoint(running: StoredTransaction, pointer: bigint): AtomicMutation[] {
+    running.checkpoints = [...running.checkpoints, pointer]
+    this.inProgress = this.inProgress.with(pointer)
+    return [this.#rows.running(running), this.pointersRow()]
+  }
+
+  /** Removes a transaction whose writes are visible from now on, or undone. */
+  end(running: StoredTransaction): void {
+    this.#raiseReadPointer(this.#remove(running).at(-1)!)
+  }
+
+  /** Moves a running transaction to the invalid list. */
+  makeInvalid(running: StoredTransaction): AtomicMutation[] {
+    const pointers = this.#remove(running)
     for (const pointer of pointers) this.invalid = this.invalid.with(pointer)
-    if (running.type === 'SHORT') this.raiseReadPointer(pointers.at(-1)!)
-    const { rows } = this.#log
-    const stored = pointers.map((pointer) => rows.invalid(pointer))
-    return [rows.ended(running.id), ...stored, this.pointersRow()]
+    if (running.type === 'SHORT') this.#raiseReadPointer(pointers.at(-1)!)
+    const stored = pointers.map((pointer) => this.#rows.invalid(pointer))
+    return [this.#rows.ended(running.id), ...stored, this.pointersRow()]
   }
 
-  /** Removes pointers from the invalid list, in memory and in the log; returns the removed ones. */
-  async truncate(goes: (pointer: bigint) => boolean): Promise<readonly bigint[]> {
+  /** Removes pointers from the invalid list; returns the removed ones. */
+  truncate(goes: (pointer: bigint) => boolean): readonly bigint[] {
     const before = this.invalid
     this.invalid = withoutMembers(before, goes)
-    if (this.invalid === before) return []
-    const gone = [...before].filter(goes)
-    await this.#log.appendMany(gone, (pointer) => this.#log.rows.valid(pointer))
-    return gone
+    return this.invalid === before ? [] : [...before].filter(goes)
   }
 
   /** Removes all transactions; ids still ascend. */
-  async reset(): Promise<void> {
+  reset(): void {
     this.running.clear()
+    this.inProgress = PointerList.empty
     this.changes.clear()
     this.invalid = PointerList.empty
     this.#readPointer = this.nextId()
-    await this.#log.clear(this.pointersRow())
   }
 
   /** Removes change sets that conflict with no running transaction. */
-  forgetChanges(): void {
-    this.changes.discardBelow(this.running.firstShort, (pointer, id) => {
-      this.#log.later(this.#log.rows.forgotten(pointer, id))
-    })
+  forgetChanges(): AtomicMutation[] {
+    const forgotten = this.changes.discardBelow(this.firstShort)
+    return forgotten.map(({ storedPointer, id }) => this.#rows.forgotten(storedPointer, id))
   }
 
-  /** Restores the state from the log. */
-  async recover(): Promise<void> {
-    const stored = await this.#log.read()
-    if (stored.pointers === undefined) {
-      this.#readPointer = this.nextId()
-      this.#log.readPointer = this.#readPointer
-      await this.#log.append([this.pointersRow()])
-      return
-    }
-    this.#writePointer = stored.pointers.lastWrite
-    this.raiseReadPointer(stored.pointers.read)
+  /** Takes over the stored state. REQUIRES a new object. */
+  restore(stored: StoredState): void {
+    this.#writePointer = stored.writePointer
+    this.#raiseReadPointer(stored.readPointer)
     this.invalid = PointerList.of(stored.invalid)
-    for (const each of stored.running) this.running.add({ ...each, isFinishing: false })
+    for (const transaction of stored.running.values()) this.#add(transaction)
     restoreCommits(stored, this.changes)
-    this.forgetChanges()
+  }
+
+  /** The current state, for pruning and inspection. */
+  snapshot(): ManagerSnapshot {
+    const running = [...this.running.values()]
+    const committing = running.flatMap(({ id, committing: changes }) => {
+      return changes === undefined ? [] : [[id, changes] as const]
+    })
+    return {
+      time: this.#clock.now(),
+      readPointer: this.#readPointer,
+      writePointer: this.#writePointer,
+      invalid: this.invalid.toArray(),
+      inProgress: this.inProgress,
+      visibilityUpperBound: running.reduce(
+        (least, { visibilityUpperBound: own }) => (own < least ? own : least),
+        this.#readPointer,
+      ),
+      running: running.map(({ committing: _committing, underWay: _underWay, ...shown }) => shown),
+      committing: new Map(committing),
+      committed: this.changes.byPointer(),
+    }
+  }
+
+  #add(transaction: StoredTransaction): void {
+    assert(transaction.id > this.#lastStarted, 'transactions start in the order of their ids')
+    this.#lastStarted = transaction.id
+    this.running.set(transaction.id, transaction)
+    for (const pointer of [transaction.id, ...transaction.checkpoints]) {
+      this.inProgress = this.inProgress.with(pointer)
+    }
+  }
+
+  /** Removes a transaction; returns its pointers, ascending. */
+  #remove({ id, checkpoints }: StoredTransaction): bigint[] {
+    assert(!this.finishing.has(id), 'a transaction does not end during its commit')
+    const pointers = [id, ...checkpoints]
+    this.running.delete(id)
+    for (const pointer of pointers) this.inProgress = this.inProgress.without(pointer)
+    return pointers
+  }
+
+  /** Later transactions see every pointer up to this one that is neither running nor invalid. */
+  #raiseReadPointer(pointer: bigint): void {
+    if (pointer > this.#readPointer) this.#readPointer = pointer
   }
 }

@@ -41,9 +41,9 @@ import {
 } from '../options.js'
 import { ManagerState } from './manager-state.js'
 import { PointerList } from './pointer-list.js'
-import type { RunningTransaction } from './running-set.js'
 import { StateLog } from './state-log.js'
-import { takeSnapshot, type ManagerSnapshot, type ManagerStatistics } from './manager-snapshot.js'
+import type { StoredTransaction } from './state-rows.js'
+import type { ManagerSnapshot, ManagerStatistics } from './manager-snapshot.js'
 import {
   checkTransaction,
   idsPerMillisecond,
@@ -62,11 +62,16 @@ export class TransactionManager {
   readonly #counts = { started: 0, committed: 0, aborted: 0, invalidated: 0, conflicts: 0 }
   #timer: ReturnType<typeof setInterval> | undefined
 
-  private constructor(database: Database, settings: ManagerSettings, log: StateLog) {
+  private constructor(
+    database: Database,
+    settings: ManagerSettings,
+    log: StateLog,
+    state: ManagerState,
+  ) {
     this.database = database
     this.#settings = settings
     this.#log = log
-    this.#state = new ManagerState(settings, log)
+    this.#state = state
   }
 
   /**
@@ -80,9 +85,10 @@ export class TransactionManager {
   ): Promise<TransactionManager> {
     const settings = managerSettings(options)
     const log = await StateLog.open(database, settings)
-    const manager = new TransactionManager(database, settings, log)
+    const state = new ManagerState(log.rows, settings.clock)
+    const manager = new TransactionManager(database, settings, log, state)
     try {
-      await manager.#state.recover()
+      await manager.#recover()
     } catch (error) {
       await log.close()
       throw error
@@ -153,33 +159,32 @@ export class TransactionManager {
     }
     const last = running.checkpoints.at(-1) ?? running.id
     const { rows } = this.#log
-    const mutations: AtomicMutation[] = [...writes, rows.ended(running.id)]
+    const { id, client } = running
+    const mutations: AtomicMutation[] = [...writes, rows.ended(id)]
     const storedPointer = this.#state.writePointer + 1n
     if (changes.length > 0) {
-      const { id, client } = running
       mutations.push(rows.committed({ pointer: storedPointer, id, changes, client }))
     }
-    mutations.push(rows.pointers(this.#log.readAtLeast(last), this.#state.writePointer))
-    running.isFinishing = true
-    this.#state.changes.claim(changes, running.client)
+    mutations.push(this.#state.pointersRow(last))
+    this.#state.finishing.add(id)
+    this.#state.changes.claim(changes, client)
     try {
       await this.#log.commit(mutations, carry)
     } catch (cause) {
       if (!this.#log.hasFailed) throw cause
-      const message = `the commit of transaction ${running.id} may be in the log or not`
+      const message = `the commit of transaction ${id} may be in the log or not`
       throw new CellarError(TransactionErrorCode.outcomeUnknown, message, { cause })
     } finally {
-      running.isFinishing = false
+      this.#state.finishing.delete(id)
       this.#state.changes.release(changes)
     }
-    this.#state.running.remove(running)
-    this.#state.raiseReadPointer(last)
-    const client = this.#settings.clientRetention === 'COMMITTED' ? running.client : undefined
+    this.#state.end(running)
     // Transactions that started during the write of the frame did not see it, so the commit pointer
     // must be larger than their ids.
     const pointer = this.#state.writePointer + 1n
-    this.#state.changes.add({ pointer, storedPointer, id: running.id, changes, client })
-    this.#state.forgetChanges()
+    const remembered = this.#settings.clientRetention === 'COMMITTED' ? client : undefined
+    this.#state.changes.add({ pointer, storedPointer, id, changes, client: remembered })
+    this.#log.later(this.#state.forgetChanges())
     this.#counts.committed++
   }
 
@@ -192,21 +197,20 @@ export class TransactionManager {
     this.#log.checkOpen()
     const { transactionId: id } = checkTransaction(transaction)
     const running = this.#state.running.get(id)
-    if (running?.isFinishing === true) return
+    if (this.#state.finishing.has(id)) return
     if (running !== undefined ? running.type === 'LONG' : transaction.type === 'LONG') {
       await this.invalidate(id)
       return
     }
-    const pointers = [id, ...(running?.checkpoints ?? transaction.checkpointWritePointers)]
     const { rows } = this.#log
     if (running !== undefined) {
-      this.#state.running.remove(running)
+      this.#state.end(running)
       this.#counts.aborted++
-      this.#state.raiseReadPointer(pointers.at(-1)!)
       await this.#log.append([rows.ended(id), this.#state.pointersRow()])
       return
     }
     if (!this.#state.invalid.has(id)) return
+    const pointers = [id, ...transaction.checkpointWritePointers]
     for (const pointer of pointers) this.#state.invalid = this.#state.invalid.without(pointer)
     await this.#log.append(pointers.map((pointer) => rows.valid(pointer)))
   }
@@ -217,7 +221,7 @@ export class TransactionManager {
   async invalidate(transactionId: bigint): Promise<boolean> {
     this.#log.checkOpen()
     const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
-    if (running === undefined || running.isFinishing) return false
+    if (running === undefined || this.#state.finishing.has(transactionId)) return false
     this.#counts.invalidated++
     await this.#log.append(this.#state.makeInvalid(running))
     return true
@@ -231,8 +235,7 @@ export class TransactionManager {
     this.#log.checkOpen()
     const running = this.#find(checkTransaction(transaction).transactionId, 'make a checkpoint of')
     const pointer = this.#state.nextId()
-    this.#state.running.addCheckpoint(running, pointer)
-    await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
+    await this.#log.append(this.#state.checkpoint(running, pointer))
     return transaction.withCheckpoint(pointer)
   }
 
@@ -240,7 +243,7 @@ export class TransactionManager {
   async truncateInvalid(pointers: Iterable<bigint>): Promise<boolean> {
     this.#log.checkOpen()
     const given = PointerList.of(pointers)
-    const gone = await this.#state.truncate((pointer) => given.has(pointer))
+    const gone = await this.#truncate((pointer) => given.has(pointer))
     return gone.length > 0
   }
 
@@ -252,12 +255,12 @@ export class TransactionManager {
     this.#log.checkOpen()
     checkMilliseconds(milliseconds, 'the time', 0)
     const bound = BigInt(milliseconds) * idsPerMillisecond
-    const first = this.#state.running.pointers.first
+    const first = this.#state.inProgress.first
     if (first !== undefined && first < bound) {
       const message = `transaction ${first} runs since before ${milliseconds}`
       throw new CellarError(TransactionErrorCode.invalidTruncateTime, message)
     }
-    const gone = await this.#state.truncate((pointer) => pointer < bound)
+    const gone = await this.#truncate((pointer) => pointer < bound)
     return gone.length > 0
   }
 
@@ -265,7 +268,7 @@ export class TransactionManager {
   async pruneInvalid(bound: bigint): Promise<PrunedPointers> {
     this.#log.checkOpen()
     checkPointer(bound, 'the bound')
-    const gone = await this.#state.truncate((pointer) => pointer <= bound)
+    const gone = await this.#truncate((pointer) => pointer <= bound)
     return { pruned: gone.length, largest: gone.at(-1) }
   }
 
@@ -276,7 +279,7 @@ export class TransactionManager {
     const mutations: AtomicMutation[] = []
     let count = 0
     for (const running of this.#state.running.values()) {
-      if (running.isFinishing || running.expiration > now) continue
+      if (this.#state.finishing.has(running.id) || running.expiration > now) continue
       mutations.push(...this.#state.makeInvalid(running))
       this.#counts.invalidated++
       count++
@@ -288,19 +291,13 @@ export class TransactionManager {
   /** Removes all transactions; ids still ascend. For tests and for an empty store. */
   async resetState(): Promise<void> {
     this.#log.checkOpen()
-    await this.#state.reset()
+    this.#state.reset()
+    await this.#log.clear(this.#state.pointersRow())
   }
 
   /** The current state, for pruning and inspection. */
   snapshot(): ManagerSnapshot {
-    return takeSnapshot({
-      time: this.#settings.clock.now(),
-      readPointer: this.#state.readPointer,
-      writePointer: this.#state.writePointer,
-      invalid: this.#state.invalid,
-      running: this.#state.running,
-      changes: this.#state.changes,
-    })
+    return this.#state.snapshot()
   }
 
   /**
@@ -320,15 +317,15 @@ export class TransactionManager {
   /** The state of a transaction. `ERR_TRANSACTIONS_UNAVAILABLE`. */
   stateOf(transactionId: bigint): TransactionState {
     this.#log.checkOpen()
-    const running = this.#state.running.get(checkPointer(transactionId, 'the id'))
-    if (running !== undefined) return running.isFinishing ? 'committing' : 'running'
+    if (this.#state.finishing.has(checkPointer(transactionId, 'the id'))) return 'committing'
+    if (this.#state.running.has(transactionId)) return 'running'
     if (this.#state.invalid.has(transactionId)) return 'invalid'
     return transactionId <= this.#state.writePointer ? 'ended' : 'unknown'
   }
 
   /** Whether a transaction is in progress. */
   isInProgress(transactionId: bigint): boolean {
-    return this.#state.running.get(checkPointer(transactionId, 'the id')) !== undefined
+    return this.#state.running.has(checkPointer(transactionId, 'the id'))
   }
 
   /** Metrics; counters since the open. */
@@ -368,42 +365,50 @@ export class TransactionManager {
     client: string | undefined,
   ): Promise<Transaction> {
     this.#log.checkOpen()
-    const inProgress = this.#state.running.pointers
-    const firstShortInProgress = this.#state.running.firstShort
-    const readPointer = this.#state.readPointer
-    const id = this.#state.nextId()
-    const transaction = new Transaction({
-      readPointer,
-      transactionId: id,
-      invalids: this.#state.invalid,
-      inProgress,
-      firstShortInProgress,
-      type,
-    })
-    const running: RunningTransaction = {
-      id,
+    const { inProgress, firstShort: firstShortInProgress, readPointer, invalid } = this.#state
+    const transactionId = this.#state.nextId()
+    const reads = { readPointer, inProgress, firstShortInProgress, invalids: invalid }
+    const transaction = new Transaction({ ...reads, transactionId, type })
+    const started = this.#state.start({
+      id: transactionId,
       type,
       expiration: this.#settings.clock.now() + timeoutMilliseconds,
       visibilityUpperBound: transaction.visibilityUpperBound,
       checkpoints: [],
       committing: undefined,
       client: this.#settings.clientRetention === 'OFF' ? undefined : client,
-      underWay: this.#state.running.finishing(),
-      isFinishing: false,
-    }
-    this.#state.running.add(running)
+      underWay: [...this.#state.finishing],
+    })
     this.#counts.started++
-    await this.#log.append([this.#log.rows.running(running), this.#state.pointersRow()])
+    await this.#log.append(started)
     return transaction
   }
 
-  #find(id: bigint, what: string): RunningTransaction {
+  async #recover(): Promise<void> {
+    const stored = await this.#log.read()
+    if (stored === undefined) {
+      this.#state.reset()
+      await this.#log.append([this.#state.pointersRow()])
+      return
+    }
+    this.#state.restore(stored)
+    this.#log.later(this.#state.forgetChanges())
+  }
+
+  /** Removes pointers from the invalid list; returns the removed ones. */
+  async #truncate(goes: (pointer: bigint) => boolean): Promise<readonly bigint[]> {
+    const gone = this.#state.truncate(goes)
+    await this.#log.appendMany(gone.map((pointer) => this.#log.rows.valid(pointer)))
+    return gone
+  }
+
+  #find(id: bigint, what: string): StoredTransaction {
     const running = this.#state.running.get(id)
-    if (running === undefined || running.isFinishing) throw notInProgress(id, what)
+    if (running === undefined || this.#state.finishing.has(id)) throw notInProgress(id, what)
     return running
   }
 
-  #refuseConflict({ id }: RunningTransaction, changes: ChangeSet): void {
+  #refuseConflict({ id }: StoredTransaction, changes: ChangeSet): void {
     const conflict = this.#state.changes.conflict(id, changes)
     if (conflict === undefined) return
     this.#counts.conflicts++

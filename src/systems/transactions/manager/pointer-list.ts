@@ -3,11 +3,11 @@
  * the old one. Transactions hold such lists, so the start of a transaction costs the same for an
  * empty list of invalid transactions and for a million members.
  *
- * A list is a large base, with few pointers added and few removed since. A change copies only those
- * few; when they become many, a new base is made.
+ * A list is a large base, and few pointers that were added or removed since. A change copies only
+ * those few; when they become many, a new base is made.
  *
- * Invariants: `base` and `added` ascend without repetition and have no member in common; `removed`
- * ascends and is part of `base`.
+ * Invariants: `base` and `changed` ascend without repetition. A pointer is a member if it is in
+ * exactly one of them.
  */
 import { types } from 'node:util'
 import { readArguments, assert } from '../../../api/index.js'
@@ -15,27 +15,28 @@ import { checkPointer, checkPointers } from '../checks.js'
 
 const none = new BigInt64Array(0)
 /** Least number of added or removed pointers at which a new base is made. */
-const deltaMin = 64
+const changesMin = 64
 let emptyList: PointerList | undefined
 
 /** An immutable ascending list of write pointers. */
 export class PointerList implements Iterable<bigint> {
+  /** Number of members. */
+  readonly size: number
   readonly #base: BigInt64Array
-  readonly #added: BigInt64Array
-  readonly #removed: BigInt64Array
+  readonly #changed: BigInt64Array
   #flat: BigInt64Array | undefined
 
-  private constructor(base: BigInt64Array, added: BigInt64Array, removed: BigInt64Array) {
+  private constructor(base: BigInt64Array, changed: BigInt64Array, size: number) {
     this.#base = base
-    this.#added = added
-    this.#removed = removed
-    assert(removed.length <= base.length, 'only members are removed')
-    if (added.length === 0 && removed.length === 0) this.#flat = base
+    this.#changed = changed
+    this.size = size
+    assert(size >= 0, 'only members are removed')
+    if (changed.length === 0) this.#flat = base
   }
 
   /** The list without members. */
   static get empty(): PointerList {
-    emptyList ??= new PointerList(none, none, none)
+    emptyList ??= new PointerList(none, none, 0)
     return emptyList
   }
 
@@ -46,50 +47,32 @@ export class PointerList implements Iterable<bigint> {
       ? new Set(pointers)
       : checkPointers(pointers, 'pointers')
     const sorted = BigInt64Array.from(members).sort()
-    return sorted.length === 0 ? PointerList.empty : new PointerList(sorted, none, none)
-  }
-
-  /** Number of members. */
-  get size(): number {
-    return this.#base.length + this.#added.length - this.#removed.length
+    return sorted.length === 0 ? PointerList.empty : new PointerList(sorted, none, sorted.length)
   }
 
   /** Whether the pointer is a member. */
   has(pointer: bigint): boolean {
     if (typeof pointer !== 'bigint') return false
-    const added = this.#added
-    if (added.length > 0 && contains(added, pointer)) return true
-    if (!contains(this.#base, pointer)) return false
-    return this.#removed.length === 0 || !contains(this.#removed, pointer)
+    return contains(this.#base, pointer) !== contains(this.#changed, pointer)
   }
 
   /** The smallest member, or undefined. */
   get first(): bigint | undefined {
-    const removed = this.#removed
     let at = 0
-    while (at < removed.length && this.#base[at] === removed[at]) at++
-    const inBase = at < this.#base.length ? this.#base[at] : undefined
-    const inAdded = this.#added.length > 0 ? this.#added[0] : undefined
-    if (inBase === undefined) return inAdded
-    return inAdded === undefined || inBase < inAdded ? inBase : inAdded
+    while (at < this.#changed.length && this.#base[at] === this.#changed[at]) at++
+    const inBase: bigint | undefined = this.#base[at]
+    const changed: bigint | undefined = this.#changed[at]
+    return changed === undefined || inBase < changed ? inBase : changed
   }
 
   /** The list with the pointer; the same list if the pointer is a member. */
   with(pointer: bigint): PointerList {
-    if (this.has(checkPointer(pointer, 'the pointer'))) return this
-    if (this.#removed.length > 0 && contains(this.#removed, pointer)) {
-      return this.#changed(this.#added, without(this.#removed, pointer))
-    }
-    return this.#changed(inserted(this.#added, pointer), this.#removed)
+    return this.has(checkPointer(pointer, 'the pointer')) ? this : this.#toggled(pointer, 1)
   }
 
   /** The list without the pointer; the same list if the pointer is not a member. */
   without(pointer: bigint): PointerList {
-    if (!this.has(pointer)) return this
-    if (contains(this.#added, pointer)) {
-      return this.#changed(without(this.#added, pointer), this.#removed)
-    }
-    return this.#changed(this.#added, inserted(this.#removed, pointer))
+    return this.has(pointer) ? this.#toggled(pointer, -1) : this
   }
 
   /** The members, ascending. The array is shared and must not be changed. */
@@ -103,33 +86,26 @@ export class PointerList implements Iterable<bigint> {
     return this.toArray()[Symbol.iterator]()
   }
 
-  #changed(added: BigInt64Array, removed: BigInt64Array): PointerList {
-    const list = new PointerList(this.#base, added, removed)
-    const deltaMax = Math.max(deltaMin, Math.sqrt(this.#base.length))
-    if (added.length + removed.length <= deltaMax) return list
-    return new PointerList(list.toArray(), none, none)
+  #toggled(pointer: bigint, by: 1 | -1): PointerList {
+    const changed = toggled(this.#changed, pointer)
+    const list = new PointerList(this.#base, changed, this.size + by)
+    const changesMax = Math.max(changesMin, Math.sqrt(this.#base.length))
+    if (changed.length <= changesMax) return list
+    return new PointerList(list.toArray(), none, list.size)
   }
 
   #merge(): BigInt64Array {
     const base = this.#base
-    const added = this.#added
-    const removed = this.#removed
+    const changed = this.#changed
     const merged = new BigInt64Array(this.size)
     let at = 0
-    let nextAdded = 0
-    let nextRemoved = 0
-    for (let i = 0; i < base.length; i++) {
-      const pointer = base[i]
-      if (nextRemoved < removed.length && removed[nextRemoved] === pointer) {
-        nextRemoved++
-        continue
-      }
-      while (nextAdded < added.length && added[nextAdded] < pointer) {
-        merged[at++] = added[nextAdded++]
-      }
-      merged[at++] = pointer
+    let next = 0
+    for (const pointer of base) {
+      while (changed[next] < pointer) merged[at++] = changed[next++]
+      if (changed[next] === pointer) next++
+      else merged[at++] = pointer
     }
-    while (nextAdded < added.length) merged[at++] = added[nextAdded++]
+    merged.set(changed.subarray(next), at)
     return merged
   }
 }
@@ -153,23 +129,16 @@ function lowerBound(list: BigInt64Array, pointer: bigint): number {
 }
 
 function contains(list: BigInt64Array, pointer: bigint): boolean {
-  const at = lowerBound(list, pointer)
-  return at < list.length && list[at] === pointer
+  return list.length > 0 && list[lowerBound(list, pointer)] === pointer
 }
 
-function inserted(list: BigInt64Array, pointer: bigint): BigInt64Array {
+/** A list with the pointer if it lacks the pointer, otherwise without. */
+function toggled(list: BigInt64Array, pointer: bigint): BigInt64Array {
   const at = lowerBound(list, pointer)
-  const longer = new BigInt64Array(list.length + 1)
-  longer.set(list.subarray(0, at))
-  longer[at] = pointer
-  longer.set(list.subarray(at), at + 1)
-  return longer
-}
-
-function without(list: BigInt64Array, pointer: bigint): BigInt64Array {
-  const at = lowerBound(list, pointer)
-  const shorter = new BigInt64Array(list.length - 1)
-  shorter.set(list.subarray(0, at))
-  shorter.set(list.subarray(at + 1), at)
-  return shorter
+  const isIn = list[at] === pointer
+  const result = new BigInt64Array(list.length + (isIn ? -1 : 1))
+  result.set(list.subarray(0, at))
+  if (!isIn) result[at] = pointer
+  result.set(list.subarray(isIn ? at + 1 : at), isIn ? at : at + 1)
+  return result
 }

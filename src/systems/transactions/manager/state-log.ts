@@ -15,7 +15,7 @@ import {
 import { openTable } from '../../../comfort/tables.js'
 import { stateError, TransactionErrorCode } from '../errors.js'
 import type { ManagerSettings } from '../options.js'
-import { readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
+import { emptyState, readState, stateFamily, StateRows, type StoredState } from './state-rows.js'
 
 /** Most rows of one batch when many rows change. */
 const batchRowsMax = 4096
@@ -36,15 +36,11 @@ function claim(database: Database, table: string): () => void {
 
 export class StateLog {
   readonly rows: StateRows
-  /** The newest read pointer, maintained by the manager. */
-  readPointer = 0n
   readonly #database: Database
   readonly #settings: ManagerSettings
   readonly #release: () => void
   /** Deletions of removed change sets, for the frame of the next commit. */
   #late: AtomicMutation[] = []
-  /** The largest pointer of commits in progress: their frames precede all later ones. */
-  #readPromised = 0n
   #pending = new Set<Promise<unknown>>()
   #failure: unknown
   #isClosed = false
@@ -89,14 +85,9 @@ export class StateLog {
     throw new CellarError(TransactionErrorCode.unavailable, message, options)
   }
 
-  read(): Promise<StoredState> {
+  /** The stored state; undefined if there is none. */
+  read(): Promise<StoredState | undefined> {
     return readState(this.#database.table(this.#settings.table))
-  }
-
-  /** The read pointer after all commits whose frames are written or in progress. */
-  readAtLeast(pointer: bigint): bigint {
-    if (pointer > this.#readPromised) this.#readPromised = pointer
-    return this.#readPromised > this.readPointer ? this.#readPromised : this.readPointer
   }
 
   /** Writes without waiting for the disk: the frames of later commits follow in the log. */
@@ -105,12 +96,9 @@ export class StateLog {
   }
 
   /** As `append`, in batches of bounded size. */
-  async appendMany(
-    pointers: readonly bigint[],
-    mutation: (pointer: bigint) => AtomicMutation,
-  ): Promise<void> {
-    for (let at = 0; at < pointers.length; at += batchRowsMax) {
-      await this.append(pointers.slice(at, at + batchRowsMax).map(mutation))
+  async appendMany(mutations: readonly AtomicMutation[]): Promise<void> {
+    for (let at = 0; at < mutations.length; at += batchRowsMax) {
+      await this.append(mutations.slice(at, at + batchRowsMax))
     }
   }
 
@@ -135,18 +123,18 @@ export class StateLog {
     }
   }
 
-  /** Adds a mutation to the frame of the next commit. */
-  later(mutation: AtomicMutation): void {
-    this.#late.push(mutation)
+  /** Adds mutations to the frame of the next commit. */
+  later(mutations: readonly AtomicMutation[]): void {
+    this.#late.push(...mutations)
   }
 
   /** Removes all rows, and writes the given one. */
   async clear(pointers: AtomicMutation): Promise<void> {
-    const { running, committed, invalid } = await this.read()
+    const { running, committed, invalid } = (await this.read()) ?? emptyState()
     const gone = [
-      ...running.map(({ id }) => this.rows.ended(id)),
+      ...Array.from(running.keys(), (id) => this.rows.ended(id)),
       ...committed.map(({ pointer, id }) => this.rows.forgotten(pointer, id)),
-      ...invalid.map((pointer) => this.rows.valid(pointer)),
+      ...Array.from(invalid, (pointer) => this.rows.valid(pointer)),
     ]
     await this.append([...gone, pointers])
   }
@@ -159,9 +147,7 @@ export class StateLog {
     const late = this.#failure === undefined ? this.#late : []
     this.#late = []
     try {
-      for (let at = 0; at < late.length; at += batchRowsMax) {
-        await this.append(late.slice(at, at + batchRowsMax))
-      }
+      await this.appendMany(late)
     } finally {
       this.#release()
     }

@@ -22,15 +22,16 @@ import { type AtomicMutation, type Table } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import type { ChangeSet } from './change-sets.js'
 
-/** The stored form of a running transaction. */
+/** A running transaction. */
 export interface StoredTransaction extends SnapshotTransaction {
+  checkpoints: readonly bigint[]
   /** The change set of `canCommit`; undefined before the call. */
-  readonly committing: ChangeSet | undefined
+  committing: ChangeSet | undefined
   /** Transactions whose commit frames were being written when it started. */
   readonly underWay: readonly bigint[]
 }
 
-/** The stored form of a committed change set. */
+/** A committed change set. */
 export interface StoredCommit {
   readonly pointer: bigint
   readonly id: bigint
@@ -38,12 +39,28 @@ export interface StoredCommit {
   readonly client: string | undefined
 }
 
+/** The pointers of the state; see `ManagerState`. */
+export interface StoredPointers {
+  readPointer: bigint
+  writePointer: bigint
+}
+
 /** The content of the state table. */
-export interface StoredState {
-  readonly pointers: { readonly read: bigint; readonly lastWrite: bigint } | undefined
-  readonly running: StoredTransaction[]
+export interface StoredState extends StoredPointers {
+  readonly running: Map<bigint, StoredTransaction>
   readonly committed: StoredCommit[]
-  readonly invalid: bigint[]
+  readonly invalid: Set<bigint>
+}
+
+/** A state without transactions. */
+export function emptyState(): StoredState {
+  return {
+    readPointer: 0n,
+    writePointer: 0n,
+    running: new Map(),
+    committed: [],
+    invalid: new Set(),
+  }
 }
 
 /** The single family of the state table. */
@@ -67,59 +84,53 @@ export class StateRows {
   }
 
   /** Writes the two pointers. */
-  pointers(read: bigint, lastWrite: bigint): AtomicMutation {
-    const value = Buffer.allocUnsafe(16)
-    value.writeBigInt64BE(read, 0)
-    value.writeBigInt64BE(lastWrite, 8)
-    return this.#put(pointersRow, { [valueColumn]: value })
+  pointers({ readPointer, writePointer }: StoredPointers): AtomicMutation {
+    return this.#put(pointersRow, { [valueColumn]: encodeIds([readPointer, writePointer]) })
   }
 
   /** Writes a running transaction. */
   running(transaction: StoredTransaction): AtomicMutation {
     const { type, expiration, visibilityUpperBound, checkpoints, committing } = transaction
     const { client, underWay } = transaction
-    const value = Buffer.allocUnsafe(17 + 8 * checkpoints.length)
-    value.writeUInt8(type === 'LONG' ? 1 : 0, 0)
-    value.writeBigInt64BE(BigInt(expiration), 1)
-    value.writeBigInt64BE(visibilityUpperBound, 9)
-    checkpoints.forEach((pointer, i) => value.writeBigInt64BE(pointer, 17 + 8 * i))
+    const numbers = [BigInt(expiration), visibilityUpperBound, ...checkpoints]
+    const value = encodeIds(numbers, type === 'LONG' ? 1 : 0)
     const cells: Record<string, Buffer | string> = { [valueColumn]: value }
     if (committing !== undefined) cells[changesColumn] = encodeChanges(committing)
     if (client !== undefined) cells[clientColumn] = client
     if (underWay.length > 0) cells[underWayColumn] = encodeIds(underWay)
-    return this.#put(rowOf(tagRunning, transaction.id), cells)
+    return this.#put(encodeIds([transaction.id], tagRunning), cells)
   }
 
   /** Writes only the change set of a running transaction. */
   committing(id: bigint, changes: ChangeSet): AtomicMutation {
-    return this.#put(rowOf(tagRunning, id), { [changesColumn]: encodeChanges(changes) })
+    return this.#put(encodeIds([id], tagRunning), { [changesColumn]: encodeChanges(changes) })
   }
 
   /** Removes a running transaction. */
   ended(id: bigint): AtomicMutation {
-    return this.#delete(rowOf(tagRunning, id))
+    return this.#delete(encodeIds([id], tagRunning))
   }
 
   /** Writes the change set of a commit. */
   committed({ pointer, id, changes, client }: StoredCommit): AtomicMutation {
     const cells: Record<string, Buffer | string> = { [changesColumn]: encodeChanges(changes) }
     if (client !== undefined) cells[clientColumn] = client
-    return this.#put(rowOf(tagCommitted, pointer, id), cells)
+    return this.#put(encodeIds([pointer, id], tagCommitted), cells)
   }
 
   /** Removes the change set of a commit. */
   forgotten(pointer: bigint, id: bigint): AtomicMutation {
-    return this.#delete(rowOf(tagCommitted, pointer, id))
+    return this.#delete(encodeIds([pointer, id], tagCommitted))
   }
 
   /** Adds to the invalid list. */
   invalid(id: bigint): AtomicMutation {
-    return this.#put(rowOf(tagInvalid, id), { [valueColumn]: '' })
+    return this.#put(encodeIds([id], tagInvalid), { [valueColumn]: '' })
   }
 
   /** Removes from the invalid list. */
   valid(id: bigint): AtomicMutation {
-    return this.#delete(rowOf(tagInvalid, id))
+    return this.#delete(encodeIds([id], tagInvalid))
   }
 
   #put(row: Buffer, cells: Record<string, Buffer | string>): AtomicMutation {
@@ -132,53 +143,51 @@ export class StateRows {
 }
 
 /**
- * Reads all state. A malformed row fails the open: the state of transactions must not be guessed.
+ * Reads all state; undefined if there is none. A malformed row fails the open: the state of
+ * transactions must not be guessed.
  */
-export async function readState(table: Table): Promise<StoredState> {
-  let pointers: StoredState['pointers'] = undefined
-  const running: StoredTransaction[] = []
-  const committed: StoredCommit[] = []
-  const invalid: bigint[] = []
-  const scanner = table.scan()
-  await eachRow(scanner, 1024, (result) => {
+export async function readState(table: Table): Promise<StoredState | undefined> {
+  const state = emptyState()
+  let isFound = false
+  await eachRow(table.scan(), 1024, (result) => {
     const row = result.row!
     const value = result.value(valueColumn)
     const client = result.value(clientColumn)?.toString('utf8')
-    if (row[0] === tagInvalid && row.length === 9) invalid.push(row.readBigInt64BE(1))
-    else if (row[0] === tagRunning && row.length === 9 && value !== undefined) {
-      const changes = result.value(changesColumn)
-      const committing = changes && decodeChanges(changes)
-      const underWay = decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0))
-      const transaction = decodeRunning(row.readBigInt64BE(1), value)
-      running.push({ ...transaction, committing, client, underWay })
-    } else if (row[0] === tagCommitted && row.length === 17) {
-      const changes = decodeChanges(result.value(changesColumn) ?? Buffer.alloc(0))
-      const pointer = row.readBigInt64BE(1)
-      committed.push({ pointer, id: row.readBigInt64BE(9), changes, client })
+    const stored = result.value(changesColumn)
+    const ids = row.length % 8 === 1 ? decodeIds(row.subarray(1)) : []
+    const [first, second] = ids
+    if (row[0] === tagInvalid && ids.length === 1) state.invalid.add(first)
+    else if (row[0] === tagRunning && ids.length === 1 && value !== undefined) {
+      const [expiration, visibilityUpperBound, ...checkpoints] = decodeIds(value.subarray(1))
+      state.running.set(first, {
+        id: first,
+        type: value[0] === 1 ? 'LONG' : 'SHORT',
+        expiration: Number(expiration),
+        visibilityUpperBound,
+        checkpoints,
+        committing: stored && decodeChanges(stored),
+        client,
+        underWay: decodeIds(result.value(underWayColumn) ?? Buffer.alloc(0)),
+      })
+    } else if (row[0] === tagCommitted && ids.length === 2) {
+      const changes = decodeChanges(stored ?? Buffer.alloc(0))
+      state.committed.push({ pointer: first, id: second, changes, client })
     } else if (row.equals(pointersRow) && value?.length === 16) {
-      pointers = { read: value.readBigInt64BE(0), lastWrite: value.readBigInt64BE(8) }
+      const [readPointer, writePointer] = decodeIds(value)
+      Object.assign(state, { readPointer, writePointer })
+      isFound = true
     } else throw new Error(`the table of transactions holds the unknown row ${row.toString('hex')}`)
     return true
   })
-  return { pointers, running, committed, invalid }
+  return isFound ? state : undefined
 }
 
-function decodeRunning(
-  id: bigint,
-  value: Buffer,
-): Omit<StoredTransaction, 'committing' | 'client' | 'underWay'> {
-  return {
-    id,
-    type: value.readUInt8(0) === 1 ? 'LONG' : 'SHORT',
-    expiration: Number(value.readBigInt64BE(1)),
-    visibilityUpperBound: value.readBigInt64BE(9),
-    checkpoints: decodeIds(value.subarray(17)),
-  }
-}
-
-function encodeIds(ids: readonly bigint[]): Buffer {
-  const target = Buffer.allocUnsafe(8 * ids.length)
-  ids.forEach((id, i) => target.writeBigInt64BE(id, 8 * i))
+/** Ids after each other; after a first byte if given. */
+function encodeIds(ids: readonly bigint[], first?: number): Buffer {
+  const start = first === undefined ? 0 : 1
+  const target = Buffer.allocUnsafe(start + 8 * ids.length)
+  if (first !== undefined) target[0] = first
+  ids.forEach((id, i) => target.writeBigInt64BE(id, start + 8 * i))
   return target
 }
 
@@ -209,12 +218,4 @@ function decodeChanges(source: Buffer): string[] {
     at += length
   }
   return changes
-}
-
-function rowOf(tag: number, first: bigint, second?: bigint): Buffer {
-  const row = Buffer.allocUnsafe(second === undefined ? 9 : 17)
-  row.writeUInt8(tag, 0)
-  row.writeBigInt64BE(first, 1)
-  if (second !== undefined) row.writeBigInt64BE(second, 9)
-  return row
 }

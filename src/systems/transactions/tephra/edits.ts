@@ -11,7 +11,8 @@
  */
 import { idsPerMillisecond, transactionTypes, type TransactionType } from '../transaction.js'
 import { ByteSource, malformed } from './bytes.js'
-import { typeOf, type TephraRunning, type TephraState } from './snapshot.js'
+import type { StoredState } from '../manager/state-rows.js'
+import { tephraTransaction } from './snapshot.js'
 
 const states = [
   'INPROGRESS',
@@ -30,7 +31,7 @@ type Edit = ReturnType<typeof readEdit>
  * Applies the edits of a log to a state, in order; returns their number. An incomplete last record
  * is ignored. `ERR_INVALID_ARGUMENT` for other bytes.
  */
-export function applyTephraEdits(state: TephraState, bytes: Uint8Array): number {
+export function applyTephraEdits(state: StoredState, bytes: Uint8Array): number {
   const source = new ByteSource(bytes)
   for (let edits = 0; ; edits++) {
     if (source.left === 0) return edits
@@ -75,84 +76,61 @@ function repeat<T>(source: ByteSource, member: () => T): T[] {
   return members
 }
 
-function apply(state: TephraState, edit: Edit): void {
-  const { id, changes } = edit
+function apply(state: StoredState, edit: Edit): void {
+  const { id, changes, commitPointer: pointer } = edit
+  const running = state.running.get(id)
+  const checkpoints = edit.checkpoints.length > 0 ? edit.checkpoints : (running?.checkpoints ?? [])
+  const pointers = [id, ...checkpoints]
   switch (edit.state) {
     case 'INPROGRESS': {
       const { type, expiration, visibilityUpperBound } = edit
-      const fields =
-        type === undefined ? typeOf(id, expiration) : { type, expiration: Number(expiration) }
-      state.running.set(id, { ...fields, visibilityUpperBound, checkpoints: [] })
-      seen(state, id)
+      state.running.set(id, tephraTransaction(id, expiration, visibilityUpperBound, type))
+      raise(state, 'writePointer', id)
       break
     }
     case 'COMMITTING':
-      state.committing.set(id, changes)
+      if (running !== undefined) running.committing = changes
       break
     case 'COMMITTED':
-      commit(state, edit)
+      if (edit.canCommit && changes.length > 0) {
+        state.committed.push({ pointer, id, changes, client: undefined })
+      }
+      end(state, pointers, true)
       break
-    case 'INVALID': {
-      const running = end(state, id)
-      for (const pointer of [id, ...(running?.checkpoints ?? [])]) state.invalid.add(pointer)
-      if (running?.type === 'SHORT') raise(state, running.checkpoints.at(-1) ?? id)
+    case 'INVALID':
+      end(state, pointers, false)
+      if (running?.type === 'SHORT') raise(state, 'readPointer', pointers.at(-1)!)
       break
-    }
     case 'ABORTED':
-      abort(state, edit)
+      end(state, pointers, (edit.type ?? running?.type) !== 'LONG')
       break
     case 'TRUNCATE_INVALID_TX': {
       const bound = edit.truncateTime * idsPerMillisecond
-      for (const pointer of edit.truncated) state.invalid.delete(pointer)
+      for (const each of edit.truncated) state.invalid.delete(each)
       if (edit.truncated.length > 0) break
-      for (const pointer of state.invalid) if (pointer < bound) state.invalid.delete(pointer)
+      for (const each of state.invalid) if (each < bound) state.invalid.delete(each)
       break
     }
     case 'CHECKPOINT': {
       const parent = state.running.get(edit.parent)
-      seen(state, id)
-      if (parent === undefined) break
-      state.running.set(edit.parent, { ...parent, checkpoints: [...parent.checkpoints, id] })
+      if (parent !== undefined) parent.checkpoints = [...parent.checkpoints, id]
+      raise(state, 'writePointer', id)
       break
     }
     case 'MOVE_WATERMARK':
   }
 }
 
-function commit(state: TephraState, { id, changes, commitPointer, ...edit }: Edit): void {
-  const running = end(state, id)
-  const checkpoints = edit.checkpoints.length > 0 ? edit.checkpoints : (running?.checkpoints ?? [])
-  if (edit.canCommit && changes.length > 0) {
-    const others = state.committed.get(commitPointer) ?? []
-    state.committed.set(commitPointer, [...new Set([...others, ...changes])])
+/** Ends a transaction, which may have timed out before. */
+function end(state: StoredState, pointers: readonly bigint[], isClean: boolean): void {
+  state.running.delete(pointers[0])
+  for (const pointer of pointers) {
+    if (isClean) state.invalid.delete(pointer)
+    else state.invalid.add(pointer)
   }
-  // The transaction had timed out before its commit was logged.
-  for (const pointer of [id, ...checkpoints]) state.invalid.delete(pointer)
-  raise(state, checkpoints.at(-1) ?? id)
+  if (isClean) raise(state, 'readPointer', pointers.at(-1)!)
 }
 
-function abort(state: TephraState, { id, type, ...edit }: Edit): void {
-  const running = end(state, id)
-  const pointers = [id, ...(running?.checkpoints ?? edit.checkpoints)]
-  if ((type ?? running?.type) === 'LONG') {
-    for (const pointer of pointers) state.invalid.add(pointer)
-    return
-  }
-  for (const pointer of pointers) state.invalid.delete(pointer)
-  raise(state, pointers.at(-1)!)
-}
-
-function end(state: TephraState, id: bigint): TephraRunning | undefined {
-  const running = state.running.get(id)
-  state.running.delete(id)
-  state.committing.delete(id)
-  return running
-}
-
-function raise(state: TephraState, pointer: bigint): void {
-  if (pointer > state.readPointer) state.readPointer = pointer
-}
-
-function seen(state: TephraState, pointer: bigint): void {
-  if (pointer > state.writePointer) state.writePointer = pointer
+function raise(state: StoredState, name: 'readPointer' | 'writePointer', pointer: bigint): void {
+  if (pointer > state[name]) state[name] = pointer
 }

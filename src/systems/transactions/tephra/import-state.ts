@@ -14,7 +14,8 @@ import {
 import { managerSettings } from '../options.js'
 import { StateLog } from '../manager/state-log.js'
 import { applyTephraEdits } from './edits.js'
-import { emptyTephraState, readTephraSnapshot, type TephraState } from './snapshot.js'
+import { emptyState, type StoredState } from '../manager/state-rows.js'
+import { readTephraSnapshot } from './snapshot.js'
 
 const bytes = checked<Uint8Array>(checkBytes)
 
@@ -57,7 +58,7 @@ export async function importTephraState(
   checkDatabase(database, 'transactions')
   const { snapshot, logs } = tephraFiles.read(files)
   const settings = managerSettings(importOptions.read(options))
-  const state = snapshot === undefined ? emptyTephraState() : readTephraSnapshot(snapshot)
+  const state = snapshot === undefined ? emptyState() : readTephraSnapshot(snapshot)
   let edits = 0
   for (const log of logs) edits += applyTephraEdits(state, log)
   const log = await StateLog.open(database, settings)
@@ -67,25 +68,20 @@ export async function importTephraState(
     await log.close()
   }
   const { running, invalid, committed } = state
-  return { running: running.size, invalid: invalid.size, committed: committed.size, edits }
+  return { running: running.size, invalid: invalid.size, committed: committed.length, edits }
 }
 
-async function writeState(log: StateLog, state: TephraState): Promise<void> {
-  if ((await log.read()).pointers !== undefined) {
+async function writeState(log: StateLog, state: StoredState): Promise<void> {
+  if ((await log.read()) !== undefined) {
     throw invalidArgument('the table holds the state of transactions')
   }
   const { rows } = log
-  for (const [id, running] of state.running) {
-    const committing = state.committing.get(id)
-    const unknown = { client: undefined, underWay: [] }
-    await log.append([rows.running({ ...running, id, committing, ...unknown })])
-  }
-  for (const [pointer, changes] of state.committed) {
-    await log.append([rows.committed({ pointer, id: 0n, changes, client: undefined })])
-  }
-  await log.appendMany([...state.invalid], (pointer) => rows.invalid(pointer))
-  const pointers = [state.writePointer, state.readPointer, ...state.committed.keys()]
-  const last = pointers.reduce((a, b) => (a > b ? a : b))
+  for (const running of state.running.values()) await log.append([rows.running(running)])
+  for (const commit of state.committed) await log.append([rows.committed(commit)])
+  await log.appendMany(Array.from(state.invalid, (pointer) => rows.invalid(pointer)))
+  const commits = state.committed.map(({ pointer }) => pointer)
+  const pointers = [state.writePointer, state.readPointer, ...commits]
+  const writePointer = pointers.reduce((a, b) => (a > b ? a : b))
   // Written last: without this row there is no state.
-  await log.commit([rows.pointers(state.readPointer, last)])
+  await log.commit([rows.pointers({ ...state, writePointer })])
 }

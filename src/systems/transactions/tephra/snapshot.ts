@@ -1,5 +1,5 @@
 /**
- * The state of a Tephra manager, and its snapshot file (`snapshot.TIME`), versions 1, 2 and 4.
+ * Reads the snapshot file of a Tephra manager (`snapshot.TIME`), versions 1, 2 and 4.
  *
  *   version time readPointer writePointer invalid* running* committing* committed*
  *
@@ -9,104 +9,82 @@
  * list of keys.
  */
 import { idsPerMillisecond, transactionTypes, type TransactionType } from '../transaction.js'
+import { emptyState, type StoredState, type StoredTransaction } from '../manager/state-rows.js'
 import { ByteSource, malformed } from './bytes.js'
-
-/** A running transaction of Tephra. */
-export interface TephraRunning {
-  readonly type: TransactionType
-  /** Milliseconds since the epoch. */
-  readonly expiration: number
-  readonly visibilityUpperBound: bigint
-  readonly checkpoints: readonly bigint[]
-}
-
-/** The state of a manager during the read of its files. Keys of change sets are latin1 text. */
-export interface TephraState {
-  readPointer: bigint
-  writePointer: bigint
-  readonly invalid: Set<bigint>
-  readonly running: Map<bigint, TephraRunning>
-  readonly committing: Map<bigint, readonly string[]>
-  /** By commit pointer; several transactions may share one. */
-  readonly committed: Map<bigint, readonly string[]>
-}
-
-/** A state without transactions. */
-export function emptyTephraState(): TephraState {
-  return {
-    readPointer: 0n,
-    writePointer: 0n,
-    invalid: new Set(),
-    running: new Map(),
-    committing: new Map(),
-    committed: new Map(),
-  }
-}
 
 const dayMilliseconds = 86_400_000
 /** Tolerance between the expiration of a long transaction and its start plus one day. */
 const toleranceMilliseconds = 10_000
 
 /**
- * Type and expiration of a transaction whose record has no type, as in the first formats. It is
- * LONG if the expiration is negative, or about a day after the start, which the id contains.
+ * A running transaction. Without a type, as in the first formats, it is LONG if the expiration is
+ * negative, or about a day after the start, which the id contains.
  */
-export function typeOf(id: bigint, expiration: bigint): Pick<TephraRunning, 'type' | 'expiration'> {
+export function tephraTransaction(
+  id: bigint,
+  milliseconds: bigint,
+  visibilityUpperBound: bigint,
+  given: TransactionType | undefined,
+  checkpoints: readonly bigint[] = [],
+): StoredTransaction {
   const longExpiration = Number(id / idsPerMillisecond) + dayMilliseconds
-  const isLong = expiration < 0n || longExpiration - Number(expiration) < toleranceMilliseconds
-  return isLong
-    ? { type: 'LONG', expiration: longExpiration }
-    : { type: 'SHORT', expiration: Number(expiration) }
+  let [type, expiration] = [given, Number(milliseconds)]
+  if (type === undefined) {
+    type = expiration < 0 || longExpiration - expiration < toleranceMilliseconds ? 'LONG' : 'SHORT'
+    if (type === 'LONG') expiration = longExpiration
+  }
+  const unknown = { committing: undefined, client: undefined, underWay: [] }
+  return { id, type, expiration, visibilityUpperBound, checkpoints, ...unknown }
 }
 
 /** Reads a snapshot. `ERR_INVALID_ARGUMENT` for other bytes and versions. */
-export function readTephraSnapshot(bytes: Uint8Array): TephraState {
+export function readTephraSnapshot(bytes: Uint8Array): StoredState {
   const source = new ByteSource(bytes)
   const version = Number(source.varint())
   if (version !== 1 && version !== 2 && version !== 4) {
     throw malformed(`a snapshot of version ${version}`)
   }
-  const state = emptyTephraState()
+  const state = emptyState()
   source.varint()
   state.readPointer = source.varint()
   state.writePointer = source.varint()
-  list(source, () => state.invalid.add(source.varint()))
-  list(source, () => readRunning(source, version, state))
-  list(source, () => readChanges(source, state.committing))
-  list(source, () => readChanges(source, state.committed))
+  for (const pointer of list(source, () => source.varint())) state.invalid.add(pointer)
+  list(source, () => {
+    const running = readRunning(source, version)
+    state.running.set(running.id, running)
+  })
+  list(source, () => {
+    const running = state.running.get(source.varint())
+    const changes = readChanges(source)
+    if (running !== undefined) running.committing = changes
+  })
+  list(source, () => {
+    const pointer = source.varint()
+    state.committed.push({ pointer, id: 0n, changes: readChanges(source), client: undefined })
+  })
   if (source.left > 0) throw malformed(`${source.left} bytes after the end of a snapshot`)
   return state
 }
 
-function readRunning(source: ByteSource, version: number, state: TephraState): void {
+function readRunning(source: ByteSource, version: number): StoredTransaction {
   const id = source.varint()
   const expiration = source.varint()
-  const visibilityUpperBound = source.varint()
-  const checkpoints: bigint[] = []
-  if (version === 1) {
-    state.running.set(id, { ...typeOf(id, expiration), visibilityUpperBound, checkpoints })
-    return
-  }
-  const type = transactionTypes[Number(source.varint())]
-  if (type === undefined) throw malformed('an unknown type of transaction')
-  if (version === 4) list(source, () => checkpoints.push(source.varint()))
-  const fields = { type, expiration: Number(expiration) }
-  state.running.set(id, { ...fields, visibilityUpperBound, checkpoints })
+  const bound = source.varint()
+  const type = version === 1 ? undefined : transactionTypes[Number(source.varint())]
+  if (version > 1 && type === undefined) throw malformed('an unknown type of transaction')
+  const checkpoints = version === 4 ? list(source, () => source.varint()) : []
+  return tephraTransaction(id, expiration, bound, type, checkpoints)
 }
 
-function readChanges(source: ByteSource, sets: Map<bigint, readonly string[]>): void {
-  const pointer = source.varint()
-  const keys: string[] = []
-  list(source, () => {
-    keys.push(source.bytes(source.count(source.varint())).toString('latin1'))
-  })
-  sets.set(pointer, keys)
+function readChanges(source: ByteSource): string[] {
+  return list(source, () => source.bytes(source.count(source.varint())).toString('latin1'))
 }
 
-function list(source: ByteSource, member: () => unknown): void {
+function list<T>(source: ByteSource, member: () => T): T[] {
+  const members: T[] = []
   for (;;) {
     const count = source.count(source.varint())
-    if (count === 0) return
-    for (let i = 0; i < count; i++) member()
+    if (count === 0) return members
+    for (let i = 0; i < count; i++) members.push(member())
   }
 }

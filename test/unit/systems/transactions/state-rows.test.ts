@@ -29,7 +29,7 @@ void t.test('the worked examples', async (t) => {
   } as const
   const committed = { pointer: id + 1n, id, changes: ['a', 'bc'], client: undefined }
   const mutations = [
-    rows.pointers(id - 3n, id),
+    rows.pointers({ readPointer: id - 3n, writePointer: id }),
     rows.running(running),
     rows.committed(committed),
     rows.invalid(id),
@@ -49,10 +49,11 @@ void t.test('the worked examples', async (t) => {
     '7014ac8168d4d37003 v 000000015ad98284f014ac8168d4d3700114ac8168d4d37005',
   ])
   t.strictSame(await readState(table), {
-    pointers: { read: id - 3n, lastWrite: id },
-    running: [running],
+    readPointer: id - 3n,
+    writePointer: id,
+    running: new Map([[id, running]]),
     committed: [committed],
-    invalid: [id],
+    invalid: new Set([id]),
   })
   await table.put({ row: 'unknown', cells: { 's:v': '' } })
   await t.rejects(TransactionManager.open(database), /unknown row/)
