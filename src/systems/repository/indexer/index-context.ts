@@ -3,8 +3,7 @@ import type { Clock } from '../../../api/index.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { RecordTable } from '../tables/record-table.js'
 import type { Blob } from '../values/blob-value.js'
-import type { PreparedConfiguration, PreparedField } from './definition/compile.js'
-import type { FieldSources } from './definition/field-sources.js'
+import type { PreparedConfiguration } from './definition/compile.js'
 import type { LateTexts } from './documents/late-texts.js'
 import type { RecordSource } from './documents/record-source.js'
 import type { SearchIndexesSettings } from './index-arguments.js'
@@ -33,8 +32,6 @@ export interface IndexCounts {
 export interface IndexContext {
   readonly name: string
   readonly configuration: PreparedConfiguration
-  /** The sources of the fields of the configuration. */
-  readonly sources: ReadonlyMap<PreparedField, FieldSources>
   readonly settings: SearchIndexesSettings
   readonly schema: SchemaCache
   readonly clock: Clock

@@ -9,8 +9,8 @@ import type { StoredEvent } from '../records/writes/commit.js'
 import type { StoredRecord } from '../records/record.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SearchDocument } from '../../search/search-backend.js'
-import { DependencyCollector, versionOfRecord } from './documents/dependency-collector.js'
-import { DocumentBuilder } from './documents/document-builder.js'
+import { ChainWalk, versionOfRecord } from './documents/chain-walk.js'
+import { buildDocument } from './documents/document-builder.js'
 import {
   documentKey,
   fitsPattern,
@@ -40,14 +40,14 @@ const dependantsAtOnce = 32
 const uuidLength = 36
 
 interface Building {
-  readonly collector: DependencyCollector
+  /** Keys of the masters whose records the documents show. */
+  readonly masters: ReadonlySet<string>
   readonly done: Promise<unknown>
 }
 
 /** Keeps the documents of records up to date. Updates of one record are serialized. */
 export class RecordIndexer {
   readonly #context: IndexContext
-  readonly #builder: DocumentBuilder
   /** The last update of each record with an update in progress. */
   readonly #updates = new Map<string, Promise<unknown>>()
   readonly #building = new Set<Building>()
@@ -55,7 +55,6 @@ export class RecordIndexer {
 
   constructor(context: IndexContext) {
     this.#context = context
-    this.#builder = new DocumentBuilder(context)
   }
 
   /**
@@ -69,7 +68,8 @@ export class RecordIndexer {
     const { rows, records, schema } = this.#context
     const { table, id } = place
     // A document in progress may show the old record, and its dependencies are not stored yet.
-    const waiting = [...this.#building].filter(({ collector }) => collector.has(table, id.master))
+    const key = placeKey({ table, id: id.master })
+    const waiting = [...this.#building].filter(({ masters }) => masters.has(key))
     await Promise.all(waiting.map(({ done }) => done))
     const versionAt = (tagId: string): number | undefined => {
       return newest === undefined ? undefined : records.versionAt(newest, schema.fieldById(tagId))
@@ -112,9 +112,9 @@ export class RecordIndexer {
 
   async #updateTracked(place: Place, scope: UpdateScope): Promise<StoredRecord | undefined> {
     while (this.#gate !== undefined) await this.#gate.catch(() => undefined)
-    const collector = new DependencyCollector()
-    const updated = this.#update(place, scope, collector)
-    const building = { collector, done: updated.catch(() => undefined) }
+    const masters = new Set<string>()
+    const updated = this.#update(place, scope, masters)
+    const building = { masters, done: updated.catch(() => undefined) }
     this.#building.add(building)
     try {
       return await updated
@@ -126,7 +126,7 @@ export class RecordIndexer {
   async #update(
     place: Place,
     { isStale, removesUnknown }: UpdateScope,
-    noted: DependencyCollector,
+    masters: Set<string>,
   ): Promise<StoredRecord | undefined> {
     const { rows, records, configuration, shown } = this.#context
     const before = await rows.entries(place)
@@ -145,8 +145,8 @@ export class RecordIndexer {
       }
       const record = await records.at(place, newest!, tag)
       if (record === undefined) continue
-      const collector = noted.child()
-      const built = await this.#builder.build(place, tag, record, collector)
+      const walk = new ChainWalk(this.#context, tag, masters)
+      const built = await buildDocument(this.#context, { place, tag, record, walk })
       const { document, failures } = built
       const hasDocument = document !== undefined
       // The sources of a document are stored before the document can be found: they decide read
@@ -155,7 +155,7 @@ export class RecordIndexer {
         const sources = new SourceSet({ own: configuration.filterFields })
         await shown.note([...built.shown, { names: presence, sources }])
       }
-      const dependencies = configuration.dereferences ? collector.list() : []
+      const dependencies = configuration.dereferences ? walk.dependencies : []
       const entry = { version, hasDocument, dependencies }
       after[tag.id] = failures.length === 0 ? entry : { ...entry, failures }
       if (hasDocument) documents.push(document)

@@ -18,12 +18,7 @@ import type { FieldType } from '../schema/field-type.js'
 import { errorOf } from '../thrown.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
 import type { PreparedConfiguration } from './definition/compile.js'
-import {
-  possibleSources,
-  sourcesOfFields,
-  spanOf,
-  type FieldSources,
-} from './definition/field-sources.js'
+import { possibleSources, spanOf, type FieldSources } from './definition/field-sources.js'
 import { LateTexts } from './documents/late-texts.js'
 import { RecordSource } from './documents/record-source.js'
 import type { SearchIndexesSettings } from './index-arguments.js'
@@ -95,7 +90,6 @@ export class SearchIndex {
     this.#context = {
       name,
       configuration,
-      sources: sourcesOfFields(configuration.nodes),
       settings,
       schema: manager.types.schema,
       clock: manager.parts.clock,
@@ -209,8 +203,9 @@ export class SearchIndex {
    */
   fieldSources(name: string): FieldSources | undefined {
     checkText(name, 'the name of a field')
-    const possible = possibleSources(this.#context, name)
-    const shown = this.#context.shown.of(name)
+    const { configuration, schema, shown: all } = this.#context
+    const possible = possibleSources(configuration, schema, name)
+    const shown = all.of(name)
     if (possible === undefined || shown === undefined) return possible ?? shown
     possible.merge(shown)
     return possible
@@ -224,7 +219,7 @@ export class SearchIndex {
 
   /** Names of the configured fields without variables, in configured order. */
   get plainFields(): readonly string[] {
-    const spans = [...this.#context.sources.keys()].map(({ name }) => spanOf(name))
+    const spans = this.#context.configuration.fields.map(({ name }) => spanOf(name))
     return spans.flatMap(({ start, end }) => (end === undefined ? [start] : []))
   }
 

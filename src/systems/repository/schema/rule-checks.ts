@@ -91,7 +91,7 @@ export function compilePattern(text: string): Pattern {
 }
 
 /** The type of single values: the innermost element type of lists and paths. */
-export function leafOf({ type }: FieldType): FieldType['type'] {
+export function leafOf({ type }: Pick<FieldType, 'type'>): FieldType['type'] {
   let leaf = type
   while (leaf.element !== undefined) leaf = leaf.element
   return leaf

@@ -23,6 +23,7 @@ import {
   type ValueFunction,
 } from './configuration.js'
 import { dynamicName } from './dynamic-fields.js'
+import { SourceSet, type FieldSources } from './field-sources.js'
 import { builtInFormatters } from './formatters.js'
 import { parseTemplate, type TemplatePart } from './name-template.js'
 import { prepareMatch, type MatchSubject, type RecordMatcher } from './record-matcher.js'
@@ -39,6 +40,8 @@ export interface PreparedField {
   readonly variables: ReadonlyMap<string, NameVariable>
   /** Where the values come from: a chain, or a function of the program. */
   readonly source: Chain | ValueFunction
+  /** The sources of the values, as far as the configuration determines them. */
+  readonly sources: FieldSources
   readonly extractContent: boolean
   readonly formatter: Formatter
 }
@@ -67,6 +70,8 @@ export interface PreparedConfiguration {
   /** Ids of the fields that decide which records are indexed. */
   readonly filterFields: ReadonlySet<string>
   readonly nodes: readonly PreparedNode[]
+  /** All fields in the nodes, in configured order. */
+  readonly fields: readonly PreparedField[]
   readonly dynamicFields: readonly PreparedDynamicField[]
   readonly dereferences: boolean
   /** Whether documents of a record show one of its own fields. */
@@ -93,6 +98,8 @@ interface Position {
   readonly isInRecord: boolean
   /** Whether the record at this position is the record of the document. */
   readonly isOwn: boolean
+  /** The fields that lead to this position. */
+  readonly before: SourceSet
 }
 
 class Compiler {
@@ -102,6 +109,7 @@ class Compiler {
   readonly #formatters: Map<string, Formatter>
   readonly #ownFields = new Set<string>()
   #default: Formatter
+  readonly #fields: PreparedField[] = []
   #hasFunctions = false
   #nodes = 0
 
@@ -116,18 +124,18 @@ class Compiler {
   compile(configuration: IndexConfiguration): PreparedConfiguration {
     const settings = atPlace('the configuration', () => configurationOptions.read(configuration))
     const { formatters, defaultFormatter, recordFilter, dereference } = settings
-    const own = Object.entries(formatters).map(([name, given]) => {
+    const named = Object.entries(formatters).map(([name, given]) => {
       const place = this.#places(configuration, `formatters.${name}`)
       return [name, typeof given === 'function' ? given : this.#formatterOf(given, place)] as const
     })
-    for (const [name, formatter] of own) this.#formatters.set(name, formatter)
+    for (const [name, formatter] of named) this.#formatters.set(name, formatter)
     if (defaultFormatter !== undefined) {
       const place = this.#places(configuration, 'defaultFormatter')
       this.#default = this.#formatterOf(defaultFormatter, place)
     }
     const filter = this.#recordFilter(recordFilter)
-    const position = { path: 'fields', depth: 0, isInRecord: false, isOwn: true }
-    const nodes = this.#nodesOf(settings.fields, position)
+    const own = { isInRecord: false, isOwn: true, before: new SourceSet() }
+    const nodes = this.#nodesOf(settings.fields, { path: 'fields', depth: 0, ...own })
     const dynamicFields = settings.dynamicFields.map((given, index) => {
       return this.#at(given, `dynamicFields[${index}]`, (place): PreparedDynamicField => {
         const rule = dynamicOptions.read(given)
@@ -139,7 +147,8 @@ class Compiler {
       this.#hasFunctions ||
       this.#ownFields.has(field.id) ||
       dynamicFields.some(({ nameFor }) => nameFor(field) !== undefined)
-    return { ...filter, nodes, dynamicFields, dereferences: dereference, usesOwnField }
+    const fields = this.#fields
+    return { ...filter, nodes, fields, dynamicFields, dereferences: dereference, usesOwnField }
   }
 
   /** Runs `work` at the location of a part of the configuration. */
@@ -204,7 +213,8 @@ class Compiler {
     const { match, fields } = groupOptions.read(node)
     const matcher = prepareMatch(matchOptions.read(match), this.#names)
     if (at.isOwn && matcher.field !== undefined) this.#ownFields.add(matcher.field)
-    const inner = { ...at, path: `${at.path}.fields`, depth: at.depth + 1 }
+    const before = new SourceSet(at.before).match(matcher.field)
+    const inner = { ...at, path: `${at.path}.fields`, depth: at.depth + 1, before }
     return { kind: 'match', matcher, nodes: this.#nodesOf(fields, inner) }
   }
 
@@ -213,30 +223,42 @@ class Compiler {
     const { chain, isInRecord } = parseRecordChain(forEach, this.#names, at.isInRecord)
     this.#noteOwn(chain, at)
     const depth = at.depth + 1
-    const inner = { path: `${at.path}.fields`, depth, isInRecord, isOwn: false }
+    const before = new SourceSet(at.before).follow(chain)
+    const inner = { path: `${at.path}.fields`, depth, isInRecord, isOwn: false, before }
     return { kind: 'forEach', chain, nodes: this.#nodesOf(fields, inner) }
   }
 
   #field(given: FieldRule, at: Position, place: string): PreparedField {
     const { value, extractContent, ...rule } = fieldOptions.read(given)
     const name = parseTemplate(rule.name)
+    const sources = new SourceSet(at.before)
+    const chainOf = (text: string): Chain => {
+      const chain = this.#chain(text, at)
+      sources.merge(new SourceSet(at.before).follow(chain))
+      return chain
+    }
     const variables = new Map<string, NameVariable>()
     for (const part of name) {
       if (part.kind === 'choice') throw new Error(`only dynamic fields have choices: ${rule.name}`)
-      if (part.kind === 'variable') variables.set(part.name, this.#variable(part.name, at))
+      if (part.kind !== 'variable') continue
+      const variable: NameVariable = part.name.startsWith('vprop:')
+        ? { kind: 'property', name: part.name.slice('vprop:'.length) }
+        : { kind: 'chain', chain: chainOf(part.name) }
+      variables.set(part.name, variable)
     }
-    if (typeof value === 'function') {
+    const source = typeof value === 'function' ? value : chainOf(value)
+    if (typeof source === 'function') {
       if (!at.isOwn) throw new Error('a function makes fields of the record itself only')
       this.#hasFunctions = true
+      sources.isFunction = true
     }
-    const source = typeof value === 'function' ? value : this.#chain(value, at)
     const formatter = this.#formatterOf(rule.formatter, place)
-    return { kind: 'field', name, variables, source, extractContent, formatter }
-  }
-
-  #variable(name: string, at: Position): NameVariable {
-    if (name.startsWith('vprop:')) return { kind: 'property', name: name.slice('vprop:'.length) }
-    return { kind: 'chain', chain: this.#chain(name, at) }
+    const field: PreparedField = {
+      ...{ kind: 'field', name, variables, source, sources },
+      ...{ extractContent, formatter },
+    }
+    this.#fields.push(field)
+    return field
   }
 
   #chain(text: string, at: Position): Chain {

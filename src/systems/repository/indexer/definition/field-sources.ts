@@ -9,7 +9,7 @@ import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
 import type { SchemaCache } from '../../schema/schema-cache.js'
 import type { Chain } from './chain.js'
-import type { PreparedConfiguration, PreparedField, PreparedNode } from './compile.js'
+import type { PreparedConfiguration } from './compile.js'
 import type { TemplatePart } from './name-template.js'
 
 /** The record fields that determine the content of a document field. */
@@ -115,50 +115,18 @@ export class SourceSet implements FieldSources {
   }
 }
 
-/** The sources of each field of a configuration, as far as the configuration determines them. */
-export function sourcesOfFields(
-  nodes: readonly PreparedNode[],
-  before = new SourceSet(),
-  found = new Map<PreparedField, FieldSources>(),
-): ReadonlyMap<PreparedField, FieldSources> {
-  for (const node of nodes) {
-    const sources = new SourceSet(before)
-    if (node.kind === 'match') {
-      sourcesOfFields(node.nodes, sources.match(node.matcher.field), found)
-    } else if (node.kind === 'forEach') {
-      sourcesOfFields(node.nodes, sources.follow(node.chain), found)
-    } else {
-      for (const variable of node.variables.values()) {
-        if (variable.kind !== 'chain') continue
-        sources.merge(new SourceSet(before).follow(variable.chain))
-      }
-      if (typeof node.source === 'function') sources.isFunction = true
-      else sources.merge(new SourceSet(before).follow(node.source))
-      found.set(node, sources)
-    }
-  }
-  return found
-}
-
 /**
  * The possible sources of a document field; undefined if the configuration cannot make that field.
  */
 export function possibleSources(
-  {
-    configuration: { dynamicFields },
-    sources: fields,
-    schema,
-  }: {
-    readonly configuration: PreparedConfiguration
-    readonly sources: ReadonlyMap<PreparedField, FieldSources>
-    readonly schema: SchemaCache
-  },
+  { fields, dynamicFields }: PreparedConfiguration,
+  schema: SchemaCache,
   name: string,
 ): SourceSet | undefined {
   const all = new SourceSet()
   let isKnown = false
-  for (const [field, sources] of fields) {
-    if (!isWithin(spanOf(field.name), name)) continue
+  for (const { name: template, sources } of fields) {
+    if (!isWithin(spanOf(template), name)) continue
     all.merge(sources)
     isKnown = true
   }

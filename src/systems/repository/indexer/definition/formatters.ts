@@ -1,5 +1,6 @@
 /** Formatters turn values into the texts of a document. */
 import type { FieldType } from '../../schema/field-type.js'
+import { leafOf } from '../../schema/rule-checks.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
 import type { ValueType } from '../../values/value-type.js'
@@ -63,16 +64,12 @@ function jsonOf(value: unknown, type: ValueType, find: FieldFinder): unknown {
   return typeof json === 'bigint' ? String(json) : json
 }
 
-function leafOf(type: ValueType): ValueType {
-  return type.element === undefined ? type : leafOf(type.element)
-}
-
 /** The fields by local name, without embedded records. */
 function shallowRecord({ fields }: EmbeddedRecord, find: FieldFinder): unknown {
   const shown = Object.entries(fields).flatMap(([name, value]) => {
-    const { type } = find(name)
-    if (leafOf(type).base === 'RECORD') return []
-    return [[name.slice(name.indexOf('}') + 1), jsonOf(value, type, find)] as const]
+    const field = find(name)
+    if (leafOf(field).base === 'RECORD') return []
+    return [[name.slice(name.indexOf('}') + 1), jsonOf(value, field.type, find)] as const]
   })
   return Object.fromEntries(shown)
 }

@@ -1,6 +1,8 @@
 /** Extracts the text of blobs by a function of the program. */
 import { shown } from '../../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { repositoryError } from '../../errors.js'
+import { forEachLeaf } from '../../records/field-values.js'
+import { leafOf } from '../../schema/rule-checks.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { IndexContext } from '../index-context.js'
@@ -48,23 +50,11 @@ export function splitBlobs(values: readonly IndexValue[]): {
 } {
   const blobs: Blob[] = []
   const others: IndexValue[] = []
-  const collect = ({ value, type }: IndexValue): void => {
-    if (type.base === 'BLOB') blobs.push(value as Blob)
-    else for (const each of value as unknown[]) collect({ value: each, type: type.element! })
-  }
   for (const each of values) {
-    let leaf = each.type
-    while (leaf.element !== undefined) leaf = leaf.element
-    if (leaf.base === 'BLOB') collect(each)
-    else others.push(each)
+    if (leafOf(each).base !== 'BLOB') others.push(each)
+    else forEachLeaf(each.type, each.value, (blob) => void blobs.push(blob as Blob))
   }
   return { blobs, others }
-}
-
-function checkExtracted(text: unknown): string {
-  if (typeof text === 'string') return text
-  const message = `the extractor must give a text, got ${shown(text)}`
-  throw new RepositoryError(RepositoryErrorCode.extraction, message)
 }
 
 /** The text of each blob; a blob whose extraction fails is left out and added to `failures`. */
@@ -81,7 +71,9 @@ export async function extractTexts(
     const { key, name, mediaType, size } = blob
     try {
       const text = await late.textOf(place, key.toString('latin1'), async () => {
-        return checkExtracted(await extract(readBlob(blob), mediaType, name, signal))
+        const found: unknown = await extract(readBlob(blob), mediaType, name, signal)
+        if (typeof found === 'string') return found
+        throw repositoryError('extraction', `the extractor must give a text, got ${shown(found)}`)
       })
       if (text === undefined) {
         const reason = 'the text is still being read'

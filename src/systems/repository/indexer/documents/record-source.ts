@@ -1,30 +1,23 @@
-/** Reads records at version tags for the document builder. */
-import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+/** Reads records at version tags for the documents of an index. */
+import { hasCode } from '../../errors.js'
 import { lastTag } from '../../qualified-name.js'
-import type { RecordTable } from '../../tables/record-table.js'
 import type { StoredRecord } from '../../records/record.js'
 import type { FieldType } from '../../schema/field-type.js'
+import type { RecordTable } from '../../tables/record-table.js'
 import type { Place } from '../index-rows.js'
-
-/** Finds a record table of the repository of an index; undefined if there is none. */
-export type TableFinder = (name: string) => RecordTable | undefined
 
 /** The records of one repository. */
 export class RecordSource {
-  readonly #findTable: TableFinder
+  /** A record table of the repository; undefined if there is none of that name. */
+  readonly table: (name: string) => RecordTable | undefined
 
-  constructor(findTable: TableFinder) {
-    this.#findTable = findTable
-  }
-
-  table(name: string): RecordTable | undefined {
-    return this.#findTable(name)
+  constructor(table: (name: string) => RecordTable | undefined) {
+    this.table = table
   }
 
   /** The newest version of a record; undefined if the record does not exist. */
   async newest({ table, id }: Place): Promise<StoredRecord | undefined> {
-    const records = this.#findTable(table)
-    return records === undefined ? undefined : ifThere(() => records.read(id))
+    return ifThere(this.table(table)?.read(id))
   }
 
   /** The version that a tag of a record points to; 0: no version, undefined: no such tag. */
@@ -39,23 +32,17 @@ export class RecordSource {
     const version = this.versionAt(newest, tag)
     if (version === undefined) return undefined
     if (version === (newest.version ?? 0)) return newest
-    const records = this.#findTable(place.table)
-    if (records === undefined) return undefined
-    if (version === 0) return ifThere(() => records.readTagged(place.id, tag.name))
-    return ifThere(() => records.read(place.id, { version }))
+    const records = this.table(place.table)
+    if (version === 0) return ifThere(records?.readTagged(place.id, tag.name))
+    return ifThere(records?.read(place.id, { version }))
   }
 }
 
-async function ifThere(
-  read: () => Promise<StoredRecord | undefined>,
-): Promise<StoredRecord | undefined> {
+async function ifThere<T>(reading: Promise<T> | undefined): Promise<T | undefined> {
   try {
-    return await read()
+    return await reading
   } catch (error) {
-    const code = error instanceof RepositoryError ? error.code : undefined
-    const isAbsent =
-      code === RepositoryErrorCode.recordNotFound || code === RepositoryErrorCode.versionNotFound
-    if (isAbsent) return undefined
+    if (hasCode(error, 'recordNotFound', 'versionNotFound')) return undefined
     throw error
   }
 }

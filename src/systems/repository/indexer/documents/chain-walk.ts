@@ -1,0 +1,178 @@
+/**
+ * Walks chains from record to record, at one version tag. Each record on the way is noted as a
+ * dependency, with the fields used, before it is read. So a concurrent change of that record either
+ * finds the note or is seen by the read.
+ */
+import type { Link } from '../../link.js'
+import type { RecordId } from '../../record-id.js'
+import { forEachLeaf } from '../../records/field-values.js'
+import type { StoredRecord } from '../../records/record.js'
+import type { FieldType } from '../../schema/field-type.js'
+import type { EmbeddedRecord } from '../../values/nested-types.js'
+import type { Chain, ChainStep } from '../definition/chain.js'
+import type { IndexValue } from '../definition/configuration.js'
+import type { SourceSet } from '../definition/field-sources.js'
+import { flattened } from '../definition/formatters.js'
+import type { MatchSubject } from '../definition/record-matcher.js'
+import type { IndexContext } from '../index-context.js'
+import {
+  fitsPattern,
+  placeKey,
+  type Dependency,
+  type Place,
+  type VariantPattern,
+} from '../index-rows.js'
+import { systemValues } from './system-values.js'
+
+/** Pseudo field of a dependency: the version of the record. */
+export const versionOfRecord = 'version'
+
+/** A record on the way of a chain; one embedded in a field has the place of its holder. */
+export interface Visited extends MatchSubject {
+  /** Undefined: the newest one of the type. */
+  readonly typeVersion: number | undefined
+  readonly version: number | undefined
+  /** Collects the fields used; undefined if the record is not tracked. */
+  readonly looked: Set<string> | undefined
+  /** Whether a link leads to the record. */
+  readonly isLinked: boolean
+}
+
+/** A stored record as the beginning of chains. */
+export function visitedRecord(
+  { table, id }: Place,
+  { type, version, fields }: StoredRecord,
+  looked?: Set<string>,
+  isLinked = false,
+): Visited {
+  const { name, version: typeVersion } = type
+  return { table, id, type: name, typeVersion, version, fields, looked, isLinked }
+}
+
+/** The walk of the chains of one document, with its dependencies. */
+export class ChainWalk {
+  readonly #context: IndexContext
+  readonly #tag: FieldType
+  readonly #masters: Set<string>
+  readonly #noted = new Map<string, Omit<Dependency, 'fields'> & { fields: Set<string> }>()
+
+  /** The {@link placeKey} of each master that is noted is also added to `masters`. */
+  constructor(context: IndexContext, tag: FieldType, masters: Set<string>) {
+    this.#context = context
+    this.#tag = tag
+    this.#masters = masters
+  }
+
+  /** The dependencies in a fixed order. */
+  get dependencies(): Dependency[] {
+    return [...this.#noted]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([, noted]) => ({ ...noted, fields: [...noted.fields].sort() }))
+  }
+
+  /** The records that steps lead to. */
+  async follow(steps: readonly ChainStep[], start: Visited): Promise<Visited[]> {
+    let at = [start]
+    for (const step of steps) {
+      const next: Visited[] = []
+      for (const each of at) for await (const found of this.#step(step, each)) next.push(found)
+      at = next
+    }
+    return at
+  }
+
+  /** The values of a chain; fields of records embedded in them are added to `sources`. */
+  async values({ steps, end }: Chain, start: Visited, sources: SourceSet): Promise<IndexValue[]> {
+    const { schema } = this.#context
+    const values: IndexValue[] = []
+    for (const found of await this.follow(steps, start)) {
+      if (end!.kind === 'system') {
+        if (end!.name === 'version') found.looked?.add(versionOfRecord)
+        values.push(...systemValues(end!.name, found, schema))
+        continue
+      }
+      const { type, value } = this.#valueOf(found, end!.field)
+      if (value === undefined) continue
+      sources.addInner(value, type, schema, found.isLinked)
+      values.push(...flattened(value, type))
+    }
+    return values
+  }
+
+  #valueOf({ fields, looked }: Visited, fieldId: string): IndexValue {
+    const { name, type } = this.#context.schema.fieldById(fieldId)
+    looked?.add(fieldId)
+    return { type, value: fields[name] }
+  }
+
+  async *#step(step: ChainStep, at: Visited): AsyncGenerator<Visited, void> {
+    const { table, id, isLinked } = at
+    switch (step.kind) {
+      case 'record':
+        for (const { type, fields } of this.#leavesOf(at, step.field) as EmbeddedRecord[]) {
+          yield { ...at, type, fields, typeVersion: undefined, looked: undefined }
+        }
+        return
+      case 'link':
+        for (const link of this.#leavesOf(at, step.field) as Link[]) {
+          yield* this.#visit({ table: link.table ?? table, id: link.resolve(id) }, true)
+        }
+        return
+      case 'master':
+        if (id.isVariant) yield* this.#visit({ table, id: id.master }, isLinked)
+        return
+      case 'less': {
+        const own = Object.entries(id.variantProperties)
+        const rest = own.filter(([name]) => !step.names.includes(name))
+        if (own.length - rest.length < step.names.length) return
+        yield* this.#visit({ table, id: id.master.variant(Object.fromEntries(rest)) }, isLinked)
+        return
+      }
+      case 'more': {
+        const own = id.variantProperties
+        if (Object.keys(step.properties).some((name) => Object.hasOwn(own, name))) return
+        yield* this.#visit(at, isLinked, { ...own, ...step.properties })
+      }
+    }
+  }
+
+  #leavesOf(at: Visited, fieldId: string): unknown[] {
+    const { type, value } = this.#valueOf(at, fieldId)
+    const leaves: unknown[] = []
+    if (value !== undefined) forEachLeaf(type, value, (leaf) => void leaves.push(leaf))
+    return leaves
+  }
+
+  /** Visits a record, or the records of its master with these variant properties. */
+  async *#visit(
+    { table, id }: Place,
+    isLinked: boolean,
+    variants?: VariantPattern,
+  ): AsyncGenerator<Visited, void> {
+    const looked = this.#note(table, id.master, variants ?? id.variantProperties)
+    const { records } = this.#context
+    let ids = [id]
+    if (variants !== undefined) {
+      const all = (await records.table(table)?.variants(id)) ?? []
+      ids = [...all].filter((variant) => fitsPattern(variants, variant))
+    }
+    for (const each of ids) {
+      const place = { table, id: each }
+      const newest = await records.newest(place)
+      const record = newest && (await records.at(place, newest, this.#tag))
+      // Depends on the version too: the tag may already point to a version that is written later.
+      if (record === undefined) looked.add(versionOfRecord)
+      else yield visitedRecord(place, record, looked, isLinked)
+    }
+  }
+
+  /** Notes a dependency on records; the fields used are added to the returned set. */
+  #note(table: string, id: RecordId, pattern: VariantPattern): Set<string> {
+    const master = id.text
+    const key = `${table}/${master}/${JSON.stringify(Object.entries(pattern).sort())}`
+    const noted = this.#noted.get(key) ?? { table, master, pattern, fields: new Set<string>() }
+    this.#noted.set(key, noted)
+    this.#masters.add(placeKey({ table, id }))
+    return noted.fields
+  }
+}
