@@ -6,15 +6,16 @@
  * - the modules that worker threads load (`workers`), each in one file without relative imports:
  *   bundlers of applications copy such a file as it is.
  *
- * Packages stay imports; only xxhash-wasm is put into the workers, because a copied file may lie
- * where no package is found. No source maps: without their sources they tell nobody anything. Lines
+ * Packages stay imports. Only xxhash-wasm is put into the modules: a copied worker may lie where no
+ * package is found, and looking for the package takes longer than loading it. No source maps: without their sources they tell nobody anything. Lines
  * end early, so that a stack trace names a place; the readable code is in the repository.
  *
  * The declarations beside them lead to those of tsc; declarations.mjs rolls them up for npm.
  */
 import { build } from 'esbuild'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
+import { pathToFileURL } from 'node:url'
 
 const root = join(import.meta.dirname, '..')
 const folder = 'build/package'
@@ -29,12 +30,39 @@ const workers = {
 
 /** The compiled modules behind the exports of the package, by the name of the published file. */
 const entries = JSON.parse(readFileSync(join(root, '.ci/entries.json'), 'utf8'))
-const shareable = Object.entries(entries).filter(([name]) => workers[name] === undefined)
+const shareable = {
+  ...Object.fromEntries(Object.entries(entries).filter(([name]) => workers[name] === undefined)),
+  cellar: 'build/src/cli/cli.js',
+}
 
-/** The licence of what the workers hold, as it asks. */
-const notice = readFileSync(join(root, 'node_modules/xxhash-wasm/LICENSE.md'), 'utf8').trim()
-
-const licence = `/* Holds xxhash-wasm.\n\n${notice}\n*/`
+/**
+ * Each file costs an import half a millisecond, and esbuild makes one for each set of entries that
+ * share a module. So all entries take the modules of `api`, and those that load the engine take all
+ * of it: it lies in two files.
+ */
+const foundation = ['build/src/base/group-queue.js', 'build/src/api/index.js']
+const overEngine = ['index', 'memory', 'testing', 'conformance-table', 'cellar']
+const together = {
+  name: 'modules in few files',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^entry:/ }, ({ path }) => ({ path, namespace: 'entry' }))
+    // An entry that another one imports later is that entry, not a module of its own.
+    onResolve({ filter: /^\./ }, ({ path, resolveDir, kind }) => {
+      if (kind !== 'dynamic-import') return undefined
+      const file = relative(root, join(resolveDir, path)).replaceAll('\\', '/')
+      const name = Object.keys(shareable).find((each) => shareable[each] === file)
+      return name === undefined ? undefined : { path: `entry:${name}`, namespace: 'entry' }
+    })
+    onLoad({ filter: /^entry:/, namespace: 'entry' }, ({ path }) => {
+      const name = path.slice('entry:'.length)
+      const taken = [...foundation, ...(overEngine.includes(name) ? [entries.index] : [])]
+      const lines = taken.map((file) => `import './${file}'\n`)
+      const first = name === 'cellar' ? '#!/usr/bin/env node\n' : ''
+      const contents = `${first}${lines.join('')}export * from './${shareable[name]}'\n`
+      return { contents, resolveDir: root }
+    })
+  },
+}
 
 /** Errors keep the names of their classes, which Node prints: 'CellarError: ...', not 'u [...'. */
 const namedErrors = {
@@ -64,6 +92,31 @@ const pageTexts = {
   },
 }
 
+/** The kernel of native-free as bytes: a start need not assemble it, nor load the assembler. */
+const assembledKernel = {
+  name: 'assembled kernel',
+  setup({ onLoad }) {
+    onLoad({ filter: /[\\/]native-free[\\/]kernel-bytes\.js$/ }, async ({ path }) => {
+      const { kernelBytes } = await import(pathToFileURL(path).href)
+      const { kernelPages } = await import(pathToFileURL(join(dirname(path), 'kernel.js')).href)
+      const text = Buffer.from(kernelBytes(kernelPages)).toString('base64')
+      const contents = `export const kernelBytes = () => Buffer.from('${text}', 'base64')\n`
+      return { contents }
+    })
+  },
+}
+
+/** The licence of xxhash-wasm, as it asks, in the files that hold it. */
+const notice = readFileSync(join(root, 'node_modules/xxhash-wasm/LICENSE.md'), 'utf8').trim()
+const licence = `/* Holds xxhash-wasm.\n\n${notice}\n*/\n`
+const checksums = join(root, 'node_modules/xxhash-wasm/esm/xxhash-wasm.js')
+const heldChecksums = {
+  name: 'xxhash-wasm is held',
+  setup({ onResolve }) {
+    onResolve({ filter: /^xxhash-wasm$/ }, () => ({ path: checksums }))
+  },
+}
+
 const common = {
   absWorkingDir: root,
   bundle: true,
@@ -74,7 +127,8 @@ const common = {
   logLevel: 'warning',
   write: false,
   minify: true,
-  plugins: [pageTexts, namedErrors],
+  metafile: true,
+  plugins: [pageTexts, namedErrors, assembledKernel, heldChecksums],
   // Node prints the whole line with an uncaught error; shorter ones make the package 2 % bigger.
   lineLimit: 500,
 }
@@ -82,21 +136,28 @@ const common = {
 const built = await Promise.all([
   build({
     ...common,
-    entryPoints: { ...Object.fromEntries(shareable), cellar: 'build/src/cli/cli.js' },
+    entryPoints: Object.keys(shareable).map((name) => ({ in: `entry:${name}`, out: name })),
     splitting: true,
     chunkNames: 'shared-[hash]',
     packages: 'external',
+    plugins: [...common.plugins, together],
   }),
-  build({ ...common, entryPoints: workers, banner: { js: licence } }),
+  build({ ...common, entryPoints: workers }),
 ])
 
 // esbuild drops the comment that lets webpack leave imports of modules of users to Node; webpack
 // would warn then, and its bundle would find none of these modules.
 // Nothing is removed before all is there: a failed build leaves the one before it.
 rmSync(join(root, folder), { recursive: true, force: true })
+const inputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs))
 for (const { path, text } of built.flatMap(({ outputFiles }) => outputFiles)) {
   mkdirSync(dirname(path), { recursive: true })
-  writeFileSync(path, text.replace(/\bimport\((?=[\w$])/g, 'import(/* webpackIgnore: true */ '))
+  const holds = Object.keys(inputs[relative(root, path)].inputs)
+  const first = holds.some((each) => /\bxxhash-wasm\b/.test(each)) ? licence : ''
+  writeFileSync(
+    path,
+    first + text.replace(/\bimport\((?=[\w$])/g, 'import(/* webpackIgnore: true */ '),
+  )
 }
 for (const [name, path] of Object.entries(entries)) {
   const source = `../${path.replace(/^build\//, '')}`

@@ -240,16 +240,3 @@ export function assembleModule(
     ...section(10, vector(codes)),
   ])
 }
-
-/** The part of the global `WebAssembly` that is used; Node's types lack it. */
-interface WebAssemblyCalls {
-  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object
-  readonly Instance: new (module: object) => { readonly exports: object }
-}
-
-/** Compiles and instantiates a module without imports. */
-export function instantiate<Exports>(bytes: Uint8Array<ArrayBuffer>): { exports: Exports } {
-  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WebAssemblyCalls }
-  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(bytes))
-  return { exports: exports as Exports }
-}

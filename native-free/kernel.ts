@@ -4,8 +4,8 @@
  * byte, in a third of the time. In these files JavaScript checks every load and store against the
  * length of its buffer. In the kernel the processor guards the memory, and words have eight bytes.
  *
- * The module is assembled from the expressions in lz4-kernel-code.ts and xxh64-kernel-code.ts when
- * it is first used. Its memory does not grow:
+ * The module is assembled from the expressions in lz4-kernel-code.ts and xxh64-kernel-code.ts, in
+ * the published package by its build, and compiled when it is first used. Its memory does not grow:
  *
  *   [0, tableEnd)    hash table of the compressor, see lz4.ts
  *   sourceStart      input, up to the compressed bound of `kernelBytesMax`
@@ -19,10 +19,8 @@
  * the end of their range, which are within the slack of each area.
  */
 import { assert } from '../src/base/assert.js'
-import { assembleModule, instantiate } from './assembler.js'
-import { compressFunction, decompressFunction } from './lz4-kernel-code.js'
+import { kernelBytes } from './kernel-bytes.js'
 import { distanceMax, hashShift, lz4CompressBound, lz4PrefixLength } from './lz4.js'
-import { checksumMatchesFunction } from './xxh64-kernel-code.js'
 
 /** Longest uncompressed block in bytes for the kernel. */
 export const kernelBytesMax = 256 * 1024
@@ -39,7 +37,14 @@ export const kernelInputStart = sourceStart
 export const kernelInputBytesMax = areaBytes - slackBytes
 
 const checksumBytes = 8
-const pages = Math.ceil((targetStart + areaBytes) / 65_536)
+/** Pages of 64 KiB that the kernel's memory has. */
+export const kernelPages = Math.ceil((targetStart + areaBytes) / 65_536)
+
+/** The part of the global `WebAssembly` that is used; Node's types lack it. */
+interface WebAssemblyCalls {
+  readonly Module: new (bytes: Uint8Array<ArrayBuffer>) => object
+  readonly Instance: new (module: object) => { readonly exports: object }
+}
 
 interface KernelCalls {
   /** The end of the output, or -1 if there is no space for it. */
@@ -74,9 +79,9 @@ let kernel: Kernel | undefined
 let epoch = distanceMax + 1
 
 function startKernel(): Kernel {
-  const functions = [compressFunction(), decompressFunction(), checksumMatchesFunction()]
-  const { exports } = instantiate<KernelExports>(assembleModule(functions, pages))
-  const { memory, compress, decompress, checksumMatches } = exports
+  const { WebAssembly } = globalThis as unknown as { readonly WebAssembly: WebAssemblyCalls }
+  const { exports } = new WebAssembly.Instance(new WebAssembly.Module(kernelBytes(kernelPages)))
+  const { memory, compress, decompress, checksumMatches } = exports as KernelExports
   return { memory: Buffer.from(memory.buffer), compress, decompress, checksumMatches }
 }
 

@@ -24,7 +24,6 @@ export const changeBytes = 32 * 1024
 /** The space reserve; see the file header. */
 export class SpaceReserve {
   private readonly fileSystem: FileSystem
-  private readonly directory: string
   private readonly path: string
   private file: File | undefined = undefined
   /** Length of the file in bytes. */
@@ -34,7 +33,6 @@ export class SpaceReserve {
   /** Opens the reserve if it exists; {@link restore} creates it. */
   constructor(fileSystem: FileSystem, directory: string) {
     this.fileSystem = fileSystem
-    this.directory = directory
     this.path = fileSystem.join(directory, reserveName)
     try {
       if (fileSystem.statSync(this.path)?.kind !== 'file') return
@@ -63,13 +61,11 @@ export class SpaceReserve {
     const wanted = reserveBytesMin + steps * stepBytes
     if (this.length >= wanted) return
     try {
-      const isNew = this.file === undefined
       this.file ??= this.fileSystem.openSync(this.path, 'create')
       this.write(this.file, wanted)
       this.length = this.file.sizeSync()
       // Some file systems allocate space only when a sync writes the bytes to the disk.
       this.file.syncSync()
-      if (isNew) this.fileSystem.syncDirectorySync(this.directory)
     } catch {
       // The next call of `restore` tries again.
     }

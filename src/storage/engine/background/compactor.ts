@@ -73,7 +73,6 @@ export class Compactor {
   private readonly executor: JobExecutor
   private readonly hooks: JobHooks
   private readonly onCompacted: (store: Store, outcome: CompactionOutcome) => void
-  private readonly places: number
   private placesTaken = 0
   private bytesPerSecondMax: number
   private readonly waiting = new Set<Store>()
@@ -104,8 +103,12 @@ export class Compactor {
     this.hooks = hooks
     this.onCompacted = onCompacted
     this.isEnabled = engine.options.compactionEnabled
-    this.places = executor.kind === 'worker' ? placesOfWorkers : 1
     this.bytesPerSecondMax = engine.options.compactionBytesPerSecondMax
+  }
+
+  /** How many compactions may run at the same time. */
+  private get places(): number {
+    return this.executor.kind === 'worker' ? placesOfWorkers : 1
   }
 
   /** Number of compactions that run, wait, or were requested. */

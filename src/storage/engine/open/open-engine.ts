@@ -15,7 +15,7 @@ import type { JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
 import { FileRemover } from '../../fs/file-remover.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
 import type { DirectoryLock, FileSystem } from '../../fs/types.js'
-import { InlineExecutor, type JobExecutor } from '../../job/threads/executor.js'
+import { DeferredExecutor, InlineExecutor, type JobExecutor } from '../../job/threads/executor.js'
 import {
   canFindWorkerModule,
   hasPool,
@@ -191,25 +191,26 @@ function makeExecutor(
 ): JobExecutor {
   const inline = new InlineExecutor(fileSystem, codecs)
   if (options.executor === 'inline' || !fileSystem.shareable) return inline
-  const isDemanded = options.executor === 'worker'
-  if (!hasPool()) {
-    if (!isDemanded) {
-      // A bundle that took neither the pool nor the worker module along, probably unknowingly.
-      if (!hasWorkerModule()) setImmediate(() => events.onWarning(inlineWarning()))
-      return inline
-    }
-    const message = "executor 'worker' needs the package piscina: npm install piscina"
-    throw new CellarError(ErrorCode.missingPackage, message)
-  }
-  if (!canFindWorkerModule()) {
-    if (isDemanded) throw inlineWarning()
-    setImmediate(() => events.onWarning(inlineWarning()))
-    return inline
-  }
-  return new WorkerExecutor(loadPool, jobThreadsMax, {
+  const workers = {
     hookMillisecondsMax: options.cellHookMillisecondsMax,
     binding: fileSystem.binding,
-    ...(isDemanded ? {} : { inline, onInline: (warning) => events.onWarning(warning) }),
+  }
+  if (options.executor === 'worker') {
+    if (!hasPool()) {
+      const message = "executor 'worker' needs the package piscina: npm install piscina"
+      throw new CellarError(ErrorCode.missingPackage, message)
+    }
+    if (!canFindWorkerModule()) throw inlineWarning()
+    return new WorkerExecutor(loadPool, jobThreadsMax, workers)
+  }
+  return new DeferredExecutor(() => {
+    const onInline = (warning: CellarError): void => events.onWarning(warning)
+    if (hasPool() && canFindWorkerModule()) {
+      return new WorkerExecutor(loadPool, jobThreadsMax, { ...workers, inline, onInline })
+    }
+    // A bundle that took neither the pool nor the worker module along, probably unknowingly.
+    if (!hasWorkerModule()) setImmediate(onInline, inlineWarning())
+    return inline
   })
 }
 

@@ -108,3 +108,33 @@ export class InlineExecutor implements JobExecutor {
     return Promise.resolve()
   }
 }
+
+/** Makes the executor that it passes jobs to when it is first needed: finding one takes 2 ms. */
+export class DeferredExecutor implements JobExecutor {
+  private readonly make: () => JobExecutor
+  private made: JobExecutor | undefined = undefined
+
+  constructor(make: () => JobExecutor) {
+    this.make = make
+  }
+
+  private get executor(): JobExecutor {
+    return (this.made ??= this.make())
+  }
+
+  get kind(): 'inline' | 'worker' {
+    return this.executor.kind
+  }
+
+  run(job: Job, control: JobControl): Promise<JobResult> {
+    return this.executor.run(job, control)
+  }
+
+  prepare(): void {
+    this.executor.prepare()
+  }
+
+  async close(): Promise<void> {
+    await this.made?.close()
+  }
+}
