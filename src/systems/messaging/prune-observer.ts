@@ -11,10 +11,7 @@ import {
   callback,
   choice,
   declareOptions,
-  implementation,
-  list,
   required,
-  text,
   type Coprocessor,
   type OptionsOf,
   type StoreJob,
@@ -22,16 +19,15 @@ import {
 import type { PackedTopics, PruneContext } from './prune-job/prune-context.js'
 import { prunedRows, type PruneCounts } from './prune-job/prune-hook.js'
 import { topicPrefix, type TopicRecord } from './topics/topic.js'
-import type { PruneState, TransactionSnapshot } from '../transactions/index.js'
-import { largestPointer, packPointers } from '../transactions/prune-job/job-data.js'
-import { PruneObserver } from '../transactions/prune-jobs.js'
+import type { TransactionSnapshot } from '../transactions/index.js'
+import { packPointers } from '../transactions/prune-job/job-data.js'
+import { pruneDeclarations, PruneObserver } from '../transactions/prune-jobs.js'
 import { pruneUpperBound } from '../transactions/transaction-snapshot.js'
 
 const pruningOptions = declareOptions('messaging prunings', {
   /** The kind of the rows in the tables. */
   rows: required(choice(prunedRows, undefined)),
-  /** Names of the tables; they need not exist yet. */
-  tables: required(list(text(''))),
+  ...pruneDeclarations,
   /**
    * The current topics, including deleted ones, for instance from `readTopics` of the metadata
    * table. Called at the start of each job. The same array as before means that nothing changed.
@@ -42,12 +38,8 @@ const pruningOptions = declareOptions('messaging prunings', {
    * same object as before means that nothing changed. Absent: always unknown.
    */
   transactions: callback<() => TransactionSnapshot | undefined>(),
-  /** Records up to which pointer invalid transactions may be forgotten. For message tables. */
-  state: implementation<PruneState>(['epoch', 'noteFlush']),
   /** Receives the counts of a finished job. */
   onPruned: callback<(pruned: PrunedJob) => void>(),
-  /** Receives the error of a source. */
-  onError: callback<(error: unknown) => void>(),
 })
 
 /** Options of {@link messagingPruning}. */
@@ -106,7 +98,7 @@ function packTransactions(
   if (snapshot === undefined) return { invalid: undefined, pruneBound: undefined }
   const invalid = packPointers(snapshot.invalid)
   // Not from the list itself, which may have a million members.
-  const largest = largestPointer(invalid)
+  const largest = invalid.at(-1)
   const pruneBound = pruneUpperBound({
     readPointer: snapshot.readPointer,
     inProgress: snapshot.inProgress,

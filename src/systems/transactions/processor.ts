@@ -4,27 +4,21 @@
  * invalid transactions can be pruned. The hook of prune-job/processor-hook.ts decides about each
  * cell.
  */
-import { callback, declareOptions, implementation, list, required, text } from '../../api/index.js'
+import { callback, declareOptions, required } from '../../api/index.js'
 import type { Coprocessor, OptionsOf, StoreJob, Table } from '../../api/index.js'
 import { packPointers } from './prune-job/job-data.js'
 import type { DroppedCells, ProcessorContext } from './prune-job/processor-hook.js'
-import { PruneObserver } from './prune-jobs.js'
-import type { PruneState } from './manager/prune-state.js'
+import { pruneDeclarations, PruneObserver } from './prune-jobs.js'
 import { pruneUpperBound, type VisibilitySnapshot } from './transaction-snapshot.js'
 import { transactionalTtl } from './tables/transactional-family.js'
 import { startOf } from './transaction.js'
 
 const processorOptions = declareOptions('a transaction processor', {
-  /** Names of the tables; they need not exist yet. */
-  tables: required(list(text(''))),
+  ...pruneDeclarations,
   /** The current transactions; undefined if unknown, and then nothing is dropped. */
   transactions: required(callback<() => VisibilitySnapshot | undefined>()),
-  /** Records up to which pointer invalid transactions may be forgotten. */
-  state: implementation<PruneState>(['epoch', 'noteFlush']),
   /** Receives the counts of a finished job. */
   onProcessed: callback<(job: StoreJob, dropped: DroppedCells) => void>(),
-  /** Receives the error of a source. */
-  onError: callback<(error: unknown) => void>(),
 })
 
 /** Options of {@link transactionProcessor}. */

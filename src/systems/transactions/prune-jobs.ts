@@ -6,6 +6,7 @@
  * Failure behaviour: a source that throws never fails a job. The job then has no context, so its
  * hook keeps every cell, and `onError` receives the error. A listener that throws is ignored.
  */
+import { callback, implementation, list, required, text } from '../../api/index.js'
 import type {
   Observer,
   ObserverContext,
@@ -15,6 +16,16 @@ import type {
 } from '../../api/index.js'
 import type { PruneState } from './manager/prune-state.js'
 import type { PruneBounds, PruneJobReport } from './prune-job/job-data.js'
+
+/** The declarations of the options of all prunings. */
+export const pruneDeclarations = {
+  /** Names of the tables; they need not exist yet. */
+  tables: required(list(text(''))),
+  /** Records up to which pointer invalid transactions may be forgotten. */
+  state: implementation<PruneState>(['epoch', 'noteFlush']),
+  /** Receives the error of a source. */
+  onError: callback<(error: unknown) => void>(),
+}
 
 /** The parts in which prunings differ. */
 export interface PruneJobs<Counts> {

@@ -1,7 +1,7 @@
 /** Topics, their properties and generations. */
 import assert from 'node:assert/strict'
 import { type Messaging } from '../../../src/systems/messaging/index.js'
-import { isOlderGeneration } from '../../../src/systems/messaging/prune-job/prune-rules.js'
+import { isOlderGeneration } from '../../../src/systems/messaging/prune-job/prune-hook.js'
 import { failsWith } from '../../suites/kit.js'
 import { type MessagingCase } from './case.js'
 import { defaultTopic, serviceOf, texts } from './message-fixture.js'

@@ -6,7 +6,7 @@
  * allocates nothing. A context is made for each job and never changed.
  */
 import { compareBytes } from '../../../base/bytes.js'
-import type { PackedPointers, PruneBounds } from '../../transactions/prune-job/job-data.js'
+import type { PruneBounds } from '../../transactions/prune-job/job-data.js'
 
 /** Topics by the bytes of their prefix, ascending and unique. */
 export interface PackedTopics {
@@ -24,8 +24,8 @@ export interface PackedTopics {
 /** The context of one pruning job. Structured-cloneable. */
 export interface PruneContext extends PruneBounds {
   readonly topics: PackedTopics
-  /** Undefined: no snapshot of the transactions is known, so no pointer is negated. */
-  readonly invalid: PackedPointers | undefined
+  /** Ascending. Undefined: no snapshot of the transactions is known, so no pointer is negated. */
+  readonly invalid: BigInt64Array | undefined
 }
 
 /** The context of a job without metadata, which keeps every cell. */

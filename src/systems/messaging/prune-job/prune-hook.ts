@@ -29,7 +29,6 @@ import {
 import { invalidArgument } from '../../../base/errors.js'
 import { PointerSet, type PruneJobReport } from '../../transactions/prune-job/job-data.js'
 import { emptyPruneContext, NoTopic, TopicIndex, type PruneContext } from './prune-context.js'
-import { judgeRow, negatePointer, RowFate } from './prune-rules.js'
 import {
   messageTailBytes,
   payloadTailBytes,
@@ -76,6 +75,21 @@ const none = 0xffff_ffff
 /** High half of 2^53-1. */
 const safeHighMax = 0x1f_ffff
 
+/** The outcomes of the decision about a row. */
+const RowFate = {
+  keep: 0,
+  /** The TTL of its topic has passed. */
+  expired: 1,
+  /** The generation of the row has ended. */
+  ended: 2,
+  /** Its topic is unknown: the row is kept unchanged. */
+  unknownTopic: 3,
+  /** It does not have the form of the table's rows: the row is kept unchanged. */
+  foreign: 4,
+} as const
+/** One of the codes of {@link RowFate}. */
+type RowFate = (typeof RowFate)[keyof typeof RowFate]
+
 class PruneHook implements CellHook {
   readonly #context: PruneContext
   readonly #index: TopicIndex
@@ -101,7 +115,8 @@ class PruneHook implements CellHook {
     this.#context = context
     this.#index = new TopicIndex(topics)
     this.#timesOldest = topics.ttlMilliseconds.map((ttl) => now - ttl)
-    this.#invalid = invalid !== undefined && invalid.count > 0 ? new PointerSet(invalid) : undefined
+    this.#invalid =
+      invalid !== undefined && invalid.length > 0 ? new PointerSet(invalid) : undefined
     this.#major = major
     this.#hasPointers = rows === 'message'
     this.#layout = layouts[rows]
@@ -232,4 +247,43 @@ export function createCellHook({ job, options, context }: CellHookSetup): CellHo
   }
   const given = (context ?? emptyPruneContext()) as PruneContext
   return new PruneHook(rows as PrunedRows, given, job.now, job.kind === 'major')
+}
+
+/**
+ * Whether rows of `dataGeneration` belong to an ended generation: below the current one, or the
+ * last one of a deleted topic. A generation above the current one has not ended: the metadata of
+ * the caller is stale.
+ */
+export function isOlderGeneration(dataGeneration: number, currentGeneration: number): boolean {
+  if (currentGeneration < 0) return dataGeneration <= -currentGeneration
+  return dataGeneration < currentGeneration
+}
+
+/**
+ * The decision about a row of a known topic, by generation and time. `timeOldest` is the earliest
+ * unexpired time: now minus the TTL; a row of exactly that time is kept. Times are milliseconds.
+ * The TTL applies to the current generation of an existing topic only. Any other generation has
+ * ended, or is newer than the metadata.
+ */
+function judgeRow(
+  currentGeneration: number,
+  timeOldest: number,
+  dataGeneration: number,
+  time: number,
+): RowFate {
+  if (isOlderGeneration(dataGeneration, currentGeneration)) return RowFate.ended
+  return dataGeneration === currentGeneration && time < timeOldest ? RowFate.expired : RowFate.keep
+}
+
+/**
+ * Writes the negative (two's complement) of the eight bytes at `start` into `target`. The most
+ * negative number is its own negative.
+ */
+function negatePointer(source: Uint8Array, start: number, target: Uint8Array): void {
+  let carry = 1
+  for (let i = 7; i >= 0; i--) {
+    const sum = (~source[start + i] & 0xff) + carry
+    target[i] = sum & 0xff
+    carry = sum >>> 8
+  }
 }

@@ -23,16 +23,12 @@ import {
   type CellHookSetup,
   type StoreJob,
 } from '../../../storage/coprocessor/cell-hook.js'
-import {
-  PointerSet,
-  type PackedPointers,
-  type PruneBounds,
-  type PruneJobReport,
-} from './job-data.js'
+import { PointerSet, type PruneBounds, type PruneJobReport } from './job-data.js'
 
 /** The context of a job. Structured-cloneable. */
 export interface ProcessorContext extends PruneBounds {
-  readonly invalid: PackedPointers
+  /** Ascending. */
+  readonly invalid: BigInt64Array
   /** The visibility upper bound, in 32-bit halves. */
   readonly visibleHigh: number
   readonly visibleLow: number
@@ -69,7 +65,7 @@ class ProcessorHook implements CellHook {
   constructor(context: ProcessorContext, { kind, readPointOldest }: StoreJob) {
     this.#context = context
     this.#deletionsUpTo = kind === 'major' ? readPointOldest : -1
-    this.#invalid = context.invalid.count > 0 ? new PointerSet(context.invalid) : undefined
+    this.#invalid = context.invalid.length > 0 ? new PointerSet(context.invalid) : undefined
   }
 
   startRow(): void {

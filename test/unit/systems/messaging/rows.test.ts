@@ -8,7 +8,7 @@ import {
   encodePointer,
 } from '../../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
-import { isOlderGeneration } from '../../../../src/systems/messaging/prune-job/prune-rules.js'
+import { isOlderGeneration } from '../../../../src/systems/messaging/prune-job/prune-hook.js'
 import {
   encodeTopicProperties,
   parseTopicPrefix,
