@@ -188,4 +188,25 @@ export const faults: readonly PlantedFault[] = [
     replace: 'loader!.releaseBlock(index)',
     tests: ['test/unit/table/block-loading.test.ts'],
   },
+  {
+    name: 'a snapshot reads the whole row of an SSTable that is newer than the snapshot',
+    file: 'src/storage/store/source-selection.ts',
+    find: 'if (properties.maxSequence > this.readPoint) return false',
+    replace: '',
+    tests: ['test/unit/table/whole-rows.test.ts'],
+  },
+  {
+    name: 'the address of a row outlives its block',
+    file: 'src/storage/sstable/blocks/block-addresses.ts',
+    find: 'if (mark >>> hitBits !== generation) return undefined',
+    replace: '',
+    tests: ['test/unit/storage/sstable/block-addresses.test.ts'],
+  },
+  {
+    name: 'a row with older versions is remembered as a whole',
+    file: 'src/storage/sstable/cursor.ts',
+    find: 'if (this.slotAfterRow(located) !== slotEnd) return',
+    replace: '',
+    tests: ['test/unit/table/whole-rows.test.ts'],
+  },
 ]

@@ -1,7 +1,8 @@
 /**
  * Locations of rows: a small hash table that leads a repeated get of a row directly to its first
  * entry. This bypasses the choice of SSTables, their filters, the index and the search in the
- * block.
+ * block. A location may also have the address of the whole row in the memory of a cached block
+ * ({@link BlockAddresses}), which bypasses the block and its cursor too.
  *
  * A location is valid for one set of SSTables, identified by a number that is never reused. It
  * states that no other SSTable of the set can hold the row (or the column: these have a set number
@@ -13,8 +14,11 @@
  */
 import type { Hash64 } from '../../base/hash.js'
 
-/** Numbers per bucket: hash, number of the set, SSTable and block, slot. */
-const numbersPerPlace = 4
+/**
+ * Numbers per bucket: hash, number of the set, SSTable and block, slot, address and its generation
+ * (0: none), start and length of the whole row at the address.
+ */
+const numbersPerPlace = 8
 const bytesPerPlace = numbersPerPlace * 4
 
 const blockBits = 24
@@ -28,6 +32,16 @@ export class RowLocations {
   block = 0
   /** Result of {@link find}: slot of the entry in the block. */
   slot = 0
+  /**
+   * Result of {@link find}: the address of the block's memory, and its generation; 0: the address
+   * of the row is unknown.
+   */
+  address = 0
+  generation = 0
+  /** Result of {@link find}: offset of the row's first entry in the block. */
+  start = 0
+  /** Result of {@link find}: length of all entries of the row in bytes. */
+  length = 0
   private capacity: number
   private places: Int32Array | undefined = undefined
   private mask = 0
@@ -52,16 +66,38 @@ export class RowLocations {
   find(hash: Hash64, tablesId: number): boolean {
     const { places } = this
     if (places === undefined) return false
-    let at = this.placeOf(hash, tablesId)
-    if (places[at] !== hash.high || places[at + 1] !== tablesId) {
-      at += numbersPerPlace
-      if (places[at] !== hash.high || places[at + 1] !== tablesId) return false
-    }
+    const at = this.placeWith(places, hash, tablesId)
+    if (at < 0) return false
     const where = places[at + 2]
     this.table = where >>> blockBits
     this.block = where & blockMax
     this.slot = places[at + 3]
+    this.address = places[at + 4]
+    this.generation = places[at + 5]
+    this.start = places[at + 6]
+    this.length = places[at + 7]
     return true
+  }
+
+  /**
+   * Adds the address of a whole row to its location, if there is one. REQUIRES that the row's
+   * entries are adjacent, are all plain puts, and each is the only one of its column.
+   */
+  noteRow(
+    hash: Hash64,
+    tablesId: number,
+    address: number,
+    generation: number,
+    start: number,
+    length: number,
+  ): void {
+    const { places } = this
+    const at = places === undefined ? -1 : this.placeWith(places, hash, tablesId)
+    if (at < 0) return
+    places![at + 4] = address
+    places![at + 5] = generation
+    places![at + 6] = start
+    places![at + 7] = length
   }
 
   /** Adds the location of a row's first entry. A location with too large numbers is left out. */
@@ -74,6 +110,15 @@ export class RowLocations {
     places[at + 1] = tablesId
     places[at + 2] = (table << blockBits) | block
     places[at + 3] = slot
+    places[at + 5] = 0
+  }
+
+  /** Offset of the place of a location in `places`; -1: there is none. */
+  private placeWith(places: Int32Array, hash: Hash64, tablesId: number): number {
+    let at = this.placeOf(hash, tablesId)
+    if (places[at] === hash.high && places[at + 1] === tablesId) return at
+    at += numbersPerPlace
+    return places[at] === hash.high && places[at + 1] === tablesId ? at : -1
   }
 
   /** The set is part of the key, because families have rows in common. */
@@ -92,5 +137,5 @@ export class RowLocations {
 /** The largest power of two of buckets that fits, or 0. */
 function capacityOf(bytesMax: number): number {
   const places = Math.floor(bytesMax / bytesPerPlace)
-  return places < 64 ? 0 : 2 ** Math.floor(Math.log2(places))
+  return places < 32 ? 0 : 2 ** Math.floor(Math.log2(places))
 }

@@ -7,7 +7,8 @@
  * left out. For several columns such SSTables are sought lazily (`DeferredTableCursor`). If only
  * one SSTable can hold a row, the location of the row is remembered by its hash (`RowLocations`).
  * The next read of the row then goes directly to its first entry, without key ranges, filters,
- * index and search.
+ * index and search. A row of plain puts in one block is remembered by its address as well, and then
+ * copied as a whole ({@link SourceSelection.whole}).
  */
 import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
@@ -20,12 +21,16 @@ import {
   writeTerminator,
 } from '../cell/cell-key.js'
 import { compareTimestamps } from '../cell/timestamp.js'
+import { uncheckedCursor } from '../cursor/checked-cursor.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../scan/plain-loop.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
+import type { SsTableCursor } from '../sstable/cursor.js'
+import { keyStartAt } from '../sstable/blocks/block.js'
 import type { SsTableReader } from '../sstable/reader.js'
+import type { RowLocations } from '../sstable/row-locations.js'
 import type { FamilySettings } from './family-settings.js'
 import { RowProbe } from './row-probe.js'
 import { isInTime, tablesOfRange, tablesOfRow } from './source-choice.js'
@@ -50,6 +55,12 @@ export class SourceSelection implements StoreRowRead {
   rowLength = 0
   wantedLength = 0
   isColumn = false
+  /** The whole row in the memory of a block, `whole[wholeStart, wholeEnd)`; nothing is chosen. */
+  whole: Buffer | undefined = undefined
+  wholeStart = 0
+  wholeEnd = 0
+  /** The cursor at the remembered location of the row, which no other SSTable holds. */
+  private located: SsTableCursor | undefined = undefined
   /** Upper bounds on the markers in the chosen sources: all of them, and those of the family. */
   private deletes = 0
   private familyDeletes = 0
@@ -102,6 +113,8 @@ export class SourceSelection implements StoreRowRead {
     this.wantedLength = this.rowEnd
     this.columnLength = 0
     this.isColumn = false
+    this.whole = undefined
+    this.located = undefined
     if (columns !== undefined) this.addColumn(columns)
     const hasTables = sources.tables.length > 0
     this.mayLeaveOut = hasTables && this.isNewest && this.isColumn
@@ -199,6 +212,7 @@ export class SourceSelection implements StoreRowRead {
     const { table, block, slot } = rows
     if (table >= tables.length || block >= tables[table].index.blockCount) return false
     if (!isInTime(tables[table], this)) return true
+    if (rows.generation !== 0 && this.findWhole(tables[table], rows)) return true
     // Only next to a memtable can the SSTable turn out to be unneeded.
     if (this.chosen.length > 0) {
       if (this.isOutdated(table)) return true
@@ -210,8 +224,41 @@ export class SourceSelection implements StoreRowRead {
     const cursor = this.cursors.table(table, this.mode, this.rowEnd)
     // On a mismatch the location is that of another row with the same hash.
     if (!cursor.seekLocated(block, slot, this.row, this.wantedLength)) return false
+    this.located = cursor
     this.choose(cursor, tables[table])
     return true
+  }
+
+  /**
+   * Finds the whole row by the address at its location. Only a read of all columns that sees every
+   * cell of the SSTable takes the row so, and only if no memtable holds it.
+   */
+  private findWhole({ properties, cache, counters }: SsTableReader, rows: RowLocations): boolean {
+    if (!this.isNewest || this.columns !== undefined || this.chosen.length > 0) return false
+    if (properties.maxSequence > this.readPoint) return false
+    const buffer = cache.addresses.find(rows.address, rows.generation)
+    if (buffer === undefined) return false
+    const { row, rowEnd } = this
+    const { start, length } = rows
+    const key = keyStartAt(buffer, start)
+    if (!equalBytes(buffer, key, key + rowEnd, row, 0, rowEnd)) return false
+    counters.cacheHits++
+    this.whole = buffer
+    this.wholeStart = start
+    this.wholeEnd = start + length
+    return true
+  }
+
+  /**
+   * Remembers the address of the row, after a read that has found `cells` plain puts and nothing
+   * else.
+   */
+  noteWhole(cells: number): void {
+    const { located } = this
+    if (located === undefined || this.isColumn || this.columns !== undefined) return
+    if (this.chosen.length !== 1 || uncheckedCursor(this.chosen[0]) !== located) return
+    const set = this.locationSet(this.cursors.sources)
+    located.noteRow(this.hash, set, cells)
   }
 
   private chooseTables(sources: StoreSources): void {
@@ -241,6 +288,7 @@ export class SourceSelection implements StoreRowRead {
       if (!cursor.cacheBlocks || (this.columnLength > 0 && length === this.rowEnd)) continue
       this.hashWanted()
       cursor.noteLocation(this.hash, this.locationSet(sources), position)
+      this.located = cursor
     }
   }
 
@@ -352,6 +400,8 @@ export class SourceSelection implements StoreRowRead {
 
   release(): void {
     this.row = emptyBytes
+    this.whole = undefined
+    this.located = undefined
     clear(this.chosen)
     clear(this.deferring)
   }

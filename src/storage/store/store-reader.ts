@@ -8,7 +8,7 @@ import { assert } from '../../base/assert.js'
 import type { Moment } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
 import { CursorLease, uncheckedCursor, type CheckedCursor } from '../cursor/checked-cursor.js'
-import type { RowTarget } from '../scan/cell-collector.js'
+import type { RowCollector } from '../scan/row-collector.js'
 import type { StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import { StoreScanner } from '../scan/store-scanner.js'
@@ -53,8 +53,8 @@ export class StoreReader {
   }
 
   /**
-   * Reads a row, given as to {@link openRow}; false if the collector is full. May throw
-   * `BlockMissing`; then the read of the row starts again.
+   * Reads a row, given as to {@link openRow}; false if the collector is full. `isOfOne`: the row is
+   * read of this family only. May throw `BlockMissing`; then the read of the row starts again.
    */
   readRow(
     row: Buffer,
@@ -63,13 +63,23 @@ export class StoreReader {
     readPoint: number,
     moment: Moment,
     mode: ReadMode,
-    collector: RowTarget,
+    collector: RowCollector,
+    isOfOne: boolean,
   ): boolean {
-    const { selection } = this
+    const { selection, scanner } = this
     selection.chooseForRow(row, rowLength, query, readPoint, moment, mode)
-    if (selection.chosen.length === 0) return true
+    const { whole, chosen } = selection
+    if (whole !== undefined) {
+      const { wholeStart, wholeEnd } = selection
+      collector.addRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd, isOfOne)
+      return true
+    }
+    if (chosen.length === 0) return true
     if (checksInvariants) this.checkCursors()
-    return this.scanner.readFromStart(selection, collector)
+    const before = collector.count
+    const isRead = scanner.readFromStart(selection, collector)
+    if (scanner.isPlainRow) selection.noteWhole(collector.count - before)
+    return isRead
   }
 
   /** Opens the scanner for a range of rows; the caller positions it. */

@@ -24,6 +24,7 @@ import { assert } from '../../../base/assert.js'
 import { emptyBytes } from '../../../base/bytes.js'
 import { checksInvariants } from '../../../base/invariants.js'
 import type { Block } from './block.js'
+import { BlockAddresses } from './block-addresses.js'
 import { BufferPool } from './buffer-pool.js'
 import { RowLocations } from '../row-locations.js'
 
@@ -86,6 +87,8 @@ class BlockQueue {
 export class BlockCache {
   /** Locations of rows in the blocks. */
   readonly rows: RowLocations
+  /** The memory of blocks with a row whose address is remembered. */
+  readonly addresses = new BlockAddresses()
   /** Memory for new blocks. */
   readonly memory: BufferPool
   private maximum: number
@@ -204,7 +207,7 @@ export class BlockCache {
 
   private leaveProbation(block: Block): void {
     this.probation.unlink(block)
-    if (block.frequency > 1) {
+    if (block.frequency + this.addresses.takeHits(block) > 1) {
       block.frequency = 0
       this.main.push(block)
       return
@@ -217,8 +220,9 @@ export class BlockCache {
 
   private leaveMain(block: Block): void {
     this.main.unlink(block)
-    if (block.frequency > 0) {
-      block.frequency--
+    const frequency = Math.min(frequencyMax, block.frequency + this.addresses.takeHits(block))
+    if (frequency > 0) {
+      block.frequency = frequency - 1
       this.main.push(block)
     } else {
       this.drop(block)
@@ -229,6 +233,7 @@ export class BlockCache {
     this.used -= costOf(block)
     block.queue = 0
     block.owner.blocks[block.index] = undefined
+    this.addresses.remove(block)
     if (block.holders > 0) return
     const { buffer } = block
     block.buffer = emptyBytes

@@ -81,6 +81,8 @@ export class Block {
    * if the block is never released. At 0 the cache recycles the memory of an evicted block.
    */
   holders = 0
+  /** @internal See {@link BlockAddresses}; -1: none. */
+  address = -1
   /** @internal 0 outside the cache, 1 probation queue, 2 main queue. */
   queue = 0
   /** @internal Neighbour towards the head of the queue (newer). */
@@ -123,6 +125,14 @@ export class EntryPlace {
   keyStart = 0
   keyEnd = 0
   valueEnd = 0
+}
+
+/** Offset of the key of the entry at offset `at`. REQUIRES an entry. */
+export function keyStartAt(buffer: Buffer, at: number): number {
+  let start = at
+  while (buffer[start++] >= 0x80);
+  while (buffer[start++] >= 0x80);
+  return start
 }
 
 /** Decodes the entry at offset `at` into `place`; checks every length against the block. */

@@ -1,0 +1,49 @@
+/**
+ * Whole rows that were copied as they lie in their block: the entries of one family, one after the
+ * other (sstable/FORMAT.md, "Data block"). The block was checked when it was read, and a cursor has
+ * decoded the same entries before.
+ */
+import { assert } from '../../base/assert.js'
+import { readVarint, varintLength } from '../../base/varint.js'
+
+/** Adjacent entries in a page. */
+export interface PackedRow {
+  readonly familyIndex: number
+  readonly start: number
+  readonly end: number
+}
+
+/** End of the entry at offset `at`. REQUIRES an entry that ends at `end` or before. */
+export function entryEndAt(buffer: Buffer, at: number, end: number): number {
+  const keyLength = readVarint(buffer, at, end)
+  const afterKey = at + varintLength(keyLength)
+  const valueLength = readVarint(buffer, afterKey, end)
+  return afterKey + varintLength(valueLength) + keyLength + valueLength
+}
+
+/** Appends the numbers of the cells, as in `CollectedRow.cells`, and returns the list. */
+export function unpackRow(
+  page: Buffer,
+  { familyIndex, start, end }: PackedRow,
+  cells: number[],
+): number[] {
+  let at = start
+  while (at < end) {
+    let keyLength = page[at++]
+    if (keyLength >= 0x80) {
+      keyLength = readVarint(page, at - 1, end)
+      at += varintLength(keyLength) - 1
+    }
+    let valueLength = page[at++]
+    if (valueLength >= 0x80) {
+      valueLength = readVarint(page, at - 1, end)
+      at += varintLength(valueLength) - 1
+    }
+    const keyEnd = at + keyLength
+    const valueEnd = keyEnd + valueLength
+    cells.push(familyIndex, at, keyEnd, valueEnd)
+    at = valueEnd
+  }
+  assert(at === end, 'a packed row ends with its last value')
+  return cells
+}
