@@ -9,7 +9,7 @@ import {
   text,
   type OptionsOf,
 } from '../../../api/index.js'
-import { corrupt, invalidArgument } from '../errors.js'
+import { corrupt, invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
 import { rowKinds, terminated } from '../records/ordered-row.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
@@ -64,22 +64,25 @@ export interface FieldIndexInfo {
   readonly built: number
 }
 
-/** A field of a {@link FieldIndex}. */
-export interface IndexPart {
-  /** Number of the field type; a rename does not change it. */
-  readonly ordinal: number
-  readonly isDescending: boolean
-}
-
-/** An index in memory, shared by all writers of its table. */
+/** An index in memory. Without its name it is stored as JSON in the row of its declaration. */
 export interface FieldIndex {
   readonly name: string
   readonly ordinal: number
-  readonly parts: readonly IndexPart[]
+  /** The numbers of the field types, which a rename does not change, with their directions. */
+  readonly fields: readonly { readonly field: number; readonly order: FieldOrder }[]
   state: FieldIndexState
-  /** Bytes of the last id that the build has processed; empty at its start. */
-  position: Buffer
+  /** The last row that the build has processed, in hexadecimal; empty at its start. */
+  position: string
   built: number
+}
+
+/** The indexes of one record table; all managers of a database share one object. */
+export interface TableIndexes {
+  list: readonly FieldIndex[]
+  /** Builds in progress. */
+  readonly builds: Map<FieldIndex, Promise<void>>
+  /** The read of the declarations; undefined before the first one, or if it failed. */
+  loading: Promise<void> | undefined
 }
 
 const fieldsMax = 16
@@ -100,11 +103,11 @@ export function checkIndexName(name: string): string {
   throw invalidArgument(`the name of an index has letters, digits, _ and -; got ${shown(name)}`)
 }
 
-/** The name and the parts of an index. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
-export function partsOf(
+/** The name and the fields of an index. `ERR_INVALID_ARGUMENT`, `ERR_FIELD_TYPE_NOT_FOUND`. */
+export function readIndexInput(
   input: FieldIndexInput,
   schema: SchemaCache,
-): Pick<FieldIndex, 'name' | 'parts'> {
+): Pick<FieldIndex, 'name' | 'fields'> {
   const { name, fields } = indexOptions.read(input)
   if (fields.length === 0 || fields.length > fieldsMax) {
     throw invalidArgument(`an index has 1 to ${fieldsMax} fields`)
@@ -118,10 +121,7 @@ export function partsOf(
     throw invalidArgument('an index has each of its fields once')
   }
   if (types.filter(isMultiValued).length > 1) throw invalidArgument('an index has one list at most')
-  const parts = fields.map(({ order }, at): IndexPart => {
-    return { ordinal: types[at].ordinal, isDescending: order === 'DESCENDING' }
-  })
-  return { name, parts }
+  return { name, fields: fields.map(({ order }, at) => ({ field: types[at].ordinal, order })) }
 }
 
 /** The prefix of the rows that declare the indexes of a record table. */
@@ -129,50 +129,27 @@ export function definitionPrefix(table: Buffer): Buffer {
   return Buffer.concat([Buffer.of(rowKinds.definition), terminated(table)])
 }
 
-interface StoredIndex {
-  readonly ordinal: number
-  readonly fields: readonly { readonly field: number; readonly order: FieldOrder }[]
-  readonly state: FieldIndexState
-  readonly position: string
-  readonly built: number
-}
-
-/** The cell of a declaration. */
-export function encodeIndex(index: FieldIndex): string {
-  const stored: StoredIndex = {
-    ordinal: index.ordinal,
-    fields: index.parts.map(({ ordinal, isDescending }) => {
-      return { field: ordinal, order: isDescending ? 'DESCENDING' : 'ASCENDING' }
-    }),
-    state: index.state,
-    position: index.position.toString('hex'),
-    built: index.built,
-  }
-  return JSON.stringify(stored)
-}
-
 /** The index of a declaration. `ERR_CORRUPTION`. */
 export function decodeIndex(name: string, text: string): FieldIndex {
   try {
-    const { ordinal, fields, state, position, built } = JSON.parse(text) as StoredIndex
-    const parts = fields.map(({ field, order }) => {
-      return { ordinal: field, isDescending: order === 'DESCENDING' }
-    })
-    return { name, ordinal, parts, state, position: Buffer.from(position, 'hex'), built }
+    return { name, ...(JSON.parse(text) as Omit<FieldIndex, 'name'>) }
   } catch (error) {
     throw corrupt(`the declaration of the index ${name} cannot be read: ${String(error)}`)
   }
 }
 
 /** The description of an index for callers. */
-export function infoOf(index: FieldIndex, schema: SchemaCache): FieldIndexInfo {
-  return {
-    name: index.name,
-    fields: index.parts.map(({ ordinal, isDescending }) => ({
-      field: schema.fieldAt(ordinal)?.name ?? '',
-      order: isDescending ? 'DESCENDING' : 'ASCENDING',
-    })),
-    state: index.state,
-    built: index.built,
-  }
+export function infoOf(
+  { name, fields, state, built }: FieldIndex,
+  schema: SchemaCache,
+): FieldIndexInfo {
+  const named = fields.map(({ field, order }) => {
+    return { field: schema.fieldAt(field)?.name ?? '', order }
+  })
+  return { name, fields: named, state, built }
+}
+
+/** Makes an `ERR_FIELD_INDEX_NOT_FOUND`. */
+export function indexNotFound(message: string): RepositoryError {
+  return repositoryError('fieldIndexNotFound', message)
 }

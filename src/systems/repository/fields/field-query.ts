@@ -26,9 +26,9 @@ import { decodeHead, headColumn, type RecordState } from '../records/record-stat
 import type { StoredRecord } from '../records/record.js'
 import type { TableContext } from '../records/table-context.js'
 import { indexedFields } from './field-index.js'
-import type { FieldIndexes } from './field-indexes.js'
-import { indexRows } from './index-rows.js'
+import { indexColumn, indexRows } from './index-rows.js'
 import { fieldRange, planQuery, type QueryPlan } from './query-plan.js'
+import type { RecordIndexes } from './record-indexes.js'
 
 const limitMax = 10_000
 
@@ -88,7 +88,7 @@ interface FoundHead {
 /** Reads a page. Errors of {@link planQuery}, `ERR_UNSUPPORTED` without snapshots. */
 export async function queryRecords(
   context: TableContext,
-  indexes: FieldIndexes,
+  indexes: RecordIndexes,
   given: FieldQuery,
 ): Promise<RecordPage> {
   context.checkOpen()
@@ -142,7 +142,7 @@ async function rowsAfter(
     : { startRow: last ?? start, startInclusive: last === undefined, stopRow: stop }
   const table = context.database.table(context.indexTable)
   const rows = await table.scan({ ...span, limit, reversed: isReversed, snapshot }).all()
-  return rows.map((row) => ({ row: row.row!, id: row.value('i:r')! }))
+  return rows.map((row) => ({ row: row.row!, id: row.value(indexColumn)! }))
 }
 
 /** The heads of the records of rows; undefined for rows that the query does not return. */
@@ -165,13 +165,13 @@ async function headsOf(
 
 /** Whether a row is the first one of its record among the rows of the plan. */
 function isFirst(
-  { key, schema }: TableContext,
+  context: TableContext,
   { index, start, stop, isReversed }: QueryPlan,
   row: Buffer,
   id: RecordId,
   state: RecordState,
 ): boolean {
-  return indexRows(key, index, id, state, schema).every((other) => {
+  return indexRows(context, index, id, state).every((other) => {
     const isIn = Buffer.compare(other, start) >= 0 && Buffer.compare(other, stop) < 0
     const order = Buffer.compare(other, row)
     return !isIn || (isReversed ? order <= 0 : order >= 0)

@@ -2,6 +2,7 @@
  * Rows of field indexes, in the order of the values (src/systems/repository/FORMAT.md). A record
  * has one row in an index; with a list among the fields, one row for each distinct element.
  */
+import type { AtomicMutation } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
 import type { RecordId } from '../record-id.js'
 import { fieldPrefix, rowKinds, terminated } from '../records/ordered-row.js'
@@ -9,14 +10,17 @@ import { decodeField } from '../records/field-values.js'
 import { newestCell, type RecordState } from '../records/record-state.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import { indexedType, isMultiValued, type FieldIndex, type IndexPart } from './field-index.js'
+import type { TableContext } from '../records/table-context.js'
+import { indexedType, isMultiValued, type FieldIndex, type FieldOrder } from './field-index.js'
 
+/** The column of the rows of the index table. */
+export const indexColumn = 'i:r'
 const absent = 0
 const present = 1
 const rowBytesMax = 32_767
 
 /** The bytes of a value in a row. An absent value (undefined) sorts before every other value. */
-export function valueBytes(field: FieldType, value: unknown, isDescending: boolean): Buffer {
+export function valueBytes(field: FieldType, value: unknown, order: FieldOrder): Buffer {
   const bytes =
     value === undefined
       ? Buffer.of(absent)
@@ -24,13 +28,13 @@ export function valueBytes(field: FieldType, value: unknown, isDescending: boole
           Buffer.of(present),
           terminated(indexedType(field).orderedBytes!(value as never)),
         ])
-  if (isDescending) for (let at = 0; at < bytes.length; at++) bytes[at] = 0xff - bytes[at]
-  return bytes
+  if (order === 'ASCENDING') return bytes
+  return bytes.map((byte) => 0xff - byte) as Buffer
 }
 
 /** The first byte of all present values. */
-export function presentByte(isDescending: boolean): number {
-  return isDescending ? 0xff - present : present
+export function presentByte(order: FieldOrder): number {
+  return order === 'DESCENDING' ? 0xff - present : present
 }
 
 /** The prefix of the rows of an index. */
@@ -38,35 +42,33 @@ export function indexPrefix(table: Buffer, index: FieldIndex): Buffer {
   return fieldPrefix(rowKinds.field, table, index.ordinal)
 }
 
-function partBytes(part: IndexPart, state: RecordState, schema: SchemaCache): Buffer[] {
-  const field = schema.fieldAt(part.ordinal)!
-  const cell = newestCell(state, part.ordinal)
+/** The values of a record in one field of an index, as bytes of its rows. */
+function partBytes(
+  { field: ordinal, order }: FieldIndex['fields'][number],
+  state: RecordState,
+  schema: SchemaCache,
+): Buffer[] {
+  const field = schema.fieldAt(ordinal)!
+  const cell = newestCell(state, ordinal)
   const value = cell === undefined ? undefined : decodeField(field, cell.value, schema)
-  if (value === undefined || !isMultiValued(field)) {
-    return [valueBytes(field, value, part.isDescending)]
-  }
-  const elements = value as readonly unknown[]
+  const isList = value !== undefined && isMultiValued(field)
+  const elements = isList ? (value as readonly unknown[]) : [value]
   // An empty list has no element to be found, so it counts as absent.
-  if (elements.length === 0) return [valueBytes(field, undefined, part.isDescending)]
-  const found = new Map<string, Buffer>()
-  for (const element of elements) {
-    const bytes = valueBytes(field, element, part.isDescending)
-    found.set(bytes.toString('latin1'), bytes)
-  }
-  return [...found.values()]
+  if (elements.length === 0) return [valueBytes(field, undefined, order)]
+  const found = elements.map((element) => valueBytes(field, element, order))
+  return [...new Map(found.map((bytes) => [bytes.toString('latin1'), bytes])).values()]
 }
 
 /** The rows of a record in an index. `ERR_INVALID_RECORD` if a row would be too long. */
 export function indexRows(
-  table: Buffer,
+  { key, schema }: TableContext,
   index: FieldIndex,
   id: RecordId,
   state: RecordState | undefined,
-  schema: SchemaCache,
 ): Buffer[] {
   if (state === undefined || state.isDeleted) return []
-  let rows = [indexPrefix(table, index)]
-  for (const part of index.parts) {
+  let rows = [indexPrefix(key, index)]
+  for (const part of index.fields) {
     const values = partBytes(part, state, schema)
     rows = rows.flatMap((row) => values.map((value) => Buffer.concat([row, value])))
   }
@@ -75,4 +77,16 @@ export function indexRows(
     if (whole.length <= rowBytesMax) return whole
     throw invalidRecord(`the values of ${id.text} are too long for the index ${index.name}`)
   })
+}
+
+/** The mutation that writes a row of the index table. */
+export function indexRow({ indexTable }: TableContext, row: Buffer, value: Buffer): AtomicMutation {
+  const put = { cells: { [indexColumn]: value }, timestamp: 1 }
+  return { table: indexTable, row, mutations: [{ put }] }
+}
+
+/** The mutation that removes a row of the index table. */
+export function indexRemoval({ indexTable }: TableContext, row: Buffer): AtomicMutation {
+  const families = [{ family: 'i', timestamp: 1 }]
+  return { table: indexTable, row, mutations: [{ delete: { families } }] }
 }

@@ -15,8 +15,14 @@ import { rowBehind } from '../records/ordered-row.js'
 import type { TableContext } from '../records/table-context.js'
 import { encodeField } from '../records/field-values.js'
 import type { FieldType } from '../schema/field-type.js'
-import { indexedType, isMultiValued, type FieldIndex, type FieldOrder } from './field-index.js'
-import { indexNotFound, type FieldIndexes } from './field-indexes.js'
+import {
+  indexedType,
+  indexNotFound,
+  isMultiValued,
+  type FieldIndex,
+  type FieldOrder,
+} from './field-index.js'
+import type { RecordIndexes } from './record-indexes.js'
 import { indexPrefix, presentByte, valueBytes } from './index-rows.js'
 
 const rangeOptions = declareOptions('a range', {
@@ -96,15 +102,14 @@ function wantedOf({ equals, range, sort }: PlannedQuery, { schema }: TableContex
 
 /** Whether the rows are read backwards; undefined if the index does not fit. */
 function directionOf(index: FieldIndex, { equals, range, sort }: Wanted): boolean | undefined {
-  const leading = index.parts.slice(0, equals.size)
+  const leading = index.fields.slice(0, equals.size)
   if (leading.length < equals.size) return undefined
-  if (!leading.every(({ ordinal }) => equals.has(ordinal))) return undefined
-  const rest = index.parts.slice(equals.size)
-  if (range !== undefined && rest.at(0)?.ordinal !== range.field.ordinal) return undefined
+  if (!leading.every(({ field }) => equals.has(field))) return undefined
+  const rest = index.fields.slice(equals.size)
+  if (range !== undefined && rest.at(0)?.field !== range.field.ordinal) return undefined
   if (sort.length > rest.length) return undefined
   const turned = sort.map(({ ordinal, order }, at) => {
-    if (rest[at].ordinal !== ordinal) return undefined
-    return rest[at].isDescending !== (order === 'DESCENDING')
+    return rest[at].field === ordinal ? rest[at].order !== order : undefined
   })
   if (turned.includes(undefined) || new Set(turned).size > 1) return undefined
   return turned[0] ?? false
@@ -114,7 +119,7 @@ function directionOf(index: FieldIndex, { equals, range, sort }: Wanted): boolea
 export function planQuery(
   query: PlannedQuery,
   context: TableContext,
-  indexes: FieldIndexes,
+  indexes: RecordIndexes,
 ): QueryPlan {
   const wanted = readArguments(() => wantedOf(query, context))
   const { key, schema } = context
@@ -122,14 +127,11 @@ export function planQuery(
   if (query.index === undefined && equals.size + sort.length === 0 && range === undefined) {
     throw invalidArgument('a query has values, a range, a sort order or the name of an index')
   }
-  const candidates =
-    query.index === undefined
-      ? indexes.of(context).filter(({ state }) => state === 'ACTIVE')
-      : [indexes.find(context, query.index)]
+  const candidates = query.index === undefined ? indexes.active() : [indexes.find(query.index)]
   for (const index of candidates) {
     const isReversed = directionOf(index, wanted)
     if (isReversed === undefined) continue
-    const multiValued = index.parts.some((part) => isMultiValued(schema.fieldAt(part.ordinal)!))
+    const multiValued = index.fields.some(({ field }) => isMultiValued(schema.fieldAt(field)!))
     return { index, ...boundsOf(index, wanted, key), isReversed, isMultiValued: multiValued }
   }
   throw indexNotFound('no index begins with the fields of the query, in the order of its sort')
@@ -140,13 +142,14 @@ function boundsOf(
   { equals, range }: Wanted,
   table: Buffer,
 ): { start: Buffer; stop: Buffer } {
-  const parts = index.parts.slice(0, equals.size).map(({ ordinal, isDescending }) => {
+  const parts = index.fields.slice(0, equals.size).map(({ field: ordinal, order }) => {
     const { field, value } = equals.get(ordinal)!
-    return valueBytes(field, value, isDescending)
+    return valueBytes(field, value, order)
   })
   const prefix = Buffer.concat([indexPrefix(table, index), ...parts])
   if (range === undefined) return { start: prefix, stop: rowBehind(prefix) }
-  const { isDescending } = index.parts[equals.size]
+  const { order } = index.fields[equals.size]
+  const isDescending = order === 'DESCENDING'
   const { from, to, fromInclusive, toInclusive } = range.range
   const low = isDescending ? to : from
   const high = isDescending ? from : to
@@ -154,9 +157,7 @@ function boundsOf(
   const isHighIn = isDescending ? fromInclusive : toInclusive
   const rowOf = (value: unknown): Buffer => {
     const last =
-      value === undefined
-        ? Buffer.of(presentByte(isDescending))
-        : valueBytes(range.field, value, isDescending)
+      value === undefined ? Buffer.of(presentByte(order)) : valueBytes(range.field, value, order)
     return Buffer.concat([prefix, last])
   }
   const start = rowOf(low)

@@ -12,6 +12,7 @@ import {
   declareOptions,
   readArguments,
   requireCapability,
+  type AtomicMutation,
   type OptionsOf,
 } from '../../../api/index.js'
 import { repositoryError } from '../errors.js'
@@ -20,16 +21,20 @@ import { decodeHead, headColumn } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
 import {
   checkIndexName,
+  decodeIndex,
+  definitionPrefix,
+  indexNotFound,
   infoOf,
-  partsOf,
+  readIndexInput,
   type FieldIndex,
   type FieldIndexInfo,
   type FieldIndexInput,
+  type TableIndexes,
 } from './field-index.js'
-import { indexNotFound, type FieldIndexes } from './field-indexes.js'
-import { indexPrefix, indexRows } from './index-rows.js'
+import { indexColumn, indexPrefix, indexRemoval, indexRow, indexRows } from './index-rows.js'
 
 const recordsPerStep = 200
+const rowsPerStep = 1000
 
 /** Counts of an index check; `missing` and `surplus` are 0 for a correct index. */
 export interface FieldIndexCheck {
@@ -52,12 +57,22 @@ export interface IndexBuildOptions extends OptionsOf<typeof buildOptions> {}
 /** The field indexes of a record table; see `RecordTable.indexes`. */
 export class RecordIndexes {
   readonly #context: TableContext
-  readonly #indexes: FieldIndexes
+  readonly #indexes: TableIndexes
 
   /** @internal */
-  constructor(context: TableContext, indexes: FieldIndexes) {
+  constructor(context: TableContext, indexes: TableIndexes) {
     this.#context = context
     this.#indexes = indexes
+  }
+
+  /** Reads the declarations, and completes drops that a crash interrupted. @internal */
+  load(): Promise<void> {
+    // A failed load is repeated by the next call.
+    this.#indexes.loading ??= this.#load().catch((error: unknown) => {
+      this.#indexes.loading = undefined
+      throw error
+    })
+    return this.#indexes.loading
   }
 
   /**
@@ -70,24 +85,20 @@ export class RecordIndexes {
   async create(input: FieldIndexInput, options: IndexBuildOptions = {}): Promise<FieldIndexInfo> {
     const { schema } = this.#open()
     const { signal } = buildOptions.read(options)
-    const { name, parts } = readArguments(() => partsOf(input, schema))
+    const { name, fields } = readArguments(() => readIndexInput(input, schema))
     const known = this.#find(name)
     const isDropping = known?.state === 'DROPPING'
-    const isSame = JSON.stringify(known?.parts) === JSON.stringify(parts)
+    const isSame = JSON.stringify(known?.fields) === JSON.stringify(fields)
     if (known !== undefined && (!isSame || isDropping)) {
       const problem = isDropping ? 'is being dropped' : 'has other fields'
       throw repositoryError('fieldIndexExists', `the index ${name} ${problem}`)
     }
-    const index = known ?? this.#declared({ name, parts })
+    const index = known ?? this.#added(name, fields)
     if (index.state === 'BUILDING') {
       const { builds } = this.#indexes
       const running = builds.get(index) ?? this.#build(index, signal)
       builds.set(index, running)
-      try {
-        await running
-      } finally {
-        builds.delete(index)
-      }
+      await running.finally(() => builds.delete(index))
     }
     return infoOf(index, schema)
   }
@@ -99,15 +110,15 @@ export class RecordIndexes {
     if (index === undefined) throw indexNotFound(`there is no index ${name}`)
     index.state = 'DROPPING'
     await this.#indexes.builds.get(index)?.catch(() => undefined)
-    await this.#indexes.declare(context, index)
+    await this.#declare(index)
     await context.gate.turn()
-    await this.#indexes.endDrop(context, index)
+    await this.#endDrop(index)
   }
 
   /** The indexes, sorted by name. */
   list(): FieldIndexInfo[] {
     const context = this.#open()
-    const infos = this.#indexes.of(context).map((index) => infoOf(index, context.schema))
+    const infos = this.#indexes.list.map((index) => infoOf(index, context.schema))
     return infos.sort((a, b) => (a.name < b.name ? -1 : 1))
   }
 
@@ -116,22 +127,23 @@ export class RecordIndexes {
    * `ERR_FIELD_INDEX_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
   async check(name: string): Promise<FieldIndexCheck> {
-    const { database, table, key, schema } = this.#open()
+    const context = this.#open()
+    const { database, table, indexTable } = context
     requireCapability(database.capabilities, 'snapshots', 'a check of an index')
-    const index = this.#indexes.find(this.#context, name)
+    const index = this.find(name)
     const snapshot = database.snapshot()
     try {
       const wanted = new Set<string>()
       for await (const row of table.scan({ columns: [headColumn], snapshot })) {
         const state = decodeHead(row.value(headColumn)!)
-        for (const own of indexRows(key, index, RecordId.fromBytes(row.row!), state, schema)) {
+        for (const own of indexRows(context, index, RecordId.fromBytes(row.row!), state)) {
           wanted.add(own.toString('latin1'))
         }
       }
       let rows = 0
       let surplus = 0
-      const prefix = indexPrefix(key, index)
-      for await (const { row } of database.table(this.#indexes.table).scan({ prefix, snapshot })) {
+      const prefix = indexPrefix(context.key, index)
+      for await (const { row } of database.table(indexTable).scan({ prefix, snapshot })) {
         rows++
         if (!wanted.delete(row!.toString('latin1'))) surplus++
       }
@@ -141,41 +153,92 @@ export class RecordIndexes {
     }
   }
 
+  /** The indexes that queries may use. @internal */
+  active(): readonly FieldIndex[] {
+    return this.#indexes.list.filter(({ state }) => state === 'ACTIVE')
+  }
+
+  /** The index of a name, ready for queries. `ERR_FIELD_INDEX_NOT_FOUND`. @internal */
+  find(name: string): FieldIndex {
+    const found = this.#find(checkIndexName(name))
+    if (found?.state === 'ACTIVE') return found
+    const problem = found === undefined ? `there is no index ${name}` : `${name} is ${found.state}`
+    throw indexNotFound(problem)
+  }
+
   #open(): TableContext {
     this.#context.checkOpen()
     return this.#context
   }
 
   #find(name: string): FieldIndex | undefined {
-    return this.#indexes.of(this.#context).find((known) => known.name === name)
+    return this.#indexes.list.find((known) => known.name === name)
   }
 
   /** A new index, which every commit from now on maintains. */
-  #declared(parts: Pick<FieldIndex, 'name' | 'parts'>): FieldIndex {
-    const ordinals = this.#indexes.of(this.#context).map(({ ordinal }) => ordinal)
-    const index: FieldIndex = {
-      ...parts,
-      ordinal: 1 + Math.max(0, ...ordinals),
-      state: 'BUILDING',
-      position: Buffer.alloc(0),
-      built: 0,
-    }
-    this.#indexes.add(this.#context, index)
+  #added(name: string, fields: FieldIndex['fields']): FieldIndex {
+    const { list } = this.#indexes
+    const ordinal = 1 + Math.max(0, ...list.map((other) => other.ordinal))
+    const index: FieldIndex = { name, ordinal, fields, state: 'BUILDING', position: '', built: 0 }
+    this.#indexes.list = [...list, index]
     return index
   }
 
+  /** The mutation that writes the declaration of an index. */
+  #declaration({ name, ...stored }: FieldIndex): AtomicMutation {
+    return indexRow(this.#context, this.#rowOf(name), Buffer.from(JSON.stringify(stored)))
+  }
+
+  #rowOf(name: string): Buffer {
+    return Buffer.concat([definitionPrefix(this.#context.key), Buffer.from(name)])
+  }
+
+  async #declare(index: FieldIndex): Promise<void> {
+    const { database, durability } = this.#context
+    await database.atomic({ mutations: [this.#declaration(index)], durability })
+  }
+
+  async #load(): Promise<void> {
+    const { database, indexTable, key } = this.#context
+    const prefix = definitionPrefix(key)
+    const rows = await database.table(indexTable).scan({ prefix }).all()
+    this.#indexes.list = rows.map((row) => {
+      const name = row.row!.subarray(prefix.length).toString('utf8')
+      return decodeIndex(name, row.value(indexColumn, 'utf8')!)
+    })
+    for (const index of this.#indexes.list) {
+      if (index.state === 'DROPPING') await this.#endDrop(index)
+    }
+  }
+
+  /** Removes the rows of an index that is being dropped, then its declaration. */
+  async #endDrop(index: FieldIndex): Promise<void> {
+    assert(index.state === 'DROPPING', 'only an index that is being dropped loses its rows')
+    const { database, indexTable, key, durability } = this.#context
+    const scan = { prefix: indexPrefix(key, index), limit: rowsPerStep }
+    for (;;) {
+      const rows = await database.table(indexTable).scan(scan).all()
+      const removed = rows.length === 0 ? [this.#rowOf(index.name)] : rows.map(({ row }) => row!)
+      const mutations = removed.map((row) => indexRemoval(this.#context, row))
+      await database.atomic({ mutations, durability })
+      if (rows.length === 0) break
+    }
+    this.#indexes.list = this.#indexes.list.filter((known) => known !== index)
+  }
+
   async #build(index: FieldIndex, signal: AbortSignal | undefined): Promise<void> {
-    const context = this.#context
-    await this.#indexes.declare(context, index)
+    const { gate, table } = this.#context
+    await this.#declare(index)
     // Commits that began earlier do not maintain the index.
-    await context.gate.turn()
+    await gate.turn()
     for (;;) {
       signal?.throwIfAborted()
       if (index.state === 'DROPPING') throw indexNotFound(`the index ${index.name} was dropped`)
-      const after = index.position
+      const after = Buffer.from(index.position, 'hex')
       const span = after.length === 0 ? {} : { startRow: after, startInclusive: false }
-      const scan = { columns: [headColumn], limit: recordsPerStep, ...span }
-      const heads = await context.table.scan(scan).all()
+      const heads = await table
+        .scan({ columns: [headColumn], limit: recordsPerStep, ...span })
+        .all()
       if (heads.length === 0) break
       await this.#addRecords(
         index,
@@ -184,21 +247,22 @@ export class RecordIndexes {
     }
     if (index.state !== 'BUILDING') return
     index.state = 'ACTIVE'
-    await this.#indexes.declare(context, index)
+    await this.#declare(index)
   }
 
   /** Adds the records of one step, by row and head, and advances the position past them. */
   async #addRecords(index: FieldIndex, heads: [Buffer, Buffer][]): Promise<void> {
-    const { database, table, key, schema, durability } = this.#context
-    const position = heads[heads.length - 1][0]
+    const context = this.#context
+    const { database, table, durability } = context
+    const position = heads[heads.length - 1][0].toString('hex')
     const built = index.built + heads.length
     const left = [...heads]
     for (;;) {
-      const mutations = [this.#indexes.declaration(key, { ...index, position, built })]
+      const mutations = [this.#declaration({ ...index, position, built })]
       for (const [row, head] of left) {
         const id = RecordId.fromBytes(row)
-        for (const own of indexRows(key, index, id, decodeHead(head), schema)) {
-          mutations.push(this.#indexes.placement(own, id.bytes))
+        for (const own of indexRows(context, index, id, decodeHead(head))) {
+          mutations.push(indexRow(context, own, id.bytes))
         }
       }
       const checks = left.map(([row, equals]) => ({ table, row, column: headColumn, equals }))
@@ -207,7 +271,7 @@ export class RecordIndexes {
       // The writer that changed the record has written all of its rows.
       left.splice(failedCheck!, 1)
     }
-    assert(Buffer.compare(index.position, position) < 0, 'a build moves forward')
+    assert(index.position < position, 'a build moves forward')
     index.position = position
     index.built = built
   }

@@ -75,9 +75,10 @@ export class RecordTables {
       keyText,
       tableOf: (other) => this.get(repository, other).context.table,
     }
-    await fieldIndexes.load(context)
+    const opened = new RecordTable(context, fieldIndexes.of(keyText), blobs)
+    await opened.indexes.load()
     const tables = this.byName.get(repository) ?? new Map<string, RecordTable>()
-    if (!tables.has(name)) tables.set(name, new RecordTable(context, fieldIndexes, blobs))
+    if (!tables.has(name)) tables.set(name, opened)
     this.byName.set(repository, tables)
   }
 

@@ -144,7 +144,7 @@ export class RepositoryManager {
         uniqueValuesPart,
         linkTargetsPart,
         (changes) => ledger.prepare(changes),
-        (changes) => fieldIndexes.prepare(changes),
+        fieldIndexes.part,
       ],
       checkOpen: () => this.#checkOpen(),
     }

@@ -29,20 +29,16 @@ export class SharedState {
   readonly gate = new CommitGate()
   readonly turns = new RowTurns()
   readonly claims = new UniqueClaims()
-  readonly fieldIndexes: FieldIndexes
+  readonly fieldIndexes = new FieldIndexes()
   readonly schemaListeners = new Set<SchemaListener>()
   readonly #followers = new Set<ModelFollower>()
   #drops: Promise<void> = Promise.resolve()
-
-  private constructor(database: Database, tablePrefix: string) {
-    this.fieldIndexes = new FieldIndexes(database, `${tablePrefix}.index`)
-  }
 
   /** The state that all managers share. */
   static of(database: Database, tablePrefix: string): SharedState {
     const byPrefix = shared.get(database) ?? new Map<string, SharedState>()
     shared.set(database, byPrefix)
-    const known = byPrefix.get(tablePrefix) ?? new SharedState(database, tablePrefix)
+    const known = byPrefix.get(tablePrefix) ?? new SharedState()
     byPrefix.set(tablePrefix, known)
     return known
   }

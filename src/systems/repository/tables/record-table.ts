@@ -15,7 +15,7 @@ import { blobAt } from '../blobs/blob-references.js'
 import type { ByteRange } from '../blobs/blob-store.js'
 import type { Blobs } from '../blobs/blobs.js'
 import { invalidArgument } from '../errors.js'
-import type { FieldIndexes } from '../fields/field-indexes.js'
+import type { TableIndexes } from '../fields/field-index.js'
 import { queryRecords, type FieldQuery, type RecordPage } from '../fields/field-query.js'
 import { RecordIndexes } from '../fields/record-indexes.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
@@ -92,13 +92,11 @@ export class RecordTable extends RecordReader {
   /** Ordered indexes on fields. */
   readonly indexes: RecordIndexes
   readonly #blobs: Blobs
-  readonly #fieldIndexes: FieldIndexes
 
   /** @internal Made by `Repository.table`. */
-  constructor(context: TableContext, indexes: FieldIndexes, blobs: Blobs) {
+  constructor(context: TableContext, indexes: TableIndexes, blobs: Blobs) {
     super(context)
     this.#blobs = blobs
-    this.#fieldIndexes = indexes
     this.indexes = new RecordIndexes(context, indexes)
   }
 
@@ -181,7 +179,7 @@ export class RecordTable extends RecordReader {
    * `ERR_INVALID_ARGUMENT`, `ERR_UNSUPPORTED` if the backend has no snapshots.
    */
   query(query: FieldQuery): Promise<RecordPage> {
-    return queryRecords(this.context, this.#fieldIndexes, query)
+    return queryRecords(this.context, this.indexes, query)
   }
 
   /** Versioned and mutable fields that differ between two versions, in value or metadata. */
