@@ -80,7 +80,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a drop is requested before its blob stores are looked for',
-    file: 'src/systems/repository/manager/repository-manager.ts',
+    file: 'src/systems/repository/manager/repository-catalog.ts',
     find: '    await this.blobs.checkStoresOf([`${repository}/${name}`])\n',
     replace: '',
     tests: [maintenance],

@@ -19,6 +19,7 @@ import type { BlobRoute } from '../blobs/blobs.js'
 import { invalidArgument } from '../errors.js'
 import type { RepositoryHook } from '../records/hooks.js'
 import type { ValueTypeFactory } from '../values/value-type.js'
+import { ValueTypes } from '../values/value-types.js'
 
 type Factories = Readonly<Record<string, ValueTypeFactory>>
 
@@ -33,13 +34,13 @@ function checkPrefix(prefix: string, what: string): string {
   throw invalidArgument(`${what} cannot be ${shown(prefix)}`)
 }
 
-function checkFactories(given: Factories, what: string): Factories {
+function readValueTypes(given: Factories, what: string): ValueTypes {
   const factories = { ...checkObject(given, what) }
   for (const [name, factory] of Object.entries(factories)) {
     if (typeof factory === 'function') continue
     throw invalidArgument(`the value type ${name} is made by a function, got ${shown(factory)}`)
   }
-  return factories
+  return new ValueTypes(factories)
 }
 
 function checkHooks(hooks: readonly RepositoryHook[], what: string): readonly RepositoryHook[] {
@@ -67,7 +68,7 @@ const repositoryOptions = declareOptions('a repository', {
   /** Milliseconds during which a deleted record can be restored. Default 0: never. */
   undeleteMilliseconds: integer({ min: 0, default: 0 }),
   /** Value types besides the built-in ones, by name. */
-  valueTypes: checked(checkFactories, {} as Factories),
+  valueTypes: checked(readValueTypes),
   /** Largest blob in bytes that is stored inside its record. Default 5,000. */
   inlineBlobBytesMax: integer({ min: 0, default: 5000 }),
   /**
@@ -87,9 +88,12 @@ const repositoryOptions = declareOptions('a repository', {
 export interface RepositoryOptions extends OptionsOf<typeof repositoryOptions> {}
 
 /** The options with their defaults. */
-export type RepositorySettings = SettingsOf<typeof repositoryOptions>
+export interface RepositorySettings extends SettingsOf<typeof repositoryOptions> {
+  readonly valueTypes: ValueTypes
+}
 
 /** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
 export function repositorySettings(given: RepositoryOptions): RepositorySettings {
-  return repositoryOptions.read(given)
+  const settings = repositoryOptions.read(given)
+  return { ...settings, valueTypes: settings.valueTypes ?? new ValueTypes() }
 }

@@ -62,12 +62,6 @@ export class RepositoryRows {
     this.#table = table
   }
 
-  async create(): Promise<void> {
-    await this.#database.admin.ensureTable(this.#table, {
-      families: { [family]: { newVersionBehavior: true } },
-    })
-  }
-
   /** All repositories and record tables; `table` is undefined for a repository. */
   async list(): Promise<{ repository: string; table: string | undefined; state: LifeState }[]> {
     const rows = await this.#database.table(this.#table).scan().all()

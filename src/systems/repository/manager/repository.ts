@@ -5,7 +5,7 @@ import { writeBatch, type BatchResult, type BatchWrite } from '../records/writes
 import type { RecordTable } from '../tables/record-table.js'
 import type { StoredRecord } from '../records/record.js'
 import { checkTableName, defaultTable } from './repository-rows.js'
-import type { RepositoryManager } from './repository-manager.js'
+import type { RepositoryCatalog } from './repository-catalog.js'
 
 /** One write of a batch over several tables. */
 export type RepositoryWrite = BatchWrite & {
@@ -17,17 +17,17 @@ export type RepositoryWrite = BatchWrite & {
 export class Repository {
   /** Unique in the repository manager. */
   readonly name: string
-  readonly #manager: RepositoryManager
+  readonly #catalog: RepositoryCatalog
 
   /** @internal */
-  constructor(manager: RepositoryManager, name: string) {
-    this.#manager = manager
+  constructor(catalog: RepositoryCatalog, name: string) {
+    this.#catalog = catalog
     this.name = name
   }
 
   /** A record table; default 'record'. `ERR_RECORD_TABLE_NOT_FOUND`. */
   table(name: string = defaultTable): RecordTable {
-    return this.#manager.getTable(this.name, name)
+    return this.#catalog.getTable(this.name, name)
   }
 
   /**
@@ -40,8 +40,8 @@ export class Repository {
     records: readonly StoredRecord[],
     paths: readonly LinkPath[],
   ): Promise<PopulatedRecord[]> {
-    const { schema } = this.#manager.types
-    return populate(records, paths, schema, (name) => this.#manager.findTable(this.name, name))
+    const { schema } = this.#catalog.types
+    return populate(records, paths, schema, (name) => this.#catalog.findTable(this.name, name))
   }
 
   /**
@@ -61,7 +61,7 @@ export class Repository {
 
   /** Names of the record tables, sorted. */
   listTables(): string[] {
-    return this.#manager.tablesOf(this.name)
+    return this.#catalog.tablesOf(this.name)
   }
 
   /**
@@ -70,12 +70,12 @@ export class Repository {
    */
   tableExists(name: string): boolean {
     checkTableName(name)
-    return this.#manager.findTable(this.name, name) !== undefined
+    return this.#catalog.findTable(this.name, name) !== undefined
   }
 
   /** Creates a record table. `ERR_RECORD_TABLE_EXISTS`, `ERR_INVALID_ARGUMENT`. */
   createTable(name: string): Promise<RecordTable> {
-    return this.#manager.createTable(this.name, name)
+    return this.#catalog.createTable(this.name, name)
   }
 
   /**
@@ -83,6 +83,6 @@ export class Repository {
    * stays. `ERR_RECORD_TABLE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`.
    */
   dropTable(name: string): Promise<void> {
-    return this.#manager.dropTable(this.name, name)
+    return this.#catalog.dropTable(this.name, name)
   }
 }

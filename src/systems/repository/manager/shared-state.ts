@@ -12,14 +12,21 @@ import { CommitGate } from '../records/writes/commit-gate.js'
 import { RowTurns } from '../records/writes/row-turns.js'
 import type { SchemaListener } from '../schema/type-manager.js'
 
-/** A manager as a follower of changes. */
-export interface ModelFollower {
-  /** A record table was created and can be used. */
-  tableMade(repository: string, table: string): Promise<void>
+/**
+ * Observes drops. The records of a dropped table can no longer be read; those of a deleted
+ * repository still can during the call. @internal
+ */
+export interface DropObserver {
   /** A record table is being dropped. */
   tableDropped(repository: string, table: string): Promise<void>
   /** A repository is being deleted; its tables follow. */
   repositoryDeleted(repository: string): Promise<void>
+}
+
+/** A manager as a follower of changes. */
+export interface ModelFollower extends DropObserver {
+  /** A record table was created and can be used. */
+  tableMade(repository: string, table: string): Promise<void>
 }
 
 const shared = new WeakMap<Database, Map<string, SharedState>>()

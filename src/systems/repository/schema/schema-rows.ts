@@ -4,7 +4,14 @@
  * The row of a name holds the id of its type. Every create and rename checks that this row is
  * absent or empty, so names are unique without a clock and across managers.
  */
-import type { AtomicCheck, AtomicMutation, Database, Result } from '../../../api/index.js'
+import type {
+  AtomicCheck,
+  AtomicMutation,
+  ColumnName,
+  Database,
+  PutCell,
+  Result,
+} from '../../../api/index.js'
 import { corrupt } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { ValueTypes } from '../values/value-types.js'
@@ -40,37 +47,47 @@ interface StoredVersion {
   readonly isStrict: boolean
 }
 
-/** Reads and encodes rows of the schema table. */
+/** A type before a change: its name, and its row. */
+export interface StoredType {
+  readonly name: QualifiedName
+  readonly row: Result
+}
+
+/** Reads and writes the rows of the schema table. */
 export class SchemaRows {
   readonly #database: Database
-  readonly table: string
+  readonly #table: string
+  readonly #valueTypes: ValueTypes
 
-  constructor(database: Database, table: string) {
+  constructor(database: Database, table: string, valueTypes: ValueTypes) {
     this.#database = database
-    this.table = table
-  }
-
-  async create(): Promise<void> {
-    await this.#database.admin.ensureTable(this.table, { families: { [family]: {} } })
+    this.#table = table
+    this.#valueTypes = valueTypes
   }
 
   /** Loads all types into a cache. */
-  async load(cache: SchemaCache, valueTypes: ValueTypes): Promise<void> {
-    const table = this.#database.table(this.table)
-    for await (const row of table.scan({ startRow: 'f', stopRow: 's' })) {
-      this.put(row, cache, valueTypes)
-    }
+  async load(cache: SchemaCache): Promise<void> {
+    const table = this.#database.table(this.#table)
+    for await (const row of table.scan({ startRow: 'f', stopRow: 's' })) this.#put(row, cache)
+  }
+
+  /** Loads one type into a cache, by its row; an empty result if there is none. */
+  async loadRow(row: Buffer, cache: SchemaCache): Promise<Result> {
+    const stored = await this.#database.table(this.#table).get({ row })
+    if (!stored.isEmpty) this.#put(stored, cache)
+    return stored
   }
 
   /** Puts the type of a row into a cache; rows without a definition are ignored. */
-  put(row: Result, cache: SchemaCache, valueTypes: ValueTypes): void {
+  #put(row: Result, cache: SchemaCache): void {
     const kind = row.row!.toString('latin1', 0, 1)
     const stored = row.value(definition)
     if (stored === undefined) return
     const id = uuidOf(row.row!.subarray(1))
     if (kind === prefixes.field) {
       const { ordinal, name, valueType, scope } = parse<StoredField>(stored, id)
-      cache.putField({ id, ordinal, name, valueType, type: valueTypes.parse(valueType), scope })
+      const type = this.#valueTypes.parse(valueType)
+      cache.putField({ id, ordinal, name, valueType, type, scope })
     } else if (kind === prefixes.record) {
       const head = parse<StoredRecordType>(stored, id)
       const versions = row
@@ -83,91 +100,96 @@ export class SchemaRows {
     }
   }
 
-  /** The stored row of a type. */
-  async read(kind: TypeKind, id: string): Promise<Result> {
-    return this.#database.table(this.table).get({ row: rowOf(kind, id) })
-  }
-
-  async isNameTaken(kind: TypeKind, name: string): Promise<boolean> {
-    const row = await this.#database.table(this.table).get({ row: nameRow(kind, name) })
-    return row.hasNonEmpty(nameColumn)
-  }
-
-  /** The next free ordinal, and the stored counter that it was computed from. */
-  async nextOrdinal(kind: TypeKind): Promise<{ ordinal: number; stored: Buffer | undefined }> {
+  /** The next free ordinal. */
+  async nextOrdinal(kind: TypeKind): Promise<number> {
     const column = counterColumns[kind]
-    const row = await this.#database.table(this.table).get({ row: counterRow, columns: [column] })
-    const stored = row.value(column)
-    return { ordinal: stored === undefined ? 1 : stored.readUInt32BE(0) + 1, stored }
+    const row = await this.#database.table(this.#table).get({ row: counterRow, columns: [column] })
+    return 1 + (row.value(column)?.readUInt32BE(0) ?? 0)
   }
 
-  checkCounter(kind: TypeKind, stored: Buffer | undefined): AtomicCheck {
-    const column = counterColumns[kind]
-    return { table: this.table, row: counterRow, column, equals: stored ?? null }
-  }
-
-  checkNameFree(kind: TypeKind, name: string): AtomicCheck {
-    // Also matches an abandoned name, whose cell is empty.
-    return { table: this.table, row: nameRow(kind, name), column: nameColumn, equals: null }
-  }
-
-  /** Checks that no other writer renamed the type or added a version to it. */
-  checkUnchanged(kind: TypeKind, id: string, stored: Result): AtomicCheck[] {
-    const row = rowOf(kind, id)
-    // The definition holds the name; the last cell is the newest version of a record type.
-    const cells = stored.cells()
-    return [cells[0], cells[cells.length - 1]].map(({ qualifier, value }) => ({
-      table: this.table,
-      row,
-      column: { family, qualifier },
-      equals: value,
-    }))
-  }
-
-  putCounter(kind: TypeKind, ordinal: number): AtomicMutation {
-    const value = Buffer.alloc(4)
-    value.writeUInt32BE(ordinal)
-    return this.#put(counterRow, { [counterColumns[kind]]: value })
-  }
-
-  putName(kind: TypeKind, name: string, id: string): AtomicMutation {
-    return this.#put(nameRow(kind, name), { [nameColumn]: bytesOf(id) })
-  }
-
-  removeName(kind: TypeKind, name: string): AtomicMutation {
-    return this.#put(nameRow(kind, name), { [nameColumn]: '' })
+  /**
+   * Writes a new type, or a new name or version of a type. `taken`: another type has the name.
+   * `changed`: another writer has changed the type, or taken the ordinal, since they were read.
+   */
+  async write(
+    type: FieldType | RecordType,
+    before: StoredType | undefined,
+  ): Promise<'written' | 'taken' | 'changed'> {
+    const kind = kindOf(type)
+    const { id, ordinal, name } = type
+    const checks: AtomicCheck[] = []
+    const mutations = [this.#definitionOf(type)]
+    const isNamed = before?.name !== name
+    if (isNamed) {
+      // The check also passes for an abandoned name, whose cell is empty.
+      checks.push(this.#check(nameRow(kind, name), nameColumn, null))
+      mutations.push(this.#mutation(nameRow(kind, name), { [nameColumn]: bytesOf(id) }))
+    }
+    if (before === undefined) {
+      const column = counterColumns[kind]
+      checks.push(this.#check(counterRow, column, ordinal === 1 ? null : numberOf(ordinal - 1)))
+      mutations.push(this.#mutation(counterRow, { [column]: numberOf(ordinal) }))
+    } else {
+      // The definition holds the name; the last cell is the newest version of a record type.
+      const cells = before.row.cells()
+      for (const { qualifier, value } of [cells[0], cells[cells.length - 1]]) {
+        checks.push(this.#check(rowOf(type), { family, qualifier }, value))
+      }
+      if (isNamed) mutations.push(this.#mutation(nameRow(kind, before.name), { [nameColumn]: '' }))
+    }
+    const { success, failedCheck } = await this.#database.atomic({ checks, mutations })
+    if (success) return 'written'
+    return isNamed && failedCheck === 0 ? 'taken' : 'changed'
   }
 
   /** Writes a field type, or the name and one version of a record type. */
-  putType(type: FieldType | RecordType): AtomicMutation {
-    const { id, ordinal, name } = type
+  #definitionOf(type: FieldType | RecordType): AtomicMutation {
+    const { ordinal, name } = type
     if ('valueType' in type) {
       const { valueType, scope } = type
       const stored: StoredField = { ordinal, name, valueType, scope }
-      return this.#put(rowOf('field', id), { [definition]: JSON.stringify(stored) })
+      return this.#mutation(rowOf(type), { [definition]: JSON.stringify(stored) })
     }
     const { version, fields, supertypes, isStrict } = type
     const head: StoredRecordType = { ordinal, name }
     const stored: StoredVersion = { fields, supertypes, isStrict }
-    const qualifier = Buffer.alloc(5)
-    qualifier.write('v', 'latin1')
-    qualifier.writeUInt32BE(version, 1)
-    const cells = [
-      { column: definition, value: JSON.stringify(head), timestamp: 1 },
-      { column: { family, qualifier }, value: JSON.stringify(stored), timestamp: 1 },
-    ]
-    const row = rowOf('record', id)
-    return { table: this.table, row, mutations: [{ put: { cells } }] }
+    const qualifier = Buffer.concat([Buffer.from('v'), numberOf(version)])
+    return this.#mutation(rowOf(type), [
+      { column: definition, value: JSON.stringify(head) },
+      { column: { family, qualifier }, value: JSON.stringify(stored) },
+    ])
   }
 
-  #put(row: string | Buffer, cells: Record<string, string | Buffer>): AtomicMutation {
-    return { table: this.table, row, mutations: [{ put: { cells, timestamp: 1 } }] }
+  #check(row: string | Buffer, column: ColumnName, equals: Buffer | null): AtomicCheck {
+    return { table: this.#table, row, column, equals }
+  }
+
+  #mutation(row: string | Buffer, cells: PutCells): AtomicMutation {
+    return { table: this.#table, row, mutations: [{ put: { cells, timestamp: 1 } }] }
   }
 }
 
+type PutCells = Readonly<Record<string, string | Buffer>> | readonly PutCell[]
+
+/** Whether a type is that of fields or of records. */
+export function kindOf(type: FieldType | RecordType): TypeKind {
+  return 'valueType' in type ? 'field' : 'record'
+}
+
 /** The row of a type. */
-export function rowOf(kind: TypeKind, id: string): Buffer {
+export function rowOf(type: FieldType | RecordType): Buffer {
+  return rowOfId(kindOf(type), type.id)
+}
+
+/** The row of the type of an id. */
+export function rowOfId(kind: TypeKind, id: string): Buffer {
   return Buffer.concat([Buffer.from(prefixes[kind]), bytesOf(id)])
+}
+
+function numberOf(value: number): Buffer {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value)
+  return bytes
 }
 
 function nameRow(kind: TypeKind, name: string): string {

@@ -12,9 +12,6 @@ import {
   declareOptions,
   readArguments,
   shown,
-  type AtomicCheck,
-  type AtomicMutation,
-  type Database,
   type OptionsOf,
   type Result,
 } from '../../../api/index.js'
@@ -39,30 +36,35 @@ import {
 } from './record-type.js'
 import { entryOf } from './rule-checks.js'
 import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cache.js'
-import { rowOf, type SchemaRows, type TypeKind } from './schema-rows.js'
+import {
+  kindOf,
+  rowOf,
+  rowOfId,
+  type SchemaRows,
+  type StoredType,
+  type TypeKind,
+} from './schema-rows.js'
 
 /** Called with the changed row of a type. */
 export type SchemaListener = (row: Buffer) => void
 
 /** Dependencies of a {@link TypeManager}. */
 export interface TypeManagerParts {
-  readonly database: Database
   readonly rows: SchemaRows
   readonly valueTypes: ValueTypes
   readonly newUuid: () => string
-  readonly uniqueFields: UniqueFields
+  /**
+   * Makes a change of the unique fields of a type. First claims the values of the added ones in the
+   * existing records, `ERR_NOT_UNIQUE` if two records have the same value. `change` returns
+   * undefined if it was not made.
+   */
+  readonly changeUnique: <T>(
+    ordinal: number,
+    fields: { readonly added: readonly FieldType[]; readonly lost: readonly FieldType[] },
+    change: () => Promise<T | undefined>,
+  ) => Promise<T | undefined>
   /** Listeners of all managers of the database. */
   readonly listeners: Set<SchemaListener>
-}
-
-/** Notified of fields that become unique in a type with possible records, before the change. */
-export interface UniqueFields {
-  /** Claims the existing values. `ERR_NOT_UNIQUE` if two records have the same value. */
-  add(ordinal: number, fields: readonly FieldType[]): Promise<void>
-  /** Takes one `add` back, because its change was not made. */
-  withdraw(ordinal: number, fields: readonly FieldType[]): void
-  /** Ends all claims, because the fields are no longer unique. */
-  remove(ordinal: number, fields: readonly FieldType[]): void
 }
 
 const updateOptions = declareOptions('the update of a record type', {
@@ -74,6 +76,12 @@ const updateOptions = declareOptions('the update of a record type', {
 export interface TypeUpdateOptions extends OptionsOf<typeof updateOptions> {}
 
 const attemptsMax = 100
+
+/** The codes of the errors for a name that another type has. */
+const takenCodes = {
+  field: { create: 'fieldTypeExists', rename: 'fieldTypeUpdate' },
+  record: { create: 'recordTypeExists', rename: 'type' },
+} as const
 
 type Contents = Pick<RecordType, 'fields' | 'supertypes' | 'isStrict'>
 
@@ -90,7 +98,7 @@ export class TypeManager {
   constructor(parts: TypeManagerParts) {
     this.#parts = parts
     this.#listener = (row) => {
-      if (this.#isFollowing) this.#follow(() => this.refreshRow(row))
+      if (this.#isFollowing) this.#follow(() => parts.rows.loadRow(row, this.#cache))
     }
     parts.listeners.add(this.#listener)
   }
@@ -120,7 +128,7 @@ export class TypeManager {
   }
 
   /** A failed read is ignored; the next read of the type or {@link refresh} repairs the cache. */
-  #follow(read: () => Promise<void>): void {
+  #follow(read: () => Promise<unknown>): void {
     this.#last = this.#last.then(read).catch(() => undefined)
   }
 
@@ -137,14 +145,7 @@ export class TypeManager {
 
   /** Reads all types again. */
   async refresh(): Promise<void> {
-    await this.#parts.rows.load(this.#cache, this.#parts.valueTypes)
-  }
-
-  /** Reads one type again, by its row. @internal */
-  async refreshRow(row: Buffer): Promise<void> {
-    const { database, rows, valueTypes } = this.#parts
-    const found = await database.table(rows.table).get({ row })
-    if (!found.isEmpty) rows.put(found, this.#cache, valueTypes)
+    await this.#parts.rows.load(this.#cache)
   }
 
   /** The field type of a name. `ERR_FIELD_TYPE_NOT_FOUND`. */
@@ -206,7 +207,7 @@ export class TypeManager {
   async createFieldType(input: FieldTypeInput): Promise<FieldType> {
     const { name, valueType = 'STRING', scope = 'NON_VERSIONED' } = fieldTypeInput.read(input)
     const type = this.#parts.valueTypes.parse(valueType)
-    return this.#create('field', name, (id, ordinal): FieldType => {
+    return this.#create('field', (id, ordinal): FieldType => {
       return { id, ordinal, name, valueType: type.name, type, scope }
     })
   }
@@ -218,7 +219,7 @@ export class TypeManager {
   async updateFieldType(update: FieldTypeUpdate): Promise<FieldType> {
     const { id, name, valueType, scope } = fieldTypeUpdate.read(update)
     return this.#change(async () => {
-      const stored = await this.#stored('field', id)
+      const row = await this.#stored('field', id)
       const before = this.#cache.fieldById(id)
       for (const [what, given, present] of [
         ['value type', valueType, before.valueType],
@@ -228,8 +229,7 @@ export class TypeManager {
         throw repositoryError('fieldTypeUpdate', `the ${what} of ${before.name} cannot change`)
       }
       if (name === undefined || name === before.name) return before
-      const { checks, mutations } = await this.#rename('field', before, name, stored)
-      return this.#write('field', { ...before, name }, checks, mutations)
+      return this.#write({ ...before, name }, { name: before.name, row })
     })
   }
 
@@ -254,7 +254,7 @@ export class TypeManager {
     const input = recordTypeUpdate.read(given)
     const { name } = input
     if (name === undefined) throw invalidArgument('a record type needs a name')
-    return this.#create('record', name, (id, ordinal): RecordType => {
+    return this.#create('record', (id, ordinal): RecordType => {
       return { id, ordinal, name, version: 1, ...this.#contents(input) }
     })
   }
@@ -317,33 +317,27 @@ export class TypeManager {
   /** Creates a type with the next number. */
   #create<T extends FieldType | RecordType>(
     kind: TypeKind,
-    name: QualifiedName,
     typeOf: (id: string, ordinal: number) => T,
   ): Promise<T> {
     return this.#change(async () => {
       const { rows, newUuid } = this.#parts
-      if (await rows.isNameTaken(kind, name)) {
-        const code = kind === 'field' ? 'fieldTypeExists' : 'recordTypeExists'
-        throw repositoryError(code, `there is a ${kind} type ${name} already`)
-      }
-      const { ordinal, stored } = await rows.nextOrdinal(kind)
-      const type = typeOf(newUuid(), ordinal)
-      const checks = [rows.checkNameFree(kind, name), rows.checkCounter(kind, stored)]
-      const mutations = [rows.putCounter(kind, ordinal), rows.putName(kind, name, type.id)]
-      return this.#write(kind, type, checks, mutations)
+      return this.#write(typeOf(newUuid(), await rows.nextOrdinal(kind)))
     })
   }
 
-  /** Writes a new type, or a new version of a type; undefined if a check fails. */
+  /** Writes a new type, or a new name or version of a type; undefined if others changed it. */
   async #write<T extends FieldType | RecordType>(
-    kind: TypeKind,
     type: T,
-    checks: readonly AtomicCheck[],
-    mutations: readonly AtomicMutation[],
+    before?: StoredType,
   ): Promise<T | undefined> {
-    const { rows, database, listeners } = this.#parts
-    const all = [...mutations, rows.putType(type)]
-    if (!(await database.atomic({ checks, mutations: all })).success) return undefined
+    const { rows, listeners } = this.#parts
+    const outcome = await rows.write(type, before)
+    if (outcome === 'changed') return undefined
+    if (outcome === 'taken') {
+      const codes = takenCodes[kindOf(type)]
+      const code = before === undefined ? codes.create : codes.rename
+      throw repositoryError(code, `there is a ${kindOf(type)} type ${type.name} already`)
+    }
     if ('valueType' in type) this.#cache.putField(type)
     else {
       const { id, name, version } = type
@@ -353,36 +347,16 @@ export class TypeManager {
       const renamed = older.map((each) => ({ ...each, name }))
       this.#cache.putRecordType([...renamed, type])
     }
-    const row = rowOf(kind, type.id)
+    const row = rowOf(type)
     for (const listener of listeners) if (listener !== this.#listener) listener(row)
     return type
   }
 
   /** Reads the row of a type and puts it into the cache. */
   async #stored(kind: TypeKind, id: string): Promise<Result> {
-    const { rows, valueTypes } = this.#parts
-    const stored = await rows.read(kind, id)
+    const stored = await this.#parts.rows.loadRow(rowOfId(kind, id), this.#cache)
     if (stored.isEmpty) throw kind === 'field' ? fieldTypeNotFound(id) : recordTypeNotFound(id)
-    rows.put(stored, this.#cache, valueTypes)
     return stored
-  }
-
-  /** Checks and mutations that give a type a name, which may be the one that it has. */
-  async #rename(
-    kind: TypeKind,
-    { id, name: before }: FieldType | RecordType,
-    name: QualifiedName,
-    stored: Result,
-  ): Promise<{ readonly checks: AtomicCheck[]; readonly mutations: AtomicMutation[] }> {
-    const { rows } = this.#parts
-    const checks = rows.checkUnchanged(kind, id, stored)
-    if (name === before) return { checks, mutations: [] }
-    if (await rows.isNameTaken(kind, name)) {
-      const code = kind === 'field' ? 'fieldTypeUpdate' : 'type'
-      throw repositoryError(code, `the name ${name} is taken`)
-    }
-    const mutations = [rows.removeName(kind, before), rows.putName(kind, name, id)]
-    return { checks: [...checks, rows.checkNameFree(kind, name)], mutations }
   }
 
   async #updateRecordType(
@@ -390,24 +364,16 @@ export class TypeManager {
     newName: QualifiedName | undefined,
     contentsOf: (before: RecordType) => Contents,
   ): Promise<RecordType | undefined> {
-    const { uniqueFields } = this.#parts
-    const stored = await this.#stored('record', id)
+    const row = await this.#stored('record', id)
     const before = this.#cache.recordTypeById(id)
     const name = newName ?? before.name
     const contents = contentsOf(before)
     if (name === before.name && sameContents(before, contents)) return before
     const type: RecordType = { ...before, name, version: before.version + 1, ...contents }
-    const { checks, mutations } = await this.#rename('record', before, name, stored)
-    const [lost, added] = [this.#uniqueBut(before, type), this.#uniqueBut(type, before)]
-    if (added.length > 0) await uniqueFields.add(type.ordinal, added)
-    let written: RecordType | undefined
-    try {
-      written = await this.#write('record', type, checks, mutations)
-    } finally {
-      if (written === undefined) uniqueFields.withdraw(type.ordinal, added)
-    }
-    if (written !== undefined) uniqueFields.remove(type.ordinal, lost)
-    return written
+    const fields = { added: this.#uniqueBut(type, before), lost: this.#uniqueBut(before, type) }
+    return this.#parts.changeUnique(type.ordinal, fields, () => {
+      return this.#write(type, { name: before.name, row })
+    })
   }
 
   /** The fields that are unique in the first type and not in the second. */

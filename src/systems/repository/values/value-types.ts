@@ -14,23 +14,22 @@ export class ValueTypes {
   readonly #factories = new Map<string, ValueTypeFactory>(Object.entries(simpleTypes))
   readonly #types = new Map<string, ValueType>()
 
-  constructor() {
+  /**
+   * With the types of the caller by name, the same at every open of the repository.
+   * `ERR_INVALID_ARGUMENT` if a name is taken or is not in capital letters.
+   */
+  constructor(own: Readonly<Record<string, ValueTypeFactory>> = {}) {
     this.#factories.set('BLOB', blobTypes)
     this.#factories.set('LINK', linkTypes)
     this.#factories.set('RECORD', recordTypes)
     this.#factories.set('LIST', arrayTypes('LIST'))
     this.#factories.set('PATH', arrayTypes('PATH'))
-  }
-
-  /**
-   * Registers a value type, which must be registered at every open of the repository.
-   * `ERR_INVALID_ARGUMENT` if the name is taken or is not in capital letters.
-   */
-  register(name: string, factory: ValueTypeFactory): void {
-    if (!/^[A-Z][A-Z0-9_]*$/.test(name) || this.#factories.has(name)) {
-      throw invalidArgument(`a value type cannot have the name ${shown(name)}`)
+    for (const [name, factory] of Object.entries(own)) {
+      if (!/^[A-Z][A-Z0-9_]*$/.test(name) || this.#factories.has(name)) {
+        throw invalidArgument(`a value type cannot have the name ${shown(name)}`)
+      }
+      this.#factories.set(name, factory)
     }
-    this.#factories.set(name, factory)
   }
 
   /**

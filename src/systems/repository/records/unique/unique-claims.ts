@@ -44,40 +44,43 @@ export class UniqueClaims {
     return this.#added.get(ordinal)?.keys() ?? none
   }
 
-  /** Takes one {@link add} back; the claims of other changes stay. */
-  withdraw(ordinal: number, fields: readonly FieldType[]): void {
-    const added = this.#added.get(ordinal)
-    if (added === undefined) return
-    for (const { id } of fields) {
-      const others = (added.get(id) ?? 1) - 1
-      assert(others >= 0, 'a claim is withdrawn once')
-      if (others > 0) added.set(id, others)
-      else added.delete(id)
-    }
-  }
-
-  /** Ends the claims of these fields by writes. */
-  remove(ordinal: number, fields: readonly FieldType[]): void {
-    for (const { id } of fields) this.#added.get(ordinal)?.delete(id)
-  }
-
-  /** Claims the values of all records of a type. `ERR_NOT_UNIQUE` if two records share a value. */
-  async add(
+  /**
+   * Makes a change of the unique fields of a type, after the values of the added ones are claimed
+   * for all records. `change` returns undefined if it was not made. `ERR_NOT_UNIQUE` if two records
+   * share a value.
+   */
+  async change<T>(
     ordinal: number,
-    fields: readonly FieldType[],
+    { added, lost }: { readonly added: readonly FieldType[]; readonly lost: readonly FieldType[] },
     tables: readonly TableContext[],
-  ): Promise<void> {
-    const added = this.#added.get(ordinal) ?? new Map<string, number>()
-    this.#added.set(ordinal, added)
-    for (const { id } of fields) added.set(id, (added.get(id) ?? 0) + 1)
+    change: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const counts = this.#added.get(ordinal) ?? new Map<string, number>()
+    this.#added.set(ordinal, counts)
+    for (const { id } of added) counts.set(id, (counts.get(id) ?? 0) + 1)
+    let changed: T | undefined
     try {
-      for (const context of tables) {
-        await context.gate.turn()
-        await this.#claimTable(context, ordinal, fields)
+      if (added.length > 0) {
+        for (const context of tables) {
+          await context.gate.turn()
+          await this.#claimTable(context, ordinal, added)
+        }
       }
-    } catch (error) {
-      this.withdraw(ordinal, fields)
-      throw error
+      changed = await change()
+    } finally {
+      if (changed === undefined) this.#withdraw(counts, added)
+    }
+    if (changed !== undefined) for (const { id } of lost) counts.delete(id)
+    return changed
+  }
+
+  /** Takes the claims of one change back; those of other changes stay. */
+  #withdraw(counts: Map<string, number>, fields: readonly FieldType[]): void {
+    for (const { id } of fields) {
+      const others = (counts.get(id) ?? 1) - 1
+      assert(others >= 0, 'a claim is withdrawn once')
+      if (others > 0) counts.set(id, others)
+      else counts.delete(id)
     }
   }
 
