@@ -9,10 +9,10 @@
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../src/base/clock.js'
-import { crashPolicies } from '../../src/storage/fs/power-cut.js'
+import { crashPolicies } from '../doubles/power-cut.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import {
   Database,
-  MemoryFileSystem,
   type Coprocessor,
   type EmbeddedTable,
   type FamilyOptions,
@@ -144,11 +144,11 @@ function contents(table: EmbeddedTable): string {
     .join('\n')
 }
 
-const tables = (fileSystem: MemoryFileSystem): number =>
+const tables = (fileSystem: SimulatedDisk): number =>
   fileSystem.listSync(directory).filter((name) => name.endsWith('.sst')).length
 
 /** What is found in an image; throws if it cannot be opened or compacted. */
-async function recovered(image: MemoryFileSystem, options: OpenOptions, deep: boolean) {
+async function recovered(image: SimulatedDisk, options: OpenOptions, deep: boolean) {
   const database = await Database.open(directory, { ...options, fileSystem: image })
   const found = contents(database.table('t'))
   // Files that nothing names stay only as long as nothing proves that the manifest is complete.
@@ -170,7 +170,7 @@ async function recovered(image: MemoryFileSystem, options: OpenOptions, deep: bo
 
 for (const [index, scenario] of scenarios.entries()) {
   void t.test(`the power is cut in ${scenario.name} (seed ${seed})`, async (t) => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     const clock = new ManualClock(1000 * hour)
     const options: OpenOptions = {
       executor: 'inline',
@@ -182,7 +182,7 @@ for (const [index, scenario] of scenarios.entries()) {
     const table = await database.createTable('t', { families: { f: scenario.family } })
     await scenario.prepare({ database, table, clock })
     const before = contents(table)
-    const images: MemoryFileSystem[] = []
+    const images: SimulatedDisk[] = []
     let place = 0
     const take = (): void => {
       place++

@@ -6,7 +6,7 @@
  * @runs alone, campaign
  */
 import t from 'tap'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import type { Stop } from './damage-oracle.js'
 import { DamageTest, load, openLoaded } from './damage-runner.js'
 import { generatorOf } from './recovery.js'
@@ -16,7 +16,7 @@ const directory = '/db'
 
 for (const stop of ['closed', 'killed', 'machine stopped'] satisfies Stop[]) {
   void t.test(`every damaged place has the stated outcome: ${stop} (seed ${seed})`, async (t) => {
-    const original = new MemoryFileSystem()
+    const original = new SimulatedDisk()
     const database = await openLoaded(directory, original)
     const loaded = await load(database, generatorOf(seed), 3)
     const image = stop === 'closed' ? original : original.kill()

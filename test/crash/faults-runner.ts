@@ -2,7 +2,7 @@
  * Runs histories on a file system whose n-th call fails, and checks that every failure is told
  * plainly, that reads go on, and that nothing acknowledged is lost.
  */
-import { FaultyFileSystem, type Fault } from '../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem, type Fault } from '../doubles/faulty-fs.js'
 import {
   CellarError,
   ErrorCode,

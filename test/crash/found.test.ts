@@ -6,8 +6,8 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { FaultyFileSystem } from '../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { FaultyFileSystem } from '../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import { Database, type FileSystem } from '../../src/entries/index.js'
 import { newFileSystem } from './power-cut-runner.js'
 
@@ -22,7 +22,7 @@ void t.test('a flush of one family leaves no torn row after a power cut', async 
   const database = await Database.open('/db', optionsFor(fileSystem))
   const table = await database.createTable('t', { families: { f: {}, g: {} } })
   await table.put({ row: 'r', cells: { 'f:v': '1', 'g:v': '1' } })
-  const images: MemoryFileSystem[] = []
+  const images: SimulatedDisk[] = []
   fileSystem.beforeOperation = () => images.push(fileSystem.crash('dropUnsynced', zero))
   await database.flush()
   fileSystem.beforeOperation = undefined
@@ -66,7 +66,7 @@ void t.test('a change of the catalog leaves no hole before it', async (t) => {
 })
 
 void t.test('every directory that the open creates is durable', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const database = await Database.open('/new/deep/db', optionsFor(fileSystem))
   await database.createTable('t', { families: { f: {} } })
   const image = fileSystem.crash('dropUnsynced', zero)

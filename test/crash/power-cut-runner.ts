@@ -2,8 +2,8 @@
  * Runs histories on the memory file system, takes the images that a power cut could leave before
  * every operation of the file system, and recovers them.
  */
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
-import { crashPolicies, type CrashPolicy } from '../../src/storage/fs/power-cut.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
+import { crashPolicies, type CrashPolicy } from '../doubles/power-cut.js'
 import { Database } from '../../src/entries/index.js'
 import { Workload } from './history.js'
 import { Model, observe } from './model.js'
@@ -20,7 +20,7 @@ import { randomOperations, type Scenario } from './scenarios.js'
 
 /** A file system as a power cut leaves it, and what must be found in it. */
 export interface CrashImage {
-  readonly fileSystem: MemoryFileSystem
+  readonly fileSystem: SimulatedDisk
   readonly expectation: Expectation
   readonly workload: Workload
   /** Scenario, place, policy and seed, to find it again. */
@@ -59,8 +59,8 @@ const distinctPerWrite = 3
 export const defaultDirectory = '/db'
 
 /** A file system for a scenario; the default directory is there and durable. */
-export function newFileSystem(): MemoryFileSystem {
-  const fileSystem = new MemoryFileSystem()
+export function newFileSystem(): SimulatedDisk {
+  const fileSystem = new SimulatedDisk()
   fileSystem.makeDirectorySync(defaultDirectory)
   fileSystem.syncDirectorySync('/')
   return fileSystem
@@ -69,7 +69,7 @@ export function newFileSystem(): MemoryFileSystem {
 /** What takes images of a workload's file system. */
 function photographer(
   workload: Workload,
-  fileSystem: MemoryFileSystem,
+  fileSystem: SimulatedDisk,
   name: string,
   seed: number,
   seedsPerPolicy: number,
@@ -254,7 +254,7 @@ export async function runChain(
 
 async function cutAtRandom(
   workload: Workload,
-  fileSystem: MemoryFileSystem,
+  fileSystem: SimulatedDisk,
   policy: CrashPolicy,
   random: () => number,
   operationsMax: number,

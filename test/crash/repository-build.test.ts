@@ -7,8 +7,9 @@
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../src/base/clock.js'
-import { crashPolicies } from '../../src/storage/fs/power-cut.js'
-import { Database, MemoryFileSystem } from '../../src/entries/index.js'
+import { crashPolicies } from '../doubles/power-cut.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
+import { Database } from '../../src/entries/index.js'
 import {
   EmbeddedSearch,
   Link,
@@ -39,7 +40,7 @@ interface Scene {
   readonly close: () => Promise<void>
 }
 
-async function open(fileSystem: MemoryFileSystem): Promise<Scene> {
+async function open(fileSystem: SimulatedDisk): Promise<Scene> {
   const clock = new ManualClock()
   const options = { fileSystem, clock, executor: 'inline', compactionEnabled: false } as const
   const database = await Database.open('/database', options)
@@ -90,13 +91,13 @@ function stageOf({ ranges, rangesDone, records }: BuildProgress): Stage {
 interface Image {
   readonly stage: Stage
   readonly what: string
-  readonly fileSystem: MemoryFileSystem
+  readonly fileSystem: SimulatedDisk
   readonly progress: BuildProgress
 }
 
 /** A build with writes beside it; what a machine would find that ends at its steps. */
 async function images(perStage: number): Promise<Image[]> {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const random = randomFrom(seed)
   const { table, indexes, close } = await open(fileSystem)
   for (let number = 0; number < recordCount; number++) await write(table, number, 'old')

@@ -4,7 +4,8 @@
  * a row that leads to its bytes; no event is lost; nothing stays reserved.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import { Database, type MemoryFileSystem } from '../../src/entries/index.js'
+import type { SimulatedDisk } from '../doubles/simulated-disk.js'
+import { Database } from '../../src/entries/index.js'
 import {
   FileBlobStore,
   Link,
@@ -121,7 +122,7 @@ async function contentOf(manager: RepositoryManager, blob: Blob): Promise<Buffer
   return Buffer.concat(parts)
 }
 
-function filesBelow(fileSystem: MemoryFileSystem, path: string): string[] {
+function filesBelow(fileSystem: SimulatedDisk, path: string): string[] {
   const stat = fileSystem.statSync(path)
   if (stat === undefined) return []
   if (stat.kind === 'file') return [path.split('/').at(-1)!]
@@ -131,7 +132,7 @@ function filesBelow(fileSystem: MemoryFileSystem, path: string): string[] {
 }
 
 /** Keys of all bytes that are stored anywhere, in hexadecimal. */
-async function storedKeys(database: Database, fileSystem: MemoryFileSystem): Promise<string[]> {
+async function storedKeys(database: Database, fileSystem: SimulatedDisk): Promise<string[]> {
   const rows = await database.table('repository.blobdata').scan().all()
   const inTable = new Set(rows.map(({ row }) => row!.toString('hex', 0, 16)))
   return [...inTable, ...filesBelow(fileSystem, '/blobs')].sort()
@@ -203,7 +204,7 @@ async function judgeIndexes({ manager, table }: Scene, step: number): Promise<st
 }
 
 /** What is wrong with what a crash has left behind. */
-export async function judge(fileSystem: MemoryFileSystem, acknowledged: number): Promise<string[]> {
+export async function judge(fileSystem: SimulatedDisk, acknowledged: number): Promise<string[]> {
   const scene = await openScene(fileSystem)
   const { database, manager } = scene
   const [step, complaints] = await judgeRecord(scene)

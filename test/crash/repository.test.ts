@@ -9,9 +9,10 @@ import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { FaultyFileSystem, type Fault } from '../../src/storage/fs/faulty-fs.js'
-import { crashPolicies } from '../../src/storage/fs/power-cut.js'
-import { Database, MemoryFileSystem, NodeFileSystem } from '../../src/entries/index.js'
+import { FaultyFileSystem, type Fault } from '../doubles/faulty-fs.js'
+import { crashPolicies } from '../doubles/power-cut.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
+import { Database, NodeFileSystem } from '../../src/entries/index.js'
 import { FileBlobStore, RepositoryManager, type Blob } from '../../src/systems/repository/index.js'
 import { childEnvironment } from '../helpers/child-environment.js'
 import { lengthOf } from '../helpers/length.js'
@@ -19,11 +20,11 @@ import { randomFrom, seed } from '../unit/storage/version/fixtures.js'
 import { act, closeScene, judge, openScene, prepareScene } from './repository-scene.js'
 
 void t.test('a power cut at any step leaves all of a write or nothing', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const opened = await openScene(fileSystem)
   await prepareScene(opened)
   const random = randomFrom(seed)
-  const images: { name: string; image: () => MemoryFileSystem; acknowledged: number }[] = []
+  const images: { name: string; image: () => SimulatedDisk; acknowledged: number }[] = []
   let acknowledged = 0
   const chosen = lengthOf('CELLAR_REPOSITORY_CUTS', 0.02, 1)
   fileSystem.beforeOperation = ({ kind, path }) => {
@@ -52,7 +53,7 @@ const faults: readonly Omit<Fault, 'failAt'>[] = [
 
 /** Lets one call of the steps fail; the complaints, and how many calls there are. */
 async function withFault(fault: Fault): Promise<{ complaints: string[]; calls: number }> {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const faulty = new FaultyFileSystem(fileSystem)
   const scene = await openScene(faulty)
   await prepareScene(scene)

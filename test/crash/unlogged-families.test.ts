@@ -6,7 +6,7 @@
  */
 import t from 'tap'
 import { cutEverywhere, failEverywhere, type Interrupted } from '../helpers/crash-steps.js'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import { Database, type FileSystem } from '../../src/entries/index.js'
 
 const families = { f: {}, g: {}, h: {} } as const
@@ -105,7 +105,7 @@ for (const [name, test] of Object.entries(tests)) {
 }
 
 void t.test('a flush that succeeded has brought the tied families to disk', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const options = { executor: 'inline', compactionEnabled: false } as const
   const database = await Database.open('/db', { ...options, fileSystem })
   const table = await database.createTable('t', { families })

@@ -6,9 +6,9 @@
  * acknowledged; it returns a complaint or nothing.
  */
 import { ManualClock } from '../../src/base/clock.js'
-import { FaultyFileSystem } from '../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
-import { crashPolicies } from '../../src/storage/fs/power-cut.js'
+import { FaultyFileSystem } from '../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
+import { crashPolicies } from '../doubles/power-cut.js'
 import { Database, type DatabaseOptions, type FileSystem } from '../../src/entries/index.js'
 import { randomFrom, seed } from '../unit/storage/version/fixtures.js'
 
@@ -63,11 +63,11 @@ async function judgeFound(
 export async function cutEverywhere(
   test: Interrupted,
 ): Promise<{ images: number; places: number; complaints: string[] }> {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const database = await open(fileSystem, test.options)
   await test.prepare(database, fileSystem)
   const random = randomFrom(seed)
-  const images: { name: string; image: MemoryFileSystem; acknowledged: boolean }[] = []
+  const images: { name: string; image: SimulatedDisk; acknowledged: boolean }[] = []
   let places = 0
   const photograph = (what: string, acknowledged: boolean): void => {
     places++
@@ -100,7 +100,7 @@ export async function failEverywhere(
   for (const persistent of [false, true]) {
     const { every = 1 } = test
     for (let failAt = 1 + (seed % every); ; failAt += every) {
-      const memory = new MemoryFileSystem()
+      const memory = new SimulatedDisk()
       const fileSystem = new FaultyFileSystem(memory)
       const database = await open(fileSystem, test.options)
       await test.prepare(database, fileSystem)

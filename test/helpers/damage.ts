@@ -1,5 +1,5 @@
 /** Databases that were closed or whose process was killed, and harm done to their files. */
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import type { FileSystem } from '../../src/storage/fs/types.js'
 import { Database, type OpenOptions } from '../../src/entries/index.js'
 
@@ -17,8 +17,8 @@ export function openIn(fileSystem: FileSystem, more: OpenOptions = {}): Promise<
 }
 
 /** Runs `use` on a database with the table `t`, family `f`, and returns what a kill leaves. */
-export async function killed(use: (table: Table) => unknown): Promise<MemoryFileSystem> {
-  const fileSystem = new MemoryFileSystem()
+export async function killed(use: (table: Table) => unknown): Promise<SimulatedDisk> {
+  const fileSystem = new SimulatedDisk()
   const database = await openIn(fileSystem)
   const table = await database.createTable('t', { families: { f: {} } })
   await use(table)
@@ -31,8 +31,8 @@ export async function killed(use: (table: Table) => unknown): Promise<MemoryFile
 export async function closed(
   use: (table: Table, database: Database) => unknown,
   more: OpenOptions = {},
-): Promise<MemoryFileSystem> {
-  const fileSystem = new MemoryFileSystem()
+): Promise<SimulatedDisk> {
+  const fileSystem = new SimulatedDisk()
   const database = await openIn(fileSystem, more)
   await use(await database.createTable('t', { families: { f: {} } }), database)
   await database.close()

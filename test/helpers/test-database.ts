@@ -4,7 +4,7 @@
  */
 import { ManualClock } from '../../src/base/clock.js'
 import { checkInvariants } from '../../src/base/invariants.js'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import type { FileSystem } from '../../src/storage/fs/types.js'
 import { Database, type OpenOptions } from '../../src/entries/index.js'
 
@@ -47,7 +47,7 @@ export class TestDatabase {
     } = {},
   ): Promise<TestDatabase> {
     const clock = settings.clock ?? new ManualClock()
-    const fileSystem = settings.fileSystem ?? new MemoryFileSystem()
+    const fileSystem = settings.fileSystem ?? new SimulatedDisk()
     const directory = settings.directory ?? '/database'
     const options: OpenOptions = {
       executor: 'inline',

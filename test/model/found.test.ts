@@ -1,6 +1,6 @@
 /** Short lists of operations that once told the engine from the model. */
 import t from 'tap'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import { compare } from './comparison.js'
 import { startTime, type Operation } from './operations.js'
 
@@ -114,7 +114,7 @@ for (const [name, operations] of Object.entries(lists)) {
   void t.test(name, async (t) => {
     for (const form of ['sync', 'async'] as const) {
       const setup = { families: [family], form, blockCacheBytesMax: 0 }
-      await compare(setup, operations, new MemoryFileSystem(), '/database')
+      await compare(setup, operations, new SimulatedDisk(), '/database')
     }
     t.pass('the model agrees')
   })

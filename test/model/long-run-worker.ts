@@ -4,7 +4,7 @@
  */
 import fc from 'fast-check'
 import { parentPort, workerData } from 'node:worker_threads'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import { compare, type Setup } from './comparison.js'
 import { operationsOn } from './operations.js'
 
@@ -37,7 +37,7 @@ async function carryOut({ seed, families, form, operations }: LongRun): Promise<
     return fc.tuple(fc.constant(chosen), list)
   })
   const property = fc.asyncProperty(run, async ([chosen, list]) => {
-    await compare(chosen, list, new MemoryFileSystem(), '/database', operationsBetweenScans)
+    await compare(chosen, list, new SimulatedDisk(), '/database', operationsBetweenScans)
     count += list.length
   })
   await fc.assert(property, { seed, numRuns: Math.ceil(operations / operationsPerList) })

@@ -8,7 +8,7 @@
  */
 import fc from 'fast-check'
 import t from 'tap'
-import { MemoryFileSystem } from '../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../doubles/simulated-disk.js'
 import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
 import { compare, type Setup } from './comparison.js'
 import { familyOptions, operationsOn } from './operations.js'
@@ -36,7 +36,7 @@ const run = setup.chain((chosen) => {
 
 void t.test(`the engine agrees with the model in memory (seed ${seed})`, { timeout }, async (t) => {
   const property = fc.asyncProperty(run, ([chosen, operations]) => {
-    return compare(chosen, operations, new MemoryFileSystem(), '/database')
+    return compare(chosen, operations, new SimulatedDisk(), '/database')
   })
   await fc.assert(property, { seed, numRuns: runs })
   t.pass(`${runs} lists of operations`)

@@ -10,19 +10,9 @@
  * Memory: what was captured as bytes and what is written, until the lock is released.
  */
 import { CellarError, ErrorCode } from '../../base/errors.js'
+import { ContentFile, MemoryContent, type Content } from './content.js'
 import { fileError, syntheticError } from './errors.js'
 import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
-
-/** The bytes of a name. Counts the users; the last one gives them back. */
-export interface Content {
-  readonly size: number
-  readSync(target: Uint8Array, targetStart: number, length: number, position: number): number
-  read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number>
-  writeSync(source: Uint8Array, start: number, end: number, position: number): void
-  truncateSync(length: number): void
-  acquire(): this
-  releaseSync(): void
-}
 
 function refused(operation: string, path: string): CellarError {
   const message = `${operation} of ${path} refused: the directory is open read-only`
@@ -72,106 +62,6 @@ export class KeptContent implements Content {
   }
 }
 
-/** Bytes in memory. */
-export class MemoryContent implements Content {
-  private bytes: Buffer
-  size: number
-
-  /** The bytes belong to the content from now on. */
-  constructor(bytes: Buffer) {
-    this.bytes = bytes
-    this.size = bytes.length
-  }
-
-  readSync(target: Uint8Array, targetStart: number, length: number, position: number): number {
-    const end = Math.min(this.size, position + length)
-    return end <= position ? 0 : this.bytes.copy(target, targetStart, position, end)
-  }
-
-  read(target: Uint8Array, targetStart: number, length: number, position: number): Promise<number> {
-    return Promise.resolve(this.readSync(target, targetStart, length, position))
-  }
-
-  writeSync(source: Uint8Array, start: number, end: number, position: number): void {
-    this.truncateSync(Math.max(this.size, position + end - start))
-    this.bytes.set(source.subarray(start, end), position)
-  }
-
-  truncateSync(length: number): void {
-    if (length > this.bytes.length) {
-      const larger = Buffer.alloc(Math.max(length, 2 * this.bytes.length))
-      this.bytes.copy(larger, 0, 0, this.size)
-      this.bytes = larger
-    } else if (length < this.size) {
-      this.bytes.fill(0, length, this.size)
-    }
-    this.size = length
-  }
-
-  acquire(): this {
-    return this
-  }
-
-  releaseSync(): void {
-    // The collector takes the bytes.
-  }
-}
-
-class OverlayFile implements File {
-  readonly path: string
-  private readonly content: Content
-  private closed = false
-
-  constructor(path: string, content: Content) {
-    this.path = path
-    this.content = content
-  }
-
-  readSync(target: Uint8Array, targetStart: number, length: number, position: number): number {
-    return this.checked('read').readSync(target, targetStart, length, position)
-  }
-
-  async read(
-    target: Uint8Array,
-    targetStart: number,
-    length: number,
-    position: number,
-  ): Promise<number> {
-    return this.checked('read').read(target, targetStart, length, position)
-  }
-
-  writeSync(source: Uint8Array, start: number, end: number, position: number): void {
-    this.checked('write').writeSync(source, start, end, position)
-  }
-
-  syncSync(): void {
-    this.checked('sync')
-  }
-
-  async sync(): Promise<void> {
-    this.checked('sync')
-  }
-
-  sizeSync(): number {
-    return this.checked('stat').size
-  }
-
-  truncateSync(length: number): void {
-    this.checked('truncate').truncateSync(length)
-  }
-
-  closeSync(): void {
-    if (this.closed) return
-    this.closed = true
-    this.content.releaseSync()
-  }
-
-  private checked(operation: string): Content {
-    if (this.closed) throw fileError(operation, this.path, syntheticError('EBADF'))
-    return this.content
-  }
-}
-
 /** See the file header. */
 export class OverlayFileSystem implements FileSystem {
   /** False: a worker's own file system would not see the changes in memory. */
@@ -210,12 +100,12 @@ export class OverlayFileSystem implements FileSystem {
     const found = this.contents.get(name)
     if (mode !== 'create') {
       if (found === undefined) throw fileError('open', path, syntheticError('ENOENT'))
-      return new OverlayFile(path, found.acquire())
+      return new ContentFile(path, found.acquire(), mode === 'write')
     }
     if (found !== undefined) throw fileError('open', path, syntheticError('EEXIST'))
     const content = new MemoryContent(Buffer.alloc(0))
     this.contents.set(name, content)
-    return new OverlayFile(path, content)
+    return new ContentFile(path, content, true)
   }
 
   listSync(directory: string): string[] {

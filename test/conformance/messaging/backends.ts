@@ -1,6 +1,6 @@
 /** The backends that the messaging suite is run against. */
 import type { MessagingBackend } from './case.js'
-import { MemoryFileSystem } from '../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../doubles/simulated-disk.js'
 import { Database, type DatabaseOptions } from '../../../src/entries/index.js'
 import { ModelDatabase } from '../../model/reference/model-database.js'
 
@@ -8,7 +8,7 @@ import { ModelDatabase } from '../../model/reference/model-database.js'
 export const embeddedBackend: MessagingBackend = {
   name: 'the embedded engine',
   open: async (clock) => {
-    let fileSystem = new MemoryFileSystem()
+    let fileSystem = new SimulatedDisk()
     const options: DatabaseOptions = {
       clock,
       executor: 'inline',

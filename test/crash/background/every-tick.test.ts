@@ -7,7 +7,7 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t from 'tap'
-import { MemoryFileSystem } from '../../../src/entries/index.js'
+import { SimulatedDisk } from '../../doubles/simulated-disk.js'
 import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { lengthOf } from '../../helpers/length.js'
 import { randomFrom, seed } from '../../unit/storage/version/fixtures.js'
@@ -32,7 +32,7 @@ const workerRuns = lengthOf('CELLAR_WORKER_TICK_RUNS', 8, 200)
 type NewGround = () => Ground
 
 async function inMemory(): Promise<NewGround> {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const options = { ...tightMemory, executor: 'inline' } as const
   await prepare({ directory: '/db', options: { ...options, fileSystem } })
   return () => ({ directory: '/db', options: { ...options, fileSystem: fileSystem.kill() } })

@@ -8,7 +8,7 @@ import * as cellar from '../../../src/entries/index.js'
 import * as level from '../../../src/entries/level.js'
 import * as memory from '../../../src/entries/memory.js'
 import * as metrics from '../../../src/metrics/index.js'
-import * as testing from '../../../src/entries/testing.js'
+import * as testing from '../../doubles/testing.js'
 import { checkEntry, isCellarError } from './check-entry.js'
 import type { LiveObjects } from './hostile-calls.js'
 

@@ -1,6 +1,7 @@
 /** Transactions over HTTP: the manager is behind a server, the tables are in other databases. */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { SimulatedDisk } from '../../doubles/simulated-disk.js'
+import { Database } from '../../../src/entries/index.js'
 import { MessagePublisher, MessagingService } from '../../../src/systems/messaging/index.js'
 import {
   CellarServer,
@@ -25,8 +26,8 @@ const conflict = { code: 'ERR_TRANSACTION_CONFLICT' }
 
 /** A server with the manager, and clients with databases of their own. */
 async function open(options: TransactionManagerOptions = {}) {
-  const fileSystem = new MemoryFileSystem()
-  const openServer = async (files: MemoryFileSystem, port = 0) => {
+  const fileSystem = new SimulatedDisk()
+  const openServer = async (files: SimulatedDisk, port = 0) => {
     const database = await Database.open('/d', { fileSystem: files, executor: 'inline' })
     const manager = await TransactionManager.open(database, { sweepMilliseconds: 0, ...options })
     const messaging = await MessagingService.open(database, { transactions: manager })
@@ -43,7 +44,7 @@ async function open(options: TransactionManagerOptions = {}) {
   let served = await openServer(fileSystem)
   const databases: Database[] = []
   const client = async (more: Partial<TransactionClientOptions> = {}) => {
-    const own = new MemoryFileSystem()
+    const own = new SimulatedDisk()
     const database = await Database.open('/own', { fileSystem: own, executor: 'inline' })
     await database.createTable('t', { families: { f: transactionalFamily() } })
     databases.push(database)

@@ -1,6 +1,7 @@
 /** Steps of atomic batches whose loss would show in rare cases only. */
 import t from 'tap'
-import { Database, MemoryFileSystem, type Observer } from '../../../src/entries/index.js'
+import { SimulatedDisk } from '../../doubles/simulated-disk.js'
+import { Database, type Observer } from '../../../src/entries/index.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const zero = (): number => 0
@@ -10,7 +11,7 @@ for (const order of [
   ['unlogged', 'synced'],
 ]) {
   void t.test(`the strongest durability of ${order.join(', then ')} counts`, async (t) => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     const options = { fileSystem, executor: 'inline' } as const
     const database = await Database.open('/db', options)
     const families = { f: {} }

@@ -1,6 +1,6 @@
 /** Batches: one commit for what is in memory; what is loaded or fails concerns only itself. */
 import t, { type Test } from 'tap'
-import { FaultyFileSystem } from '../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../doubles/faulty-fs.js'
 import {
   MemoryFileSystem,
   type BatchOperation,

@@ -6,9 +6,9 @@ import {
   type FamilyOptions,
   type OpenOptions,
 } from '../../../src/entries/index.js'
-import { MemoryFileSystem } from '../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../doubles/simulated-disk.js'
 import type { FileSystem } from '../../../src/storage/fs/types.js'
-import { FaultyFileSystem } from '../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../doubles/faulty-fs.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
 const mob: FamilyOptions = { mob: true, mobThreshold: 1000, compression: 'NONE', versions: 2 }
@@ -32,7 +32,7 @@ async function put(test: TestDatabase, round = 0, table = 'table'): Promise<void
 
 async function open(
   options: FamilyOptions = mob,
-  fileSystem: FileSystem = new MemoryFileSystem(),
+  fileSystem: FileSystem = new SimulatedDisk(),
   more: OpenOptions = {},
 ): Promise<TestDatabase> {
   const databaseOptions = { flushBytes: 4 * 1024 * 1024, ...more }
@@ -337,7 +337,7 @@ void t.test(
 )
 
 void t.test('a failed write of values fails the flush and changes nothing', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
   const test = await open(mob, fileSystem)
   await put(test)
   fileSystem.arm({
@@ -357,7 +357,7 @@ void t.test('a failed write of values fails the flush and changes nothing', asyn
 const cut: OpenOptions = { valueFileBytesMax: 18_000, compactionEnabled: false }
 
 void t.test('value files are cut at their limit, by flushes and by compactions', async (t) => {
-  const test = await open({ ...mob, versions: 1 }, new MemoryFileSystem(), cut)
+  const test = await open({ ...mob, versions: 1 }, new SimulatedDisk(), cut)
   await put(test)
   await test.flush()
   t.equal(names(test, '.val').length, rows / 4)
@@ -387,7 +387,7 @@ void t.test('value files are cut at their limit, by flushes and by compactions',
 })
 
 void t.test('a job has 64 value files at most, the last of which takes the rest', async (t) => {
-  const test = await open(mob, new MemoryFileSystem(), {
+  const test = await open(mob, new SimulatedDisk(), {
     ...cut,
     memtableBytesMax: 16 * 1024 * 1024,
     valueFileBytesMax: 1,
@@ -417,7 +417,7 @@ void t.test('a job has 64 value files at most, the last of which takes the rest'
 void t.test('a failure in the second value file of a job leaves none', async (t) => {
   for (const kind of ['open', 'write', 'sync'] as const) {
     for (let failAt = 1; failAt <= rows / 4; failAt++) {
-      const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+      const fileSystem = new FaultyFileSystem(new SimulatedDisk())
       const test = await open(mob, fileSystem, cut)
       await put(test)
       const only = (call: { kind: string; path: string }): boolean =>
@@ -435,10 +435,7 @@ void t.test('a failure in the second value file of a job leaves none', async (t)
 
 /** A table with one value file, and how often that was read. */
 async function openCounting(t: Test) {
-  const test = await open(
-    mob,
-    new FaultyFileSystem(new MemoryFileSystem(), undefined, { log: true }),
-  )
+  const test = await open(mob, new FaultyFileSystem(new SimulatedDisk(), undefined, { log: true }))
   await put(test)
   await test.flush()
   const [name] = names(test, '.val')

@@ -13,7 +13,8 @@
  * Nothing is written to the directory, and no lock is taken.
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
-import { KeptContent, MemoryContent, OverlayFileSystem, type Content } from '../../fs/overlay-fs.js'
+import { MemoryContent, type Content } from '../../fs/content.js'
+import { KeptContent, OverlayFileSystem } from '../../fs/overlay-fs.js'
 import type { FileSystem } from '../../fs/types.js'
 import { closingStatementName } from '../../version/closing-statement.js'
 import { parseFileName, type FileKind } from '../../version/file-names.js'

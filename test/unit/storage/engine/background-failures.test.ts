@@ -1,6 +1,6 @@
 /** What goes wrong around flushes and compactions, and that nothing of it stays. */
 import t from 'tap'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import {
   Database,
   MemoryFileSystem,

@@ -1,10 +1,10 @@
 /** Steps of backups and restores whose loss would show in rare cases only. */
 import t from 'tap'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { fileError, syntheticError } from '../../../../src/storage/fs/errors.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import {
   Database,
-  MemoryFileSystem,
   type File,
   type FileSystem,
   type OpenMode,
@@ -35,10 +35,10 @@ async function rowsOf(fileSystem: FileSystem): Promise<string[]> {
 const codeOf = (error: unknown): string => (error as { code: string }).code
 
 void t.test(`a power cut never leaves a backup without its files, seed ${seed}`, async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const database = await open(fileSystem, 3)
   const random = randomFrom(seed)
-  const images: MemoryFileSystem[] = []
+  const images: SimulatedDisk[] = []
   fileSystem.beforeOperation = () => {
     for (let i = 0; i < 8; i++) images.push(fileSystem.crash('anyDirectoryOperations', random))
   }
@@ -68,7 +68,7 @@ void t.test(`a power cut never leaves a backup without its files, seed ${seed}`,
 })
 
 /** A file system without hard links, in which copies of SSTables wait for `gate`. */
-class SlowCopies extends MemoryFileSystem {
+class SlowCopies extends SimulatedDisk {
   gate: Promise<unknown> = Promise.resolve()
 
   override linkSync(from: string): void {
@@ -105,7 +105,7 @@ void t.test('a compaction beside a backup removes no file that is to be copied',
 })
 
 void t.test('the backup of a database with lower file numbers becomes the new one', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   let database = await open(fileSystem, 2)
   await database.backup('/early')
   for (let i = 0; i < 20; i++) {
@@ -123,7 +123,7 @@ void t.test('the backup of a database with lower file numbers becomes the new on
 })
 
 void t.test('a restore that fails leaves an empty directory', async (t) => {
-  const inner = new MemoryFileSystem()
+  const inner = new SimulatedDisk()
   const database = await open(inner, 3)
   await database.backup('/backup')
   await database.close()

@@ -1,7 +1,7 @@
 /** Backups and restores: what they hold, what is kept, and what is refused. */
 import t from 'tap'
 import { fileError, syntheticError } from '../../../../src/storage/fs/errors.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import { Database, type CellarError } from '../../../../src/entries/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
@@ -27,7 +27,7 @@ async function restored(test: TestDatabase, directory: string): Promise<string[]
 }
 
 /** Where names of one directory lie on another disk. */
-class TwoDisks extends MemoryFileSystem {
+class TwoDisks extends SimulatedDisk {
   override linkSync(from: string, to: string): void {
     const disk = (path: string): boolean => path.startsWith('/backup')
     if (disk(from) !== disk(to)) throw fileError('link', from, syntheticError('EXDEV'))
@@ -36,7 +36,7 @@ class TwoDisks extends MemoryFileSystem {
 }
 
 for (const [place, fileSystem] of [
-  ['by links', new MemoryFileSystem()],
+  ['by links', new SimulatedDisk()],
   ['by copies', new TwoDisks()],
 ] as const) {
   void t.test(`a backup has the tables of its moment, ${place}`, async (t) => {
@@ -91,7 +91,7 @@ void t.test('a backup that is there is opened read-only, not for writing', async
 })
 
 void t.test('what is no backup of the database is refused and stays', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem })
   await fill(test, 'one')
   const other = await TestDatabase.open({ fileSystem, directory: '/other' })
@@ -138,7 +138,7 @@ void t.test('what is no backup of the database is refused and stays', async (t) 
 })
 
 void t.test('a damaged backup is refused with the file, and nothing is made', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem })
   await fill(test, 'one')
   await test.database.backup('/backup')

@@ -2,10 +2,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import {
   Database,
-  MemoryFileSystem,
   type CompactionSetting,
   type DatabaseEvents,
   type DatabaseOptions,
@@ -23,11 +23,11 @@ interface Opened {
   readonly table: EmbeddedTable
   readonly clock: ManualClock
   readonly compactions: Compaction[]
-  readonly fileSystem: MemoryFileSystem
+  readonly fileSystem: SimulatedDisk
 }
 
 async function open(family: FamilyOptions, options: DatabaseOptions = {}): Promise<Opened> {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const clock = new ManualClock(1000 * hour)
   const database = await Database.open('/db', { executor: 'inline', fileSystem, clock, ...options })
   const table = await database.createTable('t', { families: { f: family } })
@@ -59,7 +59,7 @@ async function settle(database: Database): Promise<void> {
 const rowsOf = (table: EmbeddedTable): string[] =>
   [...table.scanSync()].map((row) => String(row.row))
 
-const tables = (fileSystem: MemoryFileSystem): string[] =>
+const tables = (fileSystem: SimulatedDisk): string[] =>
   fileSystem
     .listSync('/db')
     .filter((name) => name.endsWith('.sst'))
@@ -283,7 +283,7 @@ void t.test('an aborted compaction stops in the middle', async (t) => {
 })
 
 void t.test('a full disk fails the compaction and nothing else', async (t) => {
-  const inner = new MemoryFileSystem()
+  const inner = new SimulatedDisk()
   const fileSystem = new FaultyFileSystem(inner)
   const options = { executor: 'inline', fileSystem, compactionEnabled: false } as const
   const database = await Database.open('/db', options)
@@ -311,7 +311,7 @@ void t.test('a full disk fails the compaction and nothing else', async (t) => {
 })
 
 void t.test('an output that does not read as it was written is not installed', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const options = { executor: 'inline', fileSystem, compactionEnabled: false } as const
   const database = await Database.open('/db', options)
   const table = await database.createTable('t', { families: { f: {} } })
@@ -379,7 +379,7 @@ void t.test('who waits for compactions is let go by a close', async (t) => {
 
 void t.test('nobody waits for compactions of a database that has failed', async (t) => {
   const compaction = { policy: 'tiered', runsMax: 2, widthMin: 2 } as const
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
   const limits = { compactionDebtRunsMax: 2, compactionBytesPerSecondMax: 1024, fileSystem }
   const opened = await open({ compaction }, limits)
   const { database, table } = opened
@@ -430,7 +430,7 @@ void t.test('what is dropped is counted by reason', async (t) => {
 })
 
 void t.test('a merge rests while memory fills up and a flush runs', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
   const options = { fileSystem, compactionEnabled: false, memtableBytesMax: 32 * 1024 * 1024 }
   const database = await Database.open('/db', { executor: 'inline', ...options })
   const families = { f: { compression: 'NONE' } } as const

@@ -1,18 +1,18 @@
 import t from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { Database } from '../../../../src/entries/index.js'
 
 const options = { executor: 'inline' as const }
 
 /** A database with one row in its log, as a killed process leaves it. */
-async function makeDatabase(fileSystem: MemoryFileSystem, directory: string): Promise<void> {
+async function makeDatabase(fileSystem: SimulatedDisk, directory: string): Promise<void> {
   const database = await Database.open(directory, { ...options, fileSystem })
   const table = await database.createTable('t', { families: { f: {} } })
   await table.put({ row: directory, cells: { 'f:q': 'v' }, durability: 'FSYNC_WAL' })
   await database.close()
 }
 
-function copy(fileSystem: MemoryFileSystem, from: string, to: string): void {
+function copy(fileSystem: SimulatedDisk, from: string, to: string): void {
   const source = fileSystem.openSync(from, 'read')
   const bytes = Buffer.alloc(source.sizeSync())
   source.readSync(bytes, 0, bytes.length, 0)
@@ -23,14 +23,14 @@ function copy(fileSystem: MemoryFileSystem, from: string, to: string): void {
   target.closeSync()
 }
 
-function nameLike(fileSystem: MemoryFileSystem, directory: string, pattern: RegExp): string {
+function nameLike(fileSystem: SimulatedDisk, directory: string, pattern: RegExp): string {
   const name = fileSystem.listSync(directory).find((each) => pattern.test(each))
   return `${directory}/${name}`
 }
 
 for (const pattern of [/\.log$/, /^MANIFEST/]) {
   void t.test(`a file ${pattern} of another database is refused by its identity`, async (t) => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     await makeDatabase(fileSystem, '/one')
     await makeDatabase(fileSystem, '/two')
     const foreign = nameLike(fileSystem, '/one', pattern)
@@ -47,7 +47,7 @@ for (const pattern of [/\.log$/, /^MANIFEST/]) {
 }
 
 void t.test('a database keeps the identity that it got from the injected generator', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const identity = Buffer.from('0123456789abcdef')
   let calls = 0
   const randomBytes = (length: number): Uint8Array => {

@@ -4,14 +4,14 @@ import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import type { FileOperation } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import type { FileOperation } from '../../../doubles/simulated-disk.js'
 import { Database, type OpenOptions } from '../../../../src/entries/index.js'
 
 const options: OpenOptions = { executor: 'inline', compactionEnabled: false }
 const rows = 50
 
-async function open(fileSystem: MemoryFileSystem): Promise<Database> {
+async function open(fileSystem: SimulatedDisk): Promise<Database> {
   return Database.open('/db', { ...options, fileSystem })
 }
 
@@ -39,8 +39,8 @@ async function count(database: Database, table: string): Promise<number> {
 }
 
 /** A full file system with a database that was closed, or killed with a log to replay. */
-async function full(end: 'closed' | 'killed', freeBytes: number): Promise<MemoryFileSystem> {
-  const fileSystem = new MemoryFileSystem()
+async function full(end: 'closed' | 'killed', freeBytes: number): Promise<SimulatedDisk> {
+  const fileSystem = new SimulatedDisk()
   const database = await open(fileSystem)
   await fill(database)
   if (end === 'closed') await database.close()
@@ -51,7 +51,7 @@ async function full(end: 'closed' | 'killed', freeBytes: number): Promise<Memory
 }
 
 /** Opens, gives space back in each way, writes at once, and does all again after a reopen. */
-async function tidyUp(t: Test, fileSystem: MemoryFileSystem): Promise<void> {
+async function tidyUp(t: Test, fileSystem: SimulatedDisk): Promise<void> {
   let database = await open(fileSystem)
   t.equal(await count(database, 'b'), 2 * rows, 'all is there')
   await database.admin.deleteSnapshot('snapshot')
@@ -112,7 +112,7 @@ void t.test('a write on a full disk is refused, and nothing else is lost', async
 })
 
 void t.test('a power cut at each step leaves a database that opens on the full disk', async (t) => {
-  const images: MemoryFileSystem[] = []
+  const images: SimulatedDisk[] = []
   const fileSystem = await full('killed', 0)
   const capacityBytes = fileSystem.capacityBytes!
   // The machine runs on after each cut, so that the image keeps all that a sync has not stored.
@@ -177,7 +177,7 @@ void t.test('a real full disk: tmpfs of 2 MiB', { skip }, async (t) => {
 })
 
 void t.test('a close makes the reserve whole, for the manifest that has grown', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const database = await open(fileSystem)
   const bytesOf = (name: string): number => {
     const file = fileSystem.openSync(`/db/${name}`, 'read')

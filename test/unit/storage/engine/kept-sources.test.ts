@@ -1,7 +1,8 @@
 /** What a view reads of a store after compactions and flushes have replaced what was there. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { MemoryFileSystem, type Database, type Snapshot } from '../../../../src/entries/index.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { type Database, type Snapshot } from '../../../../src/entries/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const column = { family: 'f', qualifier: 'q' }
@@ -49,7 +50,7 @@ void t.test('a view sees what is flushed after a compaction has replaced its fil
 })
 
 void t.test('a view of the moment in which a flush is published sees what it drops', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem })
   const { database } = test
   await database.createTable('t', { families: { f: { versions: 1 } } })

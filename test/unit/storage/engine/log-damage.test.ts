@@ -1,5 +1,5 @@
 import t, { type Test } from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { CellarError, Database, OpenOptions } from '../../../../src/entries/index.js'
 import {
   closed,
@@ -21,7 +21,7 @@ import {
 /** Asserts that an open is refused because of the file, and changes nothing. */
 async function refuses(
   t: Test,
-  fileSystem: MemoryFileSystem,
+  fileSystem: SimulatedDisk,
   name: string,
   what: string,
   more: OpenOptions = {},
@@ -40,13 +40,13 @@ async function refuses(
 }
 
 /** Where the text stands in the file. */
-function placeOf(fileSystem: MemoryFileSystem, name: string, text: string): number {
+function placeOf(fileSystem: SimulatedDisk, name: string, text: string): number {
   const at = readBytes(fileSystem, name).indexOf(text)
   if (at < 0) throw new Error(`${name} does not hold ${text}`)
   return at
 }
 
-function logOf(fileSystem: MemoryFileSystem): string {
+function logOf(fileSystem: SimulatedDisk): string {
   const [name, ...others] = namesOf(fileSystem, /\.log$/)
   if (others.length > 0) throw new Error('more than one segment')
   return name
@@ -78,7 +78,7 @@ void t.test('a bit in the last FSYNC_WAL frame after a kill is refused', async (
 })
 
 void t.test('a bit in the empty room of a finished segment drops nothing', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const database = await openIn(fileSystem, { logBytesMax: 512 * 1024 })
   const table = await database.createTable('t', { families: { f: {} } })
   const isFinished = (): boolean => namesOf(fileSystem, /\.log$/).length > 1
@@ -111,9 +111,9 @@ void t.test('a bit in the empty room of a finished segment drops nothing', async
 })
 
 void t.test('after a clean close a log that is not as it was is refused', async (t) => {
-  const make = (): Promise<MemoryFileSystem> => closed((table) => putRows(table, 300, 'SYNC_WAL'))
+  const make = (): Promise<SimulatedDisk> => closed((table) => putRows(table, 300, 'SYNC_WAL'))
   for (const machine of ['ran on', 'was stopped']) {
-    const image = async (): Promise<MemoryFileSystem> => {
+    const image = async (): Promise<SimulatedDisk> => {
       const made = await make()
       return machine === 'ran on' ? made : made.crash('keepAll', () => 0)
     }
@@ -147,7 +147,7 @@ void t.test('after a clean close two segments that were exchanged are refused', 
 })
 
 void t.test('after a clean close a manifest that is too short is refused', async (t) => {
-  const make = (): Promise<MemoryFileSystem> =>
+  const make = (): Promise<SimulatedDisk> =>
     closed(async (table, database) => {
       putRows(table, 100, 'SYNC_WAL')
       await database.flush()
@@ -241,7 +241,7 @@ void t.test('a statement about an older manifest is void', async (t) => {
 })
 
 void t.test('files that the manifest does not name go only if it is proven complete', async (t) => {
-  const make = async (): Promise<MemoryFileSystem> => {
+  const make = async (): Promise<SimulatedDisk> => {
     const image = await killed((table) => putRows(table, 3, 'SYNC_WAL'))
     writeBytes(image, '000090.sst', Buffer.from('not named'))
     writeBytes(image, '000091.val', Buffer.from('not named'))

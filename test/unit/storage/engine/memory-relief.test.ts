@@ -1,7 +1,7 @@
 /** Memory and log are freed although a flush has failed, and although a table rests. */
 import { mock } from 'node:test'
 import t from 'tap'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 

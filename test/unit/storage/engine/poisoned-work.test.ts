@@ -3,7 +3,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { Database, MemoryFileSystem, type FamilyOptions } from '../../../../src/entries/index.js'
 
 const hour = 3_600_000

@@ -5,7 +5,7 @@ import type { CellarError } from '../../../../src/base/errors.js'
 import { Publisher } from '../../../../src/storage/engine/background/publisher.js'
 import type { ReadPoints } from '../../../../src/storage/engine/catalog/read-points.js'
 import type { SsTableReaders } from '../../../../src/storage/files/sstable-readers.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { LeveledTables, Store } from '../../../../src/storage/store/store.js'
 import type { FileMetadata } from '../../../../src/storage/version/file-metadata.js'
 import { VersionSet } from '../../../../src/storage/version/version-set.js'
@@ -34,7 +34,7 @@ function file(fileNumber: number, level = 0): FileMetadata {
 /** A store with two files, and what becomes of it. */
 async function make(installTables: (levels: LeveledTables) => void) {
   await loadChecksums()
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   fileSystem.makeDirectorySync('/db')
   const warnings: unknown[] = []
   const versions = VersionSet.openSync(fileSystem, '/db', {

@@ -6,7 +6,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { MemoryFileSystem, type Database, type Snapshot } from '../../../../src/entries/index.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { type Database, type Snapshot } from '../../../../src/entries/index.js'
 import { lengthOf } from '../../../helpers/length.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { randomFrom, seed } from '../version/fixtures.js'
@@ -41,7 +42,7 @@ interface View {
 
 /** One history. Returns what went wrong. */
 async function live(random: () => number): Promise<string[]> {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem, options: { compactionEnabled: true } })
   const { database } = test
   const tables = ['t']

@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test as Tap } from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import type { File, FileSystem } from '../../../../src/storage/fs/types.js'
 import { Database, type CellarError } from '../../../../src/entries/index.js'
@@ -104,7 +104,7 @@ class ReadingOnly extends NodeFileSystem {
 }
 
 void t.test('every call that writes fails with ERR_READ_ONLY', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem })
   await fill(test.database)
   await test.database.admin.snapshot('s', 't')
@@ -200,7 +200,7 @@ class Interrupted {
 void t.test('beside a writer every view is a prefix of the history and stays', async (t) => {
   t.comment(`seed ${seed}`)
   const random = randomFrom(seed)
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const options = { logBytesMax: 64 * 1024, flushBytes: 64 * 1024, manifestBytesMax: 1024 }
   const test = await TestDatabase.open({ fileSystem, options })
   const mob = { mob: true, mobThreshold: 1000 }
@@ -256,7 +256,7 @@ void t.test('beside a writer every view is a prefix of the history and stays', a
 })
 
 void t.test('a directory that never rests is ERR_LOCKED', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem })
   await test.close()
   const manifest = fileSystem.listSync('/database').find((name) => name.startsWith('MANIFEST'))

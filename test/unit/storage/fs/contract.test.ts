@@ -1,7 +1,8 @@
-/** What every file system must do, over the one in memory and the one of the machine. */
+/** What every file system must do: those in memory and the one of the machine. */
 import t from 'tap'
 import type { Test } from 'tap'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
@@ -11,19 +12,19 @@ interface Place {
   readonly directory: string
 }
 
-function memoryPlace(): Place {
-  const fileSystem = new MemoryFileSystem()
+function memoryPlace(fileSystem: FileSystem): Place {
   fileSystem.makeDirectorySync('/db')
   return { fileSystem, directory: '/db' }
 }
 
 const places: readonly (readonly [string, (t: Test) => Place])[] = [
-  ['memory', memoryPlace],
+  ['memory', () => memoryPlace(new MemoryFileSystem())],
+  ['simulated disk', () => memoryPlace(new SimulatedDisk())],
   ['node', (t) => ({ fileSystem: new NodeFileSystem(), directory: t.testdir({}) })],
   [
     'faulty without a fault',
     () => {
-      const { fileSystem, directory } = memoryPlace()
+      const { fileSystem, directory } = memoryPlace(new SimulatedDisk())
       return { fileSystem: new FaultyFileSystem(fileSystem), directory }
     },
   ],

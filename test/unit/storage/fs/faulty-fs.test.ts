@@ -1,6 +1,6 @@
 import t from 'tap'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 
@@ -46,7 +46,7 @@ const kinds = [
 ]
 
 void t.test('every call that can fail is counted and logged', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem(), undefined, { log: true })
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk(), undefined, { log: true })
   await scenario(fileSystem)
   t.same(
     fileSystem.log.map(({ kind }) => kind),
@@ -58,7 +58,7 @@ void t.test('every call that can fail is counted and logged', async (t) => {
 })
 
 void t.test('there is no log unless it is asked for', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
   await scenario(fileSystem)
   t.same(fileSystem.log, [])
 })
@@ -68,7 +68,7 @@ void t.test('a scenario can be failed at each of its calls in turn', async (t) =
   let failures = 0
   do {
     failAt++
-    const fileSystem = new FaultyFileSystem(new MemoryFileSystem(), { failAt, errno: 'EIO' })
+    const fileSystem = new FaultyFileSystem(new SimulatedDisk(), { failAt, errno: 'EIO' })
     const running = scenario(fileSystem)
     if (failAt <= kinds.length) {
       await t.rejects(running, { code: 'ERR_IO', message: kinds[failAt - 1] })
@@ -88,13 +88,13 @@ void t.test('errors have the codes of real ones', async (t) => {
     ['EACCES', 'ERR_READ_ONLY'],
     ['EMFILE', 'ERR_IO'],
   ] as const) {
-    const fileSystem = new FaultyFileSystem(new MemoryFileSystem(), { failAt: 1, errno })
+    const fileSystem = new FaultyFileSystem(new SimulatedDisk(), { failAt: 1, errno })
     t.throws(() => fileSystem.listSync('/'), { code, message: '/', cause: { code: errno } })
   }
 })
 
 void t.test('a single fault fails one call and a persistent one all from there', async (t) => {
-  const inner = new MemoryFileSystem()
+  const inner = new SimulatedDisk()
   const once = new FaultyFileSystem(inner, { failAt: 2, errno: 'EIO' })
   once.listSync('/')
   t.throws(() => once.listSync('/'))
@@ -113,7 +113,7 @@ void t.test('a single fault fails one call and a persistent one all from there',
 })
 
 void t.test('a filter restricts what is counted and what fails', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem(), {
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk(), {
     failAt: 2,
     errno: 'EIO',
     only: ({ kind, path }) => kind === 'open' && path.endsWith('.log'),
@@ -126,7 +126,7 @@ void t.test('a filter restricts what is counted and what fails', async (t) => {
 })
 
 void t.test('asynchronous calls reject and never throw', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
   const file = fileSystem.openSync('/a', 'create')
   fileSystem.arm({ failAt: 1, persistent: true, errno: 'EIO' })
   const calls = [file.read(Buffer.alloc(1), 0, 1, 0), file.sync(), fileSystem.lock('/')]
@@ -138,7 +138,7 @@ void t.test('asynchronous calls reject and never throw', async (t) => {
 })
 
 void t.test('a failed call does not reach the file system, but a close does', async (t) => {
-  const inner = new MemoryFileSystem()
+  const inner = new SimulatedDisk()
   const fileSystem = new FaultyFileSystem(inner)
   const file = fileSystem.openSync('/a', 'create')
   fileSystem.arm({ failAt: 1, persistent: true, errno: 'EIO' })
@@ -152,7 +152,7 @@ void t.test('a failed call does not reach the file system, but a close does', as
 })
 
 void t.test('a failing write may reach the file in part', async (t) => {
-  const inner = new MemoryFileSystem()
+  const inner = new SimulatedDisk()
   const fileSystem = new FaultyFileSystem(inner)
   const file = fileSystem.openSync('/a', 'create')
   fileSystem.arm({ failAt: 1, errno: 'ENOSPC', partialWrite: true })
@@ -166,7 +166,7 @@ for (const [syncFailure, size, stored] of [
   ['clean', 5, 0],
 ] as const) {
   void t.test(`a failed sync in the mode ${syncFailure} leaves what it says`, async (t) => {
-    const inner = new MemoryFileSystem()
+    const inner = new SimulatedDisk()
     const fileSystem = new FaultyFileSystem(inner)
     const file = fileSystem.openSync('/a', 'create')
     fileSystem.syncDirectorySync('/')

@@ -1,10 +1,10 @@
 import t from 'tap'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { FileRemover } from '../../../../src/storage/fs/file-remover.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 
-function withFiles(names: readonly string[]): MemoryFileSystem {
-  const fileSystem = new MemoryFileSystem()
+function withFiles(names: readonly string[]): SimulatedDisk {
+  const fileSystem = new SimulatedDisk()
   for (const name of names) fileSystem.openSync(`/${name}`, 'create').closeSync()
   return fileSystem
 }

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import { crashPolicies } from '../../../../src/storage/fs/power-cut.js'
-import type { CrashPolicy } from '../../../../src/storage/fs/power-cut.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { crashPolicies } from '../../../doubles/power-cut.js'
+import type { CrashPolicy } from '../../../doubles/power-cut.js'
 import type { File } from '../../../../src/storage/fs/types.js'
 import { generator, seed } from './random.js'
 
@@ -9,7 +9,7 @@ function write(file: File, text: string, position: number): void {
   file.writeSync(Buffer.from(text, 'latin1'), 0, text.length, position)
 }
 
-function content(fileSystem: MemoryFileSystem, path: string): string {
+function content(fileSystem: SimulatedDisk, path: string): string {
   const file = fileSystem.openSync(path, 'read')
   const target = Buffer.alloc(file.sizeSync())
   file.readSync(target, 0, target.length, 0)
@@ -17,27 +17,27 @@ function content(fileSystem: MemoryFileSystem, path: string): string {
 }
 
 /** All files of the root as one line of text. */
-function describe(fileSystem: MemoryFileSystem): string {
+function describe(fileSystem: SimulatedDisk): string {
   const names = fileSystem.listSync('/').sort()
   return names.map((name) => `${name}=${content(fileSystem, `/${name}`)}`).join(' ')
 }
 
 /** Every different image that a policy makes of a file system, in 400 draws. */
-function images(fileSystem: MemoryFileSystem, policy: CrashPolicy): Set<string> {
+function images(fileSystem: SimulatedDisk, policy: CrashPolicy): Set<string> {
   const random = generator(seed)
   const found = new Set<string>()
   for (let i = 0; i < 400; i++) found.add(describe(fileSystem.crash(policy, random)))
   return found
 }
 
-function withFile(name: string, text: string): { fileSystem: MemoryFileSystem; file: File } {
-  const fileSystem = new MemoryFileSystem()
+function withFile(name: string, text: string): { fileSystem: SimulatedDisk; file: File } {
+  const fileSystem = new SimulatedDisk()
   const file = fileSystem.openSync(`/${name}`, 'create')
   write(file, text, 0)
   return { fileSystem, file }
 }
 
-function durable(fileSystem: MemoryFileSystem, file: File): void {
+function durable(fileSystem: SimulatedDisk, file: File): void {
   file.syncSync()
   fileSystem.syncDirectorySync('/')
 }
@@ -125,7 +125,7 @@ void t.test('an un-synced overwrite may or may not be there', async (t) => {
 })
 
 void t.test('a directory that its parent has not synced is lost with all in it', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   fileSystem.makeDirectorySync('/x')
   const file = fileSystem.openSync('/x/a', 'create')
   file.syncSync()
@@ -176,7 +176,7 @@ void t.test('an un-synced unlink leaves the file', async (t) => {
 })
 
 void t.test('P4 keeps any subset and P4o only the first ones', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   for (const name of ['a', 'b', 'c']) fileSystem.openSync(`/${name}`, 'create').syncSync()
   t.equal(images(fileSystem, 'anyDirectoryOperations').size, 8)
   t.same([...images(fileSystem, 'orderedDirectoryOperations')].sort(), [
@@ -287,7 +287,7 @@ void t.test('a thousand images of a synced big file take no copies', async (t) =
   file.truncateSync(32 * 1024 * 1024)
   durable(fileSystem, file)
   const before = process.memoryUsage().arrayBuffers
-  const kept: MemoryFileSystem[] = []
+  const kept: SimulatedDisk[] = []
   for (let i = 0; i < 1000; i++) kept.push(fileSystem.crash('keepRandomBlocks', generator(i)))
   t.ok(process.memoryUsage().arrayBuffers - before < 64 * 1024 * 1024)
   t.equal(kept.length, 1000)

@@ -8,7 +8,7 @@ import {
 import { CellType } from '../../../../src/storage/cell/cell-type.js'
 import { CellView } from '../../../../src/storage/cell/cell-view.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { CellJudge } from '../../../../src/storage/job/cell-judge.js'
 import { runCompaction } from '../../../../src/storage/job/compaction-job.js'
 import { runToEnd } from '../../../../src/storage/job/threads/executor.js'
@@ -118,7 +118,7 @@ function expectedOf(cells: readonly Buffer[], options: RetentionOptions, major: 
   })
 }
 
-function writeInputs(fileSystem: MemoryFileSystem, cells: readonly Buffer[]): FileMetadata[] {
+function writeInputs(fileSystem: SimulatedDisk, cells: readonly Buffer[]): FileMetadata[] {
   const parts = [1, 2, 3].map((part) => cells.filter((_, index) => index % 3 === part - 1))
   return parts.map((part, index) => {
     const output = new SsTableOutput(fileSystem, codecs, place, index + 1, format)
@@ -128,7 +128,7 @@ function writeInputs(fileSystem: MemoryFileSystem, cells: readonly Buffer[]): Fi
 }
 
 function compact(
-  fileSystem: MemoryFileSystem,
+  fileSystem: SimulatedDisk,
   inputs: readonly FileMetadata[],
   options: RetentionOptions,
   major: boolean,
@@ -166,7 +166,7 @@ void t.test(`rows of many blocks are judged by the cells they hold, seed ${seed}
   ]
   for (const [name, options] of modes) {
     for (const major of [false, true]) {
-      const fileSystem = new MemoryFileSystem()
+      const fileSystem = new SimulatedDisk()
       fileSystem.makeDirectorySync('d')
       const cells = drawCells(random)
       const inputs = writeInputs(fileSystem, cells)

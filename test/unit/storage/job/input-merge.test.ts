@@ -1,6 +1,6 @@
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { InputMerge } from '../../../../src/storage/job/input-merge.js'
 import { BlockMemoryPool } from '../../../../src/storage/sstable/blocks/block-memory.js'
 import type { SsTableReader } from '../../../../src/storage/sstable/reader.js'
@@ -10,7 +10,7 @@ await loadChecksums()
 
 /** One table for each list of entries, which are sorted first. */
 function tablesOf(inputs: readonly (readonly Entry[])[]): SsTableReader[] {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   return inputs.map((entries, index) => {
     const path = `table-${index}`
     build(fileSystem, sorted(entries), { path })

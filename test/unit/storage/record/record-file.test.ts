@@ -2,8 +2,8 @@ import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { fileHeaderBytes, frameHeaderBytes } from '../../../../src/storage/record/format.js'
 import { scanRecordsSync, type RecordScan } from '../../../../src/storage/record/record-scan.js'
 import { RecordWriter } from '../../../../src/storage/record/record-writer.js'
@@ -19,7 +19,7 @@ interface Seen {
   readonly ends: number[]
 }
 
-function scanFile(fs: MemoryFileSystem, fileNumber = 7, kind: 'log' | 'manifest' = 'log'): Seen {
+function scanFile(fs: SimulatedDisk, fileNumber = 7, kind: 'log' | 'manifest' = 'log'): Seen {
   const frames: string[] = []
   const ends: number[] = []
   const scan = scanRecordsSync(fs, path, { kind, fileNumber }, (payload, start, end, sequence) => {
@@ -29,22 +29,22 @@ function scanFile(fs: MemoryFileSystem, fileNumber = 7, kind: 'log' | 'manifest'
   return { scan, frames, ends }
 }
 
-function readAll(fs: MemoryFileSystem): Buffer {
+function readAll(fs: SimulatedDisk): Buffer {
   const file = fs.openSync(path, 'read')
   const bytes = Buffer.alloc(file.sizeSync())
   file.readSync(bytes, 0, bytes.length, 0)
   return bytes
 }
 
-function fileSystemWith(bytes: Buffer): MemoryFileSystem {
-  const fs = new MemoryFileSystem()
+function fileSystemWith(bytes: Buffer): SimulatedDisk {
+  const fs = new SimulatedDisk()
   fs.openSync(path, 'create').writeSync(bytes, 0, bytes.length, 0)
   return fs
 }
 
 /** Ten frames; durable up to and including the fifth, which the sixth and later ones say. */
 function tenFrames(): Buffer {
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   const writer = RecordWriter.createSync(fs, path, header)
   for (let i = 1; i <= 10; i++) {
     const payload = Buffer.from('x'.repeat(i * 3) + i)
@@ -61,7 +61,7 @@ const settled = async () => {
 
 void t.test('frames come back with payload, sequence and offset', async (t) => {
   await settled()
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   const predecessor = { fileNumber: 3, length: 1000, lastSequence: 41 }
   const writer = RecordWriter.createSync(fs, path, {
     kind: 'manifest',
@@ -149,7 +149,7 @@ void t.test('a file that grows ahead ends in zeros until it is closed', async (t
   await settled()
   const payload = Buffer.from('payload')
   for (const failAt of [Infinity, 1, 2]) {
-    const fs = new MemoryFileSystem()
+    const fs = new SimulatedDisk()
     const only = (operation: { kind: string }): boolean => operation.kind === 'truncate'
     const faulty = new FaultyFileSystem(fs, { failAt, persistent: true, errno: 'ENOSPC', only })
     const writer = RecordWriter.createSync(faulty, path, header, true)
@@ -193,7 +193,7 @@ void t.test('a newer format version is refused, a damaged version number is dama
 
 void t.test('sequences may not fall: neither when written nor when read', async (t) => {
   await settled()
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   const writer = RecordWriter.createSync(fs, path, header)
   writer.append(Buffer.from('a'), 0, 1, 5)
   t.throws(() => writer.append(Buffer.from('b'), 0, 1, 4), { name: 'InvariantError' })
@@ -201,7 +201,7 @@ void t.test('sequences may not fall: neither when written nor when read', async 
 
 void t.test('claims cover only what was durable when the frame was built', async (t) => {
   await settled()
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   const writer = RecordWriter.createSync(fs, path, {
     ...header,
     predecessor: { fileNumber: 1, length: 64, lastSequence: 0 },
@@ -232,7 +232,7 @@ void t.test('claims cover only what was durable when the frame was built', async
 
 void t.test('concurrent syncs share one that starts after their write', async (t) => {
   await settled()
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   let syncs = 0
   fs.beforeOperation = ({ kind }) => {
     if (kind === 'sync') syncs++
@@ -257,7 +257,7 @@ void t.test('concurrent syncs share one that starts after their write', async (t
 void t.test('after a failed write or sync nothing is tried again', async (t) => {
   await settled()
   for (const kind of ['write', 'sync'] as const) {
-    const fs = new MemoryFileSystem()
+    const fs = new SimulatedDisk()
     const writer = RecordWriter.createSync(fs, path, header)
     let failing = true
     let tries = 0
@@ -286,7 +286,7 @@ void t.test('after a failed write or sync nothing is tried again', async (t) => 
 
 void t.test('closing while a sync runs waits for it and then refuses', async (t) => {
   await settled()
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   const writer = RecordWriter.createSync(fs, path, header)
   const running = writer.sync()
   writer.closeSync()
@@ -299,7 +299,7 @@ void t.test('a lost sector that shows nothing of a frame is a lost one', async (
   await settled()
   const sectorBytes = 512
   for (let inFirst = 1; inFirst <= 12; inFirst++) {
-    const fs = new MemoryFileSystem()
+    const fs = new SimulatedDisk()
     const writer = RecordWriter.createSync(fs, path, header)
     // The first frame ends so that `inFirst` bytes of the second one's header are in its sector.
     const overhead = frameHeaderBytes + 1
@@ -315,7 +315,7 @@ void t.test('a lost sector that shows nothing of a frame is a lost one', async (
       t.equal(scan.damage?.cause, 'lostBlocks', `${inFirst} bytes of ${fill}`)
     }
     // The length of an empty frame is zero, so zeros in its place fit as well.
-    const marked = new MemoryFileSystem()
+    const marked = new SimulatedDisk()
     const marker = RecordWriter.createSync(marked, path, header)
     marker.append(payload, 0, payload.length, 1)
     marker.append(payload, 0, 0, 2)
@@ -354,7 +354,7 @@ void t.test('the worked example of FORMAT.md is what is written, byte for byte',
   const document = readFileSync(join(projectRoot, 'src/storage/record/FORMAT.md'), 'utf8')
   const lines = [...document.matchAll(/^00[0-9a-f]{2} {2}((?:[0-9a-f]{2} ?){1,16})/gm)]
   const example = Buffer.from(lines.map((line) => line[1].replaceAll(' ', '')).join(''), 'hex')
-  const fs = new MemoryFileSystem()
+  const fs = new SimulatedDisk()
   const writer = RecordWriter.createSync(fs, path, header)
   writer.append(Buffer.from('hi'), 0, 2, 258)
   writer.writeSync()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { blockMissing } from '../../../../src/storage/cursor/cursor.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
 import { BlockCache } from '../../../../src/storage/sstable/blocks/block-cache.js'
 import { ReadCounters } from '../../../../src/storage/sstable/read-counters.js'
@@ -129,7 +129,7 @@ void t.test('loads that follow each other read several blocks at once', async (t
 })
 
 void t.test('a failed load rejects for all who wait and can be tried again', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, entries)
   const reader = open(fileSystem)
   const writable = fileSystem.openSync('table', 'write')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { ErrorCode } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import type { CodecName } from '../../../../src/storage/codec/codec.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { BlockMemoryPool } from '../../../../src/storage/sstable/blocks/block-memory.js'
 import {
   build,
@@ -34,7 +34,7 @@ function mixedEntries(): Entry[] {
 void t.test('a stream gives what the table holds, in memory that is used again', async (t) => {
   const entries = mixedEntries()
   for (const codec of ['none', 'lz4', 'gz'] as CodecName[]) {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     build(fileSystem, entries, { codec })
     const pool = new BlockMemoryPool()
     const cursor = open(fileSystem).streamCursor(pool)
@@ -68,7 +68,7 @@ void t.test('a stream reads many blocks at once', async (t) => {
 })
 
 void t.test('what was read stays as it is until the pool is recycled', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const entries = plainEntries(5000)
   build(fileSystem, entries)
   const pool = new BlockMemoryPool()
@@ -84,7 +84,7 @@ void t.test('what was read stays as it is until the pool is recycled', async (t)
 })
 
 void t.test('seeks go anywhere', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const entries = plainEntries(4000)
   build(fileSystem, entries)
   const pool = new BlockMemoryPool()
@@ -102,7 +102,7 @@ void t.test('seeks go anywhere', async (t) => {
 })
 
 void t.test('a damaged block is an error that names it, a closed table another', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, plainEntries(3000))
   const bytes = bytesOf(fileSystem)
   bytes[5000] ^= 1

@@ -1,7 +1,7 @@
 /** @runs long */
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { BlockCache } from '../../../../src/storage/sstable/blocks/block-cache.js'
 import type { SsTableCursor } from '../../../../src/storage/sstable/cursor.js'
 import { aheadCacheBytesMin } from '../../../../src/storage/sstable/blocks/read-ahead.js'
@@ -148,7 +148,7 @@ void t.test('pinned blocks are not evicted and count as used', async (t) => {
 })
 
 void t.test('a block larger than the cache passes through it', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const large = [{ key: Buffer.from('k'), value: Buffer.alloc(100_000, 1) }]
   build(fileSystem, large, { codec: 'lz4' })
   const cache = new BlockCache(10_000)

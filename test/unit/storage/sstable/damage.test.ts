@@ -2,7 +2,7 @@ import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import type { CodecName } from '../../../../src/storage/codec/codec.js'
 import { CellarError } from '../../../../src/base/errors.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { BlockCache } from '../../../../src/storage/sstable/blocks/block-cache.js'
 import { footerBytes, payloadBytesMax } from '../../../../src/storage/sstable/format.js'
 import {
@@ -67,7 +67,7 @@ for (const codec of ['none', 'lz4'] as CodecName[]) {
     `every flipped bit of a ${codec} file is found and never read, seed ${seed}`,
     async (t) => {
       const entries = plainEntries(60, 12)
-      const fileSystem = new MemoryFileSystem()
+      const fileSystem = new SimulatedDisk()
       build(fileSystem, entries, { codec, blockBytes: 400 })
       const bytes = bytesOf(fileSystem)
       t.same(outcome(bytes, entries), { read: 'right', verified: true, codes: new Set() })
@@ -88,7 +88,7 @@ for (const codec of ['none', 'lz4'] as CodecName[]) {
 }
 
 void t.test('every truncation and every extension is refused at open', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, plainEntries(60), { blockBytes: 400 })
   const bytes = bytesOf(fileSystem)
   for (let length = 0; length < bytes.length; length++) {
@@ -110,7 +110,7 @@ void t.test('every truncation and every extension is refused at open', async (t)
 
 void t.test('two swapped blocks are refused', async (t) => {
   const entries = plainEntries(100)
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, entries, { codec: 'none' })
   const reader = open(fileSystem)
   const { offsets, blockCount } = reader.index
@@ -135,9 +135,9 @@ void t.test(
   'a block of another file at the same offset is refused, and the error names its place',
   async (t) => {
     const entries = plainEntries(100)
-    const one = new MemoryFileSystem()
+    const one = new SimulatedDisk()
     build(one, entries, { codec: 'none' })
-    const other = new MemoryFileSystem()
+    const other = new SimulatedDisk()
     build(other, entries, { codec: 'none', fileNumber: 10 })
     const bytes = bytesOf(one)
     const { offsets } = open(one).index
@@ -154,7 +154,7 @@ void t.test(
 void t.test(
   'a newer format version is ERR_FORMAT_VERSION, a damaged one is corruption',
   async (t) => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     build(fileSystem, plainEntries(5))
     const bytes = bytesOf(fileSystem)
     const at = bytes.length - 16
@@ -172,7 +172,7 @@ void t.test(
   'absurd lengths under right checksums are refused without large allocations',
   async (t) => {
     const entries = plainEntries(60, 200)
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     build(fileSystem, entries, { codec: 'lz4', blockBytes: 1000 })
     const intact = bytesOf(fileSystem)
     const { index, properties } = sectionPlaces(intact)
@@ -238,7 +238,7 @@ void t.test(
   `random bytes in blocks with right checksums never hang or crash, seed ${seed}`,
   async (t) => {
     const entries = plainEntries(40, 10)
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     build(fileSystem, entries, { codec: 'none', blockBytes: 300 })
     const intact = bytesOf(fileSystem)
     const { offsets, blockCount } = open(fileSystem).index
@@ -288,7 +288,7 @@ function watchAllocations(): { stop: () => number } {
 }
 
 void t.test('a file cut while it is open is corruption, not a short block', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, plainEntries(100))
   const reader = open(fileSystem)
   fileSystem.openSync('table', 'write').truncateSync(700)
@@ -299,7 +299,7 @@ void t.test('a file cut while it is open is corruption, not a short block', asyn
 
 void t.test('what an earlier read left in memory does not stand in for a cut file', async (t) => {
   const entries = plainEntries(100)
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, entries)
   const reader = open(fileSystem, { cache: new BlockCache(0) })
   const { key } = entries[50]
@@ -312,7 +312,7 @@ void t.test('what an earlier read left in memory does not stand in for a cut fil
 })
 
 void t.test('verify finds contradictions that single reads cannot see', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, plainEntries(60), { codec: 'none' })
   const intact = bytesOf(fileSystem)
   const { index } = sectionPlaces(intact)
@@ -344,7 +344,7 @@ void t.test('verify finds contradictions that single reads cannot see', async (t
 
 void t.test('an entry that reaches beyond the entries of its block is refused', async (t) => {
   const entries = plainEntries(20)
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, entries, { codec: 'none', blockBytes: 4096 })
   const bytes = bytesOf(fileSystem)
   const middle = bytes.indexOf('row/000015')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { Hash64, hashRange } from '../../../../src/base/hash.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { ReadCounters } from '../../../../src/storage/sstable/read-counters.js'
 import { Filter, FilterBuilder } from '../../../../src/storage/sstable/filter.js'
 import { build, open, plainEntries } from './helpers.js'
@@ -63,7 +63,7 @@ void t.test('payloads that cannot be filters are refused', async (t) => {
 })
 
 void t.test('a reader asks its filter and counts answers', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const entries = plainEntries(100)
   build(fileSystem, entries)
   const counters = new ReadCounters()

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { writeSeparator } from '../../../../src/storage/sstable/blocks/block-index.js'
 import {
   build,
@@ -29,7 +29,7 @@ function documentedBytes(): Buffer {
 }
 
 void t.test('the writer makes the documented example, byte for byte', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, entries, { fileNumber: 7, codec: 'none', blockBytes: 64 })
   t.equal(bytesOf(fileSystem).toString('hex'), documentedBytes().toString('hex'))
 })
@@ -61,7 +61,7 @@ void t.test('separators stand between two keys and are short where that is possi
 
 void t.test('equal input makes equal files', async (t) => {
   const files = [0, 1].map(() => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     build(fileSystem, entries)
     return bytesOf(fileSystem)
   })
@@ -69,7 +69,7 @@ void t.test('equal input makes equal files', async (t) => {
 })
 
 void t.test('finish writes everything before it syncs, and syncs once', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const kinds: string[] = []
   fileSystem.beforeOperation = ({ kind }) => void kinds.push(kind)
   build(fileSystem, plainEntries(20_000, 100), { codec: 'none' })

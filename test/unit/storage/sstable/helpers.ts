@@ -5,7 +5,7 @@ import { placeSeed, xxh64 } from '../../../../src/storage/codec/checksum.js'
 import { loadCodecs } from '../../../../src/storage/codec/codec.js'
 import type { CodecName } from '../../../../src/storage/codec/codec.js'
 import { blockMissing } from '../../../../src/storage/cursor/cursor.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { File, FileSystem, OpenMode } from '../../../../src/storage/fs/types.js'
 import { BlockCache } from '../../../../src/storage/sstable/blocks/block-cache.js'
 import { footerBytes } from '../../../../src/storage/sstable/format.js'
@@ -30,7 +30,7 @@ export function randomFrom(start: number): () => number {
 }
 
 /** A memory file system that counts reads. */
-export class CountingFileSystem extends MemoryFileSystem {
+export class CountingFileSystem extends SimulatedDisk {
   reads = 0
 
   override openSync(path: string, mode: OpenMode): File {
@@ -139,8 +139,8 @@ export function open(fileSystem: FileSystem, options: OpenOptions = {}): SsTable
 }
 
 /** A memory file system that holds `bytes` as its only table. */
-export function fileSystemWith(bytes: Buffer): MemoryFileSystem {
-  const fileSystem = new MemoryFileSystem()
+export function fileSystemWith(bytes: Buffer): SimulatedDisk {
+  const fileSystem = new SimulatedDisk()
   const file = fileSystem.openSync('table', 'create')
   file.writeSync(bytes, 0, bytes.length, 0)
   file.closeSync()
@@ -148,7 +148,7 @@ export function fileSystemWith(bytes: Buffer): MemoryFileSystem {
 }
 
 /** All bytes of a file. */
-export function bytesOf(fileSystem: MemoryFileSystem, path = 'table'): Buffer {
+export function bytesOf(fileSystem: SimulatedDisk, path = 'table'): Buffer {
   const file = fileSystem.openSync(path, 'read')
   const bytes = Buffer.alloc(file.sizeSync())
   file.readSync(bytes, 0, bytes.length, 0)

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { noDatabaseId } from '../../../../src/storage/sstable/format.js'
 import { ReadCounters } from '../../../../src/storage/sstable/read-counters.js'
 import { ValueAhead } from '../../../../src/storage/sstable/values/value-ahead.js'
@@ -34,7 +34,7 @@ function thrownBy(action: () => unknown): CellarError {
 }
 
 void t.test('an SSTable of another database is refused', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const { fileBytes } = build(fileSystem, plainEntries(100))
   open(fileSystem).closeSync()
   const error = thrownBy(() => open(fileSystem, { databaseId: other }))
@@ -49,13 +49,13 @@ void t.test('an SSTable of another database is refused', async (t) => {
 })
 
 void t.test('a file of BulkWriter is no file of a database, and the reverse', async (t) => {
-  const bulk = new MemoryFileSystem()
+  const bulk = new SimulatedDisk()
   build(bulk, plainEntries(100), { databaseId: noDatabaseId })
   open(bulk, { databaseId: noDatabaseId }).closeSync()
   const refused = thrownBy(() => open(bulk))
   t.equal(refused.code, 'ERR_CORRUPTION')
   t.match(refused.corruption?.found, 'BulkWriter')
-  const own = new MemoryFileSystem()
+  const own = new SimulatedDisk()
   build(own, plainEntries(100))
   const error = thrownBy(() => open(own, { databaseId: noDatabaseId }))
   t.equal(error.code, 'ERR_CORRUPTION')
@@ -63,7 +63,7 @@ void t.test('a file of BulkWriter is no file of a database, and the reverse', as
 })
 
 void t.test('a flipped bit in the identity is damage, not another database', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, plainEntries(100))
   const bytes = bytesOf(fileSystem)
   for (let at = 0; at < 16; at++) {
@@ -76,7 +76,7 @@ void t.test('a flipped bit in the identity is damage, not another database', asy
 })
 
 void t.test('a value file of another database is refused', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const file = fileSystem.openSync('values', 'create')
   const writer = new ValueFileWriter(file, databaseId, 7, codecs.byName('none'))
   writer.add(Buffer.from('a value'), 0, 7)

@@ -2,7 +2,7 @@ import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import type { Test as Tap } from 'tap'
 import { compareBytes } from '../../../../src/base/bytes.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { CodecName } from '../../../../src/storage/codec/codec.js'
 import { SsTableWriter } from '../../../../src/storage/sstable/writer.js'
 import {
@@ -50,7 +50,7 @@ function checkMoves(
   probes: Buffer[],
   blockBytes: number,
 ): void {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, entries, { blockBytes })
   const reader = open(fileSystem)
   const cursor = reader.cursor()
@@ -103,7 +103,7 @@ for (const codec of ['none', 'lz4', 'gz'] as CodecName[]) {
       [3000, 1 << 20],
     ]) {
       const entries = randomEntries(random, count)
-      const fileSystem = new MemoryFileSystem()
+      const fileSystem = new SimulatedDisk()
       const written = build(fileSystem, entries, { codec, blockBytes })
       const reader = open(fileSystem, { expectedBytes: written.fileBytes })
       t.same(readAll(reader), entries, `${count} entries in blocks of ${blockBytes}`)
@@ -134,7 +134,7 @@ void t.test(`seek, seekBefore and next agree with a sorted array, seed ${seed}`,
 })
 
 void t.test('a table without entries opens, finds nothing and verifies', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const written = build(fileSystem, [])
   t.equal(written.blockCount, 0)
   const reader = open(fileSystem)
@@ -148,7 +148,7 @@ void t.test('a table without entries opens, finds nothing and verifies', async (
 })
 
 void t.test('the empty key is an entry like any other', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, [{ key: Buffer.alloc(0), value: Buffer.alloc(0) }])
   const reader = open(fileSystem)
   t.same(readAll(reader), [{ key: Buffer.alloc(0), value: Buffer.alloc(0) }])
@@ -171,7 +171,7 @@ void t.test(
       { key: key(255), value: Buffer.from('end') },
     ]
     for (const codec of ['none', 'lz4'] as CodecName[]) {
-      const fileSystem = new MemoryFileSystem()
+      const fileSystem = new SimulatedDisk()
       const written = build(fileSystem, entries, { blockBytes: 4096, codec })
       t.equal(written.blockCount, 5)
       const reader = open(fileSystem)
@@ -187,14 +187,14 @@ void t.test(
 )
 
 void t.test('blocks keep to their size unless one entry exceeds it', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const written = build(fileSystem, plainEntries(2000, 50), { blockBytes: 1000, codec: 'none' })
   // 64 bytes an entry, lengths and slot included, and 4 for the count: 15 fit.
   t.equal(written.blockCount, Math.ceil(2000 / 15))
 })
 
 void t.test('an entry above the limit is refused with ERR_TOO_LARGE', async (t) => {
-  const file = new MemoryFileSystem().openSync('table', 'create')
+  const file = new SimulatedDisk().openSync('table', 'create')
   const codec = codecs.byName('none')
   const writer = new SsTableWriter(file, {
     fileNumber: 1,
@@ -211,7 +211,7 @@ void t.test('an entry above the limit is refused with ERR_TOO_LARGE', async (t) 
 
 void t.test('keys out of order and equal keys are a broken invariant', async (t) => {
   for (const second of ['a', 'b']) {
-    const file = new MemoryFileSystem().openSync('table', 'create')
+    const file = new SimulatedDisk().openSync('table', 'create')
     const writer = new SsTableWriter(file, {
       fileNumber: 1,
       databaseId,
@@ -227,7 +227,7 @@ void t.test('keys out of order and equal keys are a broken invariant', async (t)
 void t.test(
   'bytesWritten grows with each entry and approximateBytes follows the keys',
   async (t) => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     const entries = plainEntries(1000)
     const written = build(fileSystem, entries, { codec: 'none' })
     const reader = open(fileSystem)
@@ -240,7 +240,7 @@ void t.test(
 )
 
 void t.test('a file without a filter says maybe to everything', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   build(fileSystem, plainEntries(10), { filterBitsPerKey: 0 })
   const reader = open(fileSystem)
   t.equal(reader.mayContain({ low: 1, high: 2 }), true)
@@ -248,7 +248,7 @@ void t.test('a file without a filter says maybe to everything', async (t) => {
 })
 
 void t.test('a block ends before a group that does not fit, if it is half full', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const entries: Entry[] = []
   const groups = [...Array<number>(40).fill(10), ...Array<number>(10).fill(70), 1, 2, 3, 200, 5]
   groups.forEach((cells, group) => {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { CodecId, type Codec } from '../../../../src/storage/codec/codec.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { SectionWriter } from '../../../../src/storage/sstable/blocks/section-writer.js'
 import { trailerBytes } from '../../../../src/storage/sstable/format.js'
 
@@ -20,7 +20,7 @@ void t.test('sections that do not become shorter are tried less and less often',
     },
     decompress: () => undefined,
   }
-  const file = new MemoryFileSystem().openSync('/file', 'create')
+  const file = new SimulatedDisk().openSync('/file', 'create')
   const writer = new SectionWriter(file, 1)
   const payload = Buffer.alloc(100)
   const add = (): number => writer.addCompressed(payload, 0, payload.length, codec)

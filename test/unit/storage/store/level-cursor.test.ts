@@ -1,7 +1,7 @@
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
 import { blockMissing } from '../../../../src/storage/cursor/cursor.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { LevelCursor } from '../../../../src/storage/store/level-cursor.js'
 import { build, open, plainEntries } from '../sstable/helpers.js'
 
@@ -28,7 +28,7 @@ async function drive(move: () => void): Promise<number> {
 }
 
 void t.test('a level is read to its end and back, table by table', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const entries = plainEntries(300)
   const tables = [0, 100, 200].map((from, i) => {
     const path = `table${i}`

@@ -2,7 +2,7 @@
 import { ManualClock, Moment } from '../../../../src/base/clock.js'
 import { allTime, makeTimeRange, type TimeRange } from '../../../../src/storage/cell/timestamp.js'
 import { loadCodecs } from '../../../../src/storage/codec/codec.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { SsTableOutput, type SsTableFormat } from '../../../../src/storage/job/sstable-output.js'
 import type { StoreQuery } from '../../../../src/storage/scan/query.js'
 import { BlockCache } from '../../../../src/storage/sstable/blocks/block-cache.js'
@@ -53,7 +53,7 @@ export class RandomStore {
   private readonly cells: StoredCell[] = []
   private readonly family: RandomFamily
   private readonly random: Random
-  private readonly fileSystem = new MemoryFileSystem()
+  private readonly fileSystem = new SimulatedDisk()
   private readonly cache: BlockCache
   private readonly readers: SsTableReader[] = []
   private sequence = 1

@@ -1,8 +1,8 @@
 /** Values and helpers shared by the tests of the version layer. */
 
 import { createHash } from 'node:crypto'
-import { FaultyFileSystem, type Fault } from '../../../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { FaultyFileSystem, type Fault } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import type { TableDefinition } from '../../../../src/storage/version/catalog.js'
 import { encodeTable } from '../../../../src/storage/version/catalog.js'
@@ -36,8 +36,8 @@ export function randomFrom(start: number): () => number {
 }
 
 /** A memory file system with a durable, empty database directory. */
-export function newFileSystem(): MemoryFileSystem {
-  const fileSystem = new MemoryFileSystem()
+export function newFileSystem(): SimulatedDisk {
+  const fileSystem = new SimulatedDisk()
   fileSystem.makeDirectorySync(directory)
   fileSystem.syncDirectorySync('/')
   return fileSystem
@@ -202,9 +202,9 @@ export const lifeSteps: readonly Step[] = [
 
 /** Fails on demand, and finds a manifest whose bytes a failed sync drops under its final name. */
 export class FaultyManifests extends FaultyFileSystem {
-  private readonly memory: MemoryFileSystem
+  private readonly memory: SimulatedDisk
 
-  constructor(memory: MemoryFileSystem, ...rest: [Fault?]) {
+  constructor(memory: SimulatedDisk, ...rest: [Fault?]) {
     super(memory, ...rest)
     this.memory = memory
   }

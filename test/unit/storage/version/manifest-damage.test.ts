@@ -2,7 +2,7 @@ import t from 'tap'
 import { readFrames, wasStored } from '../../../crash/damage-oracle.js'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { fileHeaderBytes } from '../../../../src/storage/record/format.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
 import { parseFileName } from '../../../../src/storage/version/file-names.js'
@@ -26,7 +26,7 @@ import {
 t.before(() => loadChecksums())
 
 interface Life {
-  readonly fileSystem: MemoryFileSystem
+  readonly fileSystem: SimulatedDisk
   readonly name: string
   readonly fileNumber: number
   readonly content: Buffer

@@ -1,9 +1,9 @@
 /** @runs long */
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import type { Fault } from '../../../../src/storage/fs/faulty-fs.js'
-import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import { crashPolicies, type CrashPolicy } from '../../../../src/storage/fs/power-cut.js'
+import type { Fault } from '../../../doubles/faulty-fs.js'
+import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { crashPolicies, type CrashPolicy } from '../../../doubles/power-cut.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import { CellarError } from '../../../../src/base/errors.js'
 import { formatFileName } from '../../../../src/storage/version/file-names.js'
@@ -96,7 +96,7 @@ function check(
 }
 
 interface Image {
-  readonly fileSystem: MemoryFileSystem
+  readonly fileSystem: SimulatedDisk
   readonly policy: CrashPolicy
   readonly acknowledged: number
   readonly place: string
@@ -150,7 +150,7 @@ void t.test(`a power cut during an open changes nothing (seed ${seed})`, async (
   await runLife(fileSystem, 'sync', progress)
   let checked = 0
   for (const { fileSystem: image, acknowledged, place } of images) {
-    const during: MemoryFileSystem[] = []
+    const during: SimulatedDisk[] = []
     image.beforeOperation = () => {
       for (const policy of crashPolicies) during.push(image.crash(policy, random))
     }
@@ -177,7 +177,7 @@ void t.test(`a power cut among concurrent publishes keeps a prefix (seed ${seed}
   const set = VersionSet.openSync(fileSystem, directory, { manifestBytesMax: 1500 })
   let issued = 0
   let acknowledged = 0
-  const images: { image: MemoryFileSystem; issued: number; acknowledged: number }[] = []
+  const images: { image: SimulatedDisk; issued: number; acknowledged: number }[] = []
   fileSystem.beforeOperation = () => {
     for (const policy of crashPolicies) {
       images.push({ image: fileSystem.crash(policy, random), issued, acknowledged })

@@ -1,9 +1,9 @@
 import t, { type Test } from 'tap'
 import { CellarError } from '../../../../src/base/errors.js'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import { scanRecordsSync } from '../../../../src/storage/record/record-scan.js'
-import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import {
   append,
@@ -302,7 +302,7 @@ async function failingRun(
   t: Test,
   name: string,
   fs: FileSystem,
-  inner: MemoryFileSystem,
+  inner: SimulatedDisk,
   hasFailed: () => boolean,
 ): Promise<boolean> {
   let reported = 0

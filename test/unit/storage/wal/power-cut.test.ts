@@ -1,8 +1,8 @@
 /** @runs long */
 import t from 'tap'
 import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
-import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import { crashPolicies } from '../../../../src/storage/fs/power-cut.js'
+import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { crashPolicies } from '../../../doubles/power-cut.js'
 import { Log, type Durability } from '../../../../src/storage/wal/log.js'
 import {
   append,
@@ -71,7 +71,7 @@ async function run(log: Log, promises: Promises, random: () => number): Promise<
 }
 
 /** Recovers an image and checks the promises; returns what the next round needs. */
-function check(image: MemoryFileSystem, promises: Promises, processOnly: boolean) {
+function check(image: SimulatedDisk, promises: Promises, processOnly: boolean) {
   const floor = promises.floor
   const result = recover(image, { fileNumberFloor: floor })
   const { sequences, recovered } = result
@@ -114,7 +114,7 @@ for (const policy of crashPolicies) {
         t.same(twice.sequences, sequences)
         const last = Math.max(recovered.lastSequence, promises.flushed)
         promises = { ...promises, fsynced: last, written: last, appended: last }
-        const image: { fs: MemoryFileSystem; promises: Promises } = { fs, promises }
+        const image: { fs: SimulatedDisk; promises: Promises } = { fs, promises }
         const rate = random() < 0.5 ? 0.05 : 0.3
         fs.beforeOperation = () => {
           if (random() >= rate) return

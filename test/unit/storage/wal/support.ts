@@ -1,7 +1,7 @@
 /** What the tests of the log share: a seeded generator, recognisable mutations, byte-wise files. */
 
 import { varintLength, writeVarint } from '../../../../src/base/varint.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import { Log, type LogOptions } from '../../../../src/storage/wal/log.js'
 import {
@@ -59,8 +59,8 @@ export function recover(
   return { recovered, sequences }
 }
 
-export function newFileSystem(): MemoryFileSystem {
-  const fileSystem = new MemoryFileSystem()
+export function newFileSystem(): SimulatedDisk {
+  const fileSystem = new SimulatedDisk()
   fileSystem.makeDirectorySync(directory)
   fileSystem.syncDirectorySync('/')
   return fileSystem
@@ -101,7 +101,7 @@ export function readFiles(fileSystem: FileSystem): Files {
 }
 
 /** A file system with these files, on a machine that was started anew. */
-export function withFiles(files: Files): MemoryFileSystem {
+export function withFiles(files: Files): SimulatedDisk {
   const fileSystem = newFileSystem()
   for (const [name, bytes] of files) {
     const file = fileSystem.openSync(`${directory}/${name}`, 'create')

@@ -4,7 +4,7 @@
  */
 
 import { CellarError, ErrorCode } from '../../../../src/base/errors.js'
-import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { DirectoryLock, File, FileSystem, OpenMode } from '../../../../src/storage/fs/types.js'
 
 class SyncFailureFile implements File {
@@ -58,12 +58,12 @@ class SyncFailureFile implements File {
 export class SyncFailureFileSystem implements FileSystem {
   readonly shareable = false
   syncCount = 0
-  private readonly inner: MemoryFileSystem
+  private readonly inner: SimulatedDisk
   private readonly failAt: number
   private readonly pages: 'reverted' | 'clean'
   private readonly files: SyncFailureFile[] = []
 
-  constructor(inner: MemoryFileSystem, failAt: number, pages: 'reverted' | 'clean') {
+  constructor(inner: SimulatedDisk, failAt: number, pages: 'reverted' | 'clean') {
     this.inner = inner
     this.failAt = failAt
     this.pages = pages

@@ -8,8 +8,8 @@
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { seededRandom } from '../../../../src/base/random.js'
-import { MemoryFileSystem, type FileOperation } from '../../../../src/storage/fs/memory-fs.js'
-import { crashPolicies } from '../../../../src/storage/fs/power-cut.js'
+import { SimulatedDisk, type FileOperation } from '../../../doubles/simulated-disk.js'
+import { crashPolicies } from '../../../doubles/power-cut.js'
 import type {
   AtomicBatch,
   AtomicMutation,
@@ -26,7 +26,7 @@ const killedSteps = lengthOf('CELLAR_HISTORY_KILLED_STEPS', 14, 200)
 
 /** What a crash leaves, and what was known then. */
 interface Crash {
-  readonly image: MemoryFileSystem
+  readonly image: SimulatedDisk
   readonly known: Known
   readonly time: number
 }
@@ -36,14 +36,14 @@ async function crashes(
   stepCount: number,
   durability: DurabilityOption,
   crashOf: (
-    fileSystem: MemoryFileSystem,
+    fileSystem: SimulatedDisk,
     operation: FileOperation,
     taken: number,
-  ) => { image: MemoryFileSystem; place: number } | undefined,
+  ) => { image: SimulatedDisk; place: number } | undefined,
   plant?: Plant,
 ): Promise<Crash[]> {
   const clock = new ManualClock(1_489_707_864_000)
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const opened = await openAll(fileSystem, clock, durability, plant)
   const history = new History(opened, seededRandom(seed), clock)
   const taken: Crash[] = []
@@ -72,7 +72,7 @@ const isLogWrite = ({ kind, path }: FileOperation): boolean =>
   kind === 'write' && path.endsWith('.log')
 
 /** A kill before each write of the log. */
-const killAtLogWrites = (fileSystem: MemoryFileSystem, operation: FileOperation, place: number) =>
+const killAtLogWrites = (fileSystem: SimulatedDisk, operation: FileOperation, place: number) =>
   isLogWrite(operation) ? { image: fileSystem.kill(), place } : undefined
 
 void t.test('a power cut at any operation of the file system', async (t) => {

@@ -10,7 +10,7 @@
  */
 import type { ManualClock } from '../../../../src/base/clock.js'
 import type { Random } from '../../../../src/base/random.js'
-import type { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import type { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { Database, type DurabilityOption } from '../../../../src/entries/index.js'
 import {
   MessagePublisher,
@@ -51,7 +51,7 @@ export type Plant = (database: Database) => Database
 
 /** Opens everything; what stands on the database gets it with the planted defect. */
 export async function openAll(
-  fileSystem: MemoryFileSystem,
+  fileSystem: SimulatedDisk,
   clock: ManualClock,
   durability: DurabilityOption,
   plant: Plant = (database) => database,

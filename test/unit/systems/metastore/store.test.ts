@@ -1,8 +1,9 @@
 /** The store over Cellar: opening, sharing, failing, versions over processes. */
 import { join } from 'node:path'
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { Database } from '../../../../src/entries/index.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import {
   CellarMetaStore,
   LongVersion,
@@ -164,7 +165,7 @@ void t.test('writes are durable as configured, at first with FSYNC_WAL', async (
 })
 
 void t.test('a disk that fails means ServiceDown, once for every call', async (t) => {
-  const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+  const fileSystem = new FaultyFileSystem(new SimulatedDisk())
   const home = await TestDatabase.open({ fileSystem })
   const store = new CellarMetaStore()
   await store.init({ database: home.database }, 1)
@@ -209,8 +210,8 @@ void t.test('a second writer of the tables is refused once, and reuses no versio
 })
 
 void t.test('a weaker durability may lose rows in a crash, and no version', async (t) => {
-  const fileSystem = new MemoryFileSystem()
-  const open = async (files: MemoryFileSystem) => {
+  const fileSystem = new SimulatedDisk()
+  const open = async (files: SimulatedDisk) => {
     const database = await Database.open('/database', { fileSystem: files, executor: 'inline' })
     const store = new CellarMetaStore()
     await store.init({ database, durability: 'SKIP_WAL' }, 1)
@@ -229,7 +230,7 @@ void t.test('a weaker durability may lose rows in a crash, and no version', asyn
 
 void t.test('a put that the database refuses is refused alone', async (t) => {
   const database = await Database.open('/database', {
-    fileSystem: new MemoryFileSystem(),
+    fileSystem: new SimulatedDisk(),
     executor: 'inline',
     cellBytesMax: 10_000,
   })

@@ -6,7 +6,8 @@
 import { Worker } from 'node:worker_threads'
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
-import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { Database } from '../../../../src/entries/index.js'
 import {
   RepositoryManager,
   type RecordEvent,
@@ -31,21 +32,17 @@ const type = '{n}r'
 
 /** A process with the repository, which may be killed. */
 class Life {
-  readonly fileSystem: MemoryFileSystem
+  readonly fileSystem: SimulatedDisk
   readonly database: Database
   readonly manager: RepositoryManager
 
-  private constructor(
-    fileSystem: MemoryFileSystem,
-    database: Database,
-    manager: RepositoryManager,
-  ) {
+  private constructor(fileSystem: SimulatedDisk, database: Database, manager: RepositoryManager) {
     this.fileSystem = fileSystem
     this.database = database
     this.manager = manager
   }
 
-  static async begin(fileSystem = new MemoryFileSystem()): Promise<Life> {
+  static async begin(fileSystem = new SimulatedDisk()): Promise<Life> {
     const database = await Database.open('/database', { fileSystem, executor: 'inline' })
     const manager = await RepositoryManager.open(database)
     await manager.types.createOrUpdateFieldType({ name: '{n}count', valueType: 'INTEGER' })

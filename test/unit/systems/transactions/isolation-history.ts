@@ -6,7 +6,7 @@
 import { deepEqual, equal } from 'node:assert/strict'
 import { ManualClock } from '../../../../src/base/clock.js'
 import type { Random } from '../../../../src/base/random.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import {
   Database,
   QualifierFilter,
@@ -62,7 +62,7 @@ export interface Counts {
 
 type Opened = Awaited<ReturnType<typeof openAll>>
 
-async function openAll(fileSystem: MemoryFileSystem, clock: ManualClock) {
+async function openAll(fileSystem: SimulatedDisk, clock: ManualClock) {
   const database = await Database.open('/d', {
     fileSystem,
     clock,
@@ -102,7 +102,7 @@ export class IsolationHistory {
   readonly #random: Random
   readonly #level: 'ROW' | 'COLUMN'
   readonly #model: IsolationModel
-  readonly #fileSystem = new MemoryFileSystem()
+  readonly #fileSystem = new SimulatedDisk()
   readonly #clock = new ManualClock(1_489_707_864_000)
   #opened!: Opened
   #running: Running[] = []

@@ -1,7 +1,8 @@
 /** What the manager keeps over a stop and start, and what ends while a commit is being written. */
 import t from 'tap'
 import { hasCode } from '../../../../src/api/index.js'
-import { CellarError, Database, MemoryFileSystem } from '../../../../src/entries/index.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { CellarError, Database } from '../../../../src/entries/index.js'
 import { MessagingService } from '../../../../src/systems/messaging/index.js'
 import {
   PruneState,
@@ -17,7 +18,7 @@ import {
 
 const options: TransactionManagerOptions = { sweepMilliseconds: 0 }
 
-async function open(fileSystem = new MemoryFileSystem()) {
+async function open(fileSystem = new SimulatedDisk()) {
   const database = await Database.open('/d', { fileSystem, executor: 'inline' })
   const manager = await TransactionManager.open(database, options)
   const reopen = async () => {
@@ -58,7 +59,7 @@ void t.test('a change set that was forgotten stays forgotten', async (t) => {
 void t.test(
   'after a kill, a commit before the start of a transaction is no conflict',
   async (t) => {
-    const fileSystem = new MemoryFileSystem()
+    const fileSystem = new SimulatedDisk()
     const first = await open(fileSystem)
     await first.manager.startLong()
     const holder = await first.manager.startShort()
@@ -79,7 +80,7 @@ void t.test(
 )
 
 void t.test('a transaction that starts while a commit is written conflicts with it', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const first = await open(fileSystem)
   const { database, manager } = first
   const writing = await manager.startShort()
@@ -120,7 +121,7 @@ void t.test('a transaction that starts while a commit is written conflicts with 
 
 void t.test('a clean-up leaves a transaction whose commit is being written', async (t) => {
   let now = 1_489_707_864_000
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const database = await Database.open('/d', { fileSystem, executor: 'inline' })
   const clock = { now: () => now }
   const manager = await TransactionManager.open(database, { ...options, clock })
@@ -240,7 +241,7 @@ void t.test('no message has a write pointer that was not handed out', async (t) 
 })
 
 void t.test('a frame of which nobody knows is not rolled back by its context', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const { database, manager } = await open(fileSystem)
   await database.createTable('t', { families: { f: transactionalFamily() } })
   const table = new TransactionalTable(database, 't', { bufferBytesMax: 0 })

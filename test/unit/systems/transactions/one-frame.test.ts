@@ -7,8 +7,8 @@
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { seededRandom } from '../../../../src/base/random.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import { crashPolicies } from '../../../../src/storage/fs/power-cut.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { crashPolicies } from '../../../doubles/power-cut.js'
 import { Database } from '../../../../src/entries/index.js'
 import {
   runTransaction,
@@ -22,7 +22,7 @@ const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
 const accounts = 8
 const total = 100 * accounts
 
-async function openAll(fileSystem: MemoryFileSystem, clock: ManualClock) {
+async function openAll(fileSystem: SimulatedDisk, clock: ManualClock) {
   const database = await Database.open('/database', { fileSystem, clock, executor: 'inline' })
   if (!database.hasTable('accounts')) {
     await database.createTable('accounts', { families: { f: transactionalFamily() } })
@@ -44,7 +44,7 @@ async function balances(table: TransactionalTable): Promise<number[]> {
 void t.test('the sum of accounts is the same behind every crash', async (t) => {
   t.comment(`CELLAR_SEED=${seed}`)
   const random = seededRandom(seed)
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const clock = new ManualClock(1_489_707_864_000)
   const { database, manager } = await openAll(fileSystem, clock)
   const first = new TransactionalTable(database, 'accounts')
@@ -53,7 +53,7 @@ void t.test('the sum of accounts is the same behind every crash', async (t) => {
       await first.put({ row: `${i}`, cells: { 'f:balance': '100' } })
   })
   let acknowledged = 0
-  const images: { image: MemoryFileSystem; acknowledged: number }[] = []
+  const images: { image: SimulatedDisk; acknowledged: number }[] = []
   const cut = (): void => {
     const policy = crashPolicies[images.length % crashPolicies.length]
     images.push({ image: fileSystem.crash(policy, random), acknowledged })

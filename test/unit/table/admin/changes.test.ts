@@ -1,10 +1,6 @@
 import t from 'tap'
-import {
-  MemoryFileSystem,
-  type Change,
-  type ChangeOptions,
-  type Database,
-} from '../../../../src/entries/index.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { type Change, type ChangeOptions, type Database } from '../../../../src/entries/index.js'
 import { randomFrom, seed } from '../../storage/version/fixtures.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { fill, makeTable } from './support.js'
@@ -233,7 +229,7 @@ void t.test('dropped tables leave no trace, and SKIP_WAL none either', async (t)
 })
 
 void t.test(`what a feed has shown survives every power cut (seed ${seed})`, async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem })
   const table = await makeTable(test.database)
   const feed = test.database.changes({ fromSequence: 1 })

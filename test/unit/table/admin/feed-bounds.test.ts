@@ -1,7 +1,7 @@
 /** The first and the last mutation that a change feed may show. */
 import t from 'tap'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import {
-  MemoryFileSystem,
   type Change,
   type Database,
   type File,
@@ -38,7 +38,7 @@ void t.test('a feed begins behind what the log has lost, not one before', async 
 })
 
 /** A file system in which syncs of the log wait for `gate`. */
-class SlowLog extends MemoryFileSystem {
+class SlowLog extends SimulatedDisk {
   gate: Promise<void> = Promise.resolve()
 
   override openSync(path: string, mode: OpenMode): File {

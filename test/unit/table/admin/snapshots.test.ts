@@ -1,7 +1,6 @@
 import t from 'tap'
-import type { MemoryFileSystem } from '../../../../src/entries/index.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem as Memory } from '../../../../src/storage/fs/memory-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { syntheticError, fileError } from '../../../../src/storage/fs/errors.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 import { contentOf, fill, makeTable, tableFiles } from './support.js'
@@ -71,7 +70,7 @@ void t.test('restore takes back rows, options and families', async (t) => {
 
 void t.test('files go when neither table nor snapshot nor clone needs them', async (t) => {
   const test = await TestDatabase.open()
-  const fileSystem = test.fileSystem as MemoryFileSystem
+  const fileSystem = test.fileSystem as SimulatedDisk
   const { admin } = test.database
   const table = await makeTable(test.database)
   await fill(table, 20, 'one')
@@ -139,7 +138,7 @@ void t.test('where there are no links, files are copied', async (t) => {
       throw fileError('link', from, syntheticError('EPERM'))
     }
   }
-  const memory = new Memory()
+  const memory = new SimulatedDisk()
   const test = await TestDatabase.open({ fileSystem: new WithoutLinks(memory) })
   const { admin } = test.database
   const table = await makeTable(test.database)

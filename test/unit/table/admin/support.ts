@@ -1,5 +1,5 @@
 /** What the tests of schema, snapshots and bulk data share. */
-import type { Database, EmbeddedTable, MemoryFileSystem } from '../../../../src/entries/index.js'
+import type { Database, EmbeddedTable, FileSystem } from '../../../../src/entries/index.js'
 
 /** All cells of a table as text, every version and marker of it if `raw`. */
 export function contentOf(table: EmbeddedTable, raw = false): string[] {
@@ -28,7 +28,7 @@ export function makeTable(database: Database, name = 't'): Promise<EmbeddedTable
 }
 
 /** Names of the SSTables in the database directory. */
-export function tableFiles(fileSystem: MemoryFileSystem, directory = '/database'): string[] {
+export function tableFiles(fileSystem: FileSystem, directory = '/database'): string[] {
   return fileSystem
     .listSync(directory)
     .filter((name) => name.endsWith('.sst'))

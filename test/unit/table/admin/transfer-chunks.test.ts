@@ -12,8 +12,8 @@ import {
   writeTerminator,
 } from '../../../../src/storage/cell/cell-key.js'
 import { loadCodecs } from '../../../../src/storage/codec/codec.js'
-import { FaultyFileSystem } from '../../../../src/storage/fs/faulty-fs.js'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import {
   ChunkDecoder,
   ChunkEncoder,
@@ -205,7 +205,7 @@ void t.test('an import whose sync fails on the way imports nothing', async (t) =
   await source.close()
   let calls = 0
   for (let failAt = 1; failAt <= 3; failAt++) {
-    const fileSystem = new FaultyFileSystem(new MemoryFileSystem())
+    const fileSystem = new FaultyFileSystem(new SimulatedDisk())
     const test = await TestDatabase.open({ fileSystem })
     fileSystem.arm({
       failAt,

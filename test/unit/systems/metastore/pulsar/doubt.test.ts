@@ -7,7 +7,7 @@ import {
   type CellarMetadataStore,
   type Notification,
 } from '../../../../../src/systems/metastore/pulsar/index.js'
-import { FaultyFileSystem } from '../../../../../src/entries/testing.js'
+import { FaultyFileSystem } from '../../../../doubles/testing.js'
 import { withMembers } from '../../../../helpers/planted.js'
 
 async function turns(count = 20): Promise<void> {

@@ -3,7 +3,7 @@ import { CellarError } from '../../../../../src/api/index.js'
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../../src/entries/index.js'
 import { openMemoryDatabase } from '../../../../../src/entries/memory.js'
-import { FaultyFileSystem } from '../../../../../src/entries/testing.js'
+import { FaultyFileSystem } from '../../../../doubles/testing.js'
 import {
   hasCode,
   jsonSerde,

@@ -4,7 +4,8 @@
  * @runs long
  */
 import t from 'tap'
-import { Database, MemoryFileSystem } from '../../../../../src/entries/index.js'
+import { SimulatedDisk } from '../../../../doubles/simulated-disk.js'
+import { Database } from '../../../../../src/entries/index.js'
 import {
   MetadataErrorCode,
   metadataStoreOf,
@@ -33,9 +34,9 @@ interface Opened {
 /** A database whose store has limits of its own. */
 async function opened(
   limits: Partial<CoreLimits> = {},
-  options: { cellBytesMax?: number; fileSystem?: MemoryFileSystem } = {},
+  options: { cellBytesMax?: number; fileSystem?: SimulatedDisk } = {},
 ): Promise<Opened> {
-  const { fileSystem = new MemoryFileSystem(), ...others } = options
+  const { fileSystem = new SimulatedDisk(), ...others } = options
   const database = await Database.open('/database', { fileSystem, executor: 'inline', ...others })
   const settings = { prefix: 'pulsar', now: Date.now, feedRetentionSeconds: 3_600, limits }
   return {
@@ -278,7 +279,7 @@ void t.test(`${topics} topics and locks with long paths go in one commit`, async
 })
 
 void t.test('a commit that fills many rows of the feed is told as one', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const { database, open } = await opened({ feedRowBytesMax: 1_000 }, { fileSystem })
   let store = await open()
   const from = store.sequence + 1
@@ -311,7 +312,7 @@ void t.test('a commit that fills many rows of the feed is told as one', async (t
 })
 
 void t.test('a session whose end was cut short ends when the store is opened again', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const { database, open } = await opened({ commitBytesMax: 5_000 }, { fileSystem })
   const dying = await open()
   const paths = Array.from({ length: 60 }, (_, i) => `/e${longPath(i)}`)

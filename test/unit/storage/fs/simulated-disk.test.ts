@@ -1,6 +1,6 @@
 import t from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
-import type { FileOperation } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import type { FileOperation } from '../../../doubles/simulated-disk.js'
 import type { File } from '../../../../src/storage/fs/types.js'
 import { generator, seed } from './random.js'
 
@@ -8,7 +8,7 @@ function write(file: File, text: string, position: number): void {
   file.writeSync(Buffer.from(text, 'latin1'), 0, text.length, position)
 }
 
-function content(fileSystem: MemoryFileSystem, path: string): string {
+function content(fileSystem: SimulatedDisk, path: string): string {
   const file = fileSystem.openSync(path, 'read')
   const target = Buffer.alloc(file.sizeSync())
   file.readSync(target, 0, target.length, 0)
@@ -16,8 +16,8 @@ function content(fileSystem: MemoryFileSystem, path: string): string {
 }
 
 /** A file system whose file `/a` holds `text` durably. */
-function withDurableFile(text: string): { fileSystem: MemoryFileSystem; file: File } {
-  const fileSystem = new MemoryFileSystem()
+function withDurableFile(text: string): { fileSystem: SimulatedDisk; file: File } {
+  const fileSystem = new SimulatedDisk()
   const file = fileSystem.openSync('/a', 'create')
   write(file, text, 0)
   file.syncSync()
@@ -26,7 +26,7 @@ function withDurableFile(text: string): { fileSystem: MemoryFileSystem; file: Fi
 }
 
 void t.test('every mutating or syncing operation is announced before it happens', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const seen: FileOperation[] = []
   const sizes: (number | undefined)[] = []
   fileSystem.beforeOperation = (operation) => {
@@ -202,7 +202,7 @@ void t.test(
 )
 
 void t.test('a sync of a directory off the loop covers what came before the call', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const names = () => fileSystem.crash('dropUnsynced', () => 0).listSync('/')
   fileSystem.openSync('/a', 'create').closeSync()
   const sync = fileSystem.syncDirectory('/')

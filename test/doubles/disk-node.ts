@@ -11,7 +11,7 @@
  * - `changes` covers every byte in which the volatile content differs from the durable one, unless
  *   `lostPages` says that a failed sync has left the two apart.
  */
-import { emptyBytes, toBytes } from '../../base/bytes.js'
+import { emptyBytes, toBytes } from '../../src/base/bytes.js'
 
 /** Size of a page in bytes; files take space in whole pages. */
 export const pageBytes = 4096

@@ -6,8 +6,8 @@
  * has a name in the image. Synced bytes and entries of synced directories are never lost. The image
  * shares the memory of unchanged files with its source (copy-on-write), so it costs little.
  */
-import { applyChange, DirectoryNode, FileNode, syncedContent } from './memory-node.js'
-import type { DirectoryChange, Node } from './memory-node.js'
+import { applyChange, DirectoryNode, FileNode, syncedContent } from './disk-node.js'
+import type { DirectoryChange, Node } from './disk-node.js'
 
 /** Bytes that a disk stores as a whole or not at all. */
 const sectorBytes = 512

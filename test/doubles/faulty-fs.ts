@@ -7,9 +7,15 @@
  * write and a failed sync do. A test can repeat a scenario with `failAt` 1, 2, 3 and so on until
  * `failures` stays 0. Then every call of the scenario has failed once.
  */
-import { fileError, syntheticError } from './errors.js'
-import { checkMethods, checkObject } from '../../base/arguments.js'
-import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
+import { fileError, syntheticError } from '../../src/storage/fs/errors.js'
+import { checkMethods, checkObject } from '../../src/base/arguments.js'
+import type {
+  DirectoryLock,
+  File,
+  FileStat,
+  FileSystem,
+  OpenMode,
+} from '../../src/storage/fs/types.js'
 
 /** A call that can fail. */
 export interface FaultyOperation {
@@ -57,7 +63,7 @@ export interface Fault {
   readonly partialWrite?: boolean | undefined
 }
 
-/** A {@link FileSystem} that can lose unsynced bytes on demand, such as `MemoryFileSystem`. */
+/** A {@link FileSystem} that can lose unsynced bytes on demand, such as `SimulatedDisk`. */
 export interface UnsyncedDroppingFileSystem extends FileSystem {
   /** Forgets writes that were not synced, as a loss of power does. */
   dropUnsynced(path: string, pages: 'reverted' | 'clean'): void
@@ -277,7 +283,7 @@ export class FaultyFileSystem implements FileSystem {
   dropUnsynced(path: string): void {
     const mode = this.fault?.syncFailure ?? 'keep'
     if (mode === 'keep') return
-    if (!('dropUnsynced' in this.inner)) throw new TypeError('syncFailure needs a MemoryFileSystem')
+    if (!('dropUnsynced' in this.inner)) throw new TypeError('syncFailure needs a SimulatedDisk')
     const inner = this.inner as UnsyncedDroppingFileSystem
     inner.dropUnsynced(path, mode === 'revert' ? 'reverted' : 'clean')
   }

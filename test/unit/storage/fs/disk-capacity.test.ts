@@ -1,9 +1,9 @@
 /** A memory file system with a capacity: pages, holes and full disks. */
 import t from 'tap'
-import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 
 void t.test('a write beyond the capacity fills what is left and fails', async (t) => {
-  const fileSystem = new MemoryFileSystem()
+  const fileSystem = new SimulatedDisk()
   const file = fileSystem.openSync('/a', 'create')
   fileSystem.capacityBytes = 8192
   const bytes = Buffer.alloc(10000, 1)
