@@ -41,7 +41,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the manifest of a backup comes before the names of its files are synced',
-    file: 'src/storage/version/backup-marker.ts',
+    file: 'src/storage/fs/whole-file.ts',
     find: 'fileSystem.syncDirectorySync(directory)',
     replace: '',
     tests: backups,

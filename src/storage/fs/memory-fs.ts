@@ -22,17 +22,17 @@ let runCount = 0
 /** A {@link FileSystem} in memory. */
 export class MemoryFileSystem implements FileSystem {
   readonly shareable = false
-  readonly #root: Directory = new Map<string, Node>()
-  readonly #locked = new Set<Directory>()
-  readonly #run = Buffer.alloc(16)
+  private readonly root: Directory = new Map<string, Node>()
+  private readonly locked = new Set<Directory>()
+  private readonly run = Buffer.alloc(16)
 
   /** Makes an empty file system. */
   constructor() {
-    this.#run.writeUInt32LE(++runCount)
+    this.run.writeUInt32LE(++runCount)
   }
 
   runIdentity(): Buffer | undefined {
-    return this.#run
+    return this.run
   }
 
   join(directory: string, name: string): string {
@@ -40,7 +40,7 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   openSync(path: string, mode: OpenMode): File {
-    const { directory, name, node, full } = this.#lookUp('open', path)
+    const { directory, name, node, full } = this.lookUp('open', path)
     if (mode === 'create') {
       if (node !== undefined) throw fileError('create', full, syntheticError('EEXIST'))
       const content = new MemoryContent(Buffer.alloc(0))
@@ -51,24 +51,24 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   listSync(directory: string): string[] {
-    return [...this.#directoryAt('list', absolute(directory)).keys()]
+    return [...this.directoryAt('list', absolute(directory)).keys()]
   }
 
   statSync(path: string): FileStat | undefined {
-    const node = this.#find(absolute(path))
+    const node = this.find(absolute(path))
     if (node === undefined) return undefined
     if (node instanceof Map) return { kind: 'directory', size: 0 }
     return { kind: 'file', size: node.size }
   }
 
   identitySync(path: string): string | undefined {
-    const node = this.#find(absolute(path))
+    const node = this.find(absolute(path))
     return node instanceof MemoryContent ? `${node.contentNumber}:${node.size}` : undefined
   }
 
   makeDirectorySync(path: string): void {
     const full = absolute(path)
-    let directory = this.#root
+    let directory = this.root
     for (const name of namesOf(full)) {
       const node = directory.get(name) ?? new Map<string, Node>()
       if (!(node instanceof Map)) throw fileError('makeDirectory', full, syntheticError('ENOTDIR'))
@@ -78,8 +78,8 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   renameSync(from: string, to: string): void {
-    const old = this.#lookUp('rename', from)
-    const target = this.#lookUp('rename', to)
+    const old = this.lookUp('rename', from)
+    const target = this.lookUp('rename', to)
     const content = contentOf('rename', old.full, old.node)
     if (target.node instanceof Map) throw fileError('rename', target.full, syntheticError('EISDIR'))
     old.directory.delete(old.name)
@@ -87,15 +87,15 @@ export class MemoryFileSystem implements FileSystem {
   }
 
   linkSync(from: string, to: string): void {
-    const old = this.#lookUp('link', from)
-    const target = this.#lookUp('link', to)
+    const old = this.lookUp('link', from)
+    const target = this.lookUp('link', to)
     const content = contentOf('link', old.full, old.node)
     if (target.node !== undefined) throw fileError('link', target.full, syntheticError('EEXIST'))
     target.directory.set(target.name, content)
   }
 
   unlinkSync(path: string): void {
-    const { directory, name, node, full } = this.#lookUp('unlink', path)
+    const { directory, name, node, full } = this.lookUp('unlink', path)
     contentOf('unlink', full, node)
     directory.delete(name)
   }
@@ -107,7 +107,7 @@ export class MemoryFileSystem implements FileSystem {
 
   /** Does nothing, since nothing is to survive the process. */
   syncDirectorySync(directory: string): void {
-    this.#directoryAt('syncDirectory', absolute(directory))
+    this.directoryAt('syncDirectory', absolute(directory))
   }
 
   async syncDirectory(directory: string): Promise<void> {
@@ -117,17 +117,17 @@ export class MemoryFileSystem implements FileSystem {
 
   async lock(directory: string): Promise<DirectoryLock> {
     const full = absolute(directory)
-    const node = this.#directoryAt('lock', full)
-    if (this.#locked.has(node)) {
+    const node = this.directoryAt('lock', full)
+    if (this.locked.has(node)) {
       throw new CellarError(ErrorCode.locked, `${full} is held by another opener in this process`)
     }
-    this.#locked.add(node)
+    this.locked.add(node)
     let held = true
     return {
       release: async () => {
         if (!held) return
         held = false
-        assert(this.#locked.delete(node), 'a directory is locked until its lock is released')
+        assert(this.locked.delete(node), 'a directory is locked until its lock is released')
       },
     }
   }
@@ -136,8 +136,8 @@ export class MemoryFileSystem implements FileSystem {
     return this
   }
 
-  #find(full: string): Node | undefined {
-    let node: Node | undefined = this.#root
+  private find(full: string): Node | undefined {
+    let node: Node | undefined = this.root
     for (const name of namesOf(full)) {
       if (!(node instanceof Map)) return undefined
       node = node.get(name)
@@ -145,18 +145,18 @@ export class MemoryFileSystem implements FileSystem {
     return node
   }
 
-  #directoryAt(operation: string, full: string): Directory {
-    const node = this.#find(full)
+  private directoryAt(operation: string, full: string): Directory {
+    const node = this.find(full)
     if (node instanceof Map) return node
     throw fileError(operation, full, syntheticError(node === undefined ? 'ENOENT' : 'ENOTDIR'))
   }
 
   /** The entry at a path. Throws unless its directory exists. */
-  #lookUp(operation: string, path: string): Entry {
+  private lookUp(operation: string, path: string): Entry {
     const full = absolute(path)
-    const directory = this.#directoryAt(operation, posix.dirname(full))
+    const directory = this.directoryAt(operation, posix.dirname(full))
     const name = posix.basename(full)
-    return { full, directory, name, node: name === '' ? this.#root : directory.get(name) }
+    return { full, directory, name, node: name === '' ? this.root : directory.get(name) }
   }
 }
 

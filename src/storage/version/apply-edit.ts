@@ -9,8 +9,13 @@
 
 import { assert, InvariantError } from '../../base/assert.js'
 import { checkCatalog, type TableDefinition } from './catalog.js'
-import { compareFileKeys, describesSameFile, type FileMetadata } from './file-metadata.js'
-import type { ManifestEdit, StoreFile } from './version-edit.js'
+import {
+  compareFileKeys,
+  describesSameFile,
+  type FileMetadata,
+  type StoreFile,
+} from './file-metadata.js'
+import type { ManifestEdit } from './version-edit.js'
 import { emptyState, forEachFile, type StoreVersion, type VersionState } from './version.js'
 
 /** A store under construction; a level is copied when it is first changed. */

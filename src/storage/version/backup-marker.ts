@@ -5,17 +5,21 @@
  * It is written before any other file of the backup, so a directory with it and without a manifest
  * is a backup that was interrupted. The copies are a memory of what need not be copied again; what
  * belongs to the backup stands in its manifest.
- *
- * Two lines: a JSON object, and the xxh64 of its bytes in hexadecimal. Written under another name,
- * synced and renamed, so one that does not verify is damaged, never half-written.
  */
-import { corruption } from '../../base/errors.js'
-import { xxh64 } from '../codec/checksum.js'
+import { InvariantError } from '../../base/assert.js'
 import type { FileSystem } from '../fs/types.js'
 import { databaseIdBytes } from '../record/format.js'
-import { backupMarkerName, temporarySuffix } from './file-names.js'
+import { readCheckedJsonSync, writeCheckedJsonSync } from './checked-json.js'
+import { backupMarkerName } from './file-names.js'
+import { count, name, readObject, record } from './json-fields.js'
 
 const markerVersion = 1
+const markerRecord = record('the marker', {
+  version: count(1),
+  /** In hexadecimal digits. */
+  databaseId: name,
+  copies: { read: readObject },
+})
 
 /** See the file header. */
 export interface BackupMarker {
@@ -31,24 +35,11 @@ export function writeBackupMarkerSync(
   directory: string,
   { databaseId, copies }: BackupMarker,
 ): void {
-  const path = fileSystem.join(directory, backupMarkerName)
-  const text = JSON.stringify({
+  writeCheckedJsonSync(fileSystem, directory, backupMarkerName, {
     version: markerVersion,
     databaseId: databaseId.toString('hex'),
     copies: Object.fromEntries(copies),
   })
-  const bytes = Buffer.from(`${text}\n${checksumOf(text)}\n`)
-  const temporaryPath = path + temporarySuffix
-  if (fileSystem.statSync(temporaryPath) !== undefined) fileSystem.unlinkSync(temporaryPath)
-  const file = fileSystem.openSync(temporaryPath, 'create')
-  try {
-    file.writeSync(bytes, 0, bytes.length, 0)
-    file.syncSync()
-  } finally {
-    file.closeSync()
-  }
-  fileSystem.renameSync(temporaryPath, path)
-  fileSystem.syncDirectorySync(directory)
 }
 
 /** Reads the marker; undefined if there is none. `ERR_CORRUPTION` if it is damaged. */
@@ -58,35 +49,15 @@ export function readBackupMarkerSync(
 ): BackupMarker | undefined {
   const path = fileSystem.join(directory, backupMarkerName)
   if (fileSystem.statSync(path)?.kind !== 'file') return undefined
-  const file = fileSystem.openSync(path, 'read')
-  let found: string
-  try {
-    const bytes = Buffer.alloc(file.sizeSync())
-    found = bytes.toString('utf8', 0, file.readSync(bytes, 0, bytes.length, 0))
-  } finally {
-    file.closeSync()
-  }
-  const [text = '', checksum, rest] = found.split('\n')
-  const expected = checksumOf(text)
-  if (checksum !== expected || rest !== '') {
-    const facts = { expected: `a line and its checksum ${expected}`, found: `${checksum}` }
-    throw corruption('damaged marker of a backup', { file: path, offset: 0, ...facts })
-  }
-  const marker = parse(text)
-  if (marker !== undefined) return marker
-  const facts = { expected: `a marker of version ${markerVersion}`, found: text.slice(0, 80) }
-  throw corruption('malformed marker of a backup', { file: path, offset: 0, ...facts })
+  return readCheckedJsonSync(fileSystem, path, 'marker of a backup', decode)
 }
 
-function checksumOf(text: string): string {
-  return xxh64(Buffer.from(text), 0n).toString(16).padStart(16, '0')
-}
-
-function parse(text: string): BackupMarker | undefined {
-  const { version, databaseId, copies } = JSON.parse(text) as Record<string, unknown>
-  if (version !== markerVersion || typeof databaseId !== 'string') return undefined
+function decode(value: unknown): BackupMarker {
+  const { version, databaseId, copies } = markerRecord.read(value, 'the marker')
   const identity = Buffer.from(databaseId, 'hex')
-  if (identity.length !== databaseIdBytes) return undefined
-  const entries = Object.entries(copies as Record<string, unknown>)
+  if (version !== markerVersion || identity.length !== databaseIdBytes) {
+    throw new InvariantError(`the marker is not one of version ${markerVersion}`)
+  }
+  const entries = Object.entries(copies)
   return { databaseId: identity, copies: new Map(entries.map(([name, id]) => [name, String(id)])) }
 }

@@ -7,118 +7,62 @@
  */
 
 import { InvariantError } from '../../base/assert.js'
-import {
-  readArray,
-  readCount,
-  readName,
-  readObject,
-  readOptions,
-  refuseUnknownFields,
-  type JsonObject,
-} from './json-fields.js'
+import { count, freeObject, listOf, name, optional, record, type RecordOf } from './json-fields.js'
+
+const familyFields = {
+  /** Identifier of the store, from 1. */
+  storeId: count(1),
+  /** Unique in its table. */
+  name,
+  /** Options of the family, as a JSON object that this layer does not read. */
+  options: freeObject,
+}
 
 /** One column family. Immutable. */
-export interface FamilyDefinition {
-  /** Identifier of the store, from 1. */
-  readonly storeId: number
-  /** Unique in its table. */
-  readonly name: string
-  /** Options of the family, as a JSON object that this layer does not read. */
-  readonly options: JsonObject
+export interface FamilyDefinition extends RecordOf<typeof familyFields> {}
+
+const originFields = {
+  /** Name of the table of which the snapshot was taken. */
+  table: name,
+  /** The snapshot holds the table's mutations up to and including this sequence. */
+  sequence: count(),
+  /** Time of the snapshot, in milliseconds since the Unix epoch. */
+  createdMilliseconds: count(),
 }
 
 /** The origin of a table that is a snapshot. Immutable. */
-export interface SnapshotOrigin {
-  /** Name of the table of which the snapshot was taken. */
-  readonly table: string
-  /** The snapshot holds the table's mutations up to and including this sequence. */
-  readonly sequence: number
-  /** Time of the snapshot, in milliseconds since the Unix epoch. */
-  readonly createdMilliseconds: number
+export interface SnapshotOrigin extends RecordOf<typeof originFields> {}
+
+const tableFields = {
+  /** Identifier, from 1. Tables and stores share one counter. */
+  tableId: count(1),
+  /** Unique among the tables of the database; for a snapshot, among its snapshots. */
+  name,
+  /** If present, the definition and its stores are a snapshot, which is never written to. */
+  snapshot: optional(record('a snapshot', originFields)),
+  /** In the order of their creation. */
+  families: listOf(record('a family', familyFields)),
+  /** Options of the table, as a JSON object that this layer does not read. */
+  options: freeObject,
 }
 
 /** One table, or a snapshot of one. Immutable. */
-export interface TableDefinition {
-  /** Identifier, from 1. Tables and stores share one counter. */
-  readonly tableId: number
-  /** Unique among the tables of the database; for a snapshot, among its snapshots. */
-  readonly name: string
-  /** If present, the definition and its stores are a snapshot, which is never written to. */
-  readonly snapshot?: SnapshotOrigin
-  /** In the order of their creation. */
-  readonly families: readonly FamilyDefinition[]
-  /** Options of the table, as a JSON object that this layer does not read. */
-  readonly options: JsonObject
+export interface TableDefinition extends RecordOf<typeof tableFields> {}
+
+/** A table in the manifest. */
+export const tableRecord = record('a table', tableFields)
+
+const namespaceFields = {
+  name,
+  /** Properties of the namespace, as a JSON object that this layer does not read. */
+  properties: freeObject,
 }
 
 /** A namespace of tables. Immutable. */
-export interface NamespaceDefinition {
-  readonly name: string
-  /** Properties of the namespace, as a JSON object that this layer does not read. */
-  readonly properties: JsonObject
-}
+export interface NamespaceDefinition extends RecordOf<typeof namespaceFields> {}
 
-const tableFields: ReadonlySet<string> = new Set([
-  'tableId',
-  'name',
-  'snapshot',
-  'families',
-  'options',
-])
-const snapshotFields: ReadonlySet<string> = new Set(['table', 'sequence', 'createdMilliseconds'])
-const namespaceFields: ReadonlySet<string> = new Set(['name', 'properties'])
-const familyFields: ReadonlySet<string> = new Set(['storeId', 'name', 'options'])
-
-/** Encodes a table as a JSON object. */
-export function encodeTable(table: TableDefinition): JsonObject {
-  return {
-    tableId: table.tableId,
-    name: table.name,
-    ...(table.snapshot !== undefined && { snapshot: { ...table.snapshot } }),
-    families: table.families.map(({ storeId, name, options }) => ({ storeId, name, options })),
-    options: table.options,
-  }
-}
-
-/** Decodes the result of {@link encodeTable}. Throws an `InvariantError` if it is malformed. */
-export function decodeTable(value: unknown): TableDefinition {
-  const object = readObject(value, 'a table')
-  refuseUnknownFields(object, tableFields, 'a table')
-  return {
-    tableId: readCount(object, 'tableId', 1),
-    name: readName(object, 'name'),
-    ...(object.snapshot !== undefined && { snapshot: decodeOrigin(object.snapshot) }),
-    families: readArray(object.families, 'families').map(decodeFamily),
-    options: readOptions(object, 'options'),
-  }
-}
-
-function decodeOrigin(value: unknown): SnapshotOrigin {
-  const object = readObject(value, 'a snapshot')
-  refuseUnknownFields(object, snapshotFields, 'a snapshot')
-  return {
-    table: readName(object, 'table'),
-    sequence: readCount(object, 'sequence'),
-    createdMilliseconds: readCount(object, 'createdMilliseconds'),
-  }
-}
-
-/** Decodes a namespace. Throws an `InvariantError` if it is malformed. */
-export function decodeNamespace(value: unknown): NamespaceDefinition {
-  const object = readObject(value, 'a namespace')
-  refuseUnknownFields(object, namespaceFields, 'a namespace')
-  return { name: readName(object, 'name'), properties: readOptions(object, 'properties') }
-}
-
-function decodeFamily(value: unknown): FamilyDefinition {
-  const object = readObject(value, 'a family')
-  refuseUnknownFields(object, familyFields, 'a family')
-  return {
-    storeId: readCount(object, 'storeId', 1),
-    name: readName(object, 'name'),
-    options: readOptions(object, 'options'),
-  }
-}
+/** A namespace in the manifest. */
+export const namespaceRecord = record('a namespace', namespaceFields)
 
 /**
  * Throws an `InvariantError` unless table names are unique, snapshot names are unique, identifiers

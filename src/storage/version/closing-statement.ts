@@ -2,18 +2,18 @@
  * The statement of a clean close: the state in which the next open must find log and manifest
  * (FORMAT.md).
  *
- * The last step of a clean close writes the statement as a whole: temporary name, sync, rename,
- * sync of the directory. The statement names the manifest. The next open begins a new manifest
- * before it changes anything else, which voids the statement. So a crash after that is not judged
- * by it.
+ * The last step of a clean close writes the statement as a whole. The statement names the
+ * manifest. The next open begins a new manifest before it changes anything else, which voids the
+ * statement. So a crash after that is not judged by it.
  */
 
 import { corruption } from '../../base/errors.js'
 import { readUint64LE, writeUint64LE } from '../../base/bytes.js'
 import { xxh64 } from '../codec/checksum.js'
 import type { FileSystem } from '../fs/types.js'
+import { readWholeFileSync, writeWholeFileSync } from '../fs/whole-file.js'
 import { databaseIdBytes } from '../record/format.js'
-import { formatFileName, temporarySuffix } from './file-names.js'
+import { formatFileName } from './file-names.js'
 
 /** Name of the file of the statement. */
 export const closingStatementName = 'CLOSED'
@@ -66,16 +66,7 @@ export function writeClosingStatementSync(
   writeUint64LE(bytes, segmentAt + 8, segment.length)
   writeUint64LE(bytes, segmentAt + 16, segment.lastSequence)
   bytes.writeBigUInt64LE(xxh64(bytes.subarray(0, checksumAt), 0n), checksumAt)
-  const path = fileSystem.join(directory, closingStatementName)
-  const file = fileSystem.openSync(path + temporarySuffix, 'create')
-  try {
-    file.writeSync(bytes, 0, bytes.length, 0)
-    file.syncSync()
-  } finally {
-    file.closeSync()
-  }
-  fileSystem.renameSync(path + temporarySuffix, path)
-  fileSystem.syncDirectorySync(directory)
+  writeWholeFileSync(fileSystem, directory, closingStatementName, bytes)
 }
 
 /**
@@ -89,7 +80,7 @@ export function readClosingStatementSync(
   directory: string,
 ): ClosingStatement {
   const path = fileSystem.join(directory, closingStatementName)
-  const bytes = readSync(fileSystem, path)
+  const bytes = readWholeFileSync(fileSystem, path)
   const refuse = (offset: number, expected: string, found: string): never => {
     throw corruption('damaged closing statement', { file: path, offset, expected, found })
   }
@@ -153,15 +144,8 @@ export function checkManifestAsClosed(
 }
 
 function readManifestBytes(fileSystem: FileSystem, directory: string, fileNumber: number): Buffer {
-  return readSync(fileSystem, fileSystem.join(directory, formatFileName('manifest', fileNumber)))
-}
-
-function readSync(fileSystem: FileSystem, path: string): Buffer {
-  const file = fileSystem.openSync(path, 'read')
-  try {
-    const bytes = Buffer.alloc(file.sizeSync())
-    return bytes.subarray(0, file.readSync(bytes, 0, bytes.length, 0))
-  } finally {
-    file.closeSync()
-  }
+  return readWholeFileSync(
+    fileSystem,
+    fileSystem.join(directory, formatFileName('manifest', fileNumber)),
+  )
 }

@@ -9,173 +9,96 @@ import { InvariantError } from '../../base/assert.js'
 import { compareBytes } from '../../base/bytes.js'
 import { noDatabaseId } from '../sstable/format.js'
 import {
-  readArray,
-  readBase64,
-  readCount,
-  readInt64,
-  readObject,
-  refuseUnknownFields,
-  type JsonObject,
+  bytes,
+  count,
+  int64,
+  isTrue,
+  listOf,
+  optional,
+  record,
+  type RecordField,
+  type RecordOf,
 } from './json-fields.js'
 
-/** One SSTable of one store. Immutable. */
-export interface FileMetadata {
+const valueFileFields = {
+  fileNumber: count(1),
+  /** Exact length of the value file in bytes. */
+  fileBytes: count(1),
+  /** Stored bytes of those values of the file to which the SSTable refers. */
+  bytesUsed: count(1),
+}
+
+/** The part of a value file to which an SSTable refers. */
+export interface ValueFileUse extends RecordOf<typeof valueFileFields> {}
+
+const fileFields = {
   /** The number in the file's name, from 1. */
-  readonly fileNumber: number
+  fileNumber: count(1),
   /** Exact length of the file in bytes; checked at open. */
-  readonly fileBytes: number
+  fileBytes: count(1),
   /**
    * Level 0: flushed files, which may overlap. Level 1 and above: files of one level do not
    * overlap.
    */
-  readonly level: number
+  level: count(),
   /** Number of entries, at least 1. */
-  readonly entryCount: number
+  entryCount: count(1),
   /** Entries that are delete markers of any kind. */
-  readonly deleteCount: number
+  deleteCount: count(),
   /** Entries that are family delete markers. */
-  readonly familyDeleteCount: number
+  familyDeleteCount: count(),
   /** First and last key, both inclusive. */
-  readonly firstKey: Buffer
-  readonly lastKey: Buffer
+  firstKey: bytes,
+  lastKey: bytes,
   /** Smallest and largest sequence of an entry, both inclusive. */
-  readonly minSequence: number
-  readonly maxSequence: number
+  minSequence: count(),
+  maxSequence: count(),
   /** Smallest and largest timestamp of an entry, both inclusive. */
-  readonly minTimestamp: bigint
-  readonly maxTimestamp: bigint
+  minTimestamp: int64,
+  maxTimestamp: int64,
   /** Smallest timestamp of a put. The writer of the file chooses a value if the file has no put. */
-  readonly earliestPutTimestamp: bigint
+  earliestPutTimestamp: int64,
   /** Time at which the file was written, in milliseconds since the Unix epoch. */
-  readonly createdMilliseconds: number
+  createdMilliseconds: count(),
   /**
    * The file number to which the checksums of the file are bound; absent means `fileNumber`.
    * Present in hard links of snapshots, clones and restores, and in bulk-loaded files.
    */
-  readonly writtenAs?: number
+  writtenAs: optional(count()),
   /** Present if `BulkWriter` wrote the file: the file then carries no database identity. */
-  readonly fromBulkWriter?: true
+  fromBulkWriter: isTrue,
   /**
    * The sequence that all entries of the file have, not those in their keys. For
    * bulk-loaded files.
    */
-  readonly sequenceAssigned?: number
+  sequenceAssigned: optional(count()),
   /** The value files to which cells of the file refer, ascending by number; absent means none. */
-  readonly valueFiles?: readonly ValueFileUse[]
+  valueFiles: optional(listOf(record('a value file', valueFileFields))),
 }
 
-/** The part of a value file to which an SSTable refers. */
-export interface ValueFileUse {
-  readonly fileNumber: number
-  /** Exact length of the value file in bytes. */
-  readonly fileBytes: number
-  /** Stored bytes of those values of the file to which the SSTable refers. */
-  readonly bytesUsed: number
+/** One SSTable of one store. Immutable. */
+export interface FileMetadata extends RecordOf<typeof fileFields> {}
+
+/** A file and its store. */
+export interface StoreFile {
+  readonly storeId: number
+  readonly file: FileMetadata
+}
+
+const storeFileRecord = record('an added file', { storeId: count(1), ...fileFields })
+
+/** A file and its store in the manifest, as one object. */
+export const storeFileField: RecordField<StoreFile> = {
+  read(value, name) {
+    const { storeId, ...file } = storeFileRecord.read(value, name)
+    checkFileMetadata(file)
+    return { storeId, file }
+  },
+  write: ({ storeId, file }) => storeFileRecord.write({ storeId, ...file }),
 }
 
 /** Deepest level that a file may have (inclusive). */
 export const levelMax = 31
-
-const fields: ReadonlySet<string> = new Set([
-  'storeId',
-  'fileNumber',
-  'fileBytes',
-  'level',
-  'entryCount',
-  'deleteCount',
-  'familyDeleteCount',
-  'firstKey',
-  'lastKey',
-  'minSequence',
-  'maxSequence',
-  'minTimestamp',
-  'maxTimestamp',
-  'earliestPutTimestamp',
-  'createdMilliseconds',
-  'writtenAs',
-  'fromBulkWriter',
-  'sequenceAssigned',
-  'valueFiles',
-])
-const valueFileFields: ReadonlySet<string> = new Set(['fileNumber', 'fileBytes', 'bytesUsed'])
-
-/** Encodes a file as a JSON object: keys as base64, 64-bit numbers as decimal strings. */
-export function encodeFileMetadata(storeId: number, file: FileMetadata): JsonObject {
-  return {
-    storeId,
-    fileNumber: file.fileNumber,
-    fileBytes: file.fileBytes,
-    level: file.level,
-    entryCount: file.entryCount,
-    deleteCount: file.deleteCount,
-    familyDeleteCount: file.familyDeleteCount,
-    firstKey: file.firstKey.toString('base64'),
-    lastKey: file.lastKey.toString('base64'),
-    minSequence: file.minSequence,
-    maxSequence: file.maxSequence,
-    minTimestamp: String(file.minTimestamp),
-    maxTimestamp: String(file.maxTimestamp),
-    earliestPutTimestamp: String(file.earliestPutTimestamp),
-    createdMilliseconds: file.createdMilliseconds,
-    ...(file.writtenAs !== undefined && { writtenAs: file.writtenAs }),
-    ...(file.fromBulkWriter === true && { fromBulkWriter: true }),
-    ...(file.sequenceAssigned !== undefined && { sequenceAssigned: file.sequenceAssigned }),
-    ...(file.valueFiles !== undefined && {
-      valueFiles: file.valueFiles.map(({ fileNumber, fileBytes, bytesUsed }) => {
-        return { fileNumber, fileBytes, bytesUsed }
-      }),
-    }),
-  }
-}
-
-/**
- * Decodes the result of {@link encodeFileMetadata}. Throws an `InvariantError` if it is malformed.
- */
-export function decodeFileMetadata(value: unknown): { storeId: number; file: FileMetadata } {
-  const object = readObject(value, 'an added file')
-  refuseUnknownFields(object, fields, 'an added file')
-  const file: FileMetadata = {
-    fileNumber: readCount(object, 'fileNumber', 1),
-    fileBytes: readCount(object, 'fileBytes', 1),
-    level: readCount(object, 'level'),
-    entryCount: readCount(object, 'entryCount', 1),
-    deleteCount: readCount(object, 'deleteCount'),
-    familyDeleteCount: readCount(object, 'familyDeleteCount'),
-    firstKey: readBase64(object, 'firstKey'),
-    lastKey: readBase64(object, 'lastKey'),
-    minSequence: readCount(object, 'minSequence'),
-    maxSequence: readCount(object, 'maxSequence'),
-    minTimestamp: readInt64(object, 'minTimestamp'),
-    maxTimestamp: readInt64(object, 'maxTimestamp'),
-    earliestPutTimestamp: readInt64(object, 'earliestPutTimestamp'),
-    createdMilliseconds: readCount(object, 'createdMilliseconds'),
-    ...(object.writtenAs !== undefined && { writtenAs: readCount(object, 'writtenAs') }),
-    ...(object.fromBulkWriter !== undefined && { fromBulkWriter: readTrue(object) }),
-    ...(object.sequenceAssigned !== undefined && {
-      sequenceAssigned: readCount(object, 'sequenceAssigned'),
-    }),
-    ...(object.valueFiles !== undefined && {
-      valueFiles: readArray(object.valueFiles, 'valueFiles').map(decodeValueFileUse),
-    }),
-  }
-  checkFileMetadata(file)
-  return { storeId: readCount(object, 'storeId', 1), file }
-}
-
-function readTrue({ fromBulkWriter }: JsonObject): true {
-  if (fromBulkWriter === true) return true
-  throw new InvariantError('an added file: fromBulkWriter is true or absent')
-}
-
-function decodeValueFileUse(value: unknown): ValueFileUse {
-  const object = readObject(value, 'a value file')
-  refuseUnknownFields(object, valueFileFields, 'a value file')
-  return {
-    fileNumber: readCount(object, 'fileNumber', 1),
-    fileBytes: readCount(object, 'fileBytes', 1),
-    bytesUsed: readCount(object, 'bytesUsed', 1),
-  }
-}
 
 function checkFileMetadata(file: FileMetadata): void {
   const wrong = findContradiction(file)

@@ -7,6 +7,7 @@
  */
 
 import { assert } from '../../base/assert.js'
+import { temporarySuffix } from '../fs/whole-file.js'
 import { parseSegmentName, segmentName } from '../wal/segment-name.js'
 
 /**
@@ -19,9 +20,6 @@ export interface FileName {
   readonly kind: FileKind
   readonly fileNumber: number
 }
-
-/** Suffix of the name of a manifest or SSTable while the file is being written. */
-export const temporarySuffix = '.tmp'
 
 const digitsMin = 6
 const manifestPrefix = 'MANIFEST-'

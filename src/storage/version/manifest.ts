@@ -10,11 +10,12 @@
 import { InvariantError } from '../../base/assert.js'
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
+import { temporarySuffix } from '../fs/whole-file.js'
 import { scanRecordsSync } from '../record/record-scan.js'
 import type { RecordFileHeader } from '../record/format.js'
 import { RecordWriter } from '../record/record-writer.js'
 import { applyEdit, applySnapshot, snapshotEdit } from './apply-edit.js'
-import { formatFileName, temporarySuffix } from './file-names.js'
+import { formatFileName } from './file-names.js'
 import { decodeEdit, encodeEdit } from './version-edit.js'
 import type { VersionState } from './version.js'
 

@@ -8,19 +8,14 @@
 
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
+import { temporarySuffix } from '../fs/whole-file.js'
 import {
   checkManifestAsClosed,
   closingStatementName,
   readClosingStatementSync,
   type ClosedSegment,
 } from './closing-statement.js'
-import {
-  formatFileName,
-  isIgnoredName,
-  parseFileName,
-  temporarySuffix,
-  type FileName,
-} from './file-names.js'
+import { formatFileName, isIgnoredName, parseFileName, type FileName } from './file-names.js'
 import { readManifestSync, type ManifestContent, type TornManifest } from './manifest.js'
 import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
 

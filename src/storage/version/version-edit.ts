@@ -8,40 +8,64 @@
 import { isUtf8 } from 'node:buffer'
 import { InvariantError } from '../../base/assert.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
+import { namespaceRecord, tableRecord } from './catalog.js'
+import { storeFileField } from './file-metadata.js'
 import {
-  decodeNamespace,
-  decodeTable,
-  encodeTable,
-  type NamespaceDefinition,
-  type TableDefinition,
-} from './catalog.js'
-import { decodeFileMetadata, encodeFileMetadata, type FileMetadata } from './file-metadata.js'
-import {
-  readArray,
-  readCount,
-  readName,
+  count,
+  isTrue,
+  listOf,
+  name,
+  optional,
   readObject,
-  refuseUnknownFields,
-  type JsonObject,
+  record,
+  type RecordOf,
 } from './json-fields.js'
 
-/** A file and its store. */
-export interface StoreFile {
-  readonly storeId: number
-  readonly file: FileMetadata
-}
+const fileNumberFields = { storeId: count(1), fileNumber: count(1) }
 
 /** A file that is removed from a store. */
-export interface StoreFileNumber {
-  readonly storeId: number
-  readonly fileNumber: number
+export interface StoreFileNumber extends RecordOf<typeof fileNumberFields> {}
+
+const sequenceFields = {
+  storeId: count(1),
+  /** Every mutation of the store up to and including this sequence is in SSTables. */
+  sequence: count(),
 }
 
 /** The flushed sequence of a store. */
-export interface StoreSequence {
-  readonly storeId: number
-  /** Every mutation of the store up to and including this sequence is in SSTables. */
-  readonly sequence: number
+export interface StoreSequence extends RecordOf<typeof sequenceFields> {}
+
+const changes = {
+  /** New tables with all their families. */
+  tablesCreated: optional(listOf(tableRecord)),
+  /** Identifiers of tables to drop, with all their stores and files. */
+  tablesDropped: optional(listOf(count(1))),
+  /**
+   * Complete new definitions. A store that the definition no longer names is dropped with its
+   * files.
+   */
+  tablesAltered: optional(listOf(tableRecord)),
+  /** Names of namespaces to drop. */
+  namespacesDropped: optional(listOf(name)),
+  /** Namespaces to create, or to replace by name. */
+  namespacesPut: optional(listOf(namespaceRecord)),
+  /** New files, and files that the same edit removes and that move to another level. */
+  filesAdded: optional(listOf(storeFileField)),
+  filesRemoved: optional(listOf(record('a removed file', fileNumberFields))),
+  /** May not decrease. */
+  flushedSequences: optional(listOf(record('a flushed sequence', sequenceFields))),
+  /** Greater than every file number allocated so far. The version set overwrites this field. */
+  nextFileNumber: optional(count(1)),
+  /** Greater than every identifier allocated so far. The version set overwrites this field. */
+  nextId: optional(count(1)),
+  /** Log segments with a smaller number are not needed any more. Must not decrease. */
+  logFileNumberFloor: optional(count()),
+  /** A sequence that was in use when the edit was made. Must not decrease. */
+  lastSequence: optional(count()),
+  /**
+   * A timestamp that the engine's clock has assigned. A value below the known one changes nothing.
+   */
+  lastServerTimestamp: optional(count()),
 }
 
 /**
@@ -49,90 +73,25 @@ export interface StoreSequence {
  * this order: files removed; tables dropped, altered, created; namespaces dropped, put; files
  * added; numbers.
  */
-export interface VersionEdit {
-  /** New tables with all their families. */
-  readonly tablesCreated?: readonly TableDefinition[]
-  /** Identifiers of tables to drop, with all their stores and files. */
-  readonly tablesDropped?: readonly number[]
-  /**
-   * Complete new definitions. A store that the definition no longer names is dropped with its
-   * files.
-   */
-  readonly tablesAltered?: readonly TableDefinition[]
-  /** Namespaces to create, or to replace by name. */
-  readonly namespacesPut?: readonly NamespaceDefinition[]
-  /** Names of namespaces to drop. */
-  readonly namespacesDropped?: readonly string[]
-  /** New files, and files that the same edit removes and that move to another level. */
-  readonly filesAdded?: readonly StoreFile[]
-  readonly filesRemoved?: readonly StoreFileNumber[]
-  /** May not decrease. */
-  readonly flushedSequences?: readonly StoreSequence[]
-  /** Greater than every file number allocated so far. The version set overwrites this field. */
-  readonly nextFileNumber?: number
-  /** Greater than every identifier allocated so far. The version set overwrites this field. */
-  readonly nextId?: number
-  /** Log segments with a smaller number are not needed any more. Must not decrease. */
-  readonly logFileNumberFloor?: number
-  /** A sequence that was in use when the edit was made. Must not decrease. */
-  readonly lastSequence?: number
-  /**
-   * A timestamp that the engine's clock has assigned. A value below the known one changes nothing.
-   */
-  readonly lastServerTimestamp?: number
+export interface VersionEdit extends RecordOf<typeof changes> {}
+
+const editFields = {
+  /** Set in the first edit of a manifest, which holds the complete state. */
+  snapshot: isTrue,
+  ...changes,
 }
 
 /** An edit as a manifest stores it. */
-export interface ManifestEdit extends VersionEdit {
-  /** True for the first edit of a manifest, which holds the complete state. */
-  readonly snapshot?: boolean
-}
+export interface ManifestEdit extends RecordOf<typeof editFields> {}
 
 /** Version of the edit's form. On disk: never change; zero is invalid. */
 export const editFormat = 1
 
-const editFields: ReadonlySet<string> = new Set([
-  'format',
-  'snapshot',
-  'tablesCreated',
-  'tablesDropped',
-  'tablesAltered',
-  'namespacesDropped',
-  'namespacesPut',
-  'filesAdded',
-  'filesRemoved',
-  'flushedSequences',
-  'nextFileNumber',
-  'nextId',
-  'logFileNumberFloor',
-  'lastSequence',
-  'lastServerTimestamp',
-])
-const fileNumberFields: ReadonlySet<string> = new Set(['storeId', 'fileNumber'])
-const sequenceFields: ReadonlySet<string> = new Set(['storeId', 'sequence'])
+const editRecord = record('the edit', editFields)
 
 /** Encodes an edit as JSON in UTF-8. */
 export function encodeEdit(edit: ManifestEdit): Buffer {
-  const object = {
-    format: editFormat,
-    snapshot: edit.snapshot === true ? true : undefined,
-    tablesCreated: edit.tablesCreated?.map(encodeTable),
-    tablesDropped: edit.tablesDropped,
-    tablesAltered: edit.tablesAltered?.map(encodeTable),
-    namespacesDropped: edit.namespacesDropped,
-    namespacesPut: edit.namespacesPut?.map(({ name, properties }) => ({ name, properties })),
-    filesAdded: edit.filesAdded?.map(({ storeId, file }) => encodeFileMetadata(storeId, file)),
-    filesRemoved: edit.filesRemoved?.map(({ storeId, fileNumber }) => ({ storeId, fileNumber })),
-    flushedSequences: edit.flushedSequences?.map(({ storeId, sequence }) => ({
-      storeId,
-      sequence,
-    })),
-    nextFileNumber: edit.nextFileNumber,
-    nextId: edit.nextId,
-    logFileNumberFloor: edit.logFileNumberFloor,
-    lastSequence: edit.lastSequence,
-    lastServerTimestamp: edit.lastServerTimestamp,
-  }
+  const object = { format: editFormat, ...editRecord.write(edit) }
   return Buffer.from(JSON.stringify(object), 'utf8')
 }
 
@@ -142,32 +101,13 @@ export function encodeEdit(edit: ManifestEdit): Buffer {
  * it.
  */
 export function decodeEdit(payload: Buffer, start: number, end: number): ManifestEdit {
-  const object = readObject(parseJson(payload.subarray(start, end)), 'the edit')
-  const format = readCount(object, 'format', 1)
-  if (format > editFormat) {
-    const message = `the version edit has format ${format}, this version reads up to ${editFormat}`
+  const { format, ...edit } = readObject(parseJson(payload.subarray(start, end)), 'the edit')
+  const found = count(1).read(format, 'format')
+  if (found > editFormat) {
+    const message = `the version edit has format ${found}, this version reads up to ${editFormat}`
     throw new CellarError(ErrorCode.formatVersion, message)
   }
-  refuseUnknownFields(object, editFields, 'the edit')
-  if (object.snapshot !== undefined && object.snapshot !== true) {
-    throw new InvariantError('snapshot is not true')
-  }
-  return {
-    ...(object.snapshot === true ? { snapshot: true } : {}),
-    ...readList(object, 'tablesCreated', decodeTable),
-    ...readList(object, 'tablesDropped', decodeTableId),
-    ...readList(object, 'tablesAltered', decodeTable),
-    ...readList(object, 'namespacesDropped', decodeNamespaceName),
-    ...readList(object, 'namespacesPut', decodeNamespace),
-    ...readList(object, 'filesAdded', decodeFileMetadata),
-    ...readList(object, 'filesRemoved', decodeFileNumber),
-    ...readList(object, 'flushedSequences', decodeSequence),
-    ...readOptionalCount(object, 'nextFileNumber', 1),
-    ...readOptionalCount(object, 'nextId', 1),
-    ...readOptionalCount(object, 'logFileNumberFloor', 0),
-    ...readOptionalCount(object, 'lastSequence', 0),
-    ...readOptionalCount(object, 'lastServerTimestamp', 0),
-  }
+  return editRecord.read(edit, 'the edit')
 }
 
 function parseJson(bytes: Buffer): unknown {
@@ -177,46 +117,4 @@ function parseJson(bytes: Buffer): unknown {
   } catch {
     throw new InvariantError('the edit is not JSON')
   }
-}
-
-function readList<Field extends string, T>(
-  object: JsonObject,
-  field: Field,
-  decode: (value: unknown) => T,
-): Partial<Record<Field, T[]>> {
-  if (object[field] === undefined) return {}
-  const list = readArray(object[field], field).map((value) => decode(value))
-  return { [field]: list } as Partial<Record<Field, T[]>>
-}
-
-function readOptionalCount<Field extends string>(
-  object: JsonObject,
-  field: Field,
-  minimum: number,
-): Partial<Record<Field, number>> {
-  if (object[field] === undefined) return {}
-  return { [field]: readCount(object, field, minimum) } as Partial<Record<Field, number>>
-}
-
-function decodeTableId(value: unknown): number {
-  return readCount({ tablesDropped: value }, 'tablesDropped', 1)
-}
-
-function decodeNamespaceName(value: unknown): string {
-  return readName({ namespacesDropped: value }, 'namespacesDropped')
-}
-
-function decodeFileNumber(value: unknown): StoreFileNumber {
-  const object = readObject(value, 'a removed file')
-  refuseUnknownFields(object, fileNumberFields, 'a removed file')
-  return {
-    storeId: readCount(object, 'storeId', 1),
-    fileNumber: readCount(object, 'fileNumber', 1),
-  }
-}
-
-function decodeSequence(value: unknown): StoreSequence {
-  const object = readObject(value, 'a flushed sequence')
-  refuseUnknownFields(object, sequenceFields, 'a flushed sequence')
-  return { storeId: readCount(object, 'storeId', 1), sequence: readCount(object, 'sequence') }
 }

@@ -345,7 +345,7 @@ export class VersionSet {
       throw new CellarError(ErrorCode.poisoned, message, { cause: this.poisonedBy })
     }
     const { nextFileNumber, nextId } = this
-    const payload = encodeEdit({ ...edit, snapshot: false, nextFileNumber, nextId })
+    const payload = encodeEdit({ ...edit, snapshot: undefined, nextFileNumber, nextId })
     const decoded = decodeEdit(payload, 0, payload.length)
     for (const { file } of decoded.filesAdded ?? []) {
       assert(!this.obsolete.isWaiting(file.fileNumber), 'the number of a dropped file comes back')

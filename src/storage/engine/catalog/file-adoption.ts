@@ -6,8 +6,7 @@
  * nothing. Before the edit, {@link FileAdoption.abandon} removes them.
  */
 import { linkOrCopy } from '../../fs/copy-file.js'
-import { checksumNumberOf, type FileMetadata } from '../../version/file-metadata.js'
-import type { StoreFile } from '../../version/version-edit.js'
+import { checksumNumberOf, type FileMetadata, type StoreFile } from '../../version/file-metadata.js'
 import type { Engine } from '../engine.js'
 
 export class FileAdoption {

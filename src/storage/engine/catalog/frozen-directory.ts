@@ -16,6 +16,7 @@ import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { MemoryContent, type Content } from '../../fs/content.js'
 import { KeptContent, OverlayFileSystem } from '../../fs/overlay-fs.js'
 import type { FileSystem } from '../../fs/types.js'
+import { readWholeFileSync } from '../../fs/whole-file.js'
 import { closingStatementName } from '../../version/closing-statement.js'
 import { parseFileName, type FileKind } from '../../version/file-names.js'
 import { inspectDirectorySync } from '../../version/open-directory.js'
@@ -125,16 +126,7 @@ function readStable(fileSystem: FileSystem, path: string): Content | undefined {
 
 /** The whole content of a file; undefined if the file was removed. */
 function readSync(fileSystem: FileSystem, path: string): Buffer | undefined {
-  return whileThere(fileSystem, path, () => {
-    const file = fileSystem.openSync(path, 'read')
-    try {
-      const bytes = Buffer.alloc(file.sizeSync())
-      // A file that became shorter meanwhile is compared with the bytes that are left.
-      return bytes.subarray(0, file.readSync(bytes, 0, bytes.length, 0))
-    } finally {
-      file.closeSync()
-    }
-  })
+  return whileThere(fileSystem, path, () => readWholeFileSync(fileSystem, path))
 }
 
 /** The result of a step on a file; undefined if the file was removed meanwhile. */

@@ -25,6 +25,7 @@ import { CellarError, closedError, ErrorCode } from '../../../base/errors.js'
 import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
 import { linkOrCopy } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
+import { temporarySuffix } from '../../fs/whole-file.js'
 import {
   readBackupMarkerSync,
   writeBackupMarkerSync,
@@ -35,7 +36,6 @@ import {
   formatFileName,
   isIgnoredName,
   parseFileName,
-  temporarySuffix,
 } from '../../version/file-names.js'
 import { readManifestSync, writeManifestSync } from '../../version/manifest.js'
 import { forEachFile, valueFilesOf, type VersionState } from '../../version/version.js'

@@ -5,11 +5,8 @@ import { FaultyFileSystem, type Fault } from '../../../doubles/faulty-fs.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import type { FileSystem } from '../../../../src/storage/fs/types.js'
 import type { TableDefinition } from '../../../../src/storage/version/catalog.js'
-import { encodeTable } from '../../../../src/storage/version/catalog.js'
-import {
-  encodeFileMetadata,
-  type FileMetadata,
-} from '../../../../src/storage/version/file-metadata.js'
+import { tableRecord } from '../../../../src/storage/version/catalog.js'
+import { storeFileField, type FileMetadata } from '../../../../src/storage/version/file-metadata.js'
 import { formatFileName } from '../../../../src/storage/version/file-names.js'
 import type { VersionEdit } from '../../../../src/storage/version/version-edit.js'
 import type { VersionSet } from '../../../../src/storage/version/version-set.js'
@@ -139,10 +136,12 @@ export function describe(state: VersionState): string {
     .map((store) => ({
       flushedSequence: store.flushedSequence,
       levels: store.levels.map((files) =>
-        files.map((file) => encodeFileMetadata(store.storeId, file)),
+        files.map((file) => storeFileField.write({ storeId: store.storeId, file })),
       ),
     }))
-  const tables = [...state.tables.values()].sort((a, b) => a.tableId - b.tableId).map(encodeTable)
+  const tables = [...state.tables.values()]
+    .sort((a, b) => a.tableId - b.tableId)
+    .map(tableRecord.write)
   return JSON.stringify({
     tables,
     stores,
