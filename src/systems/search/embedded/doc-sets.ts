@@ -1,6 +1,9 @@
 /** Set operations on ascending lists of document numbers. */
 
-let counting = new Int32Array(0)
+/** The empty list. */
+export const noDocs = new Int32Array(0)
+
+let counting = noDocs
 
 /** The list 0, 1, … `size` - 1. The list is shared and must not be changed. */
 export function allDocs(size: number): Int32Array {
@@ -61,7 +64,7 @@ export function intersection(a: Int32Array, b: Int32Array): Int32Array {
 
 /** Numbers that are in at least one list; all are less than `size`. */
 export function union(lists: readonly Int32Array[], size: number): Int32Array {
-  if (lists.length === 0) return new Int32Array(0)
+  if (lists.length === 0) return noDocs
   const total = lists.reduce((sum, list) => sum + list.length, 0)
   if (lists.length <= 2 || total * 16 < size) {
     const sorted = [...lists].sort((a, b) => a.length - b.length)

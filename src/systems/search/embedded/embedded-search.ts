@@ -18,7 +18,6 @@ import {
   type SearchQuery,
   type SearchResult,
 } from '../search-backend.js'
-import { Bits } from './segments/bits.js'
 import { ByteCache } from './segments/byte-cache.js'
 import {
   embeddedSettings,
@@ -27,9 +26,10 @@ import {
 } from './embedded-options.js'
 import { Manifest, type Commit } from './segments/manifest.js'
 import { chooseMerge, liveDocs, mergeSegments } from './segments/merge.js'
+import { noDocs, union } from './doc-sets.js'
 import { PendingChanges, rejection } from './pending-changes.js'
 import { planQuery } from './plan.js'
-import { SearchRun } from './search-run.js'
+import { searchSegments } from './search-run.js'
 import { buildSegment } from './segments/segment-builder.js'
 import { SegmentReader, type SegmentView } from './segments/segment-reader.js'
 import { searchFamilies, SegmentRows } from './segments/segment-rows.js'
@@ -206,8 +206,8 @@ export class EmbeddedSearch implements SearchBackend {
     }
     const views = this.#committed
     return this.#using(views, async () => {
-      const run = await SearchRun.load(views, plans, limit > 0)
-      return topHits(run, views, { sort, offset, limit })
+      const found = await searchSegments(views, plans, limit > 0)
+      return topHits(found, views, { sort, offset, limit })
     })
   }
 
@@ -274,10 +274,11 @@ export class EmbeddedSearch implements SearchBackend {
     if (pending.isEmpty) return
     const views: SegmentView[] = []
     for (const view of this.#working) {
-      const docs = await pending.removedFrom(view.reader)
-      const removed = withRemoved(view, docs)
-      if (removed === view.removed) views.push(view)
-      else if (removed!.count < view.reader.docs) views.push({ reader: view.reader, removed })
+      const { reader } = view
+      const docs = Int32Array.from(new Set(await pending.removedFrom(reader))).sort()
+      const removed = union([view.removed, docs], reader.docs)
+      if (removed.length === view.removed.length) views.push(view)
+      else if (removed.length < reader.docs) views.push({ reader, removed })
     }
     if (pending.documents.size > 0) {
       const number = this.#nextSegment++
@@ -288,7 +289,7 @@ export class EmbeddedSearch implements SearchBackend {
       const { kinds, clock } = this.#settings
       const header = await buildSegment(this.#rows, number, sorted, { kinds, now: clock.now() })
       const reader = new SegmentReader(number, header, this.#rows, this.#cache)
-      views.push({ reader, removed: undefined })
+      views.push({ reader, removed: noDocs })
     }
     this.#pending = new PendingChanges()
     this.#replace(this.#committed, views)
@@ -354,15 +355,14 @@ export class EmbeddedSearch implements SearchBackend {
     await this.#exclusive(async () => {
       const reader = new SegmentReader(number, header, this.#rows, this.#cache)
       const replaced = (views: readonly SegmentView[]): SegmentView[] => {
-        const removed = new Bits(reader.docs)
-        for (const [index, source] of sources.entries()) {
+        const removed = sources.flatMap((source, index) => {
           const now = views.find((view) => view.reader === source.reader)
-          const docs = now === undefined ? places[index].keys() : (now.removed?.toArray() ?? [])
-          for (const doc of docs) if (places[index][doc] >= 0) removed.add(places[index][doc])
-        }
+          const docs = now === undefined ? places[index].keys() : now.removed
+          return Array.from(docs, (doc) => places[index][doc]).filter((place) => place >= 0)
+        })
         const rest = views.filter((view) => sources.every(({ reader }) => reader !== view.reader))
-        if (removed.count === reader.docs) return rest
-        return [{ reader, removed: removed.count === 0 ? undefined : removed }, ...rest]
+        if (removed.length === reader.docs) return rest
+        return [{ reader, removed: Int32Array.from(removed).sort() }, ...rest]
       }
       const committed = replaced(this.#committed)
       const working = this.#working === this.#committed ? committed : replaced(this.#working)
@@ -372,14 +372,6 @@ export class EmbeddedSearch implements SearchBackend {
       this.#removeUnused(reader)
     })
   }
-}
-
-/** The removed documents of a segment, together with further ones. */
-function withRemoved(view: SegmentView, docs: readonly number[]): Bits | undefined {
-  if (docs.every((doc) => view.removed?.has(doc) === true)) return view.removed
-  const removed = view.removed?.copy() ?? new Bits(view.reader.docs)
-  for (const doc of docs) removed.add(doc)
-  return removed
 }
 
 function checkKinds(views: readonly SegmentView[], kinds: FieldKinds): void {

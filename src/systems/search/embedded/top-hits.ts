@@ -1,8 +1,8 @@
 /** Finds the first documents of a search in its order, over all segments. */
 import { invalidArgument } from '../../../api/index.js'
 import type { SearchHit, SearchSort } from '../search-backend.js'
-import { allDocs } from './doc-sets.js'
-import type { SearchRun } from './search-run.js'
+import { allDocs, gallop } from './doc-sets.js'
+import type { SegmentMatches } from './search-run.js'
 import type { FieldColumn, SegmentReader, SegmentView } from './segments/segment-reader.js'
 
 /** A document that may be among the first. */
@@ -30,7 +30,7 @@ export interface Window {
 
 /** The result of a search; `ERR_INVALID_ARGUMENT` if a sort field has several values. */
 export async function topHits(
-  run: SearchRun,
+  found: readonly SegmentMatches[],
   views: readonly SegmentView[],
   { sort: given, offset, limit }: Window,
 ): Promise<{ total: number; hits: SearchHit[] }> {
@@ -39,11 +39,13 @@ export async function topHits(
   let total = 0
   const candidates: Candidate[] = []
   for (const [segment, { reader }] of views.entries()) {
-    const docs = run.match(segment)
+    const { docs } = found[segment]
     total += docs.length
     if (docs.length === 0 || limit === 0) continue
     const orders = await segmentOrders(reader, sort, docs)
-    for (const first of firstOf(run, segment, docs, orders, wanted)) candidates.push(first)
+    for (const first of firstOf(found[segment], orders, wanted)) {
+      candidates.push({ segment, ...first })
+    }
   }
   candidates.sort((a, b) => compare(a, b, sort))
   await orderTies(candidates, views, { sort, offset, limit })
@@ -91,27 +93,27 @@ async function hasSeveral(
 
 /** The first `wanted` documents of a segment. Ties are in the order of their keys. */
 function firstOf(
-  run: SearchRun,
-  segment: number,
-  docs: Int32Array,
+  { docs, score: scoresOf }: SegmentMatches,
   orders: readonly SegmentOrder[],
   wanted: number,
-): Candidate[] {
+): Omit<Candidate, 'segment'>[] {
   const byScore = orders.some(({ column }) => column === undefined)
-  const scores = byScore ? run.score(segment, docs) : undefined
+  const scores = byScore ? scoresOf(docs) : undefined
   const [{ column, isDescending }] = orders
   const isDefault = orders.length === 1 && column === undefined && isDescending
   const chosen = firstPlaces(docs.length, wanted, isDefault ? byFallingScore : inOrder)
-  const scoreOf = scores === undefined ? scoresOf(run, segment, docs, chosen) : undefined
+  // Without a sort by score only the chosen documents have to be scored, in ascending order.
+  const scored = byScore ? docs : Int32Array.from(chosen, (place) => docs[place]).sort()
+  const own = scores ?? scoresOf(scored)
   return chosen.map((place) => {
     const doc = docs[place]
-    const score = scores?.[place] ?? scoreOf!.get(doc)!
+    const score = own[gallop(scored, 0, doc)]
     const values = orders.map(({ column }) => {
       if (column === undefined) return score
       const ordinal = column.ordinals[doc]
       return ordinal < 0 ? undefined : column.terms[ordinal]
     })
-    return { segment, doc, score, values }
+    return { doc, score, values }
   })
 
   function byFallingScore(a: number, b: number): number {
@@ -129,18 +131,6 @@ function firstOf(
     }
     return a - b
   }
-}
-
-/** Scores by document number. */
-function scoresOf(
-  run: SearchRun,
-  segment: number,
-  docs: Int32Array,
-  places: readonly number[],
-): ReadonlyMap<number, number> {
-  const chosen = Int32Array.from(places, (place) => docs[place]).sort()
-  const scores = run.score(segment, chosen)
-  return new Map(Array.from(chosen, (doc, i) => [doc, scores[i]]))
 }
 
 /** Above this number all candidates are sorted. */

@@ -2,8 +2,9 @@
 import { assert, type Put, type RowMutations } from '../../../../api/index.js'
 import { ByteReader } from '../../../bytes/byte-reader.js'
 import { ByteWriter } from '../../../bytes/byte-writer.js'
-import { Bits } from './bits.js'
+import { noDocs } from '../doc-sets.js'
 import type { ByteCache } from './byte-cache.js'
+import { decodePostings, encodePostings } from './segment-format.js'
 import { SegmentReader, type SegmentView } from './segment-reader.js'
 import { commitFamily, type SegmentRows } from './segment-rows.js'
 
@@ -28,8 +29,8 @@ export interface Commit {
 export class Manifest {
   readonly rows: SegmentRows
   readonly cache: ByteCache
-  /** Removed documents by segment, as stored. */
-  #stored = new Map<number, Bits>()
+  /** Removed documents by segment, as stored; only of segments that have some. */
+  #stored = new Map<number, Int32Array>()
 
   constructor(rows: SegmentRows, cache: ByteCache) {
     this.rows = rows
@@ -48,9 +49,8 @@ export class Manifest {
     for (let left = reader.count(); left > 0; left--) {
       const segment = await SegmentReader.open(reader.varint(), this.rows, this.cache)
       const stored = found.value(`${commitFamily}:${removedQualifier(segment.number)}`)
-      const what = `the removed documents of the search segment ${segment.number}`
-      const removed = stored === undefined ? undefined : Bits.decode(stored, segment.docs, what)
-      if (removed !== undefined) this.#stored.set(segment.number, removed)
+      const removed = stored === undefined ? noDocs : decodeDocs(stored, segment)
+      if (removed.length > 0) this.#stored.set(segment.number, removed)
       views.push({ reader: segment, removed })
     }
     reader.finish()
@@ -64,13 +64,13 @@ export class Manifest {
     writer.varint(nextSegment)
     writer.varint(views.length)
     const cells: Record<string, Buffer> = {}
-    const stored = new Map<number, Bits>()
+    const stored = new Map<number, Int32Array>()
     for (const { reader, removed } of views) {
       writer.varint(reader.number)
-      if (removed === undefined) continue
+      if (removed.length === 0) continue
       stored.set(reader.number, removed)
       if (this.#stored.get(reader.number) === removed) continue
-      cells[`${commitFamily}:${removedQualifier(reader.number)}`] = removed.encode()
+      cells[`${commitFamily}:${removedQualifier(reader.number)}`] = encodeDocs(removed)
     }
     cells[segmentsColumn] = writer.finish()
     const { table, durability } = this.rows
@@ -88,4 +88,20 @@ export class Manifest {
     await table.mutateRow({ row, mutations: [...removal, { put }], durability })
     this.#stored = stored
   }
+}
+
+/** The count of document numbers, then each as the distance from its predecessor, all varints. */
+function encodeDocs(docs: Int32Array): Buffer {
+  const writer = new ByteWriter()
+  writer.varint(docs.length)
+  encodePostings(writer, { docs, counts: undefined }, undefined)
+  return writer.finish()
+}
+
+/** Decodes {@link encodeDocs}. `ERR_CORRUPTION`, also for a number beyond the segment. */
+function decodeDocs(bytes: Buffer, { number, docs }: SegmentReader): Int32Array {
+  const reader = new ByteReader(bytes, `the removed documents of the search segment ${number}`)
+  const { docs: removed } = decodePostings(reader, reader.count(), false, docs)
+  reader.finish()
+  return removed
 }

@@ -1,7 +1,7 @@
 /** Merges segments into one and drops the removed documents. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { assert } from '../../../../api/index.js'
-import { Bits } from './bits.js'
+import { allDocs, difference } from '../doc-sets.js'
 import {
   decodeDocumentKey,
   fieldOfKey,
@@ -20,7 +20,7 @@ const smallDocs = 256
 
 /** Number of documents that are not removed. */
 export function liveDocs({ reader, removed }: SegmentView): number {
-  return reader.docs - (removed?.count ?? 0)
+  return reader.docs - removed.length
 }
 
 /**
@@ -49,7 +49,7 @@ export interface MergeResult {
 interface MergedField {
   readonly name: string
   readonly kind: SegmentField['kind']
-  readonly docs: Bits
+  docs: number
   words: number
 }
 
@@ -78,39 +78,37 @@ export async function mergeSegments(
     sources.flatMap(({ reader }) => reader.header.fields.map(({ name, kind }) => [name, kind])),
   )
   const fields = [...kinds.keys()].sort().map((name): MergedField => {
-    return { name, kind: kinds.get(name)!, docs: new Bits(docs), words: 0 }
+    return { name, kind: kinds.get(name)!, docs: 0, words: 0 }
   })
   const merge: Merge = { sources, writer, docs, places, fields, isStopped }
   if (!(await mergeStored(merge)) || !(await mergeTerms(merge))) return undefined
   await mergeLengths(merge)
-  const counted = fields.map((field) => ({ ...field, docs: field.docs.count }))
-  return { header: await writer.finish(counted), places }
+  return { header: await writer.finish(fields), places }
 }
 
 /** Copies the stored documents in key order; false if the merge was stopped. */
 async function mergeStored({ sources, writer, docs, places, isStopped }: Merge): Promise<boolean> {
-  const heads: { doc: number; key: string; bytes: Buffer }[] = sources.map(() => {
-    return { doc: -1, key: '', bytes: Buffer.alloc(0) }
+  const heads = sources.map(({ reader, removed }) => {
+    const live = difference(allDocs(reader.docs), removed)
+    const bytes: Buffer = Buffer.alloc(0)
+    return { live, at: -1, key: '', bytes }
   })
   const move = async (index: number): Promise<void> => {
-    const { reader, removed } = sources[index]
     const head = heads[index]
-    do head.doc++
-    while (head.doc < reader.docs && removed?.has(head.doc) === true)
-    if (head.doc >= reader.docs) return
-    head.bytes = await reader.storedBytes(head.doc)
+    if (++head.at >= head.live.length) return
+    head.bytes = await sources[index].reader.storedBytes(head.live[head.at])
     head.key = Buffer.from(decodeDocumentKey(head.bytes)).toString('latin1')
   }
   for (const index of sources.keys()) await move(index)
   for (let next = 0; next < docs; next++) {
     let best = -1
-    for (const [index, { reader }] of sources.entries()) {
-      if (heads[index].doc >= reader.docs) continue
-      if (best < 0 || heads[index].key < heads[best].key) best = index
+    for (const [index, { at, live, key }] of heads.entries()) {
+      if (at < live.length && (best < 0 || key < heads[best].key)) best = index
     }
     assert(best >= 0, 'the sources of a merge have as many documents as they are said to have')
-    places[best][heads[best].doc] = next
-    writer.addStored(heads[best].bytes)
+    const { live, at, bytes } = heads[best]
+    places[best][live[at]] = next
+    writer.addStored(bytes)
     await move(best)
     if (next % 256 === 255) {
       await writer.send()
@@ -168,7 +166,9 @@ class TermHead {
 
 /** Merges the terms of all sources; false if the merge was stopped. */
 async function mergeTerms(merge: Merge): Promise<boolean> {
-  const { sources, writer, places, fields, isStopped } = merge
+  const { sources, writer, docs, places, fields, isStopped } = merge
+  /** By document: the last field with a term of the document. Terms are sorted by field. */
+  const lastFields = new Int32Array(docs).fill(-1)
   let heads: TermHead[] = []
   for (const [index, { reader }] of sources.entries()) {
     const head = new TermHead(reader, places[index], fields)
@@ -178,7 +178,11 @@ async function mergeTerms(merge: Merge): Promise<boolean> {
     let key = heads[0].key
     for (const head of heads) if (head.key < key) key = head.key
     const equal = heads.filter((head) => head.key === key)
-    addJoined(writer, key, equal, fields[fieldOfKey(key)].docs)
+    const number = fieldOfKey(key)
+    for (const doc of addJoined(writer, key, equal)) {
+      if (lastFields[doc] !== number) fields[number].docs++
+      lastFields[doc] = number
+    }
     for (const head of equal) {
       if (!head.next() && !(await head.nextBlock())) heads = heads.filter((other) => other !== head)
     }
@@ -190,13 +194,14 @@ async function mergeTerms(merge: Merge): Promise<boolean> {
   return true
 }
 
-/** Adds the postings of one term over several segments, with the new document numbers. */
+/**
+ * Adds the postings of one term over several segments; returns its documents by their new numbers.
+ */
 function addJoined(
   writer: SegmentWriter,
   key: string,
   heads: readonly TermHead[],
-  fieldDocs: Bits,
-): void {
+): readonly number[] {
   const entries: { doc: number; count: number; term: SegmentTerm; position: number }[] = []
   for (const { places, term } of heads) {
     const { docs, counts } = term.postings
@@ -208,13 +213,12 @@ function addJoined(
       position += count
     }
   }
-  if (entries.length === 0) return
+  if (entries.length === 0) return []
   if (heads.length > 1) entries.sort((a, b) => a.doc - b.doc)
   const docs: number[] = []
   const counts: number[] = []
   const positions: number[] = []
   for (const { doc, count, term, position } of entries) {
-    fieldDocs.add(doc)
     docs.push(doc)
     counts.push(count)
     for (let i = 0; term.positions !== undefined && i < count; i++) {
@@ -222,6 +226,7 @@ function addJoined(
     }
   }
   writer.addTerm(key, { docs, counts }, heads[0].term.positions && positions)
+  return docs
 }
 
 async function mergeLengths({ sources, writer, docs, places, fields }: Merge): Promise<void> {

@@ -3,7 +3,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { assert } from '../../../../api/index.js'
 import { ByteReader, corrupt } from '../../../bytes/byte-reader.js'
 import type { SearchDocument } from '../../search-backend.js'
-import type { Bits } from './bits.js'
 import type { ByteCache } from './byte-cache.js'
 import { numbersPerBitmapEntry } from '../doc-sets.js'
 import {
@@ -52,8 +51,8 @@ export interface FieldColumn {
 /** A segment with its removed documents, as committed. */
 export interface SegmentView {
   readonly reader: SegmentReader
-  /** Undefined: no document is removed. */
-  readonly removed: Bits | undefined
+  /** Numbers of the removed documents, ascending. */
+  readonly removed: Int32Array
 }
 
 /** A part of a segment in memory, and an estimate of its bytes. */
@@ -297,30 +296,27 @@ export class SegmentReader {
     const cached = this.#cache.get<T>(key)
     if (cached !== undefined) return cached
     const [part, bytes] = await load()
-    this.#cache.set(key, part, bytes)
+    if (part !== undefined) this.#cache.set(key, part, bytes)
     return part
   }
 
   /** A part of the postings of a term; undefined, and not cached, if the term is absent. */
-  async #ofTerm<T>(
+  #ofTerm<T>(
     kind: string,
     field: string,
     term: string,
     read: (postings: Postings<Int32Array>, reader: ByteReader) => Loaded<T>,
   ): Promise<T | undefined> {
     const index = this.#fields.get(field)
-    if (index === undefined) return undefined
+    if (index === undefined) return Promise.resolve(undefined)
     const key = termKey(index, term)
-    const name = `${this.number}/${kind}/${key}`
-    const cached = this.#cache.get<T>(name)
-    if (cached !== undefined) return cached
-    const block = await this.#termBlock(this.#blockOf(key))
-    const at = lowerBound(block.keys, key)
-    if (block.keys[at] !== key) return undefined
-    const reader = await this.#postingsReader(block, at)
-    const [part, bytes] = read(this.#decode(block, at, reader), reader)
-    this.#cache.set(name, part, bytes)
-    return part
+    return this.#cached<T | undefined>(kind, key, async () => {
+      const block = await this.#termBlock(this.#blockOf(key))
+      const at = lowerBound(block.keys, key)
+      if (block.keys[at] !== key) return [undefined, 0]
+      const reader = await this.#postingsReader(block, at)
+      return read(this.#decode(block, at, reader), reader)
+    })
   }
 
   /** Index of the last block whose first key is at or below `key`; 0 if there is none. */
