@@ -205,7 +205,8 @@ module.exports = {
     },
     {
       name: 'systems-know-no-http',
-      comment: 'The routes and the client of a system lie in its folder `http`, above the rest of it.',
+      comment:
+        'The routes and the client of a system lie in its folder `http`, above the rest of it.',
       severity: 'error',
       from: { path: '^src/systems/', pathNot: '^src/systems/[^/]+/http/' },
       to: { path: '^src/http/|^src/systems/[^/]+/http/' },

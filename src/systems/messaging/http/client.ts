@@ -5,12 +5,10 @@
 import { checkedFetch } from '../options.js'
 import {
   boolean,
-  CellarError,
   checkArray,
   checkText,
   choice,
   declareOptions,
-  ErrorCode,
   type OptionsOf,
 } from '../../../api/index.js'
 import {
@@ -32,8 +30,14 @@ import { checkConsumer, checkedPosition } from '../fetch/positions.js'
 import { checkedPublish, checkedResponse } from '../publish/requests.js'
 import { checkedProperties } from '../topics/topic-properties.js'
 import { checkNamespace, checkTopicId } from '../topics/topic.js'
-import { answerObject, connectionDeclarations, connectionOf } from '../../../http/connection.js'
-import type { Fetch, FetchAnswer } from '../../../http/keep-alive-fetch.js'
+import {
+  answerObject,
+  connectionDeclarations,
+  HttpClient,
+  type ClientRequest,
+  type JsonFields,
+} from '../../../http/client.js'
+import type { FetchAnswer } from '../../../http/fetch.js'
 import {
   consumeRequest,
   messageDecoder,
@@ -60,41 +64,37 @@ const pollLimitDefault = 1000
 /** The longest wait in an address. */
 const waitMillisecondsMax = 999_999_999
 
-/** A request beside its method and path. */
-interface Call {
-  readonly body?: Buffer | string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly signal?: AbortSignal
+const service = {
+  path: '/v3/namespaces',
+  codes: MessagingErrorCode,
+  unavailable: MessagingErrorCode.unavailable,
+  malformed: MessagingErrorCode.server,
 }
 
 /** See the file header. The iterators of this client do not report `isHeld`. */
 export class MessagingClient implements Messaging {
-  readonly #base: string
-  readonly #headers: Readonly<Record<string, string>>
+  readonly #http: HttpClient
   readonly #form: Form
-  readonly #fetch: Fetch
 
   /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: MessagingClientOptions) {
-    const { gzip, encoding, ...rest } = clientOptions.read(options)
-    const { url, headers, fetch } = connectionOf(rest)
-    this.#base = `${url}/v3/namespaces`
+    const { gzip, encoding, ...connection } = clientOptions.read(options)
     // The global `fetch` requests gzip by default.
-    this.#headers = { ...headers, 'accept-encoding': gzip ? 'gzip' : 'identity' }
+    const headers = { 'accept-encoding': gzip ? 'gzip' : 'identity' }
+    this.#http = new HttpClient(connection, service, headers)
     this.#form = encoding
-    this.#fetch = fetch
   }
 
   async createTopic(id: TopicId, given: TopicProperties = {}): Promise<void> {
-    await this.#call('PUT', pathOf(id), { body: this.#propertiesBody(given) })
+    await this.#http.send('PUT', pathOf(id), this.#propertiesBody(given))
   }
 
   async updateTopic(id: TopicId, given: TopicProperties): Promise<void> {
-    await this.#call('PUT', `${pathOf(id)}/properties`, { body: this.#propertiesBody(given) })
+    await this.#http.send('PUT', `${pathOf(id)}/properties`, this.#propertiesBody(given))
   }
 
   async deleteTopic(id: TopicId): Promise<void> {
-    await this.#call('DELETE', pathOf(id))
+    await this.#http.send('DELETE', pathOf(id))
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
@@ -130,19 +130,17 @@ export class MessagingClient implements Messaging {
     const { id: own, expected } = checkedPosition(position, options)
     const given = expected === undefined ? {} : { expected: expected && messageId.toJson(expected) }
     const body = JSON.stringify({ id: messageId.toJson(own), ...given })
-    await this.#call('PUT', positionPath(id, consumer), { body })
+    await this.#http.send('PUT', positionPath(id, consumer), withBody(body))
   }
 
   async deletePosition(id: TopicId, consumer: string): Promise<void> {
-    await this.#call('DELETE', positionPath(id, consumer))
+    await this.#http.send('DELETE', positionPath(id, consumer))
   }
 
   async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
     return this.#get(`${pathOf(id)}/positions`, (body) => {
-      return checkArray(answerObject(body) as never, 'the answer').map((position) => {
-        const shown = position as Omit<ConsumerPosition, 'id'> & { id: string }
-        return { ...shown, id: idOf(shown) }
-      })
+      const shown = checkArray(answerObject(body) as never, 'the answer')
+      return shown.map((each) => ({ ...(each as ConsumerPosition), id: idOf(each as JsonFields) }))
     })
   }
 
@@ -156,21 +154,22 @@ export class MessagingClient implements Messaging {
             'cellar-producer': encodeURIComponent(checkText(producer.id, 'the id of a producer')),
             'cellar-producer-sequence': String(producer.sequence),
           }
-    const path = `${pathOf(id)}/publish`
-    const answer = await this.#call('POST', path, { body: this.#publishBody(given), headers })
-    return readAnswer(answer, (body) => {
-      return body.length === 0 ? undefined : decode(publishResponse, body, this.#form)
-    })
+    return this.#http.call(
+      'POST',
+      `${pathOf(id)}/publish`,
+      (body) => (body.length === 0 ? undefined : decode(publishResponse, body, this.#form)),
+      this.#publishBody(given, headers),
+    )
   }
 
   async store(id: TopicId, request: PublishRequest): Promise<void> {
-    const body = this.#publishBody(checkedPublish(request))
-    await this.#call('POST', `${pathOf(id)}/store`, { body })
+    const given = checkedPublish(request)
+    await this.#http.send('POST', `${pathOf(id)}/store`, this.#publishBody(given))
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
     const body = encode(publishResponse, checkedResponse(response), this.#form)
-    await this.#call('POST', `${pathOf(id)}/rollback`, { body })
+    await this.#http.send('POST', `${pathOf(id)}/rollback`, withBody(body))
   }
 
   async fetch(id: TopicId, given: FetchOptions = {}): Promise<MessageIterator> {
@@ -188,8 +187,8 @@ export class MessagingClient implements Messaging {
     // `close` must end the connection even while a read waits for the next bytes.
     const end = new AbortController()
     const ends = signal === undefined ? end.signal : AbortSignal.any([signal, end.signal])
-    const answer = await this.#call('POST', path, { body, signal: ends })
-    const source = new ResponseSource(answer.body, messageDecoder(this.#form), end)
+    const answer = await this.#http.send('POST', path, { ...withBody(body), signal: ends })
+    const source = sourceOf(this.#http, answer.body, messageDecoder(this.#form), end)
     // The server enforces the limit, so the answer ends there and the connection can be reused.
     return messageIterator(source, Infinity, signal)
   }
@@ -205,9 +204,8 @@ export class MessagingClient implements Messaging {
     }
   }
 
-  async #get<T>(path: string, read: (body: Buffer) => T, form: Form = 'json'): Promise<T> {
-    const headers = { accept: contentTypes[form] }
-    return readAnswer(await this.#call('GET', path, { headers }), read)
+  #get<T>(path: string, read: (body: Buffer) => T, form: Form = 'json'): Promise<T> {
+    return this.#http.call('GET', path, read, { headers: { accept: contentTypes[form] } })
   }
 
   /** A GET of an address that answers in both forms. */
@@ -215,125 +213,63 @@ export class MessagingClient implements Messaging {
     return this.#get(path, (body) => decode(type, body, this.#form), this.#form)
   }
 
-  #propertiesBody(given: TopicProperties): Buffer | string {
-    return encode(properties, Object.fromEntries(checkedProperties(given)), this.#form)
+  #propertiesBody(given: TopicProperties): ClientRequest {
+    return withBody(encode(properties, Object.fromEntries(checkedProperties(given)), this.#form))
   }
 
-  #publishBody({ transactionWritePointer, messages }: PublishRequest): Buffer | string {
+  #publishBody(
+    { transactionWritePointer, messages }: PublishRequest,
+    headers?: Record<string, string>,
+  ): ClientRequest {
     const payloads = messages.map((each) => (typeof each === 'string' ? Buffer.from(each) : each))
     const request = { transactionWritePointer, messages: payloads }
     const capacity = payloads.reduce((bytes, { length }) => bytes + length + 10, 32)
-    return encode(publishRequest, request, this.#form, capacity)
+    return withBody(encode(publishRequest, request, this.#form, capacity), headers)
   }
+}
 
-  async #call(method: string, path: string, call: Call = {}): Promise<FetchAnswer> {
-    const { body, headers, signal } = call
-    const form = typeof body === 'string' ? 'json' : 'avro'
-    const type: Record<string, string> =
-      body === undefined ? {} : { 'content-type': contentTypes[form] }
-    let answer: FetchAnswer
-    try {
-      answer = await this.#fetch(`${this.#base}${path}`, {
-        method,
-        headers: { ...this.#headers, ...headers, ...type },
-        ...(body === undefined ? {} : { body }),
-        ...(signal === undefined ? {} : { signal }),
-      })
-    } catch (cause) {
-      const message = `the server at ${this.#base} cannot be reached`
-      throw new CellarError(MessagingErrorCode.unavailable, message, { cause })
-    }
-    if (!answer.ok) throw await errorOf(answer)
-    return answer
-  }
+/** A request with a body: a text is JSON, bytes are Avro. */
+function withBody(body: Buffer | string, headers: Record<string, string> = {}): ClientRequest {
+  const form = typeof body === 'string' ? 'json' : 'avro'
+  return { body, headers: { ...headers, 'content-type': contentTypes[form] } }
 }
 
 /** Reads an answer as far as the caller requests messages. */
-class ResponseSource implements MessageSource {
-  readonly isHeld = false
-  readonly #chunks: AsyncIterator<Uint8Array>
-  readonly #decoder: MessageDecoder
-  readonly #end: AbortController
-  #messages: Message[] = []
-  #at = 0
-  #isEnded = false
-
-  constructor(body: FetchAnswer['body'], decoder: MessageDecoder, end: AbortController) {
-    this.#chunks = understand(() => body![Symbol.asyncIterator]())
-    this.#decoder = decoder
-    this.#end = end
+function sourceOf(
+  http: HttpClient,
+  body: FetchAnswer['body'],
+  decoder: MessageDecoder,
+  end: AbortController,
+): MessageSource {
+  const chunks = http.understand(() => body![Symbol.asyncIterator]())
+  let messages: Message[] = []
+  let at = 0
+  let isEnded = false
+  const read = async (): Promise<void> => {
+    const { done, value } = await http.arrived(async () => {
+      const next = await chunks.next()
+      if (next.done === true && !decoder.isDone) throw new Error('its end is missing')
+      return next
+    })
+    isEnded = done === true
+    at = 0
+    messages = isEnded ? [] : http.understand(() => decoder.add(value as Uint8Array))
   }
-
-  get isDone(): boolean {
-    return this.#isEnded && this.#at === this.#messages.length
-  }
-
-  async step(count: number): Promise<Message[]> {
-    if (this.#at === this.#messages.length) await this.#read()
-    const batch = this.#messages.slice(this.#at, this.#at + count)
-    this.#at += batch.length
-    return batch
-  }
-
-  close(): void {
-    if (this.#isEnded) return
-    this.#isEnded = true
-    this.#end.abort()
-  }
-
-  async #read(): Promise<void> {
-    let next: IteratorResult<Uint8Array>
-    try {
-      next = await this.#chunks.next()
-    } catch (cause) {
-      throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off', { cause })
-    }
-    this.#at = 0
-    this.#messages = next.done === true ? [] : understand(() => this.#decoder.add(next.value))
-    if (next.done !== true) return
-    this.#isEnded = true
-    if (this.#decoder.isDone) return
-    throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off')
-  }
-}
-
-async function errorOf(answer: FetchAnswer): Promise<Error> {
-  const fields = await readAnswer(answer, (body): { code?: unknown; message?: unknown } => {
-    try {
-      return answerObject(body)
-    } catch {
-      return { message: body.toString('utf8') }
-    }
-  })
-  const message = typeof fields.message === 'string' ? fields.message : answer.statusText
-  const code = String(fields.code)
-  if (code === ErrorCode.invalidArgument) return new CellarError(code, message)
-  const known = Object.values<string>(MessagingErrorCode).find((each) => each === code)
-  if (known !== undefined) return new CellarError(known, message)
-  return new CellarError(MessagingErrorCode.server, `${answer.status} ${code}: ${message}`)
-}
-
-/**
- * The content of an answer. `ERR_MESSAGING_UNAVAILABLE` if the answer breaks off,
- * `ERR_MESSAGING_SERVER` if its body has another form.
- */
-async function readAnswer<T>(answer: FetchAnswer, read: (body: Buffer) => T): Promise<T> {
-  let bytes: ArrayBufferLike
-  try {
-    bytes = await answer.arrayBuffer()
-  } catch (cause) {
-    throw new CellarError(MessagingErrorCode.unavailable, 'the answer broke off', { cause })
-  }
-  return understand(() => read(Buffer.from(bytes)))
-}
-
-/** Decodes a part of an answer; `ERR_MESSAGING_SERVER` if that fails. */
-function understand<T>(decode: () => T): T {
-  try {
-    return decode()
-  } catch (cause) {
-    const message = 'the server answers what is no answer of messaging'
-    throw new CellarError(MessagingErrorCode.server, message, { cause })
+  return {
+    isHeld: false,
+    get isDone() {
+      return isEnded && at === messages.length
+    },
+    step: async (count) => {
+      if (at === messages.length) await read()
+      const batch = messages.slice(at, at + count)
+      at += batch.length
+      return batch
+    },
+    close: () => {
+      if (!isEnded) end.abort()
+      isEnded = true
+    },
   }
 }
 

@@ -20,6 +20,8 @@ import {
   type Database,
   type OptionsOf,
 } from '../../../api/index.js'
+import { answerObject, connectionDeclarations, HttpClient } from '../../../http/client.js'
+import { checkPointer } from '../checks.js'
 import {
   startOf,
   TransactionErrorCode,
@@ -31,14 +33,11 @@ import {
   type TransactionState,
   type VisibilitySnapshot,
 } from '../index.js'
-import { checkPointer } from '../checks.js'
-import { pointerOf } from '../tephra/transaction-forms.js'
 import { commitOptions, longStartOptions, startOptions } from '../manager/manager-calls.js'
 import { checkMilliseconds } from '../options.js'
+import { pointerOf } from '../tephra/transaction-forms.js'
 import { checkTransaction } from '../transaction.js'
-import { answerObject, connectionDeclarations, connectionOf } from '../../../http/connection.js'
-import type { Fetch } from '../../../http/keep-alive-fetch.js'
-import { changesJson, parseConflict, parseSnapshot, type StartBody } from './json.js'
+import { changesJson, digits, parseConflict, parseSnapshot, type StartBody } from './json.js'
 
 const clientOptions = declareOptions('a transaction client', {
   ...connectionDeclarations,
@@ -54,7 +53,14 @@ const clientOptions = declareOptions('a transaction client', {
 export interface TransactionClientOptions extends OptionsOf<typeof clientOptions> {}
 
 const states: readonly unknown[] = ['running', 'committing', 'invalid', 'ended', 'unknown']
-const codes: ReadonlySet<string> = new Set(Object.values(TransactionErrorCode))
+const service = {
+  path: '/v1/transactions',
+  codes: TransactionErrorCode,
+  unavailable: TransactionErrorCode.unavailable,
+  malformed: TransactionErrorCode.unavailable,
+  details: ({ conflict }: { readonly conflict?: unknown }) => parseConflict(conflict),
+}
+const definite = Object.values<string>({ ...TransactionErrorCode, of: ErrorCode.invalidArgument })
 const pauseMilliseconds = 50
 const pauseMillisecondsMax = 1000
 
@@ -62,11 +68,9 @@ const pauseMillisecondsMax = 1000
 export class TransactionClient implements Transactions {
   readonly isRemote = true
   readonly database: Database | undefined
-  readonly #base: string
-  readonly #headers: Readonly<Record<string, string>>
+  readonly #http: HttpClient
   readonly #requestMilliseconds: number
   readonly #outcomeMilliseconds: number
-  readonly #fetch: Fetch
   #lifetimeMilliseconds = Infinity
   /** The server's clock at the last start, minus the monotonic clock of this process. */
   #clockOffset = 0
@@ -74,13 +78,10 @@ export class TransactionClient implements Transactions {
   /** Connects at the first call. `ERR_INVALID_ARGUMENT`. */
   constructor(options: TransactionClientOptions) {
     const settings = clientOptions.read(options)
-    const { url, headers, fetch } = connectionOf(settings)
-    this.#base = `${url}/v1/transactions`
-    this.#headers = { ...headers, 'accept-encoding': 'identity' }
+    this.#http = new HttpClient(settings, service)
     this.#requestMilliseconds = settings.requestMilliseconds
     this.#outcomeMilliseconds = settings.outcomeMilliseconds
     this.database = settings.database
-    this.#fetch = fetch
   }
 
   async startShort(options: StartOptions = {}): Promise<Transaction> {
@@ -137,8 +138,7 @@ export class TransactionClient implements Transactions {
 
   async abort(transaction: Transaction): Promise<void> {
     const { transactionId, type, checkpointWritePointers } = checkTransaction(transaction)
-    const pointers = checkpointWritePointers.map(String)
-    const body = { type, checkpointWritePointers: pointers }
+    const body = digits({ type, checkpointWritePointers })
     await this.#call('POST', `/${transactionId}/abort`, ignored, body)
   }
 
@@ -181,81 +181,59 @@ export class TransactionClient implements Transactions {
   }
 
   async #start(body: StartBody | StartOptions): Promise<Transaction> {
-    const read = (answer: Buffer): { transaction: Transaction; lifetime: number } => {
-      const { transaction, lifetimeMilliseconds: lifetime } = answerObject(answer)
-      checkMilliseconds(lifetime, 'lifetimeMilliseconds', 1)
-      return { transaction: transactionFromJson(transaction), lifetime: lifetime as number }
-    }
-    const { transaction, lifetime } = await this.#call('POST', '', read, body)
-    this.#lifetimeMilliseconds = lifetime
-    this.#clockOffset = transaction.startMilliseconds - performance.now()
-    return transaction
+    return this.#call(
+      'POST',
+      '',
+      (answer) => {
+        const { transaction: json, lifetimeMilliseconds } = answerObject(answer)
+        checkMilliseconds(lifetimeMilliseconds, 'lifetimeMilliseconds', 1)
+        const transaction = transactionFromJson(json)
+        this.#lifetimeMilliseconds = lifetimeMilliseconds as number
+        this.#clockOffset = transaction.startMilliseconds - performance.now()
+        return transaction
+      },
+      body,
+    )
   }
 
   /** Sends an idempotent request, and again after a broken connection. */
   async #call<T>(
-    method: string,
+    method: 'GET' | 'POST',
     path: string,
     read: (body: Buffer) => T,
-    json?: object,
+    json?: unknown,
   ): Promise<T> {
-    return this.#send(method, path, read, json, true)
+    const end = performance.now() + this.#requestMilliseconds
+    try {
+      return await this.#send(method, path, read, json)
+    } catch (error) {
+      // Only the error of a broken connection has a cause.
+      if ((error as Error).cause === undefined || performance.now() >= end) throw error
+      return this.#send(method, path, read, json)
+    }
   }
 
   /** The content of an answer. `ERR_TRANSACTIONS_UNAVAILABLE` if the answer cannot be read. */
-  async #send<T>(
-    method: string,
+  #send<T>(
+    method: 'GET' | 'POST',
     path: string,
     read: (body: Buffer) => T,
-    json?: object,
-    isRepeated = false,
+    json?: unknown,
   ): Promise<T> {
-    const headers: Record<string, string> = { ...this.#headers }
-    if (method === 'POST') headers['content-type'] = 'application/json'
-    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    const headers: Record<string, string> =
+      method === 'POST' ? { 'content-type': 'application/json' } : {}
     const signal = AbortSignal.timeout(this.#requestMilliseconds)
-    let bytes: Buffer
-    let status: number
-    try {
-      const answer = await this.#fetch(this.#base + path, { method, headers, signal, ...body })
-      status = answer.status
-      bytes = Buffer.from(await answer.arrayBuffer())
-      if (answer.ok) return read(bytes)
-    } catch (cause) {
-      if (isRepeated && !signal.aborted) return this.#send(method, path, read, json)
-      const message = 'the server of transactions gives no answer'
-      throw new CellarError(TransactionErrorCode.unavailable, message, { cause })
-    }
-    throw errorOf(status, bytes)
+    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    return this.#http.call(method, path, read, { headers, signal, ...body })
   }
 }
 
 /** Whether the server confirmed that nothing was committed. */
 function isDefinite(error: unknown): boolean {
-  if (!(error instanceof CellarError) || error.code === TransactionErrorCode.unavailable)
-    return false
-  return codes.has(error.code) || error.code === ErrorCode.invalidArgument
+  if (!(error instanceof CellarError)) return false
+  return error.code !== TransactionErrorCode.unavailable && definite.includes(error.code)
 }
 
 function ignored(): void {
   // The status of the answer suffices.
-}
-
-function errorOf(status: number, body: Buffer): CellarError {
-  let answer: Readonly<Record<string, unknown>> = {}
-  try {
-    answer = answerObject(body)
-  } catch {
-    // A proxy may answer with another body.
-  }
-  const text = (name: string): string => {
-    const value = answer[name]
-    return typeof value === 'string' ? value : `the server answered ${status}`
-  }
-  const [message, code] = [text('message'), text('code')]
-  if (codes.has(code)) {
-    return new CellarError(code, message, { details: parseConflict(answer['conflict']) })
-  }
-  if (status === 400) return invalidArgument(message)
-  return new CellarError(TransactionErrorCode.unavailable, `${code}: ${message}`)
 }

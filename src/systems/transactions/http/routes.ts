@@ -5,7 +5,7 @@
  * Before the answer, a start and a checkpoint are made as durable as commits. The client outlives
  * this process. If its pointer were lost, its writes would appear as committed.
  */
-import { CellarError } from '../../../api/index.js'
+import { CellarError, invalidArgument } from '../../../api/index.js'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import {
   Transaction,
@@ -18,7 +18,7 @@ import { familiesText, family } from '../../../metrics/text.js'
 import { addRoute } from '../../../http/operations.js'
 import type { ServerSystem } from '../../../http/server-system.js'
 import { finderOf, type Source } from '../../../http/source.js'
-import { checkNoBody, parseAbort, parseChanges, parseStart, snapshotJson } from './json.js'
+import { bodies, bodyOf, digits, snapshotJson } from './json.js'
 
 /** The manager; undefined while another process leads. */
 export type TransactionsSource = Source<TransactionManager>
@@ -62,7 +62,10 @@ function register(app: FastifyInstance, find: () => TransactionManager | undefin
     })
   }
   add('post /', 'startTransaction', 'start a transaction', async (manager, request) => {
-    const { type, client, timeoutMilliseconds } = parseStart(request.body)
+    const { type, client, timeoutMilliseconds } = bodyOf(request.body, bodies.start)
+    if (type === 'LONG' && timeoutMilliseconds !== undefined) {
+      throw invalidArgument('a LONG transaction has no timeoutMilliseconds')
+    }
     const transaction = await (type === 'LONG'
       ? manager.startLong({ client })
       : manager.startShort({ client, timeoutMilliseconds }))
@@ -72,7 +75,7 @@ function register(app: FastifyInstance, find: () => TransactionManager | undefin
   })
   add('get /', 'readTransactions', 'numbers of the manager', (manager) => {
     const { lifetimeMilliseconds, writePointer } = manager
-    return { ...manager.statistics(), lifetimeMilliseconds, writePointer: String(writePointer) }
+    return digits({ ...manager.statistics(), lifetimeMilliseconds, writePointer })
   })
   add('get /snapshot', 'readSnapshot', 'running and invalid transactions', (manager) => {
     return snapshotJson(manager.snapshot())
@@ -81,26 +84,26 @@ function register(app: FastifyInstance, find: () => TransactionManager | undefin
     return { state: manager.stateOf(idOf(request)) }
   })
   add('post /:id/can-commit', 'canCommit', 'check changes for conflicts', (manager, request) => {
-    return manager.canCommit(named(request), parseChanges(request.body))
+    return manager.canCommit(named(request), bodyOf(request.body, bodies.changes).changes)
   })
   add('post /:id/commit', 'commit', 'commit', (manager, request) => {
-    checkNoBody(request.body)
+    bodyOf(request.body, bodies.none)
     return manager.commit(named(request))
   })
   add('post /:id/abort', 'abort', 'abort', (manager, request) => {
     const transactionId = idOf(request)
-    const body = parseAbort(request.body)
+    const body = bodyOf(request.body, bodies.abort)
     return manager.abort(new Transaction({ readPointer: 0n, transactionId, ...body }))
   })
   add('post /:id/invalidate', 'invalidate', 'invalidate', async (manager, request) => {
-    checkNoBody(request.body)
+    bodyOf(request.body, bodies.none)
     return { invalidated: await manager.invalidate(idOf(request)) }
   })
   add('post /:id/checkpoint', 'checkpoint', 'begin a checkpoint', async (manager, request) => {
-    checkNoBody(request.body)
+    bodyOf(request.body, bodies.none)
     const { writePointer } = await manager.checkpoint(named(request))
     await manager.persist()
-    return { writePointer: String(writePointer) }
+    return digits({ writePointer })
   })
 }
 

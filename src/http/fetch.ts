@@ -5,7 +5,7 @@
  */
 import { Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { pipeline, type Readable } from 'node:stream'
+import { pipeline } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 
 /** A request, as for the global `fetch`. */
@@ -20,10 +20,8 @@ export interface FetchRequest {
 export interface FetchAnswer {
   readonly ok: boolean
   readonly status: number
-  readonly statusText: string
   /** The body in pieces; breaking off the iteration closes the connection. */
   readonly body: AsyncIterable<Uint8Array> | null
-  text(): Promise<string>
   arrayBuffer(): Promise<ArrayBufferLike>
 }
 
@@ -41,44 +39,25 @@ export function keepAliveFetch(): Fetch {
         ? httpsRequest(url, { ...options, agent: https })
         : httpRequest(url, { ...options, agent: http })
       request.on('error', reject)
-      request.on('response', (response) => resolve(new HttpAnswer(response)))
+      request.on('response', (response) => resolve(answerOf(response)))
       // A known length lets Node send the head and the body in one piece.
       request.end(body)
     })
 }
 
-class HttpAnswer implements FetchAnswer {
-  readonly status: number
-  readonly statusText: string
-  readonly body: Readable
-
-  constructor(response: IncomingMessage) {
-    this.status = response.statusCode!
-    this.statusText = response.statusMessage!
-    // The reader of the body gets its errors. Without a reader the answer may break off.
-    response.on('error', () => undefined)
-    const isGzip = response.headers['content-encoding'] === 'gzip'
-    this.body = isGzip ? pipeline(response, createGunzip(), () => undefined) : response
-    this.body.on('error', () => undefined)
-  }
-
-  get ok(): boolean {
-    return this.status >= 200 && this.status < 300
-  }
-
-  async text(): Promise<string> {
-    return Buffer.from(await this.arrayBuffer()).toString('utf8')
-  }
-
-  arrayBuffer(): Promise<ArrayBufferLike> {
-    return new Promise((resolve, reject) => {
+function answerOf(response: IncomingMessage): FetchAnswer {
+  const status = response.statusCode!
+  // The reader of the body gets its errors. Without a reader the answer may break off.
+  response.on('error', () => undefined)
+  const isGzip = response.headers['content-encoding'] === 'gzip'
+  const body = isGzip ? pipeline(response, createGunzip(), () => undefined) : response
+  body.on('error', () => undefined)
+  const arrayBuffer = (): Promise<ArrayBufferLike> =>
+    new Promise((resolve, reject) => {
       const pieces: Buffer[] = []
-      this.body.on('data', (piece: Buffer) => pieces.push(piece))
-      this.body.on('error', reject)
-      this.body.on('end', () => {
-        const whole = new Uint8Array(Buffer.concat(pieces))
-        resolve(whole.buffer)
-      })
+      body.on('data', (piece: Buffer) => pieces.push(piece))
+      body.on('error', reject)
+      body.on('end', () => resolve(new Uint8Array(Buffer.concat(pieces)).buffer))
     })
-  }
+  return { ok: status >= 200 && status < 300, status, body, arrayBuffer }
 }
