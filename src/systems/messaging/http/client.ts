@@ -1,6 +1,5 @@
 /**
- * Messaging over HTTP: the interface of the service, through `fetch`. The encoding is JSON, or Avro
- * with the package `avsc`.
+ * Messaging over HTTP: the interface of the service, through `fetch`, in JSON or Avro.
  */
 import { checkedFetch } from '../options.js'
 import {

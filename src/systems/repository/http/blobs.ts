@@ -2,17 +2,20 @@
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { RepositoryError, RepositoryErrorCode, type Blob } from '../index.js'
+import type { Blob } from '../index.js'
+import { hasCode, repositoryError } from '../errors.js'
 import { invalidArgument } from '../../../api/index.js'
 import { tooLarge, withStatus } from '../../../http/errors.js'
 import { withAddress, type Call } from './call.js'
 import { queryText, route, type Route } from './declarations.js'
 
 const download: Partial<Route> = {
+  needs: 'read',
   answers: { 206: 'a range', 304: 'not modified', 416: 'no such range' },
   query: { indexes: queryText('places in the lists of the field, with commas') },
 }
 const upload: Partial<Route> = {
+  needs: 'write',
   answers: { 413: 'too large' },
   query: { name: queryText('name of the file') },
 }
@@ -31,7 +34,6 @@ export function uploadRoute(bytesMax: number): Route {
 
 /** POST of the bytes of a blob. */
 async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
-  call.access.checkWritesRecords()
   const { headers } = call.request
   const length = headers['content-length']
   if (length === undefined || !/^[0-9]{1,15}$/.test(length)) {
@@ -52,8 +54,7 @@ async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
     const blob = await call.manager.blobs.upload(checked(source, checksum), upload)
     return await call.reply.send(blobJson(blob))
   } catch (error) {
-    const isDamaged = error instanceof RepositoryError && error.code === 'ERR_BLOB_DAMAGED'
-    throw isDamaged ? withStatus(400, error) : error
+    throw hasCode(error, 'blobDamaged') ? withStatus(400, error) : error
   }
 }
 
@@ -81,18 +82,16 @@ async function* checked(
     yield piece
   }
   if (checksum === undefined || hash.digest().equals(checksum)) return
-  const message = 'the bytes do not have the checksum of Content-Digest'
-  throw new RepositoryError(RepositoryErrorCode.blobDamaged, message)
+  throw repositoryError('blobDamaged', 'the bytes do not have the checksum of Content-Digest')
 }
 
 /** GET of the bytes of a blob in a field. */
 async function downloadBlob(call: Call): Promise<FastifyReply> {
-  const table = call.readable
+  const { table } = call
   const field = call.name('field')
   withAddress(() => call.manager.types.getFieldType(field))
   call.input.checkRead?.(field)
-  const given = call.parameter('version')
-  const version = given === '' ? undefined : versionNumber(given)
+  const { version } = call
   const place = { indexes: indexesOf(call.text('indexes')), version }
   const blob = await table.blob(call.id, field, place)
   const checksum = await call.manager.blobs.checksum(blob)
@@ -131,11 +130,6 @@ async function* rest(
   if (first.done === true) return
   yield first.value
   yield* bytes
-}
-
-function versionNumber(text: string): number {
-  if (/^[0-9]{1,12}$/.test(text)) return Number(text)
-  throw new RepositoryError(RepositoryErrorCode.versionNotFound, `there is no version ${text}`)
 }
 
 function indexesOf(text: string | undefined): number[] {

@@ -6,8 +6,6 @@ import {
   parseJson,
   recordToJson,
   RecordId,
-  RepositoryError,
-  RepositoryErrorCode,
   type FieldType,
   type Json,
   type JsonInput,
@@ -18,6 +16,7 @@ import {
   type RepositoryManager,
   type StoredRecord,
 } from '../index.js'
+import { hasCode, repositoryError } from '../errors.js'
 import { objectOf } from '../json/json-shapes.js'
 import { principalOf, type Principal } from '../../../http/access.js'
 import type { FieldNames } from './field-names.js'
@@ -33,7 +32,7 @@ export type RepositorySource = Source<RepositoryManager>
 export function managerOf(find: () => RepositoryManager | undefined): RepositoryManager {
   const manager = find()
   if (manager !== undefined) return manager
-  throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the repository')
+  throw repositoryError('closed', 'another process serves the repository')
 }
 
 /** The preconditions of `If-Match` and `If-None-Match`. */
@@ -115,21 +114,22 @@ export class Call {
     return this.manager.repository(this.repository).table(this.tableName)
   }
 
-  /** The table for a read. `ERR_FORBIDDEN`. */
-  get readable(): RecordTable {
-    this.access.checkReadsRecords()
-    return this.table
-  }
-
-  /** The table for a write. `ERR_FORBIDDEN`. */
-  get writable(): RecordTable {
-    this.access.checkWritesRecords()
-    return this.table
-  }
-
   /** The id in the address. `ERR_INVALID_ARGUMENT`. */
   get id(): RecordId {
     return RecordId.parse(this.parameter('id'))
+  }
+
+  /** The version in the address, if there is one. `ERR_VERSION_NOT_FOUND` for other texts. */
+  get version(): number | undefined {
+    const text = this.parameter('version')
+    if (/^[0-9]{0,12}$/.test(text)) return text === '' ? undefined : Number(text)
+    throw repositoryError('versionNotFound', `there is no version ${text}`)
+  }
+
+  /** A version tag: a name, which may lack its namespace. `at` is the place in messages. */
+  tagOf(given: string, at: string, namespaces = this.namespaces): QualifiedName {
+    if (!/[{$]/.test(given)) return `{org.lilyproject.vtag}${given}`
+    return namespaces.resolve(given, at)
   }
 
   /** Prefixes declared in the address: `ns.prefix=namespace`. */
@@ -152,14 +152,14 @@ export class Call {
       schema: this.manager.types.schema,
       namespaces: this.namespaces,
       checkWrite: (field) => {
-        if (!access.canWrite(field)) throw forbiddenField(field, 'written')
+        if (!access.canWrite(field)) throw forbidden(`${field} cannot be written`)
       },
       checkRead: (field) => {
-        if (!access.canRead(field)) throw forbiddenField(field, 'read')
+        if (!access.canRead(field)) throw forbidden(`${field} cannot be read`)
         // Equal values have equal nested fields, including hidden fields.
         const type = this.manager.types.schema.findField(field)?.type
         if (type !== undefined && holdsRecords(type) && !access.readsAll) {
-          throw forbiddenField(field, 'compared')
+          throw forbidden(`${field} cannot be compared`)
         }
       },
       checkLink: ({ table = this.tableName }) => {
@@ -215,6 +215,13 @@ export class Call {
     return { action, body }
   }
 
+  /** Answers that a part of the address was created. */
+  created(part: string, body: object): FastifyReply {
+    const [path] = this.request.url.split('?')
+    void this.reply.code(201).header('location', `${path}/${encodeURIComponent(part)}`)
+    return this.reply.send(body)
+  }
+
   /** Answers with a record, and with its revision as entity tag. */
   sendRecord(record: StoredRecord, status = 200): FastifyReply {
     this.tag(record)
@@ -266,22 +273,12 @@ function holdsRecords(type: FieldType['type']): boolean {
   return type.element === undefined ? type.base === 'RECORD' : holdsRecords(type.element)
 }
 
-function forbiddenField(field: string, what: string): RepositoryError {
-  const message = `no permission: ${field} cannot be ${what}`
-  return new RepositoryError(RepositoryErrorCode.forbidden, message)
-}
-
-const addressed: readonly string[] = [
-  RepositoryErrorCode.fieldTypeNotFound,
-  RepositoryErrorCode.recordTypeNotFound,
-]
-
 /** Looks up a type that the address names: an unknown type has this status. */
 export function withAddress<T>(lookUp: () => T, status = 404): T {
   try {
     return lookUp()
   } catch (error) {
-    const isUnknown = error instanceof RepositoryError && addressed.includes(error.code)
+    const isUnknown = hasCode(error, 'fieldTypeNotFound', 'recordTypeNotFound')
     throw isUnknown ? withStatus(status, error) : error
   }
 }

@@ -1,15 +1,31 @@
 /** The parts of which the routes of the repository are declared: schemas, queries and answers. */
+import { forbidden } from '../../../http/errors.js'
 import { operationId, type JsonSchema, type Operation } from '../../../http/operations.js'
 import type { Call } from './call.js'
 
-/** Answers a request: returns the JSON of the answer, or the reply if that was sent. */
-type Handler = (call: Call) => unknown
+/** The permission that a route needs; see {@link checkNeeded}. */
+type Needed = 'read' | 'write' | 'schema' | 'tables' | 'indexes'
 
 /** A route below a form of the addresses. */
 export interface Route extends Operation {
   /** Method and path, such as `get /record/:id`. */
   readonly at: string
-  readonly run: Handler
+  /** Undefined if the handler checks permissions. */
+  readonly needs?: Needed | undefined
+  /** Answers a request: returns the JSON of the answer, or the reply if that was sent. */
+  readonly run: (call: Call) => unknown
+}
+
+/** `ERR_FORBIDDEN` unless the principal of a request has a permission. */
+export function checkNeeded({ access, principal }: Call, needed: Needed): void {
+  if (needed === 'read') access.checkReadsRecords()
+  else if (needed === 'write') access.checkWritesRecords()
+  else {
+    const { administrator, changeSchema, changeTables } = principal
+    const isAllowed = { schema: changeSchema, tables: changeTables, indexes: false }[needed]
+    if (administrator === true || isAllowed === true) return
+    throw forbidden(`${needed === 'schema' ? 'the schema' : needed} cannot be changed`)
+  }
 }
 
 const common = { 200: 'done', 400: 'a bad request', 403: 'no permission', 404: 'not found' }
@@ -18,8 +34,8 @@ const common = { 200: 'done', 400: 'a bad request', 403: 'no permission', 404: '
 export function route(
   at: `${'get' | 'put' | 'post' | 'delete'} ${string}`,
   summary: string,
-  { answers, ...parts }: Partial<Operation>,
-  run: Handler,
+  { answers, ...parts }: Partial<Route>,
+  run: Route['run'],
 ): Route {
   const id = operationId(summary)
   return { at, id, summary, ...parts, answers: { ...common, ...answers }, run }
@@ -134,10 +150,15 @@ export const showing: Readonly<Record<string, JsonSchema>> = {
 }
 
 /** Reads of records. */
-export const reading: Partial<Operation> = { answers: { 304: 'not modified' }, query: showing }
+export const reading: Partial<Route> = {
+  needs: 'read',
+  answers: { 304: 'not modified' },
+  query: showing,
+}
 
 /** Writes of records. */
-export const writing: Partial<Operation> = {
+export const writing: Partial<Route> = {
+  needs: 'write',
   answers: {
     201: 'created',
     204: 'deleted',
@@ -149,4 +170,4 @@ export const writing: Partial<Operation> = {
 }
 
 /** Changes of anything that has a name. */
-export const changing: Partial<Operation> = { answers: { 201: 'created', 409: 'a conflict' } }
+export const changing: Partial<Route> = { answers: { 201: 'created', 409: 'a conflict' } }

@@ -3,8 +3,6 @@ import type { FastifyReply } from 'fastify'
 import {
   RecordId,
   recordToJson,
-  RepositoryError,
-  RepositoryErrorCode,
   reservedFields,
   retryAll,
   type BuildArguments,
@@ -19,6 +17,7 @@ import {
   type SearchSort,
   type StoredRecord,
 } from '../index.js'
+import { hasCode, repositoryError } from '../errors.js'
 import { booleanOf, countOf, membersOf, objectOf, plainJson, textOf } from '../json/json-shapes.js'
 import { forbidden } from '../../../http/errors.js'
 import { SearchAccess } from './search-access.js'
@@ -45,11 +44,11 @@ export type FindIndexes = (() => SearchIndexes | undefined) | undefined
 /** The indexes. `ERR_INDEX_NOT_FOUND` without any, `ERR_REPOSITORY_CLOSED` while there are none. */
 function indexesOf(find: FindIndexes): SearchIndexes {
   if (find === undefined) {
-    throw new RepositoryError(RepositoryErrorCode.indexNotFound, 'the server has no indexes')
+    throw repositoryError('indexNotFound', 'the server has no indexes')
   }
   const indexes = find()
   if (indexes !== undefined) return indexes
-  throw new RepositoryError(RepositoryErrorCode.closed, 'another process serves the indexes')
+  throw repositoryError('closed', 'another process serves the indexes')
 }
 
 const searching = {
@@ -62,7 +61,11 @@ const searching = {
   wait: queryFlag(false, 'whether to wait for the newest write'),
   ...showing,
 }
-const most = { limit: queryCount(100, 'most of each kind', [1, 10_000]) }
+const listing: Partial<Route> = {
+  needs: 'indexes',
+  query: { limit: queryCount(100, 'most of each kind', [1, 10_000]) },
+}
+const changes: Partial<Route> = { ...changing, needs: 'indexes' }
 
 /** The routes of the indexes of one server. */
 export function indexRoutes(find: FindIndexes): readonly Route[] {
@@ -72,15 +75,14 @@ export function indexRoutes(find: FindIndexes): readonly Route[] {
       const definitions = await indexes().list()
       return { results: definitions.filter(({ name }) => maySearch(call, name)).map(shortForm) }
     }),
-    route('post /index', 'create index', { ...changing, body: schemas.named }, (call) => {
+    route('post /index', 'create index', { ...changes, body: schemas.named }, (call) => {
       return createIndex(call, indexes())
     }),
     route('get /index/:name', 'read index', {}, (call) => readIndex(call, indexes())),
-    route('put /index/:name', 'put index', { ...changing, body: schemas.any }, (call) => {
+    route('put /index/:name', 'put index', { ...changes, body: schemas.any }, (call) => {
       return updateIndex(call, indexes())
     }),
-    route('delete /index/:name', 'delete index', {}, (call) => {
-      checkChanges(call)
+    route('delete /index/:name', 'delete index', { needs: 'indexes' }, (call) => {
       return indexes().delete(call.parameter('name'))
     }),
     route(
@@ -89,12 +91,10 @@ export function indexRoutes(find: FindIndexes): readonly Route[] {
       { query: searching, required: ['q'] },
       (call) => search(call, indexes),
     ),
-    route('get /index/:name/failures', 'list index failures', { query: most }, (call) => {
-      checkChanges(call)
+    route('get /index/:name/failures', 'list index failures', listing, (call) => {
       return listFailures(indexes().index(call.parameter('name')), call.number('limit'))
     }),
-    route('post /index/:name/failures', 'retry index failures', {}, (call) => {
-      checkChanges(call)
+    route('post /index/:name/failures', 'retry index failures', { needs: 'indexes' }, (call) => {
       return retryAll(indexes().index(call.parameter('name')))
     }),
   ]
@@ -131,18 +131,14 @@ async function listFailures(index: SearchIndex, limit: number): Promise<unknown>
 }
 
 async function createIndex(call: Call, indexes: SearchIndexes): Promise<FastifyReply> {
-  checkChanges(call)
   const { name: given, repository, configuration, xml, incremental, build } = inputOf(call.json)
   const name = textOf(given, 'name')
   const input = { name, repository, configuration, xml, incremental, build }
   await indexes.create(input)
-  const path = call.request.url.split('?')[0]
-  void call.reply.code(201).header('location', `${path}/${encodeURIComponent(name)}`)
-  return call.reply.send({ name })
+  return call.created(name, { name })
 }
 
 async function updateIndex(call: Call, indexes: SearchIndexes): Promise<unknown> {
-  checkChanges(call)
   const name = call.parameter('name')
   const { name: given, repository, ...update } = inputOf(call.json)
   if (given !== undefined && given !== name) throw invalidArgument(`the name is ${name}`)
@@ -226,16 +222,10 @@ async function indexedRecord(
     const shown = version === 0 ? withoutVersions(record, schema) : record
     return recordToJson(shown, { ...call.output, isReadable: (field) => access.canRead(field) })
   } catch (error) {
-    const code = error instanceof RepositoryError ? error.code : undefined
-    if (code !== undefined && goneCodes.includes(code)) return undefined
+    if (hasCode(error, 'recordNotFound', 'versionNotFound')) return undefined
     throw error
   }
 }
-
-const goneCodes: readonly string[] = [
-  RepositoryErrorCode.recordNotFound,
-  RepositoryErrorCode.versionNotFound,
-]
 
 /** A record as shown to a principal that may read none of its versions. */
 function withoutVersions(record: StoredRecord, schema: Call['output']['schema']): StoredRecord {
@@ -270,10 +260,6 @@ function searchable(call: Call): string {
   const name = call.parameter('name')
   if (maySearch(call, name)) return name
   throw forbidden('the index cannot be searched')
-}
-
-function checkChanges({ principal }: Call): void {
-  if (principal.administrator !== true) throw forbidden('indexes cannot be changed')
 }
 
 /** The body of a new or changed index. */

@@ -36,11 +36,19 @@ export class RepositoryCounters {
     const indexes = this.#find.indexes?.()
     const maintenance = this.#find.maintenance?.()
     const requests = [...this.#requests].sort().map(([, sample]) => sample)
+    const tables = manager.listRepositories().map((name) => manager.repository(name).listTables())
     return familiesText('cellar_repository_', [
-      ...schemaFamilies(manager),
+      family('gauge', 'repositories', tables.length),
+      family('gauge', 'tables', tables.flat().length),
+      family('gauge', 'field_types', manager.types.listFieldTypes().length),
+      family('gauge', 'record_types', manager.types.listRecordTypes().length),
       ...eachOf('subscription', manager.subscriptions, subscriptionFigures),
       ...(indexes === undefined ? [] : indexFamilies(indexes)),
-      ...(maintenance === undefined ? [] : maintenanceFamilies(maintenance)),
+      ...(maintenance === undefined
+        ? []
+        : maintenanceFigures.map(([kind, name, value]) => {
+            return family(kind, `maintenance_${name}`, value(maintenance))
+          })),
       family('counter', 'requests_total', requests),
     ])
   }
@@ -74,17 +82,6 @@ function eachOf<T extends { readonly name: string }>(
   })
 }
 
-function schemaFamilies(manager: RepositoryManager): Family[] {
-  const { types } = manager
-  const tables = manager.listRepositories().map((name) => manager.repository(name).listTables())
-  return [
-    family('gauge', 'repositories', tables.length),
-    family('gauge', 'tables', tables.flat().length),
-    family('gauge', 'field_types', types.listFieldTypes().length),
-    family('gauge', 'record_types', types.listRecordTypes().length),
-  ]
-}
-
 const subscriptionFigures: Figures<RepositoryManager['subscriptions'][number]> = [
   ['gauge', 'running', ({ isRunning }) => isRunning],
   ['gauge', 'lag', ({ lag }) => lag],
@@ -113,19 +110,13 @@ function indexFamilies({ running, failures }: SearchIndexes): Family[] {
   return [family('gauge', 'index_well', well), ...eachOf('index', running, indexFigures)]
 }
 
-function maintenanceFamilies(maintenance: RepositoryMaintenance): Family[] {
-  const { counts, ageMilliseconds, failure } = maintenance
-  const one = (kind: Kind, name: string, value: number | boolean): Family => {
-    return family(kind, `maintenance_${name}`, value)
-  }
-  return [
-    one('gauge', 'well', failure === undefined),
-    one('gauge', 'age_seconds', ageMilliseconds / 1000),
-    one('counter', 'runs_total', counts.runs),
-    one('counter', 'failures_total', counts.failures),
-    one('counter', 'blobs_removed_total', counts.blobsRemoved),
-    one('counter', 'blobs_unreachable_total', counts.blobsUnreachable),
-    one('counter', 'records_purged_total', counts.recordsPurged),
-    one('counter', 'drops_finished_total', counts.dropsFinished),
-  ]
-}
+const maintenanceFigures: Figures<RepositoryMaintenance> = [
+  ['gauge', 'well', ({ failure }) => failure === undefined],
+  ['gauge', 'age_seconds', ({ ageMilliseconds }) => ageMilliseconds / 1000],
+  ['counter', 'runs_total', ({ counts }) => counts.runs],
+  ['counter', 'failures_total', ({ counts }) => counts.failures],
+  ['counter', 'blobs_removed_total', ({ counts }) => counts.blobsRemoved],
+  ['counter', 'blobs_unreachable_total', ({ counts }) => counts.blobsUnreachable],
+  ['counter', 'records_purged_total', ({ counts }) => counts.recordsPurged],
+  ['counter', 'drops_finished_total', ({ counts }) => counts.dropsFinished],
+]

@@ -8,8 +8,6 @@ import {
   RecordId,
   recordFromJson,
   recordToJson,
-  RepositoryError,
-  RepositoryErrorCode,
   valueToJson,
   metadataToJson,
   type Condition,
@@ -21,6 +19,7 @@ import {
   type UpdateOptions,
   type WriteResult,
 } from '../index.js'
+import { hasCode, repositoryError } from '../errors.js'
 import { countOf, optional, textOf } from '../json/json-shapes.js'
 import { withAddress, type Call } from './call.js'
 import {
@@ -36,56 +35,50 @@ import {
 import { invalidArgument } from '../../../api/index.js'
 import { withStatus } from '../../../http/errors.js'
 
-const paging = {
-  'start-index': queryCount(1, 'the first version', [1, Number.MAX_SAFE_INTEGER]),
-  'max-results': queryCount(10, 'most versions', [0, 1000]),
-  ...showing,
+const paging: Partial<Route> = {
+  needs: 'read',
+  query: {
+    'start-index': queryCount(1, 'the first version', [1, Number.MAX_SAFE_INTEGER]),
+    'max-results': queryCount(10, 'most versions', [0, 1000]),
+    ...showing,
+  },
 }
-const twoVersions = {
-  from: queryCount(0, 'a version'),
-  to: queryCount(0, 'another one'),
-  ...naming,
+const twoVersions: Partial<Route> = {
+  needs: 'read',
+  query: { from: queryCount(0, 'a version'), to: queryCount(0, 'another one'), ...naming },
 }
-/** A tag in an address may omit this namespace. */
-const versionTagPrefix = '{org.lilyproject.vtag}'
+const putting: Partial<Route> = { ...writing, body: schemas.record }
+const creating: Partial<Route> = { ...writing, body: schemas.creation }
+const acting: Partial<Route> = { ...writing, body: schemas.action, needs: undefined }
+const deleting: Partial<Route> = { ...writing, needs: undefined }
 
 /** Routes of records, below each form of the addresses. */
 export const recordRoutes: readonly Route[] = [
   route('get /record/:id', 'read record', reading, readRecord),
-  route('put /record/:id', 'put record', { ...writing, body: schemas.record }, putRecord),
-  route('post /record/:id', 'post record', { ...writing, body: schemas.action }, postRecord),
-  route('delete /record/:id', 'delete record', writing, (call) => removeRecord(call)),
-  route('post /record', 'create record', { ...writing, body: schemas.creation }, createRecord),
-  route('get /record/:id/version', 'list versions', { query: paging }, listVersions),
-  route('get /record/:id/version/:version', 'read version', reading, readVersion),
-  route(
-    'put /record/:id/version/:version',
-    'put version',
-    { ...writing, body: schemas.record },
-    putVersion,
-  ),
+  route('put /record/:id', 'put record', putting, putRecord),
+  route('post /record/:id', 'post record', acting, postRecord),
+  route('delete /record/:id', 'delete record', deleting, (call) => removeRecord(call)),
+  route('post /record', 'create record', creating, createRecord),
+  route('get /record/:id/version', 'list versions', paging, listVersions),
+  route('get /record/:id/version/:version', 'read version', reading, readRecord),
+  route('put /record/:id/version/:version', 'put version', putting, putVersion),
   route('get /record/:id/vtag/:tag', 'read tagged', reading, readTagged),
-  route('get /record/:id/variant', 'list variants', {}, async (call) => {
-    return { results: (await call.readable.variants(call.id)).map((id) => id.text) }
+  route('get /record/:id/variant', 'list variants', { needs: 'read' }, async (call) => {
+    return { results: (await call.table.variants(call.id)).map((id) => id.text) }
   }),
-  route('get /record/:id/diff', 'diff versions', { query: twoVersions }, diffVersions),
+  route('get /record/:id/diff', 'diff versions', twoVersions, diffVersions),
 ]
 
+/** GET of a record, or of one version. */
 async function readRecord(call: Call): Promise<FastifyReply> {
-  return sendFresh(call, await call.readable.read(call.id, { fields: call.fields }))
-}
-
-/** GET of one version. */
-async function readVersion(call: Call): Promise<FastifyReply> {
-  const table = call.readable
-  const record = await table.read(call.id, { version: versionOf(call), fields: call.fields })
-  return sendFresh(call, record)
+  const { version, fields } = call
+  return sendFresh(call, await call.table.read(call.id, { version, fields }))
 }
 
 /** GET of the versions, in their order. */
 async function listVersions(call: Call): Promise<unknown> {
   const [from, count] = [call.number('start-index'), call.number('max-results')]
-  const table = call.readable
+  const { table } = call
   const records =
     count === 0
       ? []
@@ -95,11 +88,11 @@ async function listVersions(call: Call): Promise<unknown> {
 
 /** GET of a record by a version tag. */
 async function readTagged(call: Call): Promise<FastifyReply> {
-  const table = call.readable
+  const { table } = call
   const given = call.parameter('tag')
-  const tag = /[{$]/.test(given) ? call.name('tag') : `${versionTagPrefix}${given}`
+  const tag = call.tagOf(given, 'the tag in the address')
   withAddress(() => call.manager.types.getFieldType(tag))
-  if (tag !== `${versionTagPrefix}last` && !call.access.canRead(tag)) throw notTagged(call, given)
+  if (!call.access.canReadTag(tag)) throw notTagged(call, given)
   const record = await table.readTagged(call.id, tag, { fields: call.fields })
   if (record === undefined) throw notTagged(call, given)
   return sendFresh(call, record)
@@ -107,7 +100,7 @@ async function readTagged(call: Call): Promise<FastifyReply> {
 
 function notTagged(call: Call, tag: string): Error {
   const message = `the record ${call.id.text} has no version with the tag ${tag}`
-  return new RepositoryError(RepositoryErrorCode.versionNotFound, message)
+  return repositoryError('versionNotFound', message)
 }
 
 /**
@@ -115,7 +108,7 @@ function notTagged(call: Call, tag: string): Error {
  * without its hidden fields.
  */
 async function diffVersions(call: Call): Promise<unknown> {
-  const differences = await call.readable.diff(call.id, call.number('from'), call.number('to'))
+  const differences = await call.table.diff(call.id, call.number('from'), call.number('to'))
   const { output } = call
   const { names, schema } = output
   const results = differences
@@ -155,7 +148,7 @@ function differsReadably(
 
 /** POST of a new record. */
 async function createRecord(call: Call): Promise<FastifyReply> {
-  const table = call.writable
+  const { table } = call
   const { body } = call.action({ create: ['record'] })
   const input = recordOf(call, body['record'], body['namespaces'])
   return sendWritten(call, await table.create(input, typeOptions(input)))
@@ -163,7 +156,7 @@ async function createRecord(call: Call): Promise<FastifyReply> {
 
 /** PUT of a record: creates it or changes it. */
 async function putRecord(call: Call): Promise<FastifyReply> {
-  const table = call.writable
+  const { table } = call
   const { id } = call
   const input = withId(id, recordOf(call, call.json))
   const { noneMatch } = call.preconditions
@@ -180,9 +173,9 @@ async function putRecord(call: Call): Promise<FastifyReply> {
 
 /** PUT of a version: changes its mutable fields. */
 async function putVersion(call: Call): Promise<FastifyReply> {
-  const table = call.writable
+  const { table } = call
   const { id } = call
-  const version = versionOf(call)
+  const { version } = call
   const input = withId(id, recordOf(call, call.json))
   if (input.version !== undefined && input.version !== version) {
     throw invalidArgument(`the version is ${version} in the address, ${input.version} in the body`)
@@ -213,7 +206,8 @@ async function postRecord(call: Call): Promise<FastifyReply> {
   })
   const attributes = optional(body['attributes'], 'attributes', attributesFromJson)
   if (action === 'delete') return removeRecord(call, conditions, attributes)
-  const table = call.writable
+  call.access.checkWritesRecords()
+  const { table } = call
   if (action === 'restore' || action === 'undelete') call.access.checkWritesAll()
   const version = optional(body['version'], 'version', countOf)
   const write = async (): Promise<WriteResult> => {
@@ -221,10 +215,7 @@ async function postRecord(call: Call): Promise<FastifyReply> {
     const revision = await matched(call, table, id)
     if (action === 'restore') return table.restore(id, version ?? 0, { revision })
     if (action === 'tag' || action === 'untag') {
-      const given = textOf(body['tag'], 'tag')
-      const tag = /[{$]/.test(given)
-        ? input.namespaces.resolve(given, 'tag')
-        : (`${versionTagPrefix}${given}` as const)
+      const tag = call.tagOf(textOf(body['tag'], 'tag'), 'tag', input.namespaces)
       input.checkWrite?.(tag)
       return action === 'tag'
         ? table.tag(id, tag, version, { revision })
@@ -283,14 +274,6 @@ function typeOptions({ type }: RecordInput): { readonly useLatestRecordType: boo
   return { useLatestRecordType: !isPinned }
 }
 
-/** The version in the address; a version that is not a number does not exist. */
-function versionOf(call: Call): number {
-  const text = call.parameter('version')
-  if (/^[0-9]{1,12}$/.test(text)) return Number(text)
-  const message = `the record ${call.id.text} has no version ${text}`
-  throw new RepositoryError(RepositoryErrorCode.versionNotFound, message)
-}
-
 /**
  * The revision that the write expects, from `If-Match` and `If-None-Match`; undefined if any
  * revision is allowed. `ERR_CONCURRENT_RECORD_UPDATE`.
@@ -307,7 +290,7 @@ async function matched(
   const isNoneMatch = noneMatch === 'any' || noneMatch?.includes(revision) === true
   if (isMatch && !isNoneMatch) return revision
   const message = `the record ${id.text} has the revision ${revision}`
-  throw new RepositoryError(RepositoryErrorCode.concurrentRecordUpdate, message)
+  throw repositoryError('concurrentRecordUpdate', message)
 }
 
 /** The revision of a record; undefined if the record does not exist and need not. */
@@ -319,19 +302,10 @@ async function revisionOf(
   try {
     return (await table.read(id)).revision
   } catch (error) {
-    const isAbsent = error instanceof RepositoryError
-    if (isAbsent && error.code === RepositoryErrorCode.recordNotFound && mayBeAbsent) {
-      return undefined
-    }
+    if (mayBeAbsent && hasCode(error, 'recordNotFound')) return undefined
     throw error
   }
 }
-
-const failedPreconditions: readonly string[] = [
-  RepositoryErrorCode.concurrentRecordUpdate,
-  RepositoryErrorCode.recordNotFound,
-  RepositoryErrorCode.recordExists,
-]
 
 /** Runs a write; failed preconditions have the status 412. */
 async function preconditioned(
@@ -343,8 +317,7 @@ async function preconditioned(
   } catch (error) {
     const isFailed =
       (match !== undefined || noneMatch !== undefined) &&
-      error instanceof RepositoryError &&
-      failedPreconditions.includes(error.code)
+      hasCode(error, 'concurrentRecordUpdate', 'recordNotFound', 'recordExists')
     throw isFailed ? withStatus(412, error) : error
   }
 }

@@ -12,7 +12,7 @@ import {
   invalidArgument,
   type OptionsOf,
 } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../index.js'
+import { hasCode } from '../errors.js'
 import { FieldNames } from './field-names.js'
 import { withStatus } from '../../../http/errors.js'
 import { addRoute } from '../../../http/operations.js'
@@ -22,7 +22,7 @@ import { blobRoutes, uploadRoute } from './blobs.js'
 import { Call, managerOf, type CallParts, type RepositorySource } from './call.js'
 import { indexRoutes, type IndexesSource } from './indexes.js'
 import { RepositoryCounters, type MaintenanceSource } from './metrics.js'
-import type { Route } from './declarations.js'
+import { checkNeeded, type Route } from './declarations.js'
 import { pagePaths, registerPage } from './page.js'
 import { recordRoutes } from './records.js'
 import { scanRoutes } from './scans.js'
@@ -83,7 +83,9 @@ export function repositoryRoutes(
       const add = (scope: FastifyInstance, { method, url, route }: PlacedRoute): void => {
         addRoute(scope, method, url, route, async (request, reply) => {
           reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
-          return route.run(new Call(await partsOf(), request, reply))
+          const call = new Call(await partsOf(), request, reply)
+          if (route.needs !== undefined) checkNeeded(call, route.needs)
+          return route.run(call)
         })
       }
       const routes = [
@@ -152,6 +154,5 @@ function refuseOthers(app: FastifyInstance, url: string, known: readonly string[
 
 /** Ignores the error of a closed repository: another process may still lead. */
 function ifClosed(error: unknown): void {
-  if (error instanceof RepositoryError && error.code === RepositoryErrorCode.closed) return
-  throw error
+  if (!hasCode(error, 'closed')) throw error
 }

@@ -5,15 +5,12 @@ import {
   fieldTypeToJson,
   recordTypeFromJson,
   recordTypeToJson,
-  RepositoryError,
-  RepositoryErrorCode,
   type FieldType,
   type Json,
   type NameReader,
   type RecordType,
   type TypeManager,
 } from '../index.js'
-import { forbidden } from '../../../http/errors.js'
 import { invalidArgument } from '../../../api/index.js'
 import type { JsonSchema } from '../../../http/operations.js'
 import { withAddress, type Call } from './call.js'
@@ -64,12 +61,8 @@ const recordTypes: Kind<ReturnType<typeof recordTypeFromJson>, RecordType> = {
   toJson: (type, call) => recordTypeToJson(type, call.manager.types, call.names),
   list: (types) => types.listRecordTypes(),
   find: (call, by) => {
-    const { types } = call.manager
-    const text = call.parameter('version')
-    if (!/^[0-9]{0,9}$/.test(text)) {
-      throw new RepositoryError(RepositoryErrorCode.versionNotFound, `there is no version ${text}`)
-    }
-    const version = text === '' ? undefined : Number(text)
+    const { version, manager } = call
+    const { types } = manager
     if (by === 'id') return types.getRecordTypeById(call.parameter('type'), version)
     return types.getRecordType(call.name('type'), version)
   },
@@ -89,10 +82,7 @@ export const schemaRoutes: readonly Route[] = (['name', 'id'] as const).flatMap(
     ...routesOf(fieldTypes, by),
     ...routesOf(recordTypes, by),
     route(`get ${path}`, `read RecordType${suffixOf(by)} version`, { query: naming }, (call) => {
-      return recordTypes.toJson(
-        withAddress(() => recordTypes.find(call, by)),
-        call,
-      )
+      return shown(recordTypes, call, by)
     }),
   ]
 })
@@ -108,30 +98,33 @@ function routesOf<Given extends Partial<Named>, Type extends Named>(
   const { name, body, query } = kind
   const property = `${name[0].toLowerCase()}${name.slice(1)}`
   const [path, all] = [`/schema/${property}${suffixOf(by)}`, `${name}${suffixOf(by)}`] as const
-  const changed = { ...changing, query, body }
+  const changed: Partial<Route> = { ...changing, needs: 'schema', query, body }
   return [
     route(`get ${path}`, `list ${name}s${suffixOf(by)}`, { query: naming }, (call) => {
       return { results: kind.list(call.manager.types).map((each) => kind.toJson(each, call)) }
     }),
     route(`post ${path}`, `create ${all}`, changed, (call) => {
-      checkChanges(call)
       const given = kind.fromJson(bodyOf(call, property), call.namespaces)
       if (given.name === undefined) throw invalidArgument(`a ${property} needs a name`)
       return created(call, kind, by, { ...given, name: given.name })
     }),
     route(`get ${path}/:type`, `read ${all}`, { query: naming }, (call) => {
-      return kind.toJson(
-        withAddress(() => kind.find(call, by)),
-        call,
-      )
+      return shown(kind, call, by)
     }),
     route(`put ${path}/:type`, `put ${all}`, changed, (call) => put(call, kind, by)),
   ]
 }
 
-function checkChanges({ principal }: Call): void {
-  if (principal.administrator === true || principal.changeSchema === true) return
-  throw forbidden('the schema cannot be changed')
+/** The JSON of the type in the address. */
+function shown<Type extends Named>(
+  kind: Pick<Kind<object, Type>, 'find' | 'toJson'>,
+  call: Call,
+  by: By,
+): object {
+  return kind.toJson(
+    withAddress(() => kind.find(call, by)),
+    call,
+  )
 }
 
 /** The body of a POST: the type itself, or an action with it. */
@@ -166,7 +159,6 @@ async function put<Given extends Partial<Named>, Type extends Named>(
   kind: Kind<Given, Type>,
   by: By,
 ): Promise<FastifyReply> {
-  checkChanges(call)
   const given = kind.fromJson(call.json, call.namespaces)
   const named = by === 'name' ? call.name('type') : undefined
   if (named !== undefined && !kind.list(call.manager.types).some(({ name }) => name === named)) {

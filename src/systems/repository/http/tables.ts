@@ -1,24 +1,22 @@
 /** Routes of repositories and record tables. */
-import { RepositoryError, RepositoryErrorCode } from '../index.js'
+import { repositoryError } from '../errors.js'
 import { objectOf, textOf } from '../json/json-shapes.js'
-import { forbidden } from '../../../http/errors.js'
 import { invalidArgument } from '../../../api/index.js'
 import type { Call } from './call.js'
 import { changing, route, schemas, type Route } from './declarations.js'
 
-const named: Partial<Route> = { ...changing, body: schemas.named }
+const changes: Partial<Route> = { needs: 'tables' }
+const named: Partial<Route> = { ...changing, ...changes, body: schemas.named }
 
 /** Routes of tables, below the address of a repository. */
 export const tableRoutes: readonly Route[] = [
   route('get /table', 'list tables', {}, listTables),
   route('post /table', 'create table', named, async (call) => {
-    checkChanges(call)
     const name = nameOf(call)
     await call.manager.repository(call.repository).createTable(name)
     return { name }
   }),
-  route('delete /table/:name', 'drop table', {}, (call) => {
-    checkChanges(call)
+  route('delete /table/:name', 'drop table', changes, (call) => {
     return call.manager.repository(call.repository).dropTable(call.parameter('name'))
   }),
 ]
@@ -29,22 +27,15 @@ export const repositoryListRoutes: readonly Route[] = [
     return knownRepositories(call).map((name) => ({ name }))
   }),
   route('post /repositories', 'create repository', named, async (call) => {
-    checkChanges(call)
     const { name } = await call.manager.createRepository(nameOf(call))
     return { name }
   }),
-  route('delete /repositories/:name', 'delete repository', {}, (call) => {
-    checkChanges(call)
+  route('delete /repositories/:name', 'delete repository', changes, (call) => {
     return call.manager.deleteRepository(call.parameter('name'))
   }),
 ]
 
 const splitNames = ['splitKeys', 'numRegions', 'keyPrefix']
-
-function checkChanges({ principal }: Call): void {
-  if (principal.administrator === true || principal.changeTables === true) return
-  throw forbidden('tables cannot be changed')
-}
 
 function nameOf(call: Call): string {
   const body = objectOf(call.json, 'the body')
@@ -66,8 +57,7 @@ function listTables(call: Call): unknown {
   const { manager, repository } = call
   if (!knownRepositories(call).includes(repository)) {
     // A hidden repository and a missing one have the same answer.
-    const message = `there is no repository ${repository}`
-    throw new RepositoryError(RepositoryErrorCode.repositoryNotFound, message)
+    throw repositoryError('repositoryNotFound', `there is no repository ${repository}`)
   }
   const tables = manager.repository(repository).listTables()
   return tables.filter((name) => mayKnow(call, repository, name)).map((name) => ({ name }))
