@@ -245,14 +245,12 @@ function sourceOf(
   let at = 0
   let isEnded = false
   const read = async (): Promise<void> => {
-    const { done, value } = await http.arrived(async () => {
-      const next = await chunks.next()
-      if (next.done === true && !decoder.isDone) throw new Error('its end is missing')
-      return next
-    })
-    isEnded = done === true
+    const next = await http.arrived(() => chunks.next())
+    isEnded = next.done === true
     at = 0
-    messages = isEnded ? [] : http.understand(() => decoder.add(value as Uint8Array))
+    messages = next.done === true ? [] : http.understand(() => decoder.add(next.value))
+    if (!isEnded || decoder.isDone) return
+    await http.arrived(() => Promise.reject(new Error('the end is missing')))
   }
   return {
     isHeld: false,
