@@ -3,12 +3,14 @@
  *
  * - one module for each entry of `exports` in package.json. They share what they have in common, so
  *   that there is one copy of every class, and load in a fraction of the time of some 300 files.
- * - the modules that worker threads load (`workers`), each in one file without relative imports:
- *   bundlers of applications copy such a file as it is.
+ * - the modules that worker threads load (`job-worker` and `hooks`), each in one file without
+ *   relative imports: bundlers of applications copy such a file as it is. `job-worker` holds the
+ *   code that the engine shares with it, and the other modules import that code from there.
  *
  * Packages stay imports. Only xxhash-wasm is put into the modules: a copied worker may lie where no
- * package is found, and looking for the package takes longer than loading it. No source maps: without their sources they tell nobody anything. Lines
- * end early, so that a stack trace names a place; the readable code is in the repository.
+ * package is found, and looking for the package takes longer than loading it. No source maps:
+ * without their sources they tell nobody anything. Lines end early, so that a stack trace names a
+ * place; the readable code is in the repository.
  *
  * The declarations beside them lead to those of tsc; declarations.mjs rolls them up for npm.
  */
@@ -20,9 +22,8 @@ import { pathToFileURL } from 'node:url'
 const root = join(import.meta.dirname, '..')
 const folder = 'build/package'
 
-/** Modules that `new URL('./NAME.js', import.meta.url)` names, by NAME. */
-const workers = {
-  'job-worker': 'build/src/storage/job/threads/job-worker.js',
+/** Small modules that `new URL('./NAME.js', import.meta.url)` names, by NAME. */
+const hooks = {
   'prune-job/prune-hook': 'build/src/systems/messaging/prune-job/prune-hook.js',
   'extraction-worker': 'build/src/systems/repository/extraction/extraction-worker.js',
   'prune-job/processor-hook': 'build/src/systems/transactions/prune-job/processor-hook.js',
@@ -30,17 +31,15 @@ const workers = {
 
 /** The compiled modules behind the exports of the package, by the name of the published file. */
 const entries = JSON.parse(readFileSync(join(root, '.ci/entries.json'), 'utf8'))
-const shareable = {
-  ...Object.fromEntries(Object.entries(entries).filter(([name]) => workers[name] === undefined)),
-  cellar: 'build/src/cli/cli.js',
-}
+const shareable = { ...entries, cellar: 'build/src/cli/cli.js' }
 
 /**
  * Each file costs an import half a millisecond, and esbuild makes one for each set of entries that
- * share a module. So all entries take the modules of `api`, and those that load the engine take all
- * of it: it lies in two files.
+ * share a module. So all entries take the module of threads and those of `api`, and entries that
+ * load the engine take all of it: it lies in two files.
  */
-const foundation = ['build/src/base/group-queue.js', 'build/src/api/index.js']
+const worker = 'job-worker'
+const foundation = ['build/src/base/group-queue.js', 'build/src/api/index.js', entries[worker]]
 const overEngine = ['index', 'memory', 'testing', 'conformance-table', 'cellar']
 const together = {
   name: 'modules in few files',
@@ -142,18 +141,51 @@ const built = await Promise.all([
     packages: 'external',
     plugins: [...common.plugins, together],
   }),
-  build({ ...common, entryPoints: workers }),
+  build({ ...common, entryPoints: hooks }),
 ])
+
+const files = built.flatMap(({ outputFiles, metafile }) => {
+  return outputFiles.map(({ path, text }) => {
+    const { inputs } = metafile.outputs[relative(root, path)]
+    return { path, text, inputs: Object.keys(inputs) }
+  })
+})
+
+/** The exports or imports of a clause `{a as b,c}`, as pairs of names. */
+function namesOf(clause) {
+  return clause
+    .split(',')
+    .map((each) => each.trim().split(' as '))
+    .map(([a, b]) => [a, b ?? a])
+}
+
+/** Puts the file that all entries share in the place of the worker, which only names its exports. */
+function holdInWorker() {
+  const entry = files.find(({ path }) => path.endsWith(`${worker}.js`))
+  const forwards = /^import\{([^}]+)\}from"\.\/(shared-\w+\.js)";export\{([^}]+)\};\s*$/
+  const [, imported, shared, exported] = forwards.exec(entry.text.replaceAll('\n', ''))
+  const held = files.find(({ path }) => path.endsWith(shared))
+  const [all, clause] = /export\{([^}]+)\};\s*$/.exec(held.text)
+  const localOf = new Map(namesOf(clause).map(([local, name]) => [name, local]))
+  const nameOf = new Map(namesOf(imported).map(([name, local]) => [local, name]))
+  const added = namesOf(exported).map(([local, name]) => {
+    return `${localOf.get(nameOf.get(local))} as ${name}`
+  })
+  entry.text = held.text.slice(0, -all.length) + `export{${[clause, ...added].join(',')}};\n`
+  entry.inputs = held.inputs
+  files.splice(files.indexOf(held), 1)
+  for (const file of files) file.text = file.text.replaceAll(`"./${shared}"`, `"./${worker}.js"`)
+}
+
+holdInWorker()
 
 // esbuild drops the comment that lets webpack leave imports of modules of users to Node; webpack
 // would warn then, and its bundle would find none of these modules.
 // Nothing is removed before all is there: a failed build leaves the one before it.
 rmSync(join(root, folder), { recursive: true, force: true })
-const inputs = Object.assign({}, ...built.map(({ metafile }) => metafile.outputs))
-for (const { path, text } of built.flatMap(({ outputFiles }) => outputFiles)) {
+for (const { path, text, inputs } of files) {
   mkdirSync(dirname(path), { recursive: true })
-  const holds = Object.keys(inputs[relative(root, path)].inputs)
-  const first = holds.some((each) => /\bxxhash-wasm\b/.test(each)) ? licence : ''
+  const first = inputs.some((each) => /\bxxhash-wasm\b/.test(each)) ? licence : ''
   writeFileSync(
     path,
     first + text.replace(/\bimport\((?=[\w$])/g, 'import(/* webpackIgnore: true */ '),

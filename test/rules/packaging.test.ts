@@ -25,7 +25,7 @@ const description = JSON.parse(
 ) as PackageDescription
 
 /** Bytes of the compressed package; a few per cent above what they are. */
-const sizeMax = 740_000
+const sizeMax = 700_000
 
 /** The compiled module behind each entry, by the name of the published file. */
 const compiledEntries = JSON.parse(
@@ -221,12 +221,16 @@ void t.test('nothing but Node itself is imported when src is loaded', (t) => {
       if (erased || /^(\.|node:)/.test(from.text)) return
       const place = placeOf(file, node)
       if (place.startsWith(baseClasses.folder) && from.text === baseClasses.name) return
+      if (from.text === heldPackage) return
       found.push(`${place} ${from.text}`)
     })
   }
   t.strictSame(found, [], 'packages are loaded by the first call that needs them')
   t.end()
 })
+
+/** The package that the published modules hold. */
+const heldPackage = 'xxhash-wasm'
 
 /** Packages that a user of the published package may have beside it. */
 const packages = Object.keys({

@@ -12,6 +12,7 @@
  *
  * Nothing here keeps or changes the bytes that it is given.
  */
+import start from 'xxhash-wasm'
 import {
   kernelChecksumMatches,
   kernelInput,
@@ -48,7 +49,6 @@ export function loadChecksums(): Promise<void> {
 
 async function load(): Promise<void> {
   try {
-    const { default: start } = await import('xxhash-wasm')
     hash = await start()
   } catch (error) {
     loading = undefined

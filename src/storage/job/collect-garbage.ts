@@ -6,17 +6,15 @@
  * runs, and some hundred megabytes of dead arenas could accumulate. So a worker collects garbage
  * after a job. Its heap is small, so that takes a few milliseconds.
  */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
-
 let collect: (() => void) | undefined
 
 /** Runs a full collection of this thread's heap if Node allows it; else does nothing. */
 export function collectGarbage(): void {
   if (collect === undefined) {
     try {
-      setFlagsFromString('--expose-gc')
-      collect = runInNewContext('gc') as () => void
+      // Loaded here: the main thread holds this module, but does not call the function.
+      process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc')
+      collect = process.getBuiltinModule('node:vm').runInNewContext('gc') as () => void
     } catch {
       collect = () => {}
     }

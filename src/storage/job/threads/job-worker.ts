@@ -1,5 +1,7 @@
 /**
  * The entry point of a worker thread: runs one job at a time with synchronous input and output.
+ * The published module of this name holds the code that threads and the engine share, so the main
+ * thread imports the module, too.
  *
  * On Linux the thread lowers its priority. Otherwise the event loop would wait for a time slice of
  * a merge to end.
@@ -52,12 +54,19 @@ export type WorkerAnswer =
     }
 
 const codecsByMode = new Map<boolean, Codecs>()
-keepShapes()
 
 /** Nice value of the thread: about a third of the share of priority 0, if processors are short. */
 const threadPriority = 5
 
-lowerPriority()
+let isPrepared = false
+
+/** Called by the first call of a thread. Importing this module must change nothing. */
+function prepareThread(): void {
+  if (isPrepared) return
+  isPrepared = true
+  keepShapes()
+  lowerPriority()
+}
 
 /** Lowers the priority of this thread. On other systems the call would affect the whole process. */
 function lowerPriority(): void {
@@ -71,6 +80,7 @@ function lowerPriority(): void {
 
 /** Runs one job. */
 export async function runTask(task: WorkerTask): Promise<WorkerAnswer> {
+  prepareThread()
   // After the answer was sent, when the task is no longer referenced.
   if (leavesMuch(task.job)) setImmediate(() => setImmediate(collectGarbage))
   try {
@@ -112,9 +122,9 @@ function leavesMuch(job: Job): boolean {
   return entries >= entriesCollectedMin || bytes >= entries * entryBytesCollectedMin
 }
 
-/** Does nothing. Calling it makes the pool start a thread, which then takes the queued jobs. */
+/** Calling it makes the pool start a thread, which then takes the queued jobs. */
 export function wake(): void {
-  return
+  prepareThread()
 }
 
 /**
