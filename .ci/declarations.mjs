@@ -4,9 +4,12 @@
  * Rolls the declarations that tsc has emitted up into one file for each entry of the package, beside
  * its module in `build/package`. Types that several entries name lie in `shared-*.d.ts`, so that a
  * class of one entry is the class of the others.
+ *
+ * A type may be the result of a function that is not exported (`ReturnType<typeof statistics>`). Its
+ * parameters are left out, since they would bring the classes of the engine along.
  */
-import { readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { rollup } from 'rollup'
 import { dts } from 'rollup-plugin-dts'
 
@@ -19,8 +22,28 @@ const expected = new Set(['PLUGIN_WARNING', 'CIRCULAR_DEPENDENCY', 'CYCLIC_CROSS
 const root = join(import.meta.dirname, '..')
 const target = join(root, 'build', 'package')
 const entries = JSON.parse(readFileSync(join(root, '.ci', 'entries.json'), 'utf8'))
+
+const build = join(root, 'build')
+const narrowed = join(build, 'declarations')
+rmSync(narrowed, { recursive: true, force: true })
+for (const folder of ['native-free', 'src', 'test/suites']) {
+  for (const name of readdirSync(join(build, folder), { recursive: true })) {
+    if (!name.endsWith('.d.ts')) continue
+    const text = readFileSync(join(build, folder, name), 'utf8')
+    const path = join(narrowed, folder, name)
+    mkdirSync(dirname(path), { recursive: true })
+    writeFileSync(
+      path,
+      text.replace(/^declare function (\w+)\([^()]*\)/gm, 'declare function $1()'),
+    )
+  }
+}
+/** A module to be copied; only the engine calls its functions. */
+const copied = 'job-worker'
 const input = Object.fromEntries(
-  Object.entries(entries).map(([name, path]) => [name, join(root, path.replace(/\.js$/, '.d.ts'))]),
+  Object.entries(entries)
+    .filter(([name]) => name !== copied)
+    .map(([name, path]) => [name, join(narrowed, path.replace(/^build\/(.*)\.js$/, '$1.d.ts'))]),
 )
 
 const rolled = await rollup({
@@ -40,4 +63,5 @@ await rolled.write({
   chunkFileNames: 'shared-[hash].d.ts',
   minifyInternalExports: false,
 })
+writeFileSync(join(target, `${copied}.d.ts`), 'export {}\n')
 await rolled.close()
