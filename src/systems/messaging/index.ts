@@ -1,6 +1,6 @@
 /** The messaging tables and their pruning. The public entry `cellardb/messaging`. */
-export type { TopicId, TopicRecord, TopicState } from './topics/topic.js'
-export { readTopics } from './topics/topic.js'
+export type { TopicId } from './topics/topic.js'
+export { readTopics, type TopicRecord, type TopicState } from './topics/topic-metadata.js'
 export type { TransactionSnapshot } from '../transactions/index.js'
 export { messagingPruning, type MessagingPruningOptions, type PrunedJob } from './prune-observer.js'
 export type { PruneCounts, PrunedRows } from './prune-job/prune-hook.js'

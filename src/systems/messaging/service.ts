@@ -35,15 +35,10 @@ import { endOf, Positions } from './fetch/positions.js'
 import { Publishing, type CommitPublish } from './publish/publishing.js'
 import { checkedResponse } from './publish/requests.js'
 import { rollBackRows } from './publish/rollback.js'
-import { withGeneration } from './topics/topic-properties.js'
 import { TopicRegistry, type ServiceParts } from './live/topic-registry.js'
 import type { TopicState, TopicStatistics } from './live/topic-state.js'
-import {
-  checkTopicId,
-  type TopicId,
-  type TopicRecord,
-  type MessagingTables,
-} from './topics/topic.js'
+import { checkTopicId, type TopicId, type MessagingTables } from './topics/topic.js'
+import type { TopicRecord } from './topics/topic-metadata.js'
 import type {
   ConsumerPosition,
   Message,
@@ -156,8 +151,7 @@ export class MessagingService implements Messaging {
   }
 
   async getTopic(id: TopicId): Promise<TopicProperties> {
-    const { properties, generation } = this.#topic(id)
-    return withGeneration(properties, generation)
+    return { ...this.#topic(id).properties }
   }
 
   async listTopics(namespace: string): Promise<string[]> {
@@ -211,7 +205,7 @@ export class MessagingService implements Messaging {
 
   /** All topics with their generations; deleted topics have negative ones. */
   async scanTopics(): Promise<Pick<TopicRecord, 'id' | 'generation'>[]> {
-    return [...this.#topics.all()].map(({ id, generation }) => ({ id, generation }))
+    return this.#topics.all().map(({ id, generation }) => ({ id, generation }))
   }
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
@@ -279,7 +273,8 @@ export class MessagingService implements Messaging {
 
   /** Counters of the topics that were used since the service was opened. */
   topicCounters(): TopicCounters[] {
-    return [...this.#parts.topics.all()]
+    return this.#parts.topics
+      .all()
       .filter(({ exists, statistics }) => {
         return exists && statistics.publishRequested + statistics.fetches > 0
       })
@@ -334,7 +329,7 @@ export class MessagingService implements Messaging {
   async #register(): Promise<void> {
     const { register, transactions, pruneState } = this.#parts.settings
     if (register === undefined) return
-    const topics = (): ReturnType<TopicRegistry['records']> => this.#parts.topics.records()
+    const topics = (): readonly TopicRecord[] => this.#parts.topics.all()
     const known = transactions === undefined ? {} : { transactions: () => transactions.snapshot() }
     const { message, payload, producer, consumer } = this.#parts.tables
     const state = pruneState === undefined ? {} : { state: pruneState }

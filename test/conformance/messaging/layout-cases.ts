@@ -10,7 +10,8 @@ import {
 } from '../../../src/systems/messaging/index.js'
 import { encodePointer } from '../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from './rows.js'
-import { encodeTopicProperties, topicPrefix } from '../../../src/systems/messaging/topics/topic.js'
+import { topicPrefix } from '../../../src/systems/messaging/topics/topic.js'
+import { encodeTopicProperties } from '../../../src/systems/messaging/topics/topic-metadata.js'
 import { tx, type Fixture, type MessagingCase } from './case.js'
 import { defaultTopic, serviceOf, texts } from './message-fixture.js'
 

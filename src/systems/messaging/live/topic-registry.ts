@@ -9,23 +9,24 @@ import { CellarError } from '../../../api/index.js'
 import type { Database, Table } from '../../../api/index.js'
 import { MessagingErrorCode, topicNotFound } from '../errors.js'
 import type { MessagingSettings } from '../options.js'
-import { metadataQualifier } from '../prune-job/row-layout.js'
-import { effectiveProperties, withGeneration } from '../topics/topic-properties.js'
-import { TopicState, type TopicMetadata } from './topic-state.js'
+import {
+  effectiveProperties,
+  encodeTopicProperties,
+  metadataColumn,
+  parseTopicMetadata,
+  readTopic,
+  type TopicMetadata,
+} from '../topics/topic-metadata.js'
+import { TopicState } from './topic-state.js'
 import {
   checkNamespace,
   checkTopicId,
-  encodeTopicProperties,
-  parseTopicPrefix,
-  parseTopicState,
   topicPrefix,
   type TopicId,
-  type TopicRecord,
   type MessagingTables,
 } from '../topics/topic.js'
 import type { TopicProperties } from '../types.js'
 
-const column = `d:${metadataQualifier}`
 const timestamp = 1
 
 /** The parts of an open service that publishes, fetches and positions share. */
@@ -45,7 +46,7 @@ export class TopicRegistry {
   readonly #lastTimestamp: () => number
   readonly #topics = new Map<string, TopicState>()
   readonly #changes = new Map<string, Promise<unknown>>()
-  #records: readonly TopicRecord[] | undefined
+  #all: readonly TopicState[] | undefined
 
   constructor(
     database: Database,
@@ -61,28 +62,16 @@ export class TopicRegistry {
 
   /** Reads all topics. */
   async load(): Promise<void> {
-    for await (const result of this.#table.scan({ columns: [column] })) {
-      const id = parseTopicPrefix(result.row!)
-      const value = result.value(column)!
-      const state = parseTopicState(value)
-      if (id === undefined || state === undefined) continue
-      const properties = JSON.parse(value.toString('utf8')) as Record<string, string>
-      delete properties['generation']
-      this.#add(id, { ...state, properties })
+    for await (const result of this.#table.scan({ columns: [metadataColumn] })) {
+      const found = readTopic(result)
+      if (found !== undefined) this.#add(found.id, found)
     }
   }
 
-  /** Records of all topics for pruning, including deleted ones; the same array until a change. */
-  records(): readonly TopicRecord[] {
-    this.#records ??= [...this.#topics.values()].map(({ id, generation, ttlMilliseconds }) => {
-      return { id, generation, ttlMilliseconds }
-    })
-    return this.#records
-  }
-
-  /** All topics, including deleted ones. */
-  all(): IterableIterator<TopicState> {
-    return this.#topics.values()
+  /** All topics, including deleted ones; the same array until a change. */
+  all(): readonly TopicState[] {
+    this.#all ??= [...this.#topics.values()]
+    return this.#all
   }
 
   /** An existing topic. `ERR_INVALID_ARGUMENT` for its name, `ERR_TOPIC_NOT_FOUND`. */
@@ -96,7 +85,7 @@ export class TopicRegistry {
   /** Names of the topics of a namespace, or of all, in the order of their rows. */
   list(namespace?: string): TopicId[] {
     if (namespace !== undefined) checkNamespace(namespace)
-    return [...this.#topics.values()]
+    return this.all()
       .filter((topic) => topic.exists && (namespace ?? topic.id.namespace) === topic.id.namespace)
       .sort((a, b) => Buffer.compare(a.prefix, b.prefix))
       .map(({ id }) => id)
@@ -138,13 +127,12 @@ export class TopicRegistry {
     })
   }
 
-  #add(id: TopicId, state: TopicMetadata): TopicState {
+  #add(id: TopicId, state: TopicMetadata): void {
     // A topic takes at most a fourth of the memory for the newest messages.
     const cacheBytesMax = Math.floor(this.#settings.cacheBytesMax / 4)
     const topic = new TopicState(id, this.#tables, state, this.#lastTimestamp(), cacheBytesMax)
     this.#topics.set(topic.name, topic)
-    this.#records = undefined
-    return topic
+    this.#all = undefined
   }
 
   async #write(
@@ -154,20 +142,22 @@ export class TopicRegistry {
     generation: number,
   ): Promise<void> {
     const row = topicPrefix(id)
-    const value = encodeTopicProperties(withGeneration(properties, generation))
-    const before =
-      topic && encodeTopicProperties(withGeneration(topic.properties, topic.generation))
-    const put = { cells: { [column]: value }, timestamp }
-    const expected = before === undefined ? { notExists: true as const } : { equals: before }
-    const { success } = await this.#table.checkAndMutate({ row, column, ...expected }, { put })
+    const value = encodeTopicProperties({ ...properties, generation: String(generation) })
+    const put = { cells: { [metadataColumn]: value }, timestamp }
+    const expected =
+      topic === undefined
+        ? { notExists: true as const }
+        : { equals: encodeTopicProperties(topic.properties) }
+    const check = { row, column: metadataColumn, ...expected }
+    const { success } = await this.#table.checkAndMutate(check, { put })
     if (!success) {
       const message = `the metadata of topic '${id.namespace}:${id.topic}' was changed elsewhere`
       throw new CellarError(MessagingErrorCode.unavailable, message)
     }
-    const state = { properties, generation, ttlMilliseconds: ttlOf(properties) }
-    if (topic === undefined) this.#add(id, state)
-    else topic.change(state)
-    this.#records = undefined
+    const metadata = parseTopicMetadata(value)!
+    if (topic === undefined) this.#add(id, metadata)
+    else topic.change(metadata)
+    this.#all = undefined
   }
 
   /** Serializes the changes of one topic. */
@@ -186,8 +176,4 @@ export class TopicRegistry {
       if (this.#changes.get(name) === settled) this.#changes.delete(name)
     }
   }
-}
-
-function ttlOf(properties: TopicProperties): number {
-  return Number(properties['ttl']) * 1000
 }

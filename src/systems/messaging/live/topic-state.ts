@@ -15,45 +15,43 @@ import {
   type StoredBatch,
 } from '../store/stored-batch.js'
 import { topicPrefix, type TopicId } from '../topics/topic.js'
+import type { TopicMetadata } from '../topics/topic-metadata.js'
 import type { MessageRange, TopicProperties } from '../types.js'
 
-/** Counters of a topic since the service was opened. */
-export interface TopicStatistics {
-  /** Requests to publish. */
-  publishRequested: number
-  /** Requests whose messages were written. */
-  publishSucceeded: number
-  /** Requests whose write failed. */
-  publishFailed: number
-  /** Messages of the requests that were written. */
-  messagesPublished: number
-  /** Bytes of the requests that were written. */
-  bytesPublished: number
-  /** Payloads of transactions that were stored ahead of their publish. */
-  payloadsStored: number
-  /** Messages that were rolled back. */
-  rolledBack: number
-  /** Fetches. */
-  fetches: number
-  /** Fetches that ended at a transaction that was in progress for the reader. */
-  fetchesHeld: number
-  /** Messages delivered to readers. */
-  messagesFetched: number
-  /** Steps of fetches served by the cache. */
-  cacheHits: number
-  /** Steps of fetches that read the table. */
-  cacheMisses: number
-  /** Milliseconds since the epoch; 0 = none. */
-  lastPublishTime: number
+/** The counters of a topic that was not used yet. */
+function noCounts() {
+  return {
+    /** Requests to publish. */
+    publishRequested: 0,
+    /** Requests whose messages were written. */
+    publishSucceeded: 0,
+    /** Requests whose write failed. */
+    publishFailed: 0,
+    /** Messages of the requests that were written. */
+    messagesPublished: 0,
+    /** Bytes of the requests that were written. */
+    bytesPublished: 0,
+    /** Payloads of transactions that were stored ahead of their publish. */
+    payloadsStored: 0,
+    /** Messages that were rolled back. */
+    rolledBack: 0,
+    /** Fetches. */
+    fetches: 0,
+    /** Fetches that ended at a transaction that was in progress for the reader. */
+    fetchesHeld: 0,
+    /** Messages delivered to readers. */
+    messagesFetched: 0,
+    /** Steps of fetches served by the cache. */
+    cacheHits: 0,
+    /** Steps of fetches that read the table. */
+    cacheMisses: 0,
+    /** Milliseconds since the epoch; 0 = none. */
+    lastPublishTime: 0,
+  }
 }
 
-/** The part of the state of a topic that the metadata table holds. */
-export interface TopicMetadata {
-  properties: TopicProperties
-  /** Negative: the topic is deleted, and this was its last generation. */
-  generation: number
-  ttlMilliseconds: number
-}
+/** Counters of a topic since the service was opened. */
+export interface TopicStatistics extends ReturnType<typeof noCounts> {}
 
 /** Most ranges of transactions per topic that are retained for a rollback by pointer. */
 const rangesMax = 10_000
@@ -70,22 +68,7 @@ export class TopicState {
   generation: number
   ttlMilliseconds: number
   rows: TopicRows
-  readonly statistics: TopicStatistics = {
-    publishRequested: 0,
-    publishSucceeded: 0,
-    publishFailed: 0,
-    messagesPublished: 0,
-    bytesPublished: 0,
-    payloadsStored: 0,
-    rolledBack: 0,
-    fetches: 0,
-    fetchesHeld: 0,
-    messagesFetched: 0,
-    cacheHits: 0,
-    cacheMisses: 0,
-    lastPublishTime: 0,
-  }
-  /** Created by the first publish. */
+  readonly statistics: TopicStatistics = noCounts()
   readonly publishClock: AscendingClock
   readonly storeClock: AscendingClock
   /** The last durable message; readers stop here. */

@@ -42,33 +42,8 @@ export interface CacheScan<E> {
   close(): void
 }
 
-/** Counters of a cache, under the names of CDAP's metrics. */
-export interface CacheCounts {
-  /** Added entries. */
-  added: number
-  /** Removed entries, for any reason. */
-  removed: number
-  /** Calls of `addAll`. */
-  addRequests: number
-  /** Entries whose addition exceeded `hardLimit` and evicted older ones. */
-  addReduceWeight: number
-  /** Calls of `scan`. */
-  scanRequests: number
-  /** Scans whose end reduced the cache to `minRetain`. */
-  scanReduceWeight: number
-}
-
 /** See the file header. */
 export class MessageCache<E> {
-  /** Counters since the cache was made. */
-  readonly counts: CacheCounts = {
-    added: 0,
-    removed: 0,
-    addRequests: 0,
-    addReduceWeight: 0,
-    scanRequests: 0,
-    scanReduceWeight: 0,
-  }
   readonly #of: CacheEntries<E>
   #limits: CacheLimits
   /** The live entries start at `#head`. */
@@ -108,7 +83,6 @@ export class MessageCache<E> {
 
   /** Removes all entries. */
   clear(): void {
-    this.counts.removed += this.size
     this.#entries = []
     this.#head = 0
     this.#weight = 0
@@ -119,7 +93,6 @@ export class MessageCache<E> {
    * otherwise, with an empty cache; `ERR_CONCURRENT_MODIFICATION` during another addition.
    */
   addAll(entries: Iterable<E>): void {
-    this.counts.addRequests++
     if (this.#isAdding) {
       const message = 'entries are being added to the cache'
       throw new CellarError(MessagingErrorCode.concurrentModification, message)
@@ -134,7 +107,6 @@ export class MessageCache<E> {
 
   /** Copies up to `limit` entries from `start`. */
   scan(start: E, inclusive: boolean, limit: number, filter?: CacheFilter<E>): CacheScan<E> {
-    this.counts.scanRequests++
     const found: E[] = []
     for (let at = this.#position(start, inclusive); at < this.#entries.length; at++) {
       if (found.length >= limit) break
@@ -177,15 +149,12 @@ export class MessageCache<E> {
     }
     this.#entries.push(entry)
     this.#weight += this.#of.weigh(entry)
-    this.counts.added++
     if (this.#weight <= this.#limits.hardLimit) return
-    this.counts.addReduceWeight++
     this.#reduce()
   }
 
   #closeScan(): void {
     if (this.#weight <= this.#limits.reduceTrigger) return
-    this.counts.scanReduceWeight++
     this.#reduce()
   }
 
@@ -196,7 +165,6 @@ export class MessageCache<E> {
       if (this.#weight - weight < this.#limits.minRetain) break
       this.#weight -= weight
       this.#head++
-      this.counts.removed++
     }
     assert(this.#weight >= 0, 'the weight of a cache is never negative')
     if (this.#head > 64 && 2 * this.#head > entries.length) {

@@ -16,10 +16,8 @@ import {
 } from '../../../../src/systems/messaging/index.js'
 import { encodePointer } from '../../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
-import {
-  encodeTopicProperties,
-  topicPrefix,
-} from '../../../../src/systems/messaging/topics/topic.js'
+import { topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
+import { encodeTopicProperties } from '../../../../src/systems/messaging/topics/topic-metadata.js'
 
 /** Milliseconds at which tests begin. */
 export const start = 1_489_707_864_000

@@ -7,7 +7,8 @@ import {
   PointerSet,
 } from '../../../../src/systems/transactions/prune-job/job-data.js'
 import { NoTopic, TopicIndex } from '../../../../src/systems/messaging/prune-job/prune-context.js'
-import { topicPrefix, type TopicRecord } from '../../../../src/systems/messaging/topics/topic.js'
+import { topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
+import type { TopicRecord } from '../../../../src/systems/messaging/topics/topic-metadata.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 

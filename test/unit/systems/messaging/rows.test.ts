@@ -9,12 +9,11 @@ import {
 } from '../../../../src/systems/messaging/store/rows.js'
 import { encodeMessageRow, encodePayloadRow } from '../../../conformance/messaging/rows.js'
 import { isOlderGeneration } from '../../../../src/systems/messaging/prune-job/prune-hook.js'
+import { parseTopicPrefix, topicPrefix } from '../../../../src/systems/messaging/topics/topic.js'
 import {
   encodeTopicProperties,
-  parseTopicPrefix,
-  parseTopicState,
-  topicPrefix,
-} from '../../../../src/systems/messaging/topics/topic.js'
+  parseTopicMetadata,
+} from '../../../../src/systems/messaging/topics/topic-metadata.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261121)
 const id = { namespace: 'default', topic: 't1' }
@@ -174,9 +173,11 @@ void t.test('10 older generations: (3,5), (3,-3); not (6,5), (6,6), (6,-5)', (t)
 void t.test('metadata is JSON with sorted keys, and its reserved properties are read', (t) => {
   const value = encodeTopicProperties({ ttl: '604800', color: 'blue', generation: '-3' })
   t.equal(value.toString(), '{"color":"blue","generation":"-3","ttl":"604800"}')
-  t.strictSame(parseTopicState(value), { generation: -3, ttlMilliseconds: 604_800_000 })
-  const forever = { generation: 1, ttlMilliseconds: Infinity }
-  t.strictSame(parseTopicState(Buffer.from('{"generation":"1"}')), forever)
+  const properties = { color: 'blue', generation: '-3', ttl: '604800' }
+  const ended = { properties, generation: -3, ttlMilliseconds: 604_800_000 }
+  t.strictSame(parseTopicMetadata(value), ended)
+  const forever = { properties: { generation: '1' }, generation: 1, ttlMilliseconds: Infinity }
+  t.strictSame(parseTopicMetadata(Buffer.from('{"generation":"1"}')), forever)
   t.end()
 })
 
@@ -201,6 +202,6 @@ void t.test('metadata that cannot be understood makes a topic unknown', (t) => {
     '{"generation":"1","ttl":""}',
     '{"generation":"1","ttl":"9999999999999999"}',
   ]
-  for (const text of texts) t.equal(parseTopicState(Buffer.from(text)), undefined, text)
+  for (const text of texts) t.equal(parseTopicMetadata(Buffer.from(text)), undefined, text)
   t.end()
 })
