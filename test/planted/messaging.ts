@@ -10,7 +10,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a producer that has left memory publishes beside its new state',
     file: 'src/systems/messaging/live/producers.ts',
-    find: 'if (this.#held.get(id) !== held) continue',
+    find: 'if (this.#held.get(id) !== producer) continue',
     replace: '',
     tests: ['test/unit/systems/messaging/producers.test.ts'],
   },
@@ -38,7 +38,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a commit of unknown outcome counts as one that was not written',
     file: 'src/systems/messaging/publish/publishing.ts',
-    find: 'throw isHanded ? error : notCarried(error)',
+    find: 'throw commit.isHanded ? error : notCarried(error)',
     replace: 'throw notCarried(error)',
     tests: ['test/unit/systems/messaging/commit-refusals.test.ts'],
   },

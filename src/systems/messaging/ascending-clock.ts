@@ -4,15 +4,10 @@
  * next.
  */
 import { assert } from '../../api/index.js'
+import type { PackedPayloads } from './store/packed-payloads.js'
 import { placeAfter, sequenceMax, type Place } from './store/stored-batch.js'
 
-/** Consecutive places of one millisecond. */
-export interface PlaceRange {
-  readonly publishTimestamp: number
-  readonly firstSequence: number
-  readonly count: number
-}
-
+/** See the file header. */
 export class AscendingClock {
   /** Time of the last assigned place. */
   timestamp: number
@@ -36,16 +31,38 @@ export class AscendingClock {
     return placeAfter({ publishTimestamp: this.timestamp, sequenceId: this.sequence })
   }
 
-  /** Assigns the next places, at least one and at most `count`, within one millisecond. */
-  take(count: number): PlaceRange {
+  /** Assigns the next place. */
+  take(): Place {
+    return this.#take(1).last
+  }
+
+  /**
+   * Assigns the next places to payloads. `each` gets all payloads of one millisecond, and the place
+   * of the last one.
+   */
+  assign(payloads: PackedPayloads, each: (part: PackedPayloads, last: Place) => void): void {
+    let rest = payloads
+    for (;;) {
+      const { last, count } = this.#take(rest.count)
+      if (count === rest.count) {
+        each(rest, last)
+        return
+      }
+      each(rest.slice(0, count), last)
+      rest = rest.slice(count, rest.count)
+    }
+  }
+
+  /** Assigns places of one millisecond, at least one and at most `count`. */
+  #take(count: number): { last: Place; count: number } {
     assert(count > 0, 'a request takes at least one place')
     if (this.sequence === sequenceMax) {
       this.timestamp++
       this.sequence = -1
     }
-    const firstSequence = this.sequence + 1
     const taken = Math.min(count, sequenceMax - this.sequence)
     this.sequence += taken
-    return { publishTimestamp: this.timestamp, firstSequence, count: taken }
+    const last = { publishTimestamp: this.timestamp, sequenceId: this.sequence }
+    return { last, count: taken }
   }
 }

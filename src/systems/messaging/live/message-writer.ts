@@ -26,26 +26,28 @@ import { MessagingErrorCode } from '../errors.js'
 import { TopicAppend } from './topic-append.js'
 import type { TopicState } from './topic-state.js'
 
-/** The part of a request in its batch, beside messages. */
-export interface WritePart {
-  readonly mutations: readonly AtomicMutation[]
-  /** The largest time assigned to the request; -1 = none. */
-  readonly timestampMax: number
-  /** Called after the batch is written: its messages are readable. */
-  written(): void
-}
-
 /** A batch that is being made. */
-export interface WriteBatch {
+export class WriteBatch {
+  readonly mutations: AtomicMutation[] = []
+  /** Called after the batch is written: its messages are readable. */
+  readonly written: (() => void)[] = []
+  /** The largest assigned time; -1 = none. */
+  timestampMax = -1
+  readonly appends = new Map<TopicState, TopicAppend>()
+
   /** The messages that the batch appends to a topic. */
-  appendTo(topic: TopicState): TopicAppend
+  appendTo(topic: TopicState): TopicAppend {
+    let append = this.appends.get(topic)
+    if (append === undefined) this.appends.set(topic, (append = new TopicAppend(topic)))
+    return append
+  }
 }
 
 /**
- * Assigns the places of a request. Called when the batch is made; must not wait, and must throw
- * before it adds anything.
+ * Assigns the places of a request, and adds the request to the batch. Called when the batch is
+ * made; must not wait, and must throw before it adds anything.
  */
-export type Assign = (batch: WriteBatch) => WritePart
+export type Assign = (batch: WriteBatch) => void
 
 /** A request that waits for its batch. */
 interface Request {
@@ -128,44 +130,35 @@ export class MessageWriter {
   }
 
   async #writeBatch(batch: readonly Request[]): Promise<void> {
-    const mutations: AtomicMutation[] = []
-    const accepted: { request: Request; part: WritePart }[] = []
-    const appends = new Map<TopicState, TopicAppend>()
-    const appendTo = (topic: TopicState): TopicAppend => {
-      let append = appends.get(topic)
-      if (append === undefined) appends.set(topic, (append = new TopicAppend(topic)))
-      return append
-    }
-    const made = { appendTo }
-    for (const request of batch) {
+    const made = new WriteBatch()
+    const accepted = batch.filter(({ assign, reject }) => {
       try {
-        const part = request.assign(made)
-        for (const mutation of part.mutations) mutations.push(mutation)
-        if (part.timestampMax > this.#timestampMax) this.#timestampMax = part.timestampMax
-        accepted.push({ request, part })
+        assign(made)
+        return true
       } catch (error) {
-        request.reject(error)
+        reject(error)
+        return false
       }
-    }
+    })
     if (accepted.length === 0) return
+    const { mutations, appends } = made
+    this.#timestampMax = Math.max(this.#timestampMax, made.timestampMax)
     for (const append of appends.values()) mutations.push(...append.mutations())
     mutations.push(clockMutation(this.#clockTable, this.#timestampMax))
     try {
       await this.#database.atomic({ mutations, durability: this.#durability })
     } catch (error) {
       if (accepted.length === 1 || !isRefusal(error)) {
-        for (const { request } of accepted) request.reject(error)
+        for (const { reject } of accepted) reject(error)
         return
       }
       // Each request alone: the writes of one transaction do not fail the messages of others.
-      for (const { request } of accepted) await this.#writeBatch([request])
+      for (const request of accepted) await this.#writeBatch([request])
       return
     }
     for (const append of appends.values()) this.#appended(append)
-    for (const { request, part } of accepted) {
-      part.written()
-      request.resolve()
-    }
+    for (const written of made.written) written()
+    for (const { resolve } of accepted) resolve()
   }
 }
 

@@ -40,28 +40,40 @@ interface Pending {
 
 /** One producer of one generation of a topic. */
 class ProducerState {
+  /** Resolves when the outcomes are read from the table. */
+  readonly read: Promise<void>
   readonly #topic: TopicState
   readonly #generation: number
-  #outcomes: readonly Outcome[]
+  /** Undefined until they are read. */
+  #outcomes: readonly Outcome[] | undefined
   readonly #pending = new Map<number, Pending>()
   /** The outcomes after the current batch, and that batch. */
   #next: { readonly batch: object; readonly outcomes: readonly Outcome[] } | undefined
 
-  constructor(topic: TopicState, outcomes: readonly Outcome[]) {
+  constructor(id: string, { database, table, topic }: ProducerSource) {
     this.#topic = topic
     this.#generation = topic.generation
-    this.#outcomes = outcomes
+    this.read = readOutcomes(database, table, topic, id).then((outcomes) => {
+      this.#outcomes = outcomes
+    })
   }
 
+  /** Whether nothing is in progress. */
   get isIdle(): boolean {
-    return this.#pending.size === 0
+    return this.#outcomes !== undefined && this.#pending.size === 0
+  }
+
+  /** REQUIRES that they are read. */
+  get #known(): readonly Outcome[] {
+    assert(this.#outcomes !== undefined, 'a producer is read before its requests')
+    return this.#outcomes
   }
 
   /**
    * Forgets the outcomes if the last message was published before a time: the row may be pruned.
    */
   forgetBefore(oldest: number): void {
-    const last = this.#outcomes.at(-1)?.response.rollbackRange.endTimestamp
+    const last = this.#known.at(-1)?.response.rollbackRange.endTimestamp
     if (last !== undefined && last < oldest) this.#outcomes = []
   }
 
@@ -71,9 +83,9 @@ class ProducerState {
   find({ id, sequence }: Producer): Promise<PublishResponse> | undefined {
     const pending = this.#pending.get(sequence)
     if (pending !== undefined) return pending.answer
-    const known = this.#outcomes.find((outcome) => outcome.sequence === sequence)
+    const known = this.#known.find((outcome) => outcome.sequence === sequence)
     if (known !== undefined) return Promise.resolve(known.response)
-    const latest = Math.max(this.#outcomes.at(-1)?.sequence ?? -1, ...this.#pending.keys())
+    const latest = Math.max(this.#known.at(-1)?.sequence ?? -1, ...this.#pending.keys())
     if (sequence > latest) return undefined
     const message = `producer '${id}' has published sequence ${latest} already`
     throw new CellarError(MessagingErrorCode.producerSequence, message)
@@ -107,14 +119,14 @@ class ProducerState {
 
   #place(pending: Pending, batch: object, response: PublishResponse): Buffer {
     pending.batch = batch
-    const before = this.#next?.batch === batch ? this.#next.outcomes : this.#outcomes
+    const before = this.#next?.batch === batch ? this.#next.outcomes : this.#known
     const outcomes = behind(before, { sequence: pending.sequence, response })
     this.#next = { batch, outcomes }
     return encodeOutcomes(outcomes)
   }
 
   #written({ sequence }: Pending, response: PublishResponse): void {
-    this.#outcomes = behind(this.#outcomes, { sequence, response })
+    this.#outcomes = behind(this.#known, { sequence, response })
     const wasPending = this.#pending.delete(sequence)
     assert(wasPending, 'a request of a producer is written once')
   }
@@ -130,15 +142,9 @@ export interface ProducerRow {
   written(response: PublishResponse): void
 }
 
-/** A producer in memory; `known` is undefined until the read completes. */
-interface Held {
-  readonly read: Promise<ProducerState>
-  known: ProducerState | undefined
-}
-
 /** The producers of the generations of a topic. */
 export class Producers {
-  readonly #held = new Map<string, Held>()
+  readonly #held = new Map<string, ProducerState>()
 
   /** Number of producers in memory. */
   get size(): number {
@@ -162,35 +168,32 @@ export class Producers {
     const { topic, oldest } = source
     const { generation } = topic
     for (;;) {
-      const held = this.#held.get(id) ?? this.#read(id, source)
-      const producer = await held.read
+      const producer = this.#held.get(id) ?? this.#read(id, source)
+      await producer.read
       if (topic.generation !== generation) throw topicNotFound(topic.name)
       // Another request has evicted the producer: two states of one producer would miss each
       // other's requests.
-      if (this.#held.get(id) !== held) continue
+      if (this.#held.get(id) !== producer) continue
       producer.forgetBefore(oldest)
       return await use(producer)
     }
   }
 
-  #read(id: string, { database, table, topic }: ProducerSource): Held {
-    const read = readOutcomes(database, table, topic, id).then((outcomes) => {
-      return (held.known = new ProducerState(topic, outcomes))
-    })
-    const held: Held = { read, known: undefined }
-    this.#held.set(id, held)
+  #read(id: string, source: ProducerSource): ProducerState {
+    const producer = new ProducerState(id, source)
+    this.#held.set(id, producer)
     // A failed read says nothing about the producer, so the next request reads again.
-    read.catch(() => {
-      if (this.#held.get(id) === held) this.#held.delete(id)
+    producer.read.catch(() => {
+      if (this.#held.get(id) === producer) this.#held.delete(id)
     })
     if (this.#held.size > producersMax) this.#forgetIdle()
-    return held
+    return producer
   }
 
   /** Evicts the oldest producers without requests. */
   #forgetIdle(): void {
     const ids = [...this.#held.keys()].slice(0, producersMax / 2)
-    for (const id of ids) if (this.#held.get(id)?.known?.isIdle === true) this.#held.delete(id)
+    for (const id of ids) if (this.#held.get(id)?.isIdle === true) this.#held.delete(id)
   }
 }
 

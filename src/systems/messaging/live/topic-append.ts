@@ -4,7 +4,7 @@
  */
 import { assert, type AtomicMutation } from '../../../api/index.js'
 import { PackedPayloads } from '../store/packed-payloads.js'
-import type { StoredBatch } from '../store/stored-batch.js'
+import type { Place, StoredBatch } from '../store/stored-batch.js'
 import type { TopicState } from './topic-state.js'
 import type { MessageRange } from '../types.js'
 
@@ -44,12 +44,12 @@ export class TopicAppend {
     clock.advance(now)
     const start = clock.peek()
     if (payloads.length === 0) {
-      const { publishTimestamp, firstSequence } = clock.take(1)
       this.#open = undefined
-      const place = { publishTimestamp, sequenceId: firstSequence }
-      this.#rows.push({ ...place, pointer, payloads: undefined })
+      this.#rows.push({ ...clock.take(), pointer, payloads: undefined })
     }
-    for (const part of payloads) this.#addPart(part, pointer)
+    for (const each of payloads) {
+      clock.assign(each, (part, last) => this.#place(part, last, pointer))
+    }
     return {
       startTimestamp: start.publishTimestamp,
       startSequenceId: start.sequenceId,
@@ -73,25 +73,12 @@ export class TopicAppend {
     return this.rows().map((row) => this.topic.rows.messages(row))
   }
 
-  #addPart(payloads: PackedPayloads, pointer: bigint | undefined): void {
-    let rest = payloads
-    while (rest.count > 0) {
-      const { publishTimestamp, firstSequence, count } = this.topic.publishClock.take(rest.count)
-      const part = count === rest.count ? rest : rest.slice(0, count)
-      this.#place(publishTimestamp, firstSequence, part, pointer)
-      if (count === rest.count) return
-      rest = rest.slice(count, rest.count)
-    }
-  }
-
   /** Adds messages to the open row if they belong to it, otherwise opens the next row. */
   #place(
-    publishTimestamp: number,
-    firstSequence: number,
     payloads: PackedPayloads,
+    { publishTimestamp, sequenceId }: Place,
     pointer: bigint | undefined,
   ): void {
-    const sequenceId = firstSequence + payloads.count - 1
     const open = this.#open
     if (
       open !== undefined &&

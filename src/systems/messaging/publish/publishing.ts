@@ -8,7 +8,7 @@ import {
 } from '../../../api/index.js'
 import { notCarried } from '../../transactions/index.js'
 import { topicNotFound } from '../errors.js'
-import { type WriteBatch, type WritePart } from '../live/message-writer.js'
+import type { WriteBatch } from '../live/message-writer.js'
 import { checkPointer } from '../options.js'
 import { producerMutation, type ProducerRow } from '../live/producers.js'
 import { checkAge, checkHandedOut, checkRequest, type CheckedRequest } from './requests.js'
@@ -25,6 +25,13 @@ export interface CommitPublish {
   readonly messages: PublishRequest['messages']
 }
 
+/** A request to a topic, with the row of its producer. */
+interface TopicRequest {
+  readonly topic: TopicState
+  readonly request: CheckedRequest
+  readonly row?: ProducerRow
+}
+
 /** See the file header. */
 export class Publishing {
   readonly #parts: ServiceParts
@@ -34,17 +41,17 @@ export class Publishing {
   }
 
   /** `Messaging.publish`. */
-  async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
-    const checked = checkRequest(request, this.#parts.settings)
-    const { pointer, payloads, producer } = checked
+  async publish(id: TopicId, given: PublishRequest): Promise<PublishResponse | undefined> {
+    const request = checkRequest(given, this.#parts.settings)
+    const { pointer, payloads, producer } = request
     if (pointer === undefined && payloads.length === 0) {
       throw invalidArgument('a publish outside of transactions needs at least one message')
     }
     const topic = this.#parts.topics.find(id)
     if (pointer !== undefined) checkAge(pointer, this.#parts.settings)
     topic.statistics.publishRequested++
-    if (producer !== undefined) return this.#publishOnce(topic, checked, producer)
-    const response = await this.#publish(topic, checked)
+    if (producer !== undefined) return this.#publishOnce(topic, request, producer)
+    const [response] = await this.#write([{ topic, request }])
     return pointer === undefined ? undefined : response
   }
 
@@ -56,24 +63,17 @@ export class Publishing {
     checkHandedOut(pointer, this.#parts.settings)
     if (count === 0) throw invalidArgument('there are no payloads to store')
     const topic = this.#parts.topics.find(id)
-    await this.#parts.writer.write(bytes, () => {
+    await this.#parts.writer.write(bytes, (batch) => {
       checkExists(topic)
       const { storeClock, rows } = topic
       storeClock.advance(this.#parts.settings.clock.now())
-      const mutations: AtomicMutation[] = []
-      for (let rest of payloads) {
-        for (;;) {
-          const { publishTimestamp, firstSequence, count: taken } = storeClock.take(rest.count)
-          const part = taken === rest.count ? rest : rest.slice(0, taken)
-          const place = { publishTimestamp, sequenceId: firstSequence + taken - 1 }
-          mutations.push(rows.payloads(pointer, place, part))
-          if (taken === rest.count) break
-          rest = rest.slice(taken, rest.count)
-        }
+      for (const each of payloads) {
+        storeClock.assign(each, (part, last) => {
+          batch.mutations.push(rows.payloads(pointer, last, part))
+        })
       }
-      const timestampMax = storeClock.timestamp
-      const written = (): void => void (topic.statistics.payloadsStored += count)
-      return { mutations, timestampMax, written }
+      batch.timestampMax = Math.max(batch.timestampMax, storeClock.timestamp)
+      batch.written.push(() => (topic.statistics.payloadsStored += count))
     })
   }
 
@@ -83,67 +83,26 @@ export class Publishing {
     publishes: readonly CommitPublish[],
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
-    // Whether the database received the frame: only then can its outcome be unknown.
-    let isHanded = false
+    const commit = { mutations, isHanded: false }
     try {
-      const { parts, bytes } = this.#partsOfCommit(pointer, publishes)
-      await this.#parts.writer.write(bytes, (batch) => {
-        isHanded = false
-        for (const { topic } of parts) checkExists(topic)
-        const written = parts.map(({ topic, request }) => this.#part(batch, topic, request))
-        isHanded = true
-        return {
-          mutations: [...written.flatMap((part) => part.mutations), ...mutations],
-          timestampMax: Math.max(-1, ...written.map((part) => part.timestampMax)),
-          written: () => written.forEach((part) => part.written()),
-        }
-      })
+      await this.#write(this.#requestsOf(pointer, publishes), commit)
     } catch (error) {
-      throw isHanded ? error : notCarried(error)
+      throw commit.isHanded ? error : notCarried(error)
     }
   }
 
   /** Checks the publishes of a commit. */
-  #partsOfCommit(
-    pointer: bigint,
-    publishes: readonly CommitPublish[],
-  ): { parts: { topic: TopicState; request: CheckedRequest }[]; bytes: number } {
+  #requestsOf(pointer: bigint, publishes: readonly CommitPublish[]): TopicRequest[] {
+    const { settings, topics } = this.#parts
     checkPointer(pointer)
-    checkAge(pointer, this.#parts.settings)
-    let bytes = 0
-    const parts = checkArray(publishes, 'publishes').map((publish) => {
+    checkAge(pointer, settings)
+    return checkArray(publishes, 'publishes').map((publish) => {
       const { id, messages } = checkObject(publish, 'a publish')
-      const request = checkRequest(
-        { messages, transactionWritePointer: pointer },
-        this.#parts.settings,
-      )
-      bytes += request.bytes
-      const topic = this.#parts.topics.find(id)
+      const request = checkRequest({ messages, transactionWritePointer: pointer }, settings)
+      const topic = topics.find(id)
       topic.statistics.publishRequested++
       return { topic, request }
     })
-    return { parts, bytes }
-  }
-
-  async #publish(
-    topic: TopicState,
-    request: CheckedRequest,
-    row?: ProducerRow,
-  ): Promise<PublishResponse> {
-    let response: PublishResponse | undefined
-    try {
-      await this.#parts.writer.write(request.bytes, (batch) => {
-        checkExists(topic)
-        row?.check(batch)
-        const part = this.#part(batch, topic, request, row)
-        response = part.response
-        return part
-      })
-    } catch (error) {
-      topic.statistics.publishFailed++
-      throw error
-    }
-    return response!
   }
 
   /** Publishes unless the producer has already published the same sequence. */
@@ -156,39 +115,67 @@ export class Publishing {
     const oldest = settings.clock.now() - topic.ttlMilliseconds
     const source = { database, table: tables.producer, topic, oldest }
     return topic.producers.with(producer.id, source, (state) => {
-      const publish = (row: ProducerRow): Promise<PublishResponse> =>
-        this.#publish(topic, request, row)
+      const publish = async (row: ProducerRow): Promise<PublishResponse> =>
+        (await this.#write([{ topic, request, row }]))[0]
       return state.find(producer) ?? state.publish(producer.sequence, publish)
     })
   }
 
+  /**
+   * Writes requests in one batch, with the mutations of a commit. Its `isHanded` says whether the
+   * database received the frame: only then can the outcome be unknown.
+   */
+  async #write(
+    requests: readonly TopicRequest[],
+    commit: { readonly mutations: readonly AtomicMutation[]; isHanded: boolean } = noCommit(),
+  ): Promise<PublishResponse[]> {
+    let responses: PublishResponse[] = []
+    const bytes = requests.reduce((sum, { request }) => sum + request.bytes, 0)
+    try {
+      await this.#parts.writer.write(bytes, (batch) => {
+        commit.isHanded = false
+        for (const { topic, row } of requests) {
+          checkExists(topic)
+          row?.check(batch)
+        }
+        responses = requests.map((request) => this.#assign(batch, request))
+        for (const mutation of commit.mutations) batch.mutations.push(mutation)
+        commit.isHanded = true
+      })
+    } catch (error) {
+      for (const { topic } of requests) topic.statistics.publishFailed++
+      throw error
+    }
+    return responses
+  }
+
   /** Assigns the places of a request. */
-  #part(
-    batch: WriteBatch,
-    topic: TopicState,
-    request: CheckedRequest,
-    row?: ProducerRow,
-  ): WritePart & { response: PublishResponse } {
+  #assign(batch: WriteBatch, { topic, request, row }: TopicRequest): PublishResponse {
     const { payloads, count, pointer, producer, bytes } = request
     const now = this.#parts.settings.clock.now()
     const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
     const { endTimestamp } = rollbackRange
     const response = { transactionWritePointer: pointer, rollbackRange }
-    const mutations: AtomicMutation[] = []
     if (row !== undefined) {
       const value = row.value(batch, response)
-      mutations.push(producerMutation(this.#parts.tables.producer, topic, producer!.id, value))
+      const { producer: table } = this.#parts.tables
+      batch.mutations.push(producerMutation(table, topic, producer!.id, value))
     }
-    const written = (): void => {
+    batch.timestampMax = Math.max(batch.timestampMax, endTimestamp)
+    batch.written.push(() => {
       row?.written(response)
       if (pointer !== undefined) topic.remember(pointer, rollbackRange)
       topic.statistics.publishSucceeded++
       topic.statistics.messagesPublished += count
       topic.statistics.bytesPublished += bytes
       topic.statistics.lastPublishTime = endTimestamp
-    }
-    return { mutations, timestampMax: endTimestamp, written, response }
+    })
+    return response
   }
+}
+
+function noCommit() {
+  return { mutations: [] as readonly AtomicMutation[], isHanded: false }
 }
 
 /** `ERR_TOPIC_NOT_FOUND` for a topic that was deleted meanwhile. */
