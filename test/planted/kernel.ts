@@ -11,17 +11,24 @@ const clusters = ['test/model/metadata-clusters.test.ts']
 export const faults: readonly PlantedFault[] = [
   {
     name: 'reads show what a failed commit has left',
-    file: 'src/systems/metastore/kernel/group-commit.ts',
+    file: `${pulsar}/store/commit-writer.ts`,
     find: 'else this.#doubt = before',
     replace: 'else before.close()',
     tests: [`${unit}/doubt.test.ts`],
   },
   {
     name: 'a read beside a commit that fails is not read again',
-    file: 'src/systems/metastore/kernel/group-commit.ts',
+    file: `${pulsar}/store/commit-writer.ts`,
     find: 'if (!this.isInDoubt) return found',
     replace: 'return found',
     tests: [`${unit}/doubt.test.ts`],
+  },
+  {
+    name: 'a row whose write failed is read at once',
+    file: 'src/systems/metastore/bookkeeper/tables/row-commits.ts',
+    find: 'for (const { id } of writes) this.#doubtful.add(id)',
+    replace: '',
+    tests: ['test/unit/systems/metastore/store.test.ts'],
   },
   {
     name: 'a record that is too large is overwritten before anybody asks the database',

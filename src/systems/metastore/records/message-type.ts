@@ -163,10 +163,9 @@ const noValues: readonly unknown[] = []
  */
 export function checkRequired(type: AnyMessageType, message: MessageFields): void {
   for (const field of type.fields) {
-    const values = valuesOf(field, message)
-    if (field.label === 'required' && values.length === 0) throw lacks(type, field)
+    if (field.label === 'required' && message[field.name] === undefined) throw lacks(type, field)
     if (!isMessage(field.type)) continue
-    for (const value of values) checkRequired(field.type, value as MessageFields)
+    for (const value of valuesOf(field, message)) checkRequired(field.type, value as MessageFields)
   }
 }
 

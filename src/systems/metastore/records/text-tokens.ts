@@ -8,11 +8,11 @@ import type { CellarError } from '../../../api/index.js'
 import { invalidRecord } from './message-type.js'
 import { escapedFrom, escapeLetters } from './text-form.js'
 
-const space = /(?:[ \t-\r]+|#[^\n]*)*/y
+const comment = /#[^\n]*/y
 const name = /\w+/y
 const word = /[\w+.-]+/y
 const integer = /^(-?)(0|[1-9][0-9]*|0[0-7]+|0[xX][0-9a-fA-F]+)$/
-const shortInteger = /^[1-9][0-9]{0,14}$/
+const shortInteger = /[1-9][0-9]{0,14}(?![\w+.-])/y
 const integerLengthMax = 70
 const unescaped = /[^"'\\\n]*/y
 const escape = /\\(?:([0-7]{1,3})|[xX]([0-9a-fA-F]{1,2})|([abfnrtv\\'"?]))/y
@@ -68,6 +68,17 @@ export class TextTokens {
     return this.#take(name, 'a name')
   }
 
+  /** Takes a given name if it is next. */
+  takeThisName(given: string): boolean {
+    const end = this.#position + given.length
+    if (!this.#text.startsWith(given, this.#position) || isNameCode(this.#text.charCodeAt(end))) {
+      return false
+    }
+    this.#position = end
+    this.#skipSpace()
+    return true
+  }
+
   /** Takes a name or number, with sign and fraction. */
   takeWord(): string {
     return this.#take(word, 'a value')
@@ -75,8 +86,12 @@ export class TextTokens {
 
   /** Takes an integer of any size. */
   takeInteger(): number | bigint {
+    const short = this.#match(shortInteger)
+    if (short !== '') {
+      this.#skipSpace()
+      return Number(short)
+    }
     const text = this.takeWord()
-    if (shortInteger.test(text)) return Number(text)
     const match = text.length > integerLengthMax ? null : integer.exec(text)
     if (match === null) throw this.error(`expected an integer, not ${text.slice(0, 80)}`)
     const [, sign, digits] = match
@@ -128,8 +143,12 @@ export class TextTokens {
   }
 
   #skipSpace(): void {
-    const code = this.#text.charCodeAt(this.#position)
-    if (code <= 0x20 || code === 0x23) this.#match(space)
+    for (;;) {
+      const code = this.#text.charCodeAt(this.#position)
+      if (code === 0x20 || (code >= 0x09 && code <= 0x0d)) this.#position++
+      else if (code === 0x23) this.#match(comment)
+      else return
+    }
   }
 
   #take(pattern: RegExp, what: string): string {
@@ -147,4 +166,10 @@ export class TextTokens {
     this.#position = pattern.lastIndex
     return this.#text.slice(start, this.#position)
   }
+}
+
+/** Whether a character may be in a name; false at the end of the text. */
+function isNameCode(code: number): boolean {
+  const lower = code | 0x20
+  return (code >= 0x30 && code <= 0x39) || (lower >= 0x61 && lower <= 0x7a) || code === 0x5f
 }

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
-import { Database } from '../../../../src/entries/index.js'
+import { CellarError, Database, ErrorCode } from '../../../../src/entries/index.js'
 import { FaultyFileSystem } from '../../../doubles/faulty-fs.js'
 import {
   CellarMetaStore,
@@ -228,6 +228,38 @@ void t.test('a weaker durability may lose rows in a crash, and no version', asyn
   await database.close()
 })
 
+void t.test('a row whose write failed is read when it is durable, others at once', async (t) => {
+  const home = await TestDatabase.open()
+  const { database } = home
+  let failures = 0
+  const failing = withMembers<MetastoreDatabase>(database, {
+    atomic: async (batch: AtomicBatch) => {
+      if (failures === 0) return database.atomic(batch)
+      failures--
+      await database.atomic(batch)
+      throw new CellarError(ErrorCode.io, 'the answer was lost')
+    },
+  })
+  const store = new CellarMetaStore()
+  await store.init({ database: failing }, 1)
+  const table = await store.createTable('rows')
+  const first = await table.put('a', new Value({ a: '1' }), Version.NEW)
+  await table.put('b', new Value({ a: '1' }), Version.NEW)
+  failures = 2
+  const serviceDown = { code: 'ERR_METASTORE_SERVICE_DOWN' }
+  await t.rejects(table.put('a', new Value({ a: '2' }), first), serviceDown)
+  t.equal(String((await table.get('b')).value.getField('a')), '1', 'a row without doubt')
+  await t.rejects(table.get('a'), serviceDown, 'it cannot be made durable')
+  failures = 1
+  await t.rejects(table.openCursor(), serviceDown, 'nor can all rows')
+  const { value, version } = await table.get('a')
+  t.equal(String(value.getField('a')), '2', 'durable, as a later write was')
+  t.equal(version.compare(first), 'AFTER')
+  const next = await table.put('a', new Value(), version)
+  t.equal(next.compare(version), 'AFTER')
+  await home.close()
+})
+
 void t.test('a put that the database refuses is refused alone', async (t) => {
   const database = await Database.open('/database', {
     fileSystem: new SimulatedDisk(),
@@ -292,8 +324,10 @@ async function gatedTable() {
   const gated = withMembers<MetastoreDatabase>(database, {
     table: rowsOf((name) => database.table(name)),
     atomic: (batch: AtomicBatch) => {
-      const rows = batch.mutations.slice(0, -1).map(({ row }) => String(row))
+      const rows = batch.mutations.map(({ row }) => String(row))
       const inner = { ...batch, mutations: batch.mutations.map(unwrapped(database)) }
+      // Reservations of versions do not wait.
+      if (rows[0] === 'versions') return database.atomic(inner)
       return step(`write ${rows.join(' ')}`, () => database.atomic(inner))
     },
   })

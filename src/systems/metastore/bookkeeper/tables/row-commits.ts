@@ -1,17 +1,23 @@
 /**
  * The operations on the tables of one database, in the order of their calls.
  *
- * Writes are group commits (`kernel/group-commit.ts`); the sequence of a write is the new version
- * of its row, so versions grow over all tables and are never reused. A group is either reads, or
- * writes with the reads that were called after them. It ends before a write to a row that it reads.
- * So a read sees every write that was called before it, no later one, and none that is not durable.
- * Promises settle in the order of the calls.
+ * A group of writes is one atomic batch. Versions grow over all tables and are never reused: a
+ * writer reserves them in blocks, and a batch checks that no other writer has reserved any since.
+ * A group is either reads, or writes with the reads that were called after them. It ends before a
+ * write to a row that it reads. So a read sees every write that was called before it, no later one,
+ * and none that is not durable. Promises settle in the order of the calls.
+ *
+ * After a failed batch its rows may show changes that a restart would lose. They are read again
+ * when a later write, the next reservation, is durable: a sync of the log makes all earlier
+ * entries durable.
  */
 import {
   assert,
+  CellarError,
+  ErrorCode,
   isRefusal,
   requireCapability,
-  type CellarError,
+  type AtomicCheck,
   type AtomicMutation,
   type Database,
   type Snapshot,
@@ -19,14 +25,9 @@ import {
   type Table,
   type TableOptions,
 } from '../../../../api/index.js'
-import {
-  checkLayout,
-  GroupCommit,
-  storedSequence,
-  type SequenceCell,
-} from '../../kernel/group-commit.js'
+import { turnQueue } from '../../kernel/turns.js'
 import { Generations } from '../../kernel/generations.js'
-import { uint64 } from '../../kernel/uint64.js'
+import { checkLayout, numberCheck, storedNumber, uint64 } from '../../kernel/control-cells.js'
 import { MetastoreErrorCode, failed, asMetastoreError } from '../../errors.js'
 import { rowOfKey } from '../keys.js'
 import type { RowGuard } from '../types.js'
@@ -64,14 +65,16 @@ export interface RowWrite {
   readonly guard?: RowGuard | undefined
 }
 
-/** Reads rows in a snapshot; undefined = the newest state. */
-type Read = (snapshot: Snapshot | undefined) => Promise<unknown>
+/** Reads the newest state of rows. */
+type Read = () => Promise<unknown>
 
 /** One call; the operations of a group are settled together, in the order of the calls. */
 class Operation {
   readonly rows: TableRows
   /** Undefined = all keys. */
   readonly key: string | undefined
+  /** Of the row in the database; that of the table for all keys. */
+  readonly id: string
   readonly work: RowWrite | Read
   readonly promise: Promise<unknown>
   outcome: unknown = undefined
@@ -88,6 +91,7 @@ class Operation {
   ) {
     this.rows = rows
     this.key = key
+    this.id = key === undefined ? rows.name : idOf(rows, key)
     this.work = work
     this.#settled = settled
     this.promise = new Promise((resolve, reject) => {
@@ -111,32 +115,32 @@ const layoutVersion = '1'
 const controlColumn = 'r:version'
 const writesMax = 20_000
 const bytesMax = 32 * 1024 * 1024
-/** Versions that one durable write reserves for tables with a weaker durability. */
+/** Versions that one durable write reserves. */
 const blockVersions = 65_536
+const reservedCell = { row: 'versions', column: 'r:versions' }
 const durabilities = ['SKIP_WAL', 'ASYNC_WAL', 'SYNC_WAL', 'FSYNC_WAL'] as const
 
 /** The operations of one database; see the file header. */
 export class RowCommits {
   readonly #database: Database
   readonly #control: Table
-  readonly #commits: GroupCommit<Operation, undefined>
+  readonly #queue = turnQueue<Operation>(groupSize, (group) => this.#run(group))
   /** The versions of recently written rows; 0 = absent. */
   readonly #versions = new Generations<number>(4 * 1024 * 1024)
-  /** All versions up to this one are reserved: a crash cannot make them available again. */
-  #reserved: number
-  /** The last version that an earlier process may have given out. */
-  readonly #first: number
+  /** The newest version that was given out. */
+  #newest = 0
+  /** All versions up to this one are reserved, by any writer; undefined if it must be read. */
+  #reserved: number | undefined
+  /** Holds while no other writer reserves versions; undefined if this writer has none reserved. */
+  #check: AtomicCheck | undefined = undefined
+  /** Rows whose write failed after it was applied: they may show what is not durable. */
+  readonly #doubtful = new Set<string>()
+  #reserving: Promise<void> | undefined = undefined
 
-  private constructor(database: Database, control: Table, sequence: number, reserved: number) {
+  private constructor(database: Database, control: Table, reserved: number) {
     this.#database = database
     this.#control = control
-    this.#first = reserved
     this.#reserved = reserved
-    this.#commits = new GroupCommit(database, sequenceCell(control), sequence, {
-      take: groupSize,
-      write: (group) => this.#run(group),
-      recovered: () => Promise.resolve(),
-    })
   }
 
   /** `control` is the table of internal rows, with the family `r`. */
@@ -144,9 +148,7 @@ export class RowCommits {
     requireCapability(database.capabilities, 'atomicAcrossTables', 'a metastore')
     requireCapability(database.capabilities, 'snapshots', 'a metastore')
     await checkLayout(control, controlColumn, layoutVersion)
-    const cell = sequenceCell(control)
-    const reserved = await storedSequence(reservedCell(control))
-    return new RowCommits(database, control, await storedSequence(cell), reserved)
+    return new RowCommits(database, control, await storedNumber(control, reservedCell))
   }
 
   /** Writes a row; returns the new version of a put. Rejects if a condition does not hold. */
@@ -161,32 +163,31 @@ export class RowCommits {
   read<T>(
     rows: TableRows,
     key: string | undefined,
-    read: (snapshot: Snapshot | undefined) => Promise<T>,
+    read: () => Promise<T>,
     settled?: (error: unknown) => void,
   ): Promise<T> {
     return this.#submit(new Operation(rows, key, read, settled)) as Promise<T>
   }
 
-  /** A snapshot of durable rows, for the caller to close. */
-  async snapshot(): Promise<Snapshot> {
-    await this.#commits.recover()
+  /** A snapshot for the caller to close. REQUIRES a read of all rows, so that they are durable. */
+  snapshot(): Snapshot {
     return this.#database.snapshot()
   }
 
   /** Resolves when all operations have ended. */
   drain(): Promise<void> {
-    return this.#commits.drain()
+    return this.#queue.settled()
   }
 
   #submit(operation: Operation): Promise<unknown> {
-    this.#commits.submit(operation)
+    this.#queue.add(operation)
     return operation.promise
   }
 
   async #run(group: readonly Operation[]): Promise<void> {
-    const writes = group.filter(isWrite)
+    const [writes, reads]: [Operation[], Operation[]] = [[], []]
+    for (const operation of group) (isWrite(operation) ? writes : reads).push(operation)
     if (writes.length > 0) await this.#writeAll(writes)
-    const reads = writes.length === 0 ? group : group.filter((each) => !isWrite(each))
     if (reads.length > 0) await this.#readAll(reads)
     for (const operation of group) operation.settle()
   }
@@ -199,8 +200,7 @@ export class RowCommits {
         if (--left === 0) resolve()
       }
       for (const read of reads) {
-        const work = read.work as Read
-        start(() => (this.#commits.isInDoubt ? this.#commits.read(work) : work(undefined))).then(
+        this.#read(read).then(
           (outcome) => {
             read.outcome = outcome
             ended()
@@ -214,20 +214,39 @@ export class RowCommits {
     })
   }
 
-  async #writeAll(writes: readonly Operation[]): Promise<void> {
+  /** Reads rows, which are durable first. */
+  #read({ key, id, work }: Operation): Promise<unknown> {
+    const read = work as Read
     try {
-      if (this.#commits.isInDoubt) {
-        this.#versions.clear()
-        await this.#commits.recover()
-      }
-      const versions = await this.#load(writes)
-      const mutations: AtomicMutation[] = []
-      const before = Math.max(this.#commits.sequence, this.#first)
+      if (this.#doubtful.size === 0) return read()
+      if (key !== undefined && !this.#doubtful.has(id)) return read()
+      this.#reserving ??= this.#reserve().finally(() => (this.#reserving = undefined))
+      return this.#reserving.then(read)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  async #writeAll(writes: readonly Operation[]): Promise<void> {
+    const mutations: AtomicMutation[] = []
+    try {
+      const isLeft = this.#newest + writes.length <= (this.#reserved ?? 0)
+      if (this.#check === undefined || !isLeft) await this.#reserve()
+      const versions = new Map<string, number>()
+      const missing = this.#find(writes, versions)
+      if (missing !== undefined) await load(missing, versions)
       for (const write of writes) {
-        const mutation = plan(write, versions, before + mutations.length + 1)
+        const mutation = plan(write, versions, this.#newest + mutations.length + 1)
         if (mutation !== undefined) mutations.push(mutation)
       }
-      if (mutations.length > 0) await this.#apply(writes, mutations, before, versions)
+      if (mutations.length > 0) {
+        const batch = { checks: [this.#check!], mutations, durability: strongest(writes) }
+        const { success } = await this.#database.atomic(batch)
+        if (!success) throw this.#lost()
+        this.#newest += mutations.length
+        assert(this.#newest <= this.#reserved!, 'a version is reserved before it is given out')
+      }
+      for (const [id, version] of versions) this.#versions.set(id, version, 0)
     } catch (error) {
       if (isRefusal(error) && writes.length > 1) {
         // Nothing was applied. One of the writes has content that the database refuses.
@@ -236,83 +255,86 @@ export class RowCommits {
       }
       // A refusal may depend on writes of the same group, so the failure replaces it.
       for (const write of writes) write.failure = asMetastoreError(error)
+      if (mutations.length === 0 || isRefusal(error)) return
+      for (const { id } of writes) this.#doubtful.add(id)
+      this.#forget()
     }
   }
 
-  async #apply(
-    writes: readonly Operation[],
-    mutations: AtomicMutation[],
-    before: number,
-    versions: ReadonlyMap<string, number>,
-  ): Promise<void> {
-    const last = before + mutations.length
-    const durability = strongest(writes)
-    if (durability !== 'FSYNC_WAL') await this.#reserve(last)
-    const keep = (): void => {
-      for (const [id, version] of versions) this.#versions.set(id, version, 0)
-    }
-    await this.#commits.write(mutations, last, undefined, keep, durability)
+  /**
+   * Reserves versions, durably: a crash cannot make them available again. Everything that was
+   * written before is durable then, too, which ends all doubt.
+   */
+  async #reserve(): Promise<void> {
+    const { row, column } = reservedCell
+    const table = this.#control
+    const before = this.#reserved ?? (await storedNumber(table, reservedCell))
+    this.#forget()
+    const next = before + blockVersions
+    const mutations = [{ put: { cells: { [column]: uint64(next) } } }]
+    const { success } = await this.#database.atomic({
+      checks: [numberCheck(table, reservedCell, before)],
+      mutations: [{ table, row, mutations }],
+      durability: 'FSYNC_WAL',
+    })
+    if (!success) throw this.#lost()
+    this.#newest = before
+    this.#reserved = next
+    this.#check = numberCheck(table, reservedCell, next)
+    this.#doubtful.clear()
   }
 
-  /** Makes sure that a crash that loses rows loses no version. */
-  async #reserve(last: number): Promise<void> {
-    if (last <= this.#reserved) return
-    const reserved = last + blockVersions
-    const { row, column } = reservedCell(this.#control)
-    const cells = { [column]: uint64(reserved) }
-    await this.#control.put({ row, cells, durability: 'FSYNC_WAL' })
-    this.#reserved = reserved
+  /** Another writer has reserved versions, so it may have changed rows. */
+  #lost(): Error {
+    this.#forget()
+    return new CellarError(ErrorCode.locked, 'another writer has changed the tables of the store')
   }
 
-  /** The stored versions of the rows that writes depend on. */
-  async #load(writes: readonly Operation[]): Promise<Map<string, number>> {
-    const versions = new Map<string, number>()
-    const missing = new Map<TableRows, string[]>()
-    const find = (rows: TableRows, key: string): void => {
-      const id = idOf(rows, key)
+  /** Forgets what is stored. */
+  #forget(): void {
+    this.#check = undefined
+    this.#reserved = undefined
+    this.#versions.clear()
+  }
+
+  /** Looks up the versions of the rows that writes depend on. Returns the rows to load. */
+  #find(writes: readonly Operation[], versions: Map<string, number>): MissingRows | undefined {
+    let missing: MissingRows | undefined
+    const find = (rows: TableRows, key: string, id: string): void => {
       if (versions.has(id)) return
       const known = this.#versions.get(id, () => 0)
       versions.set(id, known ?? 0)
       if (known !== undefined) return
+      missing ??= new Map()
       const keys = missing.get(rows)
       if (keys === undefined) missing.set(rows, [key])
       else keys.push(key)
     }
-    for (const { rows, key, work } of writes) {
-      find(rows, key!)
+    for (const { rows, key, id, work } of writes) {
+      find(rows, key!, id)
       const { guard } = work as RowWrite
-      if (guard !== undefined) find(rows, guard.key)
+      if (guard !== undefined) find(rows, guard.key, idOf(rows, guard.key))
     }
-    for (const [rows, keys] of missing) {
-      const gets = keys.map((key) => ({ row: rowOfKey(key), columns: versionColumns }))
-      const results = await rows.table.getList(gets)
-      for (let i = 0; i < keys.length; i++) versions.set(idOf(rows, keys[i]), versionOf(results[i]))
-    }
-    return versions
+    return missing
+  }
+}
+
+/** Rows to load: keys by table. */
+type MissingRows = Map<TableRows, string[]>
+
+/** Loads the stored versions of rows. */
+async function load(missing: MissingRows, versions: Map<string, number>): Promise<void> {
+  for (const [rows, keys] of missing) {
+    const gets = keys.map((key) => ({ row: rowOfKey(key), columns: versionColumns }))
+    const results = await rows.table.getList(gets)
+    for (let i = 0; i < keys.length; i++) versions.set(idOf(rows, keys[i]), versionOf(results[i]))
   }
 }
 
 const versionColumns = [versionColumn]
 
-/** Calls a function; an exception becomes a rejection. */
-function start(read: () => Promise<unknown>): Promise<unknown> {
-  try {
-    return read()
-  } catch (error) {
-    return Promise.reject(error)
-  }
-}
-
 function isWrite({ work }: Operation): boolean {
   return typeof work !== 'function'
-}
-
-function sequenceCell(control: Table): SequenceCell {
-  return { table: control, row: 'sequence', column: controlColumn }
-}
-
-function reservedCell(control: Table): SequenceCell {
-  return { table: control, row: 'versions', column: 'r:versions' }
 }
 
 function idOf({ name }: TableRows, key: string): string {
@@ -325,21 +347,22 @@ function groupSize(waiting: readonly Operation[]): number {
     const firstWrite = waiting.findIndex(isWrite)
     return firstWrite < 0 ? waiting.length : firstWrite
   }
-  const read = new Set<string | TableRows>()
+  let read: Set<string> | undefined
   let bytes = 0
   for (let count = 0; count < waiting.length; count++) {
-    const { rows, key, work } = waiting[count]
+    const { rows, id, work } = waiting[count]
     if (typeof work === 'function') {
-      read.add(key === undefined ? rows : idOf(rows, key))
+      read = (read ?? new Set()).add(id)
       continue
     }
     const isFull = count >= writesMax || bytes > bytesMax
-    const isRead = read.size > 0 && (read.has(rows) || read.has(idOf(rows, key!)))
-    if (isFull || isRead) return count
-    for (const { data } of work.changes ?? []) bytes += data?.length ?? 0
+    if (isFull || read?.has(id) === true || read?.has(rows.name) === true) return count
+    for (const { data } of work.changes ?? noChanges) bytes += data?.length ?? 0
   }
   return waiting.length
 }
+
+const noChanges: readonly FieldChange[] = []
 
 /** The strongest durability of the tables of some writes. */
 function strongest(writes: readonly Operation[]): MetastoreDurability {
@@ -357,17 +380,15 @@ function plan(
   versions: Map<string, number>,
   next: number,
 ): AtomicMutation | undefined {
-  const { rows } = operation
-  const key = operation.key!
+  const { rows, id } = operation
   const write = operation.work as RowWrite
-  const id = idOf(rows, key)
   const stored = versions.get(id)!
   const { guard } = write
   operation.failure =
     (guard && guardRefusal(guard, versions.get(idOf(rows, guard.key))!)) ?? refusal(write, stored)
   if (operation.failure !== undefined) return undefined
   assert(next > stored, 'the version of a row grows')
-  const row = rowOfKey(key)
+  const row = rowOfKey(operation.key!)
   if (write.changes === undefined) {
     versions.set(id, 0)
     return { table: rows.table, row, mutations: removal }
@@ -377,6 +398,11 @@ function plan(
   return { table: rows.table, row, mutations: putMutations(write.changes, next) }
 }
 
+function matches(stored: number, expected: Version): boolean {
+  if (expected === Version.ANY) return true
+  return expected instanceof LongVersion && expected.value === BigInt(stored)
+}
+
 /** The error of a write on a row with a version, 0 if the row is absent. */
 function refusal({ changes, expected }: RowWrite, stored: number): CellarError | undefined {
   if (changes !== undefined && expected === Version.NEW) {
@@ -384,13 +410,13 @@ function refusal({ changes, expected }: RowWrite, stored: number): CellarError |
     return failed(MetastoreErrorCode.keyExists, 'the row exists already')
   }
   if (stored === 0) return failed(MetastoreErrorCode.noKey, 'the row does not exist')
-  if (new LongVersion(stored).compare(expected) === 'CONCURRENTLY') return undefined
+  if (matches(stored, expected)) return undefined
   const message = `the row has version ${stored}, not ${expected.toString()}`
   return failed(MetastoreErrorCode.badVersion, message)
 }
 
 function guardRefusal({ version }: RowGuard, stored: number): CellarError | undefined {
-  if (stored !== 0 && new LongVersion(stored).compare(version) === 'CONCURRENTLY') return undefined
+  if (stored !== 0 && matches(stored, version)) return undefined
   const found = stored === 0 ? 'is absent' : `has version ${stored}`
   const message = `the guarding row ${found}, not version ${version.toString()}`
   return failed(MetastoreErrorCode.guardFailed, message)

@@ -4,7 +4,7 @@
  * Every store object has its own handles; they share rows, order of operations and watchers. No
  * method awaits, so a promise settles in the turn in which its operation ends.
  */
-import type { Result, Snapshot } from '../../../../api/index.js'
+import type { Result } from '../../../../api/index.js'
 import type { ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { MetastoreErrorCode, failed, illegalOp, isAbsent } from '../../errors.js'
 import {
@@ -39,6 +39,9 @@ const wholeTable: KeyRange = {
   lastInclusive: true,
   order: 'ASC',
 }
+
+/** The changes of a remove. */
+const noChanges = (): undefined => undefined
 
 /** The parts and settings of a handle. */
 export interface HandleParts {
@@ -81,8 +84,7 @@ export class TableHandle
       const { watcher, fields } = checkGetOptions(options)
       const { table } = this.#rows
       const [row, columns] = [rowOfKey(key), columnsOf(fields)]
-      const read = (snapshot: Snapshot | undefined): Promise<Versioned<Value>> =>
-        table.get({ row, columns, snapshot }).then(this.#decode)
+      const read = (): Promise<Versioned<Value>> => table.get({ row, columns }).then(this.#decode)
       const settled = watcher && ((error: unknown) => this.#arm(key, watcher, error))
       return this.#commits.read(this.#rows, key, read, settled)
     })
@@ -101,21 +103,20 @@ export class TableHandle
   }
 
   put(key: string, value: Value, version: Version): Promise<Version> {
-    return this.#write(key, version, () => ({ changes: checkValue(value) }))
+    return this.#write(key, version, () => checkValue(value))
   }
 
   remove(key: string, version: Version): Promise<void> {
-    return this.#write(key, version, () => ({ changes: undefined }))
+    return this.#write(key, version, noChanges)
   }
 
   putGuarded(key: string, value: Value, version: Version, guard: RowGuard): Promise<Version> {
-    return this.#write(key, version, () => {
-      return { changes: checkValue(value), guard: checkGuard(guard) }
-    })
+    const changes = (): RowWrite['changes'] => checkValue(value)
+    return this.#write(key, version, changes, () => checkGuard(guard))
   }
 
   removeGuarded(key: string, version: Version, guard: RowGuard): Promise<void> {
-    return this.#write(key, version, () => ({ changes: undefined, guard: checkGuard(guard) }))
+    return this.#write(key, version, noChanges, () => checkGuard(guard))
   }
 
   unwatch(key: string, watcher: MetastoreWatcher): boolean {
@@ -129,10 +130,9 @@ export class TableHandle
   openRange(range: KeyRange, fields: FieldSelection = ALL_FIELDS): Promise<MetastoreCursor> {
     return this.#inOrder(() => {
       const [checked, selected] = [checkRange(range), checkFields(fields)]
-      return this.#commits.read(this.#rows, undefined, async () => {
-        const snapshot = await this.#commits.snapshot()
-        return TableCursor.open(this.#rows, snapshot, checked, selected, this)
-      })
+      return this.#commits.read(this.#rows, undefined, () =>
+        TableCursor.open(this.#rows, this.#commits.snapshot(), checked, selected, this),
+      )
     })
   }
 
@@ -147,12 +147,14 @@ export class TableHandle
   #write<T>(
     key: string,
     expected: Version,
-    read: () => Pick<RowWrite, 'changes' | 'guard'>,
+    changes: () => RowWrite['changes'],
+    guard?: () => RowGuard,
   ): Promise<T> {
     return this.#inOrder(() => {
       checkKey(key)
       checkVersion(expected)
-      return this.#commits.write(this.#rows, key, { ...read(), expected }) as Promise<T>
+      const write = { changes: changes(), expected, guard: guard?.() }
+      return this.#commits.write(this.#rows, key, write) as Promise<T>
     })
   }
 

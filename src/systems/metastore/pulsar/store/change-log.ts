@@ -9,7 +9,7 @@ import { assert, CellarError, type Table } from '../../../../api/index.js'
 import { MetadataErrorCode } from '../../metadata/errors.js'
 import { damagedFeed, decodeRows, FeedDecoder, type FeedRow } from './feed-rows.js'
 import { isWithin } from '../../metadata/paths.js'
-import { readUint64, uint64 } from '../../kernel/uint64.js'
+import { readUint64, uint64 } from '../../kernel/control-cells.js'
 import { feedPart, plainColumn } from './rows.js'
 import type { FeedCommit } from '../../metadata/types.js'
 

@@ -9,7 +9,7 @@ import {
   goesOnFlag,
   type FeedRow,
 } from './feed-rows.js'
-import { writeUint64 } from '../../kernel/uint64.js'
+import { writeUint64 } from '../../kernel/control-cells.js'
 import type { StoredRecord } from './record-format.js'
 import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
 

@@ -31,7 +31,7 @@ import {
   type RowRange,
   type TableName,
 } from './rows.js'
-import { uint64 } from '../../kernel/uint64.js'
+import { uint64 } from '../../kernel/control-cells.js'
 import type { StoredRecord } from './record-format.js'
 import type { IndexScan } from '../../metadata/types.js'
 import type { WorkingState } from './working-state.js'

@@ -11,7 +11,7 @@
  * All numbers are big endian. Sequences and times are safe integers.
  */
 import type { CellarError } from '../../../../api/index.js'
-import { readUint64, writeUint64 } from '../../kernel/uint64.js'
+import { readUint64, writeUint64 } from '../../kernel/control-cells.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { Stat } from '../../metadata/types.js'
 

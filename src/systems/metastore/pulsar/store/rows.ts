@@ -18,7 +18,7 @@
  */
 import type { Result, TableOptions } from '../../../../api/index.js'
 import { childPrefix, depthOf } from '../../metadata/paths.js'
-import { readUint64, writeUint64 } from '../../kernel/uint64.js'
+import { readUint64, writeUint64 } from '../../kernel/control-cells.js'
 import { decodeRecord, type StoredRecord } from './record-format.js'
 
 /** The tables of a store. */

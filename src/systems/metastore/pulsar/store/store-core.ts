@@ -1,8 +1,9 @@
 /**
  * One store: the single writer of its tables, shared by all handles in the process.
  *
- * Writes are group commits (`kernel/group-commit.ts`). Each write is checked against the changes of
- * the preceding writes of its group, so a thousand conditional puts on one key share one sync.
+ * Writes are collected while the preceding group becomes durable, and each group is one atomic
+ * batch. Each write is checked against the changes of the preceding writes of its group, so a
+ * thousand conditional puts on one key share one sync. A single write is not delayed.
  */
 import {
   checkDatabase,
@@ -10,10 +11,11 @@ import {
   type AtomicMutation,
   type Database,
 } from '../../../../api/index.js'
-import { checkLayout, GroupCommit, storedSequence } from '../../kernel/group-commit.js'
 import { callListener, warnOfListener } from '../../kernel/listener-errors.js'
-import { uint64 } from '../../kernel/uint64.js'
+import { checkLayout, uint64 } from '../../kernel/control-cells.js'
+import { turnQueue } from '../../kernel/turns.js'
 import { ChangeLog } from './change-log.js'
+import { CommitWriter } from './commit-writer.js'
 import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { FeedRow } from './feed-rows.js'
 import { GroupEvents, groupOf } from './group-events.js'
@@ -21,7 +23,7 @@ import { parentOf } from '../../metadata/paths.js'
 import { NodeTable, openTables, type Tables, type View } from './node-table.js'
 import { CommitPlanner, type OwningSession, type Step } from './planner.js'
 import type { StoredRecord } from './record-format.js'
-import { counterRow, feedRow, plainColumn, sequenceRow, sessionPrefix } from './rows.js'
+import { counterRow, feedRow, plainColumn, sessionPrefix } from './rows.js'
 import {
   groupSize,
   Submission,
@@ -83,7 +85,11 @@ export class StoreCore {
   readonly #database: Database
   readonly #tables: Tables
   readonly #sinks = new Set<CommitSink>()
-  readonly #commits: GroupCommit<Submission, WorkingState>
+  readonly #queue = turnQueue<Submission>(
+    (waiting) => groupSize(waiting, this.#limits),
+    (group) => this.#commitGroup(group),
+  )
+  readonly #commits: CommitWriter
   #isClosed = false
   readonly #counts = {
     groups: 0,
@@ -99,19 +105,15 @@ export class StoreCore {
     database: Database,
     tables: Tables,
     settings: CoreSettings,
-    sequence: number,
+    commits: CommitWriter,
   ) {
     this.#database = database
     this.#tables = tables
     this.#settings = settings
     this.#limits = { ...limitsDefault, ...settings.limits }
     this.nodes = new NodeTable(tables)
-    this.log = new ChangeLog(tables.feed, sequence)
-    this.#commits = new GroupCommit(database, sequenceCell(tables), sequence, {
-      take: (waiting) => groupSize(waiting, this.#limits),
-      write: (group) => this.#commitGroup(group),
-      recovered: (before, stored) => this.#recovered(before, stored),
-    })
+    this.log = new ChangeLog(tables.feed, commits.sequence)
+    this.#commits = commits
   }
 
   /** Opens the store in a database. `ERR_METADATA_STORE_FAILURE`, `ERR_UNSUPPORTED`. */
@@ -121,8 +123,8 @@ export class StoreCore {
     requireCapability(database.capabilities, 'snapshots', 'a metadata store')
     const tables = await openTables(database, settings.prefix, settings.feedRetentionSeconds)
     await checkLayout(tables.control, plainColumn, layoutVersion)
-    const sequence = await storedSequence(sequenceCell(tables))
-    return new StoreCore(database, tables, settings, sequence)
+    const commits = await CommitWriter.open(database, tables.control)
+    return new StoreCore(database, tables, settings, commits)
   }
 
   /** The newest durable sequence. */
@@ -132,8 +134,8 @@ export class StoreCore {
 
   /** See {@link MetadataStoreMetrics}. The registry counts the sessions. */
   metrics(): Omit<MetadataStoreMetrics, 'sessions'> {
-    const { waiting, isInDoubt } = this.#commits
-    return { ...this.#counts, waitingCalls: waiting, isInDoubt }
+    const { isInDoubt } = this.#commits
+    return { ...this.#counts, waitingCalls: this.#queue.waiting, isInDoubt }
   }
 
   addSink(sink: CommitSink): void {
@@ -185,22 +187,19 @@ export class StoreCore {
 
   /** Reads the durable state. `path` is the only path that the result depends on; default: all. */
   read<T>(path: string | undefined, read: (view: View) => Promise<T>): Promise<T> {
-    return this.#commits.read(
-      (snapshot) => read({ snapshot }),
-      (state) => path === undefined || state.isChanged(path),
-    )
+    return this.#commits.read(path, (snapshot) => read({ snapshot }))
   }
 
   /** Refuses later writes, waits for submitted ones, and ends the feed. */
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#commits.drain()
+    await this.#queue.settled()
     this.log.close()
   }
 
   #submit(submission: Submission): Promise<unknown> {
     if (this.#isClosed) return Promise.reject(metadataError('alreadyClosed', 'the store'))
-    this.#commits.submit(submission)
+    this.#queue.add(submission)
     return submission.answered
   }
 
@@ -210,7 +209,7 @@ export class StoreCore {
     try {
       if (this.#commits.isInDoubt) {
         this.nodes.cache.clear()
-        await this.#commits.recover()
+        await this.#commits.recover((before, stored) => this.#recovered(before, stored))
       }
       const { state, events } = await this.#planGroup(group)
       if (events.commitCount > 0) await this.#apply(state, events)
@@ -319,16 +318,14 @@ export class StoreCore {
   async #apply(state: WorkingState, events: GroupEvents): Promise<void> {
     const last = this.#commits.sequence + events.commitCount
     const rows = this.#feedRows(events)
-    const mutations: AtomicMutation[] = state.mutations(last)
-    for (const { sequence, part, bytes } of rows) {
+    const ofFeed = rows.map(({ sequence, part, bytes }): AtomicMutation => {
       const put = { cells: { [plainColumn]: bytes } }
-      const row = feedRow(sequence, part)
-      mutations.push({ table: this.#tables.feed, row, mutations: [{ put }] })
-    }
+      return { table: this.#tables.feed, row: feedRow(sequence, part), mutations: [{ put }] }
+    })
     const counts = this.#counts
     const startedAt = performance.now()
     try {
-      await this.#commits.write(mutations, last, state, () => {
+      await this.#commits.write(state, ofFeed, last, () => {
         counts.groups++
         counts.commits += events.commitCount
         counts.events += events.eventCount
@@ -370,10 +367,6 @@ export class StoreCore {
     }
     return records
   }
-}
-
-function sequenceCell({ control }: Tables) {
-  return { table: control, row: sequenceRow, column: plainColumn }
 }
 
 /** Rows of a submission. The end of a session removes its row, or marks it if records remain. */
