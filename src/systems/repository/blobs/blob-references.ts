@@ -1,6 +1,6 @@
 /** The blobs in the fields of a record, and the changes of their references by a write. */
 import { shown } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import type { StoredRecord } from '../records/record.js'
 import { leafOf } from '../schema/rule-checks.js'
 import type { RecordChange } from '../records/writes/record-change.js'
@@ -101,13 +101,11 @@ export function referenceChanges(
  */
 export function blobAt(record: StoredRecord, field: FieldType, indexes: readonly number[]): Blob {
   if (leafOf(field).base !== 'BLOB') {
-    const message = `${field.name} is ${field.valueType}, which holds no blobs`
-    throw new RepositoryError(RepositoryErrorCode.blob, message)
+    throw repositoryError('blob', `${field.name} is ${field.valueType}, which holds no blobs`)
   }
   let value = record.fields[field.name]
   if (value === undefined) {
-    const message = `the record ${record.id.text} has no ${field.name}`
-    throw new RepositoryError(RepositoryErrorCode.fieldNotFound, message)
+    throw repositoryError('fieldNotFound', `the record ${record.id.text} has no ${field.name}`)
   }
   let { type } = field
   for (const index of indexes) {

@@ -4,12 +4,12 @@
  */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { repositoryError, type RepositoryError } from '../errors.js'
 import type { ExtractionAnswer, ExtractionTask } from './extraction-worker.js'
 
 /** Makes an `ERR_REPOSITORY_CLOSED`. */
 export function closedError(): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.closed, 'text extraction is closed')
+  return repositoryError('closed', 'text extraction is closed')
 }
 
 /** A worker thread, started at its first document. */

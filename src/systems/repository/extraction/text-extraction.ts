@@ -18,7 +18,7 @@ import {
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { repositoryError, RepositoryError } from '../errors.js'
 import { checkBuffer, checkPieces } from '../pieces.js'
 import { errorOf } from '../thrown.js'
 import { closedError, ExtractionThread } from './extraction-thread.js'
@@ -245,6 +245,5 @@ export class TextExtraction {
 }
 
 function extractionError(problem: string, cause?: unknown): RepositoryError {
-  const message = `no text: ${problem}`
-  return new RepositoryError(RepositoryErrorCode.extraction, message, cause)
+  return repositoryError('extraction', `no text: ${problem}`, cause)
 }

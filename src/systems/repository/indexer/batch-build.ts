@@ -10,8 +10,7 @@ import { RecordId } from '../record-id.js'
 import type { RecordTable } from '../tables/record-table.js'
 import type { IndexContext } from './index-context.js'
 import type { BuildArguments, BuildReport } from './index-definition.js'
-import type { Place } from './index-rows.js'
-import { allDocuments, type RecordIndexer } from './record-indexer.js'
+import { allDocuments, inLanes, type RecordIndexer } from './record-indexer.js'
 import { errorOf } from '../thrown.js'
 
 /** A range of one table; the bounds are rows in hexadecimal. */
@@ -91,14 +90,9 @@ export class BatchBuild {
     const state = stored ?? (await this.#begin(args))
     this.#state = state
     if (!state.isCleared) await this.#clear(state)
-    const waiting = state.ranges.filter(({ isDone }) => isDone !== true)
-    const lane = async (): Promise<void> => {
-      for (let range = waiting.shift(); range !== undefined; range = waiting.shift()) {
-        await this.#buildRange(state, range)
-        if (signal.aborted) return
-      }
-    }
-    await Promise.all(Array.from({ length: Math.max(1, settings.lanes) }, lane))
+    await inLanes(state.ranges.values(), Math.max(1, settings.lanes), (range) => {
+      return this.#buildRange(state, range)
+    })
     if (signal.aborted) return undefined
     const { tables, startId, stopId, filter } = state.arguments
     const isWhole = [tables, startId, stopId, filter].every((each) => each === undefined)
@@ -174,25 +168,20 @@ export class BatchBuild {
 
   async #buildPage(state: StoredBuild, table: string, ids: readonly RecordId[]): Promise<void> {
     const { rows, clock, refused, signal } = this.#context
-    const waiting = [...ids]
-    const lane = async (): Promise<void> => {
-      for (let id = waiting.shift(); id !== undefined; id = waiting.shift()) {
+    await inLanes(ids.values(), recordsAtOnce, async (id) => {
+      if (signal.aborted) return
+      state.records++
+      try {
+        await this.#indexer.update({ table, id }, allDocuments)
+      } catch (error) {
         if (signal.aborted) return
-        const place: Place = { table, id }
-        state.records++
-        try {
-          await this.#indexer.update(place, allDocuments)
-        } catch (error) {
-          if (signal.aborted) return
-          state.failed++
-          const reason = errorOf(error).message
-          const key = `${table}-${id.text}`
-          refused.add(key)
-          await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })
-        }
+        state.failed++
+        const reason = errorOf(error).message
+        const key = `${table}-${id.text}`
+        refused.add(key)
+        await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })
       }
-    }
-    await Promise.all(Array.from({ length: recordsAtOnce }, lane))
+    })
   }
 
   /** Stores the progress of all ranges, once their documents are durable. */

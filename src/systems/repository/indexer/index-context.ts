@@ -1,5 +1,6 @@
 /** What the parts of one running index share. */
 import type { Clock } from '../../../api/index.js'
+import type { SearchBackend } from '../../search/search-backend.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import type { RecordTable } from '../tables/record-table.js'
 import type { Blob } from '../values/blob-value.js'
@@ -7,7 +8,7 @@ import type { PreparedConfiguration } from './definition/compile.js'
 import type { LateTexts } from './documents/late-texts.js'
 import type { RecordSource } from './documents/record-source.js'
 import type { SearchIndexesSettings } from './index-arguments.js'
-import type { IndexDefinitions } from './index-definition.js'
+import type { IndexDefinition, IndexDefinitions } from './index-definition.js'
 import type { IndexRows } from './index-rows.js'
 import type { IndexWriter } from './index-writer.js'
 import type { ShownSources } from './shown-sources.js'
@@ -28,15 +29,23 @@ export interface IndexCounts {
   eventsSkipped: number
 }
 
-/** The shared state and services of one running index. */
-export interface IndexContext {
-  readonly name: string
+/** The parts of an index that its opener makes. */
+export interface IndexParts {
+  readonly definition: IndexDefinition
   readonly configuration: PreparedConfiguration
-  readonly settings: SearchIndexesSettings
-  readonly schema: SchemaCache
-  readonly clock: Clock
   readonly definitions: IndexDefinitions
   readonly rows: IndexRows
+  readonly backend: SearchBackend
+  readonly settings: SearchIndexesSettings
+  /** Sequence of the newest write of the database. */
+  readonly newest: () => number
+}
+
+/** The shared state and services of one running index. */
+export interface IndexContext extends IndexParts {
+  readonly name: string
+  readonly schema: SchemaCache
+  readonly clock: Clock
   readonly writer: IndexWriter
   /** The records of the repository. */
   readonly records: RecordSource

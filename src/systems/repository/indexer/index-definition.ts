@@ -1,6 +1,6 @@
 /** Definitions of indexes: their stored form, and changes that are conditional on the version. */
-import type { AtomicMutation, Database, OptionsOf } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import type { Database, OptionsOf, Table } from '../../../api/index.js'
+import { repositoryError, type RepositoryError } from '../errors.js'
 import type { StoredNames } from './definition/bound-names.js'
 import type { IndexConfiguration } from './definition/configuration.js'
 import type { buildOptions, IncrementalState } from './index-arguments.js'
@@ -76,13 +76,7 @@ export interface IndexDefinition {
 
 /** Makes an `ERR_INDEX_NOT_FOUND`. */
 export function indexNotFound(name: string): RepositoryError {
-  const message = `there is no index ${name}`
-  return new RepositoryError(RepositoryErrorCode.indexNotFound, message)
-}
-
-/** Makes an `ERR_INDEX_STATE`. */
-export function indexState(message: string): RepositoryError {
-  return new RepositoryError(RepositoryErrorCode.indexState, message)
+  return repositoryError('indexNotFound', `there is no index ${name}`)
 }
 
 /** The name of the subscription of an index. */
@@ -122,13 +116,8 @@ export class IndexDefinitions {
 
   /** Adds a definition. `ERR_INDEX_EXISTS`. */
   async add(definition: IndexDefinition): Promise<void> {
-    const { success } = await this.#database.atomic({
-      checks: [{ table: this.#name, row: definition.name, column: definitionColumn, equals: null }],
-      mutations: [this.#put(definition)],
-    })
-    if (success) return
-    const message = `there is an index ${definition.name} already`
-    throw new RepositoryError(RepositoryErrorCode.indexExists, message)
+    if (await this.#put(definition, null)) return
+    throw repositoryError('indexExists', `there is an index ${definition.name} already`)
   }
 
   /**
@@ -143,14 +132,11 @@ export class IndexDefinitions {
     for (;;) {
       const { bytes, definition } = await this.#read(name)
       if (version !== undefined && definition.version !== version) {
-        throw indexState(`the index ${name} has the version ${definition.version}, not ${version}`)
+        const message = `the index ${name} has the version ${definition.version}, not ${version}`
+        throw repositoryError('indexState', message)
       }
       const changed = { ...definition, ...change(definition), version: definition.version + 1 }
-      const { success } = await this.#database.atomic({
-        checks: [{ table: this.#name, row: name, column: definitionColumn, equals: bytes }],
-        mutations: [this.#put(changed)],
-      })
-      if (success) return changed
+      if (await this.#put(changed, bytes)) return changed
     }
   }
 
@@ -175,7 +161,7 @@ export class IndexDefinitions {
     await this.#table.delete({ row: name, families: [{ family, timestamp: 1 }] })
   }
 
-  get #table(): ReturnType<Database['table']> {
+  get #table(): Table {
     return this.#database.table(this.#name)
   }
 
@@ -188,8 +174,10 @@ export class IndexDefinitions {
     return { bytes, definition: row.value(definitionColumn, 'json') as IndexDefinition }
   }
 
-  #put(definition: IndexDefinition): AtomicMutation {
+  /** Stores a definition in place of the one with these bytes; false if that is stored no more. */
+  async #put(definition: IndexDefinition, equals: Buffer | null): Promise<boolean> {
+    const check = { row: definition.name, column: definitionColumn, equals }
     const put = { cells: { [definitionColumn]: JSON.stringify(definition) }, timestamp: 1 }
-    return { table: this.#name, row: definition.name, mutations: [{ put }] }
+    return (await this.#table.checkAndMutate(check, { put })).success
   }
 }

@@ -3,7 +3,7 @@
  * with their dependencies, the same by dependency, the sources of document fields, and refused
  * documents.
  */
-import type { AtomicMutation, Database } from '../../../api/index.js'
+import type { AtomicMutation, Database, Table } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { StoredSources } from './definition/field-sources.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
@@ -248,7 +248,7 @@ export class IndexRows {
     return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
   }
 
-  get #table(): ReturnType<Database['table']> {
+  get #table(): Table {
     return this.#database.table(this.#name)
   }
 

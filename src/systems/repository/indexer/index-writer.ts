@@ -6,18 +6,13 @@
  * makes no dead letters. Documents that the server refuses are returned to the sender.
  */
 import { setTimeout } from 'node:timers/promises'
-import { assert, checkArray, checkObject, checkText } from '../../../api/index.js'
-import { RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { assert, checkArray, checkObject, checkText, GroupQueue } from '../../../api/index.js'
+import { repositoryError } from '../errors.js'
 import type { RejectedDocument, SearchBackend, SearchChanges } from '../../search/search-backend.js'
 import { errorOf } from '../thrown.js'
+import type { SearchIndexesSettings } from './index-arguments.js'
 
-/** Delays of an {@link IndexWriter}. */
-export interface WriterOptions {
-  /** Milliseconds before the first retry; the delay doubles with each retry. */
-  readonly retryMilliseconds: number
-  /** Milliseconds between a change and its commit; 0: only on request. */
-  readonly commitMilliseconds: number
-}
+type WriterOptions = Pick<SearchIndexesSettings, 'retryMilliseconds' | 'commitMilliseconds'>
 
 interface Waiting {
   readonly changes: SearchChanges
@@ -33,8 +28,18 @@ export class IndexWriter {
   readonly #backend: SearchBackend
   readonly #options: WriterOptions
   readonly #closing = new AbortController()
-  #waiting: Waiting[] = []
-  #isSending = false
+  readonly #queue = new GroupQueue<Waiting>({
+    take: (waiting) => {
+      let documents = 0
+      const end = waiting.findIndex(({ changes }) => {
+        const isFull = documents >= documentsPerCallMax
+        documents += changes.documents?.length ?? 0
+        return isFull
+      })
+      return end < 0 ? waiting.length : end
+    },
+    write: (group) => this.#send(group),
+  })
   /** The completion of the last call to the server. */
   #last: Promise<unknown> = Promise.resolve()
   #sent = 0
@@ -54,12 +59,7 @@ export class IndexWriter {
 
   /** Sends changes; returns those of the documents that the server refuses. */
   send(changes: SearchChanges): Promise<RejectedDocument[]> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ changes, resolve, reject })
-      if (this.#isSending) return
-      this.#isSending = true
-      void this.#sendAll()
-    })
+    return new Promise((resolve, reject) => this.#queue.add({ changes, resolve, reject }))
   }
 
   /** Makes all changes sent before visible and durable. */
@@ -88,32 +88,18 @@ export class IndexWriter {
     this.#timer = undefined
   }
 
-  async #sendAll(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#takeBatch()
-      try {
-        const merged = mergeChanges(batch.map(({ changes }) => changes))
-        const rejected = await this.#call(async () =>
-          checkRejected(await this.#backend.update(merged)),
-        )
-        this.#sent++
-        this.#commitLater()
-        for (const { changes, resolve } of batch) resolve(rejectedOf(changes, rejected))
-      } catch (error) {
-        for (const { reject } of batch) reject(error)
-      }
+  async #send(group: readonly Waiting[]): Promise<void> {
+    try {
+      const merged = mergeChanges(group.map(({ changes }) => changes))
+      const rejected = await this.#call(async () => {
+        return checkRejected(await this.#backend.update(merged))
+      })
+      this.#sent++
+      this.#commitLater()
+      for (const { changes, resolve } of group) resolve(rejectedOf(changes, rejected))
+    } catch (error) {
+      for (const { reject } of group) reject(error)
     }
-    this.#isSending = false
-  }
-
-  #takeBatch(): Waiting[] {
-    let documents = 0
-    const end = this.#waiting.findIndex(({ changes }) => {
-      const isFull = documents >= documentsPerCallMax
-      documents += changes.documents?.length ?? 0
-      return isFull
-    })
-    return this.#waiting.splice(0, end < 0 ? this.#waiting.length : end)
   }
 
   #call<T>(work: () => Promise<T>): Promise<T> {
@@ -171,7 +157,7 @@ function checkRejected(given: readonly RejectedDocument[]): readonly RejectedDoc
     })
   } catch (error) {
     const message = `the search server answers nonsense: ${errorOf(error).message}`
-    throw new RepositoryError(RepositoryErrorCode.searchServer, message, error)
+    throw repositoryError('searchServer', message, error)
   }
 }
 

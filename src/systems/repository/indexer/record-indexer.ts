@@ -216,23 +216,30 @@ export class RecordIndexer {
       known.tags.add(tag)
       tags.set(key, known)
     }
-    const waiting = [...tags.values()]
     const failures: unknown[] = []
-    const lane = async (): Promise<void> => {
-      for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-        const { place, tags: stale } = next
-        const isStale = ({ id }: FieldType): boolean => stale.has(id)
-        try {
-          await this.update(place, { isStale, removesUnknown: false })
-          this.#context.counts.dependantsUpdated += stale.size
-        } catch (error) {
-          failures.push(error)
-        }
+    await inLanes(tags.values(), dependantsAtOnce, async ({ place, tags: stale }) => {
+      const isStale = ({ id }: FieldType): boolean => stale.has(id)
+      try {
+        await this.update(place, { isStale, removesUnknown: false })
+        this.#context.counts.dependantsUpdated += stale.size
+      } catch (error) {
+        failures.push(error)
       }
-    }
-    await Promise.all(Array.from({ length: dependantsAtOnce }, lane))
+    })
     if (failures.length > 0) throw failures[0]
   }
+}
+
+/** Runs `work` for each item, in order and for at most `lanes` of them side by side. */
+export async function inLanes<T>(
+  items: IterableIterator<T>,
+  lanes: number,
+  work: (item: T) => Promise<void>,
+): Promise<void> {
+  const lane = async (): Promise<void> => {
+    for (const item of items) await work(item)
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
 }
 
 /** Sorted by the ids of the tags, so that equal entries have equal text. */

@@ -8,7 +8,7 @@ import {
   integer,
   type OptionsOf,
 } from '../../../api/index.js'
-import type { SearchBackend, SearchQuery, SearchResult } from '../../search/search-backend.js'
+import type { SearchQuery, SearchResult } from '../../search/search-backend.js'
 import { invalidArgument } from '../errors.js'
 import type { DeadLetter, RecordEvent } from '../events/subscription-state.js'
 import type { Subscription } from '../events/subscription.js'
@@ -17,35 +17,15 @@ import { RecordId, type RecordIdLike } from '../record-id.js'
 import type { FieldType } from '../schema/field-type.js'
 import { errorOf } from '../thrown.js'
 import { BatchBuild, type BuildProgress } from './batch-build.js'
-import type { PreparedConfiguration } from './definition/compile.js'
 import { possibleSources, spanOf, type FieldSources } from './definition/field-sources.js'
 import { LateTexts } from './documents/late-texts.js'
 import { RecordSource } from './documents/record-source.js'
-import type { SearchIndexesSettings } from './index-arguments.js'
-import type { IndexContext, IndexCounts } from './index-context.js'
-import {
-  subscriptionOf,
-  type BuildArguments,
-  type BuildReport,
-  type IndexDefinition,
-  type IndexDefinitions,
-} from './index-definition.js'
-import type { ExtractionFailure, IndexRows, RefusedDocument } from './index-rows.js'
+import type { IndexContext, IndexCounts, IndexParts } from './index-context.js'
+import { subscriptionOf, type BuildArguments, type BuildReport } from './index-definition.js'
+import type { ExtractionFailure, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
 import { allDocuments, RecordIndexer } from './record-indexer.js'
 import { presence, ShownSources } from './shown-sources.js'
-
-/** The parts of an index that its opener makes. */
-export interface IndexParts {
-  readonly definition: IndexDefinition
-  readonly configuration: PreparedConfiguration
-  readonly definitions: IndexDefinitions
-  readonly rows: IndexRows
-  readonly backend: SearchBackend
-  readonly settings: SearchIndexesSettings
-  /** Sequence of the newest write of the database. */
-  readonly newest: () => number
-}
 
 const failureOptions = declareOptions('failures of extraction', {
   /** Maximum number of failures. Default 1,000. */
@@ -63,7 +43,6 @@ export class SearchIndex {
   /** Name of the definition. */
   readonly name: string
   readonly #manager: RepositoryManager
-  readonly #parts: IndexParts
   readonly #context: IndexContext
   readonly #indexer: RecordIndexer
   /** Texts that the documents of a write still lack, by the sequence of the write. */
@@ -80,21 +59,17 @@ export class SearchIndex {
 
   /** @internal */
   constructor(manager: RepositoryManager, parts: IndexParts) {
-    const { configuration, definition, definitions, rows, backend, settings } = parts
-    const { name, repository } = definition
+    const { rows, backend, settings } = parts
+    const { name, repository } = parts.definition
     const { signal } = this.#stop
     this.name = name
     this.#manager = manager
-    this.#parts = parts
     const records = new RecordSource((table) => manager.findTable(repository, table))
     this.#context = {
+      ...parts,
       name,
-      configuration,
-      settings,
       schema: manager.types.schema,
       clock: manager.parts.clock,
-      definitions,
-      rows,
       writer: new IndexWriter(backend, settings),
       records,
       tables: () => manager.tablesOf(repository).flatMap((table) => records.table(table) ?? []),
@@ -121,8 +96,7 @@ export class SearchIndex {
 
   /** Starts to follow writes, and resumes an interrupted build. @internal */
   async start(): Promise<void> {
-    const { definition, settings } = this.#parts
-    const { rows, shown, refused, records, writer } = this.#context
+    const { definition, settings, rows, shown, refused, records, writer } = this.#context
     await rows.create()
     await shown.load()
     for (const { key } of await rows.refused()) refused.add(key)
@@ -131,7 +105,7 @@ export class SearchIndex {
     }
     if (definition.incremental === 'SUBSCRIBE_AND_CONSUME') {
       const { lanes, retryMilliseconds } = settings
-      this.#recovery = this.#parts.newest()
+      this.#recovery = this.#context.newest()
       const handler = (event: RecordEvent): Promise<void> => this.#handle(event)
       this.#subscription = await this.#manager.subscribe(subscriptionOf(this.name), handler, {
         lanes,
@@ -194,7 +168,7 @@ export class SearchIndex {
 
   /** Searches. `ERR_INVALID_ARGUMENT` for a malformed query. */
   search(query: SearchQuery): Promise<SearchResult> {
-    return this.#parts.backend.search(query)
+    return this.#context.backend.search(query)
   }
 
   /**
@@ -303,7 +277,7 @@ export class SearchIndex {
     this.#context.writer.stopRetrying()
     await Promise.all([this.#building.catch(() => undefined), this.#subscription?.close()])
     await this.#context.late.settled()
-    await this.#parts.backend.close()
+    await this.#context.backend.close()
   }
 
   /** Resolves when searches see all updates with the texts of their blobs. */
@@ -348,7 +322,7 @@ export class SearchIndex {
   }
 
   async #handle({ event, sequence, isReplay }: RecordEvent): Promise<void> {
-    if (event.repository !== this.#parts.definition.repository) return
+    if (event.repository !== this.#context.definition.repository) return
     // A replayed event describes the last write only; an earlier write may be one to be indexed.
     if (!isReplay && event.attributes?.[indexingAttribute] === 'false') {
       this.#context.counts.eventsSkipped++

@@ -3,7 +3,7 @@
  * between open and close.
  */
 import { checkMethods, requireCapability } from '../../../api/index.js'
-import { invalidArgument, RepositoryError, RepositoryErrorCode } from '../errors.js'
+import { invalidArgument, repositoryError } from '../errors.js'
 import type { RepositoryManager } from '../manager/repository-manager.js'
 import { errorOf } from '../thrown.js'
 import type { SearchBackend } from '../../search/search-backend.js'
@@ -25,7 +25,6 @@ import {
 import {
   IndexDefinitions,
   indexNotFound,
-  indexState,
   subscriptionOf,
   type IndexDefinition,
   type StoredConfiguration,
@@ -166,7 +165,9 @@ export class SearchIndexes {
       }
       const given = this.#stored(update)
       const before = await this.#definitions.get(name)
-      if (build && before.build === 'BUILDING') throw indexState(`the index ${name} is being built`)
+      if (build && before.build === 'BUILDING') {
+        throw repositoryError('indexState', `the index ${name} is being built`)
+      }
       const plain = Object.entries({ incremental, backend, defaultBuild })
       const changed = await this.#definitions.change(name, version, () => ({
         ...given,
@@ -208,7 +209,7 @@ export class SearchIndexes {
 
   #checkOpen(): void {
     if (!this.#isClosed) return
-    throw new RepositoryError(RepositoryErrorCode.closed, 'the indexes are closed')
+    throw repositoryError('closed', 'the indexes are closed')
   }
 
   #change<T>(work: () => Promise<T>): Promise<T> {
@@ -254,7 +255,7 @@ export class SearchIndexes {
     if (configuration !== undefined)
       return compileConfiguration(configuration, { names, formatters })
     const message = 'the configuration of the index has functions; give it to open'
-    throw new RepositoryError(RepositoryErrorCode.indexConfiguration, message)
+    throw repositoryError('indexConfiguration', message)
   }
 
   /** Stores the position from which an index follows writes, unless one is stored already. */

@@ -1,5 +1,5 @@
 /** Errors of a configuration, with their location in it. */
-import { RepositoryError, RepositoryErrorCode } from '../../errors.js'
+import { hasCode, repositoryError, type RepositoryError } from '../../errors.js'
 import { errorOf } from '../../thrown.js'
 
 /** Makes an `ERR_INDEX_CONFIGURATION`. */
@@ -8,8 +8,7 @@ export function configurationError(
   problem: string,
   cause?: unknown,
 ): RepositoryError {
-  const code = RepositoryErrorCode.indexConfiguration
-  return new RepositoryError(code, `${problem}, at ${place}`, cause)
+  return repositoryError('indexConfiguration', `${problem}, at ${place}`, cause)
 }
 
 /** Runs `work`; turns its errors into errors of this location. */
@@ -17,9 +16,7 @@ export function atPlace<T>(place: string, work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const isOwn =
-      error instanceof RepositoryError && error.code === RepositoryErrorCode.indexConfiguration
-    if (isOwn) throw error
+    if (hasCode(error, 'indexConfiguration')) throw error
     throw configurationError(place, errorOf(error).message, error)
   }
 }
