@@ -476,7 +476,7 @@ void t.test('what nests without an end ends in a code', async (t) => {
   await t.rejects(manager.repository().populate([stored], [['{n}inner']]), invalid)
   const deep = '['.repeat(5000)
   t.throws(() => repository.parseJson(deep), code)
-  t.throws(() => repository.parseJson(deep, { depthMax: 1e6 }), { code: code.code })
+  t.throws(() => repository.parseJson('{a:'.repeat(5000)), code)
   await manager.close()
   await database.close()
 })

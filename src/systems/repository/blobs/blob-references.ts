@@ -9,7 +9,7 @@ import { decodeField } from '../records/field-values.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 import { inlineStore, type Blob } from '../values/blob-value.js'
-import type { EmbeddedRecord } from '../values/nested-types.js'
+import { eachValue } from '../values/nested-types.js'
 import type { ValueType } from '../values/value-type.js'
 import { blobNotFound, parseBlobKey } from './blob-store.js'
 
@@ -29,23 +29,6 @@ export function mayHoldBlobs({ base, element }: ValueType): boolean {
   return base === 'BLOB' || base === 'RECORD'
 }
 
-/** Calls back for every blob of a value, also in embedded records. */
-function eachBlob(
-  type: ValueType,
-  value: unknown,
-  schema: SchemaCache,
-  callback: (blob: Blob) => void,
-): void {
-  if (type.element !== undefined) {
-    for (const each of value as unknown[]) eachBlob(type.element, each, schema, callback)
-  } else if (type.base === 'BLOB') callback(value as Blob)
-  else if (type.base === 'RECORD') {
-    for (const [name, inner] of Object.entries((value as EmbeddedRecord).fields)) {
-      eachBlob(schema.field(name).type, inner, schema, callback)
-    }
-  }
-}
-
 const none: ReferenceChange[] = []
 
 /** The changes of references by key and field. Inline blobs have no references. */
@@ -60,7 +43,9 @@ export function referenceChanges(
     for (const [ordinal, { value }] of cells ?? []) {
       const field = schema.fieldAt(ordinal)
       if (field === undefined || !mayHoldBlobs(field.type)) continue
-      eachBlob(field.type, decodeField(field, value, schema), schema, ({ key, size }) => {
+      const note = (each: unknown, { base }: ValueType): void => {
+        if (base !== 'BLOB') return
+        const { key, size } = each as Blob
         if (parseBlobKey(key).store === inlineStore) return
         const name = `${ordinal} ${key.toString('latin1')}`
         const known = found.get(name) ?? { key, field, delta: 0, newSizes: new Set<number>() }
@@ -68,7 +53,8 @@ export function referenceChanges(
         if (sign > 0) known.newSizes.add(size)
         else oldSizes.add(`${size} ${name}`)
         found.set(name, known)
-      })
+      }
+      eachValue(field.type, decodeField(field, value, schema), note, schema)
     }
   }
   const { before, after, versions, versionsBefore, event } = change

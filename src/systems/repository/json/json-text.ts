@@ -4,17 +4,10 @@
  * Besides standard JSON, comments, unquoted names and single quotes are accepted. Nesting and the
  * length of numbers are bounded, and a name must not repeat in an object.
  */
-import {
-  checkBytes,
-  declareOptions,
-  integer,
-  isText,
-  shown,
-  type OptionsOf,
-} from '../../../api/index.js'
+import { checkBytes, isText, shown } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 
-const wholeNumberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
+const numberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/
 
 /** A number as written in the text. */
 export class JsonNumber {
@@ -25,7 +18,7 @@ export class JsonNumber {
 
   /** `text` is a number in JSON's grammar, else `ERR_INVALID_ARGUMENT`. */
   constructor(text: string) {
-    if (typeof text !== 'string' || !wholeNumberPattern.test(text)) {
+    if (typeof text !== 'string' || !numberPattern.test(text)) {
       throw invalidArgument(`${shown(text)} is no number of JSON`)
     }
     this.text = text
@@ -56,35 +49,34 @@ export interface JsonObject {
 /** A value of a JSON text. Plain numbers occur in values made by programs. */
 export type Json = null | boolean | string | number | JsonNumber | readonly Json[] | JsonObject
 
+const depthMax = 100
 const numberLengthMax = 1100
-const numberPattern = /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/y
-const namePattern = /[A-Za-z_$][\w$.-]*/y
-const spacePattern = /[ \t\r\n]*/y
+/** Space and comments, then a token: a sign, a text, a number or a name. */
+const spacePattern = /(?:[ \t\r\n]+|\/\/.*|\/\*[^]*?\*\/)*/y
+const tokenPattern = new RegExp(
+  [
+    /[{}[\]:,]/,
+    /"[^"\\\u0000-\u001f]*(?:\\[^][^"\\\u0000-\u001f]*)*"/,
+    /'[^'\\\u0000-\u001f]*(?:\\[^][^'\\\u0000-\u001f]*)*'/,
+    /-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/,
+    /[A-Za-z_$][\w$.-]*/,
+  ]
+    .map(({ source }) => source)
+    .join('|'),
+  'y',
+)
+const spaces = ' \t\r\n/'
+const quotes = `"'`
+const words: Readonly<Record<string, Json>> = { true: true, false: false, null: null }
 const escapes: Readonly<Record<string, string>> = {
-  b: '\b',
-  f: '\f',
-  n: '\n',
-  r: '\r',
-  t: '\t',
-  '"': '"',
-  "'": "'",
-  '\\': '\\',
-  '/': '/',
+  ...{ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t' },
+  ...{ '"': '"', "'": "'", '\\': '\\', '/': '/' },
 }
 
-const textOptions = declareOptions('a JSON text', {
-  /** Limit of nested arrays and objects, 1 to 1,000. Default 100. */
-  depthMax: integer({ min: 1, max: 1000, default: 100 }),
-})
-
-/** Options of {@link parseJson}. */
-export interface JsonTextOptions extends OptionsOf<typeof textOptions> {}
-
 /** Parses text or UTF-8 bytes. `ERR_INVALID_ARGUMENT` with the position of the error. */
-export function parseJson(text: string | Uint8Array, options: JsonTextOptions = {}): Json {
-  const { depthMax } = textOptions.read(options)
+export function parseJson(text: string | Uint8Array): Json {
   const source = typeof text === 'string' ? text : decoded(checkBytes(text, 'a JSON text'))
-  return new Parser(source, depthMax).parse()
+  return new Parser(source).parse()
 }
 
 function decoded(bytes: Uint8Array): string {
@@ -95,155 +87,105 @@ function decoded(bytes: Uint8Array): string {
   }
 }
 
+/** The end of the match of a pattern at a place; the place without a match. */
+function endOf(pattern: RegExp, text: string, at: number): number {
+  pattern.lastIndex = at
+  return pattern.test(text) ? pattern.lastIndex : at
+}
+
 class Parser {
   readonly #text: string
-  readonly #depthMax: number
+  /** The next token, empty at the end of the text, and its place. */
+  #token = ''
   #at = 0
-  #depth = 0
 
-  constructor(text: string, depthMax: number) {
+  constructor(text: string) {
     this.#text = text
-    this.#depthMax = depthMax
+    this.#next()
   }
 
   parse(): Json {
-    const value = this.#value()
-    this.#skip()
-    if (this.#at < this.#text.length) throw this.#failure('there is more behind its end')
+    const value = this.#value(0)
+    if (this.#token !== '') throw this.#failure('there is more behind its end')
     return value
   }
 
-  #value(): Json {
-    this.#skip()
-    const character = this.#text[this.#at]
-    if (character === '{') return this.#nested(() => this.#object())
-    if (character === '[') return this.#nested(() => this.#array())
-    if (character === '"' || character === "'") return this.#string(character)
-    for (const [word, value] of [
-      ['true', true],
-      ['false', false],
-      ['null', null],
-    ] as const) {
-      if (!this.#text.startsWith(word, this.#at)) continue
-      this.#at += word.length
-      return value
+  #value(depth: number): Json {
+    const token = this.#token
+    if (token === '{' || token === '[') {
+      if (depth >= depthMax) throw this.#failure(`it nests more than ${depthMax} deep`)
+      this.#next()
+      return token === '{' ? this.#object(depth + 1) : this.#array(depth + 1)
     }
-    return this.#number()
-  }
-
-  #nested<T>(read: () => T): T {
-    if (++this.#depth > this.#depthMax) {
-      throw this.#failure(`it nests more than ${this.#depthMax} deep`)
-    }
-    this.#at++
-    const value = read()
-    this.#depth--
+    let value: Json
+    if (quotes.includes(token[0])) value = this.#string()
+    else if (/^[-0-9]/.test(token)) {
+      if (token.length > numberLengthMax) throw this.#failure('a number is too long')
+      value = new JsonNumber(token)
+    } else if (Object.hasOwn(words, token)) value = words[token]
+    else throw this.#failure('a value is missing')
+    this.#next()
     return value
   }
 
-  #object(): JsonObject {
+  #object(depth: number): JsonObject {
     const object = Object.create(null) as Record<string, Json>
     for (let isFirst = true; !this.#ends('}', isFirst); isFirst = false) {
-      const name = this.#name()
+      const isQuoted = quotes.includes(this.#token[0])
+      if (!isQuoted && !/^[A-Za-z_$]/.test(this.#token)) throw this.#failure('a name is missing')
+      const name = isQuoted ? this.#string() : this.#token
       if (name in object) throw this.#failure(`the name ${JSON.stringify(name)} occurs twice`)
-      this.#skip()
-      if (this.#text[this.#at] !== ':') throw this.#failure('a colon is missing')
-      this.#at++
-      object[name] = this.#value()
+      this.#next()
+      if (this.#token !== ':') throw this.#failure('a colon is missing')
+      this.#next()
+      object[name] = this.#value(depth)
     }
     return object
   }
 
-  #array(): Json[] {
+  #array(depth: number): Json[] {
     const array: Json[] = []
-    for (let isFirst = true; !this.#ends(']', isFirst); isFirst = false) array.push(this.#value())
+    for (let isFirst = true; !this.#ends(']', isFirst); isFirst = false) {
+      array.push(this.#value(depth))
+    }
     return array
   }
 
   /** Whether the object or array ends here; otherwise skips the comma. */
   #ends(close: string, isFirst: boolean): boolean {
-    this.#skip()
-    const character = this.#text[this.#at]
-    if (character === close) {
-      this.#at++
-      return true
+    const isEnd = this.#token === close
+    if (!isEnd && isFirst) return false
+    if (!isEnd && this.#token !== ',') throw this.#failure(`a comma or ${close} is missing`)
+    this.#next()
+    return isEnd
+  }
+
+  /** The text of a token in quotes. */
+  #string(): string {
+    let value = this.#token.slice(1, -1)
+    if (value.includes('\\')) {
+      value = value.replace(/\\(u[0-9a-fA-F]{4}|[^])/g, (_, escape: string) => {
+        if (escape.length > 1) return String.fromCharCode(parseInt(escape.slice(1), 16))
+        if (Object.hasOwn(escapes, escape)) return escapes[escape]
+        throw this.#failure('there is no such escape')
+      })
     }
-    if (isFirst) return false
-    if (character !== ',') throw this.#failure(`a comma or ${close} is missing`)
-    this.#at++
-    this.#skip()
-    return false
-  }
-
-  #name(): string {
-    this.#skip()
-    const character = this.#text[this.#at]
-    if (character === '"' || character === "'") return this.#string(character)
-    return this.#match(namePattern) ?? this.#fail('a name is missing')
-  }
-
-  #number(): JsonNumber {
-    const text = this.#match(numberPattern)
-    if (text === undefined || text === '') throw this.#failure('a value is missing')
-    if (text.length > numberLengthMax) throw this.#failure('a number is too long')
-    return new JsonNumber(text)
-  }
-
-  #string(quote: string): string {
-    const text = this.#text
-    let value = ''
-    let start = ++this.#at
-    for (;;) {
-      if (this.#at >= text.length) throw this.#failure('a text does not end')
-      const character = text[this.#at]
-      if (character === quote) break
-      if (character < ' ') throw this.#failure('a text holds a control character')
-      if (character === '\\') {
-        value += text.slice(start, this.#at) + this.#escape()
-        start = this.#at
-      } else this.#at++
-    }
-    value += text.slice(start, this.#at)
-    this.#at++
     if (!isText(value)) throw this.#failure('a text holds a lone surrogate')
     return value
   }
 
-  #escape(): string {
-    const character = this.#text[this.#at + 1]
-    if (character === 'u') {
-      const digits = this.#text.slice(this.#at + 2, this.#at + 6)
-      if (!/^[0-9a-fA-F]{4}$/.test(digits)) throw this.#failure('an escape is not complete')
-      this.#at += 6
-      return String.fromCharCode(parseInt(digits, 16))
-    }
-    if (!Object.hasOwn(escapes, character)) throw this.#failure('there is no such escape')
-    this.#at += 2
-    return escapes[character]
-  }
-
-  /** Skips spaces and comments. */
-  #skip(): void {
-    for (;;) {
-      this.#match(spacePattern)
-      const next = this.#text.slice(this.#at, this.#at + 2)
-      if (next !== '//' && next !== '/*') return
-      const isLine = next === '//'
-      const end = this.#text.indexOf(isLine ? '\n' : '*/', this.#at + 2)
-      if (end < 0 && !isLine) throw this.#failure('a comment does not end')
-      this.#at = end < 0 ? this.#text.length : end + (isLine ? 1 : 2)
-    }
-  }
-
-  #match(pattern: RegExp): string | undefined {
-    pattern.lastIndex = this.#at
-    const found = pattern.exec(this.#text)?.[0]
-    if (found !== undefined) this.#at += found.length
-    return found
-  }
-
-  #fail(problem: string): never {
-    throw this.#failure(problem)
+  /** Advances to the next token. */
+  #next(): void {
+    const text = this.#text
+    this.#at += this.#token.length
+    if (spaces.includes(text[this.#at])) this.#at = endOf(spacePattern, text, this.#at)
+    const end = endOf(tokenPattern, text, this.#at)
+    this.#token = text.slice(this.#at, end)
+    if (end > this.#at || end === text.length) return
+    const isQuoted = quotes.includes(text[end])
+    throw this.#failure(
+      isQuoted ? 'a text does not end, or holds a control character' : 'no token begins here',
+    )
   }
 
   #failure(problem: string): Error {

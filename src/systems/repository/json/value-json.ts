@@ -16,7 +16,7 @@ import {
 import { invalidArgument, invalidRecord, RepositoryError, RepositoryErrorCode } from '../errors.js'
 import { Link } from '../link.js'
 import type { QualifiedName } from '../qualified-name.js'
-import type { EmbeddedRecord } from '../values/nested-types.js'
+import { recordDepthMax, tooDeep, type EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueSchema, ValueType } from '../values/value-type.js'
 import { arrayOf, objectOf, plainJson, recordOf, shownJson, textOf } from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
@@ -68,8 +68,6 @@ const recordOutput = declareOptions('what JSON is written with', {
 export interface RecordOutput extends OptionsOf<typeof recordOutput> {}
 
 const exponentMax = 1000
-/** Limit of nested records in a field, the same as in a write. */
-const depthMax = 64
 
 /** Checks the context for reading and copies it. `ERR_INVALID_ARGUMENT`. */
 export function checkInput(given: JsonInput): JsonInput {
@@ -202,7 +200,7 @@ export function formOf(
     return value.map((each) => formOf(element, each, output, depth))
   }
   if (type.base !== 'RECORD') return type.toJson(value)
-  if (depth >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
+  if (depth >= recordDepthMax) throw tooDeep()
   const { type: name, fields } = checkObject(value as EmbeddedRecord, 'a value of RECORD')
   const recordType = name ?? type.recordType
   return {

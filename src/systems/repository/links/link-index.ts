@@ -10,13 +10,12 @@ import {
   checkText,
   declareOptions,
   readArguments,
-  shown,
   text,
   type AtomicMutation,
   type Database,
   type OptionsOf,
 } from '../../../api/index.js'
-import { hasCode, invalidRecord, type RepositoryError } from '../errors.js'
+import { hasCode } from '../errors.js'
 import { Link } from '../link.js'
 import { lastTag, tagNameOf } from '../qualified-name.js'
 import { RecordId, type RecordIdLike } from '../record-id.js'
@@ -25,7 +24,7 @@ import { RecordTable } from '../tables/record-table.js'
 import type { StoredRecord } from '../records/record.js'
 import { isTagField } from '../records/field-values.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import type { EmbeddedRecord } from '../values/nested-types.js'
+import { eachValue, unfitValue } from '../values/nested-types.js'
 import type { ValueType } from '../values/value-type.js'
 import {
   linkPrefix,
@@ -70,8 +69,6 @@ export interface LinkIndexParts {
 }
 
 const family = 'l'
-/** Limit of nested records in a field, the same as in a write. */
-const depthMax = 64
 const linksPerBatchMax = 1000
 
 /** The link index of a repository manager. */
@@ -246,23 +243,11 @@ export function eachLink(
   value: unknown,
   schema: SchemaCache,
   callback: (link: Link) => void,
-  depth = 0,
 ): void {
-  if (type.element !== undefined) {
-    if (!Array.isArray(value)) throw unfit(type, value)
-    for (const each of value) eachLink(type.element, each, schema, callback, depth)
-  } else if (type.base === 'LINK') {
-    if (!Link.is(value)) throw unfit(type, value)
-    callback(value)
-  } else if (type.base === 'RECORD') {
-    if (depth >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
-    const { fields } = checkObject(value as EmbeddedRecord, 'a record in a field')
-    for (const [name, inner] of Object.entries(checkObject(fields, 'its fields'))) {
-      eachLink(schema.field(name).type, inner, schema, callback, depth + 1)
-    }
+  const check = (each: unknown, of: ValueType): void => {
+    if (of.base !== 'LINK') return
+    if (!Link.is(each)) throw unfitValue(of, each)
+    callback(each)
   }
-}
-
-function unfit({ name }: ValueType, value: unknown): RepositoryError {
-  return invalidRecord(`a value of ${name} cannot be ${shown(value)}`)
+  eachValue(type, value, check, schema)
 }

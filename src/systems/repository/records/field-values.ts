@@ -6,7 +6,6 @@ import { invalidArgument, invalidRecord } from '../errors.js'
 import { isVersionTag, lastTag } from '../qualified-name.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import type { ValueType } from '../values/value-type.js'
 import type { FieldCells } from './record-state.js'
 
 /** Encodes a value. `ERR_INVALID_RECORD`. */
@@ -25,17 +24,6 @@ export function encodeField(field: FieldType, value: unknown, schema: SchemaCach
 /** Decodes a value. */
 export function decodeField(field: FieldType, bytes: Buffer, schema: SchemaCache): unknown {
   return field.type.read(new ByteReader(bytes, field.name), schema)
-}
-
-/** Calls back for every single value, through lists and paths at any depth. */
-export function forEachLeaf(
-  type: ValueType,
-  value: unknown,
-  callback: (value: unknown, type: ValueType) => void,
-): void {
-  const { element } = type
-  if (element === undefined) callback(value, type)
-  else for (const each of value as readonly unknown[]) forEachLeaf(element, each, callback)
 }
 
 /** A relation of a stored value to a given one: `stored operator value`. */

@@ -3,8 +3,9 @@ import { concurrentUpdate, invalidRecord } from '../errors.js'
 import type { Link } from '../link.js'
 import type { FieldType } from '../schema/field-type.js'
 import { leafOf } from '../schema/rule-checks.js'
+import { eachValue } from '../values/nested-types.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from './writes/commit.js'
-import { decodeField, forEachLeaf } from './field-values.js'
+import { decodeField } from './field-values.js'
 import { decodeHead, headColumn, newestCell } from './record-state.js'
 
 interface Target {
@@ -28,7 +29,7 @@ function targetsOf(changed: TableChange): Target[] {
     const cell = newestCell(after, field.ordinal)
     const old = newestCell(before, field.ordinal)
     if (cell === undefined || old?.value.equals(cell.value) === true) continue
-    forEachLeaf(field.type, decodeField(field, cell.value, schema), (link) => {
+    eachValue(field.type, decodeField(field, cell.value, schema), (link) => {
       targets.push({ changed, field, link: link as Link, isTyped: linkTarget === 'typed' })
     })
   }

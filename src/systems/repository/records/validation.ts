@@ -4,7 +4,8 @@ import type { FieldType } from '../schema/field-type.js'
 import type { FieldEntry, RecordType } from '../schema/record-type.js'
 import { compilePattern, leafOf } from '../schema/rule-checks.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
-import { decodeField, encodeField, forEachLeaf } from './field-values.js'
+import { eachValue } from '../values/nested-types.js'
+import { decodeField, encodeField } from './field-values.js'
 import type { RecordState, VersionState } from './record-state.js'
 import type { PreparedInput } from './writes/record-input.js'
 
@@ -61,7 +62,7 @@ function checkRules(entry: FieldEntry, field: FieldType, bytes: Buffer, schema: 
     return
   const leaf = leafOf(field)
   const expression = pattern === undefined ? undefined : compilePattern(pattern)
-  forEachLeaf(field.type, decodeField(field, bytes, schema), (value) => {
+  eachValue(field.type, decodeField(field, bytes, schema), (value) => {
     const refuse = (problem: string): never => {
       throw invalidRecord(`${field.name} ${problem}`)
     }

@@ -1,14 +1,15 @@
 /** The value types with an argument: links, lists, paths and embedded records. */
-import { assert } from '../../../api/index.js'
+import { assert, checkObject, shown } from '../../../api/index.js'
 import type { ByteReader } from '../../bytes/byte-reader.js'
 import type { ByteWriter } from '../../bytes/byte-writer.js'
-import { invalidArgument, invalidRecord } from '../errors.js'
+import { invalidArgument, invalidRecord, type RepositoryError } from '../errors.js'
 import { Link } from '../link.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
 import {
   valueType,
   type ValueKind,
   type ValueSchema,
+  type ValueType,
   type ValueTypeFactory,
   type WriteContext,
 } from './value-type.js'
@@ -21,7 +22,43 @@ export interface EmbeddedRecord {
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-const depthMax = 64
+/** Limit of nested records in a field. */
+export const recordDepthMax = 64
+
+/**
+ * Calls back for every single value of a field, through lists and paths at any depth. With a schema
+ * also for the values in embedded records, in place of these. `ERR_INVALID_RECORD` for a value of
+ * another type.
+ */
+export function eachValue(
+  type: ValueType,
+  value: unknown,
+  callback: (value: unknown, type: ValueType) => void,
+  schema?: Pick<ValueSchema, 'field'>,
+  depth = 0,
+): void {
+  const { element } = type
+  if (element !== undefined) {
+    if (!Array.isArray(value)) throw unfitValue(type, value)
+    for (const each of value) eachValue(element, each, callback, schema, depth)
+  } else if (schema !== undefined && type.base === 'RECORD') {
+    if (depth >= recordDepthMax) throw tooDeep()
+    const { fields } = checkObject(value as EmbeddedRecord, 'a record in a field')
+    for (const [name, inner] of Object.entries(checkObject(fields, 'its fields'))) {
+      eachValue(schema.field(name).type, inner, callback, schema, depth + 1)
+    }
+  } else callback(value, type)
+}
+
+/** Makes an `ERR_INVALID_RECORD` for a value of another type. */
+export function unfitValue({ name }: ValueType, value: unknown): RepositoryError {
+  return invalidRecord(`a value of ${name} cannot be ${shown(value)}`)
+}
+
+/** Makes an `ERR_INVALID_RECORD` for records beyond {@link recordDepthMax}. */
+export function tooDeep(): RepositoryError {
+  return invalidRecord(`records nest ${recordDepthMax} deep at most`)
+}
 
 /** The text form and the record type of a type that may name one in its argument. */
 function named(
@@ -106,7 +143,7 @@ function writeRecord(
 ): void {
   const { schema, holders } = context
   if (holders.includes(value)) throw invalidRecord('a record cannot hold itself')
-  if (holders.length >= depthMax) throw invalidRecord(`records nest ${depthMax} deep at most`)
+  if (holders.length >= recordDepthMax) throw tooDeep()
   const { type: ownType, fields } = value as Partial<EmbeddedRecord>
   const name = ownType ?? byType
   if (name === undefined) throw invalidRecord('a record inside a field needs a type')

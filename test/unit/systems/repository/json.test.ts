@@ -57,6 +57,7 @@ void t.test('text', async (t) => {
   const bad = [
     ...['', '{', '[1', '[1,]', '{"a":1,}', '{"a" 1}', '01', '1.', '+1', '.5', 'tru', '1 2', 'NaN'],
     ...['"a', '"\\x"', '"\\u12"', '"a\nb"', '"\\ud800"', '{"a":1,"a":2}', '/* x', '{1:2}', '-'],
+    ...['[1 [2]]', '{a:1 {b:2}}', '[,1]', '{,}', "'a\\", '{"a":1]', '[true false]', '{a b:1}'],
   ]
   for (const text of bad) t.throws(() => parseJson(text), { code: 'ERR_INVALID_ARGUMENT' }, text)
   t.throws(() => parseJson(Buffer.of(0x22, 0xff, 0x22)), { code: 'ERR_INVALID_ARGUMENT' })

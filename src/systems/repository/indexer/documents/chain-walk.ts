@@ -5,7 +5,7 @@
  */
 import type { Link } from '../../link.js'
 import type { RecordId } from '../../record-id.js'
-import { forEachLeaf } from '../../records/field-values.js'
+import { eachValue } from '../../values/nested-types.js'
 import type { StoredRecord } from '../../records/record.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { EmbeddedRecord } from '../../values/nested-types.js'
@@ -139,7 +139,7 @@ export class ChainWalk {
   #leavesOf(at: Visited, fieldId: string): unknown[] {
     const { type, value } = this.#valueOf(at, fieldId)
     const leaves: unknown[] = []
-    if (value !== undefined) forEachLeaf(type, value, (leaf) => void leaves.push(leaf))
+    if (value !== undefined) eachValue(type, value, (leaf) => void leaves.push(leaf))
     return leaves
   }
 

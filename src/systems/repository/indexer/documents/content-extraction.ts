@@ -1,7 +1,7 @@
 /** Extracts the text of blobs by a function of the program. */
 import { shown } from '../../../../api/index.js'
 import { repositoryError } from '../../errors.js'
-import { forEachLeaf } from '../../records/field-values.js'
+import { eachValue } from '../../values/nested-types.js'
 import { leafOf } from '../../schema/rule-checks.js'
 import type { Blob } from '../../values/blob-value.js'
 import type { IndexValue } from '../definition/configuration.js'
@@ -52,7 +52,7 @@ export function splitBlobs(values: readonly IndexValue[]): {
   const others: IndexValue[] = []
   for (const each of values) {
     if (leafOf(each).base !== 'BLOB') others.push(each)
-    else forEachLeaf(each.type, each.value, (blob) => void blobs.push(blob as Blob))
+    else eachValue(each.type, each.value, (blob) => void blobs.push(blob as Blob))
   }
   return { blobs, others }
 }
