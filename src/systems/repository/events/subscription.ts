@@ -128,30 +128,20 @@ export class Subscription {
   /** Lets the feed continue, which waits until an event has left its partition. */
   #makeRoom: (() => void) | undefined
 
-  private constructor(
+  /** Checks the arguments; made by `RepositoryManager.subscribe`. @internal */
+  constructor(
     name: string,
     parts: SubscriptionParts,
     handler: EventHandler,
-    settings: SettingsOf<typeof subscriptionOptions>,
+    options: SubscriptionOptions,
   ) {
     this.name = name
     this.#parts = parts
     this.#handler = handler
-    this.#settings = settings
-    const count = Math.max(1, settings.lanes)
-    this.#partitions = Array.from({ length: count }, () => Promise.resolve())
-  }
-
-  /** Checks the arguments without starting. @internal */
-  static prepare(
-    name: string,
-    parts: SubscriptionParts,
-    handler: EventHandler,
-    options: SubscriptionOptions = {},
-  ): Subscription {
-    const settings = subscriptionOptions.read(options)
+    this.#settings = subscriptionOptions.read(options)
     if (typeof handler !== 'function') throw invalidArgument('a subscription needs a handler')
-    return new Subscription(name, parts, handler, settings)
+    const count = Math.max(1, this.#settings.lanes)
+    this.#partitions = Array.from({ length: count }, () => Promise.resolve())
   }
 
   /** Continues from the stored position. @internal */

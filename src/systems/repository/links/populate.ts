@@ -26,27 +26,15 @@ export type LinkPath = readonly string[]
 const stepsMax = 8
 const recordsMax = 100_000
 
-interface Step {
-  readonly field: string
-  readonly next: Map<string, Step>
-}
-
-function stepsOf(paths: readonly LinkPath[], schema: SchemaCache): Map<string, Step> {
-  const first = new Map<string, Step>()
-  for (const given of checkArray(paths, 'paths')) {
+function checkPaths(paths: readonly LinkPath[], schema: SchemaCache): LinkPath[] {
+  return checkArray(paths, 'paths').map((given) => {
     const path = checkArray(given, 'a path')
     if (path.length === 0 || path.length > stepsMax) {
       throw invalidArgument(`a path has 1 to ${stepsMax} fields, got ${shown(path)}`)
     }
-    let steps = first
-    for (const field of path) {
-      schema.field(field)
-      const step = steps.get(field) ?? { field, next: new Map<string, Step>() }
-      steps.set(field, step)
-      steps = step.next
-    }
-  }
-  return first
+    for (const field of path) schema.field(field)
+    return path
+  })
 }
 
 interface Target {
@@ -63,22 +51,23 @@ export async function populate(
   schema: SchemaCache,
   tableOf: (name: string) => RecordTable | undefined,
 ): Promise<PopulatedRecord[]> {
-  const steps = readArguments(() => stepsOf(paths, schema))
+  const checked = readArguments(() => checkPaths(paths, schema))
   const found = checkArray(records, 'records').map((record): Growing => {
     return { record: checkStored(record), links: {} }
   })
   let left = recordsMax
-  const follow = async (from: readonly Growing[], at: ReadonlyMap<string, Step>): Promise<void> => {
-    for (const { field, next } of at.values()) {
+  const follow = async (from: readonly Growing[], along: readonly LinkPath[]): Promise<void> => {
+    for (const field of new Set(along.flatMap((path) => path.slice(0, 1)))) {
       const targets = readArguments(() => from.flatMap((each) => targetsOf(each, field, schema)))
       left -= targets.length
       if (left < 0) throw invalidArgument(`the paths lead to more than ${recordsMax} records`)
       await fetchTargets(targets, tableOf)
       const reached = targets.flatMap(({ list, at: place }) => list[place] ?? [])
-      if (next.size > 0 && reached.length > 0) await follow(reached, next)
+      const next = along.filter((path) => path[0] === field).map((path) => path.slice(1))
+      await follow(reached, next)
     }
   }
-  await follow(found, steps)
+  await follow(found, checked)
   return found
 }
 

@@ -95,7 +95,7 @@ export class RepositoryManager extends RepositoryCatalog {
       tables: () => this.recordTables().map(({ context }) => context.table.name),
       isRecordTable: (table: string) => table.startsWith(prefix),
     }
-    const subscription = Subscription.prepare(name, parts, handler, options)
+    const subscription = new Subscription(name, parts, handler, options)
     this.#subscriptions.set(name, subscription)
     await subscription.start()
     return subscription

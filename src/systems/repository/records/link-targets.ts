@@ -39,25 +39,19 @@ function targetsOf(changed: TableChange): Target[] {
 /** The commit part that checks the targets of links, in the state that the batch is applied to. */
 export const linkTargetsPart: CommitPart = (changes) => {
   const targets = changes.flatMap(targetsOf)
-  return targets.length === 0 ? undefined : checksOf(changes, targets)
+  if (targets.length === 0) return undefined
+  const checking = async (): Promise<PartWrites> => {
+    const checks: CommitCheck[] = []
+    for (const target of targets) checks.push(...(await checksOf(target, changes)))
+    return { checks, mutations: [] }
+  }
+  return checking()
 }
 
 async function checksOf(
-  changes: readonly TableChange[],
-  targets: readonly Target[],
-): Promise<PartWrites> {
-  const checks: CommitCheck[] = []
-  for (const target of targets) {
-    const check = await checkOf(target, changes)
-    if (check !== undefined) checks.push(check)
-  }
-  return { checks, mutations: [] }
-}
-
-async function checkOf(
   { changed: { context, change }, field, link, isTyped }: Target,
   changes: readonly TableChange[],
-): Promise<CommitCheck | undefined> {
+): Promise<CommitCheck[]> {
   const { schema } = context
   const id = link.resolve(change.id)
   const name = link.table ?? context.name
@@ -80,7 +74,7 @@ async function checkOf(
       throw invalidRecord(`${field.name} links to ${id.text}, which is no ${wanted}`)
     }
   }
-  if (stored === undefined) return undefined
+  if (stored === undefined) return []
   const check = { table, row: id.bytes, column: headColumn, equals: stored }
-  return { check, failure: () => concurrentUpdate(`the record ${id.text}`) }
+  return [{ check, failure: () => concurrentUpdate(`the record ${id.text}`) }]
 }

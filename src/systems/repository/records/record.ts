@@ -7,12 +7,11 @@ import {
   declareOptions,
   integer,
   readArguments,
-  shown,
+  required,
   unchecked,
   type OptionsOf,
   type SettingsOf,
 } from '../../../api/index.js'
-import { invalidArgument } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { RecordId, RecordIdLike } from '../record-id.js'
 import type { Metadata } from './metadata.js'
@@ -24,11 +23,7 @@ export const versionOption = integer({ min: 0, max: versionMax, default: undefin
 
 /** Checks a version. `ERR_INVALID_ARGUMENT`. */
 export function checkVersion(version: unknown): number {
-  const isWhole = Number.isSafeInteger(version)
-  if (isWhole && (version as number) >= 0 && (version as number) <= versionMax) {
-    return version as number
-  }
-  throw invalidArgument(`a version is a whole number, got ${shown(version)}`)
+  return required(versionOption).read(version, 'version')
 }
 
 /** Checks the texts of an event and copies them. `ERR_INVALID_ARGUMENT`. */

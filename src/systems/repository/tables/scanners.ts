@@ -72,8 +72,8 @@ const countMax = 1000
 /** The scanners of a repository manager. */
 export class Scanners {
   readonly #parts: ScannersParts
-  /** End of the lease of each scanner, by owner and token. */
-  readonly #leases = new Map<string | null, Map<string, number>>()
+  /** The owner and the end of the lease of each scanner, by token. */
+  readonly #leases = new Map<string, Pick<ScannerState, 'owner' | 'expires'>>()
   #loaded: Promise<void> | undefined
 
   /** @internal */
@@ -117,7 +117,7 @@ export class Scanners {
       for (const each of ended) await this.#remove(Buffer.from(each))
       await this.#put(token, undefined, state)
     } catch (error) {
-      this.#leases.get(state.owner)?.delete(token)
+      this.#leases.delete(token)
       throw error
     }
     return token
@@ -159,9 +159,8 @@ export class Scanners {
 
   /** Ends a scanner. `ERR_SCANNER_NOT_FOUND`. */
   async close(token: string, options: ScannerOwner = {}): Promise<void> {
-    const { state } = await this.#state(token, options)
+    await this.#state(token, options)
     await this.#remove(Buffer.from(token))
-    this.#leases.get(state.owner)?.delete(token)
   }
 
   /** Counts the scanners, and removes those whose lease has ended. */
@@ -169,13 +168,8 @@ export class Scanners {
     const { table, clock } = this.#parts
     let count = 0
     for await (const row of table.scan({ columns: [column] })) {
-      const { owner, expires } = decodeState(row.value(column)!)
-      if (expires > clock.now()) {
-        count++
-        continue
-      }
-      await this.#remove(row.row!)
-      this.#leases.get(owner)?.delete(row.row!.toString('latin1'))
+      if (decodeState(row.value(column)!).expires > clock.now()) count++
+      else await this.#remove(row.row!)
     }
     return count
   }
@@ -194,19 +188,18 @@ export class Scanners {
   }
 
   #note(token: string, { owner, expires }: ScannerState): void {
-    const own = this.#leases.get(owner) ?? new Map<string, number>()
-    this.#leases.set(owner, own.set(token, expires))
+    this.#leases.set(token, { owner, expires })
   }
 
   /** Reserves a scanner for an owner. Returns the tokens of the owner's expired scanners. */
   #reserve(token: string, state: ScannerState): string[] {
     const { clock, scannersMax } = this.#parts
-    const own = this.#leases.get(state.owner) ?? new Map<string, number>()
-    const ended = [...own].flatMap(([each, expires]) => (expires > clock.now() ? [] : [each]))
-    for (const each of ended) own.delete(each)
-    if (own.size >= scannersMax) {
+    const own = [...this.#leases].filter(([, { owner }]) => owner === state.owner)
+    const ended = own.filter(([, { expires }]) => expires <= clock.now()).map(([each]) => each)
+    if (own.length - ended.length >= scannersMax) {
       throw repositoryError('tooManyScanners', `there are ${scannersMax} scanners already`)
     }
+    for (const each of ended) this.#leases.delete(each)
     this.#note(token, state)
     return ended
   }
@@ -267,6 +260,7 @@ export class Scanners {
 
   async #remove(row: Buffer): Promise<void> {
     await this.#parts.table.delete({ row, families: [{ family: scannerFamily, timestamp: 1 }] })
+    this.#leases.delete(row.toString('latin1'))
   }
 }
 
