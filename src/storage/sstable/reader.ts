@@ -34,6 +34,7 @@ import { loadAheadBytes, readAheadBlocksMax } from './blocks/read-ahead.js'
 import type { ReadCounters } from './read-counters.js'
 import { checkSection, damaged, decompressSection } from './blocks/section.js'
 import { verifySsTable } from './verify.js'
+import { LentBlocks, type WrittenBlocks } from './blocks/written-blocks.js'
 
 /** Dependencies of a reader, and its expectations on the file. */
 export interface SsTableReaderOptions {
@@ -76,6 +77,7 @@ export class SsTableReader implements BlockSource {
   closed = false
   /** Whether the cache evicts the blocks after those of other SSTables (HBase: IN_MEMORY). */
   inMemory = false
+  private lent: LentBlocks | undefined = undefined
   private readonly file: File
   private readonly codecs: Codecs
   private readonly databaseId: Buffer
@@ -140,6 +142,13 @@ export class SsTableReader implements BlockSource {
     return this.meta.bytes + this.index.arrayBytes + this.blocks.length * 8 + this.ghosts.byteLength
   }
 
+  /** Size of the blocks in the cache, lent ones included. */
+  get cachedBytes(): number {
+    let bytes = this.lent?.bytes ?? 0
+    for (const block of this.blocks) bytes += block?.buffer.length ?? 0
+    return bytes
+  }
+
   /** False only if no key with this hash was added to the filter; true without a filter. */
   mayContain(hash: Hash64): boolean {
     if (this.filter === undefined) return true
@@ -188,11 +197,37 @@ export class SsTableReader implements BlockSource {
     yield* verifySsTable(this, this.file, this.codecs, this.databaseId)
   }
 
+  /**
+   * Takes over the blocks that the writer of the file has kept. Does nothing if the keys are
+   * rewritten, or if the reader is closed.
+   */
+  lend(written: WrittenBlocks): void {
+    if (this.closed || this.keyPatch !== undefined) return
+    assert(this.lent === undefined, 'reader: blocks are lent once')
+    this.lent = new LentBlocks(written)
+    this.cache.lend(this.lent)
+  }
+
+  makeLent(index: number): Block | undefined {
+    const { lent } = this
+    if (lent === undefined || !lent.has(index)) return undefined
+    const length = lent.lengthOf(index)
+    const buffer = this.cache.memory.take(length)
+    lent.copy(index, buffer)
+    return new Block(this, index, buffer, length)
+  }
+
+  takeLent(index: number): void {
+    if (this.lent !== undefined) this.cache.takeLent(this.lent, index)
+  }
+
   /** Drops the cached blocks and closes the file. Repeated calls have no effect. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
     for (const block of this.blocks) if (block !== undefined) this.cache.remove(block)
+    if (this.lent !== undefined) this.cache.endLoan(this.lent)
+    this.lent = undefined
     if (this.readsUnderWay === 0) this.file.closeSync()
   }
 
@@ -263,15 +298,19 @@ export class SsTableReader implements BlockSource {
 
   /**
    * The end of a read that starts at block `from`, takes up to `bytesMax` bytes and stops before
-   * any cached block. At least `from + 1`.
+   * any block in memory. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number {
     const { offsets, blockCount } = this.index
     const bytesLimit = offsets[from] + bytesMax
     const blockLimit = Math.min(blockCount, from + readAheadBlocksMax)
     let to = from + 1
-    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.blocks[to] === undefined) to++
+    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.isOnDiskOnly(to)) to++
     return to
+  }
+
+  private isOnDiskOnly(index: number): boolean {
+    return this.blocks[index] === undefined && this.lent?.has(index) !== true
   }
 
   /**

@@ -118,6 +118,7 @@ export class CompactionRun {
       for (const file of files) this.engine.readers.open(file)
       published = true
       await this.publish(work.files, files)
+      for (const result of results) this.lend(result)
       for (const result of results) this.hooks.noteSettled(this.store, hooked, result)
       const outcome = this.outcome(results, files.length, work.outputLevel)
       const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
@@ -211,6 +212,18 @@ export class CompactionRun {
     }
   }
 
+  /** What the job may keep: its part of the room that there is, and that its inputs leave. */
+  private keptBytes(files: readonly FileMetadata[], slice: RowSlice | undefined): number {
+    const { readers } = this.engine
+    const bytes = readers.cache.lendableBytes(readers.cachedBytesOf(files))
+    return Math.floor(bytes * (slice?.part ?? 1))
+  }
+
+  /** The inputs have left the cache by now, unless a scan still reads them. */
+  private lend({ files, written }: JobResult): void {
+    files.forEach((file, index) => this.engine.readers.lend(file, written[index]))
+  }
+
   private makeJob(
     work: MergeChoice,
     slice: RowSlice | undefined,
@@ -256,6 +269,7 @@ export class CompactionRun {
       hooks: plan && { ...plan, watch: makeHookWatch() },
       major,
       earliestPutTimestamp: Number(earliest),
+      keptBytesMax: settings.blockCache ? this.keptBytes(files, slice) : 0,
       verify: options.compactionVerify,
       nativeFree: options.nativeFree,
     }

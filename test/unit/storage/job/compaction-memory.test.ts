@@ -151,6 +151,7 @@ function compact(
     hooks: undefined,
     major,
     earliestPutTimestamp: 0,
+    keptBytesMax: 0,
     verify: true,
     nativeFree: true,
   }
