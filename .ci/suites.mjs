@@ -13,6 +13,11 @@ import { fileURLToPath } from 'node:url'
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const target = join(root, 'build', 'suites')
 
+/** The source of a compiled file. */
+function sourceOf(file) {
+  return file.replace(/^build\//, '').replace(/js$/, 'ts')
+}
+
 /**
  * How a test runs, which its source says in the first comment by `@runs`: `alone`, in a process of
  * its own, because it takes long or changes its process; `together`, in one process with those of its
@@ -20,22 +25,22 @@ const target = join(root, 'build', 'suites')
  * kills, power cuts, long histories, the package as users install it; `long`, not in `test:quick`.
  */
 function runsOf(file) {
-  const source = readFileSync(join(root, file.replace(/^build\//, '').replace(/js$/, 'ts')), 'utf8')
+  const source = readFileSync(join(root, sourceOf(file)), 'utf8')
   const [comment] = /^\/\*\*[\s\S]*?\*\//.exec(source) ?? ['']
   return /@runs ([\w, ]+)/.exec(comment)?.[1].trim().split(', ') ?? []
 }
 
 const [first] = process.argv.slice(2)
 const isQuick = first === '--quick'
-const inFolder = isQuick ? join('build', 'test', 'unit') : join('build', 'test')
+const inFolder = isQuick ? join('test', 'unit') : 'test'
 const leftOut = isQuick ? ['alone', 'campaign', 'long'] : ['campaign']
 
 const files =
   first !== undefined && !isQuick
     ? process.argv.slice(2)
     : readdirSync(join(root, inFolder), { recursive: true })
-        .filter((file) => file.endsWith('.test.js'))
-        .map((file) => join(inFolder, file))
+        .filter((file) => file.endsWith('.test.ts'))
+        .map((file) => join('build', inFolder, file.replace(/ts$/, 'js')))
         .filter((file) => !runsOf(file).some((each) => leftOut.includes(each)))
 
 /**
