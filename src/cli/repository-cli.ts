@@ -25,14 +25,6 @@ import {
 import { openSearch } from '../entries/repository-search.js'
 import { readConfiguration, type CellarConfiguration } from '../server/configuration.js'
 
-/** Options of all verbs. */
-interface Common {
-  readonly directory: string
-  readonly repository: string
-  readonly table: string
-  readonly configuration?: string
-}
-
 /** Output of the verbs. */
 export interface CommandOutput {
   /** Takes results. */
@@ -49,7 +41,10 @@ const processOutput: CommandOutput = {
   },
 }
 
-/** The open repositories of a directory, with the output. */
+/** The options of a verb by name; a flag without a value is true. */
+type Given = Readonly<Record<string, string | true | undefined>>
+
+/** The open repositories of a directory, with the options and the output of a verb. */
 interface Session {
   readonly database: Database
   readonly configuration: CellarConfiguration
@@ -58,31 +53,35 @@ interface Session {
   readonly repository: Repository
   /** The record table of `--table`. */
   readonly table: RecordTable
+  readonly given: Given
   readonly output: CommandOutput
   /** Writes a line. */
   readonly say: (text: string) => void
 }
 
+/** Runs a verb, with its arguments in their order. */
+type Run = (session: Session, ...words: string[]) => unknown
+
 /** Runs with the repositories of a directory, which no other process may have open. */
 async function opened(
-  options: Common,
+  given: Given & { readonly repository: string; readonly table: string },
   output: CommandOutput,
   run: (session: Session) => unknown,
 ): Promise<void> {
-  const file = await readConfiguration(options.configuration)
-  const database = await Database.open(options.directory)
+  const file = await readConfiguration(given['configuration'] as string | undefined)
+  const database = await Database.open(String(given['directory']))
   try {
     const configuration = await file.for(database)
     const manager = await RepositoryManager.open(database, configuration.repository)
     const say = (text: string): void => output.write(`${text}\n`)
     try {
       await run({
-        ...{ database, configuration, manager, output, say },
+        ...{ database, configuration, manager, given, output, say },
         get repository() {
-          return manager.repository(options.repository)
+          return manager.repository(given.repository)
         },
         get table() {
-          return manager.repository(options.repository).table(options.table)
+          return this.repository.table(given.table)
         },
       })
     } finally {
@@ -93,30 +92,47 @@ async function opened(
   }
 }
 
-function numberOf(text: string, what: string): number {
+function numberOf(given: Given, name: string): number {
+  const text = String(given[name])
   if (/^[0-9]{1,15}$/.test(text)) return Number(text)
-  throw new Error(`${what} must be a whole number, got '${text}'`)
+  const option = name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+  throw new Error(`${option} must be a whole number, got '${text}'`)
 }
 
 /** An option: its flags, its description, and its default. */
 type Flag = readonly [flags: string, description: string, missing?: string]
 
-/** Runs a verb with its options, and its arguments in their order. */
-type Run<T> = (session: Session, options: T & Common, ...words: string[]) => unknown
-
 /** Adds a verb: its name with its arguments, a description and its options. */
-type AddVerb = <T = unknown>(
-  usage: string,
-  description: string,
-  flags: readonly Flag[],
-  run: Run<T>,
-) => void
+type AddVerb = (usage: string, description: string, flags: readonly Flag[], run: Run) => void
 
 const commonFlags: readonly Flag[] = [
   ['-d, --directory <path>', 'directory of the database', 'data/cellar'],
   ['-r, --repository <name>', 'the repository', 'default'],
   ['-t, --table <name>', 'the record table', 'record'],
   ['--configuration <file>', 'module with blob stores, search servers, hooks, times'],
+]
+const importFlags: readonly Flag[] = [
+  ['-f, --format <name>', "'json', or 'json_lines' for a record a line", 'json'],
+  ['-w, --workers <number>', 'records that are written at the same time', '4'],
+  ['-s, --schema-only', 'make types only'],
+  ['-q, --quiet', 'say errors only'],
+  ['--ignore-empty-fields', 'empty texts, lists and records count as absent'],
+  ['--ignore-and-delete-empty-fields', 'empty ones remove the field that is stored'],
+  ['--max-errors <number>', 'records that fail before the import stops', '1'],
+]
+const scanFlags: readonly Flag[] = [
+  ['-c, --count', 'say how many there are (the default)'],
+  ['-p, --print', 'print them'],
+  ['-l, --limit <number>', 'most records'],
+  ['--start <id>', 'first id'],
+  ['--stop <id>', 'where to stop; this id is no longer shown'],
+  ['--record-type <name>', '{namespace}local'],
+  ['--config <file>', 'a scan as JSON, for filters and fields'],
+]
+const linkFlags: readonly Flag[] = [
+  ['--forward', 'the records to which it leads'],
+  ['--tag <name>', 'version tag', 'last'],
+  ['--field <name>', '{namespace}local of the field with the link'],
 ]
 
 /** Adds the command `repository` with its verbs. */
@@ -130,204 +146,124 @@ export function addRepositoryCommands(
   const add: AddVerb = (usage, description, flags, run) => {
     const command = repository.command(usage).description(description)
     for (const flag of [...commonFlags, ...flags]) command.option(...flag)
-    command.action((...given: unknown[]) => {
+    command.action((...words: unknown[]) => {
       // The options and the command follow the arguments.
-      const words = given.slice(0, -2) as string[]
-      const options = given.at(-2) as Parameters<typeof run>[1]
-      return opened(options, output, (session) => run(session, options, ...words))
+      const given = words.at(-2) as Parameters<typeof opened>[0]
+      return opened(given, output, (session) => run(session, ...(words.slice(0, -2) as string[])))
     })
   }
-  addRecordVerbs(add)
+  const importing = "make types and records of a JSON file; '-' for the standard input"
+  add('import <file>', importing, importFlags, runImport)
+  add('scan-records', 'count records, or print them as JSON, one a line', scanFlags, runScan)
   addTableVerbs(add)
   addTools(add)
   addIndexVerbs(add)
 }
 
-interface ImportWords {
-  readonly format: string
-  readonly workers: string
-  readonly schemaOnly?: boolean
-  readonly quiet?: boolean
-  readonly ignoreEmptyFields?: boolean
-  readonly ignoreAndDeleteEmptyFields?: boolean
-  readonly maxErrors: string
-}
-
-interface ScanWords {
-  readonly count?: boolean
-  readonly print?: boolean
-  readonly limit?: string
-  readonly start?: string
-  readonly stop?: string
-  readonly recordType?: string
-  readonly config?: string
-}
-
-function addRecordVerbs(add: AddVerb): void {
-  add<ImportWords>(
-    'import <file>',
-    "make types and records of a JSON file; '-' for the standard input",
-    [
-      ['-f, --format <name>', "'json', or 'json_lines' for a record a line", 'json'],
-      ['-w, --workers <number>', 'records that are written at the same time', '4'],
-      ['-s, --schema-only', 'make types only'],
-      ['-q, --quiet', 'say errors only'],
-      ['--ignore-empty-fields', 'empty texts, lists and records count as absent'],
-      ['--ignore-and-delete-empty-fields', 'empty ones remove the field that is stored'],
-      ['--max-errors <number>', 'records that fail before the import stops', '1'],
-    ],
-    runImport,
-  )
-  add<ScanWords>(
-    'scan-records',
-    'count records, or print them as JSON, one a line',
-    [
-      ['-c, --count', 'say how many there are (the default)'],
-      ['-p, --print', 'print them'],
-      ['-l, --limit <number>', 'most records'],
-      ['--start <id>', 'first id'],
-      ['--stop <id>', 'where to stop; this id is no longer shown'],
-      ['--record-type <name>', '{namespace}local'],
-      ['--config <file>', 'a scan as JSON, for filters and fields'],
-    ],
-    runScan,
-  )
-}
-
 async function runImport(
-  { manager, table, say, output }: Session,
-  options: ImportWords,
+  { manager, table, given, say, output }: Session,
   file: string,
 ): Promise<void> {
-  const { format, workers, maxErrors, schemaOnly } = options
+  const { format } = given
   if (format !== 'json' && format !== 'json_lines') throw new Error(`no format '${format}'`)
   const source = file === '-' ? process.stdin : createReadStream(file)
   const counts = await importRecords(manager.types, table, source, {
     format: format === 'json' ? 'object' : 'lines',
-    workers: numberOf(workers, 'workers'),
-    failuresMax: numberOf(maxErrors, 'max-errors'),
-    schemaOnly,
-    ignoreEmptyFields: options.ignoreEmptyFields,
-    ignoreAndDeleteEmptyFields: options.ignoreAndDeleteEmptyFields,
+    workers: numberOf(given, 'workers'),
+    failuresMax: numberOf(given, 'maxErrors'),
+    schemaOnly: given['schemaOnly'] === true,
+    ignoreEmptyFields: given['ignoreEmptyFields'] === true,
+    ignoreAndDeleteEmptyFields: given['ignoreAndDeleteEmptyFields'] === true,
     failed: ({ place, id, code, message }) => {
       output.complain(`${place}: ${id ?? 'a record'}: ${code}: ${message}\n`)
     },
   })
-  if (options.quiet === true) return
+  if (given['quiet'] === true) return
   const { fieldTypes, recordTypes, created, updated, unchanged, failed } = counts
   say(`types: ${fieldTypes} of fields, ${recordTypes} of records`)
   const written = `${created} created, ${updated} updated, ${unchanged} as they were`
   say(`records: ${written}, ${failed} failed`)
 }
 
-async function runScan({ manager, table, say }: Session, options: ScanWords): Promise<void> {
-  const { start, stop, recordType, limit, config } = options
+async function runScan({ manager, table, given, say }: Session): Promise<void> {
+  const { start, stop, recordType, limit, config, print, count: counted } = given
   const { schema } = manager.types
   const namespaces = new NameReader()
-  const given: RecordScan =
-    config === undefined
-      ? {}
-      : scanFromJson(parseJson(await readFile(config)), { schema, namespaces })
-  const scan: RecordScan = {
-    ...given,
+  const file = config === undefined ? undefined : parseJson(await readFile(String(config)))
+  const scan = {
+    ...(file === undefined ? {} : scanFromJson(file, { schema, namespaces })),
     ...(start === undefined ? {} : { startId: start }),
     ...(stop === undefined ? {} : { stopId: stop }),
-    ...(limit === undefined ? {} : { limit: numberOf(limit, 'limit') }),
+    ...(limit === undefined ? {} : { limit: numberOf(given, 'limit') }),
     ...(recordType === undefined ? {} : { filter: { recordType } }),
-  }
+  } as RecordScan
   let count = 0
   for await (const record of table.scan(scan)) {
     count++
-    if (options.print !== true) continue
+    if (print !== true) continue
     say(JSON.stringify(recordToJson(record, { schema, names: new NameWriter() })))
   }
-  if (options.print !== true || options.count === true) say(`${count} records`)
+  if (print !== true || counted === true) say(`${count} records`)
 }
 
 function addTableVerbs(add: AddVerb): void {
   add('list-tables', 'names of the record tables', [], ({ repository, say }) => {
     for (const name of repository.listTables()) say(name)
   })
-  add('create-table <name>', 'make a record table', [], ({ repository }, _options, name) => {
+  add('create-table <name>', 'make a record table', [], ({ repository }, name) => {
     return repository.createTable(name)
   })
   const dropped = 'remove a record table with its records, blobs and links'
-  add('drop-table <name>', dropped, [], ({ repository }, _options, name) => {
+  add('drop-table <name>', dropped, [], ({ repository }, name) => {
     return repository.dropTable(name)
   })
   add('list-repositories', 'names of the repositories', [], ({ manager, say }) => {
     for (const name of manager.listRepositories()) say(name)
   })
-  add('add-repository <name>', 'make a repository', [], ({ manager }, _options, name) => {
+  add('add-repository <name>', 'make a repository', [], ({ manager }, name) => {
     return manager.createRepository(name)
   })
   const removed = 'remove a repository with its tables'
-  add('delete-repository <name>', removed, [], ({ manager }, _options, name) => {
+  add('delete-repository <name>', removed, [], ({ manager }, name) => {
     return manager.deleteRepository(name)
   })
 }
 
-interface LinkWords {
-  readonly forward?: boolean
-  readonly tag: string
-  readonly field?: string
-}
-
 function addTools(add: AddVerb): void {
-  add<{ age: string }>(
-    'sweep',
-    'remove what nobody needs: uploads without a record, deleted records, drops',
-    [['--age <seconds>', 'of uploads that no record has', '3600']],
-    async ({ manager, say }, { age }) => {
-      const report = await maintain(manager, {
-        uploadMillisecondsMax: numberOf(age, 'age') * 1000,
-      })
-      const { blobsLooked, blobsRemoved, blobsUnreachable } = report
-      const unreachable = `${blobsUnreachable} in stores that are not configured`
-      say(`blobs: ${blobsRemoved} of ${blobsLooked} removed, ${unreachable}`)
-      say(`deleted records: ${report.recordsPurged}; drops finished: ${report.dropsFinished}`)
-    },
-  )
-  add<LinkWords>(
-    'query-linkindex <id>',
-    'records that lead to a record, or to which it leads',
-    [
-      ['--forward', 'the records to which it leads'],
-      ['--tag <name>', 'version tag', 'last'],
-      ['--field <name>', '{namespace}local of the field with the link'],
-    ],
-    async ({ manager, table, say }, { forward, tag, field }, id) => {
-      const following = await manager.followLinks()
-      await following.caughtUp()
-      const { links } = manager
-      const found = await (forward === true
-        ? links.linksOf(table, id, { tag, field })
-        : links.referrers(table, id, { tag, field }))
-      for (const link of found) {
-        say(`${link.repository}/${link.table} ${link.id.text} ${link.field}`)
-      }
-    },
-  )
-  add<{ html?: boolean }>(
-    'visualize-row <id>',
-    'the cells of the row of a record',
-    [['--html', 'as a page']],
-    async ({ table, output }, { html }, id) => {
-      const row = await describeRow(table, RecordId.parse(id))
-      output.write(html === true ? row.html() : row.text())
-    },
-  )
+  const age: Flag = ['--age <seconds>', 'of uploads that no record has', '3600']
+  const sweep = 'remove what nobody needs: uploads without a record, deleted records, drops'
+  add('sweep', sweep, [age], async ({ manager, given, say }) => {
+    const uploadMillisecondsMax = numberOf(given, 'age') * 1000
+    const report = await maintain(manager, { uploadMillisecondsMax })
+    const { blobsLooked, blobsRemoved, blobsUnreachable } = report
+    const unreachable = `${blobsUnreachable} in stores that are not configured`
+    say(`blobs: ${blobsRemoved} of ${blobsLooked} removed, ${unreachable}`)
+    say(`deleted records: ${report.recordsPurged}; drops finished: ${report.dropsFinished}`)
+  })
+  const query = 'records that lead to a record, or to which it leads'
+  add('query-linkindex <id>', query, linkFlags, async ({ manager, table, given, say }, id) => {
+    await (await manager.followLinks()).caughtUp()
+    const { tag, field, forward } = given as { tag: string; field?: string; forward?: true }
+    const direction = forward === true ? 'linksOf' : 'referrers'
+    for (const link of await manager.links[direction](table, id, { tag, field })) {
+      say(`${link.repository}/${link.table} ${link.id.text} ${link.field}`)
+    }
+  })
+  const html: Flag = ['--html', 'as a page']
+  const cells = 'the cells of the row of a record'
+  add('visualize-row <id>', cells, [html], async ({ table, given, output }, id) => {
+    const row = await describeRow(table, RecordId.parse(id))
+    output.write(given['html'] === true ? row.html() : row.text())
+  })
 }
 
 /** Runs a verb with the indexes of a directory. */
-function indexed<T>(
-  run: (indexes: SearchIndexes, ...parameters: Parameters<Run<T>>) => unknown,
-): Run<T> {
-  return async (session, ...rest) => {
+function indexed(run: (indexes: SearchIndexes, ...parameters: Parameters<Run>) => unknown): Run {
+  return async (session, ...words) => {
     const { manager, database, configuration } = session
     const search = await openSearch(manager, database, configuration)
     try {
-      await run(search.indexes, session, ...rest)
+      await run(search.indexes, session, ...words)
     } finally {
       await search.close()
     }
@@ -350,31 +286,33 @@ async function sayBuilt({ say }: Session, index: SearchIndex): Promise<void> {
 }
 
 function addIndexVerbs(add: AddVerb): void {
-  const created = indexed(async (indexes, session, { repository }, name, file) => {
+  const created = indexed(async (indexes, session, name, file) => {
+    const repository = String(session.given['repository'])
     const given = await configurationOf(file)
     await sayBuilt(session, await indexes.create({ name, repository, build: true, ...given }))
   })
   const make = 'make an index of the records, with a configuration as XML or JSON, and build it'
   add('add-index <name> <file>', make, [], created)
-  const updated = indexed(async (indexes, session, _options, name, file) => {
+  const updated = indexed(async (indexes, session, name, file) => {
     const given = await configurationOf(file)
     await indexes.update(name, { ...given, build: true, buildArguments: { clear: true } })
     await sayBuilt(session, indexes.index(name))
   })
   const change = 'give an index another configuration, as XML or JSON, and build it again'
   add('update-index <name> <file>', change, [], updated)
-  const built = indexed<{ clear?: boolean }>(async (indexes, session, { clear = false }, name) => {
+  const built = indexed(async (indexes, session, name) => {
+    const clear = session.given['clear'] === true
     await indexes.update(name, { build: true, buildArguments: { clear } })
     await sayBuilt(session, indexes.index(name))
   })
   const clear: Flag = ['--clear', 'remove all documents first']
   add('build-index <name>', 'build an index again', [clear], built)
-  const deleted = indexed((indexes, _session, _options, name) => indexes.delete(name))
+  const deleted = indexed((indexes, _session, name) => indexes.delete(name))
   add('delete-index <name>', 'remove an index with its documents', [], deleted)
   const wait: Flag = ['--wait', 'wait until it has every write']
   const follows = 'how far an index follows, and what it has refused'
   add('index-status <name>', follows, [wait], indexed(sayStatus))
-  const retried = indexed(async (indexes, { say }, _options, name) => {
+  const retried = indexed(async (indexes, { say }, name) => {
     const { refused, texts, deadLetters } = await retryAll(indexes.index(name))
     say(`now in the index: ${refused} refused documents, ${texts} texts, ${deadLetters} events`)
   })
@@ -393,12 +331,11 @@ function addIndexVerbs(add: AddVerb): void {
 
 async function sayStatus(
   indexes: SearchIndexes,
-  { say }: Session,
-  { wait }: { readonly wait?: boolean },
+  { say, given }: Session,
   name: string,
 ): Promise<void> {
   const index = indexes.index(name)
-  if (wait === true) await index.waitFor()
+  if (given['wait'] === true) await index.waitFor()
   const refused = await index.refusedDocuments()
   const { version, lastBuild } = await indexes.get(name)
   const texts = await index.extractionFailures()

@@ -112,23 +112,26 @@ async function lead(
   return { messaging, close, transactions: manager, repository, indexes, maintenance, database }
 }
 
-/** The messaging of this process, and the systems while this process leads. */
-interface Instance {
-  readonly messaging: Messaging
-  readonly served: () => Served | undefined
-  readonly close: () => Promise<void>
-}
-
-/** Waits while another process has the database open. */
-async function follow(
+/** Leads, or waits while another process has the database open. */
+async function leadOrFollow(
   open: () => Promise<Served>,
-  directory: string,
+  { directory, standby }: ServeOptions,
   say: (text: string) => void,
   complain: Complain,
-): Promise<Instance> {
+): Promise<{
+  readonly messaging: Messaging
+  /** Undefined while another process leads. */
+  readonly served: () => Served | undefined
+  readonly close: () => Promise<void>
+}> {
   let served: Served | undefined
+  const opened = async (): Promise<Served> => (served = await open())
+  if (standby !== true) {
+    const { messaging, close } = await opened()
+    return { messaging, served: () => served, close }
+  }
   const messaging = await StandbyMessaging.start({
-    open: async () => (served = await open()),
+    open: opened,
     changed: (outcome) => (outcome === 'leads' ? say(`leads ${directory}`) : complain(outcome)),
   })
   if (!messaging.isLeader) say(`waits for ${directory}`)
@@ -154,14 +157,9 @@ async function principalsOf({ access }: ServeOptions): Promise<readonly Principa
   throw new Error(`${access} has no array of principals`)
 }
 
-function at(served: Served): Instance {
-  const { messaging, close } = served
-  return { messaging, served: () => served, close }
-}
-
 /** Serves until SIGINT or SIGTERM; requests in progress are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
-  const { directory, host, port, standby, allowHost } = options
+  const { directory, host, port, allowHost } = options
   const say = (text: string): void => void process.stdout.write(`cellar ${text}\n`)
   const complain = (error: unknown): void => {
     process.stderr.write(`cellar: ${String(error)}\n`)
@@ -183,8 +181,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   // Invalid options must fail before the directory is created.
   serverSettings(serverOptions)
   const open = (): Promise<Served> => lead(options, file, warn)
-  const instance = standby === true ? await follow(open, directory, say, warn) : at(await open())
-  const { messaging, served, close } = instance
+  const { messaging, served, close } = await leadOrFollow(open, options, say, warn)
   const server = await CellarServer.start(
     [
       engineMetrics(() => served()?.database),
