@@ -3,8 +3,7 @@
  * directories.
  */
 export { TableLevel, type LevelWriteOptions } from './table-level.js'
-export type { TableLevelOptions } from './options.js'
-export type { DatabaseOpener, LevelDatabase } from './source.js'
+export type { DatabaseOpener, LevelDatabase, TableLevelOptions } from './source.js'
 export { CellarSnapshot } from './level-snapshot.js'
 export { CellarIterator, CellarKeyIterator, CellarValueIterator } from './iterators.js'
 export { LevelErrorCode } from './errors.js'

@@ -13,23 +13,11 @@ import {
   type AbstractValueIteratorOptions,
 } from 'abstract-level'
 import type { Result } from '../api/index.js'
-import { inFormat, keyOfRow, type LevelKey } from './keys.js'
+import type { LevelKey } from './keys.js'
 import type { RowPages } from './row-pages.js'
 
-/** Options of a private method of abstract-level: encodings are already formats. */
-interface Formats {
-  readonly keyEncoding?: unknown
-  readonly valueEncoding?: unknown
-}
-
-const textFormat = 'utf8'
-
-function keyOf(result: Result, isText: boolean): LevelKey {
-  return inFormat(keyOfRow(result.row!), isText)
-}
-
 /** The rows of an iterator, and the item of a row; undefined for a row that has other columns. */
-interface Items<T> {
+export interface Items<T> {
   readonly pages: RowPages
   readonly take: (row: Result) => T | undefined
 }
@@ -72,7 +60,8 @@ class ItemMethods<T> {
   }
 }
 
-type Entry = [LevelKey | undefined, LevelKey | undefined]
+/** A key and a value; undefined if the iterator leaves them out. */
+export type Entry = [LevelKey | undefined, LevelKey | undefined]
 
 /** Entries. */
 export class CellarIterator<TDatabase, K, V> extends AbstractIterator<TDatabase, K, V> {
@@ -80,27 +69,9 @@ export class CellarIterator<TDatabase, K, V> extends AbstractIterator<TDatabase,
   readonly [itemsKey]: Items<Entry>
 
   /** @internal Made by `TableLevel.iterator`. */
-  constructor(
-    db: TDatabase,
-    options: AbstractIteratorOptions<K, V>,
-    pages: RowPages,
-    column: string,
-  ) {
+  constructor(db: TDatabase, options: AbstractIteratorOptions<K, V>, items: Items<Entry>) {
     super(db, options)
-    const { keyEncoding, valueEncoding } = options as Formats
-    const isKeyText = keyEncoding === textFormat
-    const isValueText = valueEncoding === textFormat
-    const hasKeys = options.keys !== false
-    const hasValues = options.values !== false
-    const take = (row: Result): Entry | undefined => {
-      const value = row.value(column)
-      if (value === undefined) return undefined
-      return [
-        hasKeys ? keyOf(row, isKeyText) : undefined,
-        hasValues ? inFormat(value, isValueText) : undefined,
-      ]
-    }
-    this[itemsKey] = { pages, take }
+    this[itemsKey] = items
   }
 }
 
@@ -110,17 +81,9 @@ export class CellarKeyIterator<TDatabase, K> extends AbstractKeyIterator<TDataba
   readonly [itemsKey]: Items<LevelKey>
 
   /** @internal Made by `TableLevel.keys`. */
-  constructor(
-    db: TDatabase,
-    options: AbstractKeyIteratorOptions<K>,
-    pages: RowPages,
-    column: string,
-  ) {
+  constructor(db: TDatabase, options: AbstractKeyIteratorOptions<K>, items: Items<LevelKey>) {
     super(db, options)
-    const isText = (options as Formats).keyEncoding === textFormat
-    const take = (row: Result): LevelKey | undefined =>
-      row.has(column) ? keyOf(row, isText) : undefined
-    this[itemsKey] = { pages, take }
+    this[itemsKey] = items
   }
 }
 
@@ -130,19 +93,9 @@ export class CellarValueIterator<TDatabase, K, V> extends AbstractValueIterator<
   readonly [itemsKey]: Items<LevelKey>
 
   /** @internal Made by `TableLevel.values`. */
-  constructor(
-    db: TDatabase,
-    options: AbstractValueIteratorOptions<K, V>,
-    pages: RowPages,
-    column: string,
-  ) {
+  constructor(db: TDatabase, options: AbstractValueIteratorOptions<K, V>, items: Items<LevelKey>) {
     super(db, options)
-    const isText = (options as Formats).valueEncoding === textFormat
-    const take = (row: Result): LevelKey | undefined => {
-      const value = row.value(column)
-      return value === undefined ? undefined : inFormat(value, isText)
-    }
-    this[itemsKey] = { pages, take }
+    this[itemsKey] = items
   }
 }
 

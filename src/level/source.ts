@@ -1,14 +1,27 @@
 /**
- * The source of a Level's table: a database that the caller has opened, or one that an opener opens
- * and the Level closes.
+ * The source of a Level's table and the options of a Level. The database is one that the caller has
+ * opened, or one that an opener opens and the Level closes.
  */
-import { CellarError, ErrorCode } from '../api/index.js'
+import type { AbstractDatabaseOptions, AbstractOpenOptions } from 'abstract-level'
+import {
+  CellarError,
+  checked,
+  declareOptions,
+  ErrorCode,
+  hasCode,
+  invalidArgument,
+  readArguments,
+  text,
+  unchecked,
+} from '../api/index.js'
 import type {
   BytesLike,
   Capabilities,
   Database,
   DurabilityOption,
   FamilyOptions,
+  OptionsOf,
+  SettingsOf,
   Table,
 } from '../api/index.js'
 import { levelError, LevelErrorCode } from './errors.js'
@@ -35,13 +48,46 @@ export interface DatabaseOpener {
   open(createIfMissing: boolean): Promise<LevelDatabase>
 }
 
-/** The table of a Level, and the options of its creation. */
-export interface TableChoice {
-  readonly name: string
-  readonly column: string
-  readonly family: FamilyOptions
-  readonly durability: Exclude<DurabilityOption, 'USE_DEFAULT'> | undefined
+const tableMembers = {
+  /** The table. Default 'level'. */
+  table: text('level'),
+  /**
+   * The column that holds the values, `'family:qualifier'`; other columns of the table are not
+   * touched. Default 'v:'.
+   */
+  column: checked(readColumn, 'v:'),
+  /** Options of the column family, for a table that the open creates. */
+  family: unchecked<FamilyOptions>(),
+  /**
+   * Durability of writes, for a table that the open creates. Default 'SYNC_WAL': acknowledged
+   * writes survive the end of the process. The option `sync` of a write is stronger.
+   */
+  durability: unchecked<Exclude<DurabilityOption, 'USE_DEFAULT'>>(),
 }
+
+const tableOptions = declareOptions('a Level', tableMembers)
+
+/** abstract-level passes unknown option names on to hooks, so only resembling names are refused. */
+const levelOptions = declareOptions('a Level', {
+  ...tableMembers,
+  ...({
+    keyEncoding: unchecked(),
+    valueEncoding: unchecked(),
+    createIfMissing: unchecked(),
+    errorIfExists: unchecked(),
+    passive: unchecked(),
+  } satisfies Record<
+    keyof (AbstractDatabaseOptions<unknown, unknown> & AbstractOpenOptions),
+    unknown
+  >),
+})
+
+/** Options of a Level, beside those of abstract-level. */
+export interface TableLevelOptions<K, V>
+  extends AbstractDatabaseOptions<K, V>, OptionsOf<typeof tableOptions> {}
+
+/** The table of a Level, and the options of its creation. */
+type TableChoice = SettingsOf<typeof tableOptions>
 
 /** Whether an open may create the table, and whether the table may exist. */
 export interface OpenRequest {
@@ -49,8 +95,8 @@ export interface OpenRequest {
   readonly errorIfExists: boolean
 }
 
-/** Opens and perhaps closes the database of a Level. */
-export interface LevelSource {
+/** The database and the table of a Level. */
+export interface LevelSetup extends TableChoice {
   /** Known before the open, because abstract-level reads them in its constructor. */
   readonly capabilities: Capabilities
   readonly canCompact: boolean
@@ -58,49 +104,67 @@ export interface LevelSource {
   readonly location: string | undefined
   /** Whether the Level closes the database; a database of the caller stays open. */
   readonly isOwn: boolean
-  open(createIfMissing: boolean): Promise<LevelDatabase>
+  /** Opens the database. */
+  readonly open: (createIfMissing: boolean) => Promise<LevelDatabase>
 }
 
-/** The source that the first argument of a Level names. `ERR_INVALID_ARGUMENT`. */
-export function sourceOf(where: LevelDatabase | DatabaseOpener): LevelSource {
+/** Checks the arguments of `new TableLevel`; `forward` is for abstract-level. `ERR_INVALID_ARGUMENT`. */
+export function readSetup<K, V>(
+  where: LevelDatabase | DatabaseOpener,
+  options: TableLevelOptions<K, V>,
+): { readonly setup: LevelSetup; readonly forward: AbstractDatabaseOptions<K, V> } {
+  return readArguments(() => {
+    levelOptions.checkNear(options)
+    const { table, column, family, durability, ...forward } = options
+    const choice = tableOptions.read({ table, column, family, durability })
+    return { setup: { ...choice, ...sourceOf(where) }, forward }
+  })
+}
+
+function readColumn(column: string, what: string): string {
+  if (typeof column === 'string' && column.indexOf(':') >= 1) return column
+  throw invalidArgument(`${what} must be a string 'family:qualifier'`)
+}
+
+function sourceOf(where: LevelDatabase | DatabaseOpener): Omit<LevelSetup, keyof TableChoice> {
   if (typeof where === 'object' && where !== null) {
     const { capabilities } = where
     if ('table' in where && typeof where.table === 'function') {
       const canCompact = typeof where.compact === 'function'
-      const open = (): Promise<LevelDatabase> => Promise.resolve(where)
-      return { capabilities, canCompact, location: undefined, isOwn: false, open }
+      return {
+        capabilities,
+        canCompact,
+        location: undefined,
+        isOwn: false,
+        open: async () => where,
+      }
     }
     if ('open' in where && typeof where.open === 'function') {
+      const { location } = where
       const open = (createIfMissing: boolean): Promise<LevelDatabase> =>
         where.open(createIfMissing).catch((error: unknown) => {
-          throw asLevelError(error)
+          // abstract-level has its own error code for a directory that is already open.
+          if (!hasCode(error, ErrorCode.locked)) throw error
+          throw levelError(LevelErrorCode.locked, (error as Error).message, error)
         })
-      return { capabilities, canCompact: true, location: where.location, isOwn: true, open }
+      return { capabilities, canCompact: true, location, isOwn: true, open }
     }
   }
-  const message = 'a Level needs a directory or an open database'
-  throw new CellarError(ErrorCode.invalidArgument, message)
+  throw invalidArgument('a Level needs a directory or an open database')
 }
 
 /** Opens the database and the table of a Level. */
 export async function openLevel(
-  source: LevelSource,
-  choice: TableChoice,
+  setup: LevelSetup,
   request: OpenRequest,
 ): Promise<{ readonly database: LevelDatabase; readonly table: Table }> {
-  const database = await source.open(request.createIfMissing)
+  const database = await setup.open(request.createIfMissing)
   try {
-    return { database, table: await openTable(database, choice, request) }
+    return { database, table: await openTable(database, setup, request) }
   } catch (error) {
-    if (source.isOwn) await database.close()
+    if (setup.isOwn) await database.close()
     throw error
   }
-}
-
-/** abstract-level has its own error code for a directory that is already open. */
-function asLevelError(error: unknown): unknown {
-  if (!(error instanceof CellarError) || error.code !== ErrorCode.locked) return error
-  return levelError(LevelErrorCode.locked, error.message, error)
 }
 
 async function openTable(
@@ -108,7 +172,7 @@ async function openTable(
   choice: TableChoice,
   { createIfMissing, errorIfExists }: OpenRequest,
 ): Promise<Table> {
-  const { name, column, family: familyOptions, durability } = choice
+  const { table: name, column, family: familyOptions = {}, durability } = choice
   const exists = await database.admin.tableExists(name)
   if (exists && errorIfExists) {
     const message = `table '${name}' exists, and errorIfExists is true`
@@ -124,9 +188,8 @@ async function openTable(
     try {
       return await database.createTable(name, { families, durability })
     } catch (error) {
-      const isThere = error instanceof CellarError && error.code === ErrorCode.tableExists
-      // Another Level over the same database created the table first.
-      if (!isThere || errorIfExists) throw error
+      // Another Level over the same database may have created the table first.
+      if (!hasCode(error, ErrorCode.tableExists) || errorIfExists) throw error
     }
   }
   const { families } = await database.admin.getDescriptor(name)

@@ -21,18 +21,17 @@ import { checkObject, readArguments, requireCapability } from '../api/index.js'
 import type { Get, Mutation, Result, Snapshot, SyncTable, Table } from '../api/index.js'
 import { BatchRows } from './batch.js'
 import { levelError, LevelErrorCode } from './errors.js'
-import { CellarIterator, CellarKeyIterator, CellarValueIterator } from './iterators.js'
-import { inFormat, rowOfKey, type LevelKey } from './keys.js'
+import { CellarIterator, CellarKeyIterator, CellarValueIterator, type Entry } from './iterators.js'
+import { inFormat, keyOfRow, rowOfKey, type LevelKey } from './keys.js'
 import { CellarSnapshot } from './level-snapshot.js'
-import { readSetup, type TableLevelOptions } from './options.js'
 import { readColumn, RowPages, type KeyRange } from './row-pages.js'
-import { openLevel } from './source.js'
+import { openLevel, readSetup } from './source.js'
 import type {
   DatabaseOpener,
   LevelDatabase,
-  LevelSource,
+  LevelSetup,
   OpenRequest,
-  TableChoice,
+  TableLevelOptions,
 } from './source.js'
 
 /** Options of writes, beside those of abstract-level. */
@@ -45,9 +44,12 @@ export interface LevelWriteOptions {
 }
 
 /** Options of a private method of abstract-level: encodings are already formats. */
-interface PrivateOptions {
-  readonly keyEncoding?: string
-  readonly valueEncoding?: string
+interface Formats {
+  readonly keyEncoding?: unknown
+  readonly valueEncoding?: unknown
+}
+
+interface PrivateOptions extends Formats {
   /** As in abstract-level, null means no snapshot. */
   readonly snapshot?: CellarSnapshot | null
   readonly signal?: AbortSignal
@@ -74,6 +76,14 @@ const clearRowsMax = 1000
 
 const textFormat = 'utf8'
 
+function keyOf({ row }: Result, { keyEncoding }: Formats): LevelKey {
+  return inFormat(keyOfRow(row!), keyEncoding === textFormat)
+}
+
+function valueIn(value: Buffer, { valueEncoding }: Formats): LevelKey {
+  return inFormat(value, valueEncoding === textFormat)
+}
+
 /**
  * An abstract-level database over one table of any backend.
  *
@@ -85,8 +95,8 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   K,
   V
 > {
-  readonly #source: LevelSource
-  readonly #choice: TableChoice
+  readonly #setup: LevelSetup
+  readonly #column: string
   readonly #columns: readonly [string]
   /** The columns of every read. */
   readonly #read: readonly [string]
@@ -103,8 +113,8 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
    * directory that is already open, else the error of the database.
    */
   constructor(where: LevelDatabase | DatabaseOpener, options: TableLevelOptions<K, V> = {}) {
-    const { source, choice, forward } = readSetup(where, options)
-    const { capabilities } = source
+    const { setup, forward } = readSetup(where, options)
+    const { capabilities, column } = setup
     requireCapability(capabilities, 'atomicAcrossRows', 'a Level')
     // The published type of manifests lacks `getSync`.
     const manifest = {
@@ -115,20 +125,20 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
       getSync: capabilities.sync,
       implicitSnapshots: capabilities.snapshots,
       explicitSnapshots: capabilities.snapshots,
-      additionalMethods: { compactRange: source.canCompact },
+      additionalMethods: { compactRange: setup.canCompact },
       signals: { iterators: true },
     }
     super(manifest, forward)
-    this.#source = source
-    this.#choice = choice
-    this.#columns = [choice.column]
-    this.#read = [readColumn(choice.column)]
+    this.#setup = setup
+    this.#column = column
+    this.#columns = [column]
+    this.#read = [readColumn(column)]
     this.#deletion = [{ delete: { columns: this.#columns } }]
   }
 
   /** The directory, if the Level opens one. */
   get location(): string | undefined {
-    return this.#source.location
+    return this.#setup.location
   }
 
   /** Writes a value. */
@@ -182,7 +192,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     if (prewrite.noop !== true || this.listenerCount('write') > 0) return
     const keys = this.keyEncoding()
     const values = this.valueEncoding()
-    const rows = new BatchRows(this.#choice.column, this.#deletion)
+    const rows = new BatchRows(this.#column, this.#deletion)
     try {
       for (const name in options) if (name !== 'sync') return
       if (!Array.isArray(operations) || operations.length === 0) return
@@ -227,12 +237,12 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     if (this.#database.compact === undefined) {
       throw levelError(LevelErrorCode.notSupported, 'the backend has no compaction')
     }
-    return this.#database.compact(this.#choice.name, { startRow, stopRow })
+    return this.#database.compact(this.#setup.table, { startRow, stopRow })
   }
 
   /** @internal */
   async _open(request: OpenRequest): Promise<void> {
-    const { database, table } = await openLevel(this.#source, this.#choice, request)
+    const { database, table } = await openLevel(this.#setup, request)
     this.#database = database
     this.#table = table
   }
@@ -241,7 +251,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   async _close(): Promise<void> {
     // A Level whose open failed has no database.
     const database: LevelDatabase | undefined = this.#database
-    if (this.#source.isOwn) await database?.close()
+    if (this.#setup.isOwn) await database?.close()
   }
 
   /** @internal */
@@ -297,7 +307,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
 
   /** @internal */
   _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<void> {
-    const cells = { [this.#choice.column]: value }
+    const cells = { [this.#column]: value }
     const put = { row: rowOfKey(key), cells }
     return this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
   }
@@ -311,7 +321,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   /** @internal */
   async _batch(operations: readonly PrivateOperation[], { sync }: PrivateOptions): Promise<void> {
     if (operations.length === 0) return
-    const rows = new BatchRows(this.#choice.column, this.#deletion)
+    const rows = new BatchRows(this.#column, this.#deletion)
     for (const operation of operations) {
       if (operation.type === 'put') rows.put(operation.key, operation.value)
       else rows.del(operation.key)
@@ -326,7 +336,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
 
   /** @internal Deletes the rows that exist at the call, page by page; not atomic. */
   async _clear(options: KeyRange & PrivateOptions & { readonly limit: number }): Promise<void> {
-    const { column } = this.#choice
+    const column = this.#column
     const pages = this.#pages(options)
     let left = options.limit < 0 ? Infinity : options.limit
     try {
@@ -346,17 +356,30 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
 
   /** @internal */
   _iterator(options: AbstractIteratorOptions<K, V> & KeyRange): CellarIterator<this, K, V> {
-    return new CellarIterator(this, options, this.#pages(options), this.#choice.column)
+    const [hasKeys, hasValues] = [options.keys !== false, options.values !== false]
+    const take = (row: Result): Entry | undefined => {
+      const value = row.value(this.#column)
+      if (value === undefined) return undefined
+      return [
+        hasKeys ? keyOf(row, options) : undefined,
+        hasValues ? valueIn(value, options) : undefined,
+      ]
+    }
+    return new CellarIterator(this, options, { pages: this.#pages(options), take })
   }
 
   /** @internal */
   _keys(options: AbstractKeyIteratorOptions<K> & KeyRange): CellarKeyIterator<this, K> {
-    return new CellarKeyIterator(this, options, this.#pages(options), this.#choice.column)
+    const take = (row: Result): LevelKey | undefined => {
+      return row.has(this.#column) ? keyOf(row, options) : undefined
+    }
+    return new CellarKeyIterator(this, options, { pages: this.#pages(options), take })
   }
 
   /** @internal */
   _values(options: AbstractValueIteratorOptions<K, V> & KeyRange): CellarValueIterator<this, K, V> {
-    return new CellarValueIterator(this, options, this.#pages(options), this.#choice.column)
+    const take = (row: Result): LevelKey | undefined => this.#valueOf(row, options)
+    return new CellarValueIterator(this, options, { pages: this.#pages(options), take })
   }
 
   /** @internal Only called if `supports.explicitSnapshots`. */
@@ -369,9 +392,9 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
     return snapshot === undefined ? { row, columns } : { row, columns, snapshot }
   }
 
-  #valueOf(result: Result, { valueEncoding }: PrivateOptions): LevelKey | undefined {
-    const value = result.value(this.#choice.column)
-    return value === undefined ? undefined : inFormat(value, valueEncoding === textFormat)
+  #valueOf(result: Result, options: Formats): LevelKey | undefined {
+    const value = result.value(this.#column)
+    return value === undefined ? undefined : valueIn(value, options)
   }
 
   /**
@@ -390,7 +413,7 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   #pages(options: KeyRange & object): RowPages {
     const { snapshot, signal } = options as PrivateOptions
     return new RowPages(this.#table, options, {
-      column: this.#choice.column,
+      column: this.#column,
       snapshot: this.#view({ snapshot }),
       ownsSnapshot: !(snapshot instanceof CellarSnapshot),
       signal,
