@@ -108,7 +108,10 @@ export interface LevelSetup extends TableChoice {
   readonly open: (createIfMissing: boolean) => Promise<LevelDatabase>
 }
 
-/** Checks the arguments of `new TableLevel`; `forward` is for abstract-level. `ERR_INVALID_ARGUMENT`. */
+/**
+ * Checks the arguments of `new TableLevel`; `forward` has the options for abstract-level.
+ * `ERR_INVALID_ARGUMENT`.
+ */
 export function readSetup<K, V>(
   where: LevelDatabase | DatabaseOpener,
   options: TableLevelOptions<K, V>,
