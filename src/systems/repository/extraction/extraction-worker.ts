@@ -1,11 +1,10 @@
 /** The worker thread that extracts texts, one document at a time. */
 import { parentPort } from 'node:worker_threads'
-import { decoded } from './formats/decoding.js'
+import { decoded, type WriteText } from './formats/decoding.js'
 import { extractMarkup } from './formats/markup.js'
 import { extractOffice } from './formats/office.js'
 import { extractPdf } from './formats/pdf.js'
 import { formatOf } from './media-types.js'
-import { EnoughText, TextSink } from './text-sink.js'
 
 /** A document to read. */
 export interface ExtractionTask {
@@ -29,44 +28,54 @@ export interface ExtractionModule {
   /** Calls `write` with the text in pieces. `write` throws when the text is long enough. */
   readonly extractText: (
     content: Uint8Array,
-    write: (text: string) => void,
+    write: WriteText,
     hint: { readonly mediaType: string | undefined; readonly name: string | undefined },
   ) => void | Promise<void>
 }
 
-async function extract(task: ExtractionTask, sink: TextSink): Promise<void> {
+async function extract(task: ExtractionTask, write: WriteText): Promise<void> {
   const { content, mediaType, name } = task
   if (task.module !== undefined) {
     const { extractText } = (await import(task.module)) as ExtractionModule
-    await extractText(content, (text) => sink.write(text), { mediaType, name })
+    await extractText(content, write, { mediaType, name })
     return
   }
   const format = formatOf(content, { mediaType, name })
   switch (format) {
     case 'text':
-      for (const text of decoded(content, mediaType)) sink.write(text)
+      for (const text of decoded(content, mediaType)) write(text)
       return
     case 'html':
     case 'xml':
-      return extractMarkup(content, mediaType, format, sink)
+      return extractMarkup(content, mediaType, format, write)
     case 'zip':
-      return extractOffice(content, sink, task.inflatedBytesMax)
+      return extractOffice(content, write, task.inflatedBytesMax)
     case 'pdf':
-      return extractPdf(content, sink)
+      return extractPdf(content, write)
     case undefined:
       throw new Error(`there is no text in a document of the type ${mediaType ?? 'unknown'}`)
   }
 }
 
 async function answer(task: ExtractionTask): Promise<ExtractionAnswer> {
-  const sink = new TextSink(task.charactersMax)
-  try {
-    await extract(task, sink)
-  } catch (error) {
-    // A library may wrap the error of a full sink in an error of its own.
-    if (!(error instanceof EnoughText) && !sink.isCut) return failureOf(error)
+  const parts: string[] = []
+  let left = task.charactersMax
+  let isCut = false
+  const write: WriteText = (text) => {
+    isCut ||= text.length > left
+    // A surrogate pair is not split.
+    const last = isCut && left > 0 ? text.charCodeAt(left - 1) : 0
+    parts.push(text.slice(0, last >= 0xd800 && last <= 0xdbff ? left - 1 : left))
+    left = Math.max(0, left - text.length)
+    if (isCut) throw new Error('there is enough text')
   }
-  return { text: sink.text(), isCut: sink.isCut }
+  try {
+    await extract(task, write)
+  } catch (error) {
+    // An error of a text that is long enough may be one of a library around that of `write`.
+    if (!isCut) return failureOf(error)
+  }
+  return { text: parts.join(''), isCut }
 }
 
 function failureOf(error: unknown): ExtractionAnswer {

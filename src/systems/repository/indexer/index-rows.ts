@@ -6,6 +6,7 @@
 import type { AtomicMutation, Database, Table } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { StoredSources } from './definition/field-sources.js'
+import type { VariantPattern } from './definition/patterns.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
 import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
 
@@ -28,9 +29,6 @@ export function documentKey({ table, id }: Place, tagId: string): string {
 export function placeKey({ table, id }: Place): string {
   return `${table}/${id.text}`
 }
-
-/** Variant properties of the records of a dependency; null matches any value. */
-export type VariantPattern = Readonly<Record<string, string | null>>
 
 /** A dependency of a document: records of a master, and the fields of theirs that it shows. */
 export interface Dependency {
@@ -295,16 +293,4 @@ function derivedValues(
     }
   }
   return new Map<string, ExtractionFailure | Dependant[]>([...rows, ...failed])
-}
-
-/** Whether the variant properties of a record match a pattern exactly. */
-export function fitsPattern(pattern: VariantPattern, id: RecordId): boolean {
-  const own = id.variantProperties
-  const names = Object.keys(pattern)
-  return (
-    names.length === Object.keys(own).length &&
-    names.every((name) => {
-      return Object.hasOwn(own, name) && (pattern[name] === null || pattern[name] === own[name])
-    })
-  )
 }

@@ -13,7 +13,6 @@ import { ChainWalk, versionOfRecord } from './documents/chain-walk.js'
 import { buildDocument } from './documents/document-builder.js'
 import {
   documentKey,
-  fitsPattern,
   placeKey,
   type Dependant,
   type IndexEntries,
@@ -21,6 +20,7 @@ import {
   type Place,
 } from './index-rows.js'
 import { SourceSet } from './definition/field-sources.js'
+import { fitsPattern } from './definition/patterns.js'
 import type { IndexContext } from './index-context.js'
 import { presence } from './shown-sources.js'
 import { RecordId } from '../record-id.js'

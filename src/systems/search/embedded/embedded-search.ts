@@ -59,9 +59,7 @@ export interface EmbeddedSearchStatus {
 export class EmbeddedSearch implements SearchBackend {
   readonly #settings: EmbeddedSearchSettings
   readonly #release: () => void
-  readonly #rows: SegmentRows
   readonly #manifest: Manifest
-  readonly #cache: ByteCache
   /** The committed segments, which searches read. */
   #committed: readonly SegmentView[]
   /** The segments of the next commit, without the pending changes. */
@@ -83,9 +81,7 @@ export class EmbeddedSearch implements SearchBackend {
   ) {
     this.#settings = settings
     this.#release = release
-    this.#rows = manifest.rows
     this.#manifest = manifest
-    this.#cache = manifest.cache
     this.#committed = views
     this.#working = views
     this.#nextSegment = nextSegment
@@ -151,7 +147,7 @@ export class EmbeddedSearch implements SearchBackend {
       removedDocuments: all - documents,
       segments: this.#committed.length,
       pendingBytes: this.#pending.bytes,
-      cacheBytes: this.#cache.bytes,
+      cacheBytes: this.#manifest.cache.bytes,
     }
   }
 
@@ -246,10 +242,7 @@ export class EmbeddedSearch implements SearchBackend {
     try {
       return await work()
     } finally {
-      for (const { reader } of views) {
-        reader.unpin()
-        this.#removeUnused(reader)
-      }
+      for (const { reader } of views) this.#unpin(reader)
     }
   }
 
@@ -287,8 +280,11 @@ export class EmbeddedSearch implements SearchBackend {
         .sort((a, b) => (a.term < b.term ? -1 : 1))
         .map(({ document }) => document)
       const { kinds, clock } = this.#settings
-      const header = await buildSegment(this.#rows, number, sorted, { kinds, now: clock.now() })
-      const reader = new SegmentReader(number, header, this.#rows, this.#cache)
+      const header = await buildSegment(this.#manifest.rows, number, sorted, {
+        kinds,
+        now: clock.now(),
+      })
+      const reader = new SegmentReader(number, header, this.#manifest.rows, this.#manifest.cache)
       views.push({ reader, removed: noDocs })
     }
     this.#pending = new PendingChanges()
@@ -308,18 +304,14 @@ export class EmbeddedSearch implements SearchBackend {
     this.#committed = committed
     this.#working = working
     for (const { reader } of [...committed, ...working]) old.delete(reader)
-    for (const reader of old) {
-      reader.retire()
-      this.#removeUnused(reader)
-    }
+    for (const reader of old) this.#unpin(reader)
   }
 
-  /** Removes the rows of a segment that is not used any more. */
-  #removeUnused(reader: SegmentReader): void {
-    if (!reader.isUnused) return
-    reader.drop()
+  /** Ends a use of a segment; {@link close} waits for the removal of its rows after the last. */
+  #unpin(reader: SegmentReader): void {
     // Rows that remain after an error are removed at the next open.
-    const removal = this.#rows.remove(reader.number).catch(() => undefined)
+    const removal = reader.unpin()?.catch(() => undefined)
+    if (removal === undefined) return
     this.#removals.add(removal)
     void removal.then(() => this.#removals.delete(removal))
   }
@@ -348,12 +340,12 @@ export class EmbeddedSearch implements SearchBackend {
   async #mergeViews(sources: readonly SegmentView[]): Promise<void> {
     const number = this.#nextSegment++
     const merged = await this.#using(sources, () => {
-      return mergeSegments(sources, this.#rows, number, () => this.#isClosed)
+      return mergeSegments(sources, this.#manifest.rows, number, () => this.#isClosed)
     })
     if (merged === undefined) return
     const { header, places } = merged
     await this.#exclusive(async () => {
-      const reader = new SegmentReader(number, header, this.#rows, this.#cache)
+      const reader = new SegmentReader(number, header, this.#manifest.rows, this.#manifest.cache)
       const replaced = (views: readonly SegmentView[]): SegmentView[] => {
         const removed = sources.flatMap((source, index) => {
           const now = views.find((view) => view.reader === source.reader)
@@ -367,9 +359,7 @@ export class EmbeddedSearch implements SearchBackend {
       const committed = replaced(this.#committed)
       const working = this.#working === this.#committed ? committed : replaced(this.#working)
       await this.#publish(committed, working)
-      if ([...committed, ...working].some((view) => view.reader === reader)) return
-      reader.retire()
-      this.#removeUnused(reader)
+      if ([...committed, ...working].every((view) => view.reader !== reader)) this.#unpin(reader)
     })
   }
 }

@@ -1,5 +1,8 @@
 /** Decodes the bytes of documents to text. */
 
+/** Takes the next piece of the text of a document; throws when the text is long enough. */
+export type WriteText = (text: string) => void
+
 /** Number of leading bytes of markup searched for a declared character set, as in browsers. */
 const declarationBytes = 1024
 const inMarkup =

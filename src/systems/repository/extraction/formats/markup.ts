@@ -1,6 +1,5 @@
 /** Extracts text from HTML and XML. Entities of a document type are not expanded. */
-import type { TextSink } from '../text-sink.js'
-import { decoded } from './decoding.js'
+import { decoded, type WriteText } from './decoding.js'
 
 /** The part of the package htmlparser2 that is used. */
 interface ParserModule {
@@ -51,7 +50,7 @@ export const htmlRules: MarkupRules = {
 export const xmlRules: MarkupRules = { isXml: true }
 
 /** A parser that writes the extracted text. Node's `ERR_MODULE_NOT_FOUND` without htmlparser2. */
-export async function markupParser(rules: MarkupRules, sink: TextSink): Promise<MarkupParser> {
+export async function markupParser(rules: MarkupRules, write: WriteText): Promise<MarkupParser> {
   const name = 'htmlparser2'
   const { Parser } = (await import(name)) as ParserModule
   const { within, without, lines, texts, skips } = rules
@@ -68,7 +67,7 @@ export async function markupParser(rules: MarkupRules, sink: TextSink): Promise<
           outside++
         }
         const text = texts !== undefined && Object.hasOwn(texts, tag) ? texts[tag] : undefined
-        if (text !== undefined && outside === 0) sink.write(text)
+        if (text !== undefined && outside === 0) write(text)
       },
       onclosetag: (tag) => {
         if (within?.has(tag) === true) inside--
@@ -77,10 +76,10 @@ export async function markupParser(rules: MarkupRules, sink: TextSink): Promise<
           skipped.pop()
           outside--
         }
-        if (lines === undefined || lines.has(tag)) sink.write('\n')
+        if (lines === undefined || lines.has(tag)) write('\n')
       },
       ontext: (text) => {
-        if (outside === 0 && (within === undefined || inside > 0)) sink.write(text)
+        if (outside === 0 && (within === undefined || inside > 0)) write(text)
       },
     },
     { xmlMode: rules.isXml, decodeEntities: true },
@@ -92,12 +91,20 @@ export async function extractMarkup(
   content: Uint8Array,
   mediaType: string | undefined,
   format: 'html' | 'xml',
-  sink: TextSink,
+  write: WriteText,
 ): Promise<void> {
-  const parser = await markupParser(format === 'html' ? htmlRules : xmlRules, sink)
-  const subset = new SubsetFilter()
-  for (const text of decoded(content, mediaType, true)) parser.write(subset.pass(text))
-  parser.write(subset.end())
+  const parser = await markupParser(format === 'html' ? htmlRules : xmlRules, write)
+  // Undefined once the beginning, which may declare a document type, was parsed.
+  let begin: string | undefined = ''
+  for (const text of decoded(content, mediaType, true)) {
+    if (begin !== undefined) begin += text
+    if (begin === undefined) parser.write(text)
+    else if (begin.length > declarationMax) {
+      parser.write(withoutDocumentType(begin))
+      begin = undefined
+    }
+  }
+  if (begin !== undefined) parser.write(withoutDocumentType(begin))
   parser.end()
 }
 
@@ -105,38 +112,15 @@ export async function extractMarkup(
 const declarationMax = 1 << 20
 
 /**
- * Removes the declaration of a document type. The internal subset may contain any character, but
- * the parser takes the first `>` for its end, and the rest for text.
+ * Removes the declaration of a document type, which precedes the first element. The internal subset
+ * may contain any character, but the parser takes the first `>` for its end, and the rest for text.
  */
-class SubsetFilter {
-  #held = ''
-  #isOver = false
-
-  /** Returns the markup that can be parsed so far. */
-  pass(text: string): string {
-    if (this.#isOver) return text
-    this.#held += text
-    const start = this.#held.search(/<!doctype\b/i)
-    // The declaration precedes the first element.
-    const element = this.#held.search(/<[a-z]/i)
-    if (start < 0 || (element >= 0 && element < start)) {
-      return element >= 0 || this.#held.length > declarationMax ? this.end() : ''
-    }
-    const end = endOfDeclaration(this.#held, start)
-    if (end === undefined) return this.#held.length > declarationMax ? this.end() : ''
-    const rest = this.#held.slice(0, start) + this.#held.slice(end)
-    this.#held = ''
-    this.#isOver = true
-    return rest
-  }
-
-  /** Returns the rest of the markup. */
-  end(): string {
-    const rest = this.#held
-    this.#held = ''
-    this.#isOver = true
-    return rest
-  }
+function withoutDocumentType(text: string): string {
+  const start = text.search(/<!doctype\b/i)
+  const element = text.search(/<[a-z]/i)
+  if (start < 0 || (element >= 0 && element < start)) return text
+  const end = endOfDeclaration(text, start)
+  return end === undefined ? text : text.slice(0, start) + text.slice(end)
 }
 
 /** The position after a declaration: after its `>` outside of quotes, comments and the subset. */

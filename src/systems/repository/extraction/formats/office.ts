@@ -1,5 +1,5 @@
 /** Extracts text from Office documents that are ZIP archives of XML: OOXML, OpenDocument, EPUB. */
-import type { TextSink } from '../text-sink.js'
+import type { WriteText } from './decoding.js'
 import { htmlRules, markupParser, type MarkupRules } from './markup.js'
 import { inflated, zipEntries } from './zip.js'
 
@@ -41,7 +41,7 @@ const parts: readonly (readonly [entries: RegExp, rules: MarkupRules])[] = [
 /** Writes the text of an archive; throws if the kind of document is unknown. */
 export async function extractOffice(
   content: Uint8Array,
-  sink: TextSink,
+  write: WriteText,
   inflatedBytesMax: number,
 ): Promise<void> {
   const found = zipEntries(content).flatMap((entry) => {
@@ -52,7 +52,7 @@ export async function extractOffice(
   found.sort((a, b) => naturalOrder.compare(a.entry.name, b.entry.name))
   let left = inflatedBytesMax
   for (const { entry, rules } of found) {
-    const parser = await markupParser(rules, sink)
+    const parser = await markupParser(rules, write)
     const decoder = new TextDecoder('utf-8')
     for await (const piece of inflated(entry)) {
       left -= piece.length

@@ -1,5 +1,5 @@
 /** Extracts text from PDF documents with PDF.js. */
-import type { TextSink } from '../text-sink.js'
+import type { WriteText } from './decoding.js'
 
 /** The part of the package pdfjs-dist that is used. */
 interface PdfModule {
@@ -18,7 +18,7 @@ interface PdfDocument {
 }
 
 /** Writes the text of all pages in order. */
-export async function extractPdf(content: Uint8Array, sink: TextSink): Promise<void> {
+export async function extractPdf(content: Uint8Array, write: WriteText): Promise<void> {
   const name = 'pdfjs-dist/legacy/build/pdf.mjs'
   const { getDocument } = (await import(name)) as PdfModule
   const task = getDocument({
@@ -35,10 +35,10 @@ export async function extractPdf(content: Uint8Array, sink: TextSink): Promise<v
       const page = await document.getPage(number)
       const { items } = await page.getTextContent()
       for (const { str, hasEOL } of items) {
-        sink.write(str ?? '')
-        if (hasEOL === true) sink.write('\n')
+        write(str ?? '')
+        if (hasEOL === true) write('\n')
       }
-      sink.write('\n')
+      write('\n')
       page.cleanup()
     }
   } finally {

@@ -7,6 +7,7 @@ import { systemNamespace } from '../../qualified-name.js'
 import { splitEscaped, unescaped } from '../../record-id.js'
 import { leafOf } from '../../schema/rule-checks.js'
 import type { BoundNames } from './bound-names.js'
+import { variantPattern, type VariantPattern } from './patterns.js'
 
 /** A step from a record to others. */
 export type ChainStep =
@@ -14,8 +15,8 @@ export type ChainStep =
   | { readonly kind: 'link' | 'record'; readonly field: string }
   | { readonly kind: 'master' }
   | { readonly kind: 'less'; readonly names: readonly string[] }
-  /** Properties to add; null: with any value. */
-  | { readonly kind: 'more'; readonly properties: Readonly<Record<string, string | null>> }
+  /** Properties to add. */
+  | { readonly kind: 'more'; readonly properties: VariantPattern }
 
 /** The end of a chain. */
 export type ChainEnd =
@@ -125,14 +126,7 @@ function parseVariantStep(token: string): ChainStep | undefined {
   }
   const parsed = parts.map((part) => part.slice(1))
   if (sign === '-') return { kind: 'less', names: parsed.map((name) => unescaped(name, token)) }
-  const properties: Record<string, string | null> = {}
-  for (const part of parsed) {
-    const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
-    if (name === '' || value === '' || more.length > 0) throw new Error(`${token} is no step`)
-    properties[unescaped(name, token)] =
-      (value as string | undefined) === undefined ? null : unescaped(value, token)
-  }
-  return { kind: 'more', properties }
+  return { kind: 'more', properties: variantPattern(parsed, token) }
 }
 
 /**

@@ -25,11 +25,11 @@ export interface FieldSources {
 }
 
 /** {@link FieldSources} in JSON. */
-export interface StoredSources {
-  readonly own: readonly string[]
-  readonly linked: readonly string[]
-  readonly followsLinks: boolean
-  readonly isFunction: boolean
+export type StoredSources = ReturnType<SourceSet['toJSON']>
+
+/** The content of a set of sources; absent parts are empty. */
+type SourcesInput = {
+  readonly [Name in keyof FieldSources]?: Name extends 'own' | 'linked' ? Iterable<string> : boolean
 }
 
 /** A mutable set of sources. */
@@ -39,20 +39,11 @@ export class SourceSet implements FieldSources {
   followsLinks: boolean
   isFunction: boolean
 
-  constructor({
-    own = [],
-    linked = [],
-    followsLinks = false,
-    isFunction = false,
-  }: {
-    readonly [Name in keyof FieldSources]?: Name extends 'own' | 'linked'
-      ? Iterable<string>
-      : boolean
-  } = {}) {
-    this.own = new Set(own)
-    this.linked = new Set(linked)
-    this.followsLinks = followsLinks
-    this.isFunction = isFunction
+  constructor(given: SourcesInput = {}) {
+    this.own = new Set(given.own)
+    this.linked = new Set(given.linked)
+    this.followsLinks = given.followsLinks ?? false
+    this.isFunction = given.isFunction ?? false
   }
 
   /**
@@ -105,7 +96,7 @@ export class SourceSet implements FieldSources {
     return this.#size > before
   }
 
-  toJSON(): StoredSources {
+  toJSON(): Record<'own' | 'linked', string[]> & Record<'followsLinks' | 'isFunction', boolean> {
     const { own, linked, followsLinks, isFunction } = this
     return { own: [...own].sort(), linked: [...linked].sort(), followsLinks, isFunction }
   }

@@ -1,4 +1,5 @@
-/** Patterns of names and of value types. */
+/** Patterns of names, of variant properties and of value types. */
+import { splitEscaped, unescaped, type RecordId } from '../../record-id.js'
 import type { ValueType } from '../../values/value-type.js'
 
 /** Returns the text matched by the `*`, '' without one; undefined if the name does not match. */
@@ -23,6 +24,34 @@ export function namePattern(pattern: string): NamePattern {
     return (name) => (name.startsWith(start) ? name.slice(start.length) : undefined)
   }
   return (name) => (name === pattern ? '' : undefined)
+}
+
+/** Variant properties of records; null matches any value. */
+export type VariantPattern = Readonly<Record<string, string | null>>
+
+/** The pattern of parts such as `lang` and `lang=en`. Throws if one is malformed, with `text`. */
+export function variantPattern(parts: readonly string[], text: string): VariantPattern {
+  const pattern = new Map<string, string | null>()
+  for (const part of parts) {
+    const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
+    const isMalformed = name === '' || value === '' || more.length > 0
+    if (isMalformed || pattern.has(unescaped(name, text))) {
+      throw new Error(`the variant properties '${text}' cannot be read`)
+    }
+    const given = value as string | undefined
+    pattern.set(unescaped(name, text), given === undefined ? null : unescaped(given, text))
+  }
+  return Object.fromEntries(pattern)
+}
+
+/** Whether a record has the variant properties of a pattern, and others only if `hasOthers`. */
+export function fitsPattern(pattern: VariantPattern, id: RecordId, hasOthers = false): boolean {
+  const own = id.variantProperties
+  const names = Object.keys(pattern)
+  const fits = names.every((name) => {
+    return Object.hasOwn(own, name) && (pattern[name] === null || pattern[name] === own[name])
+  })
+  return fits && (hasOthers || names.length === Object.keys(own).length)
 }
 
 /** Tests the names of a type from a level inwards. */

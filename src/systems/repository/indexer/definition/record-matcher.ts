@@ -1,11 +1,10 @@
 /** Decides whether a record matches: by type, value, variant properties and table. */
-import type { RecordId } from '../../record-id.js'
-import { splitEscaped, unescaped } from '../../record-id.js'
+import { splitEscaped, type RecordId } from '../../record-id.js'
 import { encodeField } from '../../records/field-values.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { BoundNames } from './bound-names.js'
 import type { FieldMatch, RecordMatch } from './configuration.js'
-import { namePattern } from './patterns.js'
+import { fitsPattern, namePattern, variantPattern } from './patterns.js'
 
 /** The subject of a match: a record, or an embedded record with the id and table of its holder. */
 export interface MatchSubject {
@@ -101,25 +100,12 @@ function valueOfText(field: FieldType, given: unknown): unknown {
   return field.type.fromJson(given)
 }
 
-function variantTest(pattern: string): Test {
-  const parts = pattern.trim() === '' ? [] : splitEscaped(pattern, ',').map((each) => each.trim())
+function variantTest(text: string): Test {
+  const parts = text.trim() === '' ? [] : splitEscaped(text, ',').map((each) => each.trim())
+  const pattern = variantPattern(
+    parts.filter((part) => part !== '*'),
+    text,
+  )
   const hasOthers = parts.includes('*')
-  const wanted = new Map<string, string | undefined>()
-  for (const part of parts) {
-    if (part === '*') continue
-    const [name, value, ...more] = splitEscaped(part, '=').map((each) => each.trim())
-    if (name === '' || value === '' || more.length > 0 || wanted.has(name)) {
-      throw new Error(`the variant properties '${pattern}' cannot be read`)
-    }
-    const text = value as string | undefined
-    wanted.set(unescaped(name, pattern), text === undefined ? undefined : unescaped(text, pattern))
-  }
-  return ({ id }) => {
-    const own = id.variantProperties
-    const names = Object.keys(own)
-    if (names.length !== wanted.size && !(hasOthers && names.length > wanted.size)) return false
-    return [...wanted].every(([name, value]) => {
-      return Object.hasOwn(own, name) && (value === undefined || own[name] === value)
-    })
-  }
+  return ({ id }) => fitsPattern(pattern, id, hasOthers)
 }

@@ -13,15 +13,10 @@ import type { Chain, ChainStep } from '../definition/chain.js'
 import type { IndexValue } from '../definition/configuration.js'
 import type { SourceSet } from '../definition/field-sources.js'
 import { flattened } from '../definition/formatters.js'
+import { fitsPattern, type VariantPattern } from '../definition/patterns.js'
 import type { MatchSubject } from '../definition/record-matcher.js'
 import type { IndexContext } from '../index-context.js'
-import {
-  fitsPattern,
-  placeKey,
-  type Dependency,
-  type Place,
-  type VariantPattern,
-} from '../index-rows.js'
+import { placeKey, type Dependency, type Place } from '../index-rows.js'
 import { systemValues } from './system-values.js'
 
 /** Pseudo field of a dependency: the version of the record. */

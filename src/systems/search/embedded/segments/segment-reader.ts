@@ -66,8 +66,8 @@ export class SegmentReader {
   readonly #cache: ByteCache
   readonly #fields: ReadonlyMap<string, number>
   readonly #postingsName: string
-  #users = 0
-  #isRetired = false
+  /** Searches and merges that read the segment, and one for the views that name the segment. */
+  #users = 1
 
   constructor(number: number, header: SegmentHeader, rows: SegmentRows, cache: ByteCache) {
     this.number = number
@@ -89,25 +89,20 @@ export class SegmentReader {
     return this.header.docs
   }
 
-  /** Whether the rows are to be removed: no view names the segment, and no search reads it. */
-  get isUnused(): boolean {
-    return this.#isRetired && this.#users === 0
-  }
-
   /** Notes a search or merge that reads the segment. */
   pin(): void {
     this.#users++
   }
 
-  /** Ends a {@link pin}. */
-  unpin(): void {
+  /**
+   * Ends a {@link pin}, or the naming by views. The last call removes the segment, and returns the
+   * removal of its rows.
+   */
+  unpin(): Promise<void> | undefined {
     assert(this.#users > 0, 'a search segment is released as often as it was pinned')
-    this.#users--
-  }
-
-  /** Notes that no view names the segment any more. */
-  retire(): void {
-    this.#isRetired = true
+    if (--this.#users > 0) return undefined
+    this.#cache.removePrefix(`${this.number}/`)
+    return this.#rows.remove(this.number)
   }
 
   field(name: string): SegmentField | undefined {
@@ -279,11 +274,6 @@ export class SegmentReader {
     const bytes = block[doc - storedBlocks[at]] as Buffer | undefined
     if (bytes !== undefined) return bytes
     throw corrupt(`the search segment ${this.number} lacks document ${doc}`)
-  }
-
-  /** Removes the cached parts of the segment. */
-  drop(): void {
-    this.#cache.removePrefix(`${this.number}/`)
   }
 
   /** A part of the segment, by a letter for its kind and its name, from the cache if possible. */
