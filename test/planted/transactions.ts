@@ -138,8 +138,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'A commit of which nobody knows is rolled back',
     file: 'src/systems/transactions/context.ts',
-    find: 'if (isUnknown(error)) await this.#leave(error)',
-    replace: '',
+    find: 'hasCode(error, TransactionErrorCode.outcomeUnknown)',
+    replace: 'error === undefined',
     tests: overHttp,
   },
   {

@@ -139,10 +139,9 @@ export class TransactionContext {
         }
         await this.#client.commit(transaction, isRemote ? {} : this.#commitOptions())
       } catch (error) {
-        if (isUnknown(error)) await this.#leave(error)
+        if (hasCode(error, TransactionErrorCode.outcomeUnknown)) await this.#tellCommitted(error)
         await this.#rollBack(transaction, error)
       }
-      this.#current = undefined
       await this.#tellCommitted()
     })
   }
@@ -211,58 +210,38 @@ export class TransactionContext {
       try {
         await call(participant, 'could not start', () => participant.startTx(transaction))
         started.push(participant)
-      } catch (failure) {
-        const error = failure as CellarError
-        for (const each of started) await attach(error, async () => each.rollbackTx())
-        await attach(error, () => this.#client.abort(transaction))
-        throw error
+      } catch (error) {
+        const errors = [error]
+        for (const each of started) await collect(errors, () => each.rollbackTx())
+        await collect(errors, () => this.#client.abort(transaction))
+        throwFirst(errors)
       }
     }
   }
 
   async #rollBack(transaction: Transaction, cause: unknown): Promise<void> {
-    let error = cause
-    let isClean = true
-    const note = (failure: unknown): void => {
-      isClean = false
-      if (error === undefined) error = failure
-      else if (error instanceof CellarError) suppress(error, failure)
-    }
+    const errors: unknown[] = []
     for (const participant of this.#participants) {
-      try {
-        await confirm(participant, 'could not roll back', () => participant.rollbackTx())
-      } catch (failure) {
-        note(failure)
-      }
+      const rollback = (): unknown => participant.rollbackTx()
+      await collect(errors, () => confirm(participant, 'could not roll back', rollback))
     }
     this.#current = undefined
-    try {
-      if (isClean) await this.#client.abort(transaction)
-      else await this.#client.invalidate(transaction.transactionId)
-    } catch (failure) {
-      note(failure)
-    }
-    if (error !== undefined) throw error as Error
+    const isClean = errors.length === 0
+    await collect(errors, () => {
+      if (isClean) return this.#client.abort(transaction)
+      return this.#client.invalidate(transaction.transactionId)
+    })
+    throwFirst(cause === undefined ? errors : [cause, ...errors])
   }
 
-  /** Releases the participants, and throws. */
-  async #leave(error: CellarError): Promise<never> {
+  /** Releases the participants after a commit; throws the first of these errors, if any. */
+  async #tellCommitted(...errors: unknown[]): Promise<void> {
     this.#current = undefined
-    await attach(error, () => this.#tellCommitted())
-    throw error
-  }
-
-  async #tellCommitted(): Promise<void> {
-    let first: CellarError | undefined
     for (const participant of this.#participants) {
-      try {
-        await participant.postTxCommit?.()
-      } catch (cause) {
-        if (first !== undefined) suppress(first, cause)
-        else first = failed(participant, 'failed when committed', cause)
-      }
+      const tell = (): unknown => participant.postTxCommit?.()
+      await collect(errors, () => call(participant, 'failed when committed', tell))
     }
-    if (first !== undefined) throw first
+    throwFirst(errors)
   }
 
   *#changes(): Iterable<Uint8Array | string> {
@@ -289,10 +268,6 @@ export class TransactionContext {
     }
     return carry === undefined ? { writes } : { writes, carry }
   }
-}
-
-function isUnknown(error: unknown): error is CellarError {
-  return hasCode(error, TransactionErrorCode.outcomeUnknown)
 }
 
 /** Calls a participant. `ERR_TRANSACTION_FAILED` if it throws. */
@@ -336,18 +311,21 @@ function ask<T>(participant: TransactionParticipant, what: string, call: () => T
   }
 }
 
-/** Attaches a later error of the same call. */
-function suppress(error: CellarError, failure: unknown): void {
-  error.suppressed ??= []
-  error.suppressed.push(failure)
-}
-
-async function attach(error: CellarError, work: () => Promise<unknown>): Promise<void> {
+/** Runs work, and adds its error to the others. */
+async function collect(errors: unknown[], work: () => unknown): Promise<void> {
   try {
     await work()
-  } catch (failure) {
-    suppress(error, failure)
+  } catch (error) {
+    errors.push(error)
   }
+}
+
+/** Throws the first error, if there is one, with the later ones attached. */
+function throwFirst(errors: readonly unknown[]): void {
+  if (errors.length === 0) return
+  const [first, ...later] = errors
+  if (first instanceof CellarError && later.length > 0) (first.suppressed ??= []).push(...later)
+  throw first as Error
 }
 
 function failed(participant: TransactionParticipant, what: string, cause?: unknown): CellarError {

@@ -1,6 +1,7 @@
 /** Participants of transactions (Tephra: TransactionAware), and the interface of the manager. */
 import { checkMethods, type AtomicMutation, type Database } from '../../api/index.js'
-import type { CommitOptions, StartOptions } from './manager/manager-calls.js'
+import type { TransactionManager } from './manager/manager.js'
+import type { CommitOptions } from './manager/manager-calls.js'
 import { stateError } from './errors.js'
 import { checkTransaction, type Transaction } from './transaction.js'
 
@@ -95,25 +96,14 @@ export function checkManager(client: Transactions): Transactions {
 }
 
 /** The calls of a transaction manager that clients need. */
-export interface Transactions {
+export interface Transactions extends Pick<
+  TransactionManager,
+  'startShort' | 'startLong' | 'canCommit' | 'commit' | 'abort' | 'invalidate' | 'checkpoint'
+> {
   /** Whether the manager is in another process, which does not write with the commit. */
   readonly isRemote?: boolean | undefined
   /** The database of `TransactionScope.table`; absent if the manager is in another process. */
   readonly database?: Database | undefined
-  /** As `TransactionManager.startShort`. */
-  startShort(options?: StartOptions): Promise<Transaction>
-  /** As `TransactionManager.startLong`. */
-  startLong(options?: Pick<StartOptions, 'client'>): Promise<Transaction>
   /** As `TransactionManager.checkLifetime`. */
   checkLifetime?(pointer: bigint): void
-  /** As `TransactionManager.canCommit`. */
-  canCommit(transaction: Transaction, changes: Iterable<Uint8Array | string>): Promise<void>
-  /** As `TransactionManager.commit`. */
-  commit(transaction: Transaction, options?: CommitOptions): Promise<void>
-  /** As `TransactionManager.abort`. */
-  abort(transaction: Transaction): Promise<void>
-  /** As `TransactionManager.invalidate`. */
-  invalidate(transactionId: bigint): Promise<boolean>
-  /** As `TransactionManager.checkpoint`. */
-  checkpoint(transaction: Transaction): Promise<Transaction>
 }

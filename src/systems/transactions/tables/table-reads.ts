@@ -4,25 +4,32 @@
  */
 import {
   checkArray,
+  checkChoice,
+  checkObject,
+  copyArguments,
+  invalidArgument,
   type ColumnName,
   type Get,
   type ReadOptions,
   type RowPrefix,
   type RowSpan,
   type ScanOptions,
-  type Option,
-  checked,
-  type Filter,
-  choice,
-  declareOptions,
-  required,
 } from '../../../api/index.js'
-import { copyBytes, copyRow, partsOf } from './table-writes.js'
+import { partsOf } from './table-writes.js'
 import { visibilityLevels, type Transaction, type VisibilityLevel } from '../transaction.js'
 import { TransactionVisibilityFilter } from './visibility-filter.js'
 
 /** Options of reads that a transaction sets itself. */
-type Chosen = 'versions' | 'timeRange' | 'timestamp' | 'familyTimeRanges' | 'isolation' | 'snapshot'
+const chosen = [
+  'versions',
+  'timeRange',
+  'timestamp',
+  'familyTimeRanges',
+  'isolation',
+  'snapshot',
+  'raw',
+] as const
+type Chosen = (typeof chosen)[number]
 
 /** Visibility of own writes in a read. */
 interface ReadVisibility {
@@ -33,57 +40,21 @@ interface ReadVisibility {
 /** Reads within a transaction, which sets versions and times itself. */
 export type TransactionalGet = Omit<Get, Chosen> & ReadVisibility
 /** As {@link TransactionalGet}. */
-export type TransactionalScan = Omit<ScanOptions, Chosen | 'raw'> &
-  ReadVisibility &
-  (RowSpan | RowPrefix)
+export type TransactionalScan = Omit<ScanOptions, Chosen> & ReadVisibility & (RowSpan | RowPrefix)
 
-/** An option that the table itself checks. */
-function passed<T>(): Option<T, T | undefined> {
-  return checked((given: T) => given)
-}
-
-// Each new option of reads needs a decision here: the compiler demands all of their names.
-const readDeclarations = {
-  columns: checked(copyColumns),
-  filter: passed<Filter>(),
-  cellsPerFamilyMax: passed<number>(),
-  cellsPerFamilyOffset: passed<number>(),
-  cacheBlocks: passed<boolean>(),
-  loadFamiliesOnDemand: passed<boolean>(),
-  visibilityLevel: choice(visibilityLevels, undefined),
-}
-const getOptions = declareOptions('a transactional get', {
-  ...readDeclarations,
-  row: required(checked(copyRow)),
-  checkExistenceOnly: passed<boolean>(),
-} satisfies Record<keyof TransactionalGet, unknown>)
-const scanOptions = declareOptions('a transactional scan', {
-  ...readDeclarations,
-  startRow: checked(copyBytes),
-  startInclusive: passed<boolean>(),
-  stopRow: checked(copyBytes),
-  stopInclusive: passed<boolean>(),
-  prefix: checked(copyBytes),
-  reversed: passed<boolean>(),
-  limit: passed<number>(),
-  batch: passed<number>(),
-  maxResultBytes: passed<number>(),
-  allowPartialResults: passed<boolean>(),
-  needCursorResult: passed<boolean>(),
-  caching: passed<number>(),
-  readType: passed<ScanOptions['readType']>(),
-  asyncPrefetch: passed<boolean>(),
-  signal: passed<AbortSignal>(),
-} satisfies Record<keyof (TransactionalScan & RowSpan) | keyof RowPrefix, unknown>)
-
-/** A copy of a get. `ERR_INVALID_ARGUMENT`. */
-export function copyGet(get: TransactionalGet): TransactionalGet {
-  return getOptions.read(get)
-}
-
-/** A copy of a scan. `ERR_INVALID_ARGUMENT`. */
-export function copyScan(scan: TransactionalScan): TransactionalScan {
-  return scanOptions.read(scan) as TransactionalScan
+/** A copy of a read; the table checks other options. `ERR_INVALID_ARGUMENT`. */
+export function copyRead<R extends TransactionalGet | TransactionalScan>(read: R): R {
+  const { value: copy } = copyArguments(checkObject(read, 'a transactional read'))
+  const { columns, visibilityLevel } = copy
+  if (columns !== undefined) for (const column of checkArray(columns, 'columns')) partsOf(column)
+  if (visibilityLevel !== undefined) {
+    checkChoice(visibilityLevel, 'option visibilityLevel', visibilityLevels)
+  }
+  for (const name of chosen) {
+    if (!(name in copy)) continue
+    throw invalidArgument(`unknown option '${name}' of a transactional read, which sets it itself`)
+  }
+  return copy
 }
 
 /** Versions, times, columns and filter of a read, which replace its own. */
@@ -136,12 +107,4 @@ function withDeletions(columns: readonly ColumnName[] | undefined): {
     added.push({ family, qualifier: '' })
   }
   return { wanted: [...columns, ...added], deletionsOnly }
-}
-
-function copyColumns(columns: readonly ColumnName[]): readonly ColumnName[] {
-  return checkArray(columns, 'columns').map((column): ColumnName => {
-    if (typeof column === 'string') return column
-    const { family, qualifier } = partsOf(column)
-    return qualifier === undefined ? { family } : { family, qualifier }
-  })
 }

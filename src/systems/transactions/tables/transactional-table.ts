@@ -33,8 +33,7 @@ import {
 import { stateError } from '../errors.js'
 import type { TransactionParticipant } from '../participant.js'
 import {
-  copyGet,
-  copyScan,
+  copyRead,
   readingOf,
   type TransactionalGet,
   type TransactionalScan,
@@ -106,7 +105,7 @@ export class TransactionalTable implements TransactionParticipant {
   /** Reads one row. `ERR_TRANSACTION_STATE` outside of a transaction, here and below. */
   async get(get: TransactionalGet): Promise<Result> {
     const running = this.#required()
-    const copy = copyGet(get)
+    const copy = copyRead(get)
     await this.#flush(running)
     return this.#table.get(this.#reading(running, copy))
   }
@@ -114,7 +113,7 @@ export class TransactionalTable implements TransactionParticipant {
   /** Reads rows; the results are in the order of the gets. */
   async getList(gets: readonly TransactionalGet[]): Promise<Result[]> {
     const running = this.#required()
-    const copies = checkArray(gets, 'gets').map(copyGet)
+    const copies = checkArray(gets, 'gets').map(copyRead)
     await this.#flush(running)
     return this.#table.getList(copies.map((copy) => this.#reading(running, copy)))
   }
@@ -128,7 +127,7 @@ export class TransactionalTable implements TransactionParticipant {
   /** Reads rows in order. */
   async scan(scan: TransactionalScan = {}): Promise<ResultScanner> {
     const running = this.#required()
-    const copy = copyScan(scan)
+    const copy = copyRead(scan)
     await this.#flush(running)
     return this.#table.scan(this.#reading(running, copy) as Scan)
   }
