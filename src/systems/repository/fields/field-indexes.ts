@@ -3,10 +3,11 @@
  * write records, so an index never differs from its records, even after a crash.
  */
 import type { AtomicMutation } from '../../../api/index.js'
+import { indexRemoval, indexRow } from '../records/ordered-row.js'
 import { newestCell } from '../records/record-state.js'
 import type { CommitPart, TableChange } from '../records/writes/commit.js'
 import type { FieldIndex, TableIndexes } from './field-index.js'
-import { indexRemoval, indexRow, indexRows } from './index-rows.js'
+import { indexRows } from './index-rows.js'
 
 /** The indexes by repository `/` table; all managers of a database share one object. */
 export class FieldIndexes {

@@ -15,6 +15,7 @@ import {
 } from '../../../api/index.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
+import { indexColumn } from '../records/ordered-row.js'
 import {
   prepareFilter,
   type PreparedFilter,
@@ -26,7 +27,7 @@ import { decodeHead, headColumn, type RecordState } from '../records/record-stat
 import type { StoredRecord } from '../records/record.js'
 import type { TableContext } from '../records/table-context.js'
 import { indexedFields } from './field-index.js'
-import { indexColumn, indexRows } from './index-rows.js'
+import { indexRows } from './index-rows.js'
 import { fieldRange, planQuery, type QueryPlan } from './query-plan.js'
 import type { RecordIndexes } from './record-indexes.js'
 

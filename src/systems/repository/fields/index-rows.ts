@@ -2,7 +2,6 @@
  * Rows of field indexes, in the order of the values (src/systems/repository/FORMAT.md). A record
  * has one row in an index; with a list among the fields, one row for each distinct element.
  */
-import type { AtomicMutation } from '../../../api/index.js'
 import { invalidRecord } from '../errors.js'
 import type { RecordId } from '../record-id.js'
 import { fieldPrefix, rowKinds, terminated } from '../records/ordered-row.js'
@@ -13,8 +12,6 @@ import type { SchemaCache } from '../schema/schema-cache.js'
 import type { TableContext } from '../records/table-context.js'
 import { indexedType, isMultiValued, type FieldIndex, type FieldOrder } from './field-index.js'
 
-/** The column of the rows of the index table. */
-export const indexColumn = 'i:r'
 const absent = 0
 const present = 1
 const rowBytesMax = 32_767
@@ -77,16 +74,4 @@ export function indexRows(
     if (whole.length <= rowBytesMax) return whole
     throw invalidRecord(`the values of ${id.text} are too long for the index ${index.name}`)
   })
-}
-
-/** The mutation that writes a row of the index table. */
-export function indexRow({ indexTable }: TableContext, row: Buffer, value: Buffer): AtomicMutation {
-  const put = { cells: { [indexColumn]: value }, timestamp: 1 }
-  return { table: indexTable, row, mutations: [{ put }] }
-}
-
-/** The mutation that removes a row of the index table. */
-export function indexRemoval({ indexTable }: TableContext, row: Buffer): AtomicMutation {
-  const families = [{ family: 'i', timestamp: 1 }]
-  return { table: indexTable, row, mutations: [{ delete: { families } }] }
 }

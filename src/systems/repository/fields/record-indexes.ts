@@ -17,6 +17,7 @@ import {
 } from '../../../api/index.js'
 import { repositoryError } from '../errors.js'
 import { RecordId } from '../record-id.js'
+import { indexColumn, indexRemoval, indexRow } from '../records/ordered-row.js'
 import { decodeHead, headColumn } from '../records/record-state.js'
 import type { TableContext } from '../records/table-context.js'
 import {
@@ -31,7 +32,7 @@ import {
   type FieldIndexInput,
   type TableIndexes,
 } from './field-index.js'
-import { indexColumn, indexPrefix, indexRemoval, indexRow, indexRows } from './index-rows.js'
+import { indexPrefix, indexRows } from './index-rows.js'
 
 const recordsPerStep = 200
 const rowsPerStep = 1000

@@ -110,7 +110,7 @@ type MembersOf<R extends Readers> = {
 
 /**
  * Reads the members of an object, which must have no others. An absent member, or null, is
- * undefined.
+ * undefined; {@link raw} members stay as they are.
  */
 export function membersOf<R extends Readers>(
   json: Json | undefined,
@@ -119,9 +119,15 @@ export function membersOf<R extends Readers>(
 ): MembersOf<R> {
   const object = objectOf(json, at, Object.keys(readers))
   const read = Object.entries(readers).map(([name, reader]) => {
-    return [name, optional(object[name], `${at}.${name}`, reader)] as const
+    const value = object[name] as Json | undefined
+    return [name, reader === raw ? value : optional(value, `${at}.${name}`, reader)] as const
   })
   return Object.fromEntries(read) as MembersOf<R>
+}
+
+/** The reader of a member that stays as it is, null included. */
+export function raw(json: Json): Json {
+  return json
 }
 
 /** The reader of a member that is accepted and not used. */
@@ -142,7 +148,9 @@ export function recordsOf<T>(
 ): (json: Json, at: string) => Record<string, T> {
   return (json, at) => {
     const entries = Object.entries(objectOf(json, at))
-    return recordOf(entries.map(([name, each]) => [name, read(each, `${at}.${name}`)] as const))
+    return Object.fromEntries(
+      entries.map(([name, each]) => [name, read(each, `${at}.${name}`)] as const),
+    )
   }
 }
 
@@ -164,10 +172,7 @@ export function plainJson(json: Json): unknown {
   if (JsonNumber.is(json)) return json.plain()
   if (Array.isArray(json)) return (json as readonly Json[]).map(plainJson)
   if (typeof json !== 'object' || json === null) return json
-  return recordOf(Object.entries(json as JsonObject).map(([name, each]) => [name, plainJson(each)]))
-}
-
-/** An object with these members as own properties, even one named `__proto__`. */
-export function recordOf<T>(entries: Iterable<readonly [string, T]>): Record<string, T> {
-  return Object.fromEntries(entries)
+  return Object.fromEntries(
+    Object.entries(json as JsonObject).map(([name, each]) => [name, plainJson(each)]),
+  )
 }

@@ -3,15 +3,7 @@ import { checkObject, readArguments } from '../../../api/index.js'
 import { invalidArgument, invalidRecord } from '../errors.js'
 import { unfitMetadata, type Metadata, type MetadataValue } from '../records/metadata.js'
 import { isBytes, isTime } from '../value-kinds.js'
-import {
-  base64Of,
-  checkJson,
-  objectOf,
-  recordOf,
-  recordsOf,
-  shownJson,
-  textOf,
-} from './json-shapes.js'
+import { base64Of, checkJson, objectOf, recordsOf, shownJson, textOf } from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
 
 const longPattern = /^-?[0-9]{1,19}$/
@@ -56,7 +48,7 @@ function longOf(text: string, at: string): bigint {
 /** The JSON form of the metadata of one field. `ERR_INVALID_ARGUMENT`, `ERR_INVALID_RECORD`. */
 export function metadataToJson(metadata: Metadata): Record<string, unknown> {
   const entries = readArguments(() => Object.entries(checkObject(metadata, 'metadata')))
-  return recordOf(entries.map(([key, value]) => [key, valueForm(value, key)]))
+  return Object.fromEntries(entries.map(([key, value]) => [key, valueForm(value, key)]))
 }
 
 function valueForm(value: MetadataValue, key: string): unknown {

@@ -17,7 +17,6 @@ import {
   membersOf,
   objectOf,
   optional,
-  recordOf,
   recordsOf,
   textOf,
   unused,
@@ -62,7 +61,8 @@ export function recordFromJson(
     id: textOf,
     version: countOf,
     type: (each) => typeOf(each, input, 'record'),
-    fields: (each, at) => recordOf(fieldsFromJson(each, input, at, (name) => emptied.push(name))),
+    fields: (each, at) =>
+      Object.fromEntries(fieldsFromJson(each, input, at, (name) => emptied.push(name))),
     fieldsToDelete: arraysOf((each, at) => writableName(textOf(each, at), input, at)),
     metadata: byField<Metadata>(input, metadataFromJson),
     metadataToDelete: byField(input, arraysOf(textOf)),
@@ -108,7 +108,9 @@ function byField<T>(
 ): (json: Json, at: string) => Record<string, T> {
   return (json, at) => {
     const entries = Object.entries(recordsOf(read)(json, at))
-    return recordOf(entries.map(([name, each]) => [writableName(name, input, at), each] as const))
+    return Object.fromEntries(
+      entries.map(([name, each]) => [writableName(name, input, at), each] as const),
+    )
   }
 }
 
@@ -146,8 +148,8 @@ function recordForm(record: StoredRecord, output: RecordOutput): Record<string, 
     versionedType: typeForm(record.versionedType),
     versionedMutableType: typeForm(record.mutableType),
     fields,
-    ...(metadata.length === 0 ? {} : { metadata: recordOf(metadata) }),
-    ...(output.withSchema === true ? { schema: recordOf(fieldTypes) } : {}),
+    ...(metadata.length === 0 ? {} : { metadata: Object.fromEntries(metadata) }),
+    ...(output.withSchema === true ? { schema: Object.fromEntries(fieldTypes) } : {}),
     created: record.created,
     modified: record.modified,
     revision: record.revision,

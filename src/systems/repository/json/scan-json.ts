@@ -17,6 +17,7 @@ import {
   countOf,
   membersOf,
   objectOf,
+  raw,
   recordsOf,
   textOf,
   unused,
@@ -43,10 +44,9 @@ export function conditionsFromJson(json: Json, outer: JsonInput): Condition[] {
   return arrayOf(checkJson(json, 'conditions'), 'conditions').map((each, index) => {
     const at = `conditions[${index}]`
     const own = inside(input, each, at)
-    const { value } = objectOf(each, at)
-    const { operator, allowMissing, ...read } = membersOf(each, at, {
+    const { value, operator, allowMissing, ...read } = membersOf(each, at, {
       field: readableField(own),
-      value: unused,
+      value: raw,
       operator: operatorOf,
       allowMissing: booleanOf,
       namespaces: unused,
@@ -162,11 +162,10 @@ const filterReaders: Readonly<Record<string, FilterReader>> = {
     return { instanceOf: recordType }
   },
   FieldValueFilter: (json, input, at) => {
-    const { fieldValue } = objectOf(json, at)
-    const { compareOp, filterIfMissing, ...read } = membersOf(json, at, {
+    const { fieldValue, compareOp, filterIfMissing, ...read } = membersOf(json, at, {
       ...common,
       field: readableField(input),
-      fieldValue: unused,
+      fieldValue: raw,
       compareOp: operatorOf,
       filterIfMissing: booleanOf,
     })

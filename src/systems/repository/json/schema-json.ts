@@ -15,13 +15,13 @@ import {
   checkJson,
   countOf,
   membersOf,
-  objectOf,
   plainJson,
+  raw,
   textOf,
   unused,
   wordOf,
 } from './json-shapes.js'
-import type { Json } from './json-text.js'
+import type { Json, JsonObject } from './json-text.js'
 import { nameIn, NameReader, namesInside, NameWriter } from './namespaces.js'
 
 /** A field type in JSON; every member may be absent. */
@@ -72,8 +72,6 @@ export function recordTypeFromJson(json: Json, outer: NameReader): RecordTypeUpd
   return { id, name, strict, fields, supertypes: supertypes ?? mixins ?? [] }
 }
 
-const valueRules = { default: unused, min: unused, max: unused, values: unused }
-
 function entryOf(json: Json, at: string, names: NameReader): FieldEntryInput {
   const { id, ...entry } = membersOf(json, at, {
     id: textOf,
@@ -82,13 +80,10 @@ function entryOf(json: Json, at: string, names: NameReader): FieldEntryInput {
     pattern: textOf,
     unique: booleanOf,
     linkTarget: textOf,
-    ...valueRules,
+    // Null is a value here, which the schema refuses.
+    ...{ default: raw, min: raw, max: raw, values: raw },
   })
-  // Null is a value here, which the schema refuses.
-  const object = objectOf(json, at)
-  const given = Object.keys(valueRules).filter((name) => object[name] !== undefined)
-  const values = Object.fromEntries(given.map((name) => [name, plainJson(object[name])]))
-  return { ...entry, field: id, ...values } as FieldEntryInput
+  return { ...(plainJson(entry as JsonObject) as FieldEntryInput), field: id }
 }
 
 function supertypeOf(json: Json, at: string, names: NameReader): SupertypeInput {

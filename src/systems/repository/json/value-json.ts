@@ -18,7 +18,7 @@ import { Link } from '../link.js'
 import type { QualifiedName } from '../qualified-name.js'
 import { recordDepthMax, tooDeep, type EmbeddedRecord } from '../values/nested-types.js'
 import type { ValueSchema, ValueType } from '../values/value-type.js'
-import { arrayOf, objectOf, plainJson, recordOf, shownJson, textOf } from './json-shapes.js'
+import { arrayOf, objectOf, plainJson, shownJson, textOf } from './json-shapes.js'
 import { JsonNumber, type Json } from './json-text.js'
 import { NameReader, NameWriter } from './namespaces.js'
 
@@ -129,7 +129,7 @@ function embeddedFromJson(
   const name = given === undefined || given === null ? undefined : typeNameOf(given, input, at)
   const recordType = name ?? type.recordType
   if (recordType === undefined) throw invalidRecord(`${at}: a record in a field needs a type`)
-  return { type: recordType, fields: recordOf(fields) }
+  return { type: recordType, fields: Object.fromEntries(fields) }
 }
 
 /**
@@ -215,7 +215,7 @@ export function fieldsToJson(
   output: JsonOutput,
   depth = 0,
 ): Record<string, unknown> {
-  return recordOf(
+  return Object.fromEntries(
     Object.entries(checkObject(fields, 'fields'))
       .filter(([name]) => output.isReadable?.(name as QualifiedName) !== false)
       .map(([name, value]) => {

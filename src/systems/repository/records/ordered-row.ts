@@ -1,4 +1,9 @@
 /** Rows of the index table: encoded parts one after the other, in the order of their values. */
+import type { AtomicMutation } from '../../../api/index.js'
+import type { TableContext } from './table-context.js'
+
+/** The column of the rows of the index table. */
+export const indexColumn = 'i:r'
 
 /** First bytes of the kinds of rows. */
 export const rowKinds = { unique: 0x75, field: 0x78, definition: 0x64 } as const
@@ -58,4 +63,16 @@ export function fieldPrefix(kind: number, table: Buffer, ordinal: number): Buffe
   const number = Buffer.alloc(4)
   number.writeUInt32BE(ordinal)
   return Buffer.concat([Buffer.of(kind), terminated(table), number])
+}
+
+/** The mutation that writes a row of the index table. */
+export function indexRow({ indexTable }: TableContext, row: Buffer, value: Buffer): AtomicMutation {
+  const put = { cells: { [indexColumn]: value }, timestamp: 1 }
+  return { table: indexTable, row, mutations: [{ put }] }
+}
+
+/** The mutation that removes a row of the index table. */
+export function indexRemoval({ indexTable }: TableContext, row: Buffer): AtomicMutation {
+  const families = [{ family: 'i', timestamp: 1 }]
+  return { table: indexTable, row, mutations: [{ delete: { families } }] }
 }

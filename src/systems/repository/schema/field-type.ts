@@ -8,7 +8,7 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
-import type { ValueType } from '../values/value-type.js'
+import type { ValueField } from '../values/value-type.js'
 
 /**
  * How a field is versioned. `NON_VERSIONED`: one value for the whole record. `VERSIONED`: a change
@@ -20,17 +20,7 @@ export type Scope = 'NON_VERSIONED' | 'VERSIONED' | 'VERSIONED_MUTABLE'
 export const scopes: readonly Scope[] = ['NON_VERSIONED', 'VERSIONED', 'VERSIONED_MUTABLE']
 
 /** A field type; immutable. A rename makes a new object. */
-export interface FieldType {
-  /** A UUID, assigned by the system. */
-  readonly id: string
-  /** Number of the field type in stored records. */
-  readonly ordinal: number
-  /** Qualified name, `{namespace}local`; unique among field types. */
-  readonly name: QualifiedName
-  /** Text form of {@link type}. */
-  readonly valueType: string
-  /** The value type. */
-  readonly type: ValueType
+export interface FieldType extends ValueField {
   /** Whether the field is versioned, not versioned, or mutable in each version. */
   readonly scope: Scope
 }

@@ -14,6 +14,7 @@ import {
 } from '../../../api/index.js'
 import { invalidArgument } from '../errors.js'
 import { checkName, type QualifiedName } from '../qualified-name.js'
+import type { ValueRecordType } from '../values/value-type.js'
 
 const depthMax = 1000
 
@@ -74,14 +75,8 @@ export interface Supertype {
   readonly version: number
 }
 
-/** One version of a record type; immutable. */
-export interface RecordType {
-  /** A UUID, assigned by the system. */
-  readonly id: string
-  /** Number of the record type in stored records. */
-  readonly ordinal: number
-  /** The name is the same in all versions. */
-  readonly name: QualifiedName
+/** One version of a record type; immutable. The name is the same in all versions. */
+export interface RecordType extends ValueRecordType {
   /** From 1. */
   readonly version: number
   /** The type's own fields, without those of its supertypes. */

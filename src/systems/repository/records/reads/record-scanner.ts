@@ -9,6 +9,7 @@ import {
   integer,
   unchecked,
   type OptionsOf,
+  type Scan,
   type SettingsOf,
 } from '../../../../api/index.js'
 import { RecordId, type RecordIdLike } from '../../record-id.js'
@@ -63,32 +64,15 @@ export function wantedFields(schema: SchemaCache, fields: RecordScan['fields']):
   return new Set(checkArray(fields, 'fields').map((name) => schema.field(name).ordinal))
 }
 
-/** Range and limit of a scan, fixed at the call. */
-interface Span {
-  readonly startRow: Buffer | undefined
-  readonly stopRow: Buffer | undefined
-  readonly signal: AbortSignal | undefined
-  readonly limit: number | undefined
-}
-
 /** Yields the records that pass the filter. */
 async function* scanned(
   context: TableContext,
-  { startRow, stopRow, signal, limit = Infinity }: Span,
+  scan: Scan,
+  limit: number,
   filter: PreparedFilter | undefined,
   wanted: WantedFields,
 ): AsyncGenerator<StoredRecord, void> {
-  const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
-  const prefix = startRow === undefined && stopRow === undefined ? filter?.rowPrefix : undefined
-  const span = {
-    ...(startRow === undefined ? {} : { startRow }),
-    ...(stopRow === undefined ? {} : { stopRow, stopInclusive: isOne }),
-  }
-  const rows = context.table.scan({
-    columns: [headColumn],
-    ...(prefix === undefined ? span : { prefix }),
-    ...(signal === undefined ? {} : { signal }),
-  })
+  const rows = context.table.scan(scan)
   let left = limit
   // Rows are read in batches, because a promise for each row costs more than the row.
   let batchRows = Math.min(rowsFirst, left)
@@ -131,7 +115,18 @@ export function scanRecords(
   const { schema } = context
   const filter = scan.filter === undefined ? undefined : prepareFilter(scan.filter, schema)
   const wanted = wantedFields(schema, scan.fields)
-  const { startId, stopId, signal, limit } = scan
-  const span = { startRow: rowOf(startId), stopRow: rowOf(stopId), signal, limit }
-  return scanned(context, span, filter, wanted)
+  const { signal, limit = Infinity } = scan
+  const [startRow, stopRow] = [rowOf(scan.startId), rowOf(scan.stopId)]
+  const isOne = startRow !== undefined && stopRow?.equals(startRow) === true
+  const prefix = startRow === undefined && stopRow === undefined ? filter?.rowPrefix : undefined
+  const range = {
+    ...(startRow === undefined ? {} : { startRow }),
+    ...(stopRow === undefined ? {} : { stopRow, stopInclusive: isOne }),
+  }
+  const rows: Scan = {
+    columns: [headColumn],
+    ...(prefix === undefined ? range : { prefix }),
+    ...(signal === undefined ? {} : { signal }),
+  }
+  return scanned(context, rows, limit, filter, wanted)
 }

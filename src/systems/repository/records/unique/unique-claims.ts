@@ -15,9 +15,10 @@ import {
 } from '../../../../api/index.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { RecordId } from '../../record-id.js'
+import { indexColumn, indexRow } from '../ordered-row.js'
 import { decodeHead, headColumn } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
-import { claimChecks, claimOf, notUnique, ownerColumn, uniqueRow } from './unique-rows.js'
+import { claimChecks, notUnique, uniqueRow } from './unique-rows.js'
 
 const recordsPerStep = 200
 
@@ -121,7 +122,7 @@ export class UniqueClaims {
   async #claim(context: TableContext, wanted: readonly Wanted[]): Promise<boolean> {
     if (wanted.length === 0) return true
     const { database, indexTable, table, durability } = context
-    const gets = wanted.map(({ row }) => ({ row, columns: [ownerColumn] }))
+    const gets = wanted.map(({ row }) => ({ row, columns: [indexColumn] }))
     const stored = await database.table(indexTable).getList(gets)
     const checks: AtomicCheck[] = []
     const claims = new Map<string, { readonly id: RecordId; readonly mutation: AtomicMutation }>()
@@ -129,10 +130,10 @@ export class UniqueClaims {
       const key = row.toString('latin1')
       const other = claims.get(key)
       if (other !== undefined) throw notUnique(field, id.text, other.id.text)
-      const owner = stored[index].value(ownerColumn)
+      const owner = stored[index].value(indexColumn)
       checks.push({ table, row: id.bytes, column: headColumn, equals: head })
       checks.push(...(await claimChecks(context, { field, row }, id, owner)))
-      claims.set(key, { id, mutation: claimOf(context, row, id) })
+      claims.set(key, { id, mutation: indexRow(context, row, id.bytes) })
     }
     const mutations = [...claims.values()].map(({ mutation }) => mutation)
     const { success } = await database.atomic({ checks, mutations, durability })

@@ -1,15 +1,12 @@
 /** Rows of unique values: the rows of a record, and the owner of a row. */
-import type { AtomicCheck, AtomicMutation } from '../../../../api/index.js'
+import type { AtomicCheck } from '../../../../api/index.js'
 import { repositoryError, type RepositoryError } from '../../errors.js'
 import { RecordId } from '../../record-id.js'
 import type { FieldType } from '../../schema/field-type.js'
-import { fieldPrefix, rowKinds } from '../ordered-row.js'
+import { fieldPrefix, indexColumn, rowKinds } from '../ordered-row.js'
 import { decodeField } from '../field-values.js'
 import { decodeHead, headColumn, newestCell, type RecordState } from '../record-state.js'
 import type { TableContext } from '../table-context.js'
-
-/** The column with the id of the owner. */
-export const ownerColumn = 'i:r'
 
 /** A unique value of a record. */
 export interface UniqueValue {
@@ -93,21 +90,9 @@ export async function claimChecks(
   owner: Buffer | undefined,
 ): Promise<AtomicCheck[]> {
   const { indexTable, table } = context
-  const check = { table: indexTable, row, column: ownerColumn, equals: owner ?? null }
+  const check = { table: indexTable, row, column: indexColumn, equals: owner ?? null }
   if (owner === undefined || owner.equals(id.bytes)) return [check]
   const { isStale, head } = await ownerOf(context, row, owner)
   if (!isStale) throw notUnique(field, id.text, RecordId.fromBytes(owner).text)
   return [check, { table, row: owner, column: headColumn, equals: head ?? null }]
-}
-
-/** Assigns a row to a record. */
-export function claimOf(context: TableContext, row: Buffer, id: RecordId): AtomicMutation {
-  const mutations = [{ put: { cells: { [ownerColumn]: id.bytes }, timestamp: 1 } }]
-  return { table: context.indexTable, row, mutations }
-}
-
-/** Removes a row. */
-export function freeOf(context: TableContext, row: Buffer): AtomicMutation {
-  const columns = [{ family: 'i', qualifier: 'r', timestamp: 1 }]
-  return { table: context.indexTable, row, mutations: [{ delete: { columns } }] }
 }

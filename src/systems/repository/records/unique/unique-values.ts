@@ -4,16 +4,9 @@
  */
 import type { AtomicMutation } from '../../../../api/index.js'
 import { concurrentUpdate } from '../../errors.js'
+import { indexColumn, indexRemoval, indexRow } from '../ordered-row.js'
 import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../writes/commit.js'
-import {
-  claimChecks,
-  claimOf,
-  freeOf,
-  notUnique,
-  ownerColumn,
-  uniqueValues,
-  type UniqueValue,
-} from './unique-rows.js'
+import { claimChecks, notUnique, uniqueValues, type UniqueValue } from './unique-rows.js'
 
 interface Claim extends UniqueValue {
   readonly changed: TableChange
@@ -46,7 +39,7 @@ async function writesOf(
   claims: readonly Claim[],
 ): Promise<PartWrites> {
   const { database, indexTable } = changes[0].context
-  const rows = claims.map(({ row }) => ({ row, columns: [ownerColumn] }))
+  const rows = claims.map(({ row }) => ({ row, columns: [indexColumn] }))
   const stored = await database.table(indexTable).getList(rows)
   const checks: CommitCheck[] = []
   const puts = new Map<string, AtomicMutation>()
@@ -55,7 +48,7 @@ async function writesOf(
     const { changed, field, row, isTaken } = claim
     const { context, change } = changed
     const { id } = change
-    const owner = stored[index].value(ownerColumn)
+    const owner = stored[index].value(indexColumn)
     // A value older than the unique rule has no row, or the row belongs to another record.
     if (!isTaken && owner?.equals(id.bytes) !== true) continue
     const key = row.toString('latin1')
@@ -64,11 +57,11 @@ async function writesOf(
     const own =
       isTaken && !isFreed
         ? await claimChecks(context, claim, id, owner)
-        : [{ table: indexTable, row, column: ownerColumn, equals: owner ?? null }]
+        : [{ table: indexTable, row, column: indexColumn, equals: owner ?? null }]
     const failure = (): Error => concurrentUpdate(`a unique value of ${id.text}`)
     checks.push(...own.map((check) => ({ check, failure })))
-    if (isTaken) puts.set(key, claimOf(context, row, id))
-    else frees.set(key, freeOf(context, row))
+    if (isTaken) puts.set(key, indexRow(context, row, id.bytes))
+    else frees.set(key, indexRemoval(context, row))
   }
   for (const key of puts.keys()) frees.delete(key)
   return { checks, mutations: [...frees.values(), ...puts.values()] }
