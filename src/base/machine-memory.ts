@@ -1,18 +1,15 @@
 /**
  * The memory that this process may use, and the default size of a cache, which is a share of it.
  */
-import { totalmem } from 'node:os'
+import { freemem, totalmem } from 'node:os'
 
 const mebibyte = 1024 * 1024
 
-/** The default size of a cache is this share of the memory … */
-export const cacheShare = 1 / 16
+/** The default size of a cache is this share of the available memory … */
+export const cacheShare = 1 / 4
 
-/** … but at least this many bytes … */
+/** … but at least this many bytes. */
 export const cacheBytesFloor = 32 * mebibyte
-
-/** … and at most this many. */
-export const cacheBytesCap = 1024 * mebibyte
 
 /** Bytes of memory that the process may use: the machine's, or the limit of its control group. */
 export function machineMemoryBytes(): number {
@@ -22,8 +19,24 @@ export function machineMemoryBytes(): number {
   return constrained > 0 ? Math.min(constrained, total) : total
 }
 
-/** Default bytes of a cache on a machine with `memoryBytes`; a whole number of MiB. */
+/**
+ * Bytes of memory that the process could use in addition without taking them from others. Within a
+ * control group the pages of files count as available, as elsewhere: the kernel gives them up. Only
+ * Linux says what is available; elsewhere half of the memory is taken to be.
+ */
+export function availableMemoryBytes(): number {
+  const limit = machineMemoryBytes()
+  if (process.platform !== 'linux') return limit / 2
+  const available = freemem()
+  if (limit >= totalmem()) return available
+  return Math.max(0, Math.min(available, limit - process.memoryUsage.rss()))
+}
+
+/**
+ * Default bytes of a cache, a whole number of MiB. `memoryBytes`: what is available, with what the
+ * cache has already.
+ */
 export function cacheBytesFor(memoryBytes: number): number {
   const share = Math.floor((memoryBytes * cacheShare) / mebibyte) * mebibyte
-  return Math.min(cacheBytesCap, Math.max(cacheBytesFloor, share))
+  return Math.max(cacheBytesFloor, share)
 }

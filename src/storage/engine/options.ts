@@ -2,7 +2,6 @@
 import { checkChoice, checkText, shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { systemClock, type Clock } from '../../base/clock.js'
-import { cacheBytesFor, machineMemoryBytes } from '../../base/machine-memory.js'
 import {
   boolean,
   callback,
@@ -100,9 +99,10 @@ export const databaseOptions = {
    */
   flushBytes: integer({ min: 64 * kibibyte, default: 32 * mebibyte }),
   /**
-   * Budget of the cache of decompressed blocks; 0 caches none. Default: a sixteenth of the memory
-   * that the process may use (the machine's, or the limit of its control group), at least 32 MiB
-   * and at most 1 GiB. `statistics().blockCache` shows the chosen size.
+   * Budget of the cache of decompressed blocks; 0 caches none. Default: a quarter of the memory
+   * that is available to the process (on the machine, or within its control group), at least 32
+   * MiB. The engine looks again every 5 seconds, so the cache gives way when memory becomes short.
+   * `statistics().blockCache` shows the present size.
    */
   blockCacheBytesMax: integer({ min: 0, default: undefined }),
   /**
@@ -219,9 +219,8 @@ export interface ResolvedOptions extends Omit<
   DatabaseSettings,
   'fileSystem' | 'blockCacheBytesMax'
 > {
-  readonly blockCacheBytesMax: number
-  /** Memory from which the cache size was derived; undefined if the size was given. */
-  readonly blockCacheSizedForBytes: number | undefined
+  /** Undefined: the cache is sized by the memory that is available. */
+  readonly blockCacheBytesMax: number | undefined
 }
 
 /** Checks the path of a directory. */
@@ -233,13 +232,10 @@ export function checkDirectory(directory: string): void {
 
 /** Derives what depends on other options. */
 export function resolveOptions(given: DatabaseSettings): ResolvedOptions {
-  const { readOnly, createIfMissing, memtableBytesMax, flushBytes, blockCacheBytesMax } = given
-  const machineBytes = machineMemoryBytes()
+  const { readOnly, createIfMissing, memtableBytesMax, flushBytes } = given
   return {
     ...given,
     createIfMissing: createIfMissing && !readOnly,
     flushBytes: Math.min(flushBytes, Math.floor(memtableBytesMax / 2)),
-    blockCacheBytesMax: blockCacheBytesMax ?? cacheBytesFor(machineBytes),
-    blockCacheSizedForBytes: blockCacheBytesMax === undefined ? machineBytes : undefined,
   }
 }

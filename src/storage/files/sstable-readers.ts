@@ -10,6 +10,7 @@ import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import { ValueFiles } from './value-files.js'
 import { BlockCache } from '../sstable/blocks/block-cache.js'
+import { CacheSizer } from '../sstable/blocks/cache-sizer.js'
 import type { WrittenBlocks } from '../sstable/blocks/written-blocks.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
@@ -20,6 +21,8 @@ import { formatFileName } from '../version/file-names.js'
 /** The readers of one directory; see the file header. */
 export class SsTableReaders {
   readonly cache: BlockCache
+  /** Sizes the cache by the memory; undefined: its size was given. */
+  readonly sizer: CacheSizer | undefined = undefined
   readonly counters = new ReadCounters()
   /** Readers of the value files that the open SSTables refer to. */
   readonly values: ValueFiles
@@ -32,12 +35,13 @@ export class SsTableReaders {
     fileSystem: FileSystem,
     place: DatabasePlace,
     codecs: Codecs,
-    blockCacheBytesMax: number,
+    blockCacheBytesMax: number | undefined,
   ) {
     this.fileSystem = fileSystem
     this.place = place
     this.codecs = codecs
-    this.cache = new BlockCache(blockCacheBytesMax)
+    if (blockCacheBytesMax === undefined) this.sizer = new CacheSizer()
+    this.cache = this.sizer?.cache ?? new BlockCache(blockCacheBytesMax ?? 0)
     this.values = new ValueFiles(fileSystem, place, codecs, this.counters)
   }
 
@@ -100,6 +104,7 @@ export class SsTableReaders {
 
   /** Closes all readers. Throws the first error after trying every reader. */
   closeAll(): void {
+    this.sizer?.stop()
     let failure: unknown
     for (const fileNumber of [...this.byNumber.keys()]) {
       try {

@@ -10,7 +10,9 @@
  * New SSTables mean a new number, and old locations are overwritten.
  *
  * Two adjacent buckets share a hash. A new location is written to the first bucket, and its
- * previous content moves to the second. Memory is allocated with the first location.
+ * previous content moves to the second. Memory is allocated with the first location. The table
+ * grows when it has lost an eighth of its size in locations; then the smaller table stays, and a
+ * location that is found in it moves to the larger one.
  */
 import type { Hash64 } from '../../base/hash.js'
 
@@ -18,7 +20,8 @@ import type { Hash64 } from '../../base/hash.js'
  * Numbers per bucket: hash, number of the set, SSTable and block, slot, address and its generation
  * (0: none), start and length of the whole row at the address.
  */
-const numbersPerPlace = 8
+const placeBits = 3
+const numbersPerPlace = 1 << placeBits
 const bytesPerPlace = numbersPerPlace * 4
 
 const blockBits = 24
@@ -42,31 +45,40 @@ export class RowLocations {
   start = 0
   /** Result of {@link find}: length of all entries of the row in bytes. */
   length = 0
+  /** Maximum number of buckets. */
   private capacity: number
   private places: Int32Array | undefined = undefined
-  private mask = 0
+  /** The table before it has grown. */
+  private smaller: Int32Array | undefined = undefined
+  /** Number of locations lost since the table has grown. */
+  private lost = 0
 
-  /** Allocates up to `bytesMax` bytes; below 1 KiB no location is kept. */
+  /**
+   * Allocates up to `bytesMax` bytes, and a quarter more for the smaller table; below 1 KiB no
+   * location is kept.
+   */
   constructor(bytesMax: number) {
     this.capacity = capacityOf(bytesMax)
   }
 
   /** Number of allocated bytes. */
   get bytes(): number {
-    return this.places === undefined ? 0 : this.places.byteLength
+    return (this.places?.byteLength ?? 0) + (this.smaller?.byteLength ?? 0)
   }
 
-  /** Changes the bound; drops all locations. */
+  /** Changes the bound; drops all locations if they take more. */
   resize(bytesMax: number): void {
     this.capacity = capacityOf(bytesMax)
-    this.places = undefined
+    this.smaller = undefined
+    if ((this.places?.length ?? 0) > this.capacity * numbersPerPlace) this.places = undefined
   }
 
   /** Finds the location of a row by its hash; true if the fields are set. */
   find(hash: Hash64, tablesId: number): boolean {
     const { places } = this
     if (places === undefined) return false
-    const at = this.placeWith(places, hash, tablesId)
+    let at = placeWith(places, hash, tablesId)
+    if (at < 0) at = this.moveFromSmaller(places, hash, tablesId)
     if (at < 0) return false
     const where = places[at + 2]
     this.table = where >>> blockBits
@@ -92,7 +104,7 @@ export class RowLocations {
     length: number,
   ): void {
     const { places } = this
-    const at = places === undefined ? -1 : this.placeWith(places, hash, tablesId)
+    const at = places === undefined ? -1 : placeWith(places, hash, tablesId)
     if (at < 0) return
     places![at + 4] = address
     places![at + 5] = generation
@@ -103,9 +115,8 @@ export class RowLocations {
   /** Adds the location of a row's first entry. A location with too large numbers is left out. */
   note(hash: Hash64, tablesId: number, table: number, block: number, slot: number): void {
     if (this.capacity === 0 || table > tableMax || block > blockMax) return
-    const places = this.places ?? this.allocate()
-    const at = this.placeOf(hash, tablesId)
-    places.copyWithin(at + numbersPerPlace, at, at + numbersPerPlace)
+    const places = this.roomyPlaces()
+    const at = this.makePlace(places, hash, tablesId)
     places[at] = hash.high
     places[at + 1] = tablesId
     places[at + 2] = (table << blockBits) | block
@@ -113,25 +124,62 @@ export class RowLocations {
     places[at + 5] = 0
   }
 
-  /** Offset of the place of a location in `places`; -1: there is none. */
-  private placeWith(places: Int32Array, hash: Hash64, tablesId: number): number {
-    let at = this.placeOf(hash, tablesId)
-    if (places[at] === hash.high && places[at + 1] === tablesId) return at
-    at += numbersPerPlace
-    return places[at] === hash.high && places[at + 1] === tablesId ? at : -1
+  /** Moves a location from the smaller table. Returns its offset in `places`; -1: there is none. */
+  private moveFromSmaller(places: Int32Array, hash: Hash64, tablesId: number): number {
+    const { smaller } = this
+    const from = smaller === undefined ? -1 : placeWith(smaller, hash, tablesId)
+    if (from < 0) return -1
+    const at = this.makePlace(places, hash, tablesId)
+    for (let i = 0; i < numbersPerPlace; i++) places[at + i] = smaller![from + i]
+    return at
   }
 
-  /** The set is part of the key, because families have rows in common. */
-  private placeOf(hash: Hash64, tablesId: number): number {
-    return ((hash.low ^ Math.imul(tablesId, 0x9e3779b1)) & this.mask) * numbersPerPlace
+  /** Frees the first bucket of a hash. Returns its offset. */
+  private makePlace(places: Int32Array, hash: Hash64, tablesId: number): number {
+    const at = placeOf(places, hash, tablesId)
+    const second = at + numbersPerPlace
+    // The number of a set is never 0.
+    if (places[at + 1] !== 0 && places[second + 1] !== 0) this.lost++
+    places.copyWithin(second, at, second)
+    return at
   }
 
-  private allocate(): Int32Array {
-    this.places = new Int32Array(this.capacity * numbersPerPlace)
-    // The second bucket of a hash follows the first, so first buckets are even.
-    this.mask = this.capacity - 2
+  /** The table, which is made or has grown if it has lost many locations. */
+  private roomyPlaces(): Int32Array {
+    const { places, capacity } = this
+    if (places === undefined) return this.allocate(Math.min(capacity, firstCapacity))
+    const count = places.length / numbersPerPlace
+    if (count >= capacity || this.lost * 8 < count) return places
+    this.smaller = places
+    return this.allocate(Math.min(capacity, count * growth))
+  }
+
+  private allocate(capacity: number): Int32Array {
+    this.lost = 0
+    this.places = new Int32Array(capacity * numbersPerPlace)
     return this.places
   }
+}
+
+/** Number of buckets of the first table, and the factor of its growth. */
+const firstCapacity = 4096
+const growth = 4
+
+/** Offset of the place of a location in `places`; -1: there is none. */
+function placeWith(places: Int32Array, hash: Hash64, tablesId: number): number {
+  let at = placeOf(places, hash, tablesId)
+  if (places[at] === hash.high && places[at + 1] === tablesId) return at
+  at += numbersPerPlace
+  return places[at] === hash.high && places[at + 1] === tablesId ? at : -1
+}
+
+/**
+ * Offset of the first bucket of a hash; the second one follows, so first buckets are even. The set
+ * is part of the key, because families have rows in common.
+ */
+function placeOf(places: Int32Array, hash: Hash64, tablesId: number): number {
+  const mask = (places.length >>> placeBits) - 2
+  return ((hash.low ^ Math.imul(tablesId, 0x9e3779b1)) & mask) * numbersPerPlace
 }
 
 /** The largest power of two of buckets that fits, or 0. */

@@ -97,7 +97,7 @@ function engineStatistics(engine: Engine) {
       /** The bound in bytes. */
       bytesMax: cache.bytesMax,
       /** Memory of the machine from which `bytesMax` was derived; undefined if it was given. */
-      sizedForBytes: engine.options.blockCacheSizedForBytes,
+      sizedForBytes: engine.readers.sizer?.sizedForBytes,
       /** Blocks found in the cache. */
       hits: counters.cacheHits,
       /** Blocks that had to be read. */

@@ -208,6 +208,8 @@ export class CompactionRun {
       } catch (error) {
         if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
         for (const fileNumber of outputNumbersOf(job)) this.discard(fileNumber)
+      } finally {
+        this.engine.readers.cache.endPromise(job.keptBytesMax)
       }
     }
   }
@@ -215,8 +217,7 @@ export class CompactionRun {
   /** What the job may keep: its part of the room that there is, and that its inputs leave. */
   private keptBytes(files: readonly FileMetadata[], slice: RowSlice | undefined): number {
     const { readers } = this.engine
-    const bytes = readers.cache.lendableBytes(readers.cachedBytesOf(files))
-    return Math.floor(bytes * (slice?.part ?? 1))
+    return readers.cache.promiseRoom(readers.cachedBytesOf(files), slice?.part)
   }
 
   /** The inputs have left the cache by now, unless a scan still reads them. */

@@ -403,15 +403,17 @@ export class Flusher {
       sequenceKept,
       now: job.now,
       hooks: plan,
-      keptBytesMax: store.settings.blockCache ? readers.cache.lendableBytes(0) : 0,
+      keptBytesMax: store.settings.blockCache ? readers.cache.promiseRoom(0) : 0,
       nativeFree,
     }
     for (const fileNumber of outputNumbersOf(flushJob)) versions.protectFile(fileNumber)
     return flushJob
   }
 
+  /** To be called once for each job of {@link makeJob}. */
   private unprotect(job: FlushJob): void {
     for (const fileNumber of outputNumbersOf(job)) this.engine.versions.unprotectFile(fileNumber)
+    this.engine.readers.cache.endPromise(job.keptBytesMax)
   }
 
   private discard(job: FlushJob): void {

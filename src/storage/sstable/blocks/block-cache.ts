@@ -106,6 +106,7 @@ export class BlockCache {
   /** Oldest first. */
   private readonly loans: LentBlocks[] = []
   private lentBytes = 0
+  private promisedBytes = 0
 
   /** Makes a cache of up to `bytesMax` bytes; 0: only pinned blocks are kept. */
   constructor(bytesMax: number) {
@@ -128,12 +129,23 @@ export class BlockCache {
   }
 
   /**
-   * Number of bytes that a writer may keep for {@link lend}, if `bytesLeaving` bytes of blocks are
-   * about to leave the cache.
+   * Promises a writer room for blocks that it may {@link lend}, until {@link endPromise}.
+   * `bytesLeaving` bytes of blocks are about to leave the cache; `part` is the writer's part of the
+   * room. Returns the number of bytes.
    */
-  lendableBytes(bytesLeaving: number): number {
-    const room = this.maximum - this.memory.bytesMax - this.bytesUsed + bytesLeaving
-    return Math.max(0, room, Math.floor(this.maximum * lentFraction) - this.lentBytes)
+  promiseRoom(bytesLeaving: number, part = 1): number {
+    const taken = this.bytesUsed + this.promisedBytes
+    const room = this.maximum - this.memory.bytesMax - taken + bytesLeaving
+    const share = Math.floor(this.maximum * lentFraction) - this.lentBytes - this.promisedBytes
+    const bytes = Math.floor(Math.max(0, room, share) * part)
+    this.promisedBytes += bytes
+    return bytes
+  }
+
+  /** Takes back what {@link promiseRoom} has returned. */
+  endPromise(bytes: number): void {
+    this.promisedBytes -= bytes
+    assert(this.promisedBytes >= 0, 'block cache: room is promised before it is taken back')
   }
 
   /** Changes the bound and evicts the excess. */

@@ -51,3 +51,28 @@ void t.test('the bound holds, and without memory nothing is remembered', async (
   none.note(hashOf(1, 1), 1, 0, 0, 0)
   t.equal(found(none, hashOf(1, 1), 1), undefined)
 })
+
+void t.test('a table that loses many locations grows, and keeps those that are used', async (t) => {
+  const rows = new RowLocations(1 << 20)
+  const hashes = Array.from({ length: 20_000 }, (_, i) => hashOf(Math.imul(i, 0x9e3779b1) >>> 7, i))
+  rows.note(hashes[0], 1, 0, 0, 0)
+  t.equal(rows.bytes, 4096 * 32)
+  let found = 0
+  for (let round = 0; round < 6; round++) {
+    found = 0
+    for (const [i, hash] of hashes.entries()) {
+      if (!rows.find(hash, 1)) rows.note(hash, 1, 0, i, 7)
+      else if (rows.block === i) found++
+    }
+  }
+  t.ok(found > 15_000, `${found} of 20,000 are found`)
+  t.equal(
+    rows.bytes,
+    (1 << 20) + (1 << 19),
+    'the table has grown twice, the last time to its bound',
+  )
+  rows.resize(1 << 21)
+  t.ok(rows.find(hashes[19_999], 1), 'a higher bound drops nothing')
+  rows.resize(1 << 15)
+  t.equal(rows.bytes, 0)
+})

@@ -1,0 +1,35 @@
+import t from 'tap'
+import { CacheSizer } from '../../../../src/storage/sstable/blocks/cache-sizer.js'
+import {
+  LentBlocks,
+  WrittenBlocksBuilder,
+  WrittenBudget,
+} from '../../../../src/storage/sstable/blocks/written-blocks.js'
+
+const mebibyte = 1024 * 1024
+
+void t.test('a cache gives way when memory becomes short, and grows again', async (t) => {
+  let available = 1024 * mebibyte
+  const sizer = new CacheSizer(() => available)
+  t.teardown(() => sizer.stop())
+  const { cache } = sizer
+  t.equal(cache.bytesMax, 256 * mebibyte)
+  t.equal(sizer.sizedForBytes, available)
+  const builder = new WrittenBlocksBuilder(new WrittenBudget(200 * mebibyte))
+  for (let i = 0; i < 200; i++) builder.add(Buffer.alloc(mebibyte), mebibyte)
+  cache.lend(new LentBlocks(builder.finish()!))
+  available -= 200 * mebibyte
+  sizer.look()
+  t.equal(cache.bytesMax, 256 * mebibyte, 'what the cache takes itself makes it no smaller')
+  available = 100 * mebibyte
+  sizer.look()
+  t.equal(cache.bytesMax, 75 * mebibyte)
+  t.ok(cache.bytesUsed <= 75 * mebibyte)
+  available = 0
+  sizer.look()
+  t.equal(cache.bytesMax, 32 * mebibyte)
+  available = 2048 * mebibyte
+  sizer.look()
+  t.ok(cache.bytesMax >= 512 * mebibyte)
+  t.ok(sizer.sizedForBytes >= available)
+})
