@@ -32,6 +32,29 @@ export function operationId(summary: string): string {
   return summary.replace(/ (\w)/g, (_, letter: string) => letter.toUpperCase())
 }
 
+/** A route of a system; `Call` is a request as the handlers of the system see it. */
+export interface Route<Call> extends Operation {
+  /** Method and path, such as `get /record/:id`. */
+  readonly at: string
+  /** Answers a request: returns the JSON of the answer, or the reply if that was sent. */
+  readonly run: (call: Call) => unknown
+}
+
+/** Adds routes below a prefix. `callOf` makes the call of a request, or refuses it. */
+export function addRoutes<Call>(
+  app: FastifyInstance,
+  prefix: string,
+  routes: readonly Route<Call>[],
+  callOf: (request: FastifyRequest, reply: FastifyReply) => Call | Promise<Call>,
+): void {
+  for (const route of routes) {
+    const [method, path] = route.at.split(' ')
+    addRoute(app, method, prefix + path, route, async (request, reply) => {
+      return route.run(await callOf(request, reply))
+    })
+  }
+}
+
 /** Adds a route with its description. A handler without a result answers with an empty body. */
 export function addRoute(
   app: FastifyInstance,
@@ -40,14 +63,17 @@ export function addRoute(
   operation: Operation,
   handler: (request: FastifyRequest, reply: FastifyReply) => unknown,
 ): void {
-  const { query: properties, required = [] } = operation
+  const { query: properties, required = [], answers } = operation
   const querystring = { type: 'object', properties, required }
   const config: object = { operation }
+  const empty = (reply: FastifyReply): FastifyReply => {
+    return (answers[200] === undefined ? reply.code(204) : reply).send()
+  }
   app.route({
     method: method.toUpperCase(),
     url,
     config,
-    handler: async (request, reply) => (await handler(request, reply)) ?? reply.send(),
+    handler: async (request, reply) => (await handler(request, reply)) ?? empty(reply),
     ...(properties === undefined ? {} : { schema: { querystring } }),
   })
 }

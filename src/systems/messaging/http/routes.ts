@@ -31,7 +31,13 @@ import {
   type PublishRequest,
   type TopicId,
 } from '../index.js'
-import { addRoute, operationId, type JsonSchema, type Operation } from '../../../http/operations.js'
+import {
+  addRoutes,
+  operationId,
+  type JsonSchema,
+  type Operation,
+  type Route,
+} from '../../../http/operations.js'
 import type { RequestMemory } from '../../../http/request-memory.js'
 import type { ServerContext, ServerSystem } from '../../../http/server-system.js'
 import { messagingMetrics } from './metrics.js'
@@ -89,8 +95,15 @@ export function messagingRoutes(
     mediaTypes: [contentTypes.avro],
     register: (app, context) => {
       takeUntypedRollbacks(app, context)
-      const polls = { messaging, chunkBytes, memory: context.memory, stopped: stopped.signal }
-      for (const version of ['v1', 'v3']) register(app, `/${version}/namespaces`, polls)
+      const parts = { messaging, chunkBytes, memory: context.memory, stopped: stopped.signal }
+      for (const version of ['v1', 'v3']) {
+        const routes = allRoutes.map((each) => {
+          return { ...each, id: operationId(`${each.summary} ${version}`) }
+        })
+        addRoutes(app, `/${version}/namespaces`, routes, (request, reply): Call => {
+          return { ...parts, request, reply }
+        })
+      }
     },
     metrics: () => messagingMetrics(messaging),
     health: () => {
@@ -117,162 +130,141 @@ function takeUntypedRollbacks(app: FastifyInstance, { bodies }: ServerContext): 
   })
 }
 
-/** The parts of the server that a poll needs. */
-interface Polls {
+/** A request, and the parts of the server that it needs. */
+interface Call {
   readonly messaging: Messaging
   readonly chunkBytes: number
   readonly memory: RequestMemory
   readonly stopped: AbortSignal
+  readonly request: FastifyRequest
+  readonly reply: FastifyReply
 }
 
 const common = { 200: 'done', 400: 'a bad name or body', 404: 'the topic does not exist' }
+
+/** Makes a route; the id of its operation is its summary in camel case. */
+function route(
+  at: string,
+  summary: string,
+  parts: Partial<Operation>,
+  run: Route<Call>['run'],
+): Route<Call> {
+  const answers = { ...common, ...parts.answers }
+  return { at, mediaType: contentTypes.avro, ...parts, id: summary, summary, answers, run }
+}
+
+const topic = '/:namespace/topics/:topic'
+const position = `${topic}/positions/:consumer`
 const published = { 413: 'too large', 500: 'too old', 503: 'busy' }
-const milliseconds: JsonSchema = {
+const publishing = { answers: published, body: publishRequest.schema }
+const waiting: JsonSchema = {
   type: 'integer',
   minimum: 0,
   maximum: 999_999_999,
   default: 0,
   description: 'milliseconds to wait for the first message',
 }
-
-type Handler = (request: FastifyRequest, reply: FastifyReply) => unknown
-
-/** Adds a route: its method, address, summary, declaration and handler. */
-type Add = (
-  method: string,
-  url: string,
-  summary: string,
-  parts: Partial<Operation>,
-  handler: Handler,
-) => void
-
-/** Adds the routes below a prefix. */
-function register(app: FastifyInstance, prefix: string, polls: Polls): void {
-  const add: Add = (method, url, summary, parts, handler) => {
-    const id = operationId(`${summary} ${prefix.slice(1, 3)}`)
-    const answers = { ...common, ...parts.answers }
-    const operation = { mediaType: contentTypes.avro, ...parts, id, summary, answers }
-    addRoute(app, method, url, operation, handler)
-  }
-  const topics = `${prefix}/:namespace/topics`
-  const { messaging } = polls
-  add('get', prefix, 'list namespaces', {}, () => {
-    return messaging.listNamespaces()
-  })
-  add('get', topics, 'list topics', { answer: names.schema }, async (request, reply) => {
-    const { namespace } = request.params as TopicId
-    return answer(reply, names, await messaging.listTopics(namespace), wantedForm(request))
-  })
-  addTopicRoutes(add, `${topics}/:topic`, messaging)
-  addPositionRoutes(add, `${topics}/:topic`, messaging)
-  addMessageRoutes(add, `${topics}/:topic`, polls)
+const polling = {
+  query: { wait: waiting },
+  body: consumeRequest.schema,
+  answer: consumeResponse.schema,
 }
 
-function addTopicRoutes(add: Add, topic: string, messaging: Messaging): void {
-  const body = properties.schema
-  add('get', topic, 'read properties', { answer: body }, async (request, reply) => {
-    return answer(reply, properties, await messaging.getTopic(idOf(request)), wantedForm(request))
-  })
-  add(
-    'put',
-    topic,
+const topicRoutes: readonly Route<Call>[] = [
+  route('get ', 'list namespaces', {}, ({ messaging }) => messaging.listNamespaces()),
+  route('get /:namespace/topics', 'list topics', { answer: names.schema }, async (call) => {
+    const { namespace } = call.request.params as TopicId
+    return answer(call, names, await call.messaging.listTopics(namespace))
+  }),
+  route(`get ${topic}`, 'read properties', { answer: properties.schema }, async (call) => {
+    return answer(call, properties, await call.messaging.getTopic(idOf(call)))
+  }),
+  route(
+    `put ${topic}`,
     'create topic',
-    { answers: { 409: 'exists already' }, body },
-    async (request) => {
-      await messaging.createTopic(idOf(request), propertiesOf(request))
-    },
-  )
-  add('put', `${topic}/properties`, 'replace properties', { body }, async (request) => {
-    await messaging.updateTopic(idOf(request), propertiesOf(request))
-  })
-  add('delete', topic, 'delete topic', {}, (request) => messaging.deleteTopic(idOf(request)))
-}
+    { answers: { 409: 'exists already' }, body: properties.schema },
+    (call) => call.messaging.createTopic(idOf(call), propertiesOf(call)),
+  ),
+  route(`put ${topic}/properties`, 'replace properties', { body: properties.schema }, (call) => {
+    return call.messaging.updateTopic(idOf(call), propertiesOf(call))
+  }),
+  route(`delete ${topic}`, 'delete topic', {}, (call) => call.messaging.deleteTopic(idOf(call))),
+]
 
-function addPositionRoutes(add: Add, topic: string, messaging: Messaging): void {
-  const position = `${topic}/positions/:consumer`
-  add('get', `${topic}/end`, 'read end', {}, async (request) => {
-    return { id: messageId.toJson(await messaging.end(idOf(request))) }
-  })
-  add('get', `${topic}/positions`, 'list positions', {}, async (request) => {
-    const positions = await messaging.listPositions(idOf(request))
+const positionRoutes: readonly Route<Call>[] = [
+  route(`get ${topic}/end`, 'read end', {}, async (call) => {
+    return { id: messageId.toJson(await call.messaging.end(idOf(call))) }
+  }),
+  route(`get ${topic}/positions`, 'list positions', {}, async (call) => {
+    const positions = await call.messaging.listPositions(idOf(call))
     return positions.map((each) => ({ ...each, id: messageId.toJson(each.id) }))
-  })
-  add('get', position, 'read position', {}, async (request) => {
-    const id = await messaging.getPosition(idOf(request), consumerOf(request))
+  }),
+  route(`get ${position}`, 'read position', {}, async (call) => {
+    const id = await call.messaging.getPosition(idOf(call), consumerOf(call))
     return { id: id === undefined ? null : messageId.toJson(id) }
-  })
-  add(
-    'put',
-    position,
-    'store position',
-    { answers: { 409: 'not as expected' } },
-    async (request) => {
-      const { id, ...options } = positionBody.read(parsedJson(request.body as Buffer) as never)
-      await messaging.setPosition(idOf(request), consumerOf(request), id, options)
+  }),
+  route(`put ${position}`, 'store position', { answers: { 409: 'not as expected' } }, (call) => {
+    const { id, ...options } = positionBody.read(parsedJson(call.request.body as Buffer) as never)
+    return call.messaging.setPosition(idOf(call), consumerOf(call), id, options)
+  }),
+  route(`delete ${position}`, 'forget position', {}, (call) => {
+    return call.messaging.deletePosition(idOf(call), consumerOf(call))
+  }),
+]
+
+const messageRoutes: readonly Route<Call>[] = [
+  route(
+    `post ${topic}/publish`,
+    'publish',
+    { ...publishing, answer: publishResponse.schema },
+    async (call) => {
+      const form = formOf(call)
+      const producer = producerOf(call.request)
+      const given = decode(publishRequest, call.request.body as Buffer, form)
+      const response = await call.messaging.publish(idOf(call), { ...given, producer })
+      return response === undefined ? undefined : answer(call, publishResponse, response, form)
     },
-  )
-  add('delete', position, 'forget position', {}, (request) => {
-    return messaging.deletePosition(idOf(request), consumerOf(request))
-  })
-}
+  ),
+  route(`post ${topic}/store`, 'store', publishing, (call) => {
+    const given = decode(publishRequest, call.request.body as Buffer, formOf(call))
+    return call.messaging.store(idOf(call), given)
+  }),
+  route(`post ${topic}/rollback`, 'roll back', { body: publishResponse.schema }, (call) => {
+    const form = typeOf(call.request) === contentTypes.json ? 'json' : 'avro'
+    const given = decode(publishResponse, call.request.body as Buffer, form)
+    return call.messaging.rollback(idOf(call), given)
+  }),
+  route(`post ${topic}/poll`, 'poll', polling, answerPoll),
+]
 
-function addMessageRoutes(add: Add, topic: string, polls: Polls): void {
-  const { messaging } = polls
-  const publish = {
-    answers: published,
-    body: publishRequest.schema,
-    answer: publishResponse.schema,
-  }
-  add('post', `${topic}/publish`, 'publish', publish, async (request, reply) => {
-    const form = formOf(request)
-    const producer = producerOf(request)
-    const given = decode(publishRequest, request.body as Buffer, form)
-    const response = await messaging.publish(idOf(request), { ...given, producer })
-    return response === undefined ? undefined : answer(reply, publishResponse, response, form)
-  })
-  const store = { answers: published, body: publishRequest.schema }
-  add('post', `${topic}/store`, 'store', store, async (request) => {
-    const given = decode(publishRequest, request.body as Buffer, formOf(request))
-    await messaging.store(idOf(request), given)
-  })
-  const rollback = { body: publishResponse.schema }
-  add('post', `${topic}/rollback`, 'roll back', rollback, async (request) => {
-    const form = typeOf(request) === contentTypes.json ? 'json' : 'avro'
-    const given = decode(publishResponse, request.body as Buffer, form)
-    await messaging.rollback(idOf(request), given)
-  })
-  const poll = {
-    query: { wait: milliseconds },
-    body: consumeRequest.schema,
-    answer: consumeResponse.schema,
-  }
-  add('post', `${topic}/poll`, 'poll', poll, (request, reply) => answerPoll(polls, request, reply))
-}
+const allRoutes = [...topicRoutes, ...positionRoutes, ...messageRoutes]
 
-function answer<T>(reply: FastifyReply, type: WireType<unknown, T>, value: T, form: Form): unknown {
+function answer<T>(
+  { request, reply }: Call,
+  type: WireType<unknown, T>,
+  value: T,
+  form = wantedForm(request),
+): unknown {
   return reply.type(contentTypes[form]).send(encode(type, value, form))
 }
 
 /** The properties in a body; JSON unless the content type is Avro. An empty body has none. */
-function propertiesOf(request: FastifyRequest): Record<string, string> {
+function propertiesOf({ request }: Call): Record<string, string> {
   const body = request.body as Buffer
   const isAvro = typeOf(request) === contentTypes.avro && body.length > 0
   return decode(properties, body, isAvro ? 'avro' : 'json')
 }
 
-async function answerPoll(
-  { messaging, chunkBytes, memory, stopped }: Polls,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<unknown> {
-  const form = formOf(request)
+async function answerPoll(call: Call): Promise<unknown> {
+  const { messaging, chunkBytes, memory, stopped, request, reply } = call
+  const form = formOf(call)
   const { startFrom, ...options } = decode(consumeRequest, request.body as Buffer, form)
   const gone = new AbortController()
   reply.raw.once('close', () => gone.abort())
   const signal = AbortSignal.any([stopped, gone.signal])
   const { wait: waitMilliseconds } = request.query as { wait: number }
   const fetched = { ...startFrom, ...options, waitMilliseconds, signal }
-  const iterator = await messaging.fetch(idOf(request), fetched)
+  const iterator = await messaging.fetch(idOf(call), fetched)
   const pages = pagesOf(iterator, memory, signal)
   const stream = Readable.from(chunks(pages, form, chunkBytes), { objectMode: false })
   void reply.type(contentTypes[form])
@@ -337,7 +329,7 @@ async function* chunks(
   yield endOf(form, isFirst)
 }
 
-function idOf(request: FastifyRequest): TopicId {
+function idOf({ request }: Call): TopicId {
   const { namespace, topic } = request.params as TopicId
   if (topic?.includes('/') || namespace.includes('/')) {
     throw new CellarError(MessagingErrorCode.topicNotFound, 'a name holds no slash')
@@ -345,7 +337,7 @@ function idOf(request: FastifyRequest): TopicId {
   return { namespace, topic }
 }
 
-function consumerOf(request: FastifyRequest): string {
+function consumerOf({ request }: Call): string {
   return (request.params as { consumer: string }).consumer
 }
 
@@ -360,7 +352,7 @@ function wantedForm({ headers }: FastifyRequest): Form {
 }
 
 /** `ERR_INVALID_ARGUMENT` for another content type than the two. */
-function formOf(request: FastifyRequest): Form {
+function formOf({ request }: Call): Form {
   const type = typeOf(request)
   if (type === contentTypes.avro) return 'avro'
   if (type === contentTypes.json) return 'json'

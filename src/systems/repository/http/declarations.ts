@@ -1,23 +1,23 @@
 /** The parts of which the routes of the repository are declared: schemas, queries and answers. */
 import { forbidden } from '../../../http/errors.js'
-import { operationId, type JsonSchema, type Operation } from '../../../http/operations.js'
+import {
+  operationId,
+  type JsonSchema,
+  type Route as SystemRoute,
+} from '../../../http/operations.js'
 import type { Call } from './call.js'
 
 /** The permission that a route needs; see {@link checkNeeded}. */
 type Needed = 'read' | 'write' | 'schema' | 'tables' | 'indexes'
 
 /** A route below a form of the addresses. */
-export interface Route extends Operation {
-  /** Method and path, such as `get /record/:id`. */
-  readonly at: string
-  /** Undefined if the handler checks permissions. */
+export interface Route extends SystemRoute<Call> {
+  /** `run` checks this permission first. Undefined if the handler checks permissions. */
   readonly needs?: Needed | undefined
-  /** Answers a request: returns the JSON of the answer, or the reply if that was sent. */
-  readonly run: (call: Call) => unknown
 }
 
 /** `ERR_FORBIDDEN` unless the principal of a request has a permission. */
-export function checkNeeded({ access, principal }: Call, needed: Needed): void {
+function checkNeeded({ access, principal }: Call, needed: Needed): void {
   if (needed === 'read') access.checkReadsRecords()
   else if (needed === 'write') access.checkWritesRecords()
   else {
@@ -34,11 +34,15 @@ const common = { 200: 'done', 400: 'a bad request', 403: 'no permission', 404: '
 export function route(
   at: `${'get' | 'put' | 'post' | 'delete'} ${string}`,
   summary: string,
-  { answers, ...parts }: Partial<Route>,
+  { answers, needs, ...parts }: Partial<Route>,
   run: Route['run'],
 ): Route {
   const id = operationId(summary)
-  return { at, id, summary, ...parts, answers: { ...common, ...answers }, run }
+  const checked = (call: Call): unknown => {
+    if (needs !== undefined) checkNeeded(call, needs)
+    return run(call)
+  }
+  return { at, id, summary, ...parts, answers: { ...common, ...answers }, run: checked }
 }
 
 const text: JsonSchema = { type: 'string' }

@@ -4,7 +4,7 @@
  * The routes of records exist in four forms: `/x`, `/table/{table}/x`, `/{repository}/x` and
  * `/{repository}/table/{table}/x`. Bodies and answers are JSON, blobs are streams.
  */
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import {
   checked,
   declareOptions,
@@ -15,14 +15,14 @@ import {
 import { hasCode } from '../errors.js'
 import { FieldNames } from './field-names.js'
 import { withStatus } from '../../../http/errors.js'
-import { addRoute } from '../../../http/operations.js'
+import { addRoutes } from '../../../http/operations.js'
 import type { ServerSystem } from '../../../http/server-system.js'
 import { finderOf } from '../../../http/source.js'
 import { blobRoutes, uploadRoute } from './blobs.js'
 import { Call, managerOf, type CallParts, type RepositorySource } from './call.js'
 import { indexRoutes, type IndexesSource } from './indexes.js'
 import { RepositoryCounters, type MaintenanceSource } from './metrics.js'
-import { checkNeeded, type Route } from './declarations.js'
+import type { Route } from './declarations.js'
 import { pagePaths, registerPage } from './page.js'
 import { recordRoutes } from './records.js'
 import { scanRoutes } from './scans.js'
@@ -80,55 +80,41 @@ export function repositoryRoutes(
       app.addHook('onReady', async () => {
         await partsOf().catch(ifClosed)
       })
-      const add = (scope: FastifyInstance, { method, url, route }: PlacedRoute): void => {
-        addRoute(scope, method, url, route, async (request, reply) => {
-          reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
-          const call = new Call(await partsOf(), request, reply)
-          if (route.needs !== undefined) checkNeeded(call, route.needs)
-          return route.run(call)
-        })
+      const callOf = async (request: FastifyRequest, reply: FastifyReply): Promise<Call> => {
+        reply.raw.once('close', () => counters.count(request.method, reply.statusCode))
+        return new Call(await partsOf(), request, reply)
       }
       const routes = [
         ...placed(forms, [...recordRoutes, ...blobRoutes, ...scanRoutes]),
         ...placed(repositoryForms, tableRoutes),
-        ...placed({ '': '' }, repositoryListRoutes),
-        ...placed({ '': '' }, indexRoutes(finders.indexes)),
-        ...placed({ '': '' }, schemaRoutes),
+        ...repositoryListRoutes,
+        ...indexRoutes(finders.indexes),
+        ...schemaRoutes,
       ]
-      for (const route of routes) add(app, route)
+      addRoutes(app, base, routes, callOf)
       registerPage(app)
       const uploads = placed(forms, [uploadRoute(blobBytesMax)])
       void app.register(async (scope) => {
         // Uploads are streams, so their bodies are not buffered.
         scope.removeAllContentTypeParsers()
         scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload))
-        for (const route of uploads) add(scope, route)
+        addRoutes(scope, base, uploads, callOf)
       })
       const methods = new Map<string, string[]>()
-      for (const { url, method } of [...routes, ...uploads]) {
-        methods.set(url, [...(methods.get(url) ?? []), method])
+      for (const { at } of [...routes, ...uploads]) {
+        const [method, path] = at.split(' ')
+        methods.set(path, [...(methods.get(path) ?? []), method.toUpperCase()])
       }
-      for (const [url, known] of methods) refuseOthers(app, url, known)
+      for (const [path, known] of methods) refuseOthers(app, base + path, known)
     },
   }
 }
 
-/** A route in one form of the addresses. */
-interface PlacedRoute {
-  readonly method: string
-  readonly url: string
-  readonly route: Route
-}
-
-function placed(
-  inForms: Readonly<Record<string, string>>,
-  routes: readonly Route[],
-): PlacedRoute[] {
+/** The routes in each form of the addresses. */
+function placed(inForms: Readonly<Record<string, string>>, routes: readonly Route[]): Route[] {
   return Object.entries(inForms).flatMap(([form, suffix]) => {
     return routes.map((route) => {
-      const [method, path] = route.at.split(' ')
-      const url = `${base}${form}${path}`
-      return { method: method.toUpperCase(), url, route: { ...route, id: `${route.id}${suffix}` } }
+      return { ...route, at: route.at.replace(' ', ` ${form}`), id: `${route.id}${suffix}` }
     })
   })
 }

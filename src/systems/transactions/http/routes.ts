@@ -6,7 +6,7 @@
  * this process. If its pointer were lost, its writes would appear as committed.
  */
 import { CellarError, invalidArgument } from '../../../api/index.js'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import {
   Transaction,
   TransactionErrorCode,
@@ -15,7 +15,7 @@ import {
 } from '../index.js'
 import { pointerOf } from '../tephra/transaction-forms.js'
 import { familiesText, family } from '../../../metrics/text.js'
-import { addRoute } from '../../../http/operations.js'
+import { addRoutes, type Route } from '../../../http/operations.js'
 import type { ServerSystem } from '../../../http/server-system.js'
 import { finderOf, type Source } from '../../../http/source.js'
 import { bodies, bodyOf, digits, snapshotJson } from './json.js'
@@ -28,7 +28,12 @@ export function transactionRoutes(source: TransactionsSource): ServerSystem {
   const find = finderOf(source, 'the manager of transactions', ['startShort', 'statistics'])
   return {
     name: 'transactions',
-    register: (app) => register(app, find),
+    register: (app) => {
+      addRoutes(app, '/v1/transactions', routes, (request) => ({
+        manager: managerOf(find),
+        request,
+      }))
+    },
     metrics: () => metricsOf(find()),
     health: () => {
       const manager = find()
@@ -44,24 +49,23 @@ const refusals = {
   503: 'ERR_TRANSACTIONS_UNAVAILABLE',
 }
 
-/** A call of the manager; without a result the status is 204. */
-type Handler = (manager: TransactionManager, request: FastifyRequest) => unknown
+/** A call of the manager. */
+interface Call {
+  readonly manager: TransactionManager
+  readonly request: FastifyRequest
+}
 
-function register(app: FastifyInstance, find: () => TransactionManager | undefined): void {
-  const add = (
-    route: `${'get' | 'post'} /${string}`,
-    id: string,
-    summary: string,
-    call: Handler,
-  ): void => {
-    const [method, path] = route.split(' ')
-    const answers = { [noContent.has(path) ? 204 : 200]: summary, ...refusals }
-    const url = `/v1/transactions${path === '/' ? '' : path}`
-    addRoute(app, method, url, { id, summary, answers }, async (request, reply) => {
-      return (await call(managerOf(find), request)) ?? reply.code(204).send()
-    })
-  }
-  add('post /', 'startTransaction', 'start a transaction', async (manager, request) => {
+function route(at: string, id: string, summary: string, run: Route<Call>['run']): Route<Call> {
+  return { at, id, summary, answers: { 200: summary, ...refusals }, run }
+}
+
+/** A route without a result. */
+function order(at: string, id: string, summary: string, run: Route<Call>['run']): Route<Call> {
+  return { at, id, summary, answers: { 204: summary, ...refusals }, run }
+}
+
+const routes: readonly Route<Call>[] = [
+  route('post ', 'startTransaction', 'start a transaction', async ({ manager, request }) => {
     const { type, client, timeoutMilliseconds } = bodyOf(request.body, bodies.start)
     if (type === 'LONG' && timeoutMilliseconds !== undefined) {
       throw invalidArgument('a LONG transaction has no timeoutMilliseconds')
@@ -72,42 +76,42 @@ function register(app: FastifyInstance, find: () => TransactionManager | undefin
     await manager.persist()
     const { lifetimeMilliseconds } = manager
     return { transaction: transactionToJson(transaction), lifetimeMilliseconds }
-  })
-  add('get /', 'readTransactions', 'numbers of the manager', (manager) => {
+  }),
+  route('get ', 'readTransactions', 'numbers of the manager', ({ manager }) => {
     const { lifetimeMilliseconds, writePointer } = manager
     return digits({ ...manager.statistics(), lifetimeMilliseconds, writePointer })
-  })
-  add('get /snapshot', 'readSnapshot', 'running and invalid transactions', (manager) => {
+  }),
+  route('get /snapshot', 'readSnapshot', 'running and invalid transactions', ({ manager }) => {
     return snapshotJson(manager.snapshot())
-  })
-  add('get /:id', 'readTransaction', 'the state of a transaction', (manager, request) => {
+  }),
+  route('get /:id', 'readTransaction', 'the state of a transaction', ({ manager, request }) => {
     return { state: manager.stateOf(idOf(request)) }
-  })
-  add('post /:id/can-commit', 'canCommit', 'check changes for conflicts', (manager, request) => {
-    return manager.canCommit(named(request), bodyOf(request.body, bodies.changes).changes)
-  })
-  add('post /:id/commit', 'commit', 'commit', (manager, request) => {
+  }),
+  order('post /:id/can-commit', 'canCommit', 'check changes for conflicts', (call) => {
+    const { changes } = bodyOf(call.request.body, bodies.changes)
+    return call.manager.canCommit(named(call.request), changes)
+  }),
+  order('post /:id/commit', 'commit', 'commit', ({ manager, request }) => {
     bodyOf(request.body, bodies.none)
     return manager.commit(named(request))
-  })
-  add('post /:id/abort', 'abort', 'abort', (manager, request) => {
+  }),
+  order('post /:id/abort', 'abort', 'abort', ({ manager, request }) => {
     const transactionId = idOf(request)
     const body = bodyOf(request.body, bodies.abort)
     return manager.abort(new Transaction({ readPointer: 0n, transactionId, ...body }))
-  })
-  add('post /:id/invalidate', 'invalidate', 'invalidate', async (manager, request) => {
+  }),
+  route('post /:id/invalidate', 'invalidate', 'invalidate', async ({ manager, request }) => {
     bodyOf(request.body, bodies.none)
     return { invalidated: await manager.invalidate(idOf(request)) }
-  })
-  add('post /:id/checkpoint', 'checkpoint', 'begin a checkpoint', async (manager, request) => {
+  }),
+  route('post /:id/checkpoint', 'checkpoint', 'begin a checkpoint', async (call) => {
+    const { manager, request } = call
     bodyOf(request.body, bodies.none)
     const { writePointer } = await manager.checkpoint(named(request))
     await manager.persist()
     return digits({ writePointer })
-  })
-}
-
-const noContent: ReadonlySet<string> = new Set(['/:id/can-commit', '/:id/commit', '/:id/abort'])
+  }),
+]
 
 function managerOf(find: () => TransactionManager | undefined): TransactionManager {
   const manager = find()
