@@ -6,7 +6,6 @@ import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
 import type { Engine } from '../storage/engine/engine.js'
-import { TimedOperation, type OperationTimes } from '../storage/engine/write/operation-times.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { callEndpoint } from './observers/endpoints.js'
 import { ObservedOperations } from './observers/observed-operations.js'
@@ -15,32 +14,12 @@ import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { describeTable } from './admin/schema.js'
 import { AsyncScanner, SyncScanner } from './reads/scanners.js'
 import { PlainOperations } from './operations/plain-operations.js'
-import {
-  blocking,
-  type MutationKind,
-  type TableOperations,
-  type Given,
-  type Value,
-  type ReadKind,
-  type ReadValue,
-} from './operations/table-operations.js'
+import type { TableOperations } from './operations/table-operations.js'
 import type { AtomicTarget } from './calls/atomic-request.js'
-import { Batch } from './calls/batch.js'
 import { TableCalls } from './calls/table-calls.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../checks/lists.js'
 import type { Result } from '../api/results/result.js'
 import type * as types from '../api/index.js'
-
-/** The figures in which the calls of a kind count. */
-const timedAs: Readonly<Record<MutationKind, TimedOperation>> = {
-  put: TimedOperation.put,
-  delete: TimedOperation.delete,
-  increment: TimedOperation.update,
-  append: TimedOperation.update,
-  checkAndMutate: TimedOperation.checkAndMutate,
-  mutateRow: TimedOperation.batch,
-  mutateRows: TimedOperation.batch,
-}
 
 function counterColumn(result: Result, column: types.ColumnName): bigint {
   const value = result.value(column)
@@ -56,17 +35,15 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   readonly #registry: CoprocessorRegistry
   readonly #chain: ObserverChain
   readonly #calls: TableCalls
-  readonly #times: OperationTimes
 
   /** @internal Made by `Database`. */
   constructor(engine: Engine, table: TableState, registry: CoprocessorRegistry) {
     this.name = table.name
     this.#engine = engine
-    this.#times = engine.reports.times
     this.#plain = new PlainOperations(engine, table)
     this.#registry = registry
     this.#chain = registry.of(table.name).chain
-    this.#calls = new TableCalls(engine, table.name)
+    this.#calls = new TableCalls(engine, table.name, () => this.#operations())
   }
 
   /** The operations of one call, with observers if the table has any. */
@@ -88,18 +65,15 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   get(get: types.Get): Promise<Result> {
-    return this.#read('get', get)
+    return this.#calls.read('get', get)
   }
 
   getSync(get: types.Get): Result {
-    const startedAt = this.#times.begin(TimedOperation.get)
-    const result = this.#operations().get(get, blocking)
-    if (startedAt !== 0) this.#times.end(TimedOperation.get, startedAt, this.name, get)
-    return result
+    return this.#calls.readSync('get', get)
   }
 
   async getList(gets: readonly types.Get[]): Promise<Result[]> {
-    return this.#readList('get', readList(gets, 'gets'))
+    return this.#calls.readList('get', readList(gets, 'gets'))
   }
 
   getListSync(gets: readonly types.Get[]): Result[] {
@@ -107,18 +81,15 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   exists(get: types.Get): Promise<boolean> {
-    return this.#read('exists', get)
+    return this.#calls.read('exists', get)
   }
 
   existsSync(get: types.Get): boolean {
-    const startedAt = this.#times.begin(TimedOperation.get)
-    const exists = this.#operations().exists(get, blocking)
-    if (startedAt !== 0) this.#times.end(TimedOperation.get, startedAt, this.name, get)
-    return exists
+    return this.#calls.readSync('exists', get)
   }
 
   async existsList(gets: readonly types.Get[]): Promise<boolean[]> {
-    return this.#readList('exists', readList(gets, 'gets'))
+    return this.#calls.readList('exists', readList(gets, 'gets'))
   }
 
   existsListSync(gets: readonly types.Get[]): boolean[] {
@@ -134,48 +105,43 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   put(put: types.Put): Promise<void> {
-    const startedAt = this.#times.begin(TimedOperation.put)
-    const done = this.#calls.put(this.#operations(), put)
-    if (startedAt === 0) return done
-    return this.#times.endLater(TimedOperation.put, startedAt, done, this.name, put)
+    return this.#calls.put(put)
   }
 
   putSync(put: types.Put): void {
-    const startedAt = this.#times.begin(TimedOperation.put)
-    this.#calls.putSync(this.#operations(), put)
-    if (startedAt !== 0) this.#times.end(TimedOperation.put, startedAt, this.name, put)
+    this.#calls.putSync(put)
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {
-    return this.#list('put', readPuts(puts))
+    return this.#calls.list('put', readPuts(puts))
   }
 
   putListSync(puts: readonly types.Put[]): void {
-    this.#listSync('put', readPuts(puts))
+    this.#calls.listSync('put', readPuts(puts))
   }
 
   delete(deletion: types.Delete): Promise<void> {
-    return this.#mutate('delete', deletion)
+    return this.#calls.mutate('delete', deletion)
   }
 
   deleteSync(deletion: types.Delete): void {
-    this.#mutateSync('delete', deletion)
+    this.#calls.mutateSync('delete', deletion)
   }
 
   async deleteList(deletions: readonly types.Delete[]): Promise<void> {
-    return this.#list('delete', readList(deletions, 'deletions'))
+    return this.#calls.list('delete', readList(deletions, 'deletions'))
   }
 
   deleteListSync(deletions: readonly types.Delete[]): void {
-    this.#listSync('delete', readList(deletions, 'deletions'))
+    this.#calls.listSync('delete', readList(deletions, 'deletions'))
   }
 
   increment(increment: types.Increment): Promise<Result> {
-    return this.#mutate('increment', increment)
+    return this.#calls.mutate('increment', increment)
   }
 
   incrementSync(increment: types.Increment): Result {
-    return this.#mutateSync('increment', increment)
+    return this.#calls.mutateSync('increment', increment)
   }
 
   async incrementColumnValue(
@@ -200,121 +166,62 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   append(append: types.Append): Promise<Result> {
-    return this.#mutate('append', append)
+    return this.#calls.mutate('append', append)
   }
 
   appendSync(append: types.Append): Result {
-    return this.#mutateSync('append', append)
+    return this.#calls.mutateSync('append', append)
   }
 
   checkAndMutate(
     check: types.Check,
     action: types.CheckAction,
   ): Promise<types.CheckAndMutateResult> {
-    return this.#mutate('checkAndMutate', { check, action })
+    return this.#calls.mutate('checkAndMutate', { check, action })
   }
 
   checkAndMutateSync(check: types.Check, action: types.CheckAction): types.CheckAndMutateResult {
-    return this.#mutateSync('checkAndMutate', { check, action })
+    return this.#calls.mutateSync('checkAndMutate', { check, action })
   }
 
   async checkAndMutateList(
     list: readonly types.CheckedAction[],
   ): Promise<types.CheckAndMutateResult[]> {
-    return outcomesOfChecks(await this.#makeBatch(operationsOfChecks(list)).run())
+    return outcomesOfChecks(await this.#calls.makeBatch(operationsOfChecks(list)).run())
   }
 
   checkAndMutateListSync(list: readonly types.CheckedAction[]): types.CheckAndMutateResult[] {
-    return outcomesOfChecks(this.#makeBatch(operationsOfChecks(list)).runSync())
+    return outcomesOfChecks(this.#calls.makeBatch(operationsOfChecks(list)).runSync())
   }
 
   mutateRow(mutations: types.RowMutations): Promise<Result> {
-    return this.#mutate('mutateRow', mutations)
+    return this.#calls.mutate('mutateRow', mutations)
   }
 
   mutateRowSync(mutations: types.RowMutations): Result {
-    return this.#mutateSync('mutateRow', mutations)
+    return this.#calls.mutateSync('mutateRow', mutations)
   }
 
   mutateRows(request: types.MultiRowMutations): Promise<boolean> {
-    return this.#mutate('mutateRows', request)
+    return this.#calls.mutate('mutateRows', request)
   }
 
   mutateRowsSync(request: types.MultiRowMutations): boolean {
-    return this.#mutateSync('mutateRows', request)
+    return this.#calls.mutateSync('mutateRows', request)
   }
 
   async batch(
     operations: readonly types.BatchOperation[],
     callback?: types.BatchCallback,
   ): Promise<types.BatchResult[]> {
-    const batch = (): Promise<types.BatchResult[]> => this.#makeBatch(operations, callback).run()
-    return this.#timed(TimedOperation.batch, operations, batch)
+    return this.#calls.batch(operations, callback)
   }
 
   batchSync(
     operations: readonly types.BatchOperation[],
     callback?: types.BatchCallback,
   ): types.BatchResult[] {
-    const batch = (): types.BatchResult[] => this.#makeBatch(operations, callback).runSync()
-    return this.#timed(TimedOperation.batch, operations, batch)
-  }
-
-  #read<K extends ReadKind>(kind: K, get: types.Get): Promise<ReadValue<K>> {
-    const startedAt = this.#times.begin(TimedOperation.get)
-    const result = this.#calls.read(this.#operations(), kind, get)
-    if (startedAt === 0) return result
-    return this.#times.endLater(TimedOperation.get, startedAt, result, this.name, get)
-  }
-
-  /** Reads in one loop; only rows whose blocks are not in memory need promises. */
-  #readList<K extends ReadKind>(kind: K, gets: readonly types.Get[]): Promise<ReadValue<K>[]> {
-    const values = gets.map((get) =>
-      this.#timed(TimedOperation.get, get, () => {
-        return this.#calls.readNow(this.#operations(), kind, get)
-      }),
-    )
-    return this.#calls.listRead(values)
-  }
-
-  #mutate<K extends MutationKind>(kind: K, operation: Given<K>): Promise<Value<K>> {
-    return this.#timed(timedAs[kind], operation, () =>
-      this.#calls.mutate(this.#operations(), kind, operation),
-    )
-  }
-
-  #mutateSync<K extends MutationKind>(kind: K, operation: Given<K>): Value<K> {
-    return this.#timed(timedAs[kind], operation, () =>
-      this.#calls.mutateSync(this.#operations(), kind, operation),
-    )
-  }
-
-  #list<K extends 'put' | 'delete'>(kind: K, list: readonly Given<K>[]): Promise<void> {
-    return this.#timed(TimedOperation.batch, list, () =>
-      this.#calls.list(this.#operations(), kind, list),
-    )
-  }
-
-  #listSync<K extends 'put' | 'delete'>(kind: K, list: readonly Given<K>[]): void {
-    this.#timed(TimedOperation.batch, list, () =>
-      this.#calls.listSync(this.#operations(), kind, list),
-    )
-  }
-
-  /** Runs a call, and times the call or the promise that it returns. */
-  #timed<T>(kind: TimedOperation, operation: unknown, run: () => T): T {
-    const startedAt = this.#times.begin(kind)
-    const result = run()
-    if (startedAt === 0) return result
-    if (result instanceof Promise) {
-      return this.#times.endLater(kind, startedAt, result, this.name, operation) as T
-    }
-    this.#times.end(kind, startedAt, this.name, operation)
-    return result
-  }
-
-  #makeBatch(operations: readonly types.BatchOperation[], callback?: types.BatchCallback): Batch {
-    return new Batch(this.#engine, this.name, this.#operations(), operations, callback)
+    return this.#calls.batchSync(operations, callback)
   }
 
   /**

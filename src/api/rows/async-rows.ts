@@ -10,9 +10,6 @@ import { checkCallback, checkResultCount } from './row-arguments.js'
 /** A callback that receives an element and its index, from 0. */
 export type ElementCallback<T, U> = (value: T, index: number) => U | Promise<U>
 
-/** The iterator from which a helper takes its elements. */
-type Source<T> = AsyncIterable<T> & { return(): Promise<unknown> }
-
 /** An async iterator with the standard iterator helpers. */
 export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined> {
   /** The next element. */
@@ -46,31 +43,54 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
   /** The results of `callback` for each element. */
   map<U>(callback: ElementCallback<T, U>): AsyncRows<U> {
     checkCallback(callback, 'map')
-    return new DerivedRows(this, mapped(this, callback))
+    return derived(this, async function* (rows) {
+      let index = 0
+      for await (const element of rows) yield callback(element, index++)
+    })
   }
 
   /** The elements for which `callback` returns a true value. */
   filter(callback: ElementCallback<T, unknown>): AsyncRows<T> {
     checkCallback(callback, 'filter')
-    return new DerivedRows(this, filtered(this, callback))
+    return derived(this, async function* (rows) {
+      let index = 0
+      for await (const element of rows) if (await callback(element, index++)) yield element
+    })
   }
 
   /** The elements of the lists that `callback` returns for each element. */
   flatMap<U>(callback: ElementCallback<T, Iterable<U> | AsyncIterable<U>>): AsyncRows<U> {
     checkCallback(callback, 'flatMap')
-    return new DerivedRows(this, flattened(this, callback))
+    return derived(this, async function* (rows) {
+      let index = 0
+      for await (const element of rows) yield* await callback(element, index++)
+    })
   }
 
   /** The first `count` elements; Infinity for all. Throws `ERR_INVALID_ARGUMENT`. */
   take(count: number): AsyncRows<T> {
     checkResultCount(count)
-    return new DerivedRows(this, taken(this, count))
+    return derived(this, async function* (rows) {
+      let left = count
+      if (left === 0) await rows.return()
+      else
+        for await (const element of rows) {
+          yield element
+          if (--left === 0) return
+        }
+    })
   }
 
   /** The elements after the first `count`. Throws `ERR_INVALID_ARGUMENT`. */
   drop(count: number): AsyncRows<T> {
     checkResultCount(count)
-    return new DerivedRows(this, dropped(this, count))
+    return derived(this, async function* (rows) {
+      let left = count
+      for await (const element of rows) {
+        if (left > 0) left--
+        else yield element
+      }
+    })
   }
 
   /** Calls `callback` with each element. */
@@ -123,66 +143,30 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
  * The elements of a generator. Ending it also closes its source, even if the generator never began.
  */
 class DerivedRows<T> extends AsyncRows<T> {
-  readonly #source: Source<unknown>
-  readonly #elements: AsyncGenerator<T, undefined>
+  readonly #source: AsyncRows<unknown>
+  readonly #elements: AsyncGenerator<T, void>
 
-  constructor(source: Source<unknown>, elements: AsyncGenerator<T, undefined>) {
+  constructor(source: AsyncRows<unknown>, elements: AsyncGenerator<T, void>) {
     super()
     this.#source = source
     this.#elements = elements
   }
 
   next(): Promise<IteratorResult<T, undefined>> {
-    return this.#elements.next()
+    return this.#elements.next() as Promise<IteratorResult<T, undefined>>
   }
 
   async return(): Promise<IteratorReturnResult<undefined>> {
-    await this.#elements.return(undefined)
+    await this.#elements.return()
     await this.#source.return()
     return { done: true, value: undefined }
   }
 }
 
-async function* mapped<T, U>(
-  rows: Source<T>,
-  callback: ElementCallback<T, U>,
-): AsyncGenerator<U, undefined> {
-  let index = 0
-  for await (const element of rows) yield callback(element, index++)
-}
-
-async function* filtered<T>(
-  rows: Source<T>,
-  callback: ElementCallback<T, unknown>,
-): AsyncGenerator<T, undefined> {
-  let index = 0
-  for await (const element of rows) if (await callback(element, index++)) yield element
-}
-
-async function* flattened<T, U>(
-  rows: Source<T>,
-  callback: ElementCallback<T, Iterable<U> | AsyncIterable<U>>,
-): AsyncGenerator<U, undefined> {
-  let index = 0
-  for await (const element of rows) yield* await callback(element, index++)
-}
-
-async function* taken<T>(rows: Source<T>, count: number): AsyncGenerator<T, undefined> {
-  let left = count
-  if (left === 0) {
-    await rows.return()
-    return
-  }
-  for await (const element of rows) {
-    yield element
-    if (--left === 0) return
-  }
-}
-
-async function* dropped<T>(rows: Source<T>, count: number): AsyncGenerator<T, undefined> {
-  let left = count
-  for await (const element of rows) {
-    if (left > 0) left--
-    else yield element
-  }
+/** The elements that `generate` makes of those of `source`. */
+function derived<T, U>(
+  source: AsyncRows<T>,
+  generate: (source: AsyncRows<T>) => AsyncGenerator<U, void>,
+): AsyncRows<U> {
+  return new DerivedRows(source, generate(source))
 }

@@ -10,9 +10,6 @@ import { checkCallback, checkResultCount } from './row-arguments.js'
 /** A callback that receives an element and its index, from 0. */
 export type SyncElementCallback<T, U> = (value: T, index: number) => U
 
-/** The iterator from which a helper takes its elements. */
-type Source<T> = Iterable<T> & { return(): unknown }
-
 /** An iterator with the standard iterator helpers. */
 export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The next element. */
@@ -46,31 +43,54 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
   /** The results of `callback` for each element. */
   map<U>(callback: SyncElementCallback<T, U>): SyncRows<U> {
     checkCallback(callback, 'map')
-    return new DerivedRows(this, mapped(this, callback))
+    return derived(this, function* (rows) {
+      let index = 0
+      for (const element of rows) yield callback(element, index++)
+    })
   }
 
   /** The elements for which `callback` returns a true value. */
   filter(callback: SyncElementCallback<T, unknown>): SyncRows<T> {
     checkCallback(callback, 'filter')
-    return new DerivedRows(this, filtered(this, callback))
+    return derived(this, function* (rows) {
+      let index = 0
+      for (const element of rows) if (callback(element, index++)) yield element
+    })
   }
 
   /** The elements of the lists that `callback` returns for each element. */
   flatMap<U>(callback: SyncElementCallback<T, Iterable<U>>): SyncRows<U> {
     checkCallback(callback, 'flatMap')
-    return new DerivedRows(this, flattened(this, callback))
+    return derived(this, function* (rows) {
+      let index = 0
+      for (const element of rows) yield* callback(element, index++)
+    })
   }
 
   /** The first `count` elements; Infinity for all. Throws `ERR_INVALID_ARGUMENT`. */
   take(count: number): SyncRows<T> {
     checkResultCount(count)
-    return new DerivedRows(this, taken(this, count))
+    return derived(this, function* (rows) {
+      let left = count
+      if (left === 0) rows.return()
+      else
+        for (const element of rows) {
+          yield element
+          if (--left === 0) return
+        }
+    })
   }
 
   /** The elements after the first `count`. Throws `ERR_INVALID_ARGUMENT`. */
   drop(count: number): SyncRows<T> {
     checkResultCount(count)
-    return new DerivedRows(this, dropped(this, count))
+    return derived(this, function* (rows) {
+      let left = count
+      for (const element of rows) {
+        if (left > 0) left--
+        else yield element
+      }
+    })
   }
 
   /** Calls `callback` with each element. */
@@ -120,66 +140,30 @@ export abstract class SyncRows<T> implements IterableIterator<T, undefined> {
  * The elements of a generator. Ending it also closes its source, even if the generator never began.
  */
 class DerivedRows<T> extends SyncRows<T> {
-  readonly #source: Source<unknown>
-  readonly #elements: Generator<T, undefined>
+  readonly #source: SyncRows<unknown>
+  readonly #elements: Generator<T, void>
 
-  constructor(source: Source<unknown>, elements: Generator<T, undefined>) {
+  constructor(source: SyncRows<unknown>, elements: Generator<T, void>) {
     super()
     this.#source = source
     this.#elements = elements
   }
 
   next(): IteratorResult<T, undefined> {
-    return this.#elements.next()
+    return this.#elements.next() as IteratorResult<T, undefined>
   }
 
   return(): IteratorReturnResult<undefined> {
-    this.#elements.return(undefined)
+    this.#elements.return()
     this.#source.return()
     return { done: true, value: undefined }
   }
 }
 
-function* mapped<T, U>(
-  rows: Source<T>,
-  callback: SyncElementCallback<T, U>,
-): Generator<U, undefined> {
-  let index = 0
-  for (const element of rows) yield callback(element, index++)
-}
-
-function* filtered<T>(
-  rows: Source<T>,
-  callback: SyncElementCallback<T, unknown>,
-): Generator<T, undefined> {
-  let index = 0
-  for (const element of rows) if (callback(element, index++)) yield element
-}
-
-function* flattened<T, U>(
-  rows: Source<T>,
-  callback: SyncElementCallback<T, Iterable<U>>,
-): Generator<U, undefined> {
-  let index = 0
-  for (const element of rows) yield* callback(element, index++)
-}
-
-function* taken<T>(rows: Source<T>, count: number): Generator<T, undefined> {
-  let left = count
-  if (left === 0) {
-    rows.return()
-    return
-  }
-  for (const element of rows) {
-    yield element
-    if (--left === 0) return
-  }
-}
-
-function* dropped<T>(rows: Source<T>, count: number): Generator<T, undefined> {
-  let left = count
-  for (const element of rows) {
-    if (left > 0) left--
-    else yield element
-  }
+/** The elements that `generate` makes of those of `source`. */
+function derived<T, U>(
+  source: SyncRows<T>,
+  generate: (source: SyncRows<T>) => Generator<U, void>,
+): SyncRows<U> {
+  return new DerivedRows(source, generate(source))
 }

@@ -6,8 +6,9 @@
  * Synchronous calls do all of that before they return.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
-import type { Get, Put } from '../../api/index.js'
+import type { BatchCallback, BatchOperation, BatchResult, Get, Put } from '../../api/index.js'
 import type { Engine } from '../../storage/engine/engine.js'
+import { TimedOperation, type OperationTimes } from '../../storage/engine/write/operation-times.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { TablePlace } from '../arguments/row-names.js'
 import { ListOutcome } from '../operations/list-outcome.js'
@@ -22,60 +23,151 @@ import {
   type ReadValue,
 } from '../operations/table-operations.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
+import { Batch } from './batch.js'
 import { finishWaiting, mutate, mutateSync } from './mutating.js'
 import { ListCall, MutationCall } from './mutation-calls.js'
 
 /** The kinds of mutations that lists have. */
 type ListKind = 'put' | 'delete'
 
+/** The figures in which the calls of a kind count. */
+const timedAs: Readonly<Record<MutationKind, TimedOperation>> = {
+  put: TimedOperation.put,
+  delete: TimedOperation.delete,
+  increment: TimedOperation.update,
+  append: TimedOperation.update,
+  checkAndMutate: TimedOperation.checkAndMutate,
+  mutateRow: TimedOperation.batch,
+  mutateRows: TimedOperation.batch,
+}
+
 /** The calls of one table; see the file header. */
 export class TableCalls {
   private readonly engine: Engine
   private readonly place: TablePlace
+  private readonly times: OperationTimes
+  /** Returns the operations of one call, with observers if the table has any. */
+  private readonly operations: () => TableOperations
 
-  constructor(engine: Engine, table: string) {
+  constructor(engine: Engine, table: string, operations: () => TableOperations) {
     this.engine = engine
     this.place = new TablePlace(engine, table)
+    this.times = engine.reports.times
+    this.operations = operations
   }
 
   /** Runs a read, without a promise in between if all its blocks are in memory. */
-  read<K extends ReadKind>(operations: TableOperations, kind: K, get: Get): Promise<ReadValue<K>> {
-    const value = this.readNow(operations, kind, get)
-    if (value instanceof Promise) return value
-    return this.engine.turn.spend() ? Promise.resolve(value) : this.nextTurn(value)
+  read<K extends ReadKind>(kind: K, get: Get): Promise<ReadValue<K>> {
+    const startedAt = this.times.begin(TimedOperation.get)
+    const value = this.readNow(kind, get)
+    const result =
+      value instanceof Promise
+        ? value
+        : this.engine.turn.spend()
+          ? Promise.resolve(value)
+          : this.nextTurn(value)
+    if (startedAt === 0) return result
+    return this.times.endLater(TimedOperation.get, startedAt, result, this.place.table, get)
   }
 
-  /** Runs a read of a list: its value, or a promise if blocks have to be loaded or it fails. */
-  readNow<K extends ReadKind>(
-    operations: TableOperations,
-    kind: K,
-    get: Get,
-  ): ReadValue<K> | Promise<ReadValue<K>> {
-    let own = get
-    try {
-      own = operations.own(get)
-      return readStep(operations, kind, own)
-    } catch (error) {
-      if (!isBlockMissing(error)) return Promise.reject(error)
-      const kept = own === get ? copyArguments(get).value : own
-      return loadAndRepeat(this.engine, () => readStep(operations, kind, kept))
-    }
+  /** As {@link read}, blocking. */
+  readSync<K extends ReadKind>(kind: K, get: Get): ReadValue<K> {
+    const startedAt = this.times.begin(TimedOperation.get)
+    const value = readStep(this.operations(), kind, get, blocking)
+    if (startedAt !== 0) this.times.end(TimedOperation.get, startedAt, this.place.table, get)
+    return value
   }
 
-  /** Waits for the reads of a list that have to wait. Fails with the first that fails. */
-  listRead<T>(values: (T | Promise<T>)[]): Promise<T[]> {
+  /**
+   * Runs the reads of a list in one loop; only rows whose blocks are not in memory need promises.
+   * Fails with the first that fails.
+   */
+  readList<K extends ReadKind>(kind: K, gets: readonly Get[]): Promise<ReadValue<K>[]> {
+    const values = gets.map((get) => {
+      return this.timed(TimedOperation.get, get, () => this.readNow(kind, get))
+    })
     const hasTime = this.engine.turn.spend(values.length)
     for (let i = 0; i < values.length; i++) {
-      if (values[i] instanceof Promise) return Promise.all(values)
+      if (values[i] instanceof Promise) return Promise.all(values as Promise<ReadValue<K>>[])
     }
-    return hasTime ? Promise.resolve(values as T[]) : this.nextTurn(values as T[])
+    const results = values as ReadValue<K>[]
+    return hasTime ? Promise.resolve(results) : this.nextTurn(results)
   }
 
   /** Runs a put. A put that need not wait returns the promise of its commit. */
-  put(operations: TableOperations, put: Put): Promise<void> {
+  put(put: Put): Promise<void> {
+    const startedAt = this.times.begin(TimedOperation.put)
+    const done = this.putNow(this.operations(), put)
+    if (startedAt === 0) return done
+    return this.times.endLater(TimedOperation.put, startedAt, done, this.place.table, put)
+  }
+
+  /** As {@link put}, blocking. */
+  putSync(put: Put): void {
+    const startedAt = this.times.begin(TimedOperation.put)
+    finishWaiting(this.place, put)
+    this.engine.writes.admitSync()
+    this.engine.writes.commitSync(this.operations().put(put, blocking))
+    if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, this.place.table, put)
+  }
+
+  /** Runs a mutation. */
+  mutate<K extends MutationKind>(kind: K, operation: Given<K>): Promise<Value<K>> {
+    const operations = this.operations()
+    return this.timed(timedAs[kind], operation, () => this.mutateBy(operations, kind, operation))
+  }
+
+  /** As {@link mutate}, blocking. */
+  mutateSync<K extends MutationKind>(kind: K, operation: Given<K>): Value<K> {
+    const operations = this.operations()
+    return this.timed(timedAs[kind], operation, () =>
+      mutateSync(this.place, operation, () => operations.mutate(kind, operation, blocking)),
+    )
+  }
+
+  /** Carries out a list with one commit for all of it. */
+  list<K extends ListKind>(kind: K, list: readonly Given<K>[]): Promise<void> {
+    return this.timed(TimedOperation.batch, list, () => this.runList(kind, list))
+  }
+
+  /** As {@link list}, blocking. */
+  listSync<K extends ListKind>(kind: K, list: readonly Given<K>[]): void {
+    this.timed(TimedOperation.batch, list, () => this.runListSync(kind, list))
+  }
+
+  /** Runs a mixed batch. Rejects only with an error of the callback. */
+  batch(list: readonly BatchOperation[], callback?: BatchCallback): Promise<BatchResult[]> {
+    return this.timed(TimedOperation.batch, list, () => this.makeBatch(list, callback).run())
+  }
+
+  /** As {@link batch}, blocking. */
+  batchSync(list: readonly BatchOperation[], callback?: BatchCallback): BatchResult[] {
+    return this.timed(TimedOperation.batch, list, () => this.makeBatch(list, callback).runSync())
+  }
+
+  /** A batch of these operations, which is not timed. */
+  makeBatch(list: readonly BatchOperation[], callback?: BatchCallback): Batch {
+    return new Batch(this.engine, this.place.table, this.operations(), list, callback)
+  }
+
+  /** The value of a read, or a promise if blocks have to be loaded or the read fails. */
+  private readNow<K extends ReadKind>(kind: K, get: Get): ReadValue<K> | Promise<ReadValue<K>> {
+    const operations = this.operations()
+    let own = get
+    try {
+      own = operations.own(get)
+      return readStep(operations, kind, own, nonBlocking)
+    } catch (error) {
+      if (!isBlockMissing(error)) return Promise.reject(error)
+      const kept = own === get ? copyArguments(get).value : own
+      return loadAndRepeat(this.engine, () => readStep(operations, kind, kept, nonBlocking))
+    }
+  }
+
+  private putNow(operations: TableOperations, put: Put): Promise<void> {
     const { engine } = this
     if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
-      return this.mutate(operations, 'put', put)
+      return this.mutateBy(operations, 'put', put)
     try {
       const own = operations.own(put)
       try {
@@ -91,15 +183,7 @@ export class TableCalls {
     }
   }
 
-  /** As {@link put}, blocking. */
-  putSync(operations: TableOperations, put: Put): void {
-    finishWaiting(this.place, put)
-    this.engine.writes.admitSync()
-    this.engine.writes.commitSync(operations.put(put, blocking))
-  }
-
-  /** Runs a mutation. */
-  mutate<K extends MutationKind>(
+  private mutateBy<K extends MutationKind>(
     operations: TableOperations,
     kind: K,
     operation: Given<K>,
@@ -112,21 +196,8 @@ export class TableCalls {
     )
   }
 
-  /** As {@link mutate}, blocking. */
-  mutateSync<K extends MutationKind>(
-    operations: TableOperations,
-    kind: K,
-    operation: Given<K>,
-  ): Value<K> {
-    return mutateSync(this.place, operation, () => operations.mutate(kind, operation, blocking))
-  }
-
-  /** Carries out a list with one commit for all of it. */
-  async list<K extends ListKind>(
-    operations: TableOperations,
-    kind: K,
-    given: readonly Given<K>[],
-  ): Promise<void> {
+  private async runList<K extends ListKind>(kind: K, given: readonly Given<K>[]): Promise<void> {
+    const operations = this.operations()
     const outcome = new ListOutcome()
     const call = new ListCall(this.place, operations.own(given), (list, at, mode) =>
       listStep(operations, kind, list, at, mode, outcome),
@@ -136,13 +207,9 @@ export class TableCalls {
     outcome.throwFailures(given.length)
   }
 
-  /** As {@link list}, blocking. */
-  listSync<K extends ListKind>(
-    operations: TableOperations,
-    kind: K,
-    list: readonly Given<K>[],
-  ): void {
+  private runListSync<K extends ListKind>(kind: K, list: readonly Given<K>[]): void {
     const { engine } = this
+    const operations = this.operations()
     const outcome = new ListOutcome()
     finishWaiting(this.place, { rows: list })
     for (let at = 0; at < list.length;) {
@@ -157,6 +224,18 @@ export class TableCalls {
     outcome.throwFailures(list.length)
   }
 
+  /** Runs a call, and times the call or the promise that it returns. */
+  private timed<T>(kind: TimedOperation, operation: unknown, run: () => T): T {
+    const startedAt = this.times.begin(kind)
+    const result = run()
+    if (startedAt === 0) return result
+    if (result instanceof Promise) {
+      return this.times.endLater(kind, startedAt, result, this.place.table, operation) as T
+    }
+    this.times.end(kind, startedAt, this.place.table, operation)
+    return result
+  }
+
   private async nextTurn<T>(value: T): Promise<T> {
     await this.engine.turn.waitForTurn()
     return value
@@ -167,9 +246,9 @@ function readStep<K extends ReadKind>(
   operations: TableOperations,
   kind: K,
   get: Get,
+  mode: ReadMode,
 ): ReadValue<K> {
-  const value =
-    kind === 'get' ? operations.get(get, nonBlocking) : operations.exists(get, nonBlocking)
+  const value = kind === 'get' ? operations.get(get, mode) : operations.exists(get, mode)
   return value as ReadValue<K>
 }
 
