@@ -196,6 +196,16 @@ export function invalidArgument(message: string): CellarError {
   return new CellarError(ErrorCode.invalidArgument, message)
 }
 
+/** Makes the `ERR_ABORTED` of an operation, named by `what`, that its signal has ended. */
+export function abortedError(what: string, signal: AbortSignal | undefined): CellarError {
+  return new CellarError(ErrorCode.aborted, `${what} was aborted`, { cause: signal?.reason })
+}
+
+/** Throws {@link abortedError} if the signal is aborted. */
+export function checkAborted(what: string, signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw abortedError(what, signal)
+}
+
 /** Makes an `ERR_CORRUPTION` whose message names file, offset, expected and found. */
 export function corruption(what: string, detail: CorruptionDetail, cause?: unknown): CellarError {
   const expected = detail.expected === undefined ? '' : `, expected ${detail.expected}`

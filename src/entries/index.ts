@@ -1,16 +1,16 @@
 /** Cellar: an embedded wide-column store for Node. The public entry of the package `cellardb`. */
 export { Database, type CompactOptions, type OpenOptions } from '../table/database.js'
+export type { DatabaseListener } from '../table/database-events.js'
 export type {
   CompactedFiles,
   CompactionEvent,
   CompactionProgressEvent,
   DatabaseEvents,
-  DatabaseListener,
   EventSource,
   FailureEvent,
   FlushEvent,
   ProgressEvent,
-} from '../table/database-events.js'
+} from '../storage/engine/events.js'
 export type { BackupOptions, BackupSummary } from '../storage/engine/transfer/backup.js'
 export type { RestoreOptions } from '../storage/engine/transfer/restore.js'
 export type { DatabaseStatistics, TableStatistics } from '../table/admin/statistics.js'

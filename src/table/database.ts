@@ -37,12 +37,8 @@ import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js
 import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
-import {
-  checkListener,
-  eventsOf,
-  type DatabaseEvents,
-  type DatabaseListener,
-} from './database-events.js'
+import { checkListener, raiseOn, type DatabaseListener } from './database-events.js'
+import type { DatabaseEvents } from '../storage/engine/events.js'
 import { mutate, mutateSync } from './calls/mutating.js'
 import { blocking } from './operations/table-operations.js'
 import { EngineSnapshot } from './reads/snapshot.js'
@@ -118,7 +114,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
       (error) => emitter.emit('warning', error),
       schemaCoprocessorsEnabled,
     )
-    const engine = await openEngine(directory, engineOptions, eventsOf(emitter), registry)
+    const engine = await openEngine(directory, engineOptions, raiseOn(emitter), registry)
     const database = new Database(engine, emitter, registry)
     try {
       for (const coprocessor of coprocessors) await registry.register(coprocessor)

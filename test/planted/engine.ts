@@ -107,7 +107,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a long log is not freed',
     file: 'src/storage/engine/background/memory-relief.ts',
-    find: 'if (log.bytesTotal > logBytesMax) this.freeOldestSegment()',
+    find: 'if (this.log.bytesTotal > this.engine.options.logBytesMax) this.freeOldestSegment()',
     replace: '',
     tests: relief,
   },

@@ -7,7 +7,8 @@
  * by `Publisher`.
  *
  * The first failed write or sync of the log or manifest poisons the engine. Then reads continue,
- * writes fail with `ERR_POISONED` and the first error as cause, and `onPoisoned` is called once.
+ * writes fail with `ERR_POISONED` and the first error as cause, and the event `poisoned` is raised
+ * once.
  */
 import { CellarError, closedError, ErrorCode, poisonedError } from '../../base/errors.js'
 import type { TurnBudget } from '../../base/turn-budget.js'
@@ -29,10 +30,14 @@ import type { ResolvedOptions } from './options.js'
 import { Publisher } from './background/publisher.js'
 import type { Recovery } from './open/recovery.js'
 import { ReadPoints } from './catalog/read-points.js'
-import { Reports, type EngineEvents } from './reports.js'
+import type { Raise } from './events.js'
+import { Reports } from './reports.js'
 import type { ServerClock } from './write/server-clock.js'
 import type { SsTableReaders } from '../files/sstable-readers.js'
+import { TimedOperation } from './write/operation-times.js'
 import { WritePath } from './write/write-path.js'
+import type { Log } from '../wal/log.js'
+import type { LogOptions } from '../wal/log-options.js'
 
 /** The parts that `openEngine` has opened, and the options. */
 export interface OpenedParts {
@@ -52,12 +57,20 @@ export interface OpenedParts {
   readonly turn: TurnBudget
 }
 
-/** Objects that the constructor passes on to the parts of the engine. */
+/** The calls by which the engine learns of the syncs and the failure of the log. */
+export type LogWatch = Required<Pick<LogOptions, 'onSyncing' | 'onSynced' | 'onFailure'>>
+
+/** What the constructor passes on to the parts of the engine. */
 export interface EngineStart {
   readonly budget: MemoryBudget
   readonly executor: JobExecutor
   readonly coprocessors: JobCoprocessors
-  readonly events: EngineEvents
+  readonly raise: Raise
+  readonly recovery: Recovery
+  /** Sequence of the newest recovered mutation. */
+  readonly lastSequence: number
+  /** Begins the first new segment of the log. */
+  beginLog(watch: LogWatch): Log
 }
 
 export class Engine implements OpenedParts {
@@ -81,7 +94,7 @@ export class Engine implements OpenedParts {
   readonly reports: Reports
   readonly writes: WritePath
   readonly background: Background
-  recovery!: Recovery
+  readonly recovery: Recovery
   /** Functions that a close calls, to end calls that might otherwise wait for ever. */
   readonly endedByClose = new Set<() => void>()
   private poisonedBy: CellarError | undefined = undefined
@@ -92,7 +105,7 @@ export class Engine implements OpenedParts {
   private readonly changes = new Set<Promise<unknown>>()
   private closing: Promise<void> | undefined = undefined
 
-  constructor(parts: OpenedParts, { budget, executor, coprocessors, events }: EngineStart) {
+  constructor(parts: OpenedParts, start: EngineStart) {
     this.fileSystem = parts.fileSystem
     this.directory = parts.directory
     this.options = parts.options
@@ -110,10 +123,18 @@ export class Engine implements OpenedParts {
     this.isUnwritable = parts.options.readOnly
     this.readPoints = new ReadPoints(parts.versions)
     this.publisher = new Publisher(this)
-    this.reports = new Reports(this, events)
-    this.writes = new WritePath(this, budget, parts.versions.current.lastSequence)
-    this.background = new Background(this, executor, coprocessors)
-    this.writes.relief = this.background.relief
+    this.recovery = start.recovery
+    this.reports = new Reports(this, start.raise)
+    const { times } = this.reports
+    const log = start.beginLog({
+      onSyncing: () => times.beginLong(TimedOperation.sync),
+      onSynced: (startedAt) => times.endLong(TimedOperation.sync, startedAt),
+      onFailure: (failure) => this.poison(failure),
+    })
+    this.background = new Background(this, start, log)
+    const { relief } = this.background
+    this.writes = new WritePath(this, start.budget, log, relief, start.lastSequence)
+    relief.account()
   }
 
   /** Sequence of the newest visible mutation: the read point of new readers. */

@@ -8,24 +8,9 @@ import type {
   CompactionWork,
 } from './background/compaction-outcome.js'
 import { publishDiagnostic } from './diagnostics.js'
-import { OperationTimes, TimedOperation, type OperationEvents } from './write/operation-times.js'
+import type { EventSource, Raise } from './events.js'
+import { OperationTimes, TimedOperation } from './write/operation-times.js'
 import type { Pressure } from './write/write-pacer.js'
-
-/** Events of the engine that `Database` reports to its users. */
-export interface EngineEvents extends OperationEvents {
-  onPoisoned(error: CellarError): void
-  onFlushMoved(table: string, family: string, bytesDone: number, bytesTotal: number): void
-  onFlushed(table: string, family: string, result: JobResult): void
-  onFlushFailed(table: string, family: string, error: unknown): void
-  onCompactionMoved(table: string, family: string, progress: CompactionProgress): void
-  onCompacted(table: string, family: string, outcome: CompactionOutcome): void
-  /** `requested`: the error also rejects the promise of a caller. */
-  onCompactionFailed(table: string, family: string, error: unknown, requested: boolean): void
-  /** Called when the back-pressure on writers begins, changes or ends. */
-  onPressure(pressure: Pressure): void
-  /** Called for a failure without effect on the data, such as a file that could not be removed. */
-  onWarning(error: unknown): void
-}
 
 /** The facts about the database that reports need. */
 export interface ReportedDatabase {
@@ -37,33 +22,35 @@ export interface ReportedDatabase {
 /** Reports of one engine; see the file header. */
 export class Reports {
   private readonly database: ReportedDatabase
-  private readonly events: EngineEvents
+  private readonly raise: Raise
   /** How long operations and jobs take. */
   readonly times: OperationTimes
   /** Start times of the running flushes. */
   private readonly flushStarts = new Map<Store, number>()
 
-  constructor(database: ReportedDatabase, events: EngineEvents) {
+  constructor(database: ReportedDatabase, raise: Raise) {
     this.database = database
-    this.events = events
+    this.raise = raise
     const { slowOperationMilliseconds } = database.options
-    this.times = new OperationTimes(slowOperationMilliseconds, database.directory, events)
+    this.times = new OperationTimes(slowOperationMilliseconds, database.directory, (slow) =>
+      raise('slowOperation', slow),
+    )
   }
 
   /** Reports that the engine was poisoned. */
   poisoned(error: CellarError): void {
-    this.events.onPoisoned(error)
+    this.raise('poisoned', error)
   }
 
   pressureChanged(pressure: Pressure): void {
     const { directory } = this.database
     publishDiagnostic('pressure', { directory, ...pressure })
-    this.events.onPressure(pressure)
+    this.raise('pressure', pressure)
   }
 
   /** Reports a failure without effect on the data. */
   warn(error: unknown): void {
-    this.events.onWarning(error)
+    this.raise('warning', error)
   }
 
   /** Runs an action whose failure has no effect on the data, and reports the failure. */
@@ -84,7 +71,7 @@ export class Reports {
   flushMoved(store: Store, bytesDone: number, bytesTotal: number): void {
     const place = this.placeOf(store)
     publishDiagnostic('flushProgress', { ...place, bytesDone, bytesTotal })
-    this.events.onFlushMoved(place.table, store.family, bytesDone, bytesTotal)
+    this.raise('flushProgress', { ...sourceOf(place), bytesDone, bytesTotal })
   }
 
   flushEnded(store: Store, result: JobResult): void {
@@ -93,14 +80,15 @@ export class Reports {
     if (startedAt !== undefined) this.times.endLong(TimedOperation.flush, startedAt)
     this.flushStarts.delete(store)
     publishDiagnostic('flushEnd', { ...place, ...result })
-    this.events.onFlushed(place.table, store.family, result)
+    const { entriesWritten: entries, bytesWritten: bytes } = result
+    this.raise('flush', { ...sourceOf(place), entries, bytes })
   }
 
   flushFailed(store: Store, error: unknown): void {
     const place = this.placeOf(store)
     this.flushStarts.delete(store)
     publishDiagnostic('flushError', { ...place, error })
-    this.events.onFlushFailed(place.table, store.family, error)
+    this.raise('flushError', { ...sourceOf(place), error })
   }
 
   compactionStarted(store: Store, { kind, files, ...work }: CompactionWork): void {
@@ -116,24 +104,40 @@ export class Reports {
   compactionMoved(store: Store, progress: CompactionProgress): void {
     const place = this.placeOf(store)
     publishDiagnostic('compactionProgress', { ...place, ...progress })
-    this.events.onCompactionMoved(place.table, store.family, progress)
+    this.raise('compactionProgress', { ...sourceOf(place), ...progress })
   }
 
   compactionEnded(store: Store, outcome: CompactionOutcome): void {
     const place = this.placeOf(store)
     publishDiagnostic('compactionEnd', { ...place, ...outcome })
-    this.events.onCompacted(place.table, store.family, outcome)
+    const { kind, major, inputFiles, outputFiles, outputLevel } = outcome
+    this.raise('compaction', {
+      ...sourceOf(place),
+      ...{ kind, major, inputFiles, outputFiles, outputLevel },
+      entries: outcome.entriesWritten,
+      droppedEntries: outcome.entriesDropped,
+      bytes: outcome.bytesWritten,
+    })
   }
 
   /** `requested`: the error also rejects the promise of a caller. */
   compactionFailed(store: Store, error: unknown, requested: boolean): void {
     const place = this.placeOf(store)
     publishDiagnostic('compactionError', { ...place, error })
-    this.events.onCompactionFailed(place.table, store.family, error, requested)
+    if (!requested) this.raise('compactionError', { ...sourceOf(place), error })
   }
 
-  private placeOf(store: Store): { directory: string; table: string; family: string } {
+  private placeOf(store: Store): FamilyPlace {
     const { directory } = this.database
     return { directory, table: this.database.tableNameOf(store), family: store.family }
   }
+}
+
+/** A family, as messages of the process name it. */
+interface FamilyPlace extends EventSource {
+  readonly directory: string
+}
+
+function sourceOf({ table, family }: FamilyPlace): EventSource {
+  return { table, family }
 }

@@ -33,9 +33,9 @@ export class PageCell extends PrintedCell {
   private readonly keyStart: number
   private readonly keyEnd: number
   private readonly valueEnd: number
-  private keptRow: Buffer | undefined
-  private keptQualifier: Buffer | undefined
-  private keptValue: Buffer | undefined
+  private keptRow: Buffer | undefined = undefined
+  private keptQualifier: Buffer | undefined = undefined
+  private keptValue: Buffer | undefined = undefined
 
   /** @internal The value starts at the end of the key. */
   constructor(page: Buffer, family: string, keyStart: number, keyEnd: number, valueEnd: number) {
@@ -45,9 +45,6 @@ export class PageCell extends PrintedCell {
     this.keyStart = keyStart
     this.keyEnd = keyEnd
     this.valueEnd = valueEnd
-    this.keptRow = undefined
-    this.keptQualifier = undefined
-    this.keptValue = undefined
   }
 
   get row(): Buffer {

@@ -1,5 +1,5 @@
 /** The iterators of scans: asynchronous and synchronous shells over one `ScanSession`. */
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { checkAborted } from '../../base/errors.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import { TimedOperation } from '../../storage/engine/write/operation-times.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
@@ -147,9 +147,7 @@ export class AsyncScanner extends ResultScanner {
 
   #checkAlive(): void {
     this.#engine.checkOpen()
-    const { signal } = this.#session
-    if (signal?.aborted !== true) return
-    throw new CellarError(ErrorCode.aborted, 'the scan was aborted', { cause: signal.reason })
+    checkAborted('the scan', this.#session.signal)
   }
 }
 

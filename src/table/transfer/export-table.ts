@@ -7,7 +7,7 @@
  * cache.
  */
 import { checkSignal, readArguments } from '../../base/arguments.js'
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { checkAborted } from '../../base/errors.js'
 import {
   callback,
   checked,
@@ -95,7 +95,7 @@ export async function* exportTable(
     yield exportMagic
     yield encoder.encode(ChunkKind.head, headOf(table))
     for (let more = true; more;) {
-      if (signal?.aborted === true) throw aborted(signal)
+      checkAborted('the transfer', signal)
       engine.checkOpen()
       more = await runLoading(engine, () => session.fill(target, rowsPerTurn))
       if (target.full || !more) {
@@ -128,9 +128,4 @@ function headOf(table: TableState): Buffer {
     value === Infinity ? undefined : value,
   )
   return Buffer.from(json, 'utf8')
-}
-
-/** Makes an `ERR_ABORTED` with the signal's reason. */
-export function aborted(signal: AbortSignal): CellarError {
-  return new CellarError(ErrorCode.aborted, 'the transfer was aborted', { cause: signal.reason })
 }

@@ -13,7 +13,7 @@
  */
 import { checkSignal, isBytes, readArguments } from '../../base/arguments.js'
 import { assert } from '../../base/assert.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { CellarError, checkAborted, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { callback, checked, declareOptions, text, type OptionsOf } from '../../base/options.js'
 import type { Ddl } from '../../storage/engine/catalog/ddl.js'
 import type { Engine } from '../../storage/engine/engine.js'
@@ -24,7 +24,7 @@ import { decodeFamilySettings, formatOfFamily } from '../../storage/store/family
 import type { TableDefinition } from '../../storage/version/catalog.js'
 import { noSuchFamily } from '../../checks/reads.js'
 import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
-import { aborted, type TransferProgress } from './export-table.js'
+import type { TransferProgress } from './export-table.js'
 import { ImportCells } from './import-cells.js'
 import { defineTable } from '../admin/schema.js'
 import { newTableName } from '../../api/names.js'
@@ -78,7 +78,7 @@ export async function importTable(
   engine.endedByClose.add(end)
   try {
     for await (const piece of source) {
-      if (signal?.aborted === true) throw aborted(signal)
+      checkAborted('the transfer', signal)
       if (!isBytes(piece)) throw invalidArgument('an export consists of bytes')
       decoder.add(piece)
       for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
@@ -89,7 +89,7 @@ export async function importTable(
         await new Promise((resolve) => setImmediate(resolve))
       }
     }
-    if (signal?.aborted === true) throw aborted(signal)
+    checkAborted('the transfer', signal)
     if (!run.ended) throw decoder.endedEarly()
     decoder.checkEnd()
     return await engine.change(() => run.publish())

@@ -9,12 +9,14 @@ import type { JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
 import type { JobExecutor } from '../../job/threads/executor.js'
 import type { JobResult } from '../../job/job.js'
 import type { Store } from '../../store/store.js'
+import type { Log } from '../../wal/log.js'
 import type { CompactionOutcome } from './compaction-outcome.js'
 import { Compactor, type CompactionRequest } from './compactor.js'
 import type { Engine } from '../engine.js'
 import { Flusher } from './flusher.js'
 import { JobHooks, type HookedJob } from './job-hooks.js'
 import { LogFloor } from './log-floor.js'
+import type { MemoryBudget } from './memory-budget.js'
 import { MemoryRelief } from './memory-relief.js'
 
 /**
@@ -22,6 +24,13 @@ import { MemoryRelief } from './memory-relief.js'
  * frees its memtable before the next one is full: by the default budget at half of it.
  */
 const yieldingPart = 0.5
+
+/** What background work needs besides the engine. */
+export interface BackgroundParts {
+  readonly executor: JobExecutor
+  readonly coprocessors: JobCoprocessors
+  readonly budget: MemoryBudget
+}
 
 /** Background work of one engine; see the file header. */
 export class Background {
@@ -33,7 +42,7 @@ export class Background {
   private readonly engine: Engine
   private readonly logFloor: LogFloor
 
-  constructor(engine: Engine, executor: JobExecutor, coprocessors: JobCoprocessors) {
+  constructor(engine: Engine, { executor, coprocessors, budget }: BackgroundParts, log: Log) {
     const hooks = new JobHooks(engine, coprocessors)
     const logFloor = new LogFloor(engine)
     this.engine = engine
@@ -48,8 +57,7 @@ export class Background {
     this.compactor = new Compactor(engine, executor, hooks, (store, outcome) =>
       this.compacted(store, outcome),
     )
-    const { stores, writes, options } = engine
-    this.relief = new MemoryRelief(stores, writes, this.flusher, options, () => {
+    this.relief = new MemoryRelief(engine, budget, log, this.flusher, () => {
       executor.prepare()
       this.shareProcessors()
     })

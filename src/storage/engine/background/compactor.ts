@@ -10,7 +10,7 @@
  * A failed run changes nothing and is reported. A failed background compaction is tried again after
  * a pause, which doubles from one second to one minute, or when the store is flushed.
  */
-import { CellarError, closedError, ErrorCode } from '../../../base/errors.js'
+import { abortedError, CellarError, closedError, ErrorCode } from '../../../base/errors.js'
 import {
   nothing,
   type CompactionChoice,
@@ -152,7 +152,7 @@ export class Compactor {
     return new Promise((resolve, reject) => {
       const { signal } = request
       if (signal?.aborted === true) {
-        reject(aborted(signal))
+        reject(abortedError('the compaction', signal))
         return
       }
       if (store.dropped || this.stopped) {
@@ -165,7 +165,7 @@ export class Compactor {
       const abort = (): void => {
         // A running compaction is cancelled and then rejects the request itself.
         if (pending.run !== undefined) pending.run.cancel()
-        else this.finishRequest(pending, aborted(signal))
+        else this.finishRequest(pending, abortedError('the compaction', signal))
       }
       signal?.addEventListener('abort', abort, { once: true })
       const settled = (): void => signal?.removeEventListener('abort', abort)
@@ -300,7 +300,7 @@ export class Compactor {
     // news.
     if (this.isDropped(store)) return dropped(store)
     if (!(error instanceof JobCancelled)) return error
-    if (signal?.aborted === true) return aborted(signal)
+    if (signal?.aborted === true) return abortedError('the compaction', signal)
     try {
       this.engine.checkWritable()
     } catch (reason) {
@@ -507,11 +507,6 @@ function tellProgress(request: PendingRequest, part: number): void {
     request.failure = { error }
     request.run?.cancel()
   }
-}
-
-function aborted(signal: AbortSignal | undefined): CellarError {
-  const cause: unknown = signal?.reason
-  return new CellarError(ErrorCode.aborted, 'the compaction was aborted', { cause })
 }
 
 function dropped(store: Store): CellarError {

@@ -8,34 +8,44 @@
  * Freezing cannot fail. The flusher reports a flush that fails.
  */
 import type { Store } from '../../store/store.js'
+import type { Log } from '../../wal/log.js'
 import type { Flusher } from './flusher.js'
-import type { WritePath } from '../write/write-path.js'
+import type { MemoryBudget } from './memory-budget.js'
 
 /** Part of the budget that may stay in memtables that are not being flushed. */
 const keptPart = 0.5
 
+/** The facts about the engine that relief needs. */
+export interface RelievedEngine {
+  readonly stores: ReadonlyMap<number, Store>
+  /** Sequence of the newest visible mutation. */
+  readonly lastSequence: number
+  readonly options: { readonly logBytesMax: number; readonly flushBytes: number }
+}
+
 export class MemoryRelief {
-  /** Value of `logBytesWritten` at which {@link checkLog} does something next. */
+  /** Bytes of the log at which {@link checkLog} does something next. */
   private checkAt = 0
-  private readonly stores: ReadonlyMap<number, Store>
-  private readonly writes: WritePath
+  private readonly engine: RelievedEngine
+  private readonly budget: MemoryBudget
+  private readonly log: Log
   private readonly flusher: Flusher
-  private readonly logBytesMax: number
   private readonly bytesPerCheck: number
   private readonly prepare: () => void
 
   /** `prepare` is called now and then while data is written that will be flushed. */
   constructor(
-    stores: ReadonlyMap<number, Store>,
-    writes: WritePath,
+    engine: RelievedEngine,
+    budget: MemoryBudget,
+    log: Log,
     flusher: Flusher,
-    { logBytesMax, flushBytes }: { readonly logBytesMax: number; readonly flushBytes: number },
     prepare: () => void,
   ) {
-    this.stores = stores
-    this.writes = writes
+    this.engine = engine
+    this.budget = budget
+    this.log = log
     this.flusher = flusher
-    this.logBytesMax = logBytesMax
+    const { logBytesMax, flushBytes } = engine.options
     this.bytesPerCheck = Math.min(logBytesMax / 16, flushBytes / 4)
     this.checkAt = this.bytesPerCheck
     this.prepare = prepare
@@ -46,7 +56,7 @@ export class MemoryRelief {
    * empty.
    */
   freeze(store: Store): boolean {
-    if (!store.freeze(this.writes.lastSequence)) return false
+    if (!store.freeze(this.engine.lastSequence)) return false
     this.flusher.schedule(store)
     return true
   }
@@ -56,10 +66,9 @@ export class MemoryRelief {
    * are below the mark.
    */
   start(): void {
-    const { stores, flusher } = this
-    const { budget } = this.writes
+    const { budget, flusher } = this
     let freeable = 0
-    for (const store of stores.values()) {
+    for (const store of this.engine.stores.values()) {
       for (const slot of store.frozen) freeable += slot.memtable.bytesUsed
       if (store.frozen.length > 0) flusher.schedule(store)
     }
@@ -75,38 +84,36 @@ export class MemoryRelief {
 
   /** Makes a synchronous writer flush memtables until they are within the budget. */
   finishSync(): void {
-    const { stores, flusher } = this
-    const { budget } = this.writes
+    const { budget, flusher } = this
     this.start()
-    for (const store of [...stores.values()]) {
+    for (const store of [...this.engine.stores.values()]) {
       if (!budget.isExceeded) return
       flusher.drainSync(store, () => budget.isExceeded)
     }
   }
 
   /**
-   * From time to time, checks the length of the log. If the log is too long, frees its oldest
-   * segment. Then a quarter of a memtable or more has been written, so that a flush is to come.
+   * From time to time, checks the length of the log; `logBytesWritten` counts its bytes. If the log
+   * is too long, frees its oldest segment. Then a quarter of a memtable or more has been written,
+   * so that a flush is to come.
    */
-  checkLog(): void {
-    const { logBytesMax } = this
-    const { logBytesWritten, log } = this.writes
+  checkLog(logBytesWritten: number): void {
     if (logBytesWritten < this.checkAt) return
     this.checkAt = logBytesWritten + this.bytesPerCheck
     this.prepare()
-    if (log.bytesTotal > logBytesMax) this.freeOldestSegment()
+    if (this.log.bytesTotal > this.engine.options.logBytesMax) this.freeOldestSegment()
   }
 
   /** Counts the bytes of all memtables anew. Between two calls, writes only add their growth. */
   account(): void {
     let bytes = 0
-    for (const store of this.stores.values()) bytes += store.memtableBytes
-    this.writes.budget.update(bytes)
+    for (const store of this.engine.stores.values()) bytes += store.memtableBytes
+    this.budget.update(bytes)
   }
 
   private largest(): Store | undefined {
     let largest: Store | undefined
-    for (const store of this.stores.values()) {
+    for (const store of this.engine.stores.values()) {
       if (store.active.isEmpty) continue
       const bytes = store.active.memtable.bytesUsed
       if (largest === undefined || bytes > largest.active.memtable.bytesUsed) largest = store
@@ -117,7 +124,7 @@ export class MemoryRelief {
   /** Flushes the store that needs the oldest log segment. */
   private freeOldestSegment(): void {
     let oldest: Store | undefined
-    for (const store of this.stores.values()) {
+    for (const store of this.engine.stores.values()) {
       const sequence = store.oldestUnflushedSequence
       if (sequence === Infinity) continue
       if (oldest === undefined || sequence < oldest.oldestUnflushedSequence) oldest = store

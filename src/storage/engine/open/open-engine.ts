@@ -34,15 +34,14 @@ import { VersionSet } from '../../version/version-set.js'
 import { Log } from '../../wal/log.js'
 import { replayLog, type InspectedLog, type RecoveredLog } from '../../wal/recover-log.js'
 import { makeTableState, type TableState } from '../catalog/catalog.js'
-import { Engine } from '../engine.js'
+import { Engine, type LogWatch, type OpenedParts } from '../engine.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { makeDurableDirectory } from './make-directory.js'
 import { MemoryBudget } from '../background/memory-budget.js'
 import { serverTimestampOf, visitEntries } from '../write/mutation-buffer.js'
-import { TimedOperation } from '../write/operation-times.js'
 import { resolveOptions, type DatabaseSettings, type ResolvedOptions } from '../options.js'
 import { cutWarning, inspectDatabase, reportOf } from './recovery.js'
-import type { EngineEvents } from '../reports.js'
+import type { Raise } from '../events.js'
 import { ServerClock } from '../write/server-clock.js'
 import { SsTableReaders } from '../../files/sstable-readers.js'
 import { sequenceOf } from '../../cell/cell-key.js'
@@ -54,7 +53,7 @@ const jobThreadsMax = 3
 export async function openEngine(
   directory: string,
   settings: DatabaseSettings,
-  events: EngineEvents,
+  raise: Raise,
   coprocessors: JobCoprocessors,
 ): Promise<Engine> {
   const options = resolveOptions(settings)
@@ -65,7 +64,7 @@ export async function openEngine(
   if (!options.readOnly) refuseBackup(fileSystem, directory)
   const lock = await fileSystem.lock(directory)
   try {
-    return openLocked(fileSystem.boundTo(lock), directory, options, lock, events, coprocessors)
+    return openLocked(fileSystem.boundTo(lock), directory, options, lock, raise, coprocessors)
   } catch (error) {
     await lock.release()
     throw error
@@ -108,13 +107,13 @@ function openLocked(
   directory: string,
   options: ResolvedOptions,
   lock: DirectoryLock,
-  events: EngineEvents,
+  raise: Raise,
   coprocessors: JobCoprocessors,
 ): Engine {
   const inspected = inspectDatabase(fileSystem, directory, options)
   const { content, log, manifestProven } = inspected
   const codecs = loadCodecs({ nativeFree: options.nativeFree })
-  const remover = new FileRemover(fileSystem, (error) => events.onWarning(error))
+  const remover = new FileRemover(fileSystem, (error) => raise('warning', error))
   const reserve = new SpaceReserve(fileSystem, directory)
   if (options.readOnly) reserve.closeSync()
   let versions: VersionSet | undefined
@@ -124,7 +123,7 @@ function openLocked(
       manifestBytesMax: options.manifestBytesMax,
       randomBytes: options.randomBytes,
       keepUnknownFiles: !manifestProven,
-      onError: (error: unknown) => events.onWarning(error),
+      onError: (error: unknown) => raise('warning', error),
       onObsolete: (fileNumber: number) => readers?.close(fileNumber),
       removeFile: (path: string) => remover.remove(path),
     }
@@ -140,21 +139,21 @@ function openLocked(
       ...{ fileSystem, directory, options, lock, codecs, versions, readers, remover, reserve },
       ...{ stores, tables, arenas, turn, clock: new ServerClock(options.clock) },
     }
+    parts.clock.raiseFloor(versions.current.lastServerTimestamp)
+    const replayed = replay(parts, log)
+    const recovery = reportOf(inspected, replayed.mutations, versions.filesKept)
     const engine = new Engine(parts, {
       budget: new MemoryBudget(options.memtableBytesMax, turn),
-      executor: makeExecutor(fileSystem, codecs, options, events),
+      executor: makeExecutor(fileSystem, codecs, options, raise),
       coprocessors,
-      events,
+      raise,
+      recovery,
+      lastSequence: replayed.lastSequence,
+      beginLog: (watch) => beginLog(parts, replayed, watch, raise),
     })
-    engine.clock.raiseFloor(versions.current.lastServerTimestamp)
-    let mutationsReplayed = 0
-    const recovered = replay(engine, log, () => mutationsReplayed++)
-    startLog(engine, recovered, events)
     reserve.restore(versions.durableManifest.length)
-    engine.recovery = reportOf(inspected, mutationsReplayed, versions.filesKept)
-    const { cuts } = engine.recovery
     // Listeners can be added only after the open has returned.
-    setImmediate(() => cuts.forEach((cut) => events.onWarning(cutWarning(cut))))
+    setImmediate(() => recovery.cuts.forEach((cut) => raise('warning', cutWarning(cut))))
     engine.background.compactor.watch(() => engine.stores.values())
     return engine
   } catch (error) {
@@ -187,7 +186,7 @@ function makeExecutor(
   fileSystem: FileSystem,
   codecs: Codecs,
   options: ResolvedOptions,
-  events: EngineEvents,
+  raise: Raise,
 ): JobExecutor {
   const inline = new InlineExecutor(fileSystem, codecs)
   if (options.executor === 'inline' || !fileSystem.shareable) return inline
@@ -204,7 +203,7 @@ function makeExecutor(
     return new WorkerExecutor(loadPool, jobThreadsMax, workers)
   }
   return new DeferredExecutor(() => {
-    const onInline = (warning: CellarError): void => events.onWarning(warning)
+    const onInline = (warning: CellarError): void => raise('warning', warning)
     if (hasPool() && canFindWorkerModule()) {
       return new WorkerExecutor(loadPool, jobThreadsMax, { ...workers, inline, onInline })
     }
@@ -214,69 +213,78 @@ function makeExecutor(
   })
 }
 
+/** What the log held. */
+interface Replayed {
+  /** Undefined if there was no log. */
+  readonly recovered: RecoveredLog | undefined
+  readonly mutations: number
+  /** Sequence of the newest mutation of the log and of the files. */
+  readonly lastSequence: number
+}
+
 /**
  * Inserts the mutations of the log into the memtables. Skips the entries of stores whose SSTables
  * hold the mutation already, and of stores that no longer exist (HBase ignores unknown families
- * too). Calls `onReplayed` for each mutation.
+ * too).
  */
-function replay(
-  engine: Engine,
-  log: InspectedLog | undefined,
-  onReplayed: () => void,
-): RecoveredLog | undefined {
-  if (log === undefined) return undefined
-  const { versions, stores, writes } = engine
+function replay({ versions, stores, clock }: OpenedParts, log: InspectedLog | undefined): Replayed {
+  let { lastSequence } = versions.current
+  let mutations = 0
+  if (log === undefined) return { recovered: undefined, mutations, lastSequence }
   const flushed = new Map<number, number>()
   for (const storeId of stores.keys()) {
     flushed.set(storeId, versions.current.store(storeId)!.flushedSequence)
   }
   const recovered = replayLog(log, (source, start, end) => {
-    onReplayed()
+    mutations++
     const serverTimestamp = serverTimestampOf(source, start)
-    engine.clock.raiseFloor(serverTimestamp)
+    clock.raiseFloor(serverTimestamp)
     visitEntries(source, start, end, (storeId, buffer, keyStart, keyEnd, valueEnd) => {
       const sequence = sequenceOf(buffer, keyEnd)
-      if (sequence > writes.lastSequence) writes.lastSequence = sequence
+      if (sequence > lastSequence) lastSequence = sequence
       const store = stores.get(storeId)
       if (store === undefined || sequence <= flushed.get(storeId)!) return
       store.insert(buffer, keyStart, keyEnd, keyEnd, valueEnd, sequence, serverTimestamp, 0)
     })
   })
-  writes.lastSequence = Math.max(writes.lastSequence, recovered.lastSequence)
-  engine.background.relief.account()
-  return recovered
+  return { recovered, mutations, lastSequence: Math.max(lastSequence, recovered.lastSequence) }
 }
 
 /** Begins the first new segment after the recovered ones. */
-function startLog(engine: Engine, recovered: RecoveredLog | undefined, events: EngineEvents): void {
-  const { versions } = engine
-  engine.writes.log = Log.createSync({
-    fileSystem: engine.fileSystem,
-    directory: engine.directory,
+function beginLog(
+  { fileSystem, directory, versions, options, remover }: OpenedParts,
+  { recovered, lastSequence }: Replayed,
+  watch: LogWatch,
+  raise: Raise,
+): Log {
+  const log = Log.createSync({
+    fileSystem,
+    directory,
     databaseId: versions.databaseId,
     allocateFileNumber: () => versions.allocateFileNumber(),
     durableManifest: () => versions.durableManifest,
     onSegmentBegun: (fileNumber) => versions.noteSegment(fileNumber),
-    onSyncing: () => engine.reports.times.beginLong(TimedOperation.sync),
-    onSynced: (startedAt) => engine.reports.times.endLong(TimedOperation.sync, startedAt),
     recovered: recovered?.segments,
     retained: recovered?.retained,
-    retainedBytesMax: engine.options.logRetentionBytes,
-    predecessor: recovered?.predecessor ?? flushedPredecessor(engine),
-    removeFile: (path) => engine.remover.remove(path),
-    segmentBytesMax: Math.max(64 * 1024, Math.floor(engine.options.logBytesMax / 8)),
-    onFailure: (failure) => engine.poison(failure),
-    onError: (error) => events.onWarning(error),
+    retainedBytesMax: options.logRetentionBytes,
+    predecessor: recovered?.predecessor ?? flushedPredecessor(versions, lastSequence),
+    removeFile: (path) => remover.remove(path),
+    segmentBytesMax: Math.max(64 * 1024, Math.floor(options.logBytesMax / 8)),
+    onError: (error) => raise('warning', error),
+    ...watch,
   })
-  versions.addListener(() => engine.writes.log.noteManifest(versions.durableManifest))
+  versions.addListener(() => log.noteManifest(versions.durableManifest))
+  return log
 }
 
 /**
  * The predecessor of the first segment if recovery kept no segment because everything is flushed.
  * Without a predecessor, a change feed would take the segment for the beginning of the history.
  */
-function flushedPredecessor({ versions, lastSequence }: Engine): RecoveredLog['predecessor'] {
-  const { logFileNumberFloor } = versions.current
+function flushedPredecessor(
+  { current: { logFileNumberFloor } }: VersionSet,
+  lastSequence: number,
+): RecoveredLog['predecessor'] {
   if (lastSequence === 0 || logFileNumberFloor < 2) return undefined
   return { fileNumber: logFileNumberFloor - 1, length: fileHeaderBytes, lastSequence }
 }

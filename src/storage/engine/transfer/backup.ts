@@ -21,7 +21,7 @@
  * backup (`ERR_LOCKED`).
  */
 import { checkSignal } from '../../../base/arguments.js'
-import { CellarError, closedError, ErrorCode } from '../../../base/errors.js'
+import { CellarError, checkAborted, closedError, ErrorCode } from '../../../base/errors.js'
 import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
 import { linkOrCopy } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
@@ -266,9 +266,7 @@ class BackupRun {
   /** `ERR_CLOSED`, `ERR_POISONED`, `ERR_ABORTED`. */
   private check(): void {
     if (this.engine.state !== 'open') throw closedError('the database')
-    if (this.options.signal?.aborted !== true) return
-    const { reason } = this.options.signal as { reason: unknown }
-    throw new CellarError(ErrorCode.aborted, 'the backup was aborted', { cause: reason })
+    checkAborted('the backup', this.options.signal)
   }
 
   private differs(name: string): CellarError {

@@ -10,7 +10,7 @@
  * `ERR_POISONED` once the log has failed; `ERR_CLOSED` after the close; `ERR_CORRUPTION` with file
  * and offset. An error ends the feed. Another feed can begin where it stopped.
  */
-import { CellarError, corruption, ErrorCode } from '../../../base/errors.js'
+import { CellarError, checkAborted, corruption, ErrorCode } from '../../../base/errors.js'
 import { sequenceOf } from '../../cell/cell-key.js'
 import type { LogSegment } from '../../wal/log-segment.js'
 import { SegmentReader } from '../../wal/segment-reader.js'
@@ -134,10 +134,7 @@ function checkStart(reader: SegmentReader, fromSequence: number): void {
 }
 
 function check(engine: Engine, signal: AbortSignal | undefined): void {
-  if (signal?.aborted === true) {
-    const cause: unknown = signal.reason
-    throw new CellarError(ErrorCode.aborted, 'the change feed was aborted', { cause })
-  }
+  checkAborted('the change feed', signal)
   engine.checkOpen()
 }
 

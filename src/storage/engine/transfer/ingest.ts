@@ -13,9 +13,10 @@
  * Files are linked or copied into the directory under new numbers, and verified there. If an error
  * occurs before the edit, they are removed at once; after a crash, by the next open.
  */
-import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { CellarError, checkAborted, ErrorCode } from '../../../base/errors.js'
 import { copyFile, linkOrCopy } from '../../fs/copy-file.js'
 import { bulkListPath, readBulkListSync, type BulkFile } from '../../job/bulk-list.js'
+import { metadataOf } from '../../job/sstable-output.js'
 import { runInSlices } from '../../job/threads/executor.js'
 import { verifyBulkFile } from '../../job/verify-bulk-file.js'
 import { BlockCache } from '../../sstable/blocks/block-cache.js'
@@ -87,7 +88,7 @@ export class Ingest {
     let published: readonly NewFile[]
     try {
       const files = await this.takeIn(adoption, sources, request)
-      if (request.signal?.aborted === true) throw aborted(request.signal)
+      checkAborted('the bulk load', request.signal)
       published = await this.publish(tableName, files)
     } catch (error) {
       // A failed edit may be in the manifest, so its files must stay.
@@ -192,7 +193,7 @@ export class Ingest {
       const onPart = (bytes: number): void => {
         // A close waits for the load, so the load must end soon.
         this.engine.checkWritable()
-        if (request.signal?.aborted === true) throw aborted(request.signal)
+        checkAborted('the bulk load', request.signal)
         request.onProgress?.((done + bytes) / total)
       }
       files.push({ family, file: await this.takeInFile(adoption, source, request.copy, onPart) })
@@ -244,7 +245,9 @@ export class Ingest {
       }
       await runInSlices(withProgress(verifyBulkFile(reader), reader, onPart))
       onPart(listed.fileBytes)
-      return metadataOf(reader, fileNumber, this.engine.now())
+      const { properties, fileBytes, writtenAs } = reader
+      const facts = { fileNumber, fileBytes, level: 0, createdMilliseconds: this.engine.now() }
+      return { ...metadataOf(properties, facts), writtenAs, fromBulkWriter: true }
     } finally {
       reader.closeSync()
     }
@@ -304,32 +307,6 @@ function* withProgress(
   }
 }
 
-function metadataOf(
-  reader: SsTableReader,
-  fileNumber: number,
-  createdMilliseconds: number,
-): FileMetadata {
-  const { properties } = reader
-  return {
-    fileNumber,
-    writtenAs: reader.writtenAs,
-    fromBulkWriter: true,
-    fileBytes: reader.fileBytes,
-    level: 0,
-    entryCount: properties.entryCount,
-    deleteCount: properties.deleteCount,
-    familyDeleteCount: properties.familyDeleteCount,
-    firstKey: properties.firstKey,
-    lastKey: properties.lastKey,
-    minSequence: properties.minSequence,
-    maxSequence: properties.maxSequence,
-    minTimestamp: properties.minTimestamp,
-    maxTimestamp: properties.maxTimestamp,
-    earliestPutTimestamp: properties.earliestPutTimestamp,
-    createdMilliseconds,
-  }
-}
-
 function storeIdOf(table: TableState, family: string): number {
   const found = table.familyByName.get(family)
   if (found !== undefined) return found.store.storeId
@@ -347,8 +324,4 @@ export function checkLoadable(table: TableState): void {
   if (table.settings.readOnly) {
     throw new CellarError(ErrorCode.readOnly, `table '${table.name}' is read-only`)
   }
-}
-
-function aborted(signal: AbortSignal): CellarError {
-  return new CellarError(ErrorCode.aborted, 'the bulk load was aborted', { cause: signal.reason })
 }

@@ -11,7 +11,7 @@
  * (`ERR_DIRECTORY_NOT_EMPTY`); remove it and restore again.
  */
 import { checkSignal } from '../../../base/arguments.js'
-import { CellarError, corruption, ErrorCode } from '../../../base/errors.js'
+import { CellarError, checkAborted, corruption, ErrorCode } from '../../../base/errors.js'
 import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
 import { loadChecksums } from '../../codec/checksum.js'
 import { loadCodecs } from '../../codec/codec.js'
@@ -94,9 +94,7 @@ function checkEmpty(fileSystem: FileSystem, directory: string): void {
 }
 
 function check({ signal }: RestoreOptions): void {
-  if (signal?.aborted !== true) return
-  const { reason } = signal as { reason: unknown }
-  throw new CellarError(ErrorCode.aborted, 'the restore was aborted', { cause: reason })
+  checkAborted('the restore', signal)
 }
 
 /** Reads all files to the last byte. */

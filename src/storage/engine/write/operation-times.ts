@@ -66,13 +66,7 @@ export interface SlowOperation {
   readonly milliseconds: number
 }
 
-/** Receives reports of operations. */
-export interface OperationEvents {
-  /** An operation took at least `slowOperationMilliseconds`. */
-  onSlowOperation(operation: SlowOperation): void
-}
-
-/** Times operations; see the file header. */
+/** Of the number of operations from one timed to the next: one in 64 is timed on average. */
 const distanceMask = 127
 
 /** Times operations; see the file header. */
@@ -84,19 +78,19 @@ export class OperationTimes {
   private readonly histograms = names.map(() => new LatencyHistogram())
   private readonly slowMilliseconds: number
   private readonly directory: string
-  private readonly events: OperationEvents
+  private readonly onSlow: (operation: SlowOperation) => void
   private readonly clock: () => number
 
   /** With `slowMilliseconds` Infinity no operation is slow. */
   constructor(
     slowMilliseconds: number,
     directory: string,
-    events: OperationEvents,
+    onSlow: (operation: SlowOperation) => void,
     clock: () => number = () => performance.now(),
   ) {
     this.slowMilliseconds = slowMilliseconds
     this.directory = directory
-    this.events = events
+    this.onSlow = onSlow
     this.clock = clock
   }
 
@@ -131,7 +125,7 @@ export class OperationTimes {
     if (milliseconds < this.slowMilliseconds) return
     const slow = { table, row: rowOf(operation), kind: names[kind], milliseconds }
     publishDiagnostic('operationSlow', { directory: this.directory, ...slow })
-    this.events.onSlowOperation(slow)
+    this.onSlow(slow)
   }
 
   /** As {@link end}, when the promise is fulfilled. Returns the promise. */

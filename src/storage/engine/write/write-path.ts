@@ -43,18 +43,25 @@ export class WritePath {
   userBytes = 0
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
-  log!: Log
-  /** Frees memory; set by the engine. */
-  relief!: MemoryRelief
+  readonly log: Log
+  private readonly relief: MemoryRelief
   private readonly engine: Engine
   private readonly turn: TurnBudget
   /** The newest commit that was delayed to the next turn of the event loop. */
   private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
 
-  constructor(engine: Engine, budget: MemoryBudget, lastSequence: number) {
+  constructor(
+    engine: Engine,
+    budget: MemoryBudget,
+    log: Log,
+    relief: MemoryRelief,
+    lastSequence: number,
+  ) {
     this.engine = engine
     this.turn = engine.turn
     this.budget = budget
+    this.log = log
+    this.relief = relief
     this.lastSequence = lastSequence
     this.pacer = new WritePacer(
       engine.options,
@@ -98,7 +105,7 @@ export class WritePath {
     const full = this.freezeFull(logged)
     // A writer that waits for the next turn relies on a flush to free memory.
     if (this.budget.isExceeded || (!full && this.budget.isHigh)) this.relief.start()
-    this.relief.checkLog()
+    this.relief.checkLog(this.logBytesWritten)
   }
 
   /** Makes everything applied so far as durable as asked, blocking. */

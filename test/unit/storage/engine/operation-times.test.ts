@@ -10,7 +10,12 @@ import { TestDatabase } from '../../../helpers/test-database.js'
 
 void t.test('all operations are counted and about one in 64 is timed', (t) => {
   let now = 1
-  const times = new OperationTimes(Infinity, 'd', { onSlowOperation: () => undefined }, () => now)
+  const times = new OperationTimes(
+    Infinity,
+    'd',
+    () => undefined,
+    () => now,
+  )
   let timed = 0
   for (let i = 0; i < 64_000; i++) {
     const startedAt = times.begin(TimedOperation.get)
@@ -29,7 +34,7 @@ void t.test('all operations are counted and about one in 64 is timed', (t) => {
 })
 
 void t.test('an operation that fails is counted and has no duration', async (t) => {
-  const times = new OperationTimes(0, 'd', { onSlowOperation: () => t.fail('told') })
+  const times = new OperationTimes(0, 'd', () => t.fail('told'))
   const failed = Promise.reject(new Error('no'))
   const startedAt = times.begin(TimedOperation.put)
   await t.rejects(times.endLater(TimedOperation.put, startedAt, failed, 't', {}))
