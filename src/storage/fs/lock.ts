@@ -98,12 +98,11 @@ interface LockParts {
 export class NodeDirectoryLock implements DirectoryLock {
   private readonly handle: DirectoryHandle
   private readonly parts: LockParts
-  private released: Promise<void> | undefined
+  private released: Promise<void> | undefined = undefined
 
   constructor(handle: DirectoryHandle, parts: LockParts) {
     this.handle = handle
     this.parts = parts
-    this.released = undefined
   }
 
   /** How to reach the directory while it is held, also from worker threads. */

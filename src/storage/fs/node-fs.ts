@@ -62,16 +62,14 @@ class NodeFile implements File {
   readonly path: string
   private readonly system: SystemCalls
   private readonly descriptor: number
-  private closed: boolean
+  private closed = false
   /** Asynchronous calls that use the descriptor now. */
-  private callsUnderWay: number
+  private callsUnderWay = 0
 
   constructor(system: SystemCalls, path: string, descriptor: number) {
     this.path = path
     this.system = system
     this.descriptor = descriptor
-    this.closed = false
-    this.callsUnderWay = 0
   }
 
   readSync(target: Uint8Array, targetStart: number, length: number, position: number): number {

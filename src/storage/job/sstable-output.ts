@@ -15,6 +15,7 @@ import type { File, FileSystem } from '../fs/types.js'
 import { BlockCache } from '../sstable/blocks/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
+import type { SsTableProperties } from '../sstable/properties.js'
 import { SsTableWriter } from '../sstable/writer.js'
 import {
   WrittenBlocksBuilder,
@@ -146,21 +147,10 @@ export class SsTableOutput {
       readable.entryCount === properties.entryCount,
       'a finished table must count the entries that were added',
     )
+    const { fileNumber } = this
+    const { fileBytes } = properties
     return {
-      fileNumber: this.fileNumber,
-      fileBytes: properties.fileBytes,
-      level,
-      entryCount: readable.entryCount,
-      deleteCount: readable.deleteCount,
-      familyDeleteCount: readable.familyDeleteCount,
-      firstKey: readable.firstKey,
-      lastKey: readable.lastKey,
-      minSequence: readable.minSequence,
-      maxSequence: readable.maxSequence,
-      minTimestamp: readable.minTimestamp,
-      maxTimestamp: readable.maxTimestamp,
-      earliestPutTimestamp: readable.earliestPutTimestamp,
-      createdMilliseconds,
+      ...metadataOf(readable, { fileNumber, fileBytes, level, createdMilliseconds }),
       ...(this.valueBytes.size > 0 && { valueFiles: this.listValueFiles() }),
     }
   }
@@ -223,4 +213,16 @@ export class SsTableOutput {
     if (sharedEnd >= qualifierEnd + terminatorBytes) return
     this.writer.addFilterKey(buffer, keyStart, qualifierEnd)
   }
+}
+
+/** The facts about a file that its properties do not hold. */
+type FileFacts = Pick<FileMetadata, 'fileNumber' | 'fileBytes' | 'level' | 'createdMilliseconds'>
+
+/** The manifest's description of a file with such properties. */
+export function metadataOf(properties: SsTableProperties, facts: FileFacts): FileMetadata {
+  const { entryCount, deleteCount, familyDeleteCount, firstKey, lastKey } = properties
+  const { minSequence, maxSequence, minTimestamp, maxTimestamp, earliestPutTimestamp } = properties
+  const counts = { entryCount, deleteCount, familyDeleteCount }
+  const ranges = { firstKey, lastKey, minSequence, maxSequence, minTimestamp, maxTimestamp }
+  return { ...facts, ...counts, ...ranges, earliestPutTimestamp }
 }

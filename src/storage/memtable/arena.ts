@@ -70,7 +70,7 @@ export class EntryArena {
   /** The same memory, as passed to another thread. */
   shared: SharedArrayBuffer
   /** Bytes used by entries, a multiple of four. */
-  bytesUsed: number
+  bytesUsed = 0
   private readonly bytesLarge: number
   private readonly reader = new WordReader()
   /** Numbers of replaced entries, by their size in bytes. */
@@ -93,7 +93,6 @@ export class EntryArena {
     this.shared = recycled ?? allocateShared(capacity, capacity)
     this.buffer = Buffer.from(this.shared)
     this.lengths = new Int32Array(this.shared)
-    this.bytesUsed = 0
   }
 
   /** Reserves `bytes` more bytes (headers and padding included) or throws `ERR_TOO_LARGE`. */

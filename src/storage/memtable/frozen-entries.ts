@@ -30,34 +30,26 @@ const touchedEntries = 32
 
 /** Iterates over frozen entries in key order. Invalid until a seek. */
 export class FrozenEntriesCursor implements Cursor {
-  valid: boolean
+  valid = false
   readonly buffer: Buffer
-  keyStart: number
-  keyEnd: number
-  valueStart: number
-  valueEnd: number
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
   private readonly lengths: Int32Array
   private readonly offsets: Int32Array
   private readonly entryCount: number
-  private index: number
+  private index = 0
   /** Index of the entry at which `next` has to prefetch again. */
-  private touchedEnd: number
+  private touchedEnd = 0
   /** @internal Keeps the compiler from dropping the reads of `touch`. */
-  touched: number
+  touched = 0
 
   constructor(entries: FrozenEntries) {
-    this.valid = false
     this.buffer = Buffer.from(entries.arena, 0, entries.arenaBytes)
-    this.keyStart = 0
-    this.keyEnd = 0
-    this.valueStart = 0
-    this.valueEnd = 0
     this.lengths = new Int32Array(entries.arena, 0, entries.arenaBytes / 4)
     this.offsets = new Int32Array(entries.offsets, 0, entries.entryCount)
     this.entryCount = entries.entryCount
-    this.index = 0
-    this.touchedEnd = 0
-    this.touched = 0
   }
 
   /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */

@@ -26,49 +26,37 @@ const untouchedEntries = 4
  * Iterates over a {@link Memtable} in key order; made by its `cursor` method. Invalid until a seek.
  */
 export class MemtableCursor implements BackwardCursor {
-  valid: boolean
+  valid = false
   buffer: Buffer
-  keyStart: number
-  keyEnd: number
-  valueStart: number
-  valueEnd: number
+  keyStart = 0
+  keyEnd = 0
+  valueStart = 0
+  valueEnd = 0
   /**
    * After a seek only entries that share this number of first bytes are wanted. The cursor may
    * become invalid instead of moving to another entry. 0: all entries are wanted.
    */
-  rowBytes: number
+  rowBytes = 0
   private readonly tree: EntryTree
   private lengths: Int32Array
   private entries: Int32Array
   private modificationCount: number
-  private leaf: number
-  private slot: number
-  private slotEnd: number
+  private leaf = 0
+  private slot = 0
+  private slotEnd = 0
   /** The slot at which `next` has to prefetch again; at most `slotEnd`. */
-  private touchedEnd: number
+  private touchedEnd = 0
   /** The slot below which `previous` has to prefetch; at least the first of the leaf. */
-  private touchedStart: number
+  private touchedStart = 0
   /** @internal Keeps the compiler from dropping the reads of `touch`. */
-  touched: number
+  touched = 0
 
   constructor(tree: EntryTree) {
-    this.valid = false
     this.buffer = tree.arena.buffer
-    this.keyStart = 0
-    this.keyEnd = 0
-    this.valueStart = 0
-    this.valueEnd = 0
-    this.rowBytes = 0
     this.tree = tree
     this.lengths = tree.arena.lengths
     this.entries = tree.leaves.entries
     this.modificationCount = tree.modificationCount
-    this.leaf = 0
-    this.slot = 0
-    this.slotEnd = 0
-    this.touchedEnd = 0
-    this.touchedStart = 0
-    this.touched = 0
   }
 
   /** Moves to the first entry with a key >= `key[0, length)`, or becomes invalid. */

@@ -40,13 +40,12 @@ export interface MemtableOptions {
 export class Memtable {
   private readonly arena: EntryArena
   private readonly tree: EntryTree
-  private frozen: boolean
+  private frozen = false
 
   constructor(options: MemtableOptions = {}) {
     const bytes = options.arenaBytesInitial ?? arenaBytesInitialDefault
     this.arena = new EntryArena(bytes, options.recycled, options.arenaBytesLarge)
     this.tree = new EntryTree(this.arena)
-    this.frozen = false
   }
 
   /** Number of entries with different keys. */

@@ -24,7 +24,7 @@ const bytesPerNodeHeader = 8
 /** All leaves, or all inner nodes, of one tree. */
 export class NodeArrays {
   /** Number of nodes in use. */
-  count: number
+  count = 0
   /** Number of nodes that fit without growing. */
   capacity: number
   /** By slot: the six key bytes after the node's prefix, see `readPrefix48`. */
@@ -39,7 +39,6 @@ export class NodeArrays {
   readonly linksPerNode: number
 
   constructor(capacity: number, linksPerNode: number) {
-    this.count = 0
     this.capacity = capacity
     this.numbers = new Float64Array(capacity * slotsPerNode)
     this.entries = new Int32Array(capacity * slotsPerNode)

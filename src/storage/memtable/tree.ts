@@ -50,42 +50,42 @@ export class EntryTree {
   readonly leaves: NodeArrays
   readonly inners: NodeArrays
   /** Number of entries with different keys. */
-  entryCount: number
+  entryCount = 0
   /** Bytes allocated for nodes. */
   nodeBytes: number
   /** Changes with every insert; cursors compare it to check their position. */
-  modificationCount: number
+  modificationCount = 0
   /** Result of {@link find}: the leaf. */
-  foundLeaf: number
+  foundLeaf = 0
   /** Result of {@link find}: the slot within the leaf; at the end of the tree, the leaf's count. */
-  foundPosition: number
+  foundPosition = 0
 
   /** Result of {@link find}: whether the key is equal. */
-  private foundEqual: boolean
+  private foundEqual = false
   private root: number
   /** Number of levels of inner nodes above the leaves. */
-  private height: number
+  private height = 0
   private lastLeaf: number
-  private firstEntry: number
-  private lastEntry: number
+  private firstEntry = 0
+  private lastEntry = 0
   /**
    * Length of the common prefix of the smallest and the greatest key; the numbers are their next
    * six bytes.
    */
-  private sharedLength: number
-  private firstNumber: number
-  private lastNumber: number
+  private sharedLength = 0
+  private firstNumber = 0
+  private lastNumber = 0
   /**
    * Length of the common prefix of the key of the last {@link compareEdges} and the edge that it is
    * beyond.
    */
-  private edgeLength: number
+  private edgeLength = 0
   /** Upper bounds of the prefix lengths along the left and the right edge. */
-  private leftPrefixMax: number
-  private rightPrefixMax: number
-  private newestEntry: number
-  private lowFence: number
-  private highFence: number
+  private leftPrefixMax = 0
+  private rightPrefixMax = 0
+  private newestEntry = -1
+  private lowFence = 0
+  private highFence = 0
   private readonly pathNodes: Int32Array
   private readonly pathSlots: Int32Array
   private readonly lastPlace = new LastPlace()
@@ -94,26 +94,9 @@ export class EntryTree {
     this.arena = arena
     this.leaves = new NodeArrays(4, 2)
     this.inners = new NodeArrays(1, slotsPerNode)
-    this.entryCount = 0
     this.nodeBytes = this.leaves.bytes + this.inners.bytes
-    this.modificationCount = 0
-    this.foundLeaf = 0
-    this.foundPosition = 0
-    this.foundEqual = false
     this.root = this.leaves.allocate()
-    this.height = 0
     this.lastLeaf = this.root
-    this.firstEntry = 0
-    this.lastEntry = 0
-    this.sharedLength = 0
-    this.firstNumber = 0
-    this.lastNumber = 0
-    this.edgeLength = 0
-    this.leftPrefixMax = 0
-    this.rightPrefixMax = 0
-    this.newestEntry = -1
-    this.lowFence = 0
-    this.highFence = 0
     this.pathNodes = new Int32Array(heightMax)
     this.pathSlots = new Int32Array(heightMax)
     this.leaves.links[0] = -1

@@ -62,7 +62,7 @@ export class RecordWriter {
   /** Bytes written to the operating system, header included. */
   length: number
   /** The part of `length` that is known to be durable. */
-  syncedLength: number
+  syncedLength = 0
   /** Sequence of the last frame built; before the first, that of the predecessor. */
   lastSequence: number
   /**
@@ -76,38 +76,29 @@ export class RecordWriter {
    */
   buffer: Buffer
   /** Next free byte of `buffer`. */
-  position: number
-  private frameStart: number
+  position = 0
+  private frameStart = -1
   private readonly file: File
   private readonly witness: File
   private growsAhead: boolean
   /** Length of the file, if greater than `length`. */
-  private roomEnd: number
-  private failure: unknown
-  private syncRunning: Promise<void> | undefined
-  private syncRunningLength: number
-  private syncNext: Promise<void> | undefined
-  private closed: boolean
+  private roomEnd = 0
+  private failure: unknown = undefined
+  private syncRunning: Promise<void> | undefined = undefined
+  private syncRunningLength = 0
+  private syncNext: Promise<void> | undefined = undefined
+  private closed = false
 
   private constructor(file: File, witness: File, header: RecordFileHeader, growsAhead: boolean) {
     this.header = header
     this.path = file.path
     this.length = fileHeaderBytes
-    this.syncedLength = 0
     this.lastSequence = header.predecessor?.lastSequence ?? 0
     this.predecessorsSynced = header.predecessor === undefined || header.predecessorsSynced === true
     this.buffer = Buffer.allocUnsafeSlow(bufferBytesFirst)
-    this.position = 0
-    this.frameStart = -1
     this.file = file
     this.witness = witness
     this.growsAhead = growsAhead
-    this.roomEnd = 0
-    this.failure = undefined
-    this.syncRunning = undefined
-    this.syncRunningLength = 0
-    this.syncNext = undefined
-    this.closed = false
   }
 
   /**

@@ -90,16 +90,14 @@ export class ObsoleteFiles {
    */
   private readonly addedBy: Map<number, number>
   /** Number of the version that dropped the file, for every file that waits for removal. */
-  private readonly droppedBy: Map<number, number>
+  private readonly droppedBy = new Map<number, number>()
   /** How often each file is protected, by file number. */
-  private readonly protectedFiles: Map<number, number>
+  private readonly protectedFiles = new Map<number, number>()
   /** Numbers of the value files among all files; the others are SSTables. */
   private readonly valueFiles: Set<number>
 
   constructor(state: VersionState, versionNumber: number) {
     this.addedBy = new Map()
-    this.droppedBy = new Map()
-    this.protectedFiles = new Map()
     this.valueFiles = new Set(valueFilesOf(state).keys())
     forEachFile(state, ({ fileNumber }) => this.addedBy.set(fileNumber, versionNumber))
     for (const fileNumber of this.valueFiles) this.addedBy.set(fileNumber, versionNumber)

@@ -104,24 +104,24 @@ export class VersionSet {
   private readonly onError: (error: unknown) => void
   private readonly onObsolete: (fileNumber: number) => void
   private readonly removeFile: (path: string) => void
-  private listeners: readonly VersionListener[]
+  private listeners: readonly VersionListener[] = []
   private readonly live: Set<Version>
   private readonly obsolete: ObsoleteFiles
   private currentVersion: Version
   private tip: VersionState
-  private pending: PendingEdit[]
-  private lastEditNumber: number
+  private pending: PendingEdit[] = []
+  private lastEditNumber = 0
   private nextFileNumber: number
   private nextId: number
   private writer: RecordWriter
   /** Length of {@link writer} when it was new. */
   private snapshotBytes: number
   /** The newest segment of the log that was noted; 0 = none. */
-  private segmentNoted: number
+  private segmentNoted = 0
   /** The manifest that an asynchronous sync is running on. */
-  private syncing: RecordWriter | undefined
-  private poisonedBy: CellarError | undefined
-  private closed: boolean
+  private syncing: RecordWriter | undefined = undefined
+  private poisonedBy: CellarError | undefined = undefined
+  private closed = false
 
   /**
    * Opens the database in an existing directory, or creates one in an empty directory. Always
@@ -166,17 +166,10 @@ export class VersionSet {
     this.onError = options.onError ?? (() => {})
     this.onObsolete = options.onObsolete ?? (() => {})
     this.removeFile = options.removeFile ?? ((path) => fileSystem.unlinkSync(path))
-    this.listeners = []
     this.live = new Set()
     this.tip = content.state
-    this.pending = []
-    this.lastEditNumber = 0
     this.nextFileNumber = content.nextFileNumber
     this.nextId = content.state.nextId
-    this.segmentNoted = 0
-    this.syncing = undefined
-    this.poisonedBy = undefined
-    this.closed = false
     this.writer = this.writeManifest(content.state)
     this.snapshotBytes = this.writer.length
     this.currentVersion = new Version(1, content.state, (version) => this.live.delete(version))

@@ -66,7 +66,7 @@ export class Version implements VersionState {
   readonly logFileNumberFloor: number
   readonly lastSequence: number
   readonly lastServerTimestamp: number
-  private references: number
+  private references = 1
   private readonly onUnreferenced: (version: Version) => void
 
   /** The creator holds the first reference. The last release calls `onUnreferenced` once. */
@@ -84,7 +84,6 @@ export class Version implements VersionState {
     this.logFileNumberFloor = state.logFileNumberFloor
     this.lastSequence = state.lastSequence
     this.lastServerTimestamp = state.lastServerTimestamp
-    this.references = 1
     this.onUnreferenced = onUnreferenced
   }
 

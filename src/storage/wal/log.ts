@@ -52,17 +52,17 @@ export class Log {
   private nameIsDurable = true
   private older: OlderSegment[]
   private readonly retained: RetainedSegments
-  private nextWriteGroup: Deferred<void> | undefined
+  private nextWriteGroup: Deferred<void> | undefined = undefined
   private pendingSequence: number
-  private firstFailure: CellarError | undefined
-  private closing: Promise<void> | undefined
+  private firstFailure: CellarError | undefined = undefined
+  private closing: Promise<void> | undefined = undefined
   /** The commits that wait for the write of the next microtask. */
-  private writeGroup: Deferred<void> | undefined
+  private writeGroup: Deferred<void> | undefined = undefined
   /** The commits that wait for the next sync. */
-  private syncGroup: Deferred<void> | undefined
+  private syncGroup: Deferred<void> | undefined = undefined
   private microtaskScheduled: boolean
   private immediateScheduled: boolean
-  private syncLoopRunning: boolean
+  private syncLoopRunning = false
   private readonly onMicrotask: () => void
   private readonly onImmediate: () => void
 
@@ -72,15 +72,9 @@ export class Log {
     this.writer = writer
     this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
     this.retained = new RetainedSegments(options)
-    this.nextWriteGroup = undefined
     this.pendingSequence = writer.lastSequence
-    this.firstFailure = undefined
-    this.closing = undefined
-    this.writeGroup = undefined
-    this.syncGroup = undefined
     this.microtaskScheduled = false
     this.immediateScheduled = false
-    this.syncLoopRunning = false
     this.onMicrotask = () => {
       this.microtaskScheduled = false
       this.flushGroups()
