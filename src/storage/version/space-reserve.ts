@@ -9,6 +9,7 @@
  * Nothing is thrown. Without the file a full disk has the effects that it would have without a
  * reserve.
  */
+import { systemRandomBytes } from '../../base/random-bytes.js'
 import type { File, FileSystem } from '../fs/types.js'
 import { reserveName } from './file-names.js'
 
@@ -89,9 +90,12 @@ export class SpaceReserve {
    * left.
    */
   private write(file: File, end: number): boolean {
+    if (this.length >= end) return true
+    // Bytes that a file system can neither store as a hole nor compress.
+    const noise = systemRandomBytes(stepBytes)
     try {
       for (let at = this.length; at < end; at += stepBytes) {
-        file.writeSync(noise(), 0, Math.min(stepBytes, end - at), at)
+        file.writeSync(noise, 0, Math.min(stepBytes, end - at), at)
       }
       return true
     } catch {
@@ -107,21 +111,4 @@ export class SpaceReserve {
       // The file stays longer than needed.
     }
   }
-}
-
-let noiseBytes: Buffer | undefined
-
-/** Bytes that a file system can neither store as a hole nor compress. */
-function noise(): Buffer {
-  if (noiseBytes !== undefined) return noiseBytes
-  const words = new Uint32Array(stepBytes / 4)
-  let state = 0x2545f491
-  for (let i = 0; i < words.length; i++) {
-    state ^= state << 13
-    state ^= state >>> 17
-    state ^= state << 5
-    words[i] = state
-  }
-  noiseBytes = Buffer.from(words.buffer)
-  return noiseBytes
 }
