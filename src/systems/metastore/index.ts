@@ -24,7 +24,7 @@ export type {
 } from './bookkeeper/tables/callback-table.js'
 export { CellarMetaStore } from './bookkeeper/tables/cellar-metastore.js'
 export type { CellarMetastoreConfiguration } from './bookkeeper/tables/cellar-metastore.js'
-export { cleanTable } from './bookkeeper/tables/clean-table.js'
+export { cleanTable } from './bookkeeper/tables/record-table.js'
 export type {
   MetastoreDatabase,
   OpenMetastoreDatabase,

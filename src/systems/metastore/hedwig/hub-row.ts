@@ -8,20 +8,19 @@
  * | lease  | end of the lease, milliseconds since the Unix epoch in decimal; 0 = ended |
  * | before | time when the leases of all earlier incarnations have ended, likewise     |
  */
-import type { MetastoreTable } from '../bookkeeper/types.js'
+import type { RecordTable } from '../bookkeeper/tables/record-table.js'
+import type { MetaStore } from '../bookkeeper/types.js'
 import { ALL_FIELDS, Value } from '../bookkeeper/value.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
 import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
 import { formatHubInfo, formatHubLoad, isSameHub, parseHubInfo, parseHubLoad } from './hub-info.js'
 import type { HubInfoData } from './records.js'
-import { RecordTable, type RecordKind } from './record-table.js'
-
-/** Name of the table. */
-export const hubTable = 'hubs'
+import { openRecords, type RecordKind } from './record-form.js'
 
 const pageSize = 1000
 
 const hubKind: RecordKind = {
+  table: 'hubs',
   name: 'registration of the hub',
   absent: HedwigErrorCode.unexpectedCondition,
   exists: HedwigErrorCode.unexpectedCondition,
@@ -50,8 +49,13 @@ export function mayBeAlive(entry: HubEntry, hub: HubInfoData, asOf: number): boo
 export class HubRows {
   readonly #records: RecordTable
 
-  constructor(table: MetastoreTable) {
-    this.#records = new RecordTable(table, hubKind)
+  private constructor(records: RecordTable) {
+    this.#records = records
+  }
+
+  /** Opens the table; `store` is initialised. */
+  static async open(store: MetaStore): Promise<HubRows> {
+    return new HubRows(await openRecords(store, hubKind))
   }
 
   /** Reads the row of an address; undefined if it is absent. */

@@ -20,7 +20,6 @@
  * write that was sent during the lease may arrive after its end; therefore writes are fenced
  * (`subscription-fence.ts`).
  */
-import { checkStore } from '../bookkeeper/arguments.js'
 import { callback, declareOptions, number, type OptionsOf } from '../../../api/index.js'
 import { HedwigErrorCode, codeOf, unexpectedCondition, isLostRace } from '../errors.js'
 import type { MetaStore } from '../bookkeeper/types.js'
@@ -29,7 +28,7 @@ import { copyOfHub, hubAddress, isSameHub } from './hub-info.js'
 import { HubLease, type LeaseRegistration } from './hub-lease.js'
 import { HubList } from './hub-list.js'
 import type { HubRegistry } from './hub-registry.js'
-import { HubRows, hubTable, mayBeAlive } from './hub-row.js'
+import { HubRows, mayBeAlive } from './hub-row.js'
 import { elapsed, leaseClock, type LeaseClock } from '../kernel/lease-clock.js'
 import { warnOfListener, type ListenerErrorHandler } from '../kernel/listener-errors.js'
 import type { HubInfoData } from './records.js'
@@ -88,7 +87,7 @@ export class LeaseHubRegistry implements HubRegistry {
 
   /** Opens the table; `store` is initialised. `ERR_INVALID_ARGUMENT` for wrong options. */
   static async open(store: MetaStore, options: LeaseOptions): Promise<LeaseHubRegistry> {
-    return new LeaseHubRegistry(new HubRows(await checkStore(store).createTable(hubTable)), options)
+    return new LeaseHubRegistry(await HubRows.open(store), options)
   }
 
   /**

@@ -9,7 +9,7 @@ import {
   LayoutRecord,
   openLayoutTable,
 } from '../bookkeeper/ledgers/layout-record.js'
-import { cleanTable } from '../bookkeeper/tables/clean-table.js'
+import { cleanTable } from '../bookkeeper/tables/record-table.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { NON_FIELDS } from '../bookkeeper/value.js'
 import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
@@ -19,22 +19,25 @@ import {
   checkPageSize,
   decodeRecord,
   encodeRecord,
+  failure,
+  openRecords,
   type RecordForm,
+  type RecordKind,
 } from './record-form.js'
-import { failure, RecordTable, type RecordKind } from './record-table.js'
 import { managerMetaType, type ManagerMeta } from './records.js'
-import { SubscriptionDataManager, subscriptionTable } from './subscription-data-manager.js'
+import { SubscriptionDataManager, subscriptionKind } from './subscription-data-manager.js'
 import { topicOfKey } from './topic-key.js'
 import {
-  ownerTable,
-  persistenceTable,
+  ledgersKind,
+  ownerKind,
   TopicOwnershipManager,
   TopicPersistenceManager,
 } from './topic-records.js'
 
 const currentVersion = 1
 
-const anyRecord: RecordKind = {
+const topicKind: RecordKind = {
+  table: ledgersKind.table,
   name: 'metadata',
   absent: HedwigErrorCode.noSuchTopic,
   exists: HedwigErrorCode.unexpectedCondition,
@@ -181,7 +184,7 @@ export class MsMetadataManagerFactory implements MetadataManagerFactory {
   }
 
   async *getTopics(): AsyncGenerator<Buffer, void, void> {
-    const records = new RecordTable(await this.#opened().createTable(persistenceTable), anyRecord)
+    const records = await openRecords(this.#opened(), topicKind)
     const { metastoreMaxEntriesPerScan } = this.#configuration
     try {
       for await (const page of records.pages(metastoreMaxEntriesPerScan, NON_FIELDS)) {
@@ -195,12 +198,12 @@ export class MsMetadataManagerFactory implements MetadataManagerFactory {
   async format(): Promise<void> {
     const store = this.#opened()
     try {
-      for (const name of [ownerTable, subscriptionTable, persistenceTable]) {
-        const table = await store.createTable(name)
+      for (const kind of [ownerKind, subscriptionKind, ledgersKind]) {
+        const table = await store.createTable(kind.table)
         await cleanTable(table).finally(() => table.close())
       }
     } catch (error) {
-      throw failure(anyRecord, error)
+      throw failure(topicKind, error)
     }
   }
 

@@ -8,6 +8,7 @@
  */
 import { checkObject } from '../../../api/index.js'
 import { checkStore } from '../bookkeeper/arguments.js'
+import { RecordTable } from '../bookkeeper/tables/record-table.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { ALL_FIELDS, Value } from '../bookkeeper/value.js'
 import { Version, type Versioned } from '../bookkeeper/tables/version.js'
@@ -17,14 +18,15 @@ import {
   checkPageSize,
   decodeRecord,
   encodeRecord,
+  failure,
   type RecordForm,
+  type RecordKind,
 } from './record-form.js'
 import {
   subscriptionPreferencesType,
   subscriptionStateType,
   type SubscriptionData,
 } from './records.js'
-import { RecordTable, type RecordKind } from './record-table.js'
 import { SubscriptionFence } from './subscription-fence.js'
 import {
   subscriberOfKey,
@@ -37,13 +39,12 @@ import {
 } from './topic-key.js'
 import type { TopicOwnership } from './topic-manager.js'
 
-/** Name of the table. */
-export const subscriptionTable = 'sub'
-
 const stateField = 'sub_state'
 const preferencesField = 'sub_preferences'
 const fields: ReadonlySet<string> = new Set([stateField, preferencesField])
-const kind: RecordKind = {
+/** The subscriptions. */
+export const subscriptionKind: RecordKind = {
+  table: 'sub',
   name: 'subscription',
   absent: HedwigErrorCode.noSubscription,
   exists: HedwigErrorCode.subscriptionExists,
@@ -84,8 +85,9 @@ export class SubscriptionDataManager {
   ): Promise<SubscriptionDataManager> {
     checkForm(form)
     checkPageSize(pageSize)
-    const table = await checkStore(store).createScannableTable(subscriptionTable)
-    return new SubscriptionDataManager(new RecordTable(table, kind), form, pageSize)
+    const table = await checkStore(store).createScannableTable(subscriptionKind.table)
+    const records = new RecordTable(table, (error) => failure(subscriptionKind, error))
+    return new SubscriptionDataManager(records, form, pageSize)
   }
 
   /** Whether {@link updateSubscriptionData} keeps absent parts: yes. */

@@ -9,11 +9,11 @@
  * take the fence back. The row is kept when the topic is released.
  */
 import { checkMethods, readArguments, type CellarError } from '../../../api/index.js'
-import { HedwigErrorCode, failed, unexpectedCondition, isLostRace } from '../errors.js'
+import { HedwigErrorCode, failed, unexpectedCondition } from '../errors.js'
 import type { RowGuard } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
-import { LongVersion, Version } from '../bookkeeper/tables/version.js'
-import type { RecordTable } from './record-table.js'
+import type { RecordTable } from '../bookkeeper/tables/record-table.js'
+import { LongVersion } from '../bookkeeper/tables/version.js'
 import { fenceKey, topicKey } from './topic-key.js'
 import type { TopicOwnership } from './topic-manager.js'
 
@@ -51,20 +51,12 @@ export class SubscriptionFence {
     if (!(token instanceof LongVersion)) throw unexpectedCondition('the token is no version')
     records.guarded()
     const key = fenceKey(topic)
-    for (;;) {
-      if (!ownership.isHeld()) throw notResponsible(topic)
-      const row = await records.read(key, fields)
-      if (row !== undefined && readToken(row.value).compare(token) === 'AFTER') {
-        throw notResponsible(topic)
-      }
-      const value = new Value({ [field]: token.toString() })
-      try {
-        const version = await records.put(key, value, row?.version ?? Version.NEW)
-        return new SubscriptionFence(ownership, { key, version })
-      } catch (error) {
-        if (!isLostRace((error as Error).cause)) throw error
-      }
-    }
+    const version = await records.change(key, fields, (row) => {
+      const isLater = row !== undefined && readToken(row.value).compare(token) === 'AFTER'
+      if (isLater || !ownership.isHeld()) throw notResponsible(topic)
+      return new Value({ [field]: token.toString() })
+    })
+    return new SubscriptionFence(ownership, { key, version: version! })
   }
 
   /**

@@ -2,32 +2,37 @@
  * The owners and the ledgers of topics: tables `owner` and `persist`, one row per topic with one
  * field (Hedwig: `TopicOwnershipManager`, `TopicPersistenceManager`).
  */
-import { checkStore } from '../bookkeeper/arguments.js'
+import type { RecordTable } from '../bookkeeper/tables/record-table.js'
 import type { Version, Versioned } from '../bookkeeper/tables/version.js'
 import type { MetaStore } from '../bookkeeper/types.js'
 import { Value } from '../bookkeeper/value.js'
 import { HedwigErrorCode, unexpectedCondition } from '../errors.js'
 import { formatHubInfo, parseHubInfo } from './hub-info.js'
-import { checkForm, decodeRecord, encodeRecord, type RecordForm } from './record-form.js'
-import { RecordTable, type RecordKind } from './record-table.js'
+import {
+  checkForm,
+  decodeRecord,
+  encodeRecord,
+  openRecords,
+  type RecordForm,
+  type RecordKind,
+} from './record-form.js'
 import { ledgerRangesType, type HubInfoData, type LedgerRanges } from './records.js'
 import { topicKey, type TopicName } from './topic-key.js'
 
-/** Name of the table of owners. */
-export const ownerTable = 'owner'
-/** Name of the table of ledgers. */
-export const persistenceTable = 'persist'
-
 const ownerField = 'owner'
 const ownerFields: ReadonlySet<string> = new Set([ownerField])
-const ownerKind: RecordKind = {
+/** The owners. */
+export const ownerKind: RecordKind = {
+  table: 'owner',
   name: 'owner of the topic',
   absent: HedwigErrorCode.noOwner,
   exists: HedwigErrorCode.ownerExists,
 }
 const ledgersField = 'prst'
 const ledgersFields: ReadonlySet<string> = new Set([ledgersField])
-const ledgersKind: RecordKind = {
+/** The lists of ledgers. */
+export const ledgersKind: RecordKind = {
+  table: 'persist',
   name: 'list of ledgers of the topic',
   absent: HedwigErrorCode.noPersistence,
   exists: HedwigErrorCode.persistenceExists,
@@ -43,8 +48,7 @@ export class TopicOwnershipManager {
 
   /** Opens the table; `store` is initialised. */
   static async open(store: MetaStore): Promise<TopicOwnershipManager> {
-    const table = await checkStore(store).createTable(ownerTable)
-    return new TopicOwnershipManager(new RecordTable(table, ownerKind))
+    return new TopicOwnershipManager(await openRecords(store, ownerKind))
   }
 
   /**
@@ -107,8 +111,7 @@ export class TopicPersistenceManager {
   /** Opens the table; `store` is initialised. */
   static async open(store: MetaStore, form: RecordForm = 'text'): Promise<TopicPersistenceManager> {
     checkForm(form)
-    const table = await checkStore(store).createTable(persistenceTable)
-    return new TopicPersistenceManager(new RecordTable(table, ledgersKind), form)
+    return new TopicPersistenceManager(await openRecords(store, ledgersKind), form)
   }
 
   /**

@@ -3,10 +3,12 @@
  * table `layout` has one row for each layout, with the field `layout`. BookKeeper and Hedwig store
  * these records in ZooKeeper (`LayoutManager`, `FactoryLayout`).
  */
+import { checkCallable } from '../../kernel/arguments.js'
 import { checkStore } from '../arguments.js'
 import { isLostRace, isAbsent } from '../../errors.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
-import { Value } from '../value.js'
+import { ALL_FIELDS, Value } from '../value.js'
+import { RecordTable } from '../tables/record-table.js'
 import { Version, type Versioned } from '../tables/version.js'
 
 const layoutTable = 'layout'
@@ -31,33 +33,31 @@ export function openLayoutTable(store: MetaStore): Promise<MetastoreTable> {
 
 /** The record of one layout. Every write is conditional, so all clients agree on the layout. */
 export class LayoutRecord<T> {
-  readonly #table: MetastoreTable
+  readonly #records: RecordTable
   readonly #form: LayoutForm<T>
 
   /** `table` is the table of layouts, closed by {@link close}. */
   protected constructor(table: MetastoreTable, form: LayoutForm<T>) {
-    this.#table = table
     this.#form = form
+    this.#records = new RecordTable(table, (error) =>
+      form.failure('the layout of the metadata cannot be read or written', error),
+    )
   }
 
   /** The layout; undefined if there is none. Fails if the stored text is not a layout. */
   async read(): Promise<T | undefined> {
-    return (await this.#read())?.value
+    return this.#layoutOf(await this.#records.read(this.#form.key, ALL_FIELDS))
   }
 
   /** Stores the layout unless there is one. Returns the stored layout. */
   async create(layout: T): Promise<T> {
     const value = this.#valueOf(layout)
-    for (;;) {
-      try {
-        await this.#table.put(this.#form.key, value, Version.NEW)
-        return layout
-      } catch (error) {
-        this.#throwUnless(isLostRace(error), 'stored', error)
-      }
-      const stored = await this.read()
-      if (stored !== undefined) return stored
-    }
+    let stored: T | undefined
+    await this.#records.change(this.#form.key, ALL_FIELDS, (row) => {
+      stored = this.#layoutOf(row)
+      return row === undefined ? value : undefined
+    })
+    return stored ?? layout
   }
 
   /**
@@ -66,15 +66,10 @@ export class LayoutRecord<T> {
    */
   async rewrite(layout: T, check: (stored: T) => void): Promise<void> {
     const value = this.#valueOf(layout)
-    for (;;) {
-      const stored = await this.#checked(check)
-      try {
-        await this.#table.put(this.#form.key, value, stored?.version ?? Version.NEW)
-        return
-      } catch (error) {
-        this.#throwUnless(isLostRace(error) || isAbsent(error), 'stored', error)
-      }
-    }
+    await this.#records.change(this.#form.key, ALL_FIELDS, (row) => {
+      if (row !== undefined) check(this.#layoutOf(row)!)
+      return value
+    })
   }
 
   /**
@@ -82,49 +77,33 @@ export class LayoutRecord<T> {
    * is changed. Without `check` the text is not read, so damaged text is removed, too.
    */
   async remove(check?: (stored: T) => void): Promise<void> {
+    const { key } = this.#form
+    if (check !== undefined) checkCallable(check, 'the check')
     for (;;) {
-      const version = check === undefined ? Version.ANY : (await this.#checked(check))?.version
-      if (version === undefined) return
+      const row = check && (await this.#records.read(key, ALL_FIELDS))
+      if (row !== undefined) check?.(this.#layoutOf(row)!)
+      else if (check !== undefined) return
       try {
-        await this.#table.remove(this.#form.key, version)
-        return
+        return await this.#records.remove(key, row?.version ?? Version.ANY)
       } catch (error) {
-        if (isAbsent(error)) return
-        this.#throwUnless(isLostRace(error), 'removed', error)
+        const { cause } = error as Error
+        if (isAbsent(cause)) return
+        if (!isLostRace(cause)) throw error
       }
     }
   }
 
   /** Closes this handle of the table. */
   close(): void {
-    this.#table.close()
+    this.#records.close()
   }
 
-  async #checked(check: (stored: T) => void): Promise<Versioned<T> | undefined> {
-    const stored = await this.#read()
-    if (stored !== undefined) check(stored.value)
-    return stored
-  }
-
-  async #read(): Promise<Versioned<T> | undefined> {
-    let row: Versioned<Value>
-    try {
-      row = await this.#table.get(this.#form.key)
-    } catch (error) {
-      if (isAbsent(error)) return undefined
-      throw this.#form.failure('the layout of the metadata cannot be read', error)
-    }
-    const bytes = row.value.getField(field) ?? Buffer.alloc(0)
-    return { value: this.#form.decode(bytes), version: row.version }
+  #layoutOf(row: Versioned<Value> | undefined): T | undefined {
+    return row && this.#form.decode(row.value.getField(field) ?? Buffer.alloc(0))
   }
 
   #valueOf(layout: T): Value {
     return new Value({ [field]: this.#form.encode(layout) })
-  }
-
-  #throwUnless(isExpected: boolean, verb: string, error: unknown): void {
-    if (isExpected) return
-    throw this.#form.failure(`the layout of the metadata cannot be ${verb}`, error)
   }
 }
 

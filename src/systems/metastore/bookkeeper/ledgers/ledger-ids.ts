@@ -17,17 +17,10 @@ import {
   integer,
   type OptionsOf,
 } from '../../../../api/index.js'
-import {
-  MetastoreErrorCode,
-  LedgerErrorCode,
-  codeOf,
-  failed,
-  metaStoreError,
-  isLostRace,
-} from '../../errors.js'
+import { LedgerErrorCode, failed, metaStoreError } from '../../errors.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
-import { Value } from '../value.js'
-import { Version, type Versioned } from '../tables/version.js'
+import { ALL_FIELDS, Value } from '../value.js'
+import { RecordTable } from '../tables/record-table.js'
 
 const tableName = 'IDGEN'
 const field = 'next'
@@ -52,7 +45,7 @@ export interface LedgerIdOptions extends OptionsOf<typeof idOptions> {}
 
 /** A generator of ledger ids; see the file header. */
 export class LedgerIdGenerator {
-  readonly #table: MetastoreTable
+  readonly #records: RecordTable
   readonly #buckets: number
   readonly #blockSize: bigint
   #bucket: number
@@ -67,7 +60,9 @@ export class LedgerIdGenerator {
       const message = `option firstBucket must be below ${buckets}, got ${firstBucket}`
       throw new CellarError(ErrorCode.invalidArgument, message)
     }
-    this.#table = table
+    this.#records = new RecordTable(table, (error) =>
+      metaStoreError('the counter of ledger ids cannot be read or written', error),
+    )
     this.#buckets = buckets
     this.#blockSize = BigInt(blockSize)
     this.#bucket = firstBucket
@@ -84,9 +79,7 @@ export class LedgerIdGenerator {
    */
   async generateLedgerId(): Promise<bigint> {
     while (this.#next === this.#end) {
-      this.#refill ??= this.#takeBlock().finally(() => {
-        this.#refill = undefined
-      })
+      this.#refill ??= this.#takeBlock().finally(() => (this.#refill = undefined))
       await this.#refill
     }
     return this.#next++
@@ -108,36 +101,22 @@ export class LedgerIdGenerator {
 
   /** Advances a counter; undefined if the bucket is exhausted. */
   async #advance(bucket: number): Promise<{ first: bigint; end: bigint } | undefined> {
-    const key = `bucket-${bucket}`
-    for (;;) {
-      const stored = await this.#read(key)
-      const first = stored.value
-      if (first > countMax) return undefined
+    let block: { first: bigint; end: bigint } | undefined
+    await this.#records.change(`bucket-${bucket}`, ALL_FIELDS, (row) => {
+      const first = row === undefined ? 1n : countOf(row.value)
+      if (first > countMax) return (block = undefined)
       const free = countMax + 1n - first
       const end = first + (free < this.#blockSize ? free : this.#blockSize)
-      try {
-        await this.#table.put(key, new Value({ [field]: end.toString() }), stored.version)
-        return { first, end }
-      } catch (error) {
-        if (!isLostRace(error)) throw metaStoreError('no ledger id could be taken', error)
-      }
-    }
+      block = { first, end }
+      return new Value({ [field]: end.toString() })
+    })
+    return block
   }
+}
 
-  async #read(key: string): Promise<Versioned<bigint>> {
-    let row: Versioned<Value>
-    try {
-      row = await this.#table.get(key)
-    } catch (error) {
-      if (codeOf(error) === MetastoreErrorCode.noKey) {
-        return { value: 1n, version: Version.NEW }
-      }
-      throw metaStoreError('the counter of ledger ids could not be read', error)
-    }
-    const text = row.value.getField(field)?.toString('latin1') ?? ''
-    if (!/^[0-9]{1,18}$/.test(text)) {
-      throw metaStoreError(`the counter of ledger ids ${key} holds ${JSON.stringify(text)}`)
-    }
-    return { value: BigInt(text), version: row.version }
-  }
+/** The next count in the row of a bucket. */
+function countOf(value: Value): bigint {
+  const text = value.getField(field)?.toString('latin1') ?? ''
+  if (/^[0-9]{1,18}$/.test(text)) return BigInt(text)
+  throw metaStoreError(`a counter of ledger ids holds ${JSON.stringify(text)}`)
 }

@@ -19,9 +19,9 @@ import {
   text,
   type OptionsOf,
 } from '../../../../api/index.js'
-import { LedgerErrorCode, metaStoreError, layoutMismatch, isOneOf } from '../../errors.js'
+import { metaStoreError, layoutMismatch } from '../../errors.js'
 import { checkStore } from '../arguments.js'
-import { cleanTable } from '../tables/clean-table.js'
+import { cleanTable, RecordTable } from '../tables/record-table.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
 import { NON_FIELDS } from '../value.js'
 import { chooseFactory } from './layout-record.js'
@@ -152,29 +152,17 @@ function checkSame(stored: LedgerLayout, own: LedgerLayout): void {
 
 /** Removes all rows of the table and closes it; false if it has an unexpected key. */
 async function emptyIfExpected(table: MetastoreTable): Promise<boolean> {
+  const records = new RecordTable(table, (error) => error as Error)
   try {
-    if (!(await hasOnlyExpectedKeys(table))) return false
+    for await (const page of records.pages(pageSize, NON_FIELDS)) {
+      if (!page.every(({ key }) => isExpectedKey(key))) return false
+    }
     await cleanTable(table)
     return true
   } catch (error) {
-    if (isOneOf(error, LedgerErrorCode)) throw error
     throw metaStoreError('the ledgers could not be validated and removed', error)
   } finally {
     table.close()
-  }
-}
-
-async function hasOnlyExpectedKeys(table: MetastoreTable): Promise<boolean> {
-  const cursor = await table.openCursor(NON_FIELDS)
-  try {
-    while (cursor.hasMoreEntries()) {
-      const items = await cursor.asyncReadEntries(pageSize)
-      if (items.length === 0) throw metaStoreError('a cursor promised more keys and had none')
-      if (!items.every(({ key }) => isExpectedKey(key))) return false
-    }
-    return true
-  } finally {
-    cursor.close()
   }
 }
 

@@ -19,7 +19,7 @@ import {
 import { warnOfListener, type ListenerErrorHandler } from '../../kernel/listener-errors.js'
 import { checkCallable } from '../../kernel/arguments.js'
 import { checkStore } from '../arguments.js'
-import { cleanTable } from '../tables/clean-table.js'
+import { cleanTable } from '../tables/record-table.js'
 import {
   MetastoreErrorCode,
   LedgerErrorCode,
