@@ -29,11 +29,13 @@ export type MetastoreCallback<T> = (code: ReturnCode, value: T | null, context: 
 /** Receives the errors of callbacks. */
 export type CallbackErrorHandler = (error: unknown) => void
 
+/** The last two arguments of a call: its callback, and a value that is passed to the callback. */
+type Reply<T> = [callback: MetastoreCallback<T>, context: unknown]
+
 /** Makes a call, and calls the callback with its outcome. */
 function answer<T>(
   onError: CallbackErrorHandler,
-  callback: MetastoreCallback<T>,
-  context: unknown,
+  [callback, context]: Reply<T>,
   call: () => Promise<T>,
 ): void {
   if (typeof callback !== 'function') {
@@ -67,75 +69,43 @@ export class CallbackTable {
   }
 
   /** Reads a row, or some of its fields. */
-  get(
-    key: string,
-    fields: FieldSelection,
-    callback: MetastoreCallback<Versioned<Value>>,
-    context: unknown,
-  ): void {
-    answer(this.#onError, callback, context, () => this.#table.get(key, { fields }))
+  get(key: string, fields: FieldSelection, ...reply: Reply<Versioned<Value>>): void {
+    answer(this.#onError, reply, () => this.#table.get(key, { fields }))
   }
 
   /** Reads a row and arms a watcher. */
-  getWatched(
-    key: string,
-    watcher: MetastoreWatcher,
-    callback: MetastoreCallback<Versioned<Value>>,
-    context: unknown,
-  ): void {
-    answer(this.#onError, callback, context, () => {
+  getWatched(key: string, watcher: MetastoreWatcher, ...reply: Reply<Versioned<Value>>): void {
+    answer(this.#onError, reply, () => {
       if (typeof watcher === 'function') return this.#table.get(key, { watcher })
       return Promise.reject(illegalOp(`the watcher must be a function, got ${kindOf(watcher)}`))
     })
   }
 
   /** As {@link MetastoreTable.put}; the value of the callback is the new version. */
-  put(
-    key: string,
-    value: Value,
-    version: Version,
-    callback: MetastoreCallback<Version>,
-    context: unknown,
-  ): void {
-    answer(this.#onError, callback, context, () => this.#table.put(key, value, version))
+  put(key: string, value: Value, version: Version, ...reply: Reply<Version>): void {
+    answer(this.#onError, reply, () => this.#table.put(key, value, version))
   }
 
   /** As {@link MetastoreTable.remove}; the value of the callback is null. */
-  remove(key: string, version: Version, callback: MetastoreCallback<void>, context: unknown): void {
-    answer(this.#onError, callback, context, () => this.#table.remove(key, version))
+  remove(key: string, version: Version, ...reply: Reply<void>): void {
+    answer(this.#onError, reply, () => this.#table.remove(key, version))
   }
 
   /** As {@link MetastoreTable.openCursor}. */
-  openCursor(
-    fields: FieldSelection,
-    callback: MetastoreCallback<CallbackCursor>,
-    context: unknown,
-  ): void {
-    this.#open(callback, context, () => this.#table.openCursor(fields))
+  openCursor(fields: FieldSelection, ...reply: Reply<CallbackCursor>): void {
+    answer(this.#onError, reply, () => this.#table.openCursor(fields).then(this.#cursorOf))
   }
 
   /** As {@link MetastoreScannableTable.openRange}; `IllegalOp` if the table is not scannable. */
-  openRange(
-    range: KeyRange,
-    fields: FieldSelection,
-    callback: MetastoreCallback<CallbackCursor>,
-    context: unknown,
-  ): void {
-    this.#open(callback, context, () => {
+  openRange(range: KeyRange, fields: FieldSelection, ...reply: Reply<CallbackCursor>): void {
+    answer(this.#onError, reply, () => {
       const opened = this.#table.openRange?.(range, fields)
-      return opened ?? Promise.reject(illegalOp('the table is not scannable'))
+      return opened?.then(this.#cursorOf) ?? Promise.reject(illegalOp('the table is not scannable'))
     })
   }
 
-  #open(
-    callback: MetastoreCallback<CallbackCursor>,
-    context: unknown,
-    open: () => Promise<MetastoreCursor>,
-  ): void {
-    answer(this.#onError, callback, context, () =>
-      open().then((cursor) => new CallbackCursor(cursor, this.#onError)),
-    )
-  }
+  readonly #cursorOf = (cursor: MetastoreCursor): CallbackCursor =>
+    new CallbackCursor(cursor, this.#onError)
 }
 
 /** A cursor with callbacks. */
@@ -160,12 +130,8 @@ export class CallbackCursor {
   }
 
   /** As {@link MetastoreCursor.asyncReadEntries}. */
-  asyncReadEntries(
-    count: number,
-    callback: MetastoreCallback<MetastoreItem[]>,
-    context: unknown,
-  ): void {
-    answer(this.#onError, callback, context, () => this.#cursor.asyncReadEntries(count))
+  asyncReadEntries(count: number, ...reply: Reply<MetastoreItem[]>): void {
+    answer(this.#onError, reply, () => this.#cursor.asyncReadEntries(count))
   }
 
   /** As {@link MetastoreCursor.close}. */
