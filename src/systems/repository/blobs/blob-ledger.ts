@@ -5,7 +5,7 @@
  */
 import { assert, type AtomicMutation, type Clock, type Table } from '../../../api/index.js'
 import { concurrentUpdate, invalidRecord } from '../errors.js'
-import type { CommitCheck, PartWrites, TableChange } from '../records/writes/commit.js'
+import type { CommitCheck, CommitPart, PartWrites, TableChange } from '../records/writes/commit.js'
 import { referenceChanges, type ReferenceChange } from './blob-references.js'
 import { parseBlobKey } from './blob-store.js'
 import { decodeState, encodeState, stateColumn, type BlobState } from './blob-state.js'
@@ -14,43 +14,24 @@ interface Reference extends ReferenceChange {
   readonly changed: TableChange
 }
 
-/** Counts references to blobs. */
-export class BlobLedger {
-  readonly #table: Table
-  readonly #clock: Clock
-  readonly #remove: (key: Buffer) => Promise<void>
-
-  /** `remove` deletes a dead blob: its bytes and its row. */
-  constructor(table: Table, clock: Clock, remove: (key: Buffer) => Promise<void>) {
-    this.#table = table
-    this.#clock = clock
-    this.#remove = remove
-  }
-
-  /** The commit part that counts the references. */
-  prepare(changes: readonly TableChange[]): Promise<PartWrites | undefined> | undefined {
-    const byKey = new Map<string, Reference[]>()
-    for (const changed of changes) {
-      for (const reference of referenceChanges(changed.change, changed.context.schema)) {
-        const name = reference.key.toString('latin1')
-        byKey.set(name, [...(byKey.get(name) ?? []), { ...reference, changed }])
-      }
-    }
-    return byKey.size === 0 ? undefined : this.#prepare([...byKey.values()])
-  }
-
-  async #prepare(groups: readonly Reference[][]): Promise<PartWrites> {
+/** The commit part that counts references; `remove` deletes a dead blob: its bytes and its row. */
+export function blobLedger(
+  table: Table,
+  clock: Clock,
+  remove: (key: Buffer) => Promise<void>,
+): CommitPart {
+  const count = async (groups: readonly Reference[][]): Promise<PartWrites> => {
     const gets = groups.map(([{ key }]) => ({ row: key, columns: [stateColumn] }))
-    const rows = await this.#table.getList(gets)
+    const rows = await table.getList(gets)
     const checks: CommitCheck[] = []
     const mutations: AtomicMutation[] = []
     const dead: Buffer[] = []
     groups.forEach((references, index) => {
       const { key, changed } = references[0]
       const stored = rows[index].value(stateColumn)
-      const state = nextState(references, stored, this.#clock.now())
+      const state = nextState(references, stored, clock.now())
       if (state === undefined) return
-      const row = { table: this.#table, row: key }
+      const row = { table, row: key }
       const failure = (): Error => concurrentUpdate(`a blob of ${changed.change.id.text}`)
       checks.push({ check: { ...row, column: stateColumn, equals: stored! }, failure })
       const cells = { [stateColumn]: encodeState(state) }
@@ -59,9 +40,19 @@ export class BlobLedger {
     })
     // The row of a dead blob stays until the blob is removed, so a sweep can repeat the removal.
     const committed = async (): Promise<void> => {
-      for (const key of dead) await this.#remove(key)
+      for (const key of dead) await remove(key)
     }
     return { checks, mutations, committed }
+  }
+  return (changes) => {
+    const byKey = new Map<string, Reference[]>()
+    for (const changed of changes) {
+      for (const reference of referenceChanges(changed.change, changed.context.schema)) {
+        const name = reference.key.toString('latin1')
+        byKey.set(name, [...(byKey.get(name) ?? []), { ...reference, changed }])
+      }
+    }
+    return byKey.size === 0 ? undefined : count([...byKey.values()])
   }
 }
 

@@ -23,10 +23,9 @@ export interface ReferenceChange {
   readonly newSizes: ReadonlySet<number>
 }
 
-/** Whether values of a type may hold blobs, also in embedded records. */
-export function mayHoldBlobs({ base, element }: ValueType): boolean {
-  if (element !== undefined) return mayHoldBlobs(element)
-  return base === 'BLOB' || base === 'RECORD'
+/** Whether values of a field may hold blobs, also in embedded records. */
+function mayHoldBlobs(field: FieldType): boolean {
+  return ['BLOB', 'RECORD'].includes(leafOf(field).base)
 }
 
 const none: ReferenceChange[] = []
@@ -42,7 +41,7 @@ export function referenceChanges(
   const count = (cells: FieldCells | undefined, sign: 1 | -1): void => {
     for (const [ordinal, { value }] of cells ?? []) {
       const field = schema.fieldAt(ordinal)
-      if (field === undefined || !mayHoldBlobs(field.type)) continue
+      if (field === undefined || !mayHoldBlobs(field)) continue
       const note = (each: unknown, { base }: ValueType): void => {
         if (base !== 'BLOB') return
         const { key, size } = each as Blob
@@ -60,7 +59,7 @@ export function referenceChanges(
   const { before, after, versions, versionsBefore, event } = change
   // An update changes only the fields of its event, and most fields hold no blobs.
   const isSmall = versions.size === 0 && (event.kind === 'updated' || before === undefined)
-  if (isSmall && !event.fields.some(({ type }) => mayHoldBlobs(type))) return none
+  if (isSmall && !event.fields.some(mayHoldBlobs)) return none
   // Parts that a write does not change are the same object before and after.
   if (before?.fields !== after.fields) {
     count(before?.fields, -1)

@@ -117,19 +117,24 @@ function checkBuild(args: BuildArguments): BuildArguments {
   return args
 }
 
+/** Of a new index, and of its changes. */
+const content = {
+  /** An index has either a `configuration` or `xml`. */
+  configuration: unchecked<IndexConfiguration>(),
+  /** The configuration as XML; needs the package `saxes`. */
+  xml: unchecked<string>(),
+  /** Plain JSON for the function that opens the search server. */
+  backend: unchecked<unknown>(),
+}
+
 const inputOptions = declareOptions('an index', {
   /** Letters, digits, `_`, `-` and `.`; at most 80 characters. */
   name: required(checked(checkIndexName)),
   /** Default 'default'. */
   repository: text(defaultRepository),
-  /** Exactly one of `configuration` and `xml` is given. */
-  configuration: unchecked<IndexConfiguration>(),
-  /** The configuration as XML; needs the package `saxes`. */
-  xml: unchecked<string>(),
+  ...content,
   /** Default 'SUBSCRIBE_AND_CONSUME'. */
   incremental: choice<IncrementalState>(incrementalStates, 'SUBSCRIBE_AND_CONSUME'),
-  /** Plain JSON for the function that opens the search server. */
-  backend: unchecked<unknown>(),
   /** Arguments of builds that are requested without arguments. */
   defaultBuild: checked(checkBuild, {} as BuildArguments),
   /** Whether existing records are indexed at once. Default false. */
@@ -142,14 +147,10 @@ export interface SearchIndexInput extends OptionsOf<typeof inputOptions> {}
 const updateOptions = declareOptions('an update of an index', {
   /** The version of the definition that the change is based on. */
   version: integer({ min: 0, default: undefined }),
-  /** A new configuration; existing documents change with a build. Excludes `xml`. */
-  configuration: unchecked<IndexConfiguration>(),
-  /** A new configuration as XML. Excludes `configuration`. */
-  xml: unchecked<string>(),
+  // Existing documents get a new configuration with a build.
+  ...content,
   /** Whether documents follow the writes of records. */
   incremental: choice<IncrementalState, undefined>(incrementalStates, undefined),
-  /** Plain JSON for the function that opens the search server. */
-  backend: unchecked<unknown>(),
   /** Arguments of builds that are requested without arguments. */
   defaultBuild: checked(checkBuild),
   /** Requests a build. */

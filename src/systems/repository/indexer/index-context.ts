@@ -14,19 +14,19 @@ import type { IndexWriter } from './index-writer.js'
 import type { ShownSources } from './shown-sources.js'
 
 /** Counters of an index since its opening. */
-export interface IndexCounts {
+export class IndexCounts {
   /** Documents that the search server accepted. */
-  documentsWritten: number
+  documentsWritten = 0
   /** Documents that were removed one by one; excludes those of deleted records. */
-  documentsRemoved: number
+  documentsRemoved = 0
   /** Documents that the search server refused. */
-  documentsRefused: number
+  documentsRefused = 0
   /** Documents that were built because a record that they show has changed. */
-  dependantsUpdated: number
+  dependantsUpdated = 0
   /** Blobs whose text could not be extracted. */
-  extractionFailures: number
+  extractionFailures = 0
   /** Events that affect no document, neither of their record nor of a dependent one. */
-  eventsSkipped: number
+  eventsSkipped = 0
 }
 
 /** The parts of an index that its opener makes. */

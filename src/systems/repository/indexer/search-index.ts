@@ -20,7 +20,7 @@ import { BatchBuild, type BuildProgress } from './batch-build.js'
 import { possibleSources, spanOf, type FieldSources } from './definition/field-sources.js'
 import { LateTexts } from './documents/late-texts.js'
 import { RecordSource } from './documents/record-source.js'
-import type { IndexContext, IndexCounts, IndexParts } from './index-context.js'
+import { IndexCounts, type IndexContext, type IndexParts } from './index-context.js'
 import { subscriptionOf, type BuildArguments, type BuildReport } from './index-definition.js'
 import type { ExtractionFailure, RefusedDocument } from './index-rows.js'
 import { IndexWriter } from './index-writer.js'
@@ -74,14 +74,7 @@ export class SearchIndex {
       records,
       tables: () => manager.tablesOf(repository).flatMap((table) => records.table(table) ?? []),
       readBlob: (blob) => manager.blobs.read(blob),
-      counts: {
-        documentsWritten: 0,
-        documentsRemoved: 0,
-        documentsRefused: 0,
-        dependantsUpdated: 0,
-        extractionFailures: 0,
-        eventsSkipped: 0,
-      },
+      counts: new IndexCounts(),
       refused: new Set(),
       shown: new ShownSources(rows),
       late: new LateTexts({

@@ -10,7 +10,7 @@ import {
   type SyncTable,
   type Table,
 } from '../../../api/index.js'
-import { BlobLedger } from '../blobs/blob-ledger.js'
+import { blobLedger } from '../blobs/blob-ledger.js'
 import { Blobs } from '../blobs/blobs.js'
 import { TableBlobStore } from '../blobs/table-store.js'
 import { invalidArgument, RepositoryError, repositoryError } from '../errors.js'
@@ -107,7 +107,6 @@ export abstract class RepositoryCatalog {
       scannersMax: settings.scannersMax,
       findTable: (repository, name) => this.repository(repository).table(name),
     })
-    const ledger = new BlobLedger(blobStates, clock, (key) => this.blobs.remove(key))
     this.#context = {
       ...common,
       indexTable: `${tablePrefix}.index`,
@@ -119,7 +118,7 @@ export abstract class RepositoryCatalog {
       parts: [
         uniqueValuesPart,
         linkTargetsPart,
-        (changes) => ledger.prepare(changes),
+        blobLedger(blobStates, clock, (key) => this.blobs.remove(key)),
         fieldIndexes.part,
       ],
       checkOpen: () => this.checkOpen(),

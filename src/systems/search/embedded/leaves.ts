@@ -1,5 +1,5 @@
 /** The documents of the leaves of a plan in one segment: terms, phrases and ranges. */
-import { gallop, intersection, marked } from './doc-sets.js'
+import { allDocs, gallop, intersection, marked } from './doc-sets.js'
 import type { PhraseNode, RangeNode } from './plan.js'
 import type { Postings } from './segments/segment-format.js'
 import { lowerBound, type SegmentReader } from './segments/segment-reader.js'
@@ -10,8 +10,8 @@ export type CountedDocs = Postings<Int32Array>
 interface PhraseWord {
   readonly postings: Postings<Int32Array>
   readonly positions: Int32Array
-  /** The index of each document's first position; undefined: the document's own index. */
-  readonly starts: Int32Array | undefined
+  /** The index of each document's first position, and at the end the number of positions. */
+  readonly starts: Int32Array
   /** Index of the current document. */
   at: number
 }
@@ -42,40 +42,30 @@ export async function phraseCounts(
   return { docs: docs.subarray(0, size), counts: counts.subarray(0, size) }
 }
 
-function startsOf({ docs, counts }: Postings<Int32Array>): Int32Array | undefined {
-  if (counts === undefined) return undefined
-  const starts = new Int32Array(docs.length)
-  for (let i = 1; i < docs.length; i++) starts[i] = starts[i - 1] + counts[i - 1]
+function startsOf({ docs, counts }: Postings<Int32Array>): Int32Array {
+  if (counts === undefined) return allDocs(docs.length + 1)
+  const starts = new Int32Array(docs.length + 1)
+  for (let i = 0; i < docs.length; i++) starts[i + 1] = starts[i] + counts[i]
   return starts
 }
 
 /** The number of times that the words follow each other in the current document. */
 function countIn(words: readonly PhraseWord[]): number {
-  const [first] = words
-  const from = startOf(first)
-  const end = from + sizeOf(first)
+  const [{ starts, positions, at }] = words
   let count = 0
-  for (let at = from; at < end; at++) if (isPhraseAt(words, first.positions[at])) count++
+  for (let i = starts[at]; i < starts[at + 1]; i++) if (isPhraseAt(words, positions[i])) count++
   return count
 }
 
 function isPhraseAt(words: readonly PhraseWord[], position: number): boolean {
   for (let i = 1; i < words.length; i++) {
-    const { positions } = words[i]
-    let at = startOf(words[i])
-    const end = at + sizeOf(words[i])
-    while (at < end && positions[at] < position + i) at++
-    if (at >= end || positions[at] !== position + i) return false
+    const { positions, starts, at } = words[i]
+    const end = starts[at + 1]
+    let next = starts[at]
+    while (next < end && positions[next] < position + i) next++
+    if (next >= end || positions[next] !== position + i) return false
   }
   return true
-}
-
-function startOf({ starts, at }: PhraseWord): number {
-  return starts === undefined ? at : starts[at]
-}
-
-function sizeOf({ postings, at }: PhraseWord): number {
-  return postings.counts === undefined ? 1 : postings.counts[at]
 }
 
 const k1 = 1.2
