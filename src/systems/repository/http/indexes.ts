@@ -170,45 +170,26 @@ async function search(call: Call, find: () => SearchIndexes): Promise<unknown> {
   if (call.flag('wait')) await index.waitFor()
   const { total, hits } = await index.search(search.limited(asked))
   search.limited(asked)
-  const places = hits.map((hit) => hitPlace(repository, hit))
-  const records = await Promise.all(places.map((place) => indexedRecord(call, place)))
-  // A score depends on the words of all documents, including hidden ones.
-  const shownScore = ({ score }: SearchHit): number | undefined => {
-    return search.hidesDocuments ? undefined : score
+  const shown = async ({ fields, score }: SearchHit): Promise<object> => {
+    const valueOf = (name: string): string | undefined => fields[name]?.[0]
+    const id = valueOf(reservedFields.id) ?? ''
+    const table = valueOf(reservedFields.table) ?? ''
+    // 0 = a record without versions.
+    const version = Number(valueOf(reservedFields.version) ?? 0)
+    const record = await indexedRecord(call, { repository, table }, id, version)
+    const place = { id, repository, table, versionTag: valueOf(reservedFields.versionTag), version }
+    // A score depends on the words of all documents, including hidden ones.
+    return { ...place, score: search.hidesDocuments ? undefined : score, record }
   }
-  const results = places.map((place, at) => {
-    const { id, table, versionTag, version } = place
-    const score = shownScore(hits[at])
-    return { id, repository, table, versionTag, version, score, record: records[at] }
-  })
-  return { total, results }
-}
-
-/** The record and version that a document was made of. */
-interface HitPlace {
-  readonly repository: string
-  readonly id: string
-  readonly table: string
-  readonly versionTag: string | undefined
-  /** The indexed version; 0 = a record without versions. */
-  readonly version: number
-}
-
-function hitPlace(repository: string, { fields }: SearchHit): HitPlace {
-  const valueOf = (name: string): string | undefined => fields[name]?.[0]
-  return {
-    repository,
-    id: valueOf(reservedFields.id) ?? '',
-    table: valueOf(reservedFields.table) ?? '',
-    versionTag: valueOf(reservedFields.versionTag),
-    version: Number(valueOf(reservedFields.version) ?? 0),
-  }
+  return { total, results: await Promise.all(hits.map(shown)) }
 }
 
 /** The record of a document in the indexed version; undefined if that version no longer exists. */
 async function indexedRecord(
   call: Call,
-  { repository, table: name, id, version }: HitPlace,
+  { repository, table: name }: { readonly repository: string; readonly table: string },
+  id: string,
+  version: number,
 ): Promise<unknown> {
   const { schema } = call.manager.types
   const access = call.accessTo(name, repository)
