@@ -26,7 +26,7 @@ const entries = JSON.parse(readFileSync(join(root, '.ci', 'entries.json'), 'utf8
 const build = join(root, 'build')
 const narrowed = join(build, 'declarations')
 rmSync(narrowed, { recursive: true, force: true })
-for (const folder of ['native-free', 'src', 'test/suites']) {
+for (const folder of ['native-free', 'src', 'test/doubles', 'test/suites']) {
   for (const name of readdirSync(join(build, folder), { recursive: true })) {
     if (!name.endsWith('.d.ts')) continue
     const text = readFileSync(join(build, folder, name), 'utf8')
