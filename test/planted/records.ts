@@ -62,7 +62,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'An autosave overwrites a version to which a tag points.',
     file: `${records}/writes/record-change.ts`,
-    find: '![before.fields, after.fields].some((each) => taggedIn(each).has(before.version))',
+    find: '![before.fields, newest].some((each) => taggedIn(each).has(before.version))',
     replace: 'taggedIn !== undefined',
     tests: versions,
   },

@@ -112,7 +112,6 @@ export {
   type RecordOutput,
 } from './json/value-json.js'
 export { metadataFromJson, metadataToJson } from './json/metadata-json.js'
-export type * from './json/record-json.js'
 export { attributesFromJson, recordFromJson, recordToJson } from './json/record-json.js'
 export type * from './json/schema-json.js'
 export {

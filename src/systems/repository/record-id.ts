@@ -260,7 +260,8 @@ function badId(text: string): Error {
   )
 }
 
-function uuidText(bytes: Buffer): string {
+/** The canonical text of a UUID. */
+export function uuidText(bytes: Buffer): string {
   return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 

@@ -399,7 +399,13 @@ void t.test('arguments of the JSON forms', async (t) => {
   const table = manager.repository().table()
   const namespaces = new repository.NameReader([['n', 'n']])
   const names = new repository.NameWriter()
-  const read = { schema, namespaces, checkWrite: undefined, ignoresEmpty: false }
+  const read = {
+    schema,
+    namespaces,
+    checkWrite: undefined,
+    ignoresEmpty: false,
+    deletesEmpty: false,
+  }
   const written = { schema, names, isReadable: undefined, withSchema: true }
   await table.create({ ...input, id: 'USER.b' })
   const stored = { ...(await table.read('USER.b')) }
@@ -413,7 +419,6 @@ void t.test('arguments of the JSON forms', async (t) => {
           fields: { n$title: 'x', n$inner: { type: { name: 'n$r' }, fields: { n$title: 'x' } } },
         },
         read,
-        { deletesEmpty: false },
       ],
     },
     'scan of JSON': {

@@ -233,8 +233,8 @@ class Import {
     try {
       const { ignoreEmptyFields, ignoreAndDeleteEmptyFields } = this.#options
       const { schema } = this.#types
-      const reading = { schema, namespaces: names, ignoresEmpty: ignoreEmptyFields }
-      input = recordFromJson(json, reading, { deletesEmpty: ignoreAndDeleteEmptyFields })
+      const empty = { ignoresEmpty: ignoreEmptyFields, deletesEmpty: ignoreAndDeleteEmptyFields }
+      input = recordFromJson(json, { schema, namespaces: names, ...empty })
       await this.#store(input)
     } catch (error) {
       this.#fail(place, input, error)

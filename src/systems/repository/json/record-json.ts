@@ -1,11 +1,5 @@
 /** Records in JSON. */
-import {
-  boolean,
-  checkObject,
-  declareOptions,
-  readArguments,
-  type OptionsOf,
-} from '../../../api/index.js'
+import { checkObject, readArguments } from '../../../api/index.js'
 import { RecordId } from '../record-id.js'
 import type { QualifiedName } from '../qualified-name.js'
 import type { Metadata } from '../records/metadata.js'
@@ -34,25 +28,13 @@ import {
   type RecordOutput,
 } from './value-json.js'
 
-const readingOptions = declareOptions('the reading of a record', {
-  /** Whether empty texts, lists and records delete their field. Default false. */
-  deletesEmpty: boolean(false),
-})
-
-/** Options of {@link recordFromJson}. */
-export interface RecordJsonOptions extends OptionsOf<typeof readingOptions> {}
-
 /**
  * Reads the input of a record. `ERR_INVALID_ARGUMENT` for a bad shape, `ERR_INVALID_RECORD` for a
  * value that does not fit, `ERR_FIELD_TYPE_NOT_FOUND`.
  */
-export function recordFromJson(
-  json: Json,
-  given: JsonInput,
-  options: RecordJsonOptions = {},
-): RecordInput {
-  const { deletesEmpty } = readingOptions.read(options)
+export function recordFromJson(json: Json, given: JsonInput): RecordInput {
   const outer = checkInput(given)
+  const { deletesEmpty = false } = outer
   const namespaces = namesInside(outer.namespaces, checkJson(json, 'record'), 'record')
   const ignoresEmpty = deletesEmpty || outer.ignoresEmpty
   const input: JsonInput = { ...outer, namespaces, ignoresEmpty }

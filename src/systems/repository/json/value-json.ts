@@ -41,6 +41,8 @@ const inputOptions = declareOptions('what JSON is read with', {
   checkLink: callback<(link: Link) => void>(),
   /** Whether empty texts, lists and records count as absent. Default false. */
   ignoresEmpty: boolean(false),
+  /** Whether empty texts, lists and records delete their field of a record. Default false. */
+  deletesEmpty: boolean(false),
 })
 
 /** Context for reading JSON. */

@@ -14,6 +14,7 @@ import type {
 } from '../../../api/index.js'
 import { corrupt } from '../errors.js'
 import type { QualifiedName } from '../qualified-name.js'
+import { uuidText } from '../record-id.js'
 import type { ValueTypes } from '../values/value-types.js'
 import type { FieldType, Scope } from './field-type.js'
 import type { FieldEntry, RecordType, Supertype } from './record-type.js'
@@ -83,7 +84,7 @@ export class SchemaRows {
     const kind = row.row!.toString('latin1', 0, 1)
     const stored = row.value(definition)
     if (stored === undefined) return
-    const id = uuidOf(row.row!.subarray(1))
+    const id = uuidText(row.row!.subarray(1))
     if (kind === prefixes.field) {
       const { ordinal, name, valueType, scope } = parse<StoredField>(stored, id)
       const type = this.#valueTypes.parse(valueType)
@@ -198,10 +199,6 @@ function nameRow(kind: TypeKind, name: string): string {
 
 function bytesOf(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex')
-}
-
-function uuidOf(bytes: Buffer): string {
-  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 }
 
 function parse<T>(stored: Buffer, id: string): T {

@@ -44,8 +44,7 @@ export interface ChangeEvent {
   readonly attributes?: Readonly<Record<string, string>> | undefined
 }
 
-/** The reference to a version of a record type. */
-export function referenceOf({ ordinal, version }: RecordType): TypeReference {
+function referenceOf({ ordinal, version }: RecordType): TypeReference {
   return { ordinal, version }
 }
 
@@ -140,13 +139,20 @@ export function createState(
 ): StateChange {
   const time = Math.max(now, deleted?.modified ?? 0)
   const empty: RecordState = {
-    ...{ occ: deleted?.occ ?? 0, isDeleted: false, version: 0, first: 0, last: deleted?.last ?? 0 },
-    ...{ autosave: 0, created: time, modified: time, type: referenceOf(type) },
-    ...{ fields: noCells, latest: undefined },
+    isDeleted: false,
+    occ: deleted?.occ ?? 0,
+    version: 0,
+    first: 0,
+    last: deleted?.last ?? 0,
+    autosave: 0,
+    created: time,
+    modified: time,
+    type: referenceOf(type),
+    fields: noCells,
+    latest: undefined,
   }
   const changing = { type, writesType: true, time, isAutosave: false, taggedIn: () => noNumbers }
-  const { event, ...state } = updateState(empty, input, changing)!
-  return { ...state, event: { ...event, kind: 'created' } }
+  return updateState(empty, input, changing, 'created')!
 }
 
 /** What an update is made with, besides its input. */
@@ -169,6 +175,7 @@ export function updateState(
   before: RecordState,
   input: PreparedInput,
   { type, writesType, time, isAutosave, taggedIn }: Changing,
+  kind: ChangeEvent['kind'] = 'updated',
 ): StateChange | undefined {
   const changed: FieldType[] = []
   const reference = referenceOf(type)
@@ -180,74 +187,57 @@ export function updateState(
   if (changed.length === 0 && !(writesType && isTypeChanged)) {
     return isAutosave ? undefined : endAutosave(before, time)
   }
+  const newest = fields ?? before.fields
+  let { version, first, last, latest } = before
+  let autosave = isAutosave ? before.autosave : 0
+  let versions = noVersions
+  let isUpdated = false
+  if (versioned !== undefined || mutable !== undefined) {
+    // An autosave replaces the autosave before, unless a version tag points to that version.
+    isUpdated =
+      autosave !== 0 && ![before.fields, newest].some((each) => taggedIn(each).has(before.version))
+    const made = Math.max(time, before.latest?.created ?? 0)
+    const ofVersion = mutable ?? versioned!
+    latest = {
+      created: isUpdated ? before.latest!.created : made,
+      modified: isUpdated ? Math.max(made, before.latest!.modified) : made,
+      versionedType: versioned === undefined ? before.latest?.versionedType : reference,
+      mutableType: mutable === undefined ? before.latest?.mutableType : reference,
+      removed: changeRemoved(before.latest?.removed ?? noNumbers, changed, ofVersion),
+      fields: ofVersion,
+    }
+    if (!isUpdated) {
+      // The version before gets a cell of its own.
+      if (before.latest !== undefined) versions = new Map([[version, before.latest]])
+      version = before.last + 1
+      last = version
+      if (first === 0) first = version
+      if (isAutosave) autosave = version
+    }
+  }
   // Listed one by one, because every update passes here and a spread is slower.
   const after: RecordState = {
     isDeleted: before.isDeleted,
     occ: before.occ + 1,
-    version: before.version,
-    first: before.first,
-    last: before.last,
-    autosave: isAutosave ? before.autosave : 0,
+    version,
+    first,
+    last,
+    autosave,
     created: before.created,
     modified: Math.max(time, before.modified),
     type: reference,
-    fields: fields ?? before.fields,
-    latest: before.latest,
+    fields: newest,
+    latest,
   }
-  const event = {
-    kind: 'updated',
-    fields: changed,
+  const event: ChangeEvent = {
+    kind,
+    versionCreated: version === before.version ? undefined : version,
+    versionUpdated: isUpdated ? version : undefined,
     isTypeChanged,
+    fields: changed,
     attributes: input.attributes,
-  } as const
-  if (versioned === undefined && mutable === undefined) {
-    return { after, versions: noVersions, event }
   }
-  const ofVersion = mutable ?? versioned!
-  const made = Math.max(time, before.latest?.created ?? 0)
-  const latest: VersionState = {
-    created: made,
-    modified: made,
-    versionedType: versioned === undefined ? before.latest?.versionedType : reference,
-    mutableType: mutable === undefined ? before.latest?.mutableType : reference,
-    removed: changeRemoved(before.latest?.removed ?? noNumbers, changed, ofVersion),
-    fields: ofVersion,
-  }
-  // An autosave replaces the autosave before, unless a version tag points to that version.
-  const mayOverwrite =
-    isAutosave &&
-    before.autosave !== 0 &&
-    ![before.fields, after.fields].some((each) => taggedIn(each).has(before.version))
-  if (mayOverwrite) return overwrite(before, { ...after, latest }, event)
-  return addVersion(before, { ...after, latest }, event, isAutosave)
-}
-
-/** Replaces the autosave before by the newest state. */
-function overwrite(before: RecordState, after: RecordState, event: ChangeEvent): StateChange {
-  const { version, latest: old } = before
-  const modified = Math.max(after.latest!.modified, old!.modified)
-  const latest: VersionState = { ...after.latest!, created: old!.created, modified }
-  const versionUpdated = version
-  return { after: { ...after, latest }, versions: noVersions, event: { ...event, versionUpdated } }
-}
-
-/** Makes a version of the newest state, and keeps the version before. */
-function addVersion(
-  before: RecordState,
-  after: RecordState,
-  event: ChangeEvent,
-  isAutosave: boolean,
-): StateChange {
-  const version = before.last + 1
-  const versions = new Map<number, VersionState>()
-  if (before.latest !== undefined) versions.set(before.version, before.latest)
-  const first = before.first === 0 ? version : before.first
-  const autosave = isAutosave ? version : 0
-  return {
-    after: { ...after, version, last: version, first, autosave },
-    versions,
-    event: { ...event, versionCreated: version },
-  }
+  return { after, versions, event }
 }
 
 /** Whether a version has a mutable field, or the field was removed in it. */
