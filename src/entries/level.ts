@@ -5,12 +5,11 @@
  * does not load it.
  */
 import {
-  CellarError,
-  ErrorCode,
-  declareOptions,
-  unchecked,
-  readArguments,
   allCapabilities,
+  declareOptions,
+  invalidArgument,
+  readArguments,
+  unchecked,
 } from '../api/index.js'
 import { TableLevel } from '../level/index.js'
 import type { DatabaseOpener, LevelDatabase, TableLevelOptions } from '../level/index.js'
@@ -60,24 +59,13 @@ function sourceOf(
   where: string | LevelDatabase,
   options: CellarLevelOptions<unknown, unknown>['database'],
 ): LevelDatabase | DatabaseOpener {
-  if (typeof where === 'string' && where !== '') return new Directory(where, options ?? {})
+  if (typeof where === 'string' && where !== '') {
+    const open = async (createIfMissing: boolean): Promise<LevelDatabase> => {
+      const { Database } = await import('./index.js')
+      return Database.open(where, { ...options, createIfMissing })
+    }
+    return { location: where, capabilities: allCapabilities, open }
+  }
   if (options === undefined) return where as LevelDatabase
-  const message = 'option database goes with a directory, not with an open database'
-  throw new CellarError(ErrorCode.invalidArgument, message)
-}
-
-class Directory implements DatabaseOpener {
-  readonly location: string
-  readonly capabilities = allCapabilities
-  readonly #options: OpenOptions
-
-  constructor(location: string, options: OpenOptions) {
-    this.location = location
-    this.#options = options
-  }
-
-  async open(createIfMissing: boolean): Promise<LevelDatabase> {
-    const { Database } = await import('./index.js')
-    return Database.open(this.location, { ...this.#options, createIfMissing })
-  }
+  throw invalidArgument('option database goes with a directory, not with an open database')
 }

@@ -1,7 +1,9 @@
-/** The interface between the server and a system. */
+/** The interface between the server and a system, and the source of the object that it serves. */
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { checkMethods } from '../api/index.js'
 import type { Principal } from './access.js'
+import { withStatus } from './errors.js'
 import type { RequestMemory } from './request-memory.js'
 
 /** The parts of the server that its systems share. */
@@ -51,4 +53,31 @@ export interface ServerSystem {
   readonly publicPaths?: readonly string[] | undefined
   /** Releases waiting readers before the server closes. */
   close?(): void
+}
+
+/** An object, or a function that returns the object; undefined while another process leads. */
+export type Source<T extends object> = T | (() => T | undefined)
+
+/**
+ * The function that finds the object of a source. `ERR_INVALID_ARGUMENT` for an object without
+ * these methods; if a function returns such an object, requests are answered with the status 500.
+ */
+export function finderOf<T extends object>(
+  source: Source<T>,
+  what: string,
+  methods: readonly (keyof T & string)[],
+): () => T | undefined {
+  if (typeof source !== 'function') {
+    const found = checkMethods(source, what, methods)
+    return () => found
+  }
+  return () => {
+    const found = source()
+    if (found === undefined) return undefined
+    try {
+      return checkMethods(found, what, methods)
+    } catch (error) {
+      throw withStatus(500, error)
+    }
+  }
 }

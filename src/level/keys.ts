@@ -1,10 +1,12 @@
 /**
- * Mapping between keys of a Level and rows of a table.
+ * Mapping between keys of a Level and rows of a table, and of a batch to mutations of rows.
  *
  * A key is its row, byte for byte, so a table is readable through both interfaces. Rows cannot be
  * empty, but keys can: a key that is empty or begins with a zero byte is prefixed with one zero
  * byte. The order of the rows is the order of the keys.
  */
+
+import type { MultiRowMutations, Mutation } from '../api/index.js'
 
 /** A key in one of the formats that the database takes from abstract-level. */
 export type LevelKey = string | Buffer | Uint8Array
@@ -30,4 +32,52 @@ export function keyOfRow(row: Buffer): Buffer {
 /** Stored bytes in the format of the read. */
 export function inFormat(bytes: Buffer, isText: boolean): string | Buffer {
   return isText ? bytes.toString('utf8') : bytes
+}
+
+type Row = MultiRowMutations['rows'][number]
+
+/**
+ * The rows of a batch, from its operations in order. Only the last operation on a key counts. All
+ * cells of an atomic mutation may share one timestamp, and a delete marker then hides a put
+ * regardless of their order.
+ */
+export class BatchRows {
+  readonly #column: string
+  readonly #deletion: readonly Mutation[]
+  readonly #rows: Row[] = []
+  #hasPut = false
+  #hasDeletion = false
+
+  /** `deletion` holds the mutations that delete a row. */
+  constructor(column: string, deletion: readonly Mutation[]) {
+    this.#column = column
+    this.#deletion = deletion
+  }
+
+  put(key: LevelKey, value: LevelKey): void {
+    this.#hasPut = true
+    const cells = { [this.#column]: value }
+    this.#rows.push({ row: rowOfKey(key), mutations: [{ put: { cells } }] })
+  }
+
+  del(key: LevelKey): void {
+    this.#hasDeletion = true
+    this.#rows.push({ row: rowOfKey(key), mutations: this.#deletion })
+  }
+
+  take(): readonly Row[] {
+    return this.#hasPut && this.#hasDeletion ? lastOfEach(this.#rows) : this.#rows
+  }
+}
+
+function lastOfEach(rows: readonly Row[]): readonly Row[] {
+  const last = new Map<string, Row>()
+  for (const row of rows) last.set(nameOf(row.row), row)
+  return last.size === rows.length ? rows : [...last.values()]
+}
+
+/** Equal for equal rows, whether text or bytes. */
+function nameOf(row: LevelKey): string {
+  const bytes = typeof row === 'string' ? Buffer.from(row) : row
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
 }

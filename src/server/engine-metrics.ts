@@ -1,8 +1,7 @@
 /** The metrics of the engine on the metrics page of the server: a system without routes. */
 import { requireFunction } from '../systems/transactions/checks.js'
 import { figuresText, type MonitoredDatabase } from '../metrics/index.js'
-import type { ServerSystem } from '../http/server-system.js'
-import { finderOf } from '../http/source.js'
+import { finderOf, type ServerSystem } from '../http/server-system.js'
 
 /**
  * Shows the metrics of a database; undefined while another process leads. `ERR_INVALID_ARGUMENT`

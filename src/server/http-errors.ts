@@ -13,6 +13,7 @@ export interface ErrorAnswer {
   readonly message: string
 }
 
+/** The statuses of codes; 500 for others. */
 const statuses: Readonly<Record<string, number>> = {
   [ErrorCode.invalidArgument]: 400,
   [ErrorCode.tooLarge]: 413,
@@ -30,7 +31,6 @@ const statuses: Readonly<Record<string, number>> = {
   [MessagingErrorCode.positionChanged]: 409,
   [MessagingErrorCode.busy]: 503,
   [MessagingErrorCode.unavailable]: 503,
-  [MessagingErrorCode.transactionTooOld]: 500,
   [TransactionErrorCode.notInProgress]: 409,
   [TransactionErrorCode.conflict]: 409,
   [TransactionErrorCode.tooLarge]: 413,
@@ -56,7 +56,6 @@ const statuses: Readonly<Record<string, number>> = {
   [RepositoryErrorCode.fieldNotFound]: 404,
   [RepositoryErrorCode.blobNotFound]: 404,
   [RepositoryErrorCode.blob]: 400,
-  [RepositoryErrorCode.blobDamaged]: 500,
   [RepositoryErrorCode.blobStore]: 502,
   [RepositoryErrorCode.blobStoreMissing]: 409,
   [RepositoryErrorCode.fieldIndexNotFound]: 404,

@@ -16,7 +16,7 @@ import { errorAnswer, sendError } from './http-errors.js'
 import { HttpMetrics } from './http-metrics.js'
 import { RequestMemory } from '../http/request-memory.js'
 import { addRoute } from '../http/operations.js'
-import { OpenApi } from './openapi.js'
+import { describeRoutes } from './openapi.js'
 import { OriginGuard } from './origin-guard.js'
 import { bodyParser, noMemory, releaseBody } from './request-bodies.js'
 import { watchRequest } from './request-clocks.js'
@@ -63,7 +63,7 @@ export class CellarServer {
     addGuards(app, settings, { systems, closing })
     addAnswers(app, memory)
     const parser = bodyParser(settings, memory)
-    const description = new OpenApi(app)
+    const description = describeRoutes(app)
     const isUp = { 200: 'the server runs, and its systems serve', 503: 'a system does not serve' }
     const health = { id: 'health', summary: 'health', answers: isUp }
     addRoute(app, 'get', '/health', health, (_request, reply) => {
@@ -77,7 +77,7 @@ export class CellarServer {
       const text = metrics.text() + texts.join('')
       return reply.type('text/plain; version=0.0.4').send(text)
     })
-    app.get('/openapi.json', async () => description.description)
+    app.get('/openapi.json', async () => description)
     for (const system of systems) {
       // A scope for each system limits its content types to its own routes.
       void app.register(async (scope) => {

@@ -22,7 +22,7 @@ import { principalOf, type Principal } from '../../../http/access.js'
 import type { FieldNames } from './field-names.js'
 import { assert, invalidArgument } from '../../../api/index.js'
 import { forbidden, withStatus } from '../../../http/errors.js'
-import type { Source } from '../../../http/source.js'
+import type { Source } from '../../../http/server-system.js'
 import { TableAccess } from './table-access.js'
 
 /** The source of the manager; undefined while another process leads. */

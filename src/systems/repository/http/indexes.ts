@@ -33,7 +33,7 @@ import {
   showing,
   type Route,
 } from './declarations.js'
-import type { Source } from '../../../http/source.js'
+import type { Source } from '../../../http/server-system.js'
 
 /** The source of the indexes; undefined while another process leads. */
 export type IndexesSource = Source<SearchIndexes>

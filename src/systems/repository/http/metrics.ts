@@ -3,7 +3,7 @@ import { familiesText, family, type Family, type Sample } from '../../../metrics
 import type { RepositoryMaintenance, RepositoryManager, SearchIndexes } from '../index.js'
 import type { FindIndexes } from './indexes.js'
 import type { SystemHealth } from '../../../http/server-system.js'
-import type { Source } from '../../../http/source.js'
+import type { Source } from '../../../http/server-system.js'
 
 /** The source of the maintenance; undefined while another process leads. */
 export type MaintenanceSource = Source<RepositoryMaintenance>

@@ -16,8 +16,7 @@ import {
 import { pointerOf } from '../tephra/transaction-forms.js'
 import { familiesText, family } from '../../../metrics/text.js'
 import { addRoutes, type Route } from '../../../http/operations.js'
-import type { ServerSystem } from '../../../http/server-system.js'
-import { finderOf, type Source } from '../../../http/source.js'
+import { finderOf, type Source, type ServerSystem } from '../../../http/server-system.js'
 import { bodies, bodyOf, digits, snapshotJson } from './json.js'
 
 /** The manager; undefined while another process leads. */
