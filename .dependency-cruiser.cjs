@@ -157,7 +157,7 @@ const rooms = {
       'value-kinds',
     ],
   },
-  'systems/repository/extraction': { order: ['formats'], shared: ['text-sink'] },
+  'systems/repository/extraction': { order: ['formats'], shared: [] },
   'systems/repository/indexer': {
     order: ['definition', 'documents'],
     shared: ['index-context', 'index-rows'],

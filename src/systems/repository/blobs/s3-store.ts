@@ -54,25 +54,20 @@ function checkEndpoint(endpoint: string, what: string): string {
   throw invalidArgument(`${what} must be an address, got ${shown(endpoint)}`)
 }
 
-function checkRegion(region: string, what: string): string {
-  if (checkText(region, what) !== '') return region
+function checkName(name: string, what: string): string {
+  if (checkText(name, what) !== '') return name
   throw invalidArgument(`${what} must not be empty`)
-}
-
-function checkBucket(bucket: string): string {
-  if (typeof bucket === 'string' && bucket !== '') return bucket
-  throw invalidArgument(`a bucket has a name, got ${shown(bucket)}`)
 }
 
 const s3Options = declareOptions('an S3 store', {
   /** Name of a bucket that exists. */
-  bucket: required(checked(checkBucket)),
+  bucket: required(checked(checkName)),
   /** Prefix of the object names. Default: none. */
   prefix: text(''),
   /** Address of the server. Default: that of Amazon for the region. */
   endpoint: checked(checkEndpoint),
   /** Default: the region of the environment, as the SDK finds it. */
-  region: checked(checkRegion),
+  region: checked(checkName),
   /** Default: those of the environment, as the SDK finds them. */
   credentials: checked(readCredentials),
   /** Whether addresses have the bucket in their path, as many servers require. Default false. */

@@ -31,27 +31,24 @@ export class ExtractionThread {
     signal: AbortSignal | undefined,
   ): Promise<ExtractionAnswer | undefined> {
     const worker = this.#started()
-    const stop = new AbortController()
-    const end = (): void => stop.abort()
-    const timer = setTimeout(end, milliseconds)
-    signal?.addEventListener('abort', end)
+    const done = new AbortController()
+    const timeout = AbortSignal.timeout(milliseconds)
+    const stop = AbortSignal.any([timeout, done.signal, ...(signal === undefined ? [] : [signal])])
     worker.ref()
     worker.postMessage(task, [task.content.buffer as ArrayBuffer])
     try {
-      const exited = once(worker, 'exit', { signal: stop.signal }).then(() => {
+      const exited = once(worker, 'exit', { signal: stop }).then(() => {
         throw new Error('the thread has ended')
       })
-      const answered = once(worker, 'message', { signal: stop.signal })
+      const answered = once(worker, 'message', { signal: stop })
       const [answer] = (await Promise.race([answered, exited])) as [ExtractionAnswer]
       return answer
     } catch (error) {
       if (signal?.aborted === true) throw closedError()
-      if (stop.signal.aborted) return undefined
+      if (stop.aborted) return undefined
       throw error
     } finally {
-      clearTimeout(timer)
-      signal?.removeEventListener('abort', end)
-      stop.abort()
+      done.abort()
       worker.unref()
     }
   }

@@ -119,11 +119,10 @@ export class BatchBuild {
   }
 
   async #clear(state: StoredBuild): Promise<void> {
-    const { name, definitions, rows, writer, refused, shown } = this.#context
+    const { name, definitions, rows, writer, shown } = this.#context
     await this.#indexer.exclusive(async () => {
       await writer.clear()
       await rows.clear()
-      refused.clear()
       shown.clear()
     })
     state.isCleared = true
@@ -167,7 +166,7 @@ export class BatchBuild {
   }
 
   async #buildPage(state: StoredBuild, table: string, ids: readonly RecordId[]): Promise<void> {
-    const { rows, clock, refused, signal } = this.#context
+    const { rows, clock, signal } = this.#context
     await inLanes(ids.values(), recordsAtOnce, async (id) => {
       if (signal.aborted) return
       state.records++
@@ -176,10 +175,8 @@ export class BatchBuild {
       } catch (error) {
         if (signal.aborted) return
         state.failed++
-        const reason = errorOf(error).message
         const key = `${table}-${id.text}`
-        refused.add(key)
-        await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })
+        await rows.addRefused({ table, id }, key, errorOf(error).message, clock.now())
       }
     })
   }

@@ -53,8 +53,6 @@ export interface IndexContext extends IndexParts {
   readonly tables: () => readonly RecordTable[]
   readonly readBlob: (blob: Blob) => AsyncIterable<Uint8Array>
   readonly counts: IndexCounts
-  /** Keys of the documents that are stored as refused. */
-  readonly refused: Set<string>
   readonly shown: ShownSources
   readonly late: LateTexts
   /** Aborted when the index is closed. */

@@ -121,6 +121,8 @@ function placeOfRow(row: Buffer): Place {
 export class IndexRows {
   readonly #database: Database
   readonly #name: string
+  /** Keys of the refused documents, by {@link placeKey}. */
+  readonly #refused = new Map<string, Set<string>>()
 
   constructor(database: Database, name: string) {
     this.#database = database
@@ -130,6 +132,9 @@ export class IndexRows {
   async create(): Promise<void> {
     const families = { [indexFamily]: { newVersionBehavior: true } }
     await this.#database.admin.ensureTable(this.#name, { families })
+    for (const { table, id, key } of await this.refused()) {
+      this.#refusedOf({ table, id: RecordId.parse(id) }).add(key)
+    }
   }
 
   async drop(): Promise<void> {
@@ -201,12 +206,20 @@ export class IndexRows {
     }
   }
 
-  addRefused(document: RefusedDocument): Promise<void> {
-    return this.#put(kinds.refused, document.key, document)
+  /** Notes a document of a record as refused at a time; `reason` is for people. */
+  addRefused(place: Place, key: string, reason: string, time: number): Promise<void> {
+    this.#refusedOf(place).add(key)
+    const { table, id } = place
+    return this.#put(kinds.refused, key, { key, table, id: id.text, reason, time })
   }
 
-  removeRefused(key: string): Promise<void> {
-    return this.#put(kinds.refused, key, undefined)
+  /** Removes the refusals of a record, except those of documents that are still refused. */
+  async forgetRefused(place: Place, stillRefused: ReadonlySet<string>): Promise<void> {
+    for (const key of this.#refused.get(placeKey(place)) ?? []) {
+      if (stillRefused.has(key)) continue
+      this.#refusedOf(place).delete(key)
+      await this.#put(kinds.refused, key, undefined)
+    }
   }
 
   /** Refused documents, by key. */
@@ -233,6 +246,7 @@ export class IndexRows {
 
   /** Removes all rows. */
   async clear(): Promise<void> {
+    this.#refused.clear()
     for await (const { row } of this.#table.scan()) {
       await this.#table.delete({ row: row!, families: [{ family: indexFamily, timestamp: 1 }] })
     }
@@ -244,6 +258,13 @@ export class IndexRows {
   async all(): Promise<string[]> {
     const rows = await this.#table.scan({ stopRow: kinds.sources }).all()
     return rows.map((row) => `${row.row!.toString('latin1')} ${row.value(valueColumn, 'utf8')}`)
+  }
+
+  #refusedOf(place: Place): Set<string> {
+    const name = placeKey(place)
+    const keys = this.#refused.get(name) ?? new Set()
+    this.#refused.set(name, keys)
+    return keys
   }
 
   get #table(): Table {

@@ -37,7 +37,6 @@ export interface UpdateScope {
 export const allDocuments: UpdateScope = { isStale: () => true, removesUnknown: true }
 
 const dependantsAtOnce = 32
-const uuidLength = 36
 
 interface Building {
   /** Keys of the masters whose records the documents show. */
@@ -164,46 +163,32 @@ export class RecordIndexer {
     for (const [tagId, { hasDocument }] of Object.entries(before ?? {})) {
       if (hasDocument && !Object.hasOwn(after, tagId)) removedKeys.push(documentKey(place, tagId))
     }
-    const { table, id } = place
-    const removedRecords = removesUnknown ? [{ table, id: id.text }] : []
-    const rejected = await this.#send(place, documents, removedKeys, removedRecords)
+    const rejected = await this.#send(place, documents, removedKeys, removesUnknown)
     const unchanged = Object.keys(after).filter((tagId) => after[tagId] === before?.[tagId])
     for (const tagId of unchanged) rejected.add(documentKey(place, tagId))
-    await this.#forgetRefused(place, rejected)
+    await rows.forgetRefused(place, rejected)
     await rows.replace(place, before, emptyAsUndefined(after))
     return newest
   }
 
+  /** Sends the documents of a record; returns the keys of those that the server refuses. */
   async #send(
-    { table, id }: Place,
+    place: Place,
     documents: readonly SearchDocument[],
     removedKeys: readonly string[],
-    removedRecords: readonly { readonly table: string; readonly id: string }[],
+    removesUnknown: boolean,
   ): Promise<Set<string>> {
-    const { writer, rows, clock, counts, refused } = this.#context
+    const { writer, rows, clock, counts } = this.#context
+    const removedRecords = removesUnknown ? [{ table: place.table, id: place.id.text }] : []
     if (documents.length + removedKeys.length + removedRecords.length === 0) return new Set()
     const rejected = await writer.send({ documents, removedKeys, removedRecords })
     counts.documentsWritten += documents.length - rejected.length
     counts.documentsRemoved += removedKeys.length
     counts.documentsRefused += rejected.length
     for (const { key, reason } of rejected) {
-      refused.add(key)
-      await rows.addRefused({ key, table, id: id.text, reason, time: clock.now() })
+      await rows.addRefused(place, key, reason, clock.now())
     }
     return new Set(rejected.map(({ key }) => key))
-  }
-
-  /** Removes the refusals of a record, except those of documents that are still refused. */
-  async #forgetRefused(place: Place, stillRefused: ReadonlySet<string>): Promise<void> {
-    const { refused, rows } = this.#context
-    if (refused.size === 0) return
-    const prefix = documentKey(place, '')
-    for (const key of refused) {
-      if (`${key}-` !== prefix && !(key.startsWith(prefix) && isTagId(key, prefix))) continue
-      if (stillRefused.has(key)) continue
-      refused.delete(key)
-      await rows.removeRefused(key)
-    }
   }
 
   /** Builds documents again that show a record which has changed. */
@@ -246,11 +231,6 @@ export async function inLanes<T>(
 function emptyAsUndefined(entries: Record<string, IndexEntry>): IndexEntries | undefined {
   const sorted = Object.entries(entries).sort(([a], [b]) => (a < b ? -1 : 1))
   return sorted.length === 0 ? undefined : Object.fromEntries(sorted)
-}
-
-/** Whether the rest of a key is the id of a tag only: the key is of a document of this record. */
-function isTagId(key: string, prefix: string): boolean {
-  return key.length === prefix.length + uuidLength
 }
 
 /** The effect of an event on documents. */

@@ -75,7 +75,6 @@ export class SearchIndex {
       tables: () => manager.tablesOf(repository).flatMap((table) => records.table(table) ?? []),
       readBlob: (blob) => manager.blobs.read(blob),
       counts: new IndexCounts(),
-      refused: new Set(),
       shown: new ShownSources(rows),
       late: new LateTexts({
         milliseconds: settings.textMilliseconds,
@@ -89,10 +88,9 @@ export class SearchIndex {
 
   /** Starts to follow writes, and resumes an interrupted build. @internal */
   async start(): Promise<void> {
-    const { definition, settings, rows, shown, refused, records, writer } = this.#context
+    const { definition, settings, rows, shown, records, writer } = this.#context
     await rows.create()
     await shown.load()
-    for (const { key } of await rows.refused()) refused.add(key)
     for (const table of await rows.tables()) {
       if (records.table(table) === undefined) await this.removeTable(table)
     }
