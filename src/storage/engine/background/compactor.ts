@@ -30,6 +30,7 @@ import { CompactionRun } from './compaction-run.js'
 import { CompactionTotals } from './compaction-totals.js'
 import type { Engine } from '../engine.js'
 import type { JobHooks } from './job-hooks.js'
+import { StoreWatch } from './store-watch.js'
 import { Ticker } from './ticker.js'
 
 /** A compaction that a user has requested. */
@@ -59,8 +60,6 @@ interface PendingRequest extends CompactionRequest {
 /** Shortest and longest pause after a failed background compaction. */
 const retryMillisecondsMin = 1000
 const retryMillisecondsMax = 60_000
-/** How often stores with a TTL are asked for compactions. */
-const expiryMilliseconds = 60_000
 /** Parallel compactions on worker threads. */
 const placesOfWorkers = 2
 
@@ -80,10 +79,7 @@ export class Compactor {
   private readonly runs = new Map<CompactionRun, Promise<void>>()
   /** Stores whose last background compaction failed, with the pause before the next one. */
   private readonly pauses = new Map<Store, number>()
-  /** Stores that got a file since the last look of `watchRest`. */
-  private readonly busy = new Set<Store>()
-  /** Stores that got no file between two looks of `watchRest`. */
-  private readonly resting = new Set<Store>()
+  private readonly watch: StoreWatch
   private readonly timers = new Set<NodeJS.Timeout>()
   private readonly ticker = new Ticker(() => this.tick())
   private paused = false
@@ -102,6 +98,7 @@ export class Compactor {
     this.executor = executor
     this.hooks = hooks
     this.onCompacted = onCompacted
+    this.watch = new StoreWatch(engine.stores, (store) => this.lookAt(store))
     this.isEnabled = engine.options.compactionEnabled
     this.bytesPerSecondMax = engine.options.compactionBytesPerSecondMax
   }
@@ -132,8 +129,7 @@ export class Compactor {
 
   /** Called when a store got a file. Starts a compaction if the policy of the store chooses one. */
   consider(store: Store): void {
-    this.busy.add(store)
-    this.resting.delete(store)
+    this.watch.noteFile(store)
     this.lookAt(store)
   }
 
@@ -213,8 +209,7 @@ export class Compactor {
   forget(store: Store): void {
     this.waiting.delete(store)
     this.pauses.delete(store)
-    this.busy.delete(store)
-    this.resting.delete(store)
+    this.watch.forget(store)
     for (const run of this.runs.keys()) if (run.store === store) run.cancel()
     for (const request of [...this.requests]) {
       if (request.store === store && !request.run) this.finishRequest(request, dropped(store))
@@ -226,6 +221,7 @@ export class Compactor {
     this.stopped = true
     this.waiting.clear()
     for (const timer of this.timers) clearTimeout(timer)
+    this.watch.stop()
     this.ticker.stop()
     for (const request of [...this.requests]) {
       if (!request.run) this.finishRequest(request, closedError('the database'))
@@ -456,7 +452,7 @@ export class Compactor {
       ttlMilliseconds: ttlSeconds * 1000,
       minVersions,
       busyFiles,
-      resting: this.resting.has(store),
+      resting: this.watch.isResting(store),
     }
   }
 
@@ -464,37 +460,9 @@ export class Compactor {
     return this.engine.versions.current.store(store.storeId)?.levels ?? [[]]
   }
 
-  /** Starts the timers that ask the policies of stores that get no new files. */
-  watch(stores: () => Iterable<Store>): void {
-    this.watchExpiry(stores)
-    this.watchRest(stores)
-  }
-
-  /**
-   * Marks stores without a new file for a while as resting. Their policies may then drop stale
-   * data.
-   */
-  private watchRest(stores: () => Iterable<Store>): void {
-    const { compactionRestMilliseconds } = this.engine.options
-    if (compactionRestMilliseconds === Infinity) return
-    this.later(compactionRestMilliseconds, () => {
-      for (const store of stores()) {
-        if (this.busy.delete(store) || this.resting.has(store)) continue
-        this.resting.add(store)
-        this.lookAt(store)
-      }
-      this.watchRest(stores)
-    })
-  }
-
-  /** Asks the policies of stores with a TTL, because cells expire without any write. */
-  private watchExpiry(stores: () => Iterable<Store>): void {
-    this.later(expiryMilliseconds, () => {
-      for (const store of stores()) {
-        if (store.settings.ttlSeconds !== Infinity) this.lookAt(store)
-      }
-      this.watchExpiry(stores)
-    })
+  /** Starts to ask the policies of stores that get no new files. */
+  startWatch(): void {
+    this.watch.start(this.engine.options.compactionRestMilliseconds)
   }
 }
 

@@ -56,14 +56,7 @@ export class JobHooks {
     sequenceKept = 0,
   ): HookedJob {
     const { engine } = this
-    const job: StoreJob = {
-      kind,
-      wholeStore,
-      table: engine.tableNameOf(store),
-      family: store.family,
-      now: engine.now(),
-      readPointOldest: engine.readPoints.oldest(engine.lastSequence),
-    }
+    const job = this.describe(store, kind, wholeStore)
     const seen = Math.max(engine.readPoints.newest, sequenceKept)
     const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : seen
     const jobs = this.coprocessors.jobsOf(job.table)
@@ -72,6 +65,18 @@ export class JobHooks {
     jobs?.changeRetention(job, retention)
     const settings = this.hasCoprocessors(store) ? undefined : store.settings
     return { job, plan, retention, sequenceKept: kind === 'flush' ? newest : 0, settings }
+  }
+
+  private describe(store: Store, kind: StoreJob['kind'], wholeStore: boolean): StoreJob {
+    const { engine } = this
+    return {
+      kind,
+      wholeStore,
+      table: engine.tableNameOf(store),
+      family: store.family,
+      now: engine.now(),
+      readPointOldest: engine.readPoints.oldest(engine.lastSequence),
+    }
   }
 
   private jobsOf(store: Store): TableJobs | undefined {
@@ -103,7 +108,11 @@ export class JobHooks {
   }
 
   /** Called when the result of a job is in use. */
-  finish(store: Store, { job }: HookedJob, facts: Omit<JobSummary, 'storeIsEmpty'>): void {
+  finish(
+    store: Store,
+    { job }: Pick<HookedJob, 'job'>,
+    facts: Omit<JobSummary, 'storeIsEmpty'>,
+  ): void {
     const inMemory = store.sources.memtables.some(({ isEmpty }) => !isEmpty)
     const storeIsEmpty = !inMemory && this.engine.filesOf(store).length === 0
     this.coprocessors.jobsOf(job.table)?.finishJob(job, { ...facts, storeIsEmpty })
@@ -111,17 +120,8 @@ export class JobHooks {
 
   /** Called for a requested flush of a store with empty memtables. */
   finishIdleFlush(store: Store): void {
-    const { table, family, now, readPointOldest } = {
-      table: this.engine.tableNameOf(store),
-      family: store.family,
-      now: this.engine.now(),
-      readPointOldest: this.engine.readPoints.oldest(this.engine.lastSequence),
-    }
-    const job: StoreJob = { kind: 'flush', wholeStore: false, table, family, now, readPointOldest }
     const nothing = { files: 0, entriesRead: 0, entriesWritten: 0, entriesDropped: 0, hooks: [] }
-    const retention = retentionOf(store.settings)
-    const settings = undefined
-    this.finish(store, { job, plan: undefined, retention, sequenceKept: 0, settings }, nothing)
+    this.finish(store, { job: this.describe(store, 'flush', false) }, nothing)
   }
 
   /** Asks whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */

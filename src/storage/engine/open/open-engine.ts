@@ -154,7 +154,7 @@ function openLocked(
     reserve.restore(versions.durableManifest.length)
     // Listeners can be added only after the open has returned.
     setImmediate(() => recovery.cuts.forEach((cut) => raise('warning', cutWarning(cut))))
-    engine.background.compactor.watch(() => engine.stores.values())
+    engine.background.compactor.startWatch()
     return engine
   } catch (error) {
     readers?.closeAll()
