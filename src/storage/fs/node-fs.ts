@@ -149,12 +149,7 @@ class NodeFile implements File {
     this.checkOpen('sync')
     this.callsUnderWay++
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.system.fdatasync(this.descriptor, (error) => {
-          if (error) reject(error)
-          else resolve()
-        })
-      })
+      await settled((done) => this.system.fdatasync(this.descriptor, done))
     } catch (error) {
       throw fileError('sync', this.path, error)
     } finally {
@@ -228,6 +223,16 @@ class NodeFile implements File {
   private checkOpen(operation: string): void {
     if (this.closed) throw fileError(operation, this.path, syntheticError('EBADF'))
   }
+}
+
+/** Settles as a call of `node:fs` does that takes a callback. */
+function settled(call: (done: (error: Error | null) => void) => void): Promise<void> {
+  return new Promise((resolve, reject) => {
+    call((error) => {
+      if (error) reject(error)
+      else resolve()
+    })
+  })
 }
 
 function attempt<T>(operation: string, path: string, action: () => T): T {
@@ -375,12 +380,7 @@ export class NodeFileSystem implements FileSystem {
     const descriptor = this.openDirectory(directory)
     if (descriptor === undefined) return
     try {
-      await new Promise<void>((resolve, reject) => {
-        this.system.fsync(descriptor, (error) => {
-          if (error) reject(error)
-          else resolve()
-        })
-      })
+      await settled((done) => this.system.fsync(descriptor, done))
     } catch (error) {
       if (!refusesDirectories(error, 'sync')) throw fileError('syncDirectory', directory, error)
     } finally {

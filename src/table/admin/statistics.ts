@@ -2,8 +2,8 @@
 import type { HookCounters, JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import { addDrops, noDrops } from '../../storage/job/job.js'
-import type { StoreSources } from '../../storage/store/store.js'
-import { valueFilesOf } from '../../storage/version/version.js'
+import type { Store, StoreSources } from '../../storage/store/store.js'
+import { valueFilesOf, type Version } from '../../storage/version/version.js'
 
 /** Statistics of a database. Sizes are in bytes; counters start at the open. */
 export interface DatabaseStatistics
@@ -17,38 +17,7 @@ export interface TableStatistics {
   /** Cells dropped and replaced by cell hooks in installed jobs, by coprocessor. */
   readonly hooks: Readonly<Record<string, HookCounters>>
   /** Statistics by name of the family. */
-  readonly families: Readonly<
-    Record<
-      string,
-      {
-        /** Number of SSTables. */
-        readonly files: number
-        /** Size of the SSTables. */
-        readonly fileBytes: number
-        /**
-         * Number of value files that the family's SSTables refer to; clones of a table share them.
-         */
-        readonly valueFiles: number
-        /** Size of these value files. */
-        readonly valueFileBytes: number
-        /** Number and size of files by level, level 0 first. */
-        readonly levels: readonly {
-          /** Files of the level. */
-          readonly files: number
-          /** Size of the level. */
-          readonly fileBytes: number
-        }[]
-        /** Sorted runs: files of level 0, and deeper levels with files. */
-        readonly runs: number
-        /** Cells and markers in SSTables. */
-        readonly entries: number
-        /** Cells and markers in memtables. */
-        readonly memtableEntries: number
-        /** Size of the memtables. */
-        readonly memtableBytes: number
-      }
-    >
-  >
+  readonly families: Readonly<Record<string, Readonly<ReturnType<typeof familyStatistics>>>>
 }
 
 /** Collects the statistics. */
@@ -146,29 +115,12 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
   for (const table of engine.tables.values()) {
     const families: Record<string, TableStatistics['families'][string]> = {}
     for (const { name, store } of table.families) {
-      const files = store.sources.tables
-      const fileBytes = files.reduce((sum, file) => sum + file.fileBytes, 0)
-      tableFiles += files.length
-      tableFileBytes += fileBytes
-      const levels = levelsOf(store.sources)
-      const deep = levels.slice(1).filter((level) => level.files > 0)
-      const runs = [...files.slice(0, levels[0].files), ...deep]
-      readAmplification = Math.max(readAmplification, runs.length)
-      largestRunBytes += Math.max(0, ...runs.map((run) => run.fileBytes))
-      const version = current.stores.get(store.storeId)
-      const stores = new Map(version === undefined ? [] : [[store.storeId, version]])
-      const valueFiles = valueFilesOf({ stores })
-      families[name] = {
-        files: files.length,
-        fileBytes,
-        valueFiles: valueFiles.size,
-        valueFileBytes: sumOf(valueFiles),
-        levels,
-        runs: runs.length,
-        entries: files.reduce((sum, file) => sum + file.properties.entryCount, 0),
-        memtableEntries: store.sources.memtables.reduce((n, s) => n + s.memtable.entryCount, 0),
-        memtableBytes: store.memtableBytes,
-      }
+      const family = familyStatistics(store, current)
+      families[name] = family
+      tableFiles += family.files
+      tableFileBytes += family.fileBytes
+      readAmplification = Math.max(readAmplification, family.runs)
+      largestRunBytes += largestRunOf(store.sources)
     }
     tables[table.name] = { families, hooks: coprocessors.jobsOf(table.name)?.counters() ?? {} }
   }
@@ -195,6 +147,45 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
      */
     spaceAmplification,
   }
+}
+
+function familyStatistics(store: Store, current: Version) {
+  const { tables, memtables } = store.sources
+  const version = current.stores.get(store.storeId)
+  const stores = new Map(version === undefined ? [] : [[store.storeId, version]])
+  const valueFiles = valueFilesOf({ stores })
+  const levels = levelsOf(store.sources)
+  return {
+    /** Number of SSTables. */
+    files: tables.length,
+    /** Size of the SSTables. */
+    fileBytes: totalBytes(tables),
+    /** Number of value files that the family's SSTables refer to; clones of a table share them. */
+    valueFiles: valueFiles.size,
+    /** Size of these value files. */
+    valueFileBytes: sumOf(valueFiles),
+    /** Number and size of files by level, level 0 first. */
+    levels,
+    /** Sorted runs: files of level 0, and deeper levels with files. */
+    runs: levels[0].files + levels.slice(1).filter(({ files }) => files > 0).length,
+    /** Cells and markers in SSTables. */
+    entries: tables.reduce((sum, file) => sum + file.properties.entryCount, 0),
+    /** Cells and markers in memtables. */
+    memtableEntries: memtables.reduce((sum, { memtable }) => sum + memtable.entryCount, 0),
+    /** Size of the memtables. */
+    memtableBytes: store.memtableBytes,
+  }
+}
+
+/** Size of the largest run of a family. */
+function largestRunOf(sources: StoreSources): number {
+  const [flushed, ...deep] = levelsOf(sources)
+  const runs = [...sources.tables.slice(0, flushed.files), ...deep]
+  return Math.max(0, ...runs.map(({ fileBytes }) => fileBytes))
+}
+
+function totalBytes(files: readonly { readonly fileBytes: number }[]): number {
+  return files.reduce((sum, { fileBytes }) => sum + fileBytes, 0)
 }
 
 function sumOf(numbers: ReadonlyMap<number, number>): number {
@@ -247,9 +238,14 @@ function jobStatistics({ background, writes }: Engine) {
   }
 }
 
-function levelsOf({ tables, levelEnds }: StoreSources): { files: number; fileBytes: number }[] {
+function levelsOf({ tables, levelEnds }: StoreSources) {
   return levelEnds.map((end, level) => {
     const files = tables.slice(level === 0 ? 0 : levelEnds[level - 1], end)
-    return { files: files.length, fileBytes: files.reduce((sum, file) => sum + file.fileBytes, 0) }
+    return {
+      /** Files of the level. */
+      files: files.length,
+      /** Size of the level. */
+      fileBytes: totalBytes(files),
+    }
   })
 }

@@ -9,21 +9,6 @@ export interface CallPlace {
   namesOf(operation: unknown): ReadonlySet<string>
 }
 
-/** Orders the waiting calls of one table. */
-export class TablePlace implements CallPlace {
-  readonly engine: Engine
-  readonly table: string
-
-  constructor(engine: Engine, table: string) {
-    this.engine = engine
-    this.table = table
-  }
-
-  namesOf(operation: unknown): ReadonlySet<string> {
-    return new RowNames().add(this.table, operation).names
-  }
-}
-
 /** Names of the rows of some operations; values that are not rows are left out. */
 export class RowNames {
   readonly names = new Set<string>()

@@ -1,9 +1,11 @@
 /**
- * Mutating calls with promises that must wait: for memory, for a block, or for another call.
+ * Mutating calls: with a promise, and synchronously. Both wait for memory and for earlier calls
+ * that name one of their rows. Both run their step in one turn of the event loop, and acknowledge
+ * when the log is as durable as the mutation asks. With a promise, the event loop is never blocked
+ * by the disk: a step that misses a block runs again when the block is loaded.
  *
  * A call copies its arguments when it begins to wait, which is in the turn of the call. So it works
- * with the values it was given. `WaitingCalls` keeps its place in the order of calls. A call that
- * need not wait does not use this file.
+ * with the values it was given. `WaitingCalls` keeps its place in the order of calls.
  */
 import { assert } from '../../base/assert.js'
 import { copyArguments } from '../../base/copy-arguments.js'
@@ -11,7 +13,7 @@ import type { Engine } from '../../storage/engine/engine.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
-import { RowNames, type CallPlace, type TablePlace } from '../arguments/row-names.js'
+import type { CallPlace } from '../arguments/row-names.js'
 import { blocking, nonBlocking, type Applied } from '../operations/table-operations.js'
 
 /** Carries out an operation. May throw `BlockMissing` if the mode forbids it to block. */
@@ -19,6 +21,47 @@ export type MutationStep<O, T> = (operation: O, mode: ReadMode) => Applied<T>
 
 /** Largest number of operations of a list that are carried out in the turn of the call. */
 export const listTurnMax = 2048
+
+/**
+ * Runs a mutation that may read first. Reads and writes happen in one turn of the event loop.
+ * `take` prepares the arguments of a step that need not wait.
+ */
+export async function mutate<O, T>(
+  place: CallPlace,
+  operation: O,
+  step: MutationStep<O, T>,
+  take?: (operation: O) => O,
+): Promise<T> {
+  const { engine } = place
+  if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
+    return MutationCall.wait(place, operation, step)
+  let applied: Applied<T>
+  const taken = take === undefined ? operation : take(operation)
+  try {
+    applied = step(taken, nonBlocking)
+  } catch (error) {
+    if (!isBlockMissing(error)) throw error
+    return MutationCall.load(place, taken, step)
+  }
+  await engine.writes.commit(applied.durability)
+  return applied.value
+}
+
+/** As {@link mutate}, blocking; the step may read from the disk. */
+export function mutateSync<T>(place: CallPlace, operation: unknown, step: () => Applied<T>): T {
+  finishWaiting(place, operation)
+  const { engine } = place
+  engine.writes.admitSync()
+  const applied = step()
+  engine.writes.commitSync(applied.durability)
+  return applied.value
+}
+
+/** Completes the waiting calls that name a row of the operation, because they come first. */
+export function finishWaiting(place: CallPlace, operation: unknown): void {
+  const { waiting } = place.engine.writes
+  if (waiting.count > 0) waiting.finishSync(place.namesOf(operation))
+}
 
 /** One operation that waits. */
 export class MutationCall<O, T> {
@@ -151,15 +194,15 @@ export function copyList<O>(
 /** A list of operations that are carried out in order. */
 export class ListCall<O> {
   private readonly engine: Engine
-  private readonly table: string
+  private readonly place: CallPlace
   private operations: readonly O[]
   private readonly step: ListStep<O>
   private at = 0
   private call: WaitingCall | undefined = undefined
 
-  constructor({ engine, table }: TablePlace, operations: readonly O[], step: ListStep<O>) {
-    this.engine = engine
-    this.table = table
+  constructor(place: CallPlace, operations: readonly O[], step: ListStep<O>) {
+    this.engine = place.engine
+    this.place = place
     this.operations = operations
     this.step = step
   }
@@ -198,12 +241,11 @@ export class ListCall<O> {
 
   /** Copies the remaining arguments. From now on later calls with these rows wait for this list. */
   private wait(): WaitingCall {
-    const { engine, table, at } = this
-    const kept = copyList(this.operations, (position) => position < at)
-    this.operations = kept.operations
-    const rows = new RowNames()
-    for (const operation of this.operations.slice(at)) rows.add(table, operation)
-    return engine.writes.waiting.add(rows.names, kept.bytes, () => this.finishSync())
+    const { engine, place, at } = this
+    const { operations, bytes } = copyList(this.operations, (position) => position < at)
+    this.operations = operations
+    const names = place.namesOf({ rows: operations.slice(at) })
+    return engine.writes.waiting.add(names, bytes, () => this.finishSync())
   }
 
   private async runNext(): Promise<void> {

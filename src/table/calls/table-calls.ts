@@ -10,7 +10,7 @@ import type { BatchCallback, BatchOperation, BatchResult, Get, Put } from '../..
 import type { Engine } from '../../storage/engine/engine.js'
 import { TimedOperation, type OperationTimes } from '../../storage/engine/write/operation-times.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
-import { TablePlace } from '../arguments/row-names.js'
+import { RowNames, type CallPlace } from '../arguments/row-names.js'
 import { ListOutcome } from '../operations/list-outcome.js'
 import {
   blocking,
@@ -24,8 +24,7 @@ import {
 } from '../operations/table-operations.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { Batch } from './batch.js'
-import { finishWaiting, mutate, mutateSync } from './mutating.js'
-import { ListCall, MutationCall } from './mutation-calls.js'
+import { finishWaiting, ListCall, mutate, mutateSync, MutationCall } from './mutation-calls.js'
 
 /** The kinds of mutations that lists have. */
 type ListKind = 'put' | 'delete'
@@ -44,14 +43,16 @@ const timedAs: Readonly<Record<MutationKind, TimedOperation>> = {
 /** The calls of one table; see the file header. */
 export class TableCalls {
   private readonly engine: Engine
-  private readonly place: TablePlace
+  private readonly table: string
+  private readonly place: CallPlace
   private readonly times: OperationTimes
   /** Returns the operations of one call, with observers if the table has any. */
   private readonly operations: () => TableOperations
 
   constructor(engine: Engine, table: string, operations: () => TableOperations) {
     this.engine = engine
-    this.place = new TablePlace(engine, table)
+    this.table = table
+    this.place = { engine, namesOf: (given) => new RowNames().add(table, given).names }
     this.times = engine.reports.times
     this.operations = operations
   }
@@ -67,14 +68,14 @@ export class TableCalls {
           ? Promise.resolve(value)
           : this.nextTurn(value)
     if (startedAt === 0) return result
-    return this.times.endLater(TimedOperation.get, startedAt, result, this.place.table, get)
+    return this.times.endLater(TimedOperation.get, startedAt, result, this.table, get)
   }
 
   /** As {@link read}, blocking. */
   readSync<K extends ReadKind>(kind: K, get: Get): ReadValue<K> {
     const startedAt = this.times.begin(TimedOperation.get)
     const value = readStep(this.operations(), kind, get, blocking)
-    if (startedAt !== 0) this.times.end(TimedOperation.get, startedAt, this.place.table, get)
+    if (startedAt !== 0) this.times.end(TimedOperation.get, startedAt, this.table, get)
     return value
   }
 
@@ -99,7 +100,7 @@ export class TableCalls {
     const startedAt = this.times.begin(TimedOperation.put)
     const done = this.putNow(this.operations(), put)
     if (startedAt === 0) return done
-    return this.times.endLater(TimedOperation.put, startedAt, done, this.place.table, put)
+    return this.times.endLater(TimedOperation.put, startedAt, done, this.table, put)
   }
 
   /** As {@link put}, blocking. */
@@ -108,7 +109,7 @@ export class TableCalls {
     finishWaiting(this.place, put)
     this.engine.writes.admitSync()
     this.engine.writes.commitSync(this.operations().put(put, blocking))
-    if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, this.place.table, put)
+    if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, this.table, put)
   }
 
   /** Runs a mutation. */
@@ -147,7 +148,7 @@ export class TableCalls {
 
   /** A batch of these operations, which is not timed. */
   makeBatch(list: readonly BatchOperation[], callback?: BatchCallback): Batch {
-    return new Batch(this.engine, this.place.table, this.operations(), list, callback)
+    return new Batch(this.engine, this.table, this.operations(), list, callback)
   }
 
   /** The value of a read, or a promise if blocks have to be loaded or the read fails. */
@@ -230,9 +231,9 @@ export class TableCalls {
     const result = run()
     if (startedAt === 0) return result
     if (result instanceof Promise) {
-      return this.times.endLater(kind, startedAt, result, this.place.table, operation) as T
+      return this.times.endLater(kind, startedAt, result, this.table, operation) as T
     }
-    this.times.end(kind, startedAt, this.place.table, operation)
+    this.times.end(kind, startedAt, this.table, operation)
     return result
   }
 

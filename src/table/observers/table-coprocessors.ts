@@ -151,9 +151,10 @@ export class TableCoprocessors implements TableJobs {
   }
 
   maySelect(family: string, files: readonly StoreFileInfo[]): boolean {
-    const selection = new Selection(this.table, family, files)
-    this.chain.tellWithoutContext('preCompactSelection', [selection], () => selection.bypassed)
-    return !selection.bypassed
+    let bypassed = false
+    const selection = this.selection(family, files, () => (bypassed = true))
+    this.chain.tellWithoutContext('preCompactSelection', [selection], () => bypassed)
+    return !bypassed
   }
 
   selected(
@@ -162,10 +163,16 @@ export class TableCoprocessors implements TableJobs {
     chosen: readonly StoreFileInfo[],
   ): void {
     if (!this.chain.has('postCompactSelection')) return
-    this.chain.tellWithoutContext('postCompactSelection', [
-      new Selection(this.table, family, files),
-      chosen,
-    ])
+    const selection = this.selection(family, files, () => undefined)
+    this.chain.tellWithoutContext('postCompactSelection', [selection, chosen])
+  }
+
+  private selection(
+    family: string,
+    files: readonly StoreFileInfo[],
+    bypass: () => void,
+  ): CompactionSelection {
+    return { table: this.table, family, files, bypass }
   }
 
   counters(): Record<string, HookCounters> {
@@ -184,23 +191,6 @@ export class TableCoprocessors implements TableJobs {
   private set(entries: readonly Entry[]): void {
     this.entries = inOrder(entries)
     this.chain.set(observersOf(this.entries))
-  }
-}
-
-class Selection implements CompactionSelection {
-  readonly table: string
-  readonly family: string
-  readonly files: readonly StoreFileInfo[]
-  bypassed = false
-
-  constructor(table: string, family: string, files: readonly StoreFileInfo[]) {
-    this.table = table
-    this.family = family
-    this.files = files
-  }
-
-  bypass(): void {
-    this.bypassed = true
   }
 }
 

@@ -12,11 +12,11 @@
  */
 
 /** A call that waits. */
-export class WaitingCall {
+export interface WaitingCall {
   /** True when the call is complete. */
-  isDone = false
+  isDone: boolean
   /** True while the call is being carried out; observers may call the table meanwhile. */
-  isRunning = false
+  isRunning: boolean
   /** Number of the call in the order of all calls. */
   readonly number: number
   readonly rows: ReadonlySet<string>
@@ -27,21 +27,7 @@ export class WaitingCall {
   /** Earlier calls that name one of the call's rows. */
   predecessors: readonly WaitingCall[]
   /** Functions to call when the call is done. */
-  readonly followers: (() => void)[] = []
-
-  constructor(
-    number: number,
-    rows: ReadonlySet<string>,
-    bytes: number,
-    finishSync: () => void,
-    predecessors: readonly WaitingCall[],
-  ) {
-    this.number = number
-    this.rows = rows
-    this.bytes = bytes
-    this.finishSync = finishSync
-    this.predecessors = predecessors
-  }
+  readonly followers: (() => void)[]
 }
 
 /** The order of waiting calls; see the file header. */
@@ -58,8 +44,16 @@ export class WaitingCalls {
 
   /** Adds a call that must wait. `rows` names the rows that it reads or changes. */
   add(rows: ReadonlySet<string>, bytes: number, finishSync: () => void): WaitingCall {
-    const predecessors = this.before(rows)
-    const call = new WaitingCall(++this.calls, rows, bytes, finishSync, predecessors)
+    const call: WaitingCall = {
+      isDone: false,
+      isRunning: false,
+      number: ++this.calls,
+      rows,
+      bytes,
+      finishSync,
+      predecessors: this.before(rows),
+      followers: [],
+    }
     for (const row of rows) this.lastByRow.set(row, call)
     this.count++
     this.argumentBytes += bytes
