@@ -125,8 +125,6 @@ export class Subscription {
   #failure: Error | undefined
   #running: Promise<void> = Promise.resolve()
   #wakers: (() => void)[] = []
-  /** Lets the feed continue, which waits until an event has left its partition. */
-  #makeRoom: (() => void) | undefined
 
   /** Checks the arguments; made by `RepositoryManager.subscribe`. @internal */
   constructor(
@@ -195,7 +193,7 @@ export class Subscription {
     while (this.#position < sequence) {
       if (this.#failure !== undefined) throw this.#failure
       if (this.#stop.signal.aborted) throw invalidArgument(`${this.name} is closed`)
-      await new Promise<void>((resolve) => this.#wakers.push(resolve))
+      await this.#changed()
     }
   }
 
@@ -303,7 +301,7 @@ export class Subscription {
         .then((isDone) => {
           this.#waitingEvents--
           assert(this.#waitingEvents >= 0 && entry.left > 0, 'an event leaves its partition once')
-          this.#makeRoom?.()
+          this.#wake()
           if (isDone) entry.left--
           else this.#isBroken = true
           return this.#settle()
@@ -311,9 +309,7 @@ export class Subscription {
     }
     await this.#settle()
     // A race over the partitions would spin: an idle one is a resolved promise.
-    while (this.#waitingEvents >= waitingMax) {
-      await new Promise<void>((resolve) => (this.#makeRoom = resolve))
-    }
+    while (this.#waitingEvents >= waitingMax) await this.#changed()
     if (this.#failure !== undefined) throw this.#failure
   }
 
@@ -386,6 +382,11 @@ export class Subscription {
       }
     })
     return this.#storing
+  }
+
+  /** Resolves when an event leaves its partition, or the position or the state changes. */
+  #changed(): Promise<void> {
+    return new Promise((resolve) => this.#wakers.push(resolve))
   }
 
   #wake(): void {

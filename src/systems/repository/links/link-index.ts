@@ -81,19 +81,13 @@ export class LinkIndex {
   }
 
   /** The targets of the links of a record. `ERR_FIELD_TYPE_NOT_FOUND`, `ERR_INVALID_ARGUMENT`. */
-  async linksOf(table: RecordTable, id: RecordIdLike, query: LinkQuery = {}): Promise<FoundLink[]> {
-    const links = await this.#find('forward', placeOf(table, RecordId.of(id)), query)
-    return links.map(({ target, field }) => this.#found(target, field))
+  linksOf(table: RecordTable, id: RecordIdLike, query: LinkQuery = {}): Promise<FoundLink[]> {
+    return this.#find('forward', table, id, query)
   }
 
   /** The records that link to a record, which need not exist. Errors of {@link linksOf}. */
-  async referrers(
-    table: RecordTable,
-    id: RecordIdLike,
-    query: LinkQuery = {},
-  ): Promise<FoundLink[]> {
-    const links = await this.#find('backward', placeOf(table, RecordId.of(id)), query)
-    return links.map(({ source, field }) => this.#found(source, field))
+  referrers(table: RecordTable, id: RecordIdLike, query: LinkQuery = {}): Promise<FoundLink[]> {
+    return this.#find('backward', table, id, query)
   }
 
   /**
@@ -142,25 +136,23 @@ export class LinkIndex {
 
   async #find(
     direction: 'forward' | 'backward',
-    place: RecordPlace,
+    of: RecordTable,
+    id: RecordIdLike,
     query: LinkQuery,
-  ): Promise<IndexedLink[]> {
+  ): Promise<FoundLink[]> {
+    const place = placeOf(of, RecordId.of(id))
     const { tag, field } = queryOptions.read(query)
     const { schema, database, table } = this.#parts
     const fieldNumber = field === undefined ? undefined : schema.field(field).ordinal
     const prefix = linkPrefix(direction, place, schema.field(tagNameOf(tag)).ordinal, fieldNumber)
     const rows = await database.table(table).scan({ prefix }).all()
-    return rows.map(({ row }) => parseLinkRow(row!))
-  }
-
-  #found({ table, id }: RecordPlace, field: number): FoundLink {
-    const slash = table.indexOf('/')
-    return {
-      repository: table.slice(0, slash),
-      table: table.slice(slash + 1),
-      id,
-      field: this.#parts.schema.fieldAt(field)?.name ?? '',
-    }
+    return rows.map(({ row }) => {
+      const link = parseLinkRow(row!)
+      const other = direction === 'forward' ? link.target : link.source
+      const [repository, name] = other.table.split('/')
+      const { name: fieldName = '' } = schema.fieldAt(link.field) ?? {}
+      return { repository, table: name, id: other.id, field: fieldName }
+    })
   }
 
   /** Writes the difference between the links of a record and the index. */
