@@ -5,9 +5,10 @@
 import { checkObject, readArguments, shown } from '../../../api/index.js'
 import { checkStore } from '../bookkeeper/arguments.js'
 import {
-  chooseFactory,
   LayoutRecord,
+  openFactory,
   openLayoutTable,
+  type FactoryKind,
 } from '../bookkeeper/ledgers/layout-record.js'
 import { cleanTable } from '../bookkeeper/tables/record-table.js'
 import type { MetaStore } from '../bookkeeper/types.js'
@@ -107,8 +108,6 @@ export interface FactoryOptions extends MetadataConfiguration {
   readonly factories?: Readonly<Record<string, MetadataManagerFactoryClass>> | undefined
 }
 
-const defaultName = 'MsMetadataManagerFactory'
-
 /**
  * The initialised factory of a region. The first caller's factory is written into the layout
  * record. Later callers must name the same factory, or none. `UNEXPECTED_CONDITION` if the name is
@@ -118,29 +117,16 @@ export async function createMetadataManagerFactory(
   options: FactoryOptions,
 ): Promise<MetadataManagerFactory> {
   const copy = readArguments(() => ({ ...checkObject(options, 'the options of a factory') }))
-  const { store, region = 'standalone', managerImpl } = copy
-  checkString(region, 'the region')
-  const record = await FactoryLayout.open(store, region)
-  try {
-    const { factory, layout } = await chooseFactory<MetadataManagerFactory, ManagerMeta>(record, {
-      wantedName: managerImpl,
-      defaultName,
-      make: (name) => makeFactory(name, copy),
-      layoutOf: (name, made) => ({ managerImpl: name, managerVersion: made.getCurrentVersion() }),
-      nameOf: (stored) => stored.managerImpl,
-      mismatch: unexpectedCondition,
-    })
-    await factory.initialize(copy, store, layout.managerVersion)
-    return factory
-  } finally {
-    record.close()
+  const { store, region = 'standalone', managerImpl, factories } = copy
+  const kind: FactoryKind<MetadataManagerFactory, ManagerMeta> = {
+    own: ['MsMetadataManagerFactory', MsMetadataManagerFactory],
+    unknown: (name) => unexpectedCondition(`there is no metadata manager factory ${shown(name)}`),
+    mismatch: unexpectedCondition,
+    layoutOf: (name, made) => ({ managerImpl: name, managerVersion: made.getCurrentVersion() }),
+    nameOf: (layout) => layout.managerImpl,
+    initialize: (factory, { managerVersion }) => factory.initialize(copy, store, managerVersion),
   }
-}
-
-function makeFactory(name: string, { factories = {} }: FactoryOptions): MetadataManagerFactory {
-  if (Object.hasOwn(factories, name)) return new factories[name]()
-  if (name === defaultName) return new MsMetadataManagerFactory()
-  throw unexpectedCondition(`there is no metadata manager factory ${shown(name)}`)
+  return openFactory(await FactoryLayout.open(store, region), kind, managerImpl, factories)
 }
 
 /** The factory of the same name in Hedwig. */

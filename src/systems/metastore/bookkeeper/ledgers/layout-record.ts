@@ -108,31 +108,46 @@ export class LayoutRecord<T> {
 }
 
 /** The factories of one kind of metadata. `F` is a factory, `T` its layout. */
-export interface FactoryChoice<F, T> {
-  /** The name given by the caller; absent = the name in the layout, or {@link defaultName}. */
-  readonly wantedName: string | undefined
-  readonly defaultName: string
-  /** Creates the factory of a name. Throws if there is none. */
-  make(name: string): F
+export interface FactoryKind<F, T> {
+  /** Name and class of the factory of this package. */
+  readonly own: readonly [string, new () => F]
+  /** The error for a name without a factory. */
+  unknown(name: string): Error
+  /** The error for the layout of another factory. */
+  mismatch(message: string): Error
   /** The layout that a new factory of this name writes. */
   layoutOf(name: string, factory: F): T
   /** Name of the factory that laid out the metadata. */
   nameOf(layout: T): string
-  /** The error for the layout of another factory. */
-  mismatch(message: string): Error
+  /** Prepares a factory for the stored layout. */
+  initialize(factory: F, layout: T): Promise<void>
 }
 
-/** The selected factory, not yet initialised, and the stored layout. */
-export async function chooseFactory<F, T>(
+/**
+ * The initialised factory of a layout, whose record is closed. `wanted` is the name given by the
+ * caller; absent = the name in the layout, or that of the own factory.
+ */
+export async function openFactory<F, T>(
   record: LayoutRecord<T>,
-  choice: FactoryChoice<F, T>,
-): Promise<{ readonly factory: F; readonly layout: T }> {
-  const known = await record.read()
-  const knownName = known === undefined ? undefined : choice.nameOf(known)
-  const name = choice.wantedName ?? knownName ?? choice.defaultName
-  const factory = choice.make(name)
-  const layout = known ?? (await record.create(choice.layoutOf(name, factory)))
-  const storedName = choice.nameOf(layout)
-  if (storedName === name) return { factory, layout }
-  throw choice.mismatch(`the metadata were laid out by ${storedName}, not ${name}`)
+  kind: FactoryKind<F, T>,
+  wanted: string | undefined,
+  others: Readonly<Record<string, new () => F>> = {},
+): Promise<F> {
+  try {
+    const known = await record.read()
+    const [ownName, Own] = kind.own
+    const name = wanted ?? (known === undefined ? ownName : kind.nameOf(known))
+    const Class = Object.hasOwn(others, name) ? others[name] : name === ownName ? Own : undefined
+    if (Class === undefined) throw kind.unknown(name)
+    const factory = new Class()
+    const layout = known ?? (await record.create(kind.layoutOf(name, factory)))
+    const storedName = kind.nameOf(layout)
+    if (storedName !== name) {
+      throw kind.mismatch(`the metadata were laid out by ${storedName}, not ${name}`)
+    }
+    await kind.initialize(factory, layout)
+    return factory
+  } finally {
+    record.close()
+  }
 }

@@ -24,7 +24,7 @@ import { checkStore } from '../arguments.js'
 import { cleanTable, RecordTable } from '../tables/record-table.js'
 import type { MetaStore, MetastoreTable } from '../types.js'
 import { NON_FIELDS } from '../value.js'
-import { chooseFactory } from './layout-record.js'
+import { openFactory, type FactoryKind } from './layout-record.js'
 import { LedgerIdGenerator, type LedgerIdOptions } from './ledger-ids.js'
 import { isExpectedKey, ledgerTable } from './ledger-key.js'
 import { copyOfLayout, LedgerLayoutRecord, type LedgerLayout } from './ledger-layout.js'
@@ -181,7 +181,7 @@ const factoryOptions = declareOptions('a ledger manager factory', {
 /** Options of {@link createLedgerManagerFactory}. */
 export interface LedgerFactoryOptions extends OptionsOf<typeof factoryOptions> {}
 
-const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
+const ownName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 
 /**
  * The initialised factory of a store. The first caller's factory is written into the ledger layout.
@@ -194,33 +194,23 @@ const defaultName = 'org.apache.bookkeeper.meta.MSLedgerManagerFactory'
 export async function createLedgerManagerFactory(
   options: LedgerFactoryOptions,
 ): Promise<LedgerManagerFactory> {
-  const settings = factoryOptions.read(options)
-  const { store, managerFactoryClass } = settings
-  const record = await LedgerLayoutRecord.open(store)
-  try {
-    const { factory, layout } = await chooseFactory<LedgerManagerFactory, LedgerLayout>(record, {
-      wantedName: managerFactoryClass,
-      defaultName,
-      make: (name) => makeFactory(name, settings),
-      layoutOf: (name, made) => ({
-        managerFactoryClass: name,
-        managerVersion: made.getCurrentVersion(),
-      }),
-      nameOf: (stored) => stored.managerFactoryClass,
-      mismatch: layoutMismatch,
-    })
-    await factory.initialize(store, layout)
-    return factory
-  } finally {
-    record.close()
+  const { store, managerFactoryClass, factories } = factoryOptions.read(options)
+  const unknown = (name: string): Error => {
+    const message = `there is no ledger manager factory ${name}`
+    if (managerFactoryClass === undefined) {
+      return layoutMismatch(`${message}, which the layout names`)
+    }
+    return new CellarError(ErrorCode.invalidArgument, message)
   }
-}
-
-function makeFactory(name: string, options: LedgerFactoryOptions): LedgerManagerFactory {
-  const { factories = {}, managerFactoryClass } = options
-  if (Object.hasOwn(factories, name)) return new factories[name]()
-  if (name === defaultName) return new MSLedgerManagerFactory()
-  const message = `there is no ledger manager factory ${String(name)}`
-  if (managerFactoryClass === undefined) throw layoutMismatch(`${message}, which the layout names`)
-  throw new CellarError(ErrorCode.invalidArgument, message)
+  const kind: FactoryKind<LedgerManagerFactory, LedgerLayout> = {
+    own: [ownName, MSLedgerManagerFactory],
+    unknown,
+    mismatch: layoutMismatch,
+    layoutOf: (managerFactoryClass, made) => {
+      return { managerFactoryClass, managerVersion: made.getCurrentVersion() }
+    },
+    nameOf: (layout) => layout.managerFactoryClass,
+    initialize: (factory, layout) => factory.initialize(store, layout),
+  }
+  return openFactory(await LedgerLayoutRecord.open(store), kind, managerFactoryClass, factories)
 }

@@ -185,10 +185,11 @@ export class RowCommits {
   }
 
   async #run(group: readonly Operation[]): Promise<void> {
-    const [writes, reads]: [Operation[], Operation[]] = [[], []]
-    for (const operation of group) (isWrite(operation) ? writes : reads).push(operation)
-    if (writes.length > 0) await this.#writeAll(writes)
-    if (reads.length > 0) await this.#readAll(reads)
+    if (isWrite(group[0])) {
+      await this.#writeAll(group.filter(isWrite))
+      const reads = group.filter((each) => !isWrite(each))
+      if (reads.length > 0) await this.#readAll(reads)
+    } else await this.#readAll(group)
     for (const operation of group) operation.settle()
   }
 
