@@ -12,7 +12,7 @@ import {
   type BatchOperation,
   type CellarMetadataStore,
 } from '../../src/systems/metastore/pulsar/index.js'
-import { coreOf } from '../../src/systems/metastore/pulsar/store/store-core.js'
+import { limitsForTests } from '../../src/systems/metastore/pulsar/store/store-core.js'
 import { lengthOf } from '../helpers/length.js'
 
 function randomOf(seed: number): (below: number) => number {
@@ -134,8 +134,7 @@ async function history(t: Test, seed: number): Promise<void> {
     executor: 'inline',
     cellBytesMax,
   })
-  const settings = { prefix: 'pulsar', now: Date.now, feedRetentionSeconds: 3_600, limits }
-  await coreOf(database, settings)
+  limitsForTests.set(database, limits)
   const watcher = await metadataStoreOf(database)
   const handles: CellarMetadataStore[] = [
     await metadataStoreOf(database),

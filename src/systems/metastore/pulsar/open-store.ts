@@ -29,7 +29,7 @@ import {
   SynchronizedMetadataStore,
   type MetadataEventSynchronizer,
 } from './clusters/synchronized-store.js'
-import { coreOf, forgetCore, type StoreCore } from './store/store-core.js'
+import { StoreCore } from './store/store-core.js'
 import type { CachingStore } from '../metadata/types.js'
 
 /** The parts of the URL of a store over tables. */
@@ -265,11 +265,10 @@ async function openStore(
 ): Promise<SharedStore> {
   const clock = storeClock ?? handleClock
   const coreSettings = { prefix: storeName, now: () => clock.now(), feedRetentionSeconds }
-  const core = await coreOf(database, coreSettings)
+  const core = await StoreCore.open(database, coreSettings)
   const sessions = await SessionRegistry.load(core, clock)
   const close = (): Promise<void> => {
     sessions.stop()
-    forgetCore(database, storeName)
     return core.close()
   }
   return { core, sessions, close }

@@ -40,8 +40,6 @@ export interface CoreSettings {
   readonly prefix: string
   readonly now: () => number
   readonly feedRetentionSeconds: number
-  /** For tests. Default: the limits of the package. */
-  readonly limits?: Partial<CoreLimits> | undefined
 }
 
 /**
@@ -67,6 +65,9 @@ const limitsDefault: CoreLimits = Object.freeze({
   commitBytesMax: 256 * mebibyte,
   feedRowBytesMax: mebibyte / 4,
 })
+
+/** @internal Limits of the stores of a database, for tests. Set before a store is opened. */
+export const limitsForTests = new WeakMap<Database, Partial<CoreLimits>>()
 
 const layoutVersion = '1'
 const noPaths: readonly string[] = []
@@ -110,7 +111,7 @@ export class StoreCore {
     this.#database = database
     this.#tables = tables
     this.#settings = settings
-    this.#limits = { ...limitsDefault, ...settings.limits }
+    this.#limits = { ...limitsDefault, ...limitsForTests.get(database) }
     this.nodes = new NodeTable(tables)
     this.log = new ChangeLog(tables.feed, commits.sequence)
     this.#commits = commits
@@ -382,25 +383,4 @@ function addAncestors(paths: Set<string>, path: string): void {
     paths.add(above)
     above = parentOf(above)
   }
-}
-
-const cores = new WeakMap<Database, Map<string, Promise<StoreCore>>>()
-
-/** The core of a store in a database, opened once; the `settings` of the first call apply. */
-export function coreOf(database: Database, settings: CoreSettings): Promise<StoreCore> {
-  const { prefix } = settings
-  let byPrefix = cores.get(database)
-  if (byPrefix === undefined)
-    cores.set(database, (byPrefix = new Map<string, Promise<StoreCore>>()))
-  let core = byPrefix.get(prefix)
-  if (core === undefined) {
-    byPrefix.set(prefix, (core = StoreCore.open(database, settings)))
-    core.catch(() => forgetCore(database, prefix))
-  }
-  return core
-}
-
-/** Removes the core of a closed store. */
-export function forgetCore(database: Database, prefix: string): void {
-  cores.get(database)?.delete(prefix)
 }

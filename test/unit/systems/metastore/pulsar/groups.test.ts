@@ -16,7 +16,7 @@ import {
 } from '../../../../../src/systems/metastore/pulsar/index.js'
 import { lengthOf } from '../../../../helpers/length.js'
 import {
-  coreOf,
+  limitsForTests,
   type CoreLimits,
 } from '../../../../../src/systems/metastore/pulsar/store/store-core.js'
 
@@ -38,14 +38,8 @@ async function opened(
 ): Promise<Opened> {
   const { fileSystem = new SimulatedDisk(), ...others } = options
   const database = await Database.open('/database', { fileSystem, executor: 'inline', ...others })
-  const settings = { prefix: 'pulsar', now: Date.now, feedRetentionSeconds: 3_600, limits }
-  return {
-    database,
-    open: async (configuration) => {
-      await coreOf(database, settings)
-      return metadataStoreOf(database, configuration)
-    },
-  }
+  limitsForTests.set(database, limits)
+  return { database, open: (configuration) => metadataStoreOf(database, configuration) }
 }
 
 /** `OK`, or the code of the error. */
