@@ -42,11 +42,7 @@ function ending(suffix: string, kind: FieldKind): FieldPatterns {
 }
 
 const reserved: FieldPatterns = {
-  [reservedFields.key]: 'literal',
-  [reservedFields.id]: 'literal',
-  [reservedFields.table]: 'literal',
-  [reservedFields.versionTag]: 'literal',
-  [reservedFields.versionTagId]: 'literal',
+  ...Object.fromEntries(Object.values(reservedFields).map((name) => [name, 'literal'] as const)),
   [reservedFields.version]: 'long',
 }
 

@@ -103,10 +103,7 @@ export class SolrSearch implements SearchBackend {
     if (removals.length + additions.length === 0) return []
     const refusal = await this.#update([...removals, ...additions])
     if (refusal === undefined) return []
-    if (removals.length > 0) {
-      const failure = await this.#update(removals)
-      if (failure !== undefined) throw serverError(`Solr refuses removals: ${failure}`)
-    }
+    if (removals.length > 0) await this.#mustUpdate(removals)
     const rejected: RejectedDocument[] = []
     for (const [index, addition] of additions.entries()) {
       const reason = await this.#update([addition])

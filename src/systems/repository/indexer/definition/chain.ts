@@ -62,40 +62,35 @@ const stepsMax = 32
 export function parseChain(text: string, names: BoundNames, inRecord: boolean): Chain {
   const tokens = tokensOf(text)
   const last = tokens.pop()!
-  const { steps, isInRecord } = parseSteps(tokens, names, inRecord)
+  const steps = parseSteps(tokens, names, inRecord)
   if (parseVariantStep(last) !== undefined) {
     throw new Error(`a value must end in a field, not in ${last}`)
   }
-  return { steps, end: parseEnd(last, names, isInRecord) }
+  return { steps, end: parseEnd(last, names, leadsIntoRecord(steps, inRecord)) }
 }
 
-/**
- * Parses the chain of a `forEach`, which leads to records; also whether those are embedded records.
- */
-export function parseRecordChain(
-  text: string,
-  names: BoundNames,
-  inRecord: boolean,
-): { readonly chain: Chain; readonly isInRecord: boolean } {
-  const { steps, isInRecord } = parseSteps(tokensOf(text), names, inRecord)
-  return { chain: { steps, end: undefined }, isInRecord }
+/** Parses the chain of a `forEach`, which leads to records; see {@link parseChain}. */
+export function parseRecordChain(text: string, names: BoundNames, inRecord: boolean): Chain {
+  return { steps: parseSteps(tokensOf(text), names, inRecord), end: undefined }
 }
 
-function parseSteps(
-  tokens: readonly string[],
-  names: BoundNames,
-  inRecord: boolean,
-): { readonly steps: readonly ChainStep[]; readonly isInRecord: boolean } {
-  let isInRecord = inRecord
-  const steps = tokens.map((token) => {
+/** Whether steps lead to embedded records. */
+export function leadsIntoRecord(steps: readonly ChainStep[], inRecord: boolean): boolean {
+  const last = steps.at(-1)
+  return last === undefined ? inRecord : last.kind === 'record'
+}
+
+function parseSteps(tokens: readonly string[], names: BoundNames, inRecord: boolean): ChainStep[] {
+  const steps: ChainStep[] = []
+  for (const token of tokens) {
     const step = parseStep(token, names)
+    const isInRecord = leadsIntoRecord(steps, inRecord)
     if (isInRecord && step.kind !== 'link' && step.kind !== 'record') {
       throw new Error(`${token} cannot follow a record inside a field, which has no variants`)
     }
-    isInRecord = step.kind === 'record'
-    return step
-  })
-  return { steps, isInRecord }
+    steps.push(step)
+  }
+  return steps
 }
 
 function tokensOf(text: string): string[] {

@@ -2,7 +2,7 @@
 import { versionTagNamespace } from '../../qualified-name.js'
 import type { FieldType } from '../../schema/field-type.js'
 import type { BoundNames } from './bound-names.js'
-import { parseChain, parseRecordChain, type Chain } from './chain.js'
+import { leadsIntoRecord, parseChain, parseRecordChain, type Chain } from './chain.js'
 import { atPlace, configurationError, type Places, placesByPath } from './configuration-error.js'
 import {
   configurationOptions,
@@ -220,7 +220,8 @@ class Compiler {
 
   #forEachNode(node: ForEachRule, at: Position): PreparedNode {
     const { forEach, fields } = forEachOptions.read(node)
-    const { chain, isInRecord } = parseRecordChain(forEach, this.#names, at.isInRecord)
+    const chain = parseRecordChain(forEach, this.#names, at.isInRecord)
+    const isInRecord = leadsIntoRecord(chain.steps, at.isInRecord)
     this.#noteOwn(chain, at)
     const depth = at.depth + 1
     const before = new SourceSet(at.before).follow(chain)
