@@ -22,7 +22,7 @@ import { notCarried, storesOf } from '../transactions/index.js'
 import { CacheBudget } from './live/cache-budget.js'
 import { readClock } from './store/clock-row.js'
 import { MessagingErrorCode } from './errors.js'
-import { Fetching } from './fetch/fetching.js'
+import { fetchMessages, pollMessages } from './fetch/fetching.js'
 import { MessageWriter } from './live/message-writer.js'
 import {
   messagingSettings,
@@ -31,8 +31,16 @@ import {
   checkPointer,
 } from './options.js'
 import { messagingPruning } from './prune-observer.js'
-import { endOf, Positions } from './fetch/positions.js'
-import { Publishing, type CommitPublish } from './publish/publishing.js'
+import {
+  deletePosition,
+  endOf,
+  getPosition,
+  listPositions,
+  positionMutation,
+  positionRow,
+  setPosition,
+} from './fetch/positions.js'
+import { publish, publishAtCommit, store, type CommitPublish } from './publish/publishing.js'
 import { checkedResponse } from './publish/requests.js'
 import { rollBackRows } from './publish/rollback.js'
 import { TopicRegistry, type ServiceParts } from './live/topic-registry.js'
@@ -85,12 +93,8 @@ export interface MessagingStatistics {
 /** See the file header. */
 export class MessagingService implements Messaging {
   readonly #parts: ServiceParts
-  readonly #publishing: Publishing
-  readonly #positions: Positions
-  readonly #fetching: Fetching
   readonly #cached: CacheBudget
   readonly #registrations: CoprocessorRegistration[] = []
-  #isClosed = false
 
   private constructor(
     database: Database,
@@ -108,10 +112,7 @@ export class MessagingService implements Messaging {
       this.#cached.written(topic)
     })
     const topics = new TopicRegistry(database, tables, settings, () => writer.timestampMax)
-    this.#parts = { database, settings, tables, writer, topics }
-    this.#positions = new Positions(this.#parts)
-    this.#publishing = new Publishing(this.#parts)
-    this.#fetching = new Fetching(this.#parts)
+    this.#parts = { database, settings, tables, writer, topics, isClosed: false }
   }
 
   /** Opens the service of a database, which must outlive the service; creates missing tables. */
@@ -167,7 +168,7 @@ export class MessagingService implements Messaging {
   }
 
   async getPosition(id: TopicId, consumer: string): Promise<Buffer | undefined> {
-    return this.#positions.get(this.#topic(id), consumer)
+    return getPosition(this.#parts, this.#topic(id), consumer)
   }
 
   async setPosition(
@@ -176,25 +177,25 @@ export class MessagingService implements Messaging {
     position: Uint8Array | string,
     options: SetPositionOptions = {},
   ): Promise<void> {
-    await this.#positions.set(this.#topic(id), consumer, position, options)
+    await setPosition(this.#parts, this.#topic(id), consumer, position, options)
   }
 
   async deletePosition(id: TopicId, consumer: string): Promise<void> {
-    await this.#positions.delete(this.#topic(id), consumer)
+    await deletePosition(this.#parts, this.#topic(id), consumer)
   }
 
   async listPositions(id: TopicId): Promise<ConsumerPosition[]> {
-    return this.#positions.list(this.#topic(id))
+    return listPositions(this.#parts, this.#topic(id))
   }
 
   /** The mutation that stores a position in the frame of a commit. */
   positionMutation(id: TopicId, consumer: string, position: Uint8Array): AtomicMutation {
-    return this.#positions.mutation(this.#parts.topics.find(id), consumer, position)
+    return positionMutation(this.#parts, this.#parts.topics.find(id), consumer, position)
   }
 
   /** The conflict key of a position: two transactions that move the same position conflict. */
   positionKey(id: TopicId, consumer: string): Uint8Array {
-    const row = this.#positions.row(this.#parts.topics.find(id), consumer)
+    const row = positionRow(this.#parts.topics.find(id), consumer)
     return Buffer.concat([Buffer.from(`${this.#parts.tables.consumer}:`), row])
   }
 
@@ -210,12 +211,12 @@ export class MessagingService implements Messaging {
 
   async publish(id: TopicId, request: PublishRequest): Promise<PublishResponse | undefined> {
     this.#checkOpen()
-    return this.#publishing.publish(id, request)
+    return publish(this.#parts, id, request)
   }
 
   async store(id: TopicId, request: PublishRequest): Promise<void> {
     this.#checkOpen()
-    await this.#publishing.store(id, request)
+    await store(this.#parts, id, request)
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
@@ -241,12 +242,12 @@ export class MessagingService implements Messaging {
 
   async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
     this.#checkOpen()
-    return this.#fetching.fetch(id, options)
+    return fetchMessages(this.#parts, id, options)
   }
 
   async poll(id: TopicId, options: FetchOptions = {}): Promise<Message[]> {
     this.#checkOpen()
-    return this.#fetching.poll(id, options)
+    return pollMessages(this.#parts, id, options)
   }
 
   /**
@@ -260,9 +261,9 @@ export class MessagingService implements Messaging {
     publishes: readonly CommitPublish[],
     mutations: readonly AtomicMutation[],
   ): Promise<void> {
-    if (this.#isClosed) throw notCarried(closed())
+    if (this.#parts.isClosed) throw notCarried(closed())
     const copy = checkArray(mutations, 'mutations')
-    await this.#publishing.publishAtCommit(pointer, publishes, copy)
+    await publishAtCommit(this.#parts, pointer, publishes, copy)
   }
 
   /** Counters of a topic since the service was opened. */
@@ -299,8 +300,7 @@ export class MessagingService implements Messaging {
    * Waits for pending writes, ends all readers, and removes the pruning. The database stays open.
    */
   async close(): Promise<void> {
-    this.#isClosed = true
-    this.#fetching.close()
+    this.#parts.isClosed = true
     for (const topic of this.#parts.topics.all()) topic.wake()
     await this.#parts.writer.settled()
     const registrations = this.#registrations.splice(0)
@@ -313,7 +313,7 @@ export class MessagingService implements Messaging {
   }
 
   #checkOpen(): void {
-    if (this.#isClosed) throw closed()
+    if (this.#parts.isClosed) throw closed()
   }
 
   /** The topics; `ERR_MESSAGING_UNAVAILABLE` after the close. */

@@ -14,91 +14,80 @@ import type { FetchOptions } from '../options.js'
 
 const pollLimitDefault = 1000
 
-/** See the file header. */
-export class Fetching {
-  readonly #parts: ServiceParts
-  #isClosed = false
-
-  constructor(parts: ServiceParts) {
-    this.#parts = parts
+/** `Messaging.fetch`. */
+export async function fetchMessages(
+  parts: ServiceParts,
+  id: TopicId,
+  given: FetchOptions,
+): Promise<MessageIterator> {
+  const options = checkedFetch(given)
+  const topic = parts.topics.find(id)
+  const { limit = Infinity, signal, waitMilliseconds } = options
+  let reader = readerOf(parts, topic, options)
+  if (waitMilliseconds > 0) {
+    await waitFor(parts, topic, options, async () => {
+      return (await readAll(readerOf(parts, topic, options), 1)).length > 0
+    })
+    reader = readerOf(parts, topic, options)
   }
+  return messageIterator(reader, limit, signal)
+}
 
-  /** `Messaging.fetch`. */
-  async fetch(id: TopicId, given: FetchOptions): Promise<MessageIterator> {
-    const options = checkedFetch(given)
-    const topic = this.#parts.topics.find(id)
-    const { limit = Infinity, signal, waitMilliseconds } = options
-    let reader = this.#reader(topic, options)
-    if (waitMilliseconds > 0) {
-      await this.#wait(topic, waitMilliseconds, signal, () => this.#hasMore(topic, options))
-      reader = this.#reader(topic, options)
-    }
-    return messageIterator(reader, limit, signal)
+/** `Messaging.poll`. */
+export async function pollMessages(
+  parts: ServiceParts,
+  id: TopicId,
+  given: FetchOptions,
+): Promise<Message[]> {
+  const options = checkedFetch(given)
+  const topic = parts.topics.find(id)
+  const limit = Math.min(options.limit ?? pollLimitDefault, parts.settings.pollMessagesMax)
+  let messages: Message[] = []
+  const look = async (): Promise<boolean> => {
+    messages = await readAll(readerOf(parts, topic, options), limit)
+    return messages.length > 0
   }
+  if (!(await look()) && options.waitMilliseconds > 0) await waitFor(parts, topic, options, look)
+  return messages
+}
 
-  /** `Messaging.poll`. */
-  async poll(id: TopicId, given: FetchOptions): Promise<Message[]> {
-    const options = checkedFetch(given)
-    const topic = this.#parts.topics.find(id)
-    const { pollMessagesMax } = this.#parts.settings
-    const limit = Math.min(options.limit ?? pollLimitDefault, pollMessagesMax)
-    let messages: Message[] = []
-    const look = async (): Promise<boolean> => {
-      messages = await readAll(this.#reader(topic, options), limit)
-      return messages.length > 0
-    }
-    if (await look()) return messages
-    const { waitMilliseconds, signal } = options
-    if (waitMilliseconds > 0) await this.#wait(topic, waitMilliseconds, signal, look)
-    return messages
-  }
+function readerOf(parts: ServiceParts, topic: TopicState, options: CheckedFetch): MessageReader {
+  checkExists(topic)
+  const { database, tables, settings } = parts
+  const now = settings.clock.now()
+  topic.statistics.fetches++
+  const start = startOfFetch(options, Math.max(0, now - topic.ttlMilliseconds))
+  const cachedSince = now - settings.cacheAgeMillisecondsMax
+  return new MessageReader(topic, start, options.transaction, { database, tables, cachedSince })
+}
 
-  /** Ends each wait when its topic wakes it. */
-  close(): void {
-    this.#isClosed = true
-  }
-
-  #reader(topic: TopicState, options: CheckedFetch): MessageReader {
-    checkExists(topic)
-    const { database, tables, settings } = this.#parts
-    const now = settings.clock.now()
-    topic.statistics.fetches++
-    const start = startOfFetch(options, Math.max(0, now - topic.ttlMilliseconds))
-    const cachedSince = now - settings.cacheAgeMillisecondsMax
-    return new MessageReader(topic, start, options.transaction, { database, tables, cachedSince })
-  }
-
-  async #hasMore(topic: TopicState, options: CheckedFetch): Promise<boolean> {
-    return (await readAll(this.#reader(topic, options), 1)).length > 0
-  }
-
-  /** Waits until `look` finds a message, the time has passed, or the signal fires. */
-  async #wait(
-    topic: TopicState,
-    milliseconds: number,
-    signal: AbortSignal | undefined,
-    look: () => Promise<boolean>,
-  ): Promise<void> {
-    let isOver = false
-    const wait = Math.min(milliseconds, this.#parts.settings.waitMillisecondsMax)
-    const timer = setTimeout(() => {
-      isOver = true
-      topic.wake()
-    }, wait)
-    try {
-      for (;;) {
-        const { readable } = topic
-        if ((await look()) || isOver || this.#isClosed || signal?.aborted === true) return
-        if (topic.readable !== readable) continue
-        if (topic.waiting >= this.#parts.settings.waitersMax) {
-          throw new CellarError(MessagingErrorCode.busy, 'too many readers wait')
-        }
-        await topic.changed(wait, signal)
-        if (!topic.exists) throw topicNotFound(topic.name)
+/** Waits until `look` finds a message, the time has passed, or the signal fires. */
+async function waitFor(
+  parts: ServiceParts,
+  topic: TopicState,
+  { waitMilliseconds, signal }: CheckedFetch,
+  look: () => Promise<boolean>,
+): Promise<void> {
+  const { waitMillisecondsMax, waitersMax } = parts.settings
+  let isOver = false
+  const wait = Math.min(waitMilliseconds, waitMillisecondsMax)
+  const timer = setTimeout(() => {
+    isOver = true
+    topic.wake()
+  }, wait)
+  try {
+    for (;;) {
+      const { readable } = topic
+      if ((await look()) || isOver || parts.isClosed || signal?.aborted === true) return
+      if (topic.readable !== readable) continue
+      if (topic.waiting >= waitersMax) {
+        throw new CellarError(MessagingErrorCode.busy, 'too many readers wait')
       }
-    } finally {
-      clearTimeout(timer)
+      await topic.changed(wait, signal)
+      if (!topic.exists) throw topicNotFound(topic.name)
     }
+  } finally {
+    clearTimeout(timer)
   }
 }
 

@@ -11,7 +11,6 @@ import {
   invalidArgument,
   readArguments,
   type AtomicMutation,
-  type Table,
 } from '../../../api/index.js'
 import { eachRow } from '../../../comfort/tables.js'
 import { MessagingErrorCode } from '../errors.js'
@@ -26,82 +25,79 @@ const timestamp = 1
 const consumerBytesMax = 256
 const pageRows = 256
 
-/** See the file header. */
-export class Positions {
-  readonly #parts: ServiceParts
+/** `Messaging.getPosition`. */
+export async function getPosition(
+  { database, tables }: ServiceParts,
+  topic: TopicState,
+  consumer: string,
+): Promise<Buffer | undefined> {
+  const row = positionRow(topic, consumer)
+  const result = await database.table(tables.consumer).get({ row, columns: [column] })
+  return result.value(column)
+}
 
-  constructor(parts: ServiceParts) {
-    this.#parts = parts
-  }
+/** `Messaging.setPosition`. */
+export async function setPosition(
+  parts: ServiceParts,
+  topic: TopicState,
+  consumer: string,
+  position: Uint8Array | string,
+  options: SetPositionOptions,
+): Promise<void> {
+  const { id, expected } = checkedPosition(position, options)
+  const { database, settings, tables } = parts
+  const mutation = positionMutation(parts, topic, consumer, id)
+  const check = { table: tables.consumer, row: mutation.row, column }
+  const checks = expected === undefined ? [] : [{ ...check, equals: expected }]
+  const { durability } = settings
+  const { success } = await database.atomic({ checks, mutations: [mutation], durability })
+  if (success) return
+  const message = `the position of '${consumer}' in ${topic.name} has changed`
+  throw new CellarError(MessagingErrorCode.positionChanged, message)
+}
 
-  get #table(): Table {
-    const { database, tables } = this.#parts
-    return database.table(tables.consumer)
-  }
+/** `Messaging.deletePosition`. */
+export async function deletePosition(
+  { database, tables, settings }: ServiceParts,
+  topic: TopicState,
+  consumer: string,
+): Promise<void> {
+  const row = positionRow(topic, consumer)
+  await database.table(tables.consumer).delete({ row, durability: settings.durability })
+}
 
-  async get(topic: TopicState, consumer: string): Promise<Buffer | undefined> {
-    const row = this.row(topic, consumer)
-    const result = await this.#table.get({ row, columns: [column] })
-    return result.value(column)
-  }
+/** `Messaging.listPositions`. */
+export async function listPositions(
+  { database, tables }: ServiceParts,
+  topic: TopicState,
+): Promise<ConsumerPosition[]> {
+  const { prefix } = topic.rows
+  const scanner = database.table(tables.consumer).scan({ prefix, columns: [column] })
+  const positions: ConsumerPosition[] = []
+  await eachRow(scanner, pageRows, (result) => {
+    const id = result.value(column)!
+    const consumer = result.row!.subarray(prefix.length).toString('utf8')
+    positions.push({ consumer, id, lagMilliseconds: lagOf(topic, id) })
+    return true
+  })
+  return positions
+}
 
-  /** `ERR_POSITION_CHANGED` if an expected position is given and differs from the stored one. */
-  async set(
-    topic: TopicState,
-    consumer: string,
-    position: Uint8Array | string,
-    options: SetPositionOptions,
-  ): Promise<void> {
-    const { id, expected } = checkedPosition(position, options)
-    const { database, settings, tables } = this.#parts
-    const mutation = this.mutation(topic, consumer, id)
-    const place = { table: tables.consumer, row: mutation.row, column }
-    const checks =
-      expected === undefined
-        ? []
-        : [
-            expected === null
-              ? { ...place, notExists: true as const }
-              : { ...place, equals: expected },
-          ]
-    const { durability } = settings
-    const { success } = await database.atomic({ checks, mutations: [mutation], durability })
-    if (success) return
-    const message = `the position of '${consumer}' in ${topic.name} has changed`
-    throw new CellarError(MessagingErrorCode.positionChanged, message)
-  }
+/** Sets a position in the frame of a commit. */
+export function positionMutation(
+  { tables }: ServiceParts,
+  topic: TopicState,
+  consumer: string,
+  position: Uint8Array,
+): AtomicMutation {
+  const put = { cells: { [column]: checkMessageId(position) }, timestamp }
+  return { table: tables.consumer, row: positionRow(topic, consumer), mutations: [{ put }] }
+}
 
-  async delete(topic: TopicState, consumer: string): Promise<void> {
-    const row = this.row(topic, consumer)
-    await this.#table.delete({ row, durability: this.#parts.settings.durability })
-  }
-
-  /** The positions of all consumers of a topic, by name. */
-  async list(topic: TopicState): Promise<ConsumerPosition[]> {
-    const prefix = prefixOf(topic)
-    const scanner = this.#table.scan({ prefix, columns: [column] })
-    const positions: ConsumerPosition[] = []
-    await eachRow(scanner, pageRows, (result) => {
-      const id = result.value(column)!
-      const consumer = result.row!.subarray(prefix.length).toString('utf8')
-      positions.push({ consumer, id, lagMilliseconds: lagOf(topic, id) })
-      return true
-    })
-    return positions
-  }
-
-  /** Sets a position in the frame of a commit. */
-  mutation(topic: TopicState, consumer: string, position: Uint8Array): AtomicMutation {
-    const put = { cells: { [column]: checkMessageId(position) }, timestamp }
-    const table = this.#parts.tables.consumer
-    return { table, row: this.row(topic, consumer), mutations: [{ put }] }
-  }
-
-  /** The row of a position. `ERR_INVALID_ARGUMENT` for the name of the consumer. */
-  row(topic: TopicState, consumer: string): Buffer {
-    checkConsumer(consumer)
-    return Buffer.concat([prefixOf(topic), Buffer.from(consumer, 'utf8')])
-  }
+/** The row of a position. `ERR_INVALID_ARGUMENT` for the name of the consumer. */
+export function positionRow(topic: TopicState, consumer: string): Buffer {
+  checkConsumer(consumer)
+  return topic.rows.named(consumer)
 }
 
 /** The id after the last published message, for a consumer that starts at the end. */
@@ -116,12 +112,6 @@ export function checkConsumer(consumer: string): void {
   const bytes = typeof consumer === 'string' ? Buffer.byteLength(consumer) : 0
   if (bytes > 0 && bytes <= consumerBytesMax) return
   throw invalidArgument(`a consumer has a name of 1 to ${consumerBytesMax} bytes`)
-}
-
-function prefixOf(topic: TopicState): Buffer {
-  const generation = Buffer.allocUnsafe(4)
-  generation.writeInt32BE(Math.abs(topic.generation))
-  return Buffer.concat([topic.prefix, generation])
 }
 
 /** The ids of a change of a position, as bytes. `ERR_INVALID_ARGUMENT`. */

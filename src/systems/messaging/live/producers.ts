@@ -214,7 +214,7 @@ export function producerMutation(
   value: Buffer,
 ): AtomicMutation {
   const put = { cells: { [column]: value }, timestamp: 1 }
-  return { table, row: rowOf(topic, id), mutations: [{ put }] }
+  return { table, row: topic.rows.named(id), mutations: [{ put }] }
 }
 
 function behind(outcomes: readonly Outcome[], last: Outcome): readonly Outcome[] {
@@ -227,7 +227,7 @@ async function readOutcomes(
   topic: TopicState,
   id: string,
 ): Promise<readonly Outcome[]> {
-  const result = await database.table(table).get({ row: rowOf(topic, id), columns: [column] })
+  const result = await database.table(table).get({ row: topic.rows.named(id), columns: [column] })
   const value = result.value(column)
   if (value === undefined || value.length % producerOutcomeBytes !== 0) return []
   const outcomes: Outcome[] = []
@@ -260,10 +260,4 @@ function encodeOutcomes(outcomes: readonly Outcome[]): Buffer {
     at += producerOutcomeBytes
   }
   return value
-}
-
-function rowOf(topic: TopicState, id: string): Buffer {
-  const generation = Buffer.allocUnsafe(4)
-  generation.writeInt32BE(Math.abs(topic.generation))
-  return Buffer.concat([topic.prefix, generation, Buffer.from(id, 'utf8')])
 }

@@ -36,6 +36,8 @@ export interface ServiceParts {
   readonly tables: MessagingTables
   readonly writer: MessageWriter
   readonly topics: TopicRegistry
+  /** The service is closed: waits end when their topic wakes them. */
+  isClosed: boolean
 }
 
 /** See the file header. */

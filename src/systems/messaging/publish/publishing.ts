@@ -32,146 +32,156 @@ interface TopicRequest {
   readonly row?: ProducerRow
 }
 
-/** See the file header. */
-export class Publishing {
-  readonly #parts: ServiceParts
-
-  constructor(parts: ServiceParts) {
-    this.#parts = parts
+/** `Messaging.publish`. */
+export async function publish(
+  parts: ServiceParts,
+  id: TopicId,
+  given: PublishRequest,
+): Promise<PublishResponse | undefined> {
+  const request = checkRequest(given, parts.settings)
+  const { pointer, payloads, producer } = request
+  if (pointer === undefined && payloads.length === 0) {
+    throw invalidArgument('a publish outside of transactions needs at least one message')
   }
+  const topic = parts.topics.find(id)
+  if (pointer !== undefined) checkAge(pointer, parts.settings)
+  topic.statistics.publishRequested++
+  if (producer !== undefined) return publishOnce(parts, topic, request, producer)
+  const [response] = await write(parts, [{ topic, request }])
+  return pointer === undefined ? undefined : response
+}
 
-  /** `Messaging.publish`. */
-  async publish(id: TopicId, given: PublishRequest): Promise<PublishResponse | undefined> {
-    const request = checkRequest(given, this.#parts.settings)
-    const { pointer, payloads, producer } = request
-    if (pointer === undefined && payloads.length === 0) {
-      throw invalidArgument('a publish outside of transactions needs at least one message')
-    }
-    const topic = this.#parts.topics.find(id)
-    if (pointer !== undefined) checkAge(pointer, this.#parts.settings)
-    topic.statistics.publishRequested++
-    if (producer !== undefined) return this.#publishOnce(topic, request, producer)
-    const [response] = await this.#write([{ topic, request }])
-    return pointer === undefined ? undefined : response
-  }
-
-  /** `Messaging.store`. */
-  async store(id: TopicId, request: PublishRequest): Promise<void> {
-    const { payloads, pointer, bytes, count } = checkRequest(request, this.#parts.settings)
-    if (pointer === undefined) throw invalidArgument('payloads are stored for a transaction')
-    if (pointer < 0n) throw invalidArgument('a write pointer is positive')
-    checkHandedOut(pointer, this.#parts.settings)
-    if (count === 0) throw invalidArgument('there are no payloads to store')
-    const topic = this.#parts.topics.find(id)
-    await this.#parts.writer.write(bytes, (batch) => {
-      checkExists(topic)
-      const { storeClock, rows } = topic
-      storeClock.advance(this.#parts.settings.clock.now())
-      for (const each of payloads) {
-        storeClock.assign(each, (part, last) => {
-          batch.mutations.push(rows.payloads(pointer, last, part))
-        })
-      }
-      batch.timestampMax = Math.max(batch.timestampMax, storeClock.timestamp)
-      batch.written.push(() => (topic.statistics.payloadsStored += count))
-    })
-  }
-
-  /** `MessagingService.publishAtCommit`. */
-  async publishAtCommit(
-    pointer: bigint,
-    publishes: readonly CommitPublish[],
-    mutations: readonly AtomicMutation[],
-  ): Promise<void> {
-    const commit = { mutations, isHanded: false }
-    try {
-      await this.#write(this.#requestsOf(pointer, publishes), commit)
-    } catch (error) {
-      throw commit.isHanded ? error : notCarried(error)
-    }
-  }
-
-  /** Checks the publishes of a commit. */
-  #requestsOf(pointer: bigint, publishes: readonly CommitPublish[]): TopicRequest[] {
-    const { settings, topics } = this.#parts
-    checkPointer(pointer)
-    checkAge(pointer, settings)
-    return checkArray(publishes, 'publishes').map((publish) => {
-      const { id, messages } = checkObject(publish, 'a publish')
-      const request = checkRequest({ messages, transactionWritePointer: pointer }, settings)
-      const topic = topics.find(id)
-      topic.statistics.publishRequested++
-      return { topic, request }
-    })
-  }
-
-  /** Publishes unless the producer has already published the same sequence. */
-  async #publishOnce(
-    topic: TopicState,
-    request: CheckedRequest,
-    producer: Producer,
-  ): Promise<PublishResponse> {
-    const { database, settings, tables } = this.#parts
-    const oldest = settings.clock.now() - topic.ttlMilliseconds
-    const source = { database, table: tables.producer, topic, oldest }
-    return topic.producers.with(producer.id, source, (state) => {
-      const publish = async (row: ProducerRow): Promise<PublishResponse> =>
-        (await this.#write([{ topic, request, row }]))[0]
-      return state.find(producer) ?? state.publish(producer.sequence, publish)
-    })
-  }
-
-  /**
-   * Writes requests in one batch, with the mutations of a commit. Its `isHanded` says whether the
-   * database received the frame: only then can the outcome be unknown.
-   */
-  async #write(
-    requests: readonly TopicRequest[],
-    commit: { readonly mutations: readonly AtomicMutation[]; isHanded: boolean } = noCommit(),
-  ): Promise<PublishResponse[]> {
-    let responses: PublishResponse[] = []
-    const bytes = requests.reduce((sum, { request }) => sum + request.bytes, 0)
-    try {
-      await this.#parts.writer.write(bytes, (batch) => {
-        commit.isHanded = false
-        for (const { topic, row } of requests) {
-          checkExists(topic)
-          row?.check(batch)
-        }
-        responses = requests.map((request) => this.#assign(batch, request))
-        for (const mutation of commit.mutations) batch.mutations.push(mutation)
-        commit.isHanded = true
+/** `Messaging.store`. */
+export async function store(
+  parts: ServiceParts,
+  id: TopicId,
+  request: PublishRequest,
+): Promise<void> {
+  const { payloads, pointer, bytes, count } = checkRequest(request, parts.settings)
+  if (pointer === undefined) throw invalidArgument('payloads are stored for a transaction')
+  if (pointer < 0n) throw invalidArgument('a write pointer is positive')
+  checkHandedOut(pointer, parts.settings)
+  if (count === 0) throw invalidArgument('there are no payloads to store')
+  const topic = parts.topics.find(id)
+  await parts.writer.write(bytes, (batch) => {
+    checkExists(topic)
+    const { storeClock, rows } = topic
+    storeClock.advance(parts.settings.clock.now())
+    for (const each of payloads) {
+      storeClock.assign(each, (part, last) => {
+        batch.mutations.push(rows.payloads(pointer, last, part))
       })
-    } catch (error) {
-      for (const { topic } of requests) topic.statistics.publishFailed++
-      throw error
     }
-    return responses
-  }
+    batch.timestampMax = Math.max(batch.timestampMax, storeClock.timestamp)
+    batch.written.push(() => (topic.statistics.payloadsStored += count))
+  })
+}
 
-  /** Assigns the places of a request. */
-  #assign(batch: WriteBatch, { topic, request, row }: TopicRequest): PublishResponse {
-    const { payloads, count, pointer, producer, bytes } = request
-    const now = this.#parts.settings.clock.now()
-    const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
-    const { endTimestamp } = rollbackRange
-    const response = { transactionWritePointer: pointer, rollbackRange }
-    if (row !== undefined) {
-      const value = row.value(batch, response)
-      const { producer: table } = this.#parts.tables
-      batch.mutations.push(producerMutation(table, topic, producer!.id, value))
-    }
-    batch.timestampMax = Math.max(batch.timestampMax, endTimestamp)
-    batch.written.push(() => {
-      row?.written(response)
-      if (pointer !== undefined) topic.remember(pointer, rollbackRange)
-      topic.statistics.publishSucceeded++
-      topic.statistics.messagesPublished += count
-      topic.statistics.bytesPublished += bytes
-      topic.statistics.lastPublishTime = endTimestamp
-    })
-    return response
+/** `MessagingService.publishAtCommit`. */
+export async function publishAtCommit(
+  parts: ServiceParts,
+  pointer: bigint,
+  publishes: readonly CommitPublish[],
+  mutations: readonly AtomicMutation[],
+): Promise<void> {
+  const commit = { mutations, isHanded: false }
+  try {
+    await write(parts, requestsOf(parts, pointer, publishes), commit)
+  } catch (error) {
+    throw commit.isHanded ? error : notCarried(error)
   }
+}
+
+/** Checks the publishes of a commit. */
+function requestsOf(
+  parts: ServiceParts,
+  pointer: bigint,
+  publishes: readonly CommitPublish[],
+): TopicRequest[] {
+  const { settings, topics } = parts
+  checkPointer(pointer)
+  checkAge(pointer, settings)
+  return checkArray(publishes, 'publishes').map((publish) => {
+    const { id, messages } = checkObject(publish, 'a publish')
+    const request = checkRequest({ messages, transactionWritePointer: pointer }, settings)
+    const topic = topics.find(id)
+    topic.statistics.publishRequested++
+    return { topic, request }
+  })
+}
+
+/** Publishes unless the producer has already published the same sequence. */
+async function publishOnce(
+  parts: ServiceParts,
+  topic: TopicState,
+  request: CheckedRequest,
+  producer: Producer,
+): Promise<PublishResponse> {
+  const { database, settings, tables } = parts
+  const oldest = settings.clock.now() - topic.ttlMilliseconds
+  const source = { database, table: tables.producer, topic, oldest }
+  return topic.producers.with(producer.id, source, (state) => {
+    const publish = async (row: ProducerRow): Promise<PublishResponse> =>
+      (await write(parts, [{ topic, request, row }]))[0]
+    return state.find(producer) ?? state.publish(producer.sequence, publish)
+  })
+}
+
+/**
+ * Writes requests in one batch, with the mutations of a commit. Its `isHanded` says whether the
+ * database received the frame: only then can the outcome be unknown.
+ */
+async function write(
+  parts: ServiceParts,
+  requests: readonly TopicRequest[],
+  commit: { readonly mutations: readonly AtomicMutation[]; isHanded: boolean } = noCommit(),
+): Promise<PublishResponse[]> {
+  let responses: PublishResponse[] = []
+  const bytes = requests.reduce((sum, { request }) => sum + request.bytes, 0)
+  try {
+    await parts.writer.write(bytes, (batch) => {
+      commit.isHanded = false
+      for (const { topic, row } of requests) {
+        checkExists(topic)
+        row?.check(batch)
+      }
+      responses = requests.map((request) => assign(parts, batch, request))
+      for (const mutation of commit.mutations) batch.mutations.push(mutation)
+      commit.isHanded = true
+    })
+  } catch (error) {
+    for (const { topic } of requests) topic.statistics.publishFailed++
+    throw error
+  }
+  return responses
+}
+
+/** Assigns the places of a request. */
+function assign(
+  parts: ServiceParts,
+  batch: WriteBatch,
+  { topic, request, row }: TopicRequest,
+): PublishResponse {
+  const { payloads, count, pointer, producer, bytes } = request
+  const now = parts.settings.clock.now()
+  const rollbackRange = batch.appendTo(topic).add(payloads, pointer, now)
+  const { endTimestamp } = rollbackRange
+  const response = { transactionWritePointer: pointer, rollbackRange }
+  if (row !== undefined) {
+    const value = row.value(batch, response)
+    const { producer: table } = parts.tables
+    batch.mutations.push(producerMutation(table, topic, producer!.id, value))
+  }
+  batch.timestampMax = Math.max(batch.timestampMax, endTimestamp)
+  batch.written.push(() => {
+    row?.written(response)
+    if (pointer !== undefined) topic.remember(pointer, rollbackRange)
+    topic.statistics.publishSucceeded++
+    topic.statistics.messagesPublished += count
+    topic.statistics.bytesPublished += bytes
+    topic.statistics.lastPublishTime = endTimestamp
+  })
+  return response
 }
 
 function noCommit() {

@@ -32,23 +32,28 @@ const batchColumn = `${messagingFamily}:${batchQualifier}`
 
 /** The rows of one generation of a topic. */
 export class TopicRows {
+  /** `namespace:topic:` generation(4). */
+  readonly prefix: Buffer
   readonly #messageTable: string
   readonly #payloadTable: string
-  /** `namespace:topic:` generation(4). */
-  readonly #prefix: Buffer
 
   constructor(tables: { message: string; payload: string }, topic: Buffer, generation: number) {
     assert(Number.isInteger(generation) && generation > 0, 'data has a generation above 0')
     this.#messageTable = tables.message
     this.#payloadTable = tables.payload
-    this.#prefix = Buffer.allocUnsafe(topic.length + 4)
-    topic.copy(this.#prefix)
-    this.#prefix.writeInt32BE(generation, topic.length)
+    this.prefix = Buffer.allocUnsafe(topic.length + 4)
+    topic.copy(this.prefix)
+    this.prefix.writeInt32BE(generation, topic.length)
+  }
+
+  /** The row of a producer or a consumer. */
+  named(name: string): Buffer {
+    return Buffer.concat([this.prefix, Buffer.from(name, 'utf8')])
   }
 
   /** The row whose last message has this place. */
   messageRow(place: Place): Buffer {
-    const prefix = this.#prefix
+    const { prefix } = this
     const row = Buffer.allocUnsafe(prefix.length + messageTailBytes - 4)
     prefix.copy(row)
     return writePlace(row, prefix.length, place)
@@ -75,7 +80,7 @@ export class TopicRows {
   /** The row whose last payload has this place. */
   payloadRow(pointer: bigint, place: Place): Buffer {
     assert(pointer > 0n, 'stored payloads belong to a transaction')
-    const prefix = this.#prefix
+    const { prefix } = this
     const row = Buffer.allocUnsafe(prefix.length + payloadTailBytes - 4)
     prefix.copy(row)
     row.writeBigInt64BE(pointer, prefix.length)

@@ -206,7 +206,8 @@ void t.test(
   async (t) => {
     const service = { get: async () => Result.of([]) }
     const database = { table: () => service } as unknown as Database
-    const topic = { name: 'n:t', prefix: Buffer.from('n:t:'), generation: 1 } as TopicState
+    const rows = { named: (id: string) => Buffer.from(id) }
+    const topic = { name: 'n:t', rows, generation: 1 } as unknown as TopicState
     const source = { database, table: 'p', topic, oldest: 0 }
     const producers = new Producers()
     for (let id = 0; id < 10_000; id++) await producers.with(String(id), source, () => undefined)
