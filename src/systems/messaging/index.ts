@@ -10,12 +10,17 @@ export type {
   ConsumerPosition,
   Message,
   MessageIterator,
-  MessageRange,
   Messaging,
   PublishResponse,
   TopicProperties,
 } from './types.js'
-export type { FetchOptions, Producer, PublishRequest, SetPositionOptions } from './options.js'
+export type {
+  FetchOptions,
+  MessageRange,
+  Producer,
+  PublishRequest,
+  SetPositionOptions,
+} from './options.js'
 export {
   MessagingService,
   type CurrentTopicStatistics,

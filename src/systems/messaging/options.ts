@@ -19,6 +19,7 @@ import {
   type Clock,
   type Coprocessor,
   type CoprocessorRegistration,
+  type Option,
   type OptionsOf,
   type SettingsOf,
 } from '../../api/index.js'
@@ -34,7 +35,8 @@ type Register = (coprocessor: Coprocessor) => Promise<CoprocessorRegistration>
 const hour = 3_600_000
 const mebibyte = 1 << 20
 
-const messagingOptions = declareOptions('messaging', {
+/** The declared options of `MessagingService.open`. */
+export const messagingOptions = declareOptions('messaging', {
   /** Names of the tables begin with it. Default 'tms'. */
   tablePrefix: text('tms'),
   /** Default: the machine's clock. */
@@ -84,11 +86,6 @@ export interface MessagingOptions extends OptionsOf<typeof messagingOptions> {}
 
 /** The options with their defaults. */
 export type MessagingSettings = SettingsOf<typeof messagingOptions>
-
-/** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
-export function messagingSettings(options: MessagingOptions): MessagingSettings {
-  return messagingOptions.read(options)
-}
 
 const producerIdBytesMax = 256
 
@@ -171,6 +168,32 @@ export const setPositionOptions = declareOptions('a position', {
 
 /** Options of `Messaging.setPosition`. */
 export interface SetPositionOptions extends OptionsOf<typeof setPositionOptions> {}
+
+/** The declared fields of a range of messages. */
+const rangeFields = declareOptions('a range', {
+  /** Publish time of the first row, in milliseconds since the Unix epoch. */
+  startTimestamp: required(integer({ min: 0, default: undefined })),
+  /** 0 to 65535. */
+  startSequenceId: required(integer({ min: 0, max: 0xffff, default: undefined })),
+  /** Publish time of the last row, in milliseconds since the Unix epoch. */
+  endTimestamp: required(integer({ min: 0, default: undefined })),
+  /** 0 to 65535. */
+  endSequenceId: required(integer({ min: 0, max: 0xffff, default: undefined })),
+})
+
+/** Rows of one publish; both ends are inclusive. */
+export interface MessageRange extends SettingsOf<typeof rangeFields> {}
+
+/** The answer of a publish may lack a write pointer, but then nothing can be rolled back. */
+const writePointer: Option<bigint, bigint> = { read: (value) => checkPointer(value as bigint) }
+
+/** The declared fields of the answer of a publish, for a rollback. */
+export const responseFields = declareOptions('the answer of a publish', {
+  /** Write pointer of the transaction. */
+  transactionWritePointer: writePointer,
+  /** The range of rows of the publish. */
+  rollbackRange: required(checked((given: MessageRange) => rangeFields.read(given))),
+})
 
 /** Checks a write pointer: a bigint other than 0. `ERR_INVALID_ARGUMENT`. */
 export function checkPointer(pointer: bigint): bigint {

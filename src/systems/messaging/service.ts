@@ -18,17 +18,18 @@ import {
   type CoprocessorRegistration,
   type Database,
 } from '../../api/index.js'
-import { notCarried, storesOf } from '../transactions/index.js'
+import { notCarried, startOf, storesOf } from '../transactions/index.js'
 import { CacheBudget } from './live/cache-budget.js'
 import { readClock } from './store/clock-row.js'
 import { MessagingErrorCode } from './errors.js'
 import { fetchMessages, pollMessages } from './fetch/fetching.js'
 import { MessageWriter } from './live/message-writer.js'
 import {
-  messagingSettings,
+  messagingOptions,
   type MessagingOptions,
   type MessagingSettings,
   checkPointer,
+  responseFields,
 } from './options.js'
 import { messagingPruning } from './prune-observer.js'
 import {
@@ -41,7 +42,6 @@ import {
   setPosition,
 } from './fetch/positions.js'
 import { publish, publishAtCommit, store, type CommitPublish } from './publish/publishing.js'
-import { checkedResponse } from './publish/requests.js'
 import { rollBackRows } from './publish/rollback.js'
 import { TopicRegistry, type ServiceParts } from './live/topic-registry.js'
 import type { TopicState, TopicStatistics } from './live/topic-state.js'
@@ -51,12 +51,11 @@ import type {
   ConsumerPosition,
   Message,
   MessageIterator,
-  MessageRange,
   Messaging,
   PublishResponse,
   TopicProperties,
 } from './types.js'
-import type { FetchOptions, PublishRequest, SetPositionOptions } from './options.js'
+import type { FetchOptions, MessageRange, PublishRequest, SetPositionOptions } from './options.js'
 
 /** Counters of a topic since the service was opened, and its current size in memory. */
 export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {
@@ -117,7 +116,7 @@ export class MessagingService implements Messaging {
 
   /** Opens the service of a database, which must outlive the service; creates missing tables. */
   static async open(database: Database, options: MessagingOptions = {}): Promise<MessagingService> {
-    const settings = messagingSettings(options)
+    const settings = messagingOptions.read(options)
     checkDatabase(database, 'messaging')
     requireCapability(database.capabilities, 'atomicAcrossTables', 'messaging')
     const { tablePrefix } = settings
@@ -220,24 +219,25 @@ export class MessagingService implements Messaging {
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
-    const { transactionWritePointer: pointer, rollbackRange } = checkedResponse(response)
+    const { transactionWritePointer: pointer, rollbackRange } = responseFields.read(response)
     const topic = this.#topic(id)
-    await this.#rollBack(topic, pointer, [rollbackRange])
+    await this.#rollBack(topic, pointer, rollbackRange)
   }
 
   /**
    * Rolls back everything that a transaction published to a topic, even if the answer to the
-   * publish was lost. Without a known range, all messages since the transaction's start are
-   * examined.
+   * publish was lost: all messages since the transaction's start are examined.
    */
   async rollbackTransaction(id: TopicId, pointer: bigint): Promise<void> {
     checkPointer(pointer)
     const topic = this.#topic(id)
     await this.#parts.writer.settled()
-    const everything = { endTimestamp: Number.MAX_SAFE_INTEGER, endSequenceId: 0xffff }
-    const startTimestamp = Math.max(0, Number(pointer / 1_000_000n))
-    const whole = { startTimestamp, startSequenceId: 0, ...everything }
-    await this.#rollBack(topic, pointer, topic.takeRanges(pointer) ?? [whole])
+    await this.#rollBack(topic, pointer, {
+      startTimestamp: Math.max(0, startOf(pointer)),
+      startSequenceId: 0,
+      endTimestamp: Number.MAX_SAFE_INTEGER,
+      endSequenceId: 0xffff,
+    })
   }
 
   async fetch(id: TopicId, options: FetchOptions = {}): Promise<MessageIterator> {
@@ -344,17 +344,10 @@ export class MessagingService implements Messaging {
     }
   }
 
-  async #rollBack(
-    topic: TopicState,
-    pointer: bigint,
-    ranges: readonly MessageRange[],
-  ): Promise<void> {
+  async #rollBack(topic: TopicState, pointer: bigint, range: MessageRange): Promise<void> {
     const { database, tables, settings } = this.#parts
     const written = { database, table: tables.message, durability: settings.durability }
-    for (const range of ranges) {
-      topic.statistics.rolledBack += await rollBackRows(written, topic, pointer, range)
-    }
-    topic.takeRanges(pointer)
+    topic.statistics.rolledBack += await rollBackRows(written, topic, pointer, range)
     topic.wake()
   }
 }

@@ -2,20 +2,8 @@
  * The messaging interface for programs: the same in one process (`MessagingService`) and over HTTP
  * (`MessagingClient`).
  */
-import type { FetchOptions, PublishRequest, SetPositionOptions } from './options.js'
+import type { FetchOptions, MessageRange, PublishRequest, SetPositionOptions } from './options.js'
 import type { TopicId } from './topics/topic.js'
-
-/** Rows of one publish; both ends are inclusive. */
-export interface MessageRange {
-  /** Publish time of the first row, in milliseconds since the Unix epoch. */
-  readonly startTimestamp: number
-  /** 0 to 65535. */
-  readonly startSequenceId: number
-  /** Publish time of the last row, in milliseconds since the Unix epoch. */
-  readonly endTimestamp: number
-  /** 0 to 65535. */
-  readonly endSequenceId: number
-}
 
 /**
  * Outcome of a transactional publish or of a publish with a producer; the argument of `rollback`.

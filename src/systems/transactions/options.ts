@@ -22,7 +22,8 @@ export type ClientRetention = (typeof clientRetentions)[number]
 
 const hour = 3_600_000
 
-const managerOptions = declareOptions('a transaction manager', {
+/** The declared options of `TransactionManager.open`. */
+export const managerOptions = declareOptions('a transaction manager', {
   /** Name of the table of state; made if it does not exist. Default 'tx.state'. */
   table: text('tx.state'),
   /** Default: the machine's clock. */
@@ -55,11 +56,6 @@ export interface TransactionManagerOptions extends OptionsOf<typeof managerOptio
 
 /** The options with their defaults. */
 export type ManagerSettings = SettingsOf<typeof managerOptions>
-
-/** Checks options and fills in defaults. `ERR_INVALID_ARGUMENT`. */
-export function managerSettings(options: TransactionManagerOptions): ManagerSettings {
-  return managerOptions.read(options)
-}
 
 /** Checks a whole number of milliseconds. `ERR_INVALID_ARGUMENT`. */
 export function checkMilliseconds(value: unknown, name: string, least: number): void {

@@ -1,7 +1,7 @@
 /**
  * Messaging over HTTP: the interface of the service, through `fetch`, in JSON or Avro.
  */
-import { checkedFetch } from '../options.js'
+import { checkedFetch, responseFields } from '../options.js'
 import {
   boolean,
   checkArray,
@@ -26,7 +26,7 @@ import {
 } from '../index.js'
 import { messageIterator, type MessageSource } from '../fetch/message-iterator.js'
 import { checkConsumer, checkedPosition } from '../fetch/positions.js'
-import { checkedPublish, checkedResponse } from '../publish/requests.js'
+import { checkedPublish } from '../publish/requests.js'
 import { checkedProperties } from '../topics/topic-metadata.js'
 import { checkNamespace, checkTopicId } from '../topics/topic.js'
 import {
@@ -167,7 +167,7 @@ export class MessagingClient implements Messaging {
   }
 
   async rollback(id: TopicId, response: PublishResponse): Promise<void> {
-    const body = encode(publishResponse, checkedResponse(response), this.#form)
+    const body = encode(publishResponse, responseFields.read(response), this.#form)
     await this.#http.send('POST', `${pathOf(id)}/rollback`, withBody(body))
   }
 

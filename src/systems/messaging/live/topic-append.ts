@@ -6,7 +6,7 @@ import { assert, type AtomicMutation } from '../../../api/index.js'
 import { PackedPayloads } from '../store/packed-payloads.js'
 import type { Place, StoredBatch } from '../store/stored-batch.js'
 import type { TopicState } from './topic-state.js'
-import type { MessageRange } from '../types.js'
+import type { MessageRange } from '../options.js'
 
 /** Most bytes of payloads in one row; a larger message has a row of its own. */
 export const rowBytesMax = 32 << 10

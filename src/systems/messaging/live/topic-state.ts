@@ -16,7 +16,7 @@ import {
 } from '../store/stored-batch.js'
 import { topicPrefix, type TopicId } from '../topics/topic.js'
 import type { TopicMetadata } from '../topics/topic-metadata.js'
-import type { MessageRange, TopicProperties } from '../types.js'
+import type { TopicProperties } from '../types.js'
 
 /** The counters of a topic that was not used yet. */
 function noCounts() {
@@ -53,8 +53,6 @@ function noCounts() {
 /** Counters of a topic since the service was opened. */
 export interface TopicStatistics extends ReturnType<typeof noCounts> {}
 
-/** Most ranges of transactions per topic that are retained for a rollback by pointer. */
-const rangesMax = 10_000
 /** The place before all messages, for a topic without messages. */
 const nowhere: Place = { publishTimestamp: -1, sequenceId: 0xffff }
 
@@ -76,7 +74,6 @@ export class TopicState {
   /** The newest rows. */
   readonly cache: MessageCache<StoredBatch>
   readonly producers = new Producers()
-  readonly #ranges = new Map<bigint, MessageRange[]>()
   readonly #waiters = new Set<() => void>()
   readonly #tables: { message: string; payload: string }
 
@@ -123,7 +120,6 @@ export class TopicState {
     this.rows = new TopicRows(this.#tables, this.prefix, generation)
     this.cache.clear()
     this.producers.clear()
-    this.#ranges.clear()
     this.wake()
   }
 
@@ -139,21 +135,6 @@ export class TopicState {
       // The cache is empty after an error, and readers find the rows in the table.
     }
     this.wake()
-  }
-
-  /** Records the range of a transaction's publish, for a rollback by pointer. */
-  remember(pointer: bigint, range: MessageRange): void {
-    const ranges = this.#ranges.get(pointer)
-    if (ranges !== undefined) ranges.push(range)
-    else this.#ranges.set(pointer, [range])
-    if (this.#ranges.size > rangesMax) this.#ranges.delete(this.#ranges.keys().next().value!)
-  }
-
-  /** Removes and returns the known ranges of a transaction; undefined if none are known. */
-  takeRanges(pointer: bigint): readonly MessageRange[] | undefined {
-    const ranges = this.#ranges.get(pointer)
-    this.#ranges.delete(pointer)
-    return ranges
   }
 
   /** Number of waiting readers. */

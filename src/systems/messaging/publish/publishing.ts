@@ -175,7 +175,6 @@ function assign(
   batch.timestampMax = Math.max(batch.timestampMax, endTimestamp)
   batch.written.push(() => {
     row?.written(response)
-    if (pointer !== undefined) topic.remember(pointer, rollbackRange)
     topic.statistics.publishSucceeded++
     topic.statistics.messagesPublished += count
     topic.statistics.bytesPublished += bytes

@@ -4,17 +4,14 @@ import {
   invalidArgument,
   checkArray,
   checkBytesLike,
-  checkObject,
   readArguments,
-  shown,
   type BytesLike,
 } from '../../../api/index.js'
 import { startOf } from '../../transactions/index.js'
 import { MessagingErrorCode } from '../errors.js'
-import { publishFields, type MessagingSettings, checkPointer } from '../options.js'
+import { publishFields, type MessagingSettings } from '../options.js'
 import { PayloadPacker, type PackedPayloads } from '../store/packed-payloads.js'
 import { rowBytesMax } from '../live/topic-append.js'
-import type { MessageRange, PublishResponse } from '../types.js'
 import type { Producer, PublishRequest } from '../options.js'
 
 /** A checked, copied and packed request to publish or store. */
@@ -57,22 +54,6 @@ export function checkedPublish(request: PublishRequest): PublishRequest {
   })
 }
 
-/** A copy of the answer of a publish, for a rollback. `ERR_INVALID_ARGUMENT`. */
-export function checkedResponse(response: PublishResponse): {
-  readonly transactionWritePointer: bigint
-  readonly rollbackRange: MessageRange
-} {
-  return readArguments(() => {
-    const given = checkObject(response, 'the answer of a publish')
-    const { transactionWritePointer, rollbackRange } = given
-    const range = checkedRange(checkObject(rollbackRange, 'rollbackRange'))
-    return {
-      transactionWritePointer: checkPointer(transactionWritePointer!),
-      rollbackRange: range,
-    }
-  })
-}
-
 const packer = new PayloadPacker()
 
 /** Copies messages into portions for rows. */
@@ -99,23 +80,6 @@ function pack(
   }
   if (packer.count > 0) payloads.push(packer.take())
   return { payloads, bytes }
-}
-
-/** Sequence ids take two bytes. */
-const sequenceIdMax = 0xffff
-
-/** A copy of a range. `ERR_INVALID_ARGUMENT` for a range that no publish can return. */
-export function checkedRange(range: MessageRange): MessageRange {
-  const { startTimestamp, startSequenceId, endTimestamp, endSequenceId } = range
-  for (const time of [startTimestamp, endTimestamp]) {
-    if (Number.isSafeInteger(time) && time >= 0) continue
-    throw invalidArgument(`a range has times in milliseconds, 0 or more, got ${shown(time)}`)
-  }
-  for (const id of [startSequenceId, endSequenceId]) {
-    if (Number.isInteger(id) && id >= 0 && id <= sequenceIdMax) continue
-    throw invalidArgument(`a range has sequence ids of 0 to ${sequenceIdMax}, got ${shown(id)}`)
-  }
-  return { startTimestamp, startSequenceId, endTimestamp, endSequenceId }
 }
 
 /** Tolerance for the clock of another machine, used without a transaction manager. */

@@ -15,7 +15,7 @@ import {
   type StoredBatch,
 } from '../store/stored-batch.js'
 import type { TopicState } from '../live/topic-state.js'
-import type { MessageRange } from '../types.js'
+import type { MessageRange } from '../options.js'
 
 const scannedRows = 64
 

@@ -35,7 +35,7 @@ import {
 } from './manager-calls.js'
 import {
   checkMilliseconds,
-  managerSettings,
+  managerOptions,
   type ManagerSettings,
   type TransactionManagerOptions,
 } from '../options.js'
@@ -83,7 +83,7 @@ export class TransactionManager {
     database: Database,
     options: TransactionManagerOptions = {},
   ): Promise<TransactionManager> {
-    const settings = managerSettings(options)
+    const settings = managerOptions.read(options)
     const log = await StateLog.open(database, settings)
     const state = new ManagerState(log.rows, settings.clock)
     const manager = new TransactionManager(database, settings, log, state)

@@ -11,7 +11,7 @@ import {
   type Database,
   type OptionsOf,
 } from '../../../api/index.js'
-import { managerSettings } from '../options.js'
+import { managerOptions } from '../options.js'
 import { StateLog } from '../manager/state-log.js'
 import { applyTephraEdits } from './edits.js'
 import { emptyState, type StoredState } from '../manager/state-rows.js'
@@ -57,7 +57,7 @@ export async function importTephraState(
 ): Promise<TephraImport> {
   checkDatabase(database, 'transactions')
   const { snapshot, logs } = tephraFiles.read(files)
-  const settings = managerSettings(importOptions.read(options))
+  const settings = managerOptions.read(importOptions.read(options))
   const state = snapshot === undefined ? emptyState() : readTephraSnapshot(snapshot)
   let edits = 0
   for (const log of logs) edits += applyTephraEdits(state, log)
