@@ -134,18 +134,20 @@ async function publishOnce(
 async function write(
   parts: ServiceParts,
   requests: readonly TopicRequest[],
-  commit: { readonly mutations: readonly AtomicMutation[]; isHanded: boolean } = noCommit(),
+  commit?: { readonly mutations: readonly AtomicMutation[]; isHanded: boolean },
 ): Promise<PublishResponse[]> {
   let responses: PublishResponse[] = []
-  const bytes = requests.reduce((sum, { request }) => sum + request.bytes, 0)
+  let bytes = 0
+  for (const { request } of requests) bytes += request.bytes
   try {
     await parts.writer.write(bytes, (batch) => {
-      commit.isHanded = false
+      if (commit !== undefined) commit.isHanded = false
       for (const { topic, row } of requests) {
         checkExists(topic)
         row?.check(batch)
       }
       responses = requests.map((request) => assign(parts, batch, request))
+      if (commit === undefined) return
       for (const mutation of commit.mutations) batch.mutations.push(mutation)
       commit.isHanded = true
     })
@@ -181,10 +183,6 @@ function assign(
     topic.statistics.lastPublishTime = endTimestamp
   })
   return response
-}
-
-function noCommit() {
-  return { mutations: [] as readonly AtomicMutation[], isHanded: false }
 }
 
 /** `ERR_TOPIC_NOT_FOUND` for a topic that was deleted meanwhile. */

@@ -59,9 +59,8 @@ export class ManagerState {
 
   /** The mutation that stores the pointers; the read pointer at least `read`. */
   pointersRow(read = this.#readPointer): AtomicMutation {
-    for (const pointer of [read, this.#readPointer]) {
-      if (pointer > this.#readPromised) this.#readPromised = pointer
-    }
+    const least = read > this.#readPointer ? read : this.#readPointer
+    if (least > this.#readPromised) this.#readPromised = least
     const { writePointer } = this
     return this.#rows.pointers({ readPointer: this.#readPromised, writePointer })
   }
@@ -81,12 +80,14 @@ export class ManagerState {
 
   /** Removes a transaction whose writes are visible from now on, or undone. */
   end(running: StoredTransaction): void {
-    this.#raiseReadPointer(this.#remove(running).at(-1)!)
+    this.#remove(running)
+    this.#raiseReadPointer(running.checkpoints.at(-1) ?? running.id)
   }
 
   /** Moves a running transaction to the invalid list. */
   makeInvalid(running: StoredTransaction): AtomicMutation[] {
-    const pointers = this.#remove(running)
+    this.#remove(running)
+    const pointers = [running.id, ...running.checkpoints]
     for (const pointer of pointers) this.invalid = this.invalid.with(pointer)
     if (running.type === 'SHORT') this.#raiseReadPointer(pointers.at(-1)!)
     const stored = pointers.map((pointer) => this.#rows.invalid(pointer))
@@ -150,18 +151,15 @@ export class ManagerState {
     assert(transaction.id > this.#lastStarted, 'transactions start in the order of their ids')
     this.#lastStarted = transaction.id
     this.running.set(transaction.id, transaction)
-    for (const pointer of [transaction.id, ...transaction.checkpoints]) {
-      this.inProgress = this.inProgress.with(pointer)
-    }
+    this.inProgress = this.inProgress.with(transaction.id)
+    for (const pointer of transaction.checkpoints) this.inProgress = this.inProgress.with(pointer)
   }
 
-  /** Removes a transaction; returns its pointers, ascending. */
-  #remove({ id, checkpoints }: StoredTransaction): bigint[] {
+  #remove({ id, checkpoints }: StoredTransaction): void {
     assert(!this.finishing.has(id), 'a transaction does not end during its commit')
-    const pointers = [id, ...checkpoints]
     this.running.delete(id)
-    for (const pointer of pointers) this.inProgress = this.inProgress.without(pointer)
-    return pointers
+    this.inProgress = this.inProgress.without(id)
+    for (const pointer of checkpoints) this.inProgress = this.inProgress.without(pointer)
   }
 
   /** Later transactions see every pointer up to this one that is neither running nor invalid. */

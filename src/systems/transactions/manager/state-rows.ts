@@ -187,7 +187,7 @@ function encodeIds(ids: readonly bigint[], first?: number): Buffer {
   const start = first === undefined ? 0 : 1
   const target = Buffer.allocUnsafe(start + 8 * ids.length)
   if (first !== undefined) target[0] = first
-  ids.forEach((id, i) => target.writeBigInt64BE(id, start + 8 * i))
+  for (let i = 0; i < ids.length; i++) target.writeBigInt64BE(ids[i], start + 8 * i)
   return target
 }
 
