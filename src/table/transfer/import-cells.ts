@@ -92,7 +92,7 @@ export class ImportCells {
     const shared = sharedWith(lastKey, memory, keyStart, keyEnd)
     const inLastRow = this.isInLastRow(family, shared)
     if (shared < 0 || inLastRow === undefined) {
-      throw decoder.damaged('cells in order', 'one out of order', offset)
+      throw decoder.damaged('cells in ascending order', 'a cell out of order', offset)
     }
     const fault = findCellFault(view, inLastRow)
     if (fault !== undefined) throw decoder.damaged(fault.expected, fault.found, offset)

@@ -79,7 +79,7 @@ export async function importTable(
   try {
     for await (const piece of source) {
       checkAborted('the transfer', signal)
-      if (!isBytes(piece)) throw invalidArgument('an export consists of bytes')
+      if (!isBytes(piece)) throw invalidArgument('the pieces of an export must be bytes')
       decoder.add(piece)
       for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
         engine.checkWritable()
@@ -148,14 +148,19 @@ class ImportRun {
 
   take(chunk: Chunk): void {
     const { kind, offset } = chunk
-    if (this.ended) throw this.decoder.damaged('nothing after the end', 'a chunk', offset)
+    if (this.ended)
+      throw this.decoder.damaged('the end of the stream', `a chunk of kind ${kind}`, offset)
     if ((kind === ChunkKind.head) !== (this.target === undefined)) {
-      throw this.decoder.damaged('the head first, and once', `kind ${kind}`, offset)
+      throw this.decoder.damaged(
+        'one head, before all other chunks',
+        `a chunk of kind ${kind}`,
+        offset,
+      )
     }
     if (kind === ChunkKind.head) this.begin(chunk)
     else if (kind === ChunkKind.cells) this.target!.cells.take(chunk)
     else if (kind === ChunkKind.end) this.end(chunk)
-    else throw this.decoder.damaged('a known kind of chunk', `${kind}`, offset)
+    else throw this.decoder.damaged('a known kind of chunk', `kind ${kind}`, offset)
   }
 
   /**

@@ -151,7 +151,8 @@ export class ValueFileReader implements BlockLoader, SectionFile {
       yield
       this.throwIfClosed()
     }
-    if (offset !== dataBytes) throw damaged(this, offset, `${dataBytes} bytes`, `${offset}`)
+    if (offset !== dataBytes)
+      throw damaged(this, offset, `values of ${dataBytes} bytes`, `${offset} bytes`)
   }
 
   /** Closes the file, once reads in progress have settled. */
@@ -207,7 +208,12 @@ export class ValueFileReader implements BlockLoader, SectionFile {
   private checkPlace(offset: number, storedBytes: number): void {
     const { dataBytes } = this.footer
     if (storedBytes > entryBytesMax + trailerBytes || offset + storedBytes > dataBytes) {
-      throw damaged(this, offset, `a value within ${dataBytes} bytes`, `${storedBytes} bytes`)
+      throw damaged(
+        this,
+        offset,
+        `a value within ${dataBytes} bytes`,
+        `one of ${storedBytes} bytes`,
+      )
     }
   }
 
