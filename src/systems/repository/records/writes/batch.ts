@@ -83,19 +83,17 @@ export async function writeBatch(writes: readonly TableWrite[]): Promise<BatchRe
   })
 }
 
-const kinds = ['create', 'update', 'delete']
+const kinds = { create: creating, update: updating, delete: deleting }
 
 function attemptOf(context: TableContext, write: BatchWrite): Attempt {
-  const names = Object.keys(checkObject(write, 'a write of a batch')).filter((name) => {
-    return name !== 'options'
-  })
-  if (names.length === 1 && kinds.includes(names[0])) {
-    if (write.options !== undefined && 'retries' in checkObject(write.options, 'options')) {
-      throw invalidArgument('a write of a batch has no retries: repeat the batch')
-    }
-    if ('create' in write) return creating(context, write.create, write.options)
-    if ('update' in write) return updating(context, write.update, write.options)
-    if ('delete' in write) return deleting(context, write.delete, write.options)
+  const { options, ...rest } = checkObject(write, 'a write of a batch')
+  const [kind, ...others] = Object.keys(rest)
+  if (others.length > 0 || !Object.hasOwn(kinds, kind)) {
+    throw invalidArgument('a write of a batch is one of create, update and delete, and options')
   }
-  throw invalidArgument('a write of a batch is one of create, update and delete, and options')
+  if (options !== undefined && 'retries' in checkObject(options, 'options')) {
+    throw invalidArgument('a write of a batch has no retries: repeat the batch')
+  }
+  const given = (rest as Readonly<Record<string, unknown>>)[kind]
+  return kinds[kind as keyof typeof kinds](context, given as never, options)
 }
