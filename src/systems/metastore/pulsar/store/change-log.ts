@@ -65,16 +65,17 @@ export class ChangeLog {
       for (const bytes of this.#recent.shift()!.rows) this.#recentBytes -= bytes.length
     }
     this.#recentFrom = this.#recent.length === 0 ? last + 1 : this.#recent[0].first
-    if (this.#waiting.size > 0) this.#wake()
+    if (this.#waiting.size > 0) this.wake()
   }
 
   /** Ends all subscriptions. */
   close(): void {
     this.#isClosed = true
-    this.#wake()
+    this.wake()
   }
 
-  #wake(): void {
+  /** Wakes subscribers, so that those of a closed handle end. */
+  wake(): void {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const wake of waiting) wake()
@@ -185,11 +186,6 @@ export class ChangeLog {
       this.#waiting.add(wake)
       signal?.addEventListener('abort', wake, { once: true })
     })
-  }
-
-  /** Wakes subscribers so that those of a closed handle end. */
-  wake(): void {
-    this.#wake()
   }
 }
 

@@ -11,7 +11,7 @@ import {
 } from './feed-rows.js'
 import { writeUint64 } from '../../kernel/control-cells.js'
 import type { StoredRecord } from './record-format.js'
-import type { FeedCommit, Notification, NotificationType } from '../../metadata/types.js'
+import type { Notification, NotificationType } from '../../metadata/types.js'
 
 /** Receives one commit with its events, and the new records by position; undefined = no record. */
 type TellCommit = (
@@ -168,19 +168,4 @@ export class GroupEvents {
     const ends = this.#ends
     return ends.length === 0 ? 0 : ends[ends.length - 1]
   }
-}
-
-/** The events of commits; each commit has its new records by position. */
-export function groupOf(
-  commits: readonly {
-    readonly commit: FeedCommit
-    readonly records: readonly (StoredRecord | undefined)[]
-  }[],
-): GroupEvents {
-  const group = new GroupEvents()
-  for (const { commit, records } of commits) {
-    commit.events.forEach(({ type, path }, i) => group.add(type, path, records[i]))
-    group.endCommit(commit.sequence)
-  }
-  return group
 }

@@ -18,11 +18,10 @@ import { ChangeLog } from './change-log.js'
 import { CommitWriter } from './commit-writer.js'
 import { asMetadataError, metadataError } from '../../metadata/errors.js'
 import type { FeedRow } from './feed-rows.js'
-import { GroupEvents, groupOf } from './group-events.js'
+import { GroupEvents } from './group-events.js'
 import { parentOf } from '../../metadata/paths.js'
 import { NodeTable, openTables, type Tables, type View } from './node-table.js'
 import { CommitPlanner, type OwningSession, type Step } from './planner.js'
-import type { StoredRecord } from './record-format.js'
 import { counterRow, feedRow, plainColumn, sessionPrefix } from './rows.js'
 import {
   groupSize,
@@ -32,7 +31,7 @@ import {
   type GroupLimits,
 } from './submission.js'
 import { NotLoaded, WorkingState } from './working-state.js'
-import type { FeedCommit, MetadataStoreMetrics } from '../../metadata/types.js'
+import type { MetadataStoreMetrics } from '../../metadata/types.js'
 
 /** Settings of a store; those of the handle that opens it first apply. */
 export interface CoreSettings {
@@ -353,20 +352,15 @@ export class StoreCore {
 
   /** Publishes commits that became durable although they reported a failure. */
   async #recovered(before: number, stored: number): Promise<void> {
-    const commits: { commit: FeedCommit; records: (StoredRecord | undefined)[] }[] = []
+    const events = new GroupEvents()
     for (const commit of await this.log.storedAfter(before)) {
-      commits.push({ commit, records: await this.#recordsOf(commit) })
+      for (const { type, path } of commit.events) {
+        const isRecord = type !== 'ChildrenChanged'
+        events.add(type, path, isRecord ? await this.nodes.record(path) : undefined)
+      }
+      events.endCommit(commit.sequence)
     }
-    const events = groupOf(commits)
     this.#publish(events, stored, this.#feedRows(events))
-  }
-
-  async #recordsOf({ events }: FeedCommit): Promise<(StoredRecord | undefined)[]> {
-    const records: (StoredRecord | undefined)[] = []
-    for (const { type, path } of events) {
-      records.push(type === 'ChildrenChanged' ? undefined : await this.nodes.record(path))
-    }
-    return records
   }
 }
 
