@@ -3,6 +3,7 @@
  * part of the OpenAPI description.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { invalidArgument } from '../api/index.js'
 
 /** A JSON schema. One with a `title` is a component of the description, under that name. */
 export type JsonSchema = Readonly<Record<string, unknown>>
@@ -76,4 +77,14 @@ export function addRoute(
     handler: async (request, reply) => (await handler(request, reply)) ?? empty(reply),
     ...(properties === undefined ? {} : { schema: { querystring } }),
   })
+}
+
+/** The JSON of a body; an empty body is an empty object. `ERR_INVALID_ARGUMENT`. */
+export function parsedJson(body: Buffer): unknown {
+  if (body.length === 0) return {}
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
+  } catch {
+    throw invalidArgument('the body is no JSON')
+  }
 }

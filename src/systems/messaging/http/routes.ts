@@ -34,6 +34,7 @@ import {
 import {
   addRoutes,
   operationId,
+  parsedJson,
   type JsonSchema,
   type Operation,
   type Route,
@@ -51,15 +52,7 @@ import {
   publishRequest,
   publishResponse,
 } from './requests.js'
-import {
-  contentTypes,
-  decode,
-  encode,
-  messageId,
-  parsedJson,
-  type Form,
-  type WireType,
-} from './wire-types.js'
+import { contentTypes, decode, encode, messageId, type Form, type WireType } from './wire-types.js'
 
 const routesOptions = declareOptions('the routes of messaging', {
   /** Bytes of messages at which a chunk of a poll closes. Default 60,000. */

@@ -7,7 +7,7 @@
  */
 import { declareOptions, invalidArgument, type Option } from '../../../api/index.js'
 import { pointerOf } from '../../transactions/tephra/transaction-forms.js'
-import type { JsonSchema } from '../../../http/operations.js'
+import { parsedJson, type JsonSchema } from '../../../http/operations.js'
 import { AvroReader, AvroWriter, malformed } from './avro.js'
 
 /** A type; the readers throw `ERR_INVALID_ARGUMENT`, with `what` as the name of the value. */
@@ -45,16 +45,6 @@ export function decode<T>(type: WireType<T, never>, body: Buffer, form: Form): T
   const value = type.read(source)
   source.checkEnd()
   return value
-}
-
-/** The JSON of a body; an empty body is an empty object. `ERR_INVALID_ARGUMENT`. */
-export function parsedJson(body: Buffer): unknown {
-  if (body.length === 0) return {}
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
-  } catch {
-    throw invalidArgument('the body is no JSON')
-  }
 }
 
 type Fields = Readonly<Record<string, unknown>>

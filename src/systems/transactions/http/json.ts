@@ -9,6 +9,7 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import type { JsonFields } from '../../../http/client.js'
+import { parsedJson } from '../../../http/operations.js'
 import type {
   ConflictDetail,
   ManagerSnapshot,
@@ -41,14 +42,7 @@ export type StartBody = OptionsOf<typeof bodies.start>
 
 /** Reads the body of a request; an empty body is an empty object. `ERR_INVALID_ARGUMENT`. */
 export function bodyOf<Given, Read>(body: unknown, declared: { read(given: Given): Read }): Read {
-  const text = (body as Buffer).toString('utf8')
-  let json: unknown
-  try {
-    json = text === '' ? {} : JSON.parse(text)
-  } catch {
-    throw invalidArgument('the body is no JSON')
-  }
-  return declared.read(json as Given)
+  return declared.read(parsedJson(body as Buffer) as Given)
 }
 
 function changeOf(change: string, what: string): Uint8Array {
