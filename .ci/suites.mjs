@@ -69,26 +69,12 @@ for (const file of files.sort()) {
   suites.set(name, [...(suites.get(name) ?? []), file])
 }
 
-/**
- * Tap loads hooks into every process and thread that a test starts, at the cost of a second each.
- * They serve the coverage report, which is off.
- */
-const prelude = `import { syncBuiltinESMExports } from 'node:module'
-import threads from 'node:worker_threads'
-
-globalThis[Symbol.for('process-on-spawn@*:singletonId')]?.listeners.splice(0)
-process.env.NODE_OPTIONS = ''
-threads.Worker = class extends threads.Worker {
-  constructor(file, options) {
-    super(file, { execArgv: [], ...options })
-  }
-}
-syncBuiltinESMExports()
-`
+const preludes = ['no-coverage', 'no-reports'].map((each) => {
+  return `import '../../.ci/prelude/${each}.mjs'`
+})
 
 rmSync(target, { recursive: true, force: true })
 mkdirSync(target, { recursive: true })
-writeFileSync(join(target, 'prelude.js'), prelude)
 for (const [name, members] of suites) {
   const imports = members.map((file) => `await import('${relative('build/suites', file)}')`)
   // A file alone may print TAP by other means than tap.
@@ -97,6 +83,6 @@ for (const [name, members] of suites) {
       ? imports
       : ["import t from 'tap'", ...imports.map((line, i) => `t.comment('${members[i]}')\n${line}`)]
   const path = join('build', 'suites', `${name}.test.js`)
-  writeFileSync(join(root, path), ["import './prelude.js'", ...lines, ''].join('\n'))
+  writeFileSync(join(root, path), [...preludes, ...lines, ''].join('\n'))
   process.stdout.write(`${path}\n`)
 }

@@ -16,8 +16,10 @@ if (files.length === 0) {
 const watch = given.includes('--watch') ? ['--watch', '--watch-preserve-output'] : []
 let failed = 0
 for (const file of files) {
-  const source = join(root, '.ci', 'source', 'register.mjs')
-  const args = ['--enable-source-maps', '--import', source, ...watch, file]
+  const imports = ['source/register.mjs', 'prelude/no-reports.mjs'].flatMap((each) => {
+    return ['--import', join(root, '.ci', each)]
+  })
+  const args = ['--enable-source-maps', ...imports, ...watch, file]
   const { status } = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })
   if (status !== 0) failed++
 }
