@@ -95,7 +95,9 @@ export class CommitWriter {
     assert(last > this.#sequence, 'sequences only grow')
     assert(this.#inflight === undefined, 'one batch at a time')
     const before = this.#database.snapshot()
-    const done = this.#write([...state.mutations(last), ...others], last)
+    const mutations = state.mutations(last)
+    for (const each of others) mutations.push(each)
+    const done = this.#write(mutations, last)
     this.#inflight = { state, done }
     try {
       await done
