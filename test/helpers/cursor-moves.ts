@@ -1,16 +1,22 @@
-/** Counts the moves of cursors over memtables and files, in place of the time that reads take. */
+/**
+ * Counts the moves of cursors over memtables and files, and the look-ups of rows by address, in
+ * place of the time that reads take.
+ */
 import { MemtableCursor } from '../../src/storage/memtable/memtable-cursor.js'
+import { BlockAddresses } from '../../src/storage/sstable/blocks/block-addresses.js'
 import { SsTableCursor } from '../../src/storage/sstable/cursor.js'
 
 type Move = (...values: unknown[]) => unknown
 
-const moves = ['seek', 'seekBefore', 'seekLocated', 'next', 'previous']
+const moves = ['find', 'seek', 'seekBefore', 'seekLocated', 'next', 'previous']
 
-/** Moves of all such cursors while `action` runs. */
+const counted = [MemtableCursor.prototype, SsTableCursor.prototype, BlockAddresses.prototype]
+
+/** Moves of all such cursors, and look-ups, while `action` runs. */
 export function countMoves(action: () => unknown): number {
   let count = 0
   const undo: (() => void)[] = []
-  for (const prototype of [MemtableCursor.prototype, SsTableCursor.prototype]) {
+  for (const prototype of counted) {
     for (const name of moves) {
       const property = Object.getOwnPropertyDescriptor(prototype, name)
       if (property === undefined) continue

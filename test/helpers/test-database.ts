@@ -55,6 +55,8 @@ export class TestDatabase {
       flushBytes: 64 * 1024,
       blockCacheBytesMax: 64 * 1024,
       compactionEnabled: false,
+      // Awaited reads of missing blocks take their turn, which more can happen in.
+      quickReads: false,
       ...settings.options,
       clock,
       fileSystem,

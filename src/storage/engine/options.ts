@@ -106,6 +106,14 @@ export const databaseOptions = {
    */
   blockCacheBytesMax: integer({ min: 0, default: undefined }),
   /**
+   * Whether awaited reads take blocks that are not in the cache from the file at once, as long as
+   * such reads are quick: under 100 microseconds on average, since the files are in the memory of
+   * the operating system. A read of over a millisecond sends the reads of the next second through
+   * another thread. So the event loop waits for the disk at most once in a second; false: never.
+   * Default true.
+   */
+  quickReads: boolean(true),
+  /**
    * Length of the log above which the stores that need its oldest segment are flushed. Default 256
    * MiB, at least 64 KiB.
    */

@@ -13,6 +13,7 @@ import { BlockCache } from '../sstable/blocks/block-cache.js'
 import { CacheSizer } from '../sstable/blocks/cache-sizer.js'
 import type { WrittenBlocks } from '../sstable/blocks/written-blocks.js'
 import { ReadCounters } from '../sstable/read-counters.js'
+import { ReadGate } from '../sstable/read-gate.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
@@ -29,6 +30,7 @@ export class SsTableReaders {
   private readonly fileSystem: FileSystem
   private readonly place: DatabasePlace
   private readonly codecs: Codecs
+  private readonly gate: ReadGate
   private readonly byNumber = new Map<number, SsTableReader>()
 
   constructor(
@@ -36,10 +38,12 @@ export class SsTableReaders {
     place: DatabasePlace,
     codecs: Codecs,
     blockCacheBytesMax: number | undefined,
+    quickReads = false,
   ) {
     this.fileSystem = fileSystem
     this.place = place
     this.codecs = codecs
+    this.gate = new ReadGate(quickReads)
     if (blockCacheBytesMax === undefined) this.sizer = new CacheSizer()
     this.cache = this.sizer?.cache ?? new BlockCache(blockCacheBytesMax ?? 0)
     this.values = new ValueFiles(fileSystem, place, codecs, this.counters)
@@ -55,6 +59,7 @@ export class SsTableReaders {
         codecs: this.codecs,
         cache: this.cache,
         counters: this.counters,
+        gate: this.gate,
         databaseId: identityOf(file, this.place.databaseId),
         expectedBytes: file.fileBytes,
         keyPatch: patchOfSequence(file.sequenceAssigned),

@@ -40,7 +40,10 @@ export class SsTableCursor implements BackwardCursor {
   keyEnd = 0
   valueStart = 0
   valueEnd = 0
-  /** If false, a missing block throws BlockMissing instead of being read from disk. */
+  /**
+   * If false, a missing block throws BlockMissing instead of being read from disk, unless the gate
+   * of the SSTable is open.
+   */
   mayBlock = true
   /** If false, blocks read by this cursor are not added to the cache, and its hits do not count. */
   cacheBlocks = true
@@ -372,9 +375,21 @@ export class SsTableCursor implements BackwardCursor {
       if (this.cacheBlocks) reader.takeLent(index)
       return this.admit(lent)
     }
-    if (!this.mayBlock) throwBlockMissing(reader, index)
+    if (this.stream !== undefined) {
+      reader.counters.cacheMisses++
+      return this.stream.read(index)
+    }
+    if (this.mayBlock) return this.readMissing(index)
+    const startedAt = reader.gate?.enter() ?? -1
+    if (startedAt < 0) throwBlockMissing(reader, index)
+    const read = this.readMissing(index)
+    reader.gate!.leave(startedAt)
+    return read
+  }
+
+  private readMissing(index: number): Block {
+    const { reader } = this
     reader.counters.cacheMisses++
-    if (this.stream !== undefined) return this.stream.read(index)
     const bytes = readAheadBytes(reader.index, index, this.run)
     if (bytes === 0) return this.admit(reader.readBlockSync(index))
     const blocks: Block[] = []

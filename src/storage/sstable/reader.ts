@@ -32,6 +32,7 @@ import type { KeyPatch } from './blocks/key-patch.js'
 import type { SsTableProperties } from './properties.js'
 import { loadAheadBytes, readAheadBlocksMax } from './blocks/read-ahead.js'
 import type { ReadCounters } from './read-counters.js'
+import type { ReadGate } from './read-gate.js'
 import { checkSection, damaged, decompressSection } from './blocks/section.js'
 import { verifySsTable } from './verify.js'
 import { LentBlocks, type WrittenBlocks } from './blocks/written-blocks.js'
@@ -41,6 +42,8 @@ export interface SsTableReaderOptions {
   readonly codecs: Codecs
   readonly cache: BlockCache
   readonly counters: ReadCounters
+  /** See {@link BlockSource.gate}. */
+  readonly gate?: ReadGate | undefined
   /** The expected identity of the file: `noDatabaseId` for a file of `BulkWriter`. */
   readonly databaseId: Buffer
   /** The expected size of the file, if known. */
@@ -74,6 +77,7 @@ export class SsTableReader implements BlockSource {
   readonly ghosts: Uint32Array
   readonly cache: BlockCache
   readonly counters: ReadCounters
+  readonly gate: ReadGate | undefined
   closed = false
   /** Whether the cache evicts the blocks after those of other SSTables (HBase: IN_MEMORY). */
   inMemory = false
@@ -106,6 +110,7 @@ export class SsTableReader implements BlockSource {
     this.ghosts = new Uint32Array(blockCount)
     this.cache = options.cache
     this.counters = options.counters
+    this.gate = options.gate
     this.file = file
     this.codecs = options.codecs
     this.databaseId = options.databaseId

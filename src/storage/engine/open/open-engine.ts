@@ -130,7 +130,8 @@ function openLocked(
     reserve.makeRoom(content.manifestLength + changeBytes)
     versions = VersionSet.beginSync(fileSystem, directory, versionOptions, content)
     const place = { directory, databaseId: versions.databaseId }
-    readers = new SsTableReaders(fileSystem, place, codecs, options.blockCacheBytesMax)
+    const { blockCacheBytesMax, quickReads } = options
+    readers = new SsTableReaders(fileSystem, place, codecs, blockCacheBytesMax, quickReads)
     const stores = new Map<number, Store>()
     const arenas = new ArenaPool(options.flushBytes)
     const tables = openTables(versions, readers, stores, arenas)

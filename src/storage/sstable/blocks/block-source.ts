@@ -6,6 +6,7 @@ import type { BlockIndex } from './block-index.js'
 import type { KeyPatch } from './key-patch.js'
 import type { SsTableProperties } from '../properties.js'
 import type { ReadCounters } from '../read-counters.js'
+import type { ReadGate } from '../read-gate.js'
 import type { SectionFile } from './section.js'
 
 /** An open SSTable as a source of blocks. */
@@ -17,6 +18,8 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly index: BlockIndex
   readonly cache: BlockCache
   readonly counters: ReadCounters
+  /** Lets awaited reads take missing blocks at once; undefined: always closed. */
+  readonly gate: ReadGate | undefined
   readonly closed: boolean
   /** Whether the cache evicts its blocks after those of other SSTables. */
   readonly inMemory: boolean

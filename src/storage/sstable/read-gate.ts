@@ -1,0 +1,49 @@
+/**
+ * Decides whether an awaited read takes a missing block from the file at once, on the thread of the
+ * event loop. If the file is in the memory of the operating system, the read takes some
+ * microseconds; the way through another thread takes ten times as long. If the disk has to be
+ * asked, the event loop must not wait.
+ *
+ * The gate is open while reads are quick: none takes over a millisecond, and together they take
+ * under 100 microseconds on average. A slow read closes the gate for a second, so the event loop
+ * waits for the disk once in a second at most.
+ */
+
+/** A single read that takes longer closes the gate. */
+const slowMilliseconds = 1
+/** Reads that take longer on average close the gate. */
+const meanMillisecondsMax = 0.1
+/** The weight of a read in the average. */
+const weight = 1 / 8
+const closedMilliseconds = 1000
+
+/** The gate of one database. */
+export class ReadGate {
+  private readonly isAllowed: boolean
+  private readonly now: () => number
+  private mean = 0
+  private closedUntil = 0
+
+  /** A gate that is not allowed to open is always closed. `now`: milliseconds that only grow. */
+  constructor(isAllowed: boolean, now = (): number => performance.now()) {
+    this.isAllowed = isAllowed
+    this.now = now
+  }
+
+  /** The time at which a read starts now; -1: the gate is closed. */
+  enter(): number {
+    if (!this.isAllowed) return -1
+    const now = this.now()
+    return now < this.closedUntil ? -1 : now
+  }
+
+  /** Notes the end of a read that has started at the time of {@link enter}. */
+  leave(startedAt: number): void {
+    const now = this.now()
+    const milliseconds = now - startedAt
+    this.mean += (milliseconds - this.mean) * weight
+    if (milliseconds <= slowMilliseconds && this.mean <= meanMillisecondsMax) return
+    this.mean = 0
+    this.closedUntil = now + closedMilliseconds
+  }
+}

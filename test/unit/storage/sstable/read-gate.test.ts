@@ -1,0 +1,49 @@
+import t from 'tap'
+import { ReadGate } from '../../../../src/storage/sstable/read-gate.js'
+
+/** A gate, and a read of some milliseconds through it; false: the gate is closed. */
+function gate(): { read: (milliseconds: number) => boolean; wait: (milliseconds: number) => void } {
+  let now = 5000
+  const subject = new ReadGate(true, () => now)
+  const read = (milliseconds: number): boolean => {
+    const startedAt = subject.enter()
+    if (startedAt < 0) return false
+    now += milliseconds
+    subject.leave(startedAt)
+    return true
+  }
+  return { read, wait: (milliseconds) => (now += milliseconds) }
+}
+
+void t.test('the gate is open while reads are quick', async (t) => {
+  const { read } = gate()
+  for (let i = 0; i < 1000; i++) if (!read(0.09)) t.fail(`closed at read ${i}`)
+  const other = gate()
+  for (let i = 0; i < 1000; i++) {
+    if (!other.read(i % 20 === 0 ? 0.5 : 0.02)) t.fail(`closed at ${i}`)
+  }
+})
+
+void t.test('one slow read closes the gate for a second', async (t) => {
+  const { read, wait } = gate()
+  t.ok(read(1.1))
+  t.notOk(read(0))
+  wait(999)
+  t.notOk(read(0))
+  wait(1)
+  t.ok(read(0.01))
+  t.ok(read(0.01))
+})
+
+void t.test('reads that are slow on average close the gate', async (t) => {
+  const { read, wait } = gate()
+  let reads = 0
+  while (read(0.2)) reads++
+  t.ok(reads > 1 && reads < 10, `${reads} reads`)
+  wait(1000)
+  t.ok(read(0.05), 'the average starts anew')
+})
+
+void t.test('a gate that is not allowed to open never does', async (t) => {
+  t.equal(new ReadGate(false).enter(), -1)
+})
