@@ -70,7 +70,7 @@ export class ChainWalk {
     let at = [start]
     for (const step of steps) {
       const next: Visited[] = []
-      for (const each of at) for await (const found of this.#step(step, each)) next.push(found)
+      for (const each of at) next.push(...(await this.#step(step, each)))
       at = next
     }
     return at
@@ -100,33 +100,35 @@ export class ChainWalk {
     return { type, value: fields[name] }
   }
 
-  async *#step(step: ChainStep, at: Visited): AsyncGenerator<Visited, void> {
+  async #step(step: ChainStep, at: Visited): Promise<Visited[]> {
     const { table, id, isLinked } = at
     switch (step.kind) {
-      case 'record':
-        for (const { type, fields } of this.#leavesOf(at, step.field) as EmbeddedRecord[]) {
-          yield { ...at, type, fields, typeVersion: undefined, looked: undefined }
-        }
-        return
-      case 'link':
+      case 'record': {
+        const leaves = this.#leavesOf(at, step.field) as EmbeddedRecord[]
+        return leaves.map(({ type, fields }) => {
+          return { ...at, type, fields, typeVersion: undefined, looked: undefined }
+        })
+      }
+      case 'link': {
+        const found: Visited[] = []
         for (const link of this.#leavesOf(at, step.field) as Link[]) {
-          yield* this.#visit({ table: link.table ?? table, id: link.resolve(id) }, true)
+          const place = { table: link.table ?? table, id: link.resolve(id) }
+          found.push(...(await this.#visit(place, true)))
         }
-        return
+        return found
+      }
       case 'master':
-        if (id.isVariant) yield* this.#visit({ table, id: id.master }, isLinked)
-        return
+        return id.isVariant ? this.#visit({ table, id: id.master }, isLinked) : []
       case 'less': {
         const own = Object.entries(id.variantProperties)
         const rest = own.filter(([name]) => !step.names.includes(name))
-        if (own.length - rest.length < step.names.length) return
-        yield* this.#visit({ table, id: id.master.variant(Object.fromEntries(rest)) }, isLinked)
-        return
+        if (own.length - rest.length < step.names.length) return []
+        return this.#visit({ table, id: id.master.variant(Object.fromEntries(rest)) }, isLinked)
       }
       case 'more': {
         const own = id.variantProperties
-        if (Object.keys(step.properties).some((name) => Object.hasOwn(own, name))) return
-        yield* this.#visit(at, isLinked, { ...own, ...step.properties })
+        if (Object.keys(step.properties).some((name) => Object.hasOwn(own, name))) return []
+        return this.#visit(at, isLinked, { ...own, ...step.properties })
       }
     }
   }
@@ -139,11 +141,11 @@ export class ChainWalk {
   }
 
   /** Visits a record, or the records of its master with these variant properties. */
-  async *#visit(
+  async #visit(
     { table, id }: Place,
     isLinked: boolean,
     variants?: VariantPattern,
-  ): AsyncGenerator<Visited, void> {
+  ): Promise<Visited[]> {
     const looked = this.#note(table, id.master, variants ?? id.variantProperties)
     const { records } = this.#context
     let ids = [id]
@@ -151,14 +153,16 @@ export class ChainWalk {
       const all = (await records.table(table)?.variants(id)) ?? []
       ids = [...all].filter((variant) => fitsPattern(variants, variant))
     }
+    const found: Visited[] = []
     for (const each of ids) {
       const place = { table, id: each }
       const newest = await records.newest(place)
       const record = newest && (await records.at(place, newest, this.#tag))
       // Depends on the version too: the tag may already point to a version that is written later.
       if (record === undefined) looked.add(versionOfRecord)
-      else yield visitedRecord(place, record, looked, isLinked)
+      else found.push(visitedRecord(place, record, looked, isLinked))
     }
+    return found
   }
 
   /** Notes a dependency on records; the fields used are added to the returned set. */
