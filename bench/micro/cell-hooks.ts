@@ -128,7 +128,6 @@ function compact(hooks: HookPlan | undefined): void {
     major: false,
     earliestPutTimestamp: 0,
     verify: false,
-    keptBytesMax: 0,
     nativeFree: false,
   }
   const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))

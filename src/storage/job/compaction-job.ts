@@ -75,9 +75,8 @@ export function* runCompaction(
       'a compaction must account for every entry',
     )
     control.progress = 1
-    const { written, bytesWritten, holdsPlainPuts } = outputs
-    const counts = { entriesRead, entriesWritten, ...judgement, bytesWritten }
-    return { files, written, ...counts, holdsPlainPuts }
+    const { bytesWritten, holdsPlainPuts } = outputs
+    return { files, entriesRead, entriesWritten, ...judgement, bytesWritten, holdsPlainPuts }
   } catch (error) {
     outputs.abandon()
     throw error

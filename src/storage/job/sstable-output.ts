@@ -17,11 +17,6 @@ import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { SsTableProperties } from '../sstable/properties.js'
 import { SsTableWriter } from '../sstable/writer.js'
-import {
-  WrittenBlocksBuilder,
-  type WrittenBlocks,
-  WrittenBudget,
-} from '../sstable/blocks/written-blocks.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
@@ -57,7 +52,6 @@ export class SsTableOutput {
   private readonly statistics = new CellStatisticsCollector()
   private rowHasFamilyKey = false
   private readonly values: ValueOutput | undefined
-  private readonly kept: WrittenBlocksBuilder
   /** Stored bytes to which cells refer, by value file. */
   private readonly valueBytes = new Map<number, number>()
 
@@ -68,10 +62,8 @@ export class SsTableOutput {
     fileNumber: number,
     format: SsTableFormat,
     values?: ValueOutput,
-    budget = new WrittenBudget(0),
   ) {
     this.values = values
-    this.kept = new WrittenBlocksBuilder(budget)
     this.fileSystem = fileSystem
     this.codecs = codecs
     this.path = fileSystem.join(place.directory, formatFileName('table', fileNumber))
@@ -85,7 +77,6 @@ export class SsTableOutput {
       blockBytes: format.blockBytes,
       codec: codecs.byName(format.codec),
       filterBitsPerKey: format.bloomFilter === 'NONE' ? 0 : filterBitsPerKey,
-      kept: this.kept,
     })
   }
 
@@ -96,11 +87,6 @@ export class SsTableOutput {
   /** Whether all cells so far are puts without TTL, with their values in the cells. */
   get holdsPlainPuts(): boolean {
     return this.statistics.holdsPlainPuts && this.valueBytes.size === 0
-  }
-
-  /** Copies of the file's first blocks, as many as the budget allowed. */
-  get written(): WrittenBlocks | undefined {
-    return this.kept.finish()
   }
 
   /** Bytes passed to the file so far. */

@@ -369,12 +369,6 @@ export class SsTableCursor implements BackwardCursor {
     if (fetched !== undefined && fetched.index === index) return fetched
     const position = index - this.aheadFrom
     if (position >= 0 && position < ahead.length) return this.admit(ahead[position])
-    const lent = this.stream === undefined ? reader.makeLent(index) : undefined
-    if (lent !== undefined) {
-      reader.counters.cacheHits++
-      if (this.cacheBlocks) reader.takeLent(index)
-      return this.admit(lent)
-    }
     if (this.stream !== undefined) {
       reader.counters.cacheMisses++
       return this.stream.read(index)

@@ -35,7 +35,6 @@ import type { ReadCounters } from './read-counters.js'
 import type { ReadGate } from './read-gate.js'
 import { checkSection, damaged, decompressSection } from './blocks/section.js'
 import { verifySsTable } from './verify.js'
-import { LentBlocks, type WrittenBlocks } from './blocks/written-blocks.js'
 
 /** Dependencies of a reader, and its expectations on the file. */
 export interface SsTableReaderOptions {
@@ -81,7 +80,6 @@ export class SsTableReader implements BlockSource {
   closed = false
   /** Whether the cache evicts the blocks after those of other SSTables (HBase: IN_MEMORY). */
   inMemory = false
-  private lent: LentBlocks | undefined = undefined
   private readonly file: File
   private readonly codecs: Codecs
   private readonly databaseId: Buffer
@@ -147,13 +145,6 @@ export class SsTableReader implements BlockSource {
     return this.meta.bytes + this.index.arrayBytes + this.blocks.length * 8 + this.ghosts.byteLength
   }
 
-  /** Size of the blocks in the cache, lent ones included. */
-  get cachedBytes(): number {
-    let bytes = this.lent?.bytes ?? 0
-    for (const block of this.blocks) bytes += block?.buffer.length ?? 0
-    return bytes
-  }
-
   /** False only if no key with this hash was added to the filter; true without a filter. */
   mayContain(hash: Hash64): boolean {
     if (this.filter === undefined) return true
@@ -202,37 +193,11 @@ export class SsTableReader implements BlockSource {
     yield* verifySsTable(this, this.file, this.codecs, this.databaseId)
   }
 
-  /**
-   * Takes over the blocks that the writer of the file has kept. Does nothing if the keys are
-   * rewritten, or if the reader is closed.
-   */
-  lend(written: WrittenBlocks): void {
-    if (this.closed || this.keyPatch !== undefined) return
-    assert(this.lent === undefined, 'reader: blocks are lent once')
-    this.lent = new LentBlocks(written)
-    this.cache.lend(this.lent)
-  }
-
-  makeLent(index: number): Block | undefined {
-    const { lent } = this
-    if (lent === undefined || !lent.has(index)) return undefined
-    const length = lent.lengthOf(index)
-    const buffer = this.cache.memory.take(length)
-    lent.copy(index, buffer)
-    return new Block(this, index, buffer, length)
-  }
-
-  takeLent(index: number): void {
-    if (this.lent !== undefined) this.cache.takeLent(this.lent, index)
-  }
-
   /** Drops the cached blocks and closes the file. Repeated calls have no effect. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
     for (const block of this.blocks) if (block !== undefined) this.cache.remove(block)
-    if (this.lent !== undefined) this.cache.endLoan(this.lent)
-    this.lent = undefined
     if (this.readsUnderWay === 0) this.file.closeSync()
   }
 
@@ -303,19 +268,15 @@ export class SsTableReader implements BlockSource {
 
   /**
    * The end of a read that starts at block `from`, takes up to `bytesMax` bytes and stops before
-   * any block in memory. At least `from + 1`.
+   * any cached block. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number {
     const { offsets, blockCount } = this.index
     const bytesLimit = offsets[from] + bytesMax
     const blockLimit = Math.min(blockCount, from + readAheadBlocksMax)
     let to = from + 1
-    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.isOnDiskOnly(to)) to++
+    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.blocks[to] === undefined) to++
     return to
-  }
-
-  private isOnDiskOnly(index: number): boolean {
-    return this.blocks[index] === undefined && this.lent?.has(index) !== true
   }
 
   /**

@@ -118,7 +118,6 @@ export class CompactionRun {
       for (const file of files) this.engine.readers.open(file)
       published = true
       await this.publish(work.files, files)
-      for (const result of results) this.lend(result)
       for (const result of results) this.hooks.noteSettled(this.store, hooked, result)
       const outcome = this.outcome(results, files.length, work.outputLevel)
       const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
@@ -208,21 +207,8 @@ export class CompactionRun {
       } catch (error) {
         if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
         for (const fileNumber of outputNumbersOf(job)) this.discard(fileNumber)
-      } finally {
-        this.engine.readers.cache.endPromise(job.keptBytesMax)
       }
     }
-  }
-
-  /** What the job may keep: its part of the room that there is, and that its inputs leave. */
-  private keptBytes(files: readonly FileMetadata[], slice: RowSlice | undefined): number {
-    const { readers } = this.engine
-    return readers.cache.promiseRoom(readers.cachedBytesOf(files), slice?.part)
-  }
-
-  /** The inputs have left the cache by now, unless a scan still reads them. */
-  private lend({ files, written }: JobResult): void {
-    files.forEach((file, index) => this.engine.readers.lend(file, written[index]))
   }
 
   private makeJob(
@@ -270,7 +256,6 @@ export class CompactionRun {
       hooks: plan && { ...plan, watch: makeHookWatch() },
       major,
       earliestPutTimestamp: Number(earliest),
-      keptBytesMax: settings.blockCache ? this.keptBytes(files, slice) : 0,
       verify: options.compactionVerify,
       nativeFree: options.nativeFree,
     }

@@ -385,7 +385,7 @@ export class Flusher {
     entries: FrozenEntries,
     { job, plan, retention, sequenceKept }: HookedJob,
   ): FlushJob {
-    const { versions, directory, options, readers } = this.engine
+    const { versions, directory, options } = this.engine
     const format = formatOfFamily(store.settings)
     const { valueFileBytesMax, nativeFree } = options
     const separates = format.inlineBytesMax < Infinity
@@ -403,17 +403,14 @@ export class Flusher {
       sequenceKept,
       now: job.now,
       hooks: plan,
-      keptBytesMax: store.settings.blockCache ? readers.cache.promiseRoom(0) : 0,
       nativeFree,
     }
     for (const fileNumber of outputNumbersOf(flushJob)) versions.protectFile(fileNumber)
     return flushJob
   }
 
-  /** To be called once for each job of {@link makeJob}. */
   private unprotect(job: FlushJob): void {
     for (const fileNumber of outputNumbersOf(job)) this.engine.versions.unprotectFile(fileNumber)
-    this.engine.readers.cache.endPromise(job.keptBytesMax)
   }
 
   private discard(job: FlushJob): void {
@@ -459,7 +456,6 @@ export class Flusher {
       const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
       this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)
       store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
-      result.files.forEach((file, index) => readers.lend(file, result.written[index]))
     }
     for (const { store, hooked, result } of live) {
       this.flushCount++

@@ -17,9 +17,6 @@
  * evicted block with holders is left to the garbage collector. So a holder that never releases
  * costs memory, but never sees the bytes of another block.
  *
- * Blocks that writers have lent ({@link LentBlocks}) are outside the queues too. Beyond a tenth of
- * the bytes they are dropped before any other block is evicted, the oldest loan first.
- *
  * Pinned blocks are outside the queues and are never evicted. They count as used, so `bytesUsed`
  * exceeds the bound by at most the pinned bytes.
  */
@@ -27,7 +24,6 @@ import { assert } from '../../../base/assert.js'
 import { emptyBytes } from '../../../base/bytes.js'
 import { checksInvariants } from '../../../base/invariants.js'
 import type { Block } from './block.js'
-import type { LentBlocks } from './written-blocks.js'
 import { BlockAddresses } from './block-addresses.js'
 import { BufferPool } from './buffer-pool.js'
 import { RowLocations } from '../row-locations.js'
@@ -39,9 +35,6 @@ const blockOverheadBytes = 256
 export const frequencyMax = 3
 
 const probationFraction = 0.1
-
-/** The share of the bytes that lent blocks have although other blocks are evicted. */
-const lentFraction = 0.1
 
 /** The share of the bytes for locations of rows. */
 const locationsFraction = 1 / 32
@@ -103,10 +96,6 @@ export class BlockCache {
   private evictions = 0
   private readonly probation = new BlockQueue(1)
   private readonly main = new BlockQueue(2)
-  /** Oldest first. */
-  private readonly loans: LentBlocks[] = []
-  private lentBytes = 0
-  private promisedBytes = 0
 
   /** Makes a cache of up to `bytesMax` bytes; 0: only pinned blocks are kept. */
   constructor(bytesMax: number) {
@@ -126,26 +115,6 @@ export class BlockCache {
    */
   get bytesUsed(): number {
     return this.used + this.rows.bytes
-  }
-
-  /**
-   * Promises a writer room for blocks that it may {@link lend}, until {@link endPromise}.
-   * `bytesLeaving` bytes of blocks are about to leave the cache; `part` is the writer's part of the
-   * room. Returns the number of bytes.
-   */
-  promiseRoom(bytesLeaving: number, part = 1): number {
-    const taken = this.bytesUsed + this.promisedBytes
-    const room = this.maximum - this.memory.bytesMax - taken + bytesLeaving
-    const share = Math.floor(this.maximum * lentFraction) - this.lentBytes - this.promisedBytes
-    const bytes = Math.floor(Math.max(0, room, share) * part)
-    this.promisedBytes += bytes
-    return bytes
-  }
-
-  /** Takes back what {@link promiseRoom} has returned. */
-  endPromise(bytes: number): void {
-    this.promisedBytes -= bytes
-    assert(this.promisedBytes >= 0, 'block cache: room is promised before it is taken back')
   }
 
   /** Changes the bound and evicts the excess. */
@@ -206,39 +175,6 @@ export class BlockCache {
     this.drop(block)
   }
 
-  /** Counts blocks that a writer has lent to a reader. */
-  lend(lent: LentBlocks): void {
-    this.loans.push(lent)
-    this.countLent(lent.bytes)
-    this.evict()
-  }
-
-  /** Releases a lent block of which the cache gets a copy. */
-  takeLent(lent: LentBlocks, index: number): void {
-    this.countLent(-lent.taken(index))
-    if (lent.bytes === 0) this.endLoan(lent)
-  }
-
-  /** Drops lent blocks. Repeated calls have no effect. */
-  endLoan(lent: LentBlocks): void {
-    const at = this.loans.indexOf(lent)
-    if (at < 0) return
-    this.loans.splice(at, 1)
-    this.countLent(-lent.bytes)
-  }
-
-  private countLent(bytes: number): void {
-    this.lentBytes += bytes
-    this.used += bytes
-    assert(this.lentBytes >= 0, 'block cache: more lent blocks are dropped than were lent')
-  }
-
-  private dropLent(): void {
-    const [oldest] = this.loans
-    this.countLent(-oldest.dropLast())
-    if (oldest.bytes === 0) this.endLoan(oldest)
-  }
-
   private queueOf(block: Block): BlockQueue {
     assert(block.queue !== 0, 'block cache: block is not in the cache')
     return block.queue === this.main.id ? this.main : this.probation
@@ -261,17 +197,9 @@ export class BlockCache {
     const { probation, main } = this
     const bytesMax = this.maximum - this.memory.bytesMax
     while (this.used + this.rows.bytes > bytesMax) {
-      if (this.lentBytes > this.maximum * lentFraction) {
-        this.dropLent()
-        continue
-      }
       const tight = probation.bytes > this.maximum * probationFraction || main.count === 0
       const oldest = tight ? probation.oldest : main.oldest
-      if (oldest === undefined) {
-        if (this.loans.length === 0) return
-        this.dropLent()
-        continue
-      }
+      if (oldest === undefined) return
       if (tight) this.leaveProbation(oldest)
       else this.leaveMain(oldest)
     }

@@ -25,10 +25,6 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly inMemory: boolean
   /** Throws `ERR_CLOSED` if the SSTable is closed. */
   throwIfClosed(): void
-  /** Makes block `index` of the copy that its writer has lent; undefined: there is none. */
-  makeLent(index: number): Block | undefined
-  /** Notes that the cache has block `index`, which is then not needed as a lent one. */
-  takeLent(index: number): void
   /** Reads block `index` from the file, bypassing the cache. */
   readBlockSync(index: number): Block
   /** Reads the adjacent blocks [from, to) with one call and appends them to `target`. */

@@ -151,7 +151,6 @@ function compact(
     hooks: undefined,
     major,
     earliestPutTimestamp: 0,
-    keptBytesMax: 0,
     verify: true,
     nativeFree: true,
   }
