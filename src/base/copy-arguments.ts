@@ -12,6 +12,7 @@ import { readArguments } from './arguments.js'
 
 /** The copied arguments, and the memory that the copies take. */
 export interface CopiedArguments<T> {
+  /** The copy. */
   readonly value: T
   /** Bytes of memory, estimated. */
   readonly bytes: number

@@ -79,11 +79,13 @@ export function addRoute(
   })
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
 /** The JSON of a body; an empty body is an empty object. `ERR_INVALID_ARGUMENT`. */
 export function parsedJson(body: Buffer): unknown {
   if (body.length === 0) return {}
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown
+    return JSON.parse(utf8.decode(body)) as unknown
   } catch {
     throw invalidArgument('the body is no JSON')
   }

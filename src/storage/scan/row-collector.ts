@@ -19,7 +19,7 @@ import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { entryEndAt, unpackRow, type PackedRow } from './packed-row.js'
+import { addEntries, entryEndAt } from './row-entries.js'
 
 /** Page size in bytes; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024
@@ -43,42 +43,19 @@ const cellsAheadMax = 256
 export const numbersPerCell = 4
 
 /** The cells of a row or of a piece of a row. */
-export class CollectedRow {
+export interface CollectedRow {
   readonly page: Buffer
-  /** Whether the next piece has more cells of the same row. */
-  readonly partial: boolean
-  /** The entries of the row in the page, if they are not decoded yet. */
-  readonly packed: PackedRow | undefined
-  private numbers: readonly number[] | undefined
-
-  constructor(
-    page: Buffer,
-    numbers: readonly number[] | undefined,
-    partial: boolean,
-    packed?: PackedRow,
-  ) {
-    this.page = page
-    this.partial = partial
-    this.packed = packed
-    this.numbers = numbers
-  }
-
   /**
    * {@link numbersPerCell} numbers per cell: family index, key start, key end (= value start),
    * value end.
    */
-  get cells(): readonly number[] {
-    return (this.numbers ??= unpackRow(this.page, this.packed!, []))
-  }
-
-  /** Whether the row has no cells. */
-  get isEmpty(): boolean {
-    return this.packed === undefined && this.cells.length === 0
-  }
+  readonly cells: readonly number[]
+  /** Whether the next piece has more cells of the same row. */
+  readonly partial: boolean
 }
 
 /** A row without cells. */
-export const emptyRow = new CollectedRow(emptyBytes, [], false)
+export const emptyRow: CollectedRow = { page: emptyBytes, cells: [], partial: false }
 
 /** Rows that were read ahead. Row i is in `pages[i]`; its cells end at `cells[ends[i]]`. */
 export interface CollectedRows {
@@ -108,8 +85,6 @@ export class RowCollector implements RowTarget, RowCells {
   /** Bytes of the row in the page that belong to no cell. */
   private gapBytes = 0
   private cells: number[] = []
-  /** The only row, copied as a whole; see {@link addRow}. */
-  private packed: PackedRow | undefined = undefined
   /** Index of the first number of the open row. */
   private openCells = 0
   private rowsMax = 0
@@ -164,7 +139,6 @@ export class RowCollector implements RowTarget, RowCells {
     this.used = this.rowStart
     if (this.rowCount > 0) this.copyPending()
     this.source = emptyBytes
-    this.packed = undefined
     this.gapBytes = 0
     if (this.cells.length > this.openCells) this.cells.length = this.openCells
   }
@@ -271,11 +245,10 @@ export class RowCollector implements RowTarget, RowCells {
   }
 
   /**
-   * Copies the adjacent entries of a row, `buffer[start, end)`. If the read `isOfOne` family, the
-   * cells are decoded when a caller needs them; else now. With a limit of one cell only the first
-   * entry is copied.
+   * Copies the adjacent entries of a row, `buffer[start, end)`, as they lie in their block. With a
+   * limit of one cell only the first entry is copied.
    */
-  addRow(familyIndex: number, buffer: Buffer, start: number, end: number, isOfOne: boolean): void {
+  addRow(familyIndex: number, buffer: Buffer, start: number, end: number): void {
     assert(this.batch <= 1, 'a row that is added as a whole is not cut, or after one cell')
     this.copyPending()
     this.full = this.batch === 1
@@ -285,9 +258,7 @@ export class RowCollector implements RowTarget, RowCells {
     const { used } = this
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
-    const packed = { familyIndex, start: used, end: this.used }
-    if (isOfOne) this.packed = packed
-    else unpackRow(this.page, packed, this.cells)
+    addEntries(this.page, familyIndex, used, this.used, this.cells)
   }
 
   /**
@@ -347,10 +318,8 @@ export class RowCollector implements RowTarget, RowCells {
   take(partial: boolean): CollectedRow {
     assert(this.rowCount === 0, 'rows that were ended are taken together')
     this.copyPending()
-    const { packed } = this
-    const row = new CollectedRow(this.page, packed ? undefined : this.cells, partial, packed)
-    if (packed === undefined) this.cells = []
-    this.packed = undefined
+    const row = { page: this.page, cells: this.cells, partial }
+    this.cells = []
     this.rowStart = this.used
     this.gapBytes = 0
     this.full = false

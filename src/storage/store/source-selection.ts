@@ -38,6 +38,9 @@ import type { ReadMode, SourceCursors } from './source-cursors.js'
 import type { Store } from './store.js'
 import type { StoreSources } from './store-sources.js'
 
+/** Rows with fewer cells are found by their location as fast. */
+const wholeCellsMin = 3
+
 /** Chooses the sources of one read at a time; see the file header. */
 export class SourceSelection implements StoreRowRead {
   query!: StoreQuery
@@ -255,7 +258,8 @@ export class SourceSelection implements StoreRowRead {
    */
   noteWhole(cells: number): void {
     const { located } = this
-    if (located === undefined || this.isColumn || this.columns !== undefined) return
+    if (cells < wholeCellsMin || located === undefined) return
+    if (this.isColumn || this.columns !== undefined) return
     if (this.chosen.length !== 1 || uncheckedCursor(this.chosen[0]) !== located) return
     const set = this.locationSet(this.cursors.sources)
     located.noteRow(this.hash, set, cells)

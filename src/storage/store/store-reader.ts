@@ -53,8 +53,8 @@ export class StoreReader {
   }
 
   /**
-   * Reads a row, given as to {@link openRow}; false if the collector is full. `isOfOne`: the row is
-   * read of this family only. May throw `BlockMissing`; then the read of the row starts again.
+   * Reads a row, given as to {@link openRow}; false if the collector is full. May throw
+   * `BlockMissing`; then the read of the row starts again.
    */
   readRow(
     row: Buffer,
@@ -64,14 +64,13 @@ export class StoreReader {
     moment: Moment,
     mode: ReadMode,
     collector: RowCollector,
-    isOfOne: boolean,
   ): boolean {
     const { selection, scanner } = this
     selection.chooseForRow(row, rowLength, query, readPoint, moment, mode)
     const { whole, chosen } = selection
     if (whole !== undefined) {
       const { wholeStart, wholeEnd } = selection
-      collector.addRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd, isOfOne)
+      collector.addRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
       return true
     }
     if (chosen.length === 0) return true

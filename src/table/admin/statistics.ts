@@ -65,7 +65,7 @@ function engineStatistics(engine: Engine) {
       bytesUsed: cache.bytesUsed,
       /** The bound in bytes. */
       bytesMax: cache.bytesMax,
-      /** Memory of the machine from which `bytesMax` was derived; undefined if it was given. */
+      /** Available memory of which `bytesMax` is a quarter; undefined if `bytesMax` was given. */
       sizedForBytes: engine.readers.sizer?.sizedForBytes,
       /** Blocks found in the cache. */
       hits: counters.cacheHits,

@@ -32,7 +32,7 @@ import { textBytes, type MutationBuffer } from '../../storage/engine/write/mutat
 import type { ServerClock } from '../../storage/engine/write/server-clock.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { Durability } from '../../storage/wal/log.js'
-import { CollectedRow } from '../../storage/scan/row-collector.js'
+import type { CollectedRow } from '../../storage/scan/row-collector.js'
 import { PutColumns } from '../arguments/put-columns.js'
 import type { RowKey } from '../arguments/row-key.js'
 import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.js'
@@ -249,7 +249,7 @@ export class MutationWriter implements PutTarget {
       const entry = this.resultCells[i + 1]
       cells.push(this.resultCells[i], keyStarts[entry], keyEnds[entry], valueEnds[entry])
     }
-    return new CollectedRow(page, cells, false)
+    return { page, cells, partial: false }
   }
 
   /**

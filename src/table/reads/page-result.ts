@@ -38,18 +38,14 @@ function parseAt(column: ColumnName, position: number): ParsedColumn {
 }
 
 const noMarks = {}
-const noNumbers: readonly number[] = []
 
 /** The cells of one row or of a piece of it; may be empty. */
 export class PageResult extends Result {
   readonly #page: Buffer
-  /** The row as it was read, until its cells are decoded. */
-  #row: CollectedRow | undefined
   /** The numbers of this row's cells, {@link #from} to {@link #end}, and those of other rows. */
-  #cells: readonly number[]
+  readonly #cells: readonly number[]
   readonly #from: number
-  /** -1 until the cells are decoded. */
-  #end: number
+  readonly #end: number
   /** Index of the cell after the one found last; -1: the cells may be in any order. */
   #next: number
   /** The name of the cell before {@link #next}, if it was requested as text. */
@@ -57,33 +53,20 @@ export class PageResult extends Result {
 
   declare protected readonly families: readonly string[]
 
-  /**
-   * @internal Made by the table layer. The row's cells are `row.cells[from, end)`, by default all
-   * of them.
-   */
+  /** @internal Made by the table layer. The row's cells are `row.cells[from, end)`. */
   constructor(
     row: CollectedRow,
     families: readonly string[],
     marks: { readonly exists?: boolean; readonly cursor?: Buffer } = noMarks,
     from = 0,
-    end = -1,
+    end = row.cells.length,
   ) {
     super(row.partial, marks.exists, marks.cursor, families)
     this.#page = row.page
-    this.#row = end < 0 ? row : undefined
-    this.#cells = end < 0 ? noNumbers : row.cells
+    this.#cells = row.cells
     this.#from = from
     this.#end = end
     this.#next = from
-  }
-
-  /** Decodes the cells, before the first use of {@link #cells} and {@link #end}. */
-  #decode(): void {
-    const row = this.#row
-    if (row === undefined) return
-    this.#row = undefined
-    this.#cells = row.cells
-    this.#end = row.cells.length
   }
 
   /** @internal The result of a mutation: cells in the order of its operations. */
@@ -103,17 +86,14 @@ export class PageResult extends Result {
   }
 
   override get size(): number {
-    this.#decode()
     return (this.#end - this.#from) / numbersPerCell
   }
 
   override get isEmpty(): boolean {
-    if (this.#row !== undefined) return this.#row.isEmpty
     return this.#end === this.#from
   }
 
   override get row(): Buffer | undefined {
-    this.#decode()
     if (this.isEmpty) return undefined
     const keyStart = this.#cells[this.#from + 1]
     const keyEnd = this.#cells[this.#from + 2]
@@ -135,7 +115,6 @@ export class PageResult extends Result {
   }
 
   override cells(): Cell[] {
-    this.#decode()
     const cells: Cell[] = []
     for (let at = this.#from; at < this.#end; at += numbersPerCell) cells.push(this.#cellAt(at))
     return cells
@@ -151,7 +130,6 @@ export class PageResult extends Result {
   }
 
   #find(column: ColumnName): number {
-    this.#decode()
     const next = this.#next
     const from = this.#from
     const end = this.#end
@@ -203,7 +181,6 @@ export class PageResult extends Result {
   }
 
   #findFamily(family: string): number {
-    this.#decode()
     for (let at = this.#from; at < this.#end; at += numbersPerCell) {
       if (this.families[this.#cells[at]] === family) return at
     }

@@ -49,16 +49,7 @@ export class RowRead {
     for (let i = 0; i < families.length; i++) {
       const { family, query } = families[i]
       const reader = (this.readers[family.index] ??= new StoreReader(family.store, family.index))
-      const isRead = reader.readRow(
-        row,
-        rowLength,
-        query,
-        readPoint,
-        moment,
-        mode,
-        collector,
-        families.length === 1,
-      )
+      const isRead = reader.readRow(row, rowLength, query, readPoint, moment, mode, collector)
       // Full: only the first cell was wanted.
       if (!isRead || collector.full) break
     }

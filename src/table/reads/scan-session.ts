@@ -13,7 +13,6 @@ import type { ReadPoints } from '../../storage/engine/catalog/read-points.js'
 import { blockMissing } from '../../storage/cursor/cursor.js'
 import type { RowTarget } from '../../storage/scan/cell-collector.js'
 import {
-  CollectedRow,
   numbersPerCell,
   type CollectedRows,
   type RowCollector,
@@ -221,7 +220,7 @@ export class ScanSession implements MemtableUser {
     this.results++
     this.cells += (end - start) / numbersPerCell
     this.bytes += ready.bytes[position]
-    const row = new CollectedRow(ready.pages[position], cells, this.partial)
+    const row = { page: ready.pages[position], cells, partial: this.partial }
     const result = new PageResult(row, this.families, noMarks, start, end)
     if (this.rowsLeft <= 0 && position + 1 === ready.count) this.close()
     return result

@@ -78,7 +78,7 @@ export class TableReads {
     }
     const row = this.readRow(this.readRowKey, plan, readPoint, mode, existenceOnly, time)
     if (!existenceOnly) return new PageResult(row, table.familyNames)
-    return new PageResult(emptyRow, table.familyNames, { exists: !row.isEmpty })
+    return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
   }
 
   /** Whether the row has a cell that the get selects. */

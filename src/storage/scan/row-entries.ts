@@ -6,13 +6,6 @@
 import { assert } from '../../base/assert.js'
 import { readVarint, varintLength } from '../../base/varint.js'
 
-/** Adjacent entries in a page. */
-export interface PackedRow {
-  readonly familyIndex: number
-  readonly start: number
-  readonly end: number
-}
-
 /** End of the entry at offset `at`. REQUIRES an entry that ends at `end` or before. */
 export function entryEndAt(buffer: Buffer, at: number, end: number): number {
   const keyLength = readVarint(buffer, at, end)
@@ -21,12 +14,14 @@ export function entryEndAt(buffer: Buffer, at: number, end: number): number {
   return afterKey + varintLength(valueLength) + keyLength + valueLength
 }
 
-/** Appends the numbers of the cells, as in `CollectedRow.cells`, and returns the list. */
-export function unpackRow(
+/** Appends the numbers of the cells in `page[start, end)`, as in `CollectedRow.cells`. */
+export function addEntries(
   page: Buffer,
-  { familyIndex, start, end }: PackedRow,
+  familyIndex: number,
+  start: number,
+  end: number,
   cells: number[],
-): number[] {
+): void {
   let at = start
   while (at < end) {
     let keyLength = page[at++]
@@ -44,6 +39,5 @@ export function unpackRow(
     cells.push(familyIndex, at, keyEnd, valueEnd)
     at = valueEnd
   }
-  assert(at === end, 'a packed row ends with its last value')
-  return cells
+  assert(at === end, 'a row ends with its last value')
 }
