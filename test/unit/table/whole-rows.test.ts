@@ -84,10 +84,10 @@ void t.test('a snapshot older than the SSTable does not see the whole row', asyn
   const table = await database.createTable('t', { families: { f: {} } })
   await table.put({ row: 'r', cells: { 'f:a': '1' } })
   const snapshot = database.snapshot()
-  await table.put({ row: 'r', cells: { 'f:b': '2' } })
+  await table.put({ row: 'r', cells: { 'f:b': '2', 'f:c': '2' } })
   await test.flush()
   for (let times = 0; times < 3; times++) {
-    t.same(table.getSync({ row: 'r' }).toObject(), { 'f:a': '1', 'f:b': '2' })
+    t.same(table.getSync({ row: 'r' }).toObject(), { 'f:a': '1', 'f:b': '2', 'f:c': '2' })
     t.same(table.getSync({ row: 'r', snapshot }).toObject(), { 'f:a': '1' })
   }
   snapshot.close()
@@ -101,16 +101,23 @@ void t.test('rows of several families, versions and lifetimes', async (t) => {
     families: { a: { versions: 3 }, b: {}, c: { ttlMilliseconds: 1_000_000 } },
   })
   for (const value of ['1', '2']) {
-    await table.put({ row: 'r', cells: { 'a:x': value, 'b:x': value, 'b:y': value, 'c:x': value } })
+    await table.put({
+      row: 'r',
+      cells: { 'a:x': value, 'b:x': value, 'b:y': value, 'b:z': value, 'c:x': value },
+    })
   }
   await test.flush()
   for (let times = 0; times < 3; times++) {
     const all = table.getSync({ row: 'r' })
-    t.same(all.toObject(), { 'a:x': '2', 'b:x': '2', 'b:y': '2', 'c:x': '2' })
-    t.equal(all.size, 4)
+    t.same(all.toObject(), { 'a:x': '2', 'b:x': '2', 'b:y': '2', 'b:z': '2', 'c:x': '2' })
+    t.equal(all.size, 5)
     t.equal(table.getSync({ row: 'r', versions: 3 }).columnCells('a:x').length, 2)
-    t.same(table.getSync({ row: 'r', columns: ['b'] }).toObject(), { 'b:x': '2', 'b:y': '2' })
-    t.equal(table.getSync({ row: 'r', columns: ['b'] }).size, 2)
+    t.same(table.getSync({ row: 'r', columns: ['b'] }).toObject(), {
+      'b:x': '2',
+      'b:y': '2',
+      'b:z': '2',
+    })
+    t.equal(table.getSync({ row: 'r', columns: ['b'] }).size, 3)
     t.equal(table.getSync({ row: 'r', columns: ['b'] }).row?.toString(), 'r')
     t.ok(table.getSync({ row: 'r', columns: ['b'] }).has('b'))
     t.throws(() => table.getSync({ row: 'r', columns: ['b'] }).value('z:x'), {
