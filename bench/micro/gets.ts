@@ -16,6 +16,8 @@ import { Database, type EmbeddedTable as Table } from '../../src/entries/index.j
 export const readsPerCall = 100
 
 const rowCount = 2000
+/** Rows of a table whose reads wait for memory: not all fit the caches of the processor. */
+const manyRowCount = 50_000
 const versionCount = 300_000
 const valueBytes = 100
 
@@ -24,7 +26,8 @@ const sampleMicroseconds = 15_000
 
 interface Workload {
   readonly name: string
-  readonly run: () => void
+  /** The suite leaves workloads with promises out. */
+  readonly run: () => void | Promise<void>
 }
 
 let workloads: readonly Workload[] = []
@@ -38,22 +41,27 @@ function columnNames(count: number): string[] {
   return Array.from({ length: count }, (_, index) => `f:field${index}`)
 }
 
-function fill(table: Table, columns: readonly string[]): void {
+function fill(table: Table, columns: readonly string[], rows = rowCount): void {
   const value = Buffer.alloc(valueBytes, 'v')
-  for (let index = 0; index < rowCount; index++) {
+  for (let index = 0; index < rows; index++) {
     const cells = Object.fromEntries(columns.map((column) => [column, value]))
     table.putSync({ row: rowName(index), cells })
   }
 }
 
+/** The names of all rows, in no order. */
+function shuffledRows(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => rowName((index * 617) % count))
+}
+
 /** Reads `readsPerCall` rows, others in each call, in no order. */
-function overRows(read: (row: string) => void): () => void {
-  const rows = Array.from({ length: rowCount }, (_, index) => rowName((index * 617) % rowCount))
+function overRows(read: (row: string) => void, count = rowCount): () => void {
+  const rows = shuffledRows(count)
   let next = 0
   return () => {
     for (let i = 0; i < readsPerCall; i++) {
       read(rows[next])
-      next = next + 1 === rowCount ? 0 : next + 1
+      next = next + 1 === count ? 0 : next + 1
     }
   }
 }
@@ -87,6 +95,42 @@ function singleReads(table: Table, place: string, columns: number): Workload[] {
 function readValues(table: Table, row: string, columns: readonly string[]): void {
   const result = table.getSync({ row })
   for (let i = 0; i < columns.length; i++) bytesSeen += result.value(columns[i])?.length ?? 0
+}
+
+/** Many rows in one file, all cached after a first round. */
+async function manyReads(database: Database): Promise<Workload[]> {
+  const columns = columnNames(10)
+  await database.admin.createTable('many', { families: { f: {} } })
+  const table = database.table('many')
+  fill(table, columns, manyRowCount)
+  await database.flush()
+  await database.compact('many')
+  const run = overRows((row) => readValues(table, row, columns), manyRowCount)
+  for (let i = 0; i < (2 * manyRowCount) / readsPerCall; i++) run()
+  return [{ name: 'many x 10: row and values', run }]
+}
+
+/** Gets that miss the cache: blocking, awaited while reads are quick, and by another thread. */
+async function missedReads(directory: string): Promise<Workload[]> {
+  const made: Workload[] = []
+  for (const quickReads of [true, false]) {
+    const options = { blockCacheBytesMax: 0, quickReads }
+    const database = await Database.open(join(directory, `missed ${quickReads}`), options)
+    await database.admin.createTable('missed', { families: { f: {} } })
+    const table = database.table('missed')
+    fill(table, columnNames(1), manyRowCount)
+    await database.flush()
+    const rows = shuffledRows(manyRowCount)
+    let next = 0
+    const awaited = async (): Promise<void> => {
+      for (let i = 0; i < readsPerCall; i++) await table.get({ row: rows[next++ % rows.length] })
+    }
+    made.push({ name: `missed: awaited, quickReads ${quickReads}`, run: awaited })
+    if (!quickReads) continue
+    const run = overRows((row) => void table.getSync({ row }), manyRowCount)
+    made.push({ name: 'missed: getSync', run })
+  }
+  return made
 }
 
 async function versionReads(database: Database): Promise<Workload[]> {
@@ -126,20 +170,24 @@ export async function prepare(): Promise<void> {
       made.push(...singleReads(table, files === 0 ? 'memory' : `${files} files`, columns))
     }
   }
-  workloads = [...made, ...(await versionReads(database))]
+  const others = [await versionReads(database), await manyReads(database)]
+  workloads = [...made, ...others.flat(), ...(await missedReads(directory))]
 }
 
 /** Adds the benchmarks to a suite. REQUIRES {@link prepare}. */
 export function addTo(suite: Benchmark.Suite): void {
-  for (const { name, run } of workloads) suite.add(`${name} (x ${readsPerCall})`, run)
+  for (const { name, run } of workloads) {
+    if (!name.includes('awaited')) suite.add(`${name} (x ${readsPerCall})`, run)
+  }
 }
 
 /** Over calls of some ten milliseconds, because the clock of the CPU time is coarse. */
-function cpuMicrosecondsPerRead(run: () => void): number {
+async function cpuMicrosecondsPerRead(run: Workload['run']): Promise<number> {
   const before = process.cpuUsage()
   let calls = 0
   for (;;) {
-    run()
+    const done = run()
+    if (done !== undefined) await done
     calls++
     const { user, system } = process.cpuUsage(before)
     if (user + system >= sampleMicroseconds) return (user + system) / (calls * readsPerCall)
@@ -154,7 +202,7 @@ async function main(): Promise<void> {
   const least = new Map<string, number>()
   for (let round = 0; round < Number(values.rounds ?? 15); round++) {
     for (const { name, run } of chosen) {
-      const each = cpuMicrosecondsPerRead(run)
+      const each = await cpuMicrosecondsPerRead(run)
       least.set(name, Math.min(each, least.get(name) ?? Infinity))
     }
   }

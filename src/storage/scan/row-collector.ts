@@ -19,7 +19,7 @@ import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
 import type { RowTarget } from './cell-collector.js'
-import { addEntries, entryEndAt } from './row-entries.js'
+import { addEntries, entryEndAt } from '../sstable/blocks/row-entries.js'
 
 /** Page size in bytes; a row that does not fit gets a page of its own. */
 const pageBytes = 16 * 1024

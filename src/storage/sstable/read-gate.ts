@@ -4,15 +4,21 @@
  * microseconds; the way through another thread takes ten times as long. If the disk has to be
  * asked, the event loop must not wait.
  *
- * The gate is open while reads are quick: none takes over a millisecond, and together they take
- * under 100 microseconds on average. A slow read closes the gate for a second, so the event loop
- * waits for the disk once in a second at most.
+ * The gate is open while reads take under 100 microseconds on average. One read of a millisecond is
+ * no proof of a slow disk, because the garbage collector takes as long; so a read counts as half a
+ * millisecond at most, and two such reads close the gate for a second. After that second one is
+ * enough. A read that takes longer than any pause of the collector of young objects closes the gate
+ * alone. So a slow disk holds up the event loop for one read a second.
  */
 
 /** A single read that takes longer closes the gate. */
-const slowMilliseconds = 1
+const slowMilliseconds = 20
 /** Reads that take longer on average close the gate. */
 const meanMillisecondsMax = 0.1
+/** A read counts in the average with this much at most. */
+const countedMillisecondsMax = 0.5
+/** The average after the gate was closed: one read that counts in full closes the gate again. */
+const meanMillisecondsReopened = 0.06
 /** The weight of a read in the average. */
 const weight = 1 / 8
 const closedMilliseconds = 1000
@@ -41,9 +47,9 @@ export class ReadGate {
   leave(startedAt: number): void {
     const now = this.now()
     const milliseconds = now - startedAt
-    this.mean += (milliseconds - this.mean) * weight
+    this.mean += (Math.min(milliseconds, countedMillisecondsMax) - this.mean) * weight
     if (milliseconds <= slowMilliseconds && this.mean <= meanMillisecondsMax) return
-    this.mean = 0
+    this.mean = meanMillisecondsReopened
     this.closedUntil = now + closedMilliseconds
   }
 }

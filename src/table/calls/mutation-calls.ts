@@ -1,8 +1,8 @@
 /**
  * Mutating calls: with a promise, and synchronously. Both wait for memory and for earlier calls
  * that name one of their rows. Both run their step in one turn of the event loop, and acknowledge
- * when the log is as durable as the mutation asks. With a promise, the event loop is never blocked
- * by the disk: a step that misses a block runs again when the block is loaded.
+ * when the log is as durable as the mutation asks. With a promise, a step that misses a block which
+ * cannot be read quickly runs again when the block is loaded.
  *
  * A call copies its arguments when it begins to wait, which is in the turn of the call. So it works
  * with the values it was given. `WaitingCalls` keeps its place in the order of calls.

@@ -1,9 +1,10 @@
 /**
  * The two ways to call every operation of a table: with a promise, and synchronously.
  *
- * Calls with a promise never block the event loop by the disk. They wait for memory if the budget
- * is exceeded, load missing blocks asynchronously, and resolve when the log is as durable as asked.
- * Synchronous calls do all of that before they return.
+ * Calls with a promise wait for memory if the budget is exceeded, and resolve when the log is as
+ * durable as asked. They load missing blocks through another thread, unless such reads are quick
+ * (`quickReads`, storage/sstable/read-gate.ts). Synchronous calls do all of that before they
+ * return.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { BatchCallback, BatchOperation, BatchResult, Get, Put } from '../../api/index.js'

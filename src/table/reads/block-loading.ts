@@ -1,6 +1,7 @@
 /**
  * The asynchronous shell of reads: runs a synchronous step on the data in memory. When a block is
- * missing, loads the block off the event loop and repeats the step.
+ * missing that cannot be read quickly (storage/sstable/read-gate.ts), loads the block off the event
+ * loop and repeats the step.
  *
  * Loaded blocks stay pinned until the step succeeds, so that repetitions make progress with any
  * cache size. The version last seen by the step stays pinned, so that its files are not removed. A

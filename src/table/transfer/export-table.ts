@@ -3,8 +3,8 @@
  *
  * The stream is one scan. It reads the table as of the first chunk, independent of later writes,
  * and pins the files of that time until it ends or is returned. The memory is a chunk of 128 to 256
- * KiB, or one cell if that is larger. Blocks are read off the event loop and bypass the block
- * cache.
+ * KiB, or one cell if that is larger. Blocks are read as by other awaited scans, and bypass the
+ * block cache.
  */
 import { checkSignal, readArguments } from '../../base/arguments.js'
 import { checkAborted } from '../../base/errors.js'

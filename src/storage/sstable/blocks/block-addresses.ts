@@ -7,7 +7,7 @@
  * the cache. The address is given to another block only with another generation.
  *
  * Ownership: the memory belongs to the block. The directory drops it when the block leaves the
- * cache, so whoever gets the bytes copies them in the same call.
+ * cache, so a reader copies the bytes in the call that found them.
  */
 import { assert } from '../../../base/assert.js'
 import { growNumbers } from '../grow.js'

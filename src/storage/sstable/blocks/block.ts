@@ -127,14 +127,6 @@ export class EntryPlace {
   valueEnd = 0
 }
 
-/** Offset of the key of the entry at offset `at`. REQUIRES an entry. */
-export function keyStartAt(buffer: Buffer, at: number): number {
-  let start = at
-  while (buffer[start++] >= 0x80);
-  while (buffer[start++] >= 0x80);
-  return start
-}
-
 /** Decodes the entry at offset `at` into `place`; checks every length against the block. */
 export function readEntry(block: Block, at: number, place: EntryPlace): void {
   const { buffer, entriesEnd } = block

@@ -24,9 +24,9 @@ void t.test('the gate is open while reads are quick', async (t) => {
   }
 })
 
-void t.test('one slow read closes the gate for a second', async (t) => {
+void t.test('a read that is slower than the collector closes the gate for a second', async (t) => {
   const { read, wait } = gate()
-  t.ok(read(1.1))
+  t.ok(read(21))
   t.notOk(read(0))
   wait(999)
   t.notOk(read(0))
@@ -35,13 +35,26 @@ void t.test('one slow read closes the gate for a second', async (t) => {
   t.ok(read(0.01))
 })
 
+void t.test('a pause among quick reads does not close the gate, two slow reads do', async (t) => {
+  const { read } = gate()
+  for (let i = 0; i < 1000; i++) if (!read(i % 30 === 0 ? 5 : 0.01)) t.fail(`closed at ${i}`)
+  const slow = gate()
+  t.ok(slow.read(0.01))
+  t.ok(slow.read(2))
+  t.ok(slow.read(2))
+  t.notOk(slow.read(0))
+  slow.wait(1000)
+  t.ok(slow.read(2), 'after the second')
+  t.notOk(slow.read(0), 'one slow read is enough')
+})
+
 void t.test('reads that are slow on average close the gate', async (t) => {
   const { read, wait } = gate()
   let reads = 0
   while (read(0.2)) reads++
   t.ok(reads > 1 && reads < 10, `${reads} reads`)
   wait(1000)
-  t.ok(read(0.05), 'the average starts anew')
+  t.ok(read(0.05), 'the average starts lower')
 })
 
 void t.test('a gate that is not allowed to open never does', async (t) => {

@@ -1,10 +1,18 @@
 /**
- * Whole rows that were copied as they lie in their block: the entries of one family, one after the
- * other (sstable/FORMAT.md, "Data block"). The block was checked when it was read, and a cursor has
- * decoded the same entries before.
+ * Adjacent entries of a row in the memory of a block, or copied from there (FORMAT.md, "Data
+ * block"). Offsets come from {@link RowLocations}, so a cursor has checked and decoded the entries
+ * before.
  */
-import { assert } from '../../base/assert.js'
-import { readVarint, varintLength } from '../../base/varint.js'
+import { assert } from '../../../base/assert.js'
+import { readVarint, varintLength } from '../../../base/varint.js'
+
+/** Offset of the key of the entry at offset `at`. REQUIRES an entry. */
+export function keyStartAt(buffer: Buffer, at: number): number {
+  let start = at
+  while (buffer[start++] >= 0x80);
+  while (buffer[start++] >= 0x80);
+  return start
+}
 
 /** End of the entry at offset `at`. REQUIRES an entry that ends at `end` or before. */
 export function entryEndAt(buffer: Buffer, at: number, end: number): number {
