@@ -264,7 +264,7 @@ module.exports = {
       severity: 'error',
       from: {
         path: '^src/',
-        pathNot: `^src/((storage/codec|${builtOnTables.join('|')})/|(storage/filter/regular-expression|cli/[^/]+)\\.ts$)`,
+        pathNot: `^src/((storage/codec|${builtOnTables.join('|')})/|(storage/filter/regular-expression|cli/.+)\\.ts$)`,
       },
       to: { dependencyTypes: packageTypes },
     },
@@ -292,7 +292,7 @@ module.exports = {
         path: '^(src|native-free)/',
         pathNot:
           '^src/(storage/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
-          'systems/repository/http/page-file|cli/[^/]+)\\.ts$',
+          'systems/repository/http/page-file|cli/.+)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },

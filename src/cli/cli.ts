@@ -1,10 +1,14 @@
 #!/usr/bin/env node
 /**
- * The command `cellar`: its server, and tools for single systems. `commander` parses the options.
+ * The command `cellar`: its server, tools for the database itself, and tools for single systems.
+ * `commander` parses the options.
  */
 import { existsSync, readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import { requirePackage } from '../api/index.js'
+import { completionScript } from './completion.js'
+import { addDatabaseCommands } from './database/commands.js'
+import { ExitCode, exitCodeOf } from './exit-codes.js'
 import { showMessaging } from './messaging-cli.js'
 import { addRepositoryCommands } from './repository-cli.js'
 import { serve } from './serve.js'
@@ -14,6 +18,8 @@ function program(): Command {
   const cellar = new Command('cellar')
     .description('Cellar: servers and tools')
     .version(version(), '-V, --version')
+    // Sub-commands take over how an error of the words ends: main gives it its exit code.
+    .exitOverride()
   cellar
     .command('serve')
     .description('serve transactional messaging and the content repository over HTTP')
@@ -42,6 +48,12 @@ function program(): Command {
     .option('-n, --limit <number>', 'most lines', '100')
     .action(showMessaging)
   addRepositoryCommands(cellar)
+  addDatabaseCommands(cellar)
+  cellar
+    .command('completion')
+    .description('a script that completes words in a shell')
+    .argument('<shell>', 'bash, zsh or fish')
+    .action((shell: string) => void process.stdout.write(completionScript(cellar, shell)))
   return cellar
 }
 
@@ -58,6 +70,9 @@ const help = `Usage: cellar <command> [options]
   serve        messaging and the content repository over HTTP
   messaging    look into the messaging of a directory, or of a server that runs
   repository   records of a database that is not open elsewhere
+  tables, describe, stats, get, scan, count, metrics
+               look into a database, also while a process has it open
+  completion   a script that completes words in a shell
 
 Each needs the package 'commander', and 'serve' also 'fastify':
 npm install commander fastify
@@ -87,9 +102,20 @@ export async function main(words: readonly string[]): Promise<void> {
     }
     await program().parseAsync(words, { from: 'user' })
   } catch (error) {
-    process.stderr.write(`cellar: ${(error as Error).message}\n`)
-    process.exitCode = 1
+    const { code, exitCode, message } = error as Error & { code?: string; exitCode?: number }
+    if (code?.startsWith('commander.') === true) {
+      // The parser has said what is wrong, or shown the help that was asked for.
+      process.exitCode = exitCode === 0 ? ExitCode.sound : ExitCode.usage
+      return
+    }
+    process.stderr.write(`cellar: ${message}\n`)
+    process.exitCode = exitCodeOf(error)
   }
 }
 
+// The reader of a pipe may have seen enough: `cellar scan t | head`.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error
+  process.exit()
+})
 void main(process.argv.slice(2))

@@ -1,0 +1,42 @@
+/** Bytes as text: on the command line with escapes, in JSON as a string or in base64. */
+import { isUtf8 } from 'node:buffer'
+import { CellarError, ErrorCode } from '../../api/index.js'
+
+/** Bytes in JSON: text if they are UTF-8, else base64. */
+export type JsonBytes = string | { readonly base64: string }
+
+const escape = /\\x([0-9a-fA-F]{2})/g
+const base64Mark = 'base64:'
+
+/** The bytes of a word of the command line: text, with `\xNN` for single bytes; or `base64:…`. */
+export function parseBinary(word: string): Buffer {
+  if (word.startsWith(base64Mark)) return decodeBase64(word.slice(base64Mark.length))
+  const parts: Buffer[] = []
+  let at = 0
+  for (const match of word.matchAll(escape)) {
+    parts.push(Buffer.from(word.slice(at, match.index)), Buffer.from(match[1], 'hex'))
+    at = match.index + match[0].length
+  }
+  return Buffer.concat([...parts, Buffer.from(word.slice(at))])
+}
+
+/** The bytes for JSON. */
+export function bytesToJson(bytes: Buffer): JsonBytes {
+  return isUtf8(bytes) ? bytes.toString('utf8') : { base64: bytes.toString('base64') }
+}
+
+/** The bytes of {@link bytesToJson}. `ERR_INVALID_ARGUMENT` for something else. */
+export function bytesFromJson(value: unknown, name: string): Buffer {
+  if (typeof value === 'string') return Buffer.from(value, 'utf8')
+  const encoded = (value as { base64?: unknown } | null | undefined)?.base64
+  if (typeof encoded === 'string') return decodeBase64(encoded)
+  const message = `${name} must be a text or { "base64": "…" }`
+  throw new CellarError(ErrorCode.invalidArgument, message)
+}
+
+/** Decodes canonical base64. */
+export function decodeBase64(text: string): Buffer {
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.toString('base64') === text) return bytes
+  throw new CellarError(ErrorCode.invalidArgument, `'${text.slice(0, 40)}' is not base64`)
+}

@@ -1,0 +1,68 @@
+/** The verbs for the database itself, with their options. */
+import type { Command } from 'commander'
+import {
+  countRows,
+  describeTable,
+  getRow,
+  scanRows,
+  showStatistics,
+  showTables,
+} from './looking.js'
+import { showMetrics } from './metrics.js'
+
+/** Adds a verb of one directory. */
+function verb(program: Command, name: string, description: string): Command {
+  return program
+    .command(name)
+    .description(description)
+    .option('-d, --directory <path>', 'directory of the database', 'data/cellar')
+    .option('--json', 'results as JSON')
+}
+
+function reading(command: Command): Command {
+  return command
+    .option('--versions <number>', "versions of each column, or 'all'")
+    .option('--time-range <min:max>', 'only cells of this time, in milliseconds')
+    .option('--filter <text>', "a filter in HBase's language, such as \"PrefixFilter('a')\"")
+}
+
+function scanning(command: Command): Command {
+  return reading(command)
+    .option('--from <row>', 'first row; \\xNN stands for a byte')
+    .option('--to <row>', 'row before which the rows end')
+    .option('--prefix <row>', 'only rows that begin so')
+    .option('-n, --limit <number>', 'most rows')
+    .option('--columns <names...>', 'families and columns')
+    .option('--reversed', 'the last row first')
+    .option('--raw', 'delete markers and masked cells too')
+}
+
+function addLooking(program: Command): void {
+  verb(program, 'tables', 'tables and snapshots with their sizes').action(showTables)
+  verb(program, 'describe', 'options of a table and its families')
+    .argument('<table>')
+    .action(describeTable)
+  verb(program, 'stats', 'figures of the database, or of one table')
+    .argument('[table]')
+    .action(showStatistics)
+  reading(verb(program, 'get', 'the cells of one row'))
+    .argument('<table>')
+    .argument('<row>', 'text, in which \\xNN stands for a byte, or base64:…')
+    .argument('[columns...]', 'families and columns, such as f or f:name')
+    .action(getRow)
+  scanning(verb(program, 'scan', 'rows in order'))
+    .argument('<table>')
+    .action(scanRows)
+  scanning(verb(program, 'count', 'number of rows'))
+    .argument('<table>')
+    .action(countRows)
+  verb(program, 'metrics', 'figures for Prometheus, of a directory or of a server')
+    .option('--url <address>', 'a server that runs, such as http://127.0.0.1:11015')
+    .option('--token-file <file>', 'token of the server; else of the variable CELLAR_TOKEN')
+    .action(showMetrics)
+}
+
+/** Adds all verbs of the database to the program. */
+export function addDatabaseCommands(program: Command): void {
+  addLooking(program)
+}

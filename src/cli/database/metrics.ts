@@ -1,0 +1,33 @@
+/** `cellar metrics`: the figures of a directory, or of a server that runs, for Prometheus. */
+import { figuresText } from '../../metrics/index.js'
+import { tokenOf } from '../messaging-cli.js'
+import { looking, type DirectoryWords } from './open.js'
+import { Output } from './output.js'
+
+/** Options of `cellar metrics`. */
+export interface MetricsWords extends DirectoryWords {
+  readonly url?: string
+  readonly tokenFile?: string
+}
+
+/** Writes the figures: those of the server with `--url`, else those that the directory shows. */
+export async function showMetrics(words: MetricsWords): Promise<void> {
+  const output = new Output(words.json === true)
+  if (words.url !== undefined) {
+    await output.line((await fetchMetrics(words.url, await tokenOf(words))).trimEnd())
+    return
+  }
+  await looking(words, async (database) => {
+    if (output.json) await output.value(database.statistics())
+    else await output.line(figuresText([database]).trimEnd())
+  })
+}
+
+async function fetchMetrics(url: string, token: string | undefined): Promise<string> {
+  const headers: Record<string, string> =
+    token === undefined ? {} : { authorization: `Bearer ${token}` }
+  const response = await fetch(new URL('/metrics', url), { headers })
+  const text = await response.text()
+  if (response.ok) return text
+  throw new Error(`${url} answers ${response.status}: ${text.slice(0, 200)}`)
+}

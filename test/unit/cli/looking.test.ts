@@ -1,0 +1,102 @@
+/** The verbs that look: right results, exit codes, and not a byte written. */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Database } from '../../../src/entries/index.js'
+import { cellar, cellarJson, fingerprint, temporary } from './support.js'
+
+const home = temporary(t)
+const directory = join(home, 'db')
+const oddRow = Buffer.from([0, 0xff, 0x5c])
+
+async function fill(): Promise<Database> {
+  const database = await Database.open(directory)
+  const users = await database.createTable('users', { families: { f: { versions: 3 }, g: {} } })
+  for (let i = 0; i < 20; i++) {
+    const row = `user-${String(i).padStart(2, '0')}`
+    await users.put({ row, cells: { 'f:name': `Name ${i}` }, timestamp: 1000 + i })
+  }
+  await database.flush()
+  await users.put({ row: 'user-03', cells: { 'f:name': 'Newer' }, timestamp: 2000 })
+  await users.put({ row: oddRow, cells: { 'g:b': Buffer.from([0xfe]) }, timestamp: 5 })
+  await users.delete({ row: 'user-04', timestamp: 3000 })
+  await database.admin.snapshot('monday', 'users')
+  return database
+}
+
+void t.test('verbs show what the database holds, also while it is open', async (t) => {
+  const database = await fill()
+  const look = async (): Promise<void> => {
+    const { tables, snapshots } = await cellarJson<{ tables: object[]; snapshots: object[] }>(
+      ...['tables', '-d', directory],
+    )
+    t.match(tables, [{ table: 'users', families: ['f', 'g'] }])
+    t.match(snapshots, [{ name: 'monday', table: 'users' }])
+    const described = await cellarJson('describe', 'users', '-d', directory)
+    t.match(described, { name: 'users', families: { f: { versions: 3 } } })
+    t.match(await cellarJson('stats', '-d', directory), { tables: { users: {} } })
+    t.match(await cellarJson('stats', 'users', '-d', directory), { families: { f: {}, g: {} } })
+    t.strictSame(await cellarJson('count', 'users', '-d', directory), { table: 'users', rows: 20 })
+    const both = ['get', 'users', 'user-03', 'f:name', '--versions', 'all', '-d', directory]
+    t.strictSame(await cellarJson(...both), {
+      row: 'user-03',
+      cells: [
+        { family: 'f', qualifier: 'name', timestamp: 2000, value: 'Newer' },
+        { family: 'f', qualifier: 'name', timestamp: 1003, value: 'Name 3' },
+      ],
+    })
+    const { out } = await cellar('get', 'users', '\\x00\\xff\\x5c', '-d', directory)
+    t.equal(out, '\\x00\\xFF\\x5C  g:b  5  \\xFE\n')
+    const scan = ['scan', 'users', '--from', 'user-03', '--to', 'user-06', '-d', directory]
+    t.equal(
+      (await cellar(...scan)).out,
+      'user-03  f:name  2000  Newer\nuser-05  f:name  1005  Name 5\n',
+    )
+    t.match((await cellar(...scan, '--raw')).out, 'user-04  f:  3000  DeleteFamily\n')
+    t.match((await cellar('metrics', '-d', directory)).out, 'cellardb_table_files')
+  }
+  await look()
+  await database.close()
+  const before = fingerprint(directory)
+  await look()
+  t.equal(fingerprint(directory), before, 'looking changes nothing')
+})
+
+void t.test('errors have their codes, and nothing is written', async (t) => {
+  const file = join(home, 'file')
+  writeFileSync(file, 'text')
+  const other = join(home, 'other')
+  mkdirSync(other)
+  writeFileSync(join(other, 'notes.txt'), 'text')
+  const before = fingerprint(home)
+  const cases: [status: number, complaint: RegExp, words: string[]][] = [
+    [3, /is not a directory/, ['tables', '-d', join(home, 'absent')]],
+    [3, /is not a directory/, ['tables', '-d', file]],
+    [3, /holds no database/, ['count', 'users', '-d', other]],
+    [2, /table 'nope' does not exist/, ['count', 'nope', '-d', directory]],
+    [2, /no column family|family/, ['get', 'users', 'r', 'x:y', '-d', directory]],
+    [2, /--limit must be/, ['scan', 'users', '-n', '0', '-d', directory]],
+    [2, /--time-range must be/, ['scan', 'users', '--time-range', '5', '-d', directory]],
+    [2, /unknown command 'tabels'/, ['tabels']],
+    [2, /unknown option '--jsn'/, ['tables', '--jsn']],
+    [2, /no completion for 'tcsh'/, ['completion', 'tcsh']],
+  ]
+  for (const [status, complaint, words] of cases) {
+    const ran = await cellar(...words)
+    t.equal(ran.status, status, words.join(' '))
+    t.match(ran.complaint, complaint)
+    t.equal(ran.out, '')
+  }
+  t.equal(fingerprint(home), before)
+  t.equal((await cellar('get', 'users', 'absent', '-d', directory)).status, 0)
+  t.equal((await cellar('--help')).status, 0)
+  t.equal((await cellar('scan', '--help')).status, 0)
+})
+
+void t.test('completion knows the verbs and their options', async (t) => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { out, status } = await cellar('completion', shell)
+    t.equal(status, 0)
+    for (const word of ['describe', 'serve', 'versions']) t.match(out, word)
+  }
+})
