@@ -27,6 +27,9 @@ import {
 import { invalidArgument, type CellarError } from './errors.js'
 import { meantName, nearestName } from './near-names.js'
 
+/** A JSON schema. One with a `title` is a component of a description, under that name. */
+export type JsonSchema = Readonly<Record<string, unknown>>
+
 /** One option: `Given` is the type that callers write, `Read` the type that the code gets. */
 export interface Option<Given, Read> {
   /**
@@ -34,6 +37,8 @@ export interface Option<Given, Read> {
    * `name` is that of the option in messages. Throws `ERR_INVALID_ARGUMENT`.
    */
   read(value: unknown, name: string): Read
+  /** Describes the value in JSON. Default: any value. */
+  readonly schema?: JsonSchema
   /** Only a type: what callers write. */
   readonly given?: Given
 }
@@ -98,6 +103,14 @@ export class Options<D extends Declared> {
     })
   }
 
+  /** Describes the object in JSON. */
+  get schema(): JsonSchema {
+    const { declared, names } = this
+    const properties = Object.fromEntries(names.map((name) => [name, declared[name].schema ?? {}]))
+    const required = names.filter((name) => 'isRequired' in declared[name])
+    return { type: 'object', properties, required, additionalProperties: false }
+  }
+
   /**
    * Checks that a value is an object with known names only, and returns the object: for calls that
    * check the values where they use them.
@@ -157,12 +170,15 @@ interface NumberRule<Default> {
 }
 
 function numberOption<Default>(
-  kind: string,
+  type: 'integer' | 'number',
   { min, max = Infinity, default: missing }: NumberRule<Default>,
   accepts: (value: number) => boolean,
 ): Option<number, number | Default> {
+  const kind = type === 'integer' ? 'an integer' : 'a number'
   const bounds = max === Infinity ? `${kind} >= ${min}` : `${kind} from ${min} to ${max}`
+  const maximum = max === Infinity ? undefined : max
   return {
+    schema: { type, minimum: min, maximum, default: missing },
     read(value, name) {
       if (value === undefined) return missing
       const isRight = typeof value === 'number' && accepts(value) && value >= min && value <= max
@@ -176,14 +192,14 @@ function numberOption<Default>(
 export function integer<Default = number>(
   rule: NumberRule<Default>,
 ): Option<number, number | Default> {
-  return numberOption('an integer', rule, Number.isSafeInteger)
+  return numberOption('integer', rule, Number.isSafeInteger)
 }
 
 /** A number that may have a fraction, or be infinite. */
 export function number<Default = number>(
   rule: NumberRule<Default>,
 ): Option<number, number | Default> {
-  return numberOption('a number', rule, (value) => !Number.isNaN(value))
+  return numberOption('number', rule, (value) => !Number.isNaN(value))
 }
 
 /** `true` or `false`. A default that is a function is called at each read. */
@@ -193,6 +209,7 @@ export function boolean(
   missing: boolean | (() => boolean) | undefined,
 ): Option<boolean, boolean | undefined> {
   return {
+    schema: { type: 'boolean', default: typeof missing === 'function' ? undefined : missing },
     read(value, name) {
       if (value === undefined) return typeof missing === 'function' ? missing() : missing
       if (typeof value === 'boolean') return value
@@ -204,6 +221,7 @@ export function boolean(
 /** A string that UTF-8 can hold. */
 export function text<Default = string>(missing: Default): Option<string, string | Default> {
   return {
+    schema: { type: 'string', default: missing },
     read: (value, name) => (value === undefined ? missing : checkText(value, `option ${name}`)),
   }
 }
@@ -214,6 +232,7 @@ export function choice<const T extends string, const Default = T>(
   missing: Default,
 ): Option<T, T | Default> {
   return {
+    schema: { type: 'string', enum: choices, default: missing },
     read: (value, name) => {
       return value === undefined ? missing : checkChoice(value, `option ${name}`, choices)
     },
@@ -265,6 +284,7 @@ export function list<Given, Read>(
   ...missing: unknown[]
 ): Option<readonly Given[], unknown> {
   return {
+    schema: { type: 'array', items: element.schema ?? {} },
     read(value, name) {
       if (value === undefined) return missing.length === 0 ? [] : missing[0]
       const elements = checkArray(value as readonly unknown[], `option ${name}`)
@@ -302,6 +322,11 @@ export function checked<Given, Read, Default>(
   }
 }
 
+/** An option with this description of its value in JSON, in place of its own. */
+export function described<O extends Option<unknown, unknown>>(option: O, schema: JsonSchema): O {
+  return { ...option, schema }
+}
+
 /** A value of any type, which the code that uses it checks. */
 export function unchecked<T = unknown>(): Option<T, T | undefined> {
   return { read: (value) => value as T | undefined }
@@ -313,6 +338,7 @@ export function required<Given, Read>(
 ): RequiredOption<Given, Exclude<Read, undefined>> {
   return {
     isRequired: true,
+    schema: { ...option.schema, default: undefined },
     read(value, name) {
       if (value === undefined) throw invalidArgument(`option ${name} is missing`)
       return option.read(value, name) as Exclude<Read, undefined>

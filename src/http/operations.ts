@@ -3,10 +3,7 @@
  * part of the OpenAPI description.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { invalidArgument } from '../api/index.js'
-
-/** A JSON schema. One with a `title` is a component of the description, under that name. */
-export type JsonSchema = Readonly<Record<string, unknown>>
+import { invalidArgument, type JsonSchema } from '../api/index.js'
 
 /** One operation of the interface. */
 export interface Operation {
@@ -77,6 +74,17 @@ export function addRoute(
     handler: async (request, reply) => (await handler(request, reply)) ?? empty(reply),
     ...(properties === undefined ? {} : { schema: { querystring } }),
   })
+}
+
+/** A body in JSON, as `declareOptions` declares one. */
+export interface JsonBody<Read> {
+  readonly schema: JsonSchema
+  read(given: never): Read
+}
+
+/** Reads the body of a request; an empty body is an empty object. `ERR_INVALID_ARGUMENT`. */
+export function readBody<Read>({ body }: FastifyRequest, declared: JsonBody<Read>): Read {
+  return declared.read(parsedJson(body as Buffer) as never)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })

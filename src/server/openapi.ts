@@ -1,6 +1,7 @@
 /** The OpenAPI description of the routes. */
 import type { FastifyInstance, RouteOptions } from 'fastify'
-import type { JsonSchema, Operation } from '../http/operations.js'
+import type { JsonSchema } from '../api/index.js'
+import type { Operation } from '../http/operations.js'
 
 const problem: JsonSchema = {
   title: 'Problem',

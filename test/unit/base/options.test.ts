@@ -6,6 +6,7 @@ import {
   checked,
   choice,
   declareOptions,
+  described,
   implementation,
   integer,
   list,
@@ -47,6 +48,35 @@ void t.test('absent and undefined options have their defaults', async (t) => {
   }
   t.strictSame(sampleOptions.read({}), wanted)
   t.strictSame(sampleOptions.read({ threads: undefined, names: undefined }), wanted)
+})
+
+void t.test('a declaration describes its object in JSON', async (t) => {
+  const even = required(checked((value: number) => value))
+  const { schema } = declareOptions('a described sample', {
+    threads: integer({ min: 1, max: 8, default: 2 }),
+    rate: number({ min: 0.5, default: undefined }),
+    isOn: boolean(true),
+    name: required(text('none')),
+    kind: choice(['a', 'b'], 'a'),
+    names: list(required(text(undefined))),
+    even: described(even, { type: 'integer', multipleOf: 2 }),
+    anything: callback(),
+  })
+  t.strictSame(JSON.parse(JSON.stringify(schema)), {
+    type: 'object',
+    properties: {
+      threads: { type: 'integer', minimum: 1, maximum: 8, default: 2 },
+      rate: { type: 'number', minimum: 0.5 },
+      isOn: { type: 'boolean', default: true },
+      name: { type: 'string' },
+      kind: { type: 'string', enum: ['a', 'b'], default: 'a' },
+      names: { type: 'array', items: { type: 'string' } },
+      even: { type: 'integer', multipleOf: 2 },
+      anything: {},
+    },
+    required: ['name', 'even'],
+    additionalProperties: false,
+  })
 })
 
 void t.test('given options are copied', async (t) => {

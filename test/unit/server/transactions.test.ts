@@ -260,6 +260,58 @@ void t.test('a server that fails knows every transaction that it has answered', 
   await opened.close()
 })
 
+void t.test(
+  'bodies are described, and a bad one is refused by the name of its field',
+  async (t) => {
+    const opened = await open()
+    const { url } = opened.served.server
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const { paths } = (await (await fetch(`${url}/openapi.json`, { headers })).json()) as {
+      paths: Record<string, { post?: { requestBody: { content: object } } }>
+    }
+    const bodies = Object.entries(paths)
+      .filter(([path]) => path.startsWith('/v1/transactions'))
+      .flatMap(([path, { post }]) => {
+        const { content } = post?.requestBody ?? {}
+        return post === undefined ? [] : [[path.slice('/v1/transactions'.length), content]]
+      })
+    const body = (properties: object, required: string[] = []): object => {
+      const schema = { type: 'object', properties, required, additionalProperties: false }
+      return { 'application/json': { schema } }
+    }
+    const type = { type: 'string', enum: ['SHORT', 'LONG'], default: 'SHORT' }
+    const change = { type: 'string', contentEncoding: 'base64' }
+    const pointer = { type: 'string', description: 'a 64-bit number in decimal digits' }
+    const timeoutMilliseconds = { type: 'integer', minimum: 1 }
+    t.strictSame(Object.fromEntries(bodies), {
+      '': body({ timeoutMilliseconds, client: { type: 'string' }, type }),
+      '/{id}/can-commit': body({ changes: { type: 'array', items: change } }, ['changes']),
+      '/{id}/commit': body({}),
+      '/{id}/abort': body({ type, checkpointWritePointers: { type: 'array', items: pointer } }),
+      '/{id}/invalidate': body({}),
+      '/{id}/checkpoint': body({}),
+    })
+    const refusals: [string, unknown, string][] = [
+      ['', { type: 'short' }, 'type'],
+      ['', { client: 5 }, 'client'],
+      ['', { timeoutMilliseconds: 0 }, 'timeoutMilliseconds'],
+      ['', { timeout: 5 }, 'timeout'],
+      ['/1/can-commit', {}, 'changes'],
+      ['/1/can-commit', { changes: ['AAAA', '?'] }, 'changes[1]'],
+      ['/1/commit', { writes: [] }, 'writes'],
+      ['/1/abort', { checkpointWritePointers: ['x'] }, 'checkpointWritePointers[0]'],
+    ]
+    for (const [path, json, field] of refusals) {
+      const request = { method: 'POST', headers, body: JSON.stringify(json) }
+      const answer = await fetch(`${url}/v1/transactions${path}`, request)
+      const { code, message } = (await answer.json()) as { code: string; message: string }
+      t.strictSame([answer.status, code], [400, 'ERR_INVALID_ARGUMENT'])
+      t.ok(message.includes(field), message)
+    }
+    await opened.close()
+  },
+)
+
 void t.test('what is no request is refused', async (t) => {
   const opened = await open()
   const { url } = opened.served.server

@@ -15,10 +15,12 @@ import {
   checkMethods,
   checkText,
   declareOptions,
+  described,
   integer,
   required,
   text,
   invalidArgument,
+  type JsonSchema,
   type OptionsOf,
 } from '../../../api/index.js'
 import {
@@ -34,8 +36,7 @@ import {
 import {
   addRoutes,
   operationId,
-  parsedJson,
-  type JsonSchema,
+  readBody,
   type Operation,
   type Route,
 } from '../../../http/operations.js'
@@ -72,7 +73,10 @@ const positionBody = declareOptions('a position', {
   /** An id in hexadecimal. */
   id: required(text('')),
   /** The position before, in hexadecimal; null: there is none. */
-  expected: checked((given: string | null, what) => given && checkText(given, what)),
+  expected: described(
+    checked((given: string | null, what) => given && checkText(given, what)),
+    { type: ['string', 'null'] },
+  ),
 })
 
 /** The routes of a messaging service, for a `CellarServer`. `ERR_INVALID_ARGUMENT`. */
@@ -184,6 +188,8 @@ const topicRoutes: readonly Route<Call>[] = [
   route(`delete ${topic}`, 'delete topic', {}, (call) => call.messaging.deleteTopic(idOf(call))),
 ]
 
+const storing = { answers: { 409: 'not as expected' }, body: positionBody.schema }
+
 const positionRoutes: readonly Route<Call>[] = [
   route(`get ${topic}/end`, 'read end', {}, async (call) => {
     return { id: messageId.toJson(await call.messaging.end(idOf(call))) }
@@ -196,8 +202,8 @@ const positionRoutes: readonly Route<Call>[] = [
     const id = await call.messaging.getPosition(idOf(call), consumerOf(call))
     return { id: id === undefined ? null : messageId.toJson(id) }
   }),
-  route(`put ${position}`, 'store position', { answers: { 409: 'not as expected' } }, (call) => {
-    const { id, ...options } = positionBody.read(parsedJson(call.request.body as Buffer) as never)
+  route(`put ${position}`, 'store position', storing, (call) => {
+    const { id, ...options } = readBody(call.request, positionBody)
     return call.messaging.setPosition(idOf(call), consumerOf(call), id, options)
   }),
   route(`delete ${position}`, 'forget position', {}, (call) => {

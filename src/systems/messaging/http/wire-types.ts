@@ -5,9 +5,14 @@
  * In JSON bytes are base64, ids are hexadecimal, and 64-bit numbers are strings of digits. A member
  * of a union may have the name of its Avro type: `{ "long": "7" }`.
  */
-import { declareOptions, invalidArgument, type Option } from '../../../api/index.js'
+import {
+  declareOptions,
+  invalidArgument,
+  type JsonSchema,
+  type Option,
+} from '../../../api/index.js'
 import { pointerOf } from '../../transactions/tephra/transaction-forms.js'
-import { parsedJson, type JsonSchema } from '../../../http/operations.js'
+import { parsedJson } from '../../../http/operations.js'
 import { AvroReader, AvroWriter, malformed } from './avro.js'
 
 /** A type; the readers throw `ERR_INVALID_ARGUMENT`, with `what` as the name of the value. */
@@ -237,7 +242,8 @@ export function record<T extends Types>(
     return Object.fromEntries(members.map(([name, type]) => [name, of(name, type)]))
   }
   const read = each((_, type) => {
-    return { read: (json: unknown, name: string) => type.fromJson(json, name) }
+    const { schema } = type
+    return { schema, read: (json: unknown, name: string) => type.fromJson(json, name) }
   })
   const declared = declareOptions(what, read as Record<string, Option<unknown, unknown>>)
   return {
@@ -247,6 +253,6 @@ export function record<T extends Types>(
     read: (source) => each((_, type) => type.read(source)) as Read,
     toJson: (value) => each((name, type) => type.toJson(value[name])),
     fromJson: (json, place) => declared.read(checkFields(json, place)) as Read,
-    schema: { type: 'object', properties: each((_, type) => type.schema) },
+    schema: declared.schema,
   }
 }

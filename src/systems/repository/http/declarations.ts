@@ -1,10 +1,7 @@
 /** The parts of which the routes of the repository are declared: schemas, queries and answers. */
 import { forbidden } from '../../../http/errors.js'
-import {
-  operationId,
-  type JsonSchema,
-  type Route as SystemRoute,
-} from '../../../http/operations.js'
+import type { JsonSchema } from '../../../api/index.js'
+import { operationId, type Route as SystemRoute } from '../../../http/operations.js'
 import type { Call } from './call.js'
 
 /** The permission that a route needs; see {@link checkNeeded}. */

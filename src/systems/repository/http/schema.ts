@@ -11,8 +11,7 @@ import {
   type RecordType,
   type TypeManager,
 } from '../index.js'
-import { invalidArgument } from '../../../api/index.js'
-import type { JsonSchema } from '../../../http/operations.js'
+import { invalidArgument, type JsonSchema } from '../../../api/index.js'
 import { withAddress, type Call } from './call.js'
 import { changing, naming, queryFlag, route, schemas, type Route } from './declarations.js'
 

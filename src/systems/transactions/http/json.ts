@@ -3,13 +3,13 @@ import {
   checked,
   choice,
   declareOptions,
+  described,
   invalidArgument,
   list,
   required,
   type OptionsOf,
 } from '../../../api/index.js'
 import type { JsonFields } from '../../../http/client.js'
-import { parsedJson } from '../../../http/operations.js'
 import type {
   ConflictDetail,
   ManagerSnapshot,
@@ -22,28 +22,29 @@ import { pointerOf } from '../tephra/transaction-forms.js'
 /** The type of a transaction. Default 'SHORT'. */
 const type = choice<TransactionType>(['SHORT', 'LONG'], 'SHORT')
 
+const change = described(checked(changeOf), { type: 'string', contentEncoding: 'base64' })
+const pointer = described(checked(pointerOf), {
+  type: 'string',
+  description: 'a 64-bit number in decimal digits',
+})
+
 /** The bodies of requests. */
 export const bodies = {
   start: declareOptions('a start', { ...startDeclarations, type }),
   /** The keys of a change set, in base64. */
   changes: declareOptions('a check of changes', {
-    changes: required(list(required(checked(changeOf)))),
+    changes: required(list(required(change))),
   }),
   /** The fields that a manager needs for a transaction that timed out. */
   abort: declareOptions('an abort', {
     type,
-    checkpointWritePointers: list(required(checked(pointerOf))),
+    checkpointWritePointers: list(required(pointer)),
   }),
   none: declareOptions('this request', {}),
 }
 
 /** Body of a start. */
 export type StartBody = OptionsOf<typeof bodies.start>
-
-/** Reads the body of a request; an empty body is an empty object. `ERR_INVALID_ARGUMENT`. */
-export function bodyOf<Given, Read>(body: unknown, declared: { read(given: Given): Read }): Read {
-  return declared.read(parsedJson(body as Buffer) as Given)
-}
 
 function changeOf(change: string, what: string): Uint8Array {
   if (typeof change === 'string' && /^[A-Za-z0-9+/]*={0,2}$/.test(change)) {

@@ -15,9 +15,9 @@ import {
 } from '../index.js'
 import { pointerOf } from '../tephra/transaction-forms.js'
 import { familiesText, family } from '../../../metrics/text.js'
-import { addRoutes, type Route } from '../../../http/operations.js'
+import { addRoutes, readBody, type JsonBody, type Route } from '../../../http/operations.js'
 import { finderOf, type Source, type ServerSystem } from '../../../http/server-system.js'
-import { bodies, bodyOf, digits, snapshotJson } from './json.js'
+import { bodies, digits, snapshotJson } from './json.js'
 
 /** The manager; undefined while another process leads. */
 export type TransactionsSource = Source<TransactionManager>
@@ -54,18 +54,32 @@ interface Call {
   readonly request: FastifyRequest
 }
 
-function route(at: string, id: string, summary: string, run: Route<Call>['run']): Route<Call> {
-  return { at, id, summary, answers: { 200: summary, ...refusals }, run }
+/** Makes a GET. */
+function get(path: string, id: string, summary: string, run: Route<Call>['run']): Route<Call> {
+  return { at: `get ${path}`, id, summary, answers: { 200: summary, ...refusals }, run }
 }
 
-/** A route without a result. */
-function order(at: string, id: string, summary: string, run: Route<Call>['run']): Route<Call> {
-  return { at, id, summary, answers: { 204: summary, ...refusals }, run }
+/** Makes a POST with a declared body, which `run` gets. */
+function post<Body>(
+  path: string,
+  { id, summary, status = 200 }: { id: string; summary: string; status?: 200 | 204 },
+  body: JsonBody<Body>,
+  run: (call: Call, body: Body) => unknown,
+): Route<Call> {
+  const answers = { [status]: summary, ...refusals }
+  const read = (call: Call): unknown => run(call, readBody(call.request, body))
+  return { at: `post ${path}`, id, summary, answers, body: body.schema, run: read }
 }
+
+const start = { id: 'startTransaction', summary: 'start a transaction' }
+const canCommit = { id: 'canCommit', summary: 'check changes for conflicts', status: 204 } as const
+const commit = { id: 'commit', summary: 'commit', status: 204 } as const
+const abort = { id: 'abort', summary: 'abort', status: 204 } as const
+const invalidate = { id: 'invalidate', summary: 'invalidate' }
+const checkpoint = { id: 'checkpoint', summary: 'begin a checkpoint' }
 
 const routes: readonly Route<Call>[] = [
-  route('post ', 'startTransaction', 'start a transaction', async ({ manager, request }) => {
-    const { type, client, timeoutMilliseconds } = bodyOf(request.body, bodies.start)
+  post('', start, bodies.start, async ({ manager }, { type, client, timeoutMilliseconds }) => {
     if (type === 'LONG' && timeoutMilliseconds !== undefined) {
       throw invalidArgument('a LONG transaction has no timeoutMilliseconds')
     }
@@ -76,36 +90,31 @@ const routes: readonly Route<Call>[] = [
     const { lifetimeMilliseconds } = manager
     return { transaction: transactionToJson(transaction), lifetimeMilliseconds }
   }),
-  route('get ', 'readTransactions', 'numbers of the manager', ({ manager }) => {
+  get('', 'readTransactions', 'numbers of the manager', ({ manager }) => {
     const { lifetimeMilliseconds, writePointer } = manager
     return digits({ ...manager.statistics(), lifetimeMilliseconds, writePointer })
   }),
-  route('get /snapshot', 'readSnapshot', 'running and invalid transactions', ({ manager }) => {
+  get('/snapshot', 'readSnapshot', 'running and invalid transactions', ({ manager }) => {
     return snapshotJson(manager.snapshot())
   }),
-  route('get /:id', 'readTransaction', 'the state of a transaction', ({ manager, request }) => {
+  get('/:id', 'readTransaction', 'the state of a transaction', ({ manager, request }) => {
     return { state: manager.stateOf(idOf(request)) }
   }),
-  order('post /:id/can-commit', 'canCommit', 'check changes for conflicts', (call) => {
-    const { changes } = bodyOf(call.request.body, bodies.changes)
-    return call.manager.canCommit(named(call.request), changes)
+  post('/:id/can-commit', canCommit, bodies.changes, ({ manager, request }, { changes }) => {
+    return manager.canCommit(named(request), changes)
   }),
-  order('post /:id/commit', 'commit', 'commit', ({ manager, request }) => {
-    bodyOf(request.body, bodies.none)
+  post('/:id/commit', commit, bodies.none, ({ manager, request }) => {
     return manager.commit(named(request))
   }),
-  order('post /:id/abort', 'abort', 'abort', ({ manager, request }) => {
-    const transactionId = idOf(request)
-    const body = bodyOf(request.body, bodies.abort)
-    return manager.abort(new Transaction({ readPointer: 0n, transactionId, ...body }))
+  post('/:id/abort', abort, bodies.abort, ({ manager, request }, body) => {
+    return manager.abort(
+      new Transaction({ readPointer: 0n, transactionId: idOf(request), ...body }),
+    )
   }),
-  route('post /:id/invalidate', 'invalidate', 'invalidate', async ({ manager, request }) => {
-    bodyOf(request.body, bodies.none)
+  post('/:id/invalidate', invalidate, bodies.none, async ({ manager, request }) => {
     return { invalidated: await manager.invalidate(idOf(request)) }
   }),
-  route('post /:id/checkpoint', 'checkpoint', 'begin a checkpoint', async (call) => {
-    const { manager, request } = call
-    bodyOf(request.body, bodies.none)
+  post('/:id/checkpoint', checkpoint, bodies.none, async ({ manager, request }) => {
     const { writePointer } = await manager.checkpoint(named(request))
     await manager.persist()
     return digits({ writePointer })
