@@ -1,0 +1,26 @@
+/** Faults in typed tables, their keys and what is built on them. */
+import type { PlantedFault } from './planted-fault.js'
+
+export const faults: readonly PlantedFault[] = [
+  {
+    name: 'a negative double keeps the order of its bits',
+    file: 'src/comfort/keys/key-parts.ts',
+    find: '    else invert(target, offset, offset + numberBytes)\n',
+    replace: '    else target[offset] ^= 0x80\n',
+    tests: ['test/unit/comfort/keys.test.ts'],
+  },
+  {
+    name: 'text in the middle of a key is not escaped',
+    file: 'src/comfort/keys/key-parts.ts',
+    find: 'if (isOpen) {\n        target.set',
+    replace: 'if (isOpen || stored.length > 0) {\n        target.set',
+    tests: ['test/unit/comfort/keys.test.ts'],
+  },
+  {
+    name: 'an exclusive beginning of a range leaves in the rows of its leading parts',
+    file: 'src/comfort/keys/key-range.ts',
+    find: 'if (isInclusive || isComplete) return { row: bytes, isInclusive }\n  // If',
+    replace: 'if (bytes.length > 0) return { row: bytes, isInclusive }\n  // If',
+    tests: ['test/unit/comfort/keys.test.ts'],
+  },
+]
