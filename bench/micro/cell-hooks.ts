@@ -128,6 +128,7 @@ function compact(hooks: HookPlan | undefined): void {
     major: false,
     earliestPutTimestamp: 0,
     verify: false,
+    segments: [],
     nativeFree: false,
   }
   const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))

@@ -203,6 +203,27 @@ export const faults: readonly PlantedFault[] = [
     tests: ['test/unit/storage/sstable/block-addresses.test.ts'],
   },
   {
+    name: 'memory of a block that a read holds is lent to a job',
+    file: 'src/storage/sstable/blocks/block-cache.ts',
+    find: 'this.leaveSegment(block, keepsHot)) isHeld = true',
+    replace: 'this.leaveSegment(block, keepsHot)) isHeld = false',
+    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
+  },
+  {
+    name: 'segments of a job that failed are lent again while its thread may write to them',
+    file: 'src/storage/sstable/blocks/cache-segments.ts',
+    find: 'if (hasFailed) this.count--',
+    replace: 'if (false) this.count--',
+    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
+  },
+  {
+    name: 'a written block is found at the place of its neighbour',
+    file: 'src/storage/sstable/blocks/written-blocks.ts',
+    find: 'this.places[at + 1] = this.used',
+    replace: 'this.places[at + 1] = this.used + length',
+    tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
+  },
+  {
     name: 'a row with older versions is remembered as a whole',
     file: 'src/storage/sstable/cursor.ts',
     find: 'if (this.slotAfterRow(located) !== slotEnd) return',

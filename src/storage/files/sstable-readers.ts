@@ -11,6 +11,7 @@ import type { FileSystem } from '../fs/types.js'
 import { ValueFiles } from './value-files.js'
 import { BlockCache } from '../sstable/blocks/block-cache.js'
 import { CacheSizer } from '../sstable/blocks/cache-sizer.js'
+import type { WrittenBlocks } from '../sstable/blocks/written-blocks.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { ReadGate } from '../sstable/read-gate.js'
 import { SsTableReader } from '../sstable/reader.js'
@@ -66,6 +67,22 @@ export class SsTableReaders {
       this.byNumber.set(file.fileNumber, reader)
     }
     return reader
+  }
+
+  /** Lends the reader of a new file the blocks that the file's job has left in `segments`. */
+  lend(
+    file: FileMetadata,
+    written: WrittenBlocks | undefined,
+    segments: readonly SharedArrayBuffer[],
+  ): void {
+    if (written !== undefined) this.byNumber.get(file.fileNumber)?.lend(written, segments)
+  }
+
+  /** Bytes of the cached blocks of files. */
+  cachedBytesOf(files: readonly FileMetadata[]): number {
+    let bytes = 0
+    for (const { fileNumber } of files) bytes += this.byNumber.get(fileNumber)?.cachedBytes ?? 0
+    return bytes
   }
 
   /**

@@ -75,8 +75,9 @@ export function* runCompaction(
       'a compaction must account for every entry',
     )
     control.progress = 1
-    const { bytesWritten, holdsPlainPuts } = outputs
-    return { files, entriesRead, entriesWritten, ...judgement, bytesWritten, holdsPlainPuts }
+    const { written, bytesWritten, holdsPlainPuts } = outputs
+    const counts = { entriesRead, entriesWritten, ...judgement, bytesWritten }
+    return { files, written, ...counts, holdsPlainPuts }
   } catch (error) {
     outputs.abandon()
     throw error

@@ -10,6 +10,7 @@ import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionJob } from './job.js'
+import { LentSegments, type WrittenBlocks } from '../sstable/blocks/written-blocks.js'
 import { SsTableOutput } from './sstable-output.js'
 import type { ValueOutput } from './value-output.js'
 
@@ -21,6 +22,7 @@ export class CompactionOutputs {
   private readonly job: CompactionJob
   private readonly values: ValueOutput | undefined
   private readonly finished: FileMetadata[] = []
+  private readonly segments: LentSegments
   private readonly made: SsTableOutput[] = []
   private current: SsTableOutput | undefined = undefined
   /** Index of the first boundary that no key has reached. */
@@ -36,6 +38,12 @@ export class CompactionOutputs {
     this.fileSystem = fileSystem
     this.codecs = codecs
     this.job = job
+    this.segments = new LentSegments(job.segments)
+  }
+
+  /** For each finished output the blocks that were kept. */
+  get written(): (WrittenBlocks | undefined)[] {
+    return this.made.map((output) => output.written)
   }
 
   /** Whether all cells so far are puts without TTL, with their values in the cells. */
@@ -86,8 +94,8 @@ export class CompactionOutputs {
     const { job } = this
     const { fileNumbers, format } = job
     const fileNumber = fileNumbers[this.made.length]
-    const { fileSystem, codecs, values } = this
-    const output = new SsTableOutput(fileSystem, codecs, job, fileNumber, format, values)
+    const { fileSystem, codecs, values, segments } = this
+    const output = new SsTableOutput(fileSystem, codecs, job, fileNumber, format, values, segments)
     this.made.push(output)
     return output
   }

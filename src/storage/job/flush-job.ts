@@ -15,6 +15,7 @@ import { CellJudge, type Judgement } from './cell-judge.js'
 import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
 import { wordSlackBytes } from '../sstable/blocks/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
+import { LentSegments } from '../sstable/blocks/written-blocks.js'
 import { SsTableOutput } from './sstable-output.js'
 import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
@@ -32,7 +33,8 @@ export function* runFlush(
   const { fileNumber, format } = job
   const inputs = new ValueFiles(fileSystem, job, codecs, new ReadCounters())
   const values = makeValueOutput(fileSystem, codecs, job, inputs)
-  const output = new SsTableOutput(fileSystem, codecs, job, fileNumber, format, values)
+  const segments = new LentSegments(job.segments)
+  const output = new SsTableOutput(fileSystem, codecs, job, fileNumber, format, values, segments)
   try {
     const judgement = yield* copyEntries(job, output, control)
     const entriesRead = job.entries.entryCount
@@ -44,7 +46,7 @@ export function* runFlush(
     if (entriesWritten === 0) {
       output.abandon()
       values?.abandon()
-      const nothing = { files: [], bytesWritten: 0, holdsPlainPuts: true }
+      const nothing = { files: [], written: [], bytesWritten: 0, holdsPlainPuts: true }
       return { entriesRead, entriesWritten, ...judgement, ...nothing }
     }
     const table = output.finish(0, job.now)
@@ -54,6 +56,7 @@ export function* runFlush(
     control.progress = 1
     return {
       files: [file],
+      written: [output.written],
       entriesRead,
       entriesWritten,
       ...judgement,

@@ -7,6 +7,7 @@
  */
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
+import type { WrittenBlocks } from '../sstable/blocks/written-blocks.js'
 import type { FrozenEntries } from '../memtable/frozen-entries.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
@@ -36,6 +37,8 @@ export interface FlushJob extends DatabasePlace {
   readonly now: number
   /** Cell hooks of coprocessors. REQUIRES `loadHooks` before the job starts. */
   readonly hooks: HookPlan | undefined
+  /** Memory of the block cache, for copies of the blocks that the job writes. */
+  readonly segments: readonly SharedArrayBuffer[]
   readonly nativeFree: boolean
 }
 
@@ -107,6 +110,8 @@ export interface CompactionJob extends DatabasePlace {
   readonly major: boolean
   /** Timestamp of the earliest put in the inputs, rounded down. */
   readonly earliestPutTimestamp: number
+  /** As in a flush. */
+  readonly segments: readonly SharedArrayBuffer[]
   /** Whether to read every output back and check every byte before the job ends. */
   readonly verify: boolean
   readonly nativeFree: boolean
@@ -156,6 +161,8 @@ export function addDrops(to: DropCounts, from: DropCounts): void {
 /** The result of a job. Its files and their directory are synced. */
 export interface JobResult {
   readonly files: readonly FileMetadata[]
+  /** By file: the blocks in the segments of the job. */
+  readonly written: readonly (WrittenBlocks | undefined)[]
   /** Entries read, written and dropped; read = written + dropped, or the job fails. */
   readonly entriesRead: number
   readonly entriesWritten: number

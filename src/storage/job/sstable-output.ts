@@ -17,6 +17,11 @@ import { ReadCounters } from '../sstable/read-counters.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { SsTableProperties } from '../sstable/properties.js'
 import { SsTableWriter } from '../sstable/writer.js'
+import {
+  WrittenBlocksBuilder,
+  type WrittenBlocks,
+  LentSegments,
+} from '../sstable/blocks/written-blocks.js'
 import type { DatabasePlace } from '../version/database-place.js'
 import type { FileMetadata, ValueFileUse } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
@@ -52,6 +57,7 @@ export class SsTableOutput {
   private readonly statistics = new CellStatisticsCollector()
   private rowHasFamilyKey = false
   private readonly values: ValueOutput | undefined
+  private readonly kept: WrittenBlocksBuilder
   /** Stored bytes to which cells refer, by value file. */
   private readonly valueBytes = new Map<number, number>()
 
@@ -62,8 +68,10 @@ export class SsTableOutput {
     fileNumber: number,
     format: SsTableFormat,
     values?: ValueOutput,
+    segments = new LentSegments([]),
   ) {
     this.values = values
+    this.kept = new WrittenBlocksBuilder(segments)
     this.fileSystem = fileSystem
     this.codecs = codecs
     this.path = fileSystem.join(place.directory, formatFileName('table', fileNumber))
@@ -77,6 +85,7 @@ export class SsTableOutput {
       blockBytes: format.blockBytes,
       codec: codecs.byName(format.codec),
       filterBitsPerKey: format.bloomFilter === 'NONE' ? 0 : filterBitsPerKey,
+      kept: this.kept,
     })
   }
 
@@ -87,6 +96,11 @@ export class SsTableOutput {
   /** Whether all cells so far are puts without TTL, with their values in the cells. */
   get holdsPlainPuts(): boolean {
     return this.statistics.holdsPlainPuts && this.valueBytes.size === 0
+  }
+
+  /** Copies of the file's first blocks, as many as the segments can hold. */
+  get written(): WrittenBlocks | undefined {
+    return this.kept.finish()
   }
 
   /** Bytes passed to the file so far. */

@@ -348,7 +348,7 @@ export class SsTableCursor implements BackwardCursor {
    */
   private fetch(index: number): Block {
     const { reader } = this
-    const cached = reader.blocks[index]
+    const cached = reader.blocks[index] ?? this.findWritten(index)
     if (cached === undefined) return this.fetchMissing(index)
     this.hold(cached)
     const { frequency } = cached
@@ -361,6 +361,11 @@ export class SsTableCursor implements BackwardCursor {
       reader.cache.remove(cached)
     }
     return cached
+  }
+
+  private findWritten(index: number): Block | undefined {
+    // A job is to find damage of the file.
+    return this.stream === undefined ? this.reader.findWritten(index) : undefined
   }
 
   private fetchMissing(index: number): Block {

@@ -35,6 +35,7 @@ import type { ReadCounters } from './read-counters.js'
 import type { ReadGate } from './read-gate.js'
 import { checkSection, damaged, decompressSection } from './blocks/section.js'
 import { verifySsTable } from './verify.js'
+import type { LentBlocks, WrittenBlocks } from './blocks/written-blocks.js'
 
 /** Dependencies of a reader, and its expectations on the file. */
 export interface SsTableReaderOptions {
@@ -56,6 +57,9 @@ export interface SsTableReaderOptions {
  * size.
  */
 const largeBlockBytesMin = 64 * 1024
+
+/** Bytes of an entry in a block besides key and value: two lengths and a slot. */
+const entryOverheadBytes = 4
 
 interface PendingLoad {
   promise: Promise<void>
@@ -80,6 +84,7 @@ export class SsTableReader implements BlockSource {
   closed = false
   /** Whether the cache evicts the blocks after those of other SSTables (HBase: IN_MEMORY). */
   inMemory = false
+  private lent: LentBlocks | undefined = undefined
   private readonly file: File
   private readonly codecs: Codecs
   private readonly databaseId: Buffer
@@ -145,6 +150,19 @@ export class SsTableReader implements BlockSource {
     return this.meta.bytes + this.index.arrayBytes + this.blocks.length * 8 + this.ghosts.byteLength
   }
 
+  /** Size of the blocks in the cache, lent ones included. */
+  get cachedBytes(): number {
+    let bytes = (this.lent?.segmentCount ?? 0) * this.cache.segments.segmentBytes
+    for (const block of this.blocks) bytes += block?.buffer.length ?? 0
+    return bytes
+  }
+
+  /** Approximate size of all blocks, uncompressed. */
+  get blockBytes(): number {
+    const { keyBytes, valueBytes, entryCount } = this.properties
+    return keyBytes + valueBytes + entryCount * entryOverheadBytes
+  }
+
   /** False only if no key with this hash was added to the filter; true without a filter. */
   mayContain(hash: Hash64): boolean {
     if (this.filter === undefined) return true
@@ -193,11 +211,29 @@ export class SsTableReader implements BlockSource {
     yield* verifySsTable(this, this.file, this.codecs, this.databaseId)
   }
 
+  /**
+   * Takes over the blocks that the writer of the file has kept. Does nothing if the keys are
+   * rewritten, or if the reader is closed.
+   */
+  lend(written: WrittenBlocks, segments: readonly SharedArrayBuffer[]): void {
+    if (this.closed || this.keyPatch !== undefined) return
+    assert(this.lent === undefined, 'reader: blocks are lent once')
+    this.lent = this.cache.segments.lend(this, written, segments)
+  }
+
+  findWritten(index: number): Block | undefined {
+    const { lent } = this
+    if (lent === undefined || !lent.has(index)) return undefined
+    return this.cache.admitWritten(lent.make(index))
+  }
+
   /** Drops the cached blocks and closes the file. Repeated calls have no effect. */
   closeSync(): void {
     if (this.closed) return
     this.closed = true
+    if (this.lent !== undefined) this.cache.endLoan(this.lent)
     for (const block of this.blocks) if (block !== undefined) this.cache.remove(block)
+    this.lent = undefined
     if (this.readsUnderWay === 0) this.file.closeSync()
   }
 
@@ -268,15 +304,19 @@ export class SsTableReader implements BlockSource {
 
   /**
    * The end of a read that starts at block `from`, takes up to `bytesMax` bytes and stops before
-   * any cached block. At least `from + 1`.
+   * any block in memory. At least `from + 1`.
    */
   adjacentEnd(from: number, bytesMax: number): number {
     const { offsets, blockCount } = this.index
     const bytesLimit = offsets[from] + bytesMax
     const blockLimit = Math.min(blockCount, from + readAheadBlocksMax)
     let to = from + 1
-    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.blocks[to] === undefined) to++
+    while (to < blockLimit && offsets[to + 1] <= bytesLimit && this.isOnDiskOnly(to)) to++
     return to
+  }
+
+  private isOnDiskOnly(index: number): boolean {
+    return this.blocks[index] === undefined && this.lent?.has(index) !== true
   }
 
   /**
@@ -286,7 +326,7 @@ export class SsTableReader implements BlockSource {
   async loadBlock(index: number): Promise<void> {
     this.throwIfClosed()
     assert(index >= 0 && index < this.blocks.length, 'reader: block index')
-    const block = this.blocks[index]
+    const block = this.blocks[index] ?? this.findWritten(index)
     if (block !== undefined) {
       this.cache.pin(block, 1)
       return

@@ -28,6 +28,7 @@ import {
 import { encodeProperties } from './properties.js'
 import type { CellStatistics, SsTableProperties } from './properties.js'
 import { SectionWriter } from './blocks/section-writer.js'
+import type { WrittenBlocksBuilder } from './blocks/written-blocks.js'
 
 /** Options of an SSTable to be written. */
 export interface SsTableWriterOptions {
@@ -43,6 +44,8 @@ export interface SsTableWriterOptions {
   readonly codec: Codec
   /** Bits of the Bloom filter per filter key, about 10; 0: no filter. */
   readonly filterBitsPerKey: number
+  /** Keeps copies of the blocks. Default: none are kept. */
+  readonly kept?: WrittenBlocksBuilder | undefined
 }
 
 /** Writes one SSTable: calls of `addFilterKey` and `add`, then one call of `finish`. */
@@ -55,6 +58,7 @@ export class SsTableWriter {
   private readonly databaseId: Buffer
   private readonly blockBytes: number
   private readonly codec: Codec
+  private readonly kept: WrittenBlocksBuilder | undefined
   private readonly block = new BlockBuilder()
   private readonly index = new IndexBuilder()
   private readonly filter: FilterBuilder | undefined
@@ -81,6 +85,7 @@ export class SsTableWriter {
     this.databaseId = databaseId
     this.blockBytes = blockBytes
     this.codec = options.codec
+    this.kept = options.kept
     this.filter = filterBitsPerKey > 0 ? new FilterBuilder(filterBitsPerKey) : undefined
   }
 
@@ -202,6 +207,7 @@ export class SsTableWriter {
     const length = block.finish()
     this.writtenBytes += length
     assert(length <= payloadBytesMax, 'writer: block too long')
+    this.kept?.add(block.buffer, length)
     this.waitingBytes = this.sections.addCompressed(block.buffer, 0, length, this.codec)
     block.reset()
   }

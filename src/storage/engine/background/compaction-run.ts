@@ -42,6 +42,8 @@ export class CompactionRun {
   /** One control for each slice of the rows. */
   private readonly controls: readonly JobControl[]
   private readonly slices: readonly (RowSlice | undefined)[]
+  /** The segments of the cache that jobs have filled. */
+  private readonly filled = new Map<JobResult, readonly SharedArrayBuffer[]>()
   private cancelled = false
 
   constructor(
@@ -118,6 +120,7 @@ export class CompactionRun {
       for (const file of files) this.engine.readers.open(file)
       published = true
       await this.publish(work.files, files)
+      for (const result of results) this.lend(result, this.filled.get(result)!)
       for (const result of results) this.hooks.noteSettled(this.store, hooked, result)
       const outcome = this.outcome(results, files.length, work.outputLevel)
       const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
@@ -128,6 +131,8 @@ export class CompactionRun {
       throw error
     } finally {
       for (const number of fileNumbers) this.engine.versions.unprotectFile(number)
+      const { segments } = this.engine.readers.cache
+      for (const memory of this.filled.values()) segments.end(memory, false)
     }
   }
 
@@ -203,12 +208,27 @@ export class CompactionRun {
       const job = this.makeJob(work, this.slices[index], hooked)
       fileNumbers.push(...outputNumbersOf(job))
       try {
-        return await this.executor.run(job, control)
+        const result = await this.executor.run(job, control)
+        this.filled.set(result, job.segments)
+        return result
       } catch (error) {
+        this.engine.readers.cache.segments.end(job.segments, true)
         if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
         for (const fileNumber of outputNumbersOf(job)) this.discard(fileNumber)
       }
     }
+  }
+
+  /** Memory for the blocks of the job, in place of those of its inputs that are cached. */
+  private borrowSegments(files: readonly FileMetadata[], part = 1): SharedArrayBuffer[] {
+    const { readers } = this.engine
+    const bytes = files.reduce((sum, file) => sum + readers.open(file).blockBytes, 0)
+    return readers.cache.borrowSegments(bytes * part, readers.cachedBytesOf(files) * part)
+  }
+
+  /** The inputs have left the cache by now, unless a scan still reads them. */
+  private lend({ files, written }: JobResult, segments: readonly SharedArrayBuffer[]): void {
+    files.forEach((file, index) => this.engine.readers.lend(file, written[index], segments))
   }
 
   private makeJob(
@@ -256,6 +276,7 @@ export class CompactionRun {
       hooks: plan && { ...plan, watch: makeHookWatch() },
       major,
       earliestPutTimestamp: Number(earliest),
+      segments: settings.blockCache ? this.borrowSegments(files, slice?.part) : [],
       verify: options.compactionVerify,
       nativeFree: options.nativeFree,
     }

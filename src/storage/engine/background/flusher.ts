@@ -293,7 +293,7 @@ export class Flusher {
         const result = await this.run({ store, slot }, job)
         return { store, slot, job, hooked, result, round, sequenceSame: sequenceSame(job, result) }
       } catch (error) {
-        this.unprotect(job)
+        this.unprotect(job, true)
         // A synchronous writer took over the unit, or a close wants the job to end. The loop finds
         // out.
         if (error instanceof JobCancelled) continue
@@ -364,7 +364,7 @@ export class Flusher {
           const same = sequenceSame(job, result)
           outputs.push({ store, slot, job, hooked, result, round: 1, sequenceSame: same })
         } catch (error) {
-          this.unprotect(job)
+          this.unprotect(job, true)
           throw error
         }
       }
@@ -385,7 +385,7 @@ export class Flusher {
     entries: FrozenEntries,
     { job, plan, retention, sequenceKept }: HookedJob,
   ): FlushJob {
-    const { versions, directory, options } = this.engine
+    const { versions, directory, options, readers } = this.engine
     const format = formatOfFamily(store.settings)
     const { valueFileBytesMax, nativeFree } = options
     const separates = format.inlineBytesMax < Infinity
@@ -403,14 +403,17 @@ export class Flusher {
       sequenceKept,
       now: job.now,
       hooks: plan,
+      segments: store.settings.blockCache ? readers.cache.borrowSegments(entries.arenaBytes) : [],
       nativeFree,
     }
     for (const fileNumber of outputNumbersOf(flushJob)) versions.protectFile(fileNumber)
     return flushJob
   }
 
-  private unprotect(job: FlushJob): void {
+  /** To be called once for each job of {@link makeJob}. */
+  private unprotect(job: FlushJob, hasFailed = false): void {
     for (const fileNumber of outputNumbersOf(job)) this.engine.versions.unprotectFile(fileNumber)
+    this.engine.readers.cache.segments.end(job.segments, hasFailed)
   }
 
   private discard(job: FlushJob): void {
@@ -452,10 +455,11 @@ export class Flusher {
   private install(outputs: readonly Output[], version: Version): void {
     const { readers } = this.engine
     const live = outputs.filter(({ store }) => !store.dropped)
-    for (const { store, slot, result, sequenceSame } of live) {
+    for (const { store, slot, job, result, sequenceSame } of live) {
       const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
       this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)
       store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
+      result.files.forEach((file, index) => readers.lend(file, result.written[index], job.segments))
     }
     for (const { store, hooked, result } of live) {
       this.flushCount++

@@ -17,16 +17,21 @@
  * evicted block with holders is left to the garbage collector. So a holder that never releases
  * costs memory, but never sees the bytes of another block.
  *
+ * Segments with blocks that jobs have written ({@link CacheSegments}) are outside the queues too.
+ * Beyond a tenth of the bytes they are dropped before any block is evicted, the oldest first.
+ *
  * Pinned blocks are outside the queues and are never evicted. They count as used, so `bytesUsed`
  * exceeds the bound by at most the pinned bytes.
  */
 import { assert } from '../../../base/assert.js'
 import { emptyBytes } from '../../../base/bytes.js'
 import { checksInvariants } from '../../../base/invariants.js'
-import type { Block } from './block.js'
+import { Block } from './block.js'
 import { BlockAddresses } from './block-addresses.js'
 import { BufferPool } from './buffer-pool.js'
+import { CacheSegments } from './cache-segments.js'
 import { RowLocations } from '../row-locations.js'
+import type { LentBlocks } from './written-blocks.js'
 
 /** Approximate size of a block's object, buffer object and queue links, in bytes. */
 const blockOverheadBytes = 256
@@ -34,7 +39,13 @@ const blockOverheadBytes = 256
 /** The highest frequency of a block. */
 export const frequencyMax = 3
 
+/** `Block.queue` of a block in a segment. */
+const inSegment = 3
+
 const probationFraction = 0.1
+
+/** The share of the bytes that written blocks have although other blocks are evicted. */
+const writtenFraction = 0.1
 
 /** The share of the bytes for locations of rows. */
 const locationsFraction = 1 / 32
@@ -89,6 +100,8 @@ export class BlockCache {
   readonly rows: RowLocations
   /** The memory of blocks with a row whose address is remembered. */
   readonly addresses = new BlockAddresses()
+  /** Memory that jobs fill with the blocks that they write. */
+  readonly segments: CacheSegments
   /** Memory for new blocks. */
   readonly memory: BufferPool
   private maximum: number
@@ -100,6 +113,7 @@ export class BlockCache {
   /** Makes a cache of up to `bytesMax` bytes; 0: only pinned blocks are kept. */
   constructor(bytesMax: number) {
     this.maximum = bytesMax
+    this.segments = new CacheSegments(bytesMax)
     this.rows = new RowLocations(bytesMax * locationsFraction)
     this.memory = new BufferPool(pooledBytesOf(bytesMax), bytesMax)
   }
@@ -114,7 +128,18 @@ export class BlockCache {
    * memory is part of the bound and not counted here.
    */
   get bytesUsed(): number {
-    return this.used + this.rows.bytes
+    return this.used + this.rows.bytes + this.segments.bytes
+  }
+
+  /**
+   * Segments for a job that writes `bytes` bytes of blocks, as many as there is room for;
+   * `bytesLeaving` bytes of blocks are about to leave the cache. See {@link CacheSegments.borrow}.
+   */
+  borrowSegments(bytes: number, bytesLeaving = 0): SharedArrayBuffer[] {
+    const { segments, maximum } = this
+    const room = maximum - this.memory.bytesMax - this.bytesUsed + bytesLeaving
+    const share = maximum * writtenFraction - segments.usedBytes
+    return segments.borrow(bytes, Math.max(room, share))
   }
 
   /** Changes the bound and evicts the excess. */
@@ -154,25 +179,42 @@ export class BlockCache {
     this.evict()
   }
 
+  /** Adds a block that lies in a segment. */
+  admitWritten(block: Block): Block {
+    block.queue = inSegment
+    block.owner.blocks[block.index] = block
+    this.used += costOf(block)
+    return block
+  }
+
+  /** Drops all segments of an SSTable that is being closed. */
+  endLoan(lent: LentBlocks): void {
+    while (lent.segmentCount > 0) this.dropLast(lent, false)
+  }
+
   /** Pins a cached block until `pins` calls of {@link unpin}. */
   pin(block: Block, pins: number): void {
-    if (block.pins === 0) this.queueOf(block).unlink(block)
+    if (block.pins === 0) this.unlink(block)
     block.pins += pins
   }
 
   /** Releases one pin. */
   unpin(block: Block): void {
     assert(block.pins > 0, 'block cache: released more often than loaded')
-    if (--block.pins > 0) return
+    if (--block.pins > 0 || block.queue === inSegment) return
     this.queueOf(block).push(block)
     this.evict()
   }
 
   /** Removes a block, even if it is pinned. */
   remove(block: Block): void {
-    if (block.pins === 0) this.queueOf(block).unlink(block)
+    if (block.pins === 0) this.unlink(block)
     block.pins = 0
     this.drop(block)
+  }
+
+  private unlink(block: Block): void {
+    if (block.queue !== inSegment) this.queueOf(block).unlink(block)
   }
 
   private queueOf(block: Block): BlockQueue {
@@ -194,15 +236,62 @@ export class BlockCache {
   }
 
   private evict(): void {
-    const { probation, main } = this
+    const { probation, main, segments } = this
     const bytesMax = this.maximum - this.memory.bytesMax
-    while (this.used + this.rows.bytes > bytesMax) {
+    while (this.bytesUsed > bytesMax) {
+      if (segments.shrink()) continue
+      const isWritten = segments.lentBytes > this.maximum * writtenFraction
+      if (isWritten && this.dropSegment()) continue
       const tight = probation.bytes > this.maximum * probationFraction || main.count === 0
       const oldest = tight ? probation.oldest : main.oldest
-      if (oldest === undefined) return
+      if (oldest === undefined) {
+        if (this.dropSegment()) continue
+        return
+      }
       if (tight) this.leaveProbation(oldest)
       else this.leaveMain(oldest)
     }
+  }
+
+  /** Drops the segment that was written first. False: there is none. */
+  private dropSegment(): boolean {
+    const lent = this.segments.oldest
+    if (lent !== undefined) this.dropLast(lent, true)
+    return lent !== undefined
+  }
+
+  /** Drops the last segment of a loan; if `keepsHot`, hot blocks get memory of their own. */
+  private dropLast(lent: LentBlocks, keepsHot: boolean): void {
+    const { blocks } = lent.owner
+    let isHeld = false
+    for (let index = lent.lastStart; index < lent.blockEnd; index++) {
+      const block = blocks[index]
+      if (block?.queue === inSegment && this.leaveSegment(block, keepsHot)) isHeld = true
+    }
+    this.segments.release(lent, isHeld)
+  }
+
+  /** Returns whether the memory of the block stays in use. */
+  private leaveSegment(block: Block, keepsHot: boolean): boolean {
+    if (block.pins > 0) {
+      this.used -= costOf(block)
+      block.queue = this.main.id
+      this.used += costOf(block)
+      return true
+    }
+    const isHot = block.frequency + this.addresses.takeHits(block) > 1
+    this.drop(block)
+    if (isHot && keepsHot) this.copyToMain(block)
+    return block.holders > 0
+  }
+
+  private copyToMain({ owner, index, buffer, payloadBytes }: Block): void {
+    const memory = this.memory.take(payloadBytes)
+    buffer.copy(memory, 0, 0, payloadBytes)
+    const copy = new Block(owner, index, memory, payloadBytes)
+    owner.blocks[index] = copy
+    this.main.push(copy)
+    this.used += costOf(copy)
   }
 
   private leaveProbation(block: Block): void {
@@ -231,10 +320,11 @@ export class BlockCache {
 
   private drop(block: Block): void {
     this.used -= costOf(block)
+    const isOwn = block.queue !== inSegment
     block.queue = 0
     block.owner.blocks[block.index] = undefined
     this.addresses.remove(block)
-    if (block.holders > 0) return
+    if (!isOwn || block.holders > 0) return
     const { buffer } = block
     block.buffer = emptyBytes
     if (checksInvariants) buffer.fill(0xdb)
@@ -244,5 +334,6 @@ export class BlockCache {
 
 function costOf(block: Block): number {
   // The prefixes count from the start, although the block may never get them.
-  return block.buffer.length + block.count * 8 + blockOverheadBytes
+  const memoryBytes = block.queue === inSegment ? 0 : block.buffer.length
+  return memoryBytes + block.count * 8 + blockOverheadBytes
 }

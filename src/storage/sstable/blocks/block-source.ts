@@ -25,6 +25,8 @@ export interface BlockSource extends BlockOwner, BlockLoader, SectionFile {
   readonly inMemory: boolean
   /** Throws `ERR_CLOSED` if the SSTable is closed. */
   throwIfClosed(): void
+  /** Makes a cached block of what the writer of the file has left; undefined: nothing is left. */
+  findWritten(index: number): Block | undefined
   /** Reads block `index` from the file, bypassing the cache. */
   readBlockSync(index: number): Block
   /** Reads the adjacent blocks [from, to) with one call and appends them to `target`. */

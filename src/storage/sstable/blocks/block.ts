@@ -83,7 +83,7 @@ export class Block {
   holders = 0
   /** @internal See {@link BlockAddresses}; -1: none. */
   address = -1
-  /** @internal 0 outside the cache, 1 probation queue, 2 main queue. */
+  /** @internal 0 outside the cache, 1 probation queue, 2 main queue, 3 in a segment. */
   queue = 0
   /** @internal Neighbour towards the head of the queue (newer). */
   newer: Block | undefined = undefined
@@ -107,6 +107,11 @@ export class Block {
     readEntry(this, 0, first)
     this.firstKeyStart = first.keyStart
     this.prefixLength = sharedPrefixLength(this, first)
+  }
+
+  /** Length of the payload in {@link buffer}. */
+  get payloadBytes(): number {
+    return this.entriesEnd + this.count * this.slotBytes + 4
   }
 }
 

@@ -151,6 +151,7 @@ function compact(
     hooks: undefined,
     major,
     earliestPutTimestamp: 0,
+    segments: [],
     verify: true,
     nativeFree: true,
   }
