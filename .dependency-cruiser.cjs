@@ -21,7 +21,7 @@ const levels = [
   ['storage/engine'],
   ['api'],
   ['checks', 'comfort'],
-  ['table'],
+  ['table', 'hbase/thrift'],
   ['systems/bytes', 'http', 'level', 'metrics'],
   ['systems/metastore', 'systems/transactions', 'systems/search'],
   ['systems/messaging', 'systems/repository'],

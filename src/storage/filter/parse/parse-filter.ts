@@ -36,7 +36,16 @@ export function parseFilter(text: string | Uint8Array): Filter {
   checkBytesLike(text, 'filter text')
   const source = typeof text === 'string' ? text : Buffer.from(text).toString('latin1')
   const parser = new FilterParser(tokenize(source), typeof text === 'string' ? 'utf8' : 'latin1')
-  return parser.parse()
+  const filter = parser.parse()
+  texts.set(filter, Buffer.from(text))
+  return filter
+}
+
+const texts = new WeakMap<Filter, Buffer>()
+
+/** The text of a filter that {@link parseFilter} made; undefined for another filter. */
+export function textOfFilter(filter: Filter): Buffer | undefined {
+  return texts.get(filter)
 }
 
 class FilterParser {

@@ -1,0 +1,34 @@
+/** The codes of errors that only a remote HBase raises; others are those of the engine. */
+import { CellarError } from '../../api/index.js'
+
+/** Codes of the HBase backend, with the situation that raises each. */
+export const HBaseErrorCode = {
+  /**
+   * The answer to a mutation was lost, so the mutation may have been applied or not. Nothing was
+   * sent again.
+   */
+  unknownOutcome: 'ERR_UNKNOWN_OUTCOME',
+  /**
+   * No gateway answered before the deadline, or something else than a Thrift2 gateway did. Nothing
+   * was changed.
+   */
+  unavailable: 'ERR_UNAVAILABLE',
+  /** HBase refused the call for a reason that has no code of its own. */
+  refused: 'ERR_HBASE',
+  /** A scan with a filter paused for longer than the gateway keeps its scanner. */
+  scannerExpired: 'ERR_SCANNER_EXPIRED',
+} as const
+
+/** The error for an answer that cannot be read. */
+export function wrongAnswer(what: string, cause?: unknown): CellarError {
+  const message = `the gateway's answer cannot be read: ${what}`
+  return new CellarError(HBaseErrorCode.unavailable, message, { cause })
+}
+
+/** The error for a mutation whose answer was lost. */
+export function unknownOutcome(method: string, cause: Error): CellarError {
+  const message =
+    `the answer to '${method}' was lost, so its mutation may have been applied or not; ` +
+    `read the row to find out. ${cause.message}`
+  return new CellarError(HBaseErrorCode.unknownOutcome, message, { cause })
+}
