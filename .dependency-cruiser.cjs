@@ -22,6 +22,7 @@ const levels = [
   ['api'],
   ['checks', 'comfort'],
   ['table', 'hbase/thrift'],
+  ['hbase/owned'],
   ['systems/bytes', 'http', 'level', 'metrics'],
   ['systems/metastore', 'systems/transactions', 'systems/search'],
   ['systems/messaging', 'systems/repository'],

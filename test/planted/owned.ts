@@ -1,0 +1,67 @@
+import type { PlantedFault } from './planted-fault.js'
+
+const simulation = ['test/model/owned/simulation.test.ts']
+
+/** Faults in the log of owned databases. */
+export const faults: readonly PlantedFault[] = [
+  {
+    name: 'an owner goes on after an append whose check did not hold',
+    file: 'src/hbase/owned/log/owner-log.ts',
+    find: 'if (!isDone) throw deposed(this.#place)',
+    replace: '',
+    tests: simulation,
+  },
+  {
+    name: 'a batch is acknowledged before it is in the log',
+    file: 'src/hbase/owned/log/owner-log.ts',
+    find: 'this.#appending = group\n',
+    replace: 'this.#appending = group\n    for (const { done } of group) done.resolve()\n',
+    tests: simulation,
+  },
+  {
+    name: 'a new owner does not seal the chunks of the earlier one',
+    file: 'src/hbase/owned/log/takeover.ts',
+    find: 'if (state.sealed) return chunk',
+    replace: 'if (state.epoch < epoch) return chunk',
+    tests: simulation,
+  },
+  {
+    name: 'an append whose answer was lost is repeated under another sequence',
+    file: 'src/hbase/owned/log/log-store.ts',
+    find: 'if (await store.change(row, change)) return true',
+    replace:
+      'const batches = change.batches.map((each) => ' +
+      '({ ...each, sequence: each.sequence + failures - 1 }))\n' +
+      '      if (await store.change(row, { ...change, batches })) return true',
+    tests: simulation,
+  },
+  {
+    name: 'batches are applied with the time of the store',
+    file: 'src/hbase/owned/log/apply.ts',
+    find: 'write.byName.set(cellName(cell), cell)',
+    replace:
+      'write.byName.set(cellName(cell), { ...cell, timestamp: undefined as unknown as bigint })',
+    tests: simulation,
+  },
+  {
+    name: 'a round of applying takes batches that are logged while it runs',
+    file: 'src/hbase/owned/log/owner-log.ts',
+    find: 'const round = [...this.#logged]',
+    replace: 'const round = this.#logged',
+    tests: simulation,
+  },
+  {
+    name: 'chunks are removed that a feed has not read',
+    file: 'src/hbase/owned/log/owner-log.ts',
+    find: 'if (number >= marked || end > needed ||',
+    replace: 'if (number >= marked ||',
+    tests: simulation,
+  },
+  {
+    name: 'an owner appends to a chunk that a later owner has removed',
+    file: 'src/hbase/owned/log/takeover.ts',
+    find: 'await confirmOwner(place, epoch)\n  return { ...own, number }',
+    replace: 'return { ...own, number }',
+    tests: simulation,
+  },
+]
