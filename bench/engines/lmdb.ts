@@ -93,7 +93,7 @@ class LmdbStore implements KeyValueStore {
 }
 
 async function open(settings: OpenSettings): Promise<OpenedEngine> {
-  const { directory, durability, layout, columns } = settings
+  const { directory, durability, layout, columns, readsAhead = true } = settings
   const lmdb = loadPeer<LmdbModule>('lmdb').open({
     path: join(directory, 'data.mdb'),
     encoding: 'binary',
@@ -101,6 +101,7 @@ async function open(settings: OpenSettings): Promise<OpenedEngine> {
     noSync: durability === 'buffered',
     // Acknowledge when the transaction is on the disk, not before.
     overlappingSync: false,
+    noReadAhead: !readsAhead,
   })
   const store = (form: CallForm) => rowsOver(new LmdbStore(lmdb, form), layout, columns.length)
   return {

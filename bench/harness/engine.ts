@@ -41,6 +41,8 @@ export interface OpenSettings {
   readonly columns: readonly string[]
   /** Memory for cached blocks or pages. An engine that maps its file ignores it. */
   readonly cacheBytes: number
+  /** Whether the operating system reads ahead in a mapped file. Default true. */
+  readonly readsAhead?: boolean
 }
 
 /** Values of one row by position of the column; reused by the caller for the next read. */

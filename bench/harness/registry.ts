@@ -89,6 +89,11 @@ export const suiteEntries: readonly (Entry & { readonly summary: string })[] = [
     summary: 'publish and poll beside Redis Streams, lmdb and SQLite; transactions',
   },
   {
+    name: 'memory',
+    module: at('memory/main.js'),
+    summary: 'gets in a control group with half and a quarter of the memory that the data take',
+  },
+  {
     name: 'repository',
     module: at('repository/main.js'),
     summary: 'records beside better-sqlite3 with JSON and FTS5, PouchDB and MiniSearch',

@@ -27,8 +27,15 @@ type Message =
   | { readonly kind: 'measured'; readonly measurement: Measurement }
   | { readonly kind: 'failed'; readonly message: string }
 
-/** Runs a task in a process of its own. Rejects if it fails. */
-export function measureInChild<T extends object>(script: string, task: T): Promise<Measurement[]> {
+/**
+ * Runs a task in a process of its own, after `prepare` was called with its process id. Rejects if
+ * it fails.
+ */
+export function measureInChild<T extends object>(
+  script: string,
+  task: T,
+  prepare: (processId: number) => void = () => undefined,
+): Promise<Measurement[]> {
   return new Promise((resolve, reject) => {
     const child = fork(script, [], {
       execArgv: [...process.execArgv, '--expose-gc'],
@@ -45,6 +52,7 @@ export function measureInChild<T extends object>(script: string, task: T): Promi
       if (failure === undefined && code === 0) resolve(measured)
       else reject(new Error(failure ?? `the process ended with ${code}`))
     })
+    if (child.pid !== undefined) prepare(child.pid)
     child.send(task)
   })
 }

@@ -10,6 +10,7 @@ import t from 'tap'
 import type { Report } from '../../bench/harness/record.js'
 import { projectRoot, runProgram, type ChildResult } from '../rules/support.js'
 import { lengthOf } from '../helpers/length.js'
+import { whyNoControlGroup } from '../../bench/memory/control-group.js'
 
 const main = join(projectRoot, 'build', 'bench', 'main.js')
 
@@ -161,6 +162,14 @@ for (const [suite, part] of lastParts.slice(0, suiteCount)) {
     t.match(stdout, 'cellar')
   })
 }
+
+void t.test('memory is limited where a control group can be made', async (t) => {
+  const { code, stdout, stderr } = await bench('memory', '--quick', '--engines', 'cellar')
+  t.equal(code, 0, stderr)
+  const reason = whyNoControlGroup()
+  if (reason === undefined) t.match(stdout, /get-uniform, a quarter .* cellar/)
+  else t.match(stdout + stderr, reason)
+})
 
 void t.test('a suite of a user is measured like the others', async (t) => {
   const suite = `
