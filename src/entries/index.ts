@@ -13,6 +13,18 @@ export type {
 } from '../storage/engine/events.js'
 export type { BackupOptions, BackupSummary } from '../storage/engine/transfer/backup.js'
 export type { RestoreOptions } from '../storage/engine/transfer/restore.js'
+export type {
+  Loss,
+  LostRows,
+  Problem,
+  Salvage,
+  Verification,
+} from '../storage/engine/inspection/findings.js'
+export type {
+  RepairOptions,
+  SalvageOptions,
+} from '../storage/engine/inspection/salvage-database.js'
+export type { VerifyOptions } from '../storage/engine/inspection/verify-database.js'
 export type { DatabaseStatistics, TableStatistics } from '../table/admin/statistics.js'
 export { Admin, type SnapshotDescription } from '../table/admin.js'
 export type {

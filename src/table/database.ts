@@ -26,6 +26,20 @@ import {
   restoreOptions,
   type RestoreOptions,
 } from '../storage/engine/transfer/restore.js'
+import type { Salvage, Verification } from '../storage/engine/inspection/findings.js'
+import {
+  repairDatabase,
+  repairOptions,
+  salvageDatabase,
+  salvageOptions,
+  type RepairOptions,
+  type SalvageOptions,
+} from '../storage/engine/inspection/salvage-database.js'
+import {
+  verifyDatabase,
+  verifyOptions,
+  type VerifyOptions,
+} from '../storage/engine/inspection/verify-database.js'
 import type { Pressure } from '../storage/engine/write/write-pacer.js'
 import { allCapabilities } from '../api/capabilities.js'
 import type { Database as BackendDatabase } from '../api/database.js'
@@ -437,6 +451,62 @@ export class Database implements BackendDatabase<EmbeddedTable> {
       return restoreOptions.read(options)
     })
     await restoreBackup(backupDirectory, directory, given)
+  }
+
+  /**
+   * Reads every byte of a database directory, or of a backup, and lists all that is wrong: files
+   * that are missing or of another size, checksums, the order of keys, counts, references into
+   * value files, the log, the manifest. Writes nothing and takes no lock: the directory is read as
+   * it is at one moment, also while a process has it open.
+   *
+   * `ERR_NOT_A_DATABASE`, `ERR_FORMAT_VERSION` if a newer version wrote the files,
+   * `ERR_MISSING_PACKAGE` for a codec that is not installed, `ERR_LOCKED` if a writer changes the
+   * directory faster than it can be read, `ERR_ABORTED`, `ERR_INVALID_ARGUMENT`. Damage is part of
+   * the result, and so are files that the system cannot read.
+   */
+  static async verify(directory: string, options: VerifyOptions = {}): Promise<Verification> {
+    const given = readArguments(() => {
+      checkDirectory(directory)
+      return verifyOptions.read(options)
+    })
+    return verifyDatabase(directory, given)
+  }
+
+  /**
+   * Saves what can be read of a damaged database into an empty or absent directory, which then is a
+   * database, and lists exactly what is lost: rows by file, mutations of the log. All that
+   * {@link Database.verify} finds sound is saved. The damaged directory is never written to. With
+   * `backup`, files of a backup take the place of damaged ones that it names too.
+   *
+   * `ERR_CORRUPTION` if no manifest can be read, so that nothing tells the tables;
+   * `ERR_DIRECTORY_NOT_EMPTY`, `ERR_NOT_A_DATABASE`, `ERR_NOT_A_BACKUP`, `ERR_FORMAT_VERSION`,
+   * `ERR_MISSING_PACKAGE`, `ERR_ABORTED`, `ERR_NO_SPACE`, `ERR_IO`, `ERR_INVALID_ARGUMENT`.
+   */
+  static async salvage(
+    directory: string,
+    newDirectory: string,
+    options: SalvageOptions = {},
+  ): Promise<Salvage> {
+    const given = readArguments(() => {
+      checkDirectory(directory)
+      checkDirectory(newDirectory)
+      return salvageOptions.read(options)
+    })
+    return salvageDatabase(directory, newDirectory, given)
+  }
+
+  /**
+   * As {@link Database.salvage}, in the directory itself. Without `apply` nothing is written, and
+   * the result is the plan. Damaged files are moved into a folder of the directory, and nothing is
+   * removed. A sound directory stays as it is. `ERR_LOCKED` with `apply` if the directory is open;
+   * other errors as `salvage`.
+   */
+  static async repair(directory: string, options: RepairOptions = {}): Promise<Salvage> {
+    const given = readArguments(() => {
+      checkDirectory(directory)
+      return repairOptions.read(options)
+    })
+    return repairDatabase(directory, given)
   }
 
   /** Current counters and sizes. */

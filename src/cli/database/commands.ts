@@ -1,5 +1,8 @@
 /** The verbs for the database itself, with their options. */
 import type { Command } from 'commander'
+import { requirePackage } from '../../api/index.js'
+import { backup, restore } from './backup.js'
+import { compact } from './compact.js'
 import {
   countRows,
   describeTable,
@@ -9,6 +12,8 @@ import {
   showTables,
 } from './looking.js'
 import { showMetrics } from './metrics.js'
+import { repair, salvage } from './salvage.js'
+import { verify } from './verify.js'
 
 /** Adds a verb of one directory. */
 function verb(program: Command, name: string, description: string): Command {
@@ -62,7 +67,50 @@ function addLooking(program: Command): void {
     .action(showMetrics)
 }
 
+function addChecking(program: Command): void {
+  verb(program, 'verify', 'read everything and list what is wrong')
+    .option('--backup <path>', 'a backup that is verified too, and compared')
+    .option('--bytes-per-second <number>', 'most bytes to read per second')
+    .action(verify)
+  saving(verb(program, 'salvage', 'save what can be read into a new directory'))
+    .argument('<new directory>')
+    .action(salvage)
+  saving(verb(program, 'repair', 'tell what a repair would do, and do it if asked'))
+    .option('--apply', 'change the directory')
+    .action(repair)
+}
+
+function saving(command: Command): Command {
+  const { Option } = requirePackage<typeof import('commander')>('commander', "'cellar'")
+  return command
+    .option('--backup <path>', 'a backup whose files take the place of damaged ones')
+    .addOption(
+      new Option('--log <part>', 'what is saved of a damaged log')
+        .choices(['all', 'prefix'])
+        .default('all'),
+    )
+    .option('--bytes-per-second <number>', 'most bytes to read per second')
+}
+
+function addUpkeep(program: Command): void {
+  verb(program, 'backup', 'back up a database that no process has open')
+    .argument('<target>', 'directory of the backup; with --keep, a folder of backups')
+    .option('--keep <number>', 'make a backup named by its time, and keep so many')
+    .option('--verify', 'read the whole backup afterwards')
+    .action(backup)
+  verb(program, 'restore', 'restore a backup into a new directory')
+    .argument('<backup>', 'a backup, or a folder of backups, of which the newest is taken')
+    .action(restore)
+  verb(program, 'compact', 'merge the files of a table, or of all')
+    .argument('[table]')
+    .option('--family <name>', 'only this family')
+    .option('--minor', 'only what the policy of the family would merge')
+    .action(compact)
+}
+
 /** Adds all verbs of the database to the program. */
 export function addDatabaseCommands(program: Command): void {
   addLooking(program)
+  addChecking(program)
+  addUpkeep(program)
 }

@@ -47,24 +47,26 @@ export async function linkOrCopy(
 
 /**
  * Copies the file at `from` to the unused name `to`. The bytes are durable when the promise
- * resolves. `check` is called before each chunk, and ends the copy if it throws.
+ * resolves. `check` is called before each chunk, and ends the copy if it throws. The copy goes to
+ * `targetSystem`, by default the file system of the source.
  */
 export async function copyFile(
   fileSystem: FileSystem,
   from: string,
   to: string,
   check?: () => void,
+  targetSystem = fileSystem,
 ): Promise<void> {
   const source = fileSystem.openSync(from, 'read')
   try {
-    const target = fileSystem.openSync(to, 'create')
+    const target = targetSystem.openSync(to, 'create')
     try {
       await copyBytes(source, target, check)
       await target.sync()
       target.closeSync()
     } catch (error) {
       target.closeSync()
-      fileSystem.unlinkSync(to)
+      targetSystem.unlinkSync(to)
       throw error
     }
   } finally {

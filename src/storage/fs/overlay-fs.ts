@@ -167,6 +167,12 @@ export class OverlayFileSystem implements FileSystem {
     return this
   }
 
+  /** Puts another content behind a name; it belongs to the file system from now on. */
+  replace(name: string, content: Content): void {
+    this.contents.get(name)?.releaseSync()
+    this.contents.set(name, content)
+  }
+
   /** Closes the captured files without readers. */
   closeSync(): void {
     for (const content of this.contents.values()) content.releaseSync()

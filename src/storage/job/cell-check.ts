@@ -3,7 +3,7 @@
  * pass.
  */
 import { isFamilyMarker } from '../cell/cell-key.js'
-import { contentStart } from '../cell/cell-value.js'
+import { contentStart, readReference } from '../cell/cell-value.js'
 import { isCellType } from '../cell/cell-type.js'
 import type { CellView } from '../cell/cell-view.js'
 import { rowBytesMax } from '../cell/limits.js'
@@ -15,10 +15,19 @@ export interface CellFault {
 }
 
 /**
- * Finds a fault in a cell whose sequence must be 0; undefined = none. REQUIRES a well-formed key
- * (`isWellFormedKey`). `isRowGood`: the row was checked with an earlier cell.
+ * Finds a fault in a cell whose sequence must be 0 and whose value must lie in the cell; undefined
+ * = none. REQUIRES a well-formed key (`isWellFormedKey`). `isRowGood`: the row was checked with an
+ * earlier cell.
  */
 export function findCellFault(cell: CellView, isRowGood = false): CellFault | undefined {
+  const fault = findStoredFault(cell, isRowGood)
+  if (fault !== undefined) return fault
+  if (cell.sequence !== 0) return { expected: 'sequence 0', found: `${cell.sequence}` }
+  return cell.isReference ? { expected: 'a stored value', found: 'a reference' } : undefined
+}
+
+/** As {@link findCellFault}, for a cell of any sequence, whose value may lie in a value file. */
+export function findStoredFault(cell: CellView, isRowGood = false): CellFault | undefined {
   const { buffer, keyStart, rowEnd, qualifierStart, qualifierEnd, valueStart, valueEnd } = cell
   const rowBytes = isRowGood ? 1 : unescapedLength(buffer, keyStart, rowEnd)
   if (rowBytes < 1 || rowBytes > rowBytesMax) {
@@ -31,11 +40,13 @@ export function findCellFault(cell: CellView, isRowGood = false): CellFault | un
   if (isFamilyMarker(cell.type) && qualifierEnd > qualifierStart) {
     return { expected: 'a family marker without qualifier', found: 'one with a qualifier' }
   }
-  if (cell.sequence !== 0) return { expected: 'sequence 0', found: `${cell.sequence}` }
   if (cell.timestampHigh < 0) return { expected: 'a timestamp up to 2^63-1', found: 'another' }
   const flags = valueEnd > valueStart ? buffer[valueStart] : -1
-  const known = flags === 0 || (flags === 1 && contentStart(buffer, valueStart) <= valueEnd)
-  return known ? undefined : { expected: 'a stored value', found: `flags ${flags}` }
+  const known = flags >= 0 && flags < 4 && contentStart(buffer, valueStart) <= valueEnd
+  if (!known) return { expected: 'a stored value', found: `flags ${flags}` }
+  if (!cell.isReference || readReference(buffer, valueStart, valueEnd) !== undefined)
+    return undefined
+  return { expected: 'a reference', found: `${valueEnd - valueStart} bytes` }
 }
 
 /** Length in bytes without escapes; -1 if a zero byte has no escape. */

@@ -48,7 +48,13 @@ function checkCell(reader: SsTableReader, entry: number, cell: CellView): void {
   if (fault !== undefined) throw wrong(reader, entry, fault.expected, fault.found)
 }
 
-function checkFilter(reader: SsTableReader, entry: number, cell: CellView, hash: Hash64): void {
+/** Throws `ERR_CORRUPTION` unless the filter of the file lets a read of the cell pass. */
+export function checkFilter(
+  reader: SsTableReader,
+  entry: number,
+  cell: CellView,
+  hash: Hash64,
+): void {
   const kind = reader.properties.filterKind
   if (kind === FilterKind.none) return
   const { buffer, keyStart, rowEnd, qualifierEnd } = cell
@@ -69,7 +75,8 @@ function checkFilter(reader: SsTableReader, entry: number, cell: CellView, hash:
   if (!reader.mayContain(hash)) throw wrong(reader, entry, 'the column in the filter', 'none')
 }
 
-function checkStatistics(reader: SsTableReader, collector: CellStatisticsCollector): void {
+/** Throws `ERR_CORRUPTION` unless the properties are the statistics of the cells. */
+export function checkStatistics(reader: SsTableReader, collector: CellStatisticsCollector): void {
   const { properties } = reader
   for (const [name, value] of Object.entries(collector.finish())) {
     const claimed = properties[name as keyof typeof properties]
@@ -79,7 +86,7 @@ function checkStatistics(reader: SsTableReader, collector: CellStatisticsCollect
 }
 
 function wrong(reader: SsTableReader, entry: number, expected: string, found: string): CellarError {
-  return corruption(`bulk file with a wrong cell (number ${entry})`, {
+  return corruption(`SSTable with a wrong cell (number ${entry})`, {
     file: reader.path,
     offset: 0,
     expected,

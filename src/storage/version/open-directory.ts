@@ -70,6 +70,18 @@ export function inspectDirectorySync(
   createIfMissing: boolean,
   strict = false,
 ): DirectoryContent {
+  const content = readDirectorySync(fileSystem, directory, createIfMissing, strict)
+  checkFilesSync(fileSystem, directory, content.state)
+  return content
+}
+
+/** As {@link inspectDirectorySync}, without a look at the files that the manifest names. */
+export function readDirectorySync(
+  fileSystem: FileSystem,
+  directory: string,
+  createIfMissing: boolean,
+  strict = false,
+): DirectoryContent {
   // The kind is `other` for a symbolic link to a directory. Listing it works.
   const kind = fileSystem.statSync(directory)?.kind
   if (kind === undefined || kind === 'file') {
@@ -99,7 +111,6 @@ export function inspectDirectorySync(
       )
       if (holds) closed = statement.segment
     }
-    checkFilesSync(fileSystem, directory, state)
   } else {
     checkCreatable(fileSystem, directory, names, own, createIfMissing)
   }
@@ -169,7 +180,8 @@ function checkFilesSync(fileSystem: FileSystem, directory: string, state: Versio
   }
 }
 
-function checkFileSync(
+/** Compares a file with its length in the manifest. Throws `ERR_CORRUPTION`. */
+export function checkFileSync(
   fileSystem: FileSystem,
   path: string,
   fileBytes: number,

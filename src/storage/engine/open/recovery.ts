@@ -8,6 +8,7 @@ import { corruption, type CellarError } from '../../../base/errors.js'
 import type { FileSystem } from '../../fs/types.js'
 import { formatFileName } from '../../version/file-names.js'
 import { inspectDirectorySync, type DirectoryContent } from '../../version/open-directory.js'
+import type { VersionState } from '../../version/version.js'
 import { inspectLog, type InspectedLog } from '../../wal/recover-log.js'
 import { isWellFormedMutation, visitEntries } from '../write/mutation-buffer.js'
 import type { ResolvedOptions } from '../options.js'
@@ -61,19 +62,32 @@ export function inspectDatabase(
   const strict = options.recovery === 'strict'
   const { createIfMissing } = options
   const content = inspectDirectorySync(fileSystem, directory, createIfMissing, strict)
-  const { state, databaseId, sameRun, closed, segmentNoted } = content
-  if (databaseId === undefined) return { content, log: undefined, manifestProven: false }
+  if (content.databaseId === undefined) return { content, log: undefined, manifestProven: false }
+  return judgeLog(fileSystem, directory, content, options)
+}
+
+/**
+ * Reads and judges the log beside the content of the manifest. Changes nothing. REQUIRES content
+ * with an identity.
+ */
+export function judgeLog(
+  fileSystem: FileSystem,
+  directory: string,
+  content: DirectoryContent,
+  { recovery, logRetentionBytes }: Pick<ResolvedOptions, 'recovery' | 'logRetentionBytes'>,
+): InspectedDirectory {
+  const { state, sameRun, closed, segmentNoted } = content
   const log = inspectLog({
     fileSystem,
     directory,
-    databaseId,
+    databaseId: content.databaseId!,
     fileNumberFloor: state.logFileNumberFloor,
-    retainedBytesMax: options.logRetentionBytes,
-    sequenceFlushed: sequenceFlushedOf(content),
+    retainedBytesMax: logRetentionBytes,
+    sequenceFlushed: sequenceFlushedOf(state),
     sameRun,
     closed,
     begun: segmentNoted,
-    strict,
+    strict: recovery === 'strict',
     checkMutation: (path, offset, source, start, end) => {
       checkMutation(path, offset, source, start, end, state.nextId)
     },
@@ -108,7 +122,7 @@ function checkManifest(
  * Every mutation up to this sequence is in SSTables. Without stores no mutation of the log is
  * needed.
  */
-function sequenceFlushedOf({ state }: DirectoryContent): number {
+export function sequenceFlushedOf(state: VersionState): number {
   let sequence = Number.MAX_SAFE_INTEGER
   for (const table of state.tables.values()) {
     if (table.snapshot !== undefined) continue

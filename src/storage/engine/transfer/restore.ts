@@ -84,7 +84,8 @@ export async function restoreBackup(
   }
 }
 
-function checkEmpty(fileSystem: FileSystem, directory: string): void {
+/** `ERR_DIRECTORY_NOT_EMPTY` unless the directory is absent or empty. */
+export function checkEmpty(fileSystem: FileSystem, directory: string): void {
   const kind = fileSystem.statSync(directory)?.kind
   if (kind === undefined) return
   const found = kind === 'file' ? 'a file' : fileSystem.listSync(directory).at(0)
@@ -168,7 +169,8 @@ async function placeFiles(
   }
 }
 
-function removeQuietly(fileSystem: FileSystem, path: string): void {
+/** Removes a file, if it is there and can be removed. */
+export function removeQuietly(fileSystem: FileSystem, path: string): void {
   try {
     if (fileSystem.statSync(path) !== undefined) fileSystem.unlinkSync(path)
   } catch {
