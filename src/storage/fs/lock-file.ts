@@ -243,7 +243,7 @@ function readOwn(directory: string, id: string): LockEntry {
  */
 function remove(path: string): void {
   try {
-    nodeFs.rmSync(path, { force: true })
+    nodeFs.unlinkSync(path)
   } catch {
     return
   }
