@@ -34,7 +34,11 @@ export function operationId(summary: string): string {
 export interface Route<Call> extends Operation {
   /** Method and path, such as `get /record/:id`. */
   readonly at: string
-  /** Answers a request: returns the JSON of the answer, or the reply if that was sent. */
+  /**
+   * Answers a request: returns the payload, which is JSON, a text, bytes or a stream. Status and
+   * headers are set on the reply, which `run` never sends: fastify waits for the end of a reply
+   * that a handler returns, and sends the payload of the handler after that.
+   */
   readonly run: (call: Call) => unknown
 }
 
@@ -47,13 +51,17 @@ export function addRoutes<Call>(
 ): void {
   for (const route of routes) {
     const [method, path] = route.at.split(' ')
-    addRoute(app, method, prefix + path, route, async (request, reply) => {
-      return route.run(await callOf(request, reply))
+    addRoute(app, method, prefix + path, route, (request, reply) => {
+      const call = callOf(request, reply)
+      return call instanceof Promise ? call.then(route.run) : route.run(call)
     })
   }
 }
 
-/** Adds a route with its description. A handler without a result answers with an empty body. */
+/**
+ * Adds a route with its description. The handler returns the payload, as {@link Route}; without one
+ * the body is empty.
+ */
 export function addRoute(
   app: FastifyInstance,
   method: string,
@@ -64,14 +72,15 @@ export function addRoute(
   const { query: properties, required = [], answers } = operation
   const querystring = { type: 'object', properties, required }
   const config: object = { operation }
-  const empty = (reply: FastifyReply): FastifyReply => {
-    return (answers[200] === undefined ? reply.code(204) : reply).send()
-  }
   app.route({
     method: method.toUpperCase(),
     url,
     config,
-    handler: async (request, reply) => (await handler(request, reply)) ?? empty(reply),
+    handler: async (request, reply) => {
+      const payload = await handler(request, reply)
+      if (payload === undefined && answers[200] === undefined) void reply.code(204)
+      return payload
+    },
     ...(properties === undefined ? {} : { schema: { querystring } }),
   })
 }

@@ -68,14 +68,15 @@ export class CellarServer {
     const health = { id: 'health', summary: 'health', answers: isUp }
     addRoute(app, 'get', '/health', health, (_request, reply) => {
       const { isServing, shown } = healthOf(systems)
-      return reply.code(isServing ? 200 : 503).send(shown)
+      void reply.code(isServing ? 200 : 503)
+      return shown
     })
     const figures = { 200: 'metrics in the text format of Prometheus' }
     const page = { id: 'metrics', summary: 'metrics', answers: figures }
     addRoute(app, 'get', '/metrics', page, async (_request, reply) => {
       const texts = await Promise.all(systems.map(async (system) => system.metrics?.() ?? ''))
-      const text = metrics.text() + texts.join('')
-      return reply.type('text/plain; version=0.0.4').send(text)
+      void reply.type('text/plain; version=0.0.4')
+      return metrics.text() + texts.join('')
     })
     app.get('/openapi.json', async () => description)
     for (const system of systems) {

@@ -243,8 +243,9 @@ function answer<T>(
   type: WireType<unknown, T>,
   value: T,
   form = wantedForm(request),
-): unknown {
-  return reply.type(contentTypes[form]).send(encode(type, value, form))
+): Buffer | string {
+  void reply.type(contentTypes[form])
+  return encode(type, value, form)
 }
 
 /** The properties in a body; JSON unless the content type is Avro. An empty body has none. */
@@ -267,10 +268,11 @@ async function answerPoll(call: Call): Promise<unknown> {
   const pages = pagesOf(iterator, memory, signal)
   const stream = Readable.from(chunks(pages, form, chunkBytes), { objectMode: false })
   void reply.type(contentTypes[form])
-  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return reply.send(stream)
+  if (!/\bgzip\b/.test(request.headers['accept-encoding'] ?? '')) return stream
   const gzip = createGzip()
   pipeline(stream, gzip, () => undefined)
-  return reply.header('content-encoding', 'gzip').send(gzip)
+  void reply.header('content-encoding', 'gzip')
+  return gzip
 }
 
 /**

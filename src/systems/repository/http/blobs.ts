@@ -1,7 +1,6 @@
 /** Routes of blobs: streamed up with a length and a checksum, and down with ranges. */
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import type { FastifyReply } from 'fastify'
 import type { Blob } from '../index.js'
 import { hasCode, repositoryError } from '../errors.js'
 import { invalidArgument } from '../../../api/index.js'
@@ -33,7 +32,7 @@ export function uploadRoute(bytesMax: number): Route {
 }
 
 /** POST of the bytes of a blob. */
-async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
+async function uploadBlob(call: Call, bytesMax: number): Promise<object> {
   const { headers } = call.request
   const length = headers['content-length']
   if (length === undefined || !/^[0-9]{1,15}$/.test(length)) {
@@ -52,7 +51,7 @@ async function uploadBlob(call: Call, bytesMax: number): Promise<FastifyReply> {
   try {
     const upload = { mediaType, size, ...(name === undefined ? {} : { name }) }
     const blob = await call.manager.blobs.upload(checked(source, checksum), upload)
-    return await call.reply.send(blobJson(blob))
+    return blobJson(blob)
   } catch (error) {
     throw hasCode(error, 'blobDamaged') ? withStatus(400, error) : error
   }
@@ -86,7 +85,7 @@ async function* checked(
 }
 
 /** GET of the bytes of a blob in a field. */
-async function downloadBlob(call: Call): Promise<FastifyReply> {
+async function downloadBlob(call: Call): Promise<Readable | undefined> {
   const { table } = call
   const field = call.name('field')
   withAddress(() => call.manager.types.getFieldType(field))
@@ -106,7 +105,7 @@ async function downloadBlob(call: Call): Promise<FastifyReply> {
     .header('x-content-type-options', 'nosniff')
     .header('content-security-policy', "default-src 'none'; sandbox")
     .header('content-disposition', dispositionOf(blob))
-  if (call.request.headers['if-none-match']?.includes(tag) === true) return reply.code(304).send()
+  if (call.request.headers['if-none-match']?.includes(tag) === true) return call.empty(304)
   const range = rangeOf(call, blob.size, tag)
   if (range === 'none') {
     void reply.header('content-range', `bytes */${blob.size}`)
@@ -120,7 +119,7 @@ async function downloadBlob(call: Call): Promise<FastifyReply> {
   if (range !== undefined) {
     void reply.code(206).header('content-range', `bytes ${start}-${end - 1}/${blob.size}`)
   }
-  return reply.send(Readable.from(rest(first, bytes), { objectMode: false }))
+  return Readable.from(rest(first, bytes), { objectMode: false })
 }
 
 async function* rest(

@@ -215,17 +215,23 @@ export class Call {
     return { action, body }
   }
 
-  /** Answers that a part of the address was created. */
-  created(part: string, body: object): FastifyReply {
+  /** The answer that a part of the address was created. */
+  created(part: string, body: object): object {
     const [path] = this.request.url.split('?')
     void this.reply.code(201).header('location', `${path}/${encodeURIComponent(part)}`)
-    return this.reply.send(body)
+    return body
   }
 
-  /** Answers with a record, and with its revision as entity tag. */
-  sendRecord(record: StoredRecord, status = 200): FastifyReply {
+  /** The answer with a record, and with its revision as entity tag. */
+  recordAnswer(record: StoredRecord, status = 200): object {
     this.tag(record)
-    return this.reply.code(status).send(recordToJson(record, this.output))
+    void this.reply.code(status)
+    return recordToJson(record, this.output)
+  }
+
+  /** The answer without a body. */
+  empty(status: 204 | 304): undefined {
+    void this.reply.code(status)
   }
 
   /** Sets the revision of a record as entity tag. */

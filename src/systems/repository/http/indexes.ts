@@ -1,5 +1,4 @@
 /** Routes of indexes: definitions, builds, and searches. */
-import type { FastifyReply } from 'fastify'
 import {
   RecordId,
   recordToJson,
@@ -130,7 +129,7 @@ async function listFailures(index: SearchIndex, limit: number): Promise<unknown>
   return { refused: refused.slice(0, limit), texts, deadLetters }
 }
 
-async function createIndex(call: Call, indexes: SearchIndexes): Promise<FastifyReply> {
+async function createIndex(call: Call, indexes: SearchIndexes): Promise<object> {
   const { name: given, repository, configuration, xml, incremental, build } = inputOf(call.json)
   const name = textOf(given, 'name')
   const input = { name, repository, configuration, xml, incremental, build }

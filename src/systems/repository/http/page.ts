@@ -23,7 +23,8 @@ export function registerPage(app: FastifyInstance): void {
   for (const [suffix, type] of Object.entries(types)) {
     const content = pageFile(`ui${suffix === '' ? '.html' : suffix}`)
     app.get(pathOf(suffix), async (_request, reply) => {
-      return reply.headers(headers).type(`text/${type}; charset=utf-8`).send(content)
+      void reply.headers(headers).type(`text/${type}; charset=utf-8`)
+      return content
     })
   }
 }

@@ -1,6 +1,5 @@
 /** Routes of records: read, create, change, delete, versions, variants. */
 import { isDeepStrictEqual } from 'node:util'
-import type { FastifyReply } from 'fastify'
 import {
   attributesFromJson,
   conditionsFromJson,
@@ -70,9 +69,9 @@ export const recordRoutes: readonly Route[] = [
 ]
 
 /** GET of a record, or of one version. */
-async function readRecord(call: Call): Promise<FastifyReply> {
+async function readRecord(call: Call): Promise<object | undefined> {
   const { version, fields } = call
-  return sendFresh(call, await call.table.read(call.id, { version, fields }))
+  return freshAnswer(call, await call.table.read(call.id, { version, fields }))
 }
 
 /** GET of the versions, in their order. */
@@ -87,7 +86,7 @@ async function listVersions(call: Call): Promise<unknown> {
 }
 
 /** GET of a record by a version tag. */
-async function readTagged(call: Call): Promise<FastifyReply> {
+async function readTagged(call: Call): Promise<object | undefined> {
   const { table } = call
   const given = call.parameter('tag')
   const tag = call.tagOf(given, 'the tag in the address')
@@ -95,7 +94,7 @@ async function readTagged(call: Call): Promise<FastifyReply> {
   if (!call.access.canReadTag(tag)) throw notTagged(call, given)
   const record = await table.readTagged(call.id, tag, { fields: call.fields })
   if (record === undefined) throw notTagged(call, given)
-  return sendFresh(call, record)
+  return freshAnswer(call, record)
 }
 
 function notTagged(call: Call, tag: string): Error {
@@ -147,15 +146,15 @@ function differsReadably(
 }
 
 /** POST of a new record. */
-async function createRecord(call: Call): Promise<FastifyReply> {
+async function createRecord(call: Call): Promise<object | undefined> {
   const { table } = call
   const { body } = call.action({ create: ['record'] })
   const input = recordOf(call, body['record'], body['namespaces'])
-  return sendWritten(call, await table.create(input, typeOptions(input)))
+  return writtenAnswer(call, await table.create(input, typeOptions(input)))
 }
 
 /** PUT of a record: creates it or changes it. */
-async function putRecord(call: Call): Promise<FastifyReply> {
+async function putRecord(call: Call): Promise<object | undefined> {
   const { table } = call
   const { id } = call
   const input = withId(id, recordOf(call, call.json))
@@ -168,11 +167,11 @@ async function putRecord(call: Call): Promise<FastifyReply> {
       ? table.createOrUpdate(input, options)
       : table.update(input, options)
   }
-  return sendWritten(call, await preconditioned(call, write))
+  return writtenAnswer(call, await preconditioned(call, write))
 }
 
 /** PUT of a version: changes its mutable fields. */
-async function putVersion(call: Call): Promise<FastifyReply> {
+async function putVersion(call: Call): Promise<object | undefined> {
   const { table } = call
   const { id } = call
   const { version } = call
@@ -184,7 +183,7 @@ async function putVersion(call: Call): Promise<FastifyReply> {
     const revision = await matched(call, table, id)
     return table.update(input, { ...typeOptions(input), revision, version })
   })
-  return sendWritten(call, result)
+  return writtenAnswer(call, result)
 }
 
 const actions = {
@@ -197,7 +196,7 @@ const actions = {
 } as const
 
 /** POST of an action on a record. */
-async function postRecord(call: Call): Promise<FastifyReply> {
+async function postRecord(call: Call): Promise<object | undefined> {
   const { id } = call
   const { action, body } = call.action(actions)
   const input = inputOf(call, body['namespaces'])
@@ -226,21 +225,21 @@ async function postRecord(call: Call): Promise<FastifyReply> {
     const options: UpdateOptions = { ...typeOptions(record), conditions, revision }
     return table.update(merged, options)
   }
-  return sendWritten(call, await preconditioned(call, write))
+  return writtenAnswer(call, await preconditioned(call, write))
 }
 
 async function removeRecord(
   call: Call,
   conditions?: readonly Condition[],
   attributes?: Readonly<Record<string, string>>,
-): Promise<FastifyReply> {
+): Promise<object | undefined> {
   call.access.checkDeletes()
   const { table, id } = call
   const { status, record } = await preconditioned(call, async () => {
     const revision = await matched(call, table, id)
     return table.delete(id, { conditions, revision, attributes })
   })
-  return status === 'CONFLICT' ? call.sendRecord(record, 409) : call.reply.code(204).send()
+  return status === 'CONFLICT' ? call.recordAnswer(record, 409) : call.empty(204)
 }
 
 /** The record in a body, which inherits the namespaces of the enclosing object. */
@@ -322,21 +321,21 @@ async function preconditioned(
   }
 }
 
-/** Answers a read, with 304 if the reader already has the revision. */
-function sendFresh(call: Call, record: StoredRecord): FastifyReply {
+/** The answer to a read, with 304 if the reader already has the revision. */
+function freshAnswer(call: Call, record: StoredRecord): object | undefined {
   const { noneMatch } = call.preconditions
   if (noneMatch === 'any' || noneMatch?.includes(record.revision) === true) {
     call.tag(record)
-    return call.reply.code(304).send()
+    return call.empty(304)
   }
-  return call.sendRecord(record)
+  return call.recordAnswer(record)
 }
 
-function sendWritten(call: Call, { status, record }: WriteResult): FastifyReply {
-  if (status === 'CONFLICT') return call.sendRecord(record, 409)
-  if (status !== 'CREATED') return call.sendRecord(record)
+function writtenAnswer(call: Call, { status, record }: WriteResult): object {
+  if (status === 'CONFLICT') return call.recordAnswer(record, 409)
+  if (status !== 'CREATED') return call.recordAnswer(record)
   const own = call.request.url.split('?')[0]
   const path = call.parameter('id') === '' ? own : own.slice(0, own.lastIndexOf('/'))
   void call.reply.header('location', `${path}/${encodeURIComponent(record.id.text)}`)
-  return call.sendRecord(record, 201)
+  return call.recordAnswer(record, 201)
 }

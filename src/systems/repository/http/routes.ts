@@ -122,7 +122,9 @@ function placed(inForms: Readonly<Record<string, string>>, routes: readonly Rout
 function refuseOthers(app: FastifyInstance, url: string, known: readonly string[]): void {
   const allowed = known.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
   const allow = [...allowed, 'OPTIONS'].join(', ')
-  app.options(url, async (_request, reply) => reply.code(204).header('allow', allow).send())
+  app.options(url, (_request, reply) => {
+    void reply.code(204).header('allow', allow).send()
+  })
   const others = ['GET', 'HEAD', 'PUT', 'POST', 'DELETE', 'PATCH'].filter((method) => {
     return !allowed.includes(method)
   })

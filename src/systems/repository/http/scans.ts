@@ -1,5 +1,4 @@
 /** Routes of scanners: scans that continue over several requests. */
-import type { FastifyReply } from 'fastify'
 import { repositoryError } from '../errors.js'
 import { recordToJson, scanFromJson } from '../index.js'
 import type { Call } from './call.js'
@@ -27,7 +26,7 @@ export const scanRoutes: readonly Route[] = [
 ]
 
 /** POST of a scan. */
-async function openScan(call: Call): Promise<FastifyReply> {
+async function openScan(call: Call): Promise<object> {
   const { table } = call
   const scan = scanFromJson(call.json, call.input)
   const token = await call.manager.scanners.open(table, scan, ownerOf(call))
@@ -35,12 +34,12 @@ async function openScan(call: Call): Promise<FastifyReply> {
 }
 
 /** GET of the next records. */
-async function nextOfScan(call: Call): Promise<FastifyReply> {
+async function nextOfScan(call: Call): Promise<object | undefined> {
   const { scanners } = call.manager
   const token = await ownToken(call)
   const records = await scanners.next(token, call.number('batch'), ownerOf(call))
-  if (records === undefined) return call.reply.code(204).send()
-  return call.reply.send({ results: records.map((record) => recordToJson(record, call.output)) })
+  if (records === undefined) return call.empty(204)
+  return { results: records.map((record) => recordToJson(record, call.output)) }
 }
 
 function ownerOf({ principal }: Call): { readonly owner: string } {

@@ -1,5 +1,4 @@
 /** Routes of field types and record types. */
-import type { FastifyReply } from 'fastify'
 import {
   fieldTypeFromJson,
   fieldTypeToJson,
@@ -146,10 +145,10 @@ async function created<Given extends Partial<Named>, Type extends Named>(
   kind: Kind<Given, Type>,
   by: By,
   given: Given & { readonly name: string },
-): Promise<FastifyReply> {
+): Promise<object> {
   const type = await kind.create(call.manager.types, given)
   void call.reply.code(201).header('location', location(call, by, type))
-  return call.reply.send(kind.toJson(type, call))
+  return kind.toJson(type, call)
 }
 
 /** Creates a type by name, or replaces the content of a type. */
@@ -157,7 +156,7 @@ async function put<Given extends Partial<Named>, Type extends Named>(
   call: Call,
   kind: Kind<Given, Type>,
   by: By,
-): Promise<FastifyReply> {
+): Promise<object> {
   const given = kind.fromJson(call.json, call.namespaces)
   const named = by === 'name' ? call.name('type') : undefined
   if (named !== undefined && !kind.list(call.manager.types).some(({ name }) => name === named)) {
@@ -170,7 +169,7 @@ async function put<Given extends Partial<Named>, Type extends Named>(
   if (by === 'name' && type.name !== name) {
     void call.reply.code(301).header('location', location(call, by, type))
   }
-  return call.reply.send(kind.toJson(type, call))
+  return kind.toJson(type, call)
 }
 
 function checkSame(given: string | undefined, expected: string, what: string): void {
