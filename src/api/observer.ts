@@ -22,8 +22,9 @@
  * Writing between the check and the mutation of a checkAndMutate fails the operation.
  */
 import type { JobObserver } from '../storage/coprocessor/job-observer.js'
+import type { BytesLike } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
-import type { Result } from './results/result.js'
+import type { Cell, Result } from './results/result.js'
 import type {
   Append,
   Check,
@@ -60,6 +61,35 @@ export interface MutationBatch {
    * or none.
    */
   add(mutation: { readonly put: Put } | { readonly delete: Delete }): void
+}
+
+/** The cells that a mutation is about to write, and the state before the mutation. */
+export interface WrittenMutation {
+  /**
+   * The cells of this table in the order of writing, as they will be stored: deletes are delete
+   * markers, increments and appends are puts of the new values, and every cell has its timestamp.
+   */
+  readonly cells: readonly WrittenCell[]
+  /**
+   * The least timestamp in milliseconds that the clock gave to a row of the mutation; undefined if
+   * all timestamps are the caller's.
+   */
+  readonly time: number | undefined
+  /** Reads a row of any table of the database by its name, without the mutation. */
+  get(table: string, get: Get): Result
+  /** Reads rows of this table with the delete markers and all versions, without the mutation. */
+  rawRow(row: BytesLike): Result
+  /**
+   * Adds puts and deletes of a row of any other table to the same sequence and log entry: all of
+   * them are applied or none. That table's observers are not called. A row is named once.
+   */
+  add(table: string, row: BytesLike, mutations: readonly Mutation[]): void
+}
+
+/** A cell that is about to be written. */
+export interface WrittenCell extends Omit<Cell, 'timestampExact' | 'sequence'> {
+  /** Cell TTL in milliseconds; 0 = none. */
+  readonly ttlMilliseconds: number
 }
 
 /** A running scan; the same object for all calls of one scan. */
@@ -175,6 +205,14 @@ export interface Observer extends JobObserver {
     batch: MutationBatch,
     success: boolean,
   ): void
+
+  /**
+   * Called last before the mutations of one sequence are applied, whichever call makes them, with
+   * their cells as they will be stored (HBase: preWALAppend). An error fails the call; nothing was
+   * changed. Called again if a read of the method, or of the call, has to wait for a block: only
+   * the additions of the last time count. Must not write.
+   */
+  preWrite?(context: ObserverContext, mutation: WrittenMutation): void
 
   /**
    * Called before files of these directories become part of the table (HBase: preBulkLoadHFile).

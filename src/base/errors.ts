@@ -81,6 +81,17 @@ export const ErrorCode = {
    * names it. The operation, flush or compaction failed and changed nothing.
    */
   coprocessor: 'ERR_COPROCESSOR',
+  /**
+   * Another row has the same key in a unique index; `details` has `index`, `key` and `row`. Nothing
+   * was written.
+   */
+  uniqueViolation: 'ERR_UNIQUE_VIOLATION',
+  /** The index is being built or its build failed; the message says which. */
+  indexNotReady: 'ERR_INDEX_NOT_READY',
+  /** The table has no index of that name. */
+  indexNotFound: 'ERR_INDEX_NOT_FOUND',
+  /** The table has an index of that name already. */
+  indexExists: 'ERR_INDEX_EXISTS',
   /** A package that this operation needs is not installed. */
   missingPackage: 'ERR_MISSING_PACKAGE',
 } as const

@@ -58,6 +58,22 @@ export {
   SyncRows,
 } from '../api/index.js'
 export type * from '../api/index.js'
+export { openIndexes, type Indexes, type IndexDescription } from '../comfort/indexes/indexes.js'
+export type {
+  IndexDeclaration,
+  IndexPart,
+  StoredEncoding,
+} from '../comfort/indexes/declaration.js'
+export type { IndexState } from '../comfort/indexes/catalog.js'
+export type {
+  EntryQuery,
+  IndexEntry,
+  IndexFindings,
+  IndexPage,
+  IndexRange,
+  RowQuery,
+  TableIndex,
+} from '../comfort/indexes/table-index.js'
 export { readPage, type Page, type PageRows, type PageScan } from '../comfort/pages.js'
 export {
   columnsOf,

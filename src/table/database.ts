@@ -125,6 +125,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     const emitter = new EventEmitter()
     const registry: CoprocessorRegistry = new CoprocessorRegistry(
       (name) => database.table(name),
+      (name) => database.#atomicTarget(name)!.operations,
       (error) => emitter.emit('warning', error),
       schemaCoprocessorsEnabled,
     )

@@ -40,9 +40,9 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   constructor(engine: Engine, table: TableState, registry: CoprocessorRegistry) {
     this.name = table.name
     this.#engine = engine
-    this.#plain = new PlainOperations(engine, table)
     this.#registry = registry
     this.#chain = registry.of(table.name).chain
+    this.#plain = new PlainOperations(engine, table, this.#chain)
     this.#calls = new TableCalls(engine, table.name, () => this.#operations())
   }
 

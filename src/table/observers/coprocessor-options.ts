@@ -19,6 +19,8 @@ import {
   type TableCoprocessor,
 } from '../../api/coprocessor.js'
 import type { Observer } from '../../api/observer.js'
+import { indexModule } from '../../comfort/indexes/catalog.js'
+import { createIndexObserver } from '../../comfort/indexes/index-observer.js'
 
 /** A coprocessor with defaults filled in and its modules loaded. */
 export interface LoadedCoprocessor {
@@ -134,6 +136,11 @@ function checkEndpoints(endpoints: unknown, what: string): void {
   }
 }
 
+/** The module of the package itself. */
+const indexes: CoprocessorModule = {
+  createObserver: ({ table, options }) => createIndexObserver(table, options),
+}
+
 /**
  * Loads a coprocessor of a table's schema. Throws `ERR_COPROCESSOR`, which names table and module.
  */
@@ -143,7 +150,9 @@ export async function loadTableCoprocessor(
 ): Promise<LoadedCoprocessor> {
   const name = module.length > nameLengthMax ? `${module.slice(0, nameLengthMax - 1)}…` : module
   try {
-    const exports: ModuleExports & CoprocessorModule = await loadModule(name, module)
+    const exports = (
+      module === indexModule ? indexes : await loadModule(name, module)
+    ) as ModuleExports & CoprocessorModule
     const { createCellHook, createObserver, endpoints = {} } = exports
     if (createCellHook === undefined && createObserver === undefined && !exports.endpoints) {
       const expected = 'export createCellHook, createObserver or endpoints'

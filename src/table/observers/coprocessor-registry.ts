@@ -28,6 +28,8 @@ import {
   type LoadedCoprocessor,
 } from './coprocessor-options.js'
 import { TableCoprocessors, type Attached } from './table-coprocessors.js'
+import { indexModule } from '../../comfort/indexes/catalog.js'
+import type { FindOperations } from './observer-chain.js'
 import type { SyncTable, Table } from '../../api/index.js'
 
 /** A live coprocessor, which also belongs to tables that are created later. */
@@ -41,6 +43,7 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   /** Receives errors that can fail nothing any more. */
   private readonly warn: (error: unknown) => void
   private readonly openHandle: (table: string) => Table & SyncTable
+  private readonly operationsOf: FindOperations
   /** Whether coprocessors of schemas are loaded (HBase: hbase.coprocessor.user.enabled). */
   private readonly schemaEnabled: boolean
   private readonly tables = new Map<string, TableCoprocessors>()
@@ -53,10 +56,12 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
 
   constructor(
     openHandle: (table: string) => Table & SyncTable,
+    operationsOf: FindOperations,
     warn: (error: unknown) => void,
     schemaEnabled: boolean,
   ) {
     this.openHandle = openHandle
+    this.operationsOf = operationsOf
     this.warn = warn
     this.schemaEnabled = schemaEnabled
   }
@@ -65,7 +70,8 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
   of(table: string): TableCoprocessors {
     let found = this.tables.get(table)
     if (found === undefined) {
-      found = new TableCoprocessors(table, () => this.openHandle(table), this.warn)
+      const { operationsOf, warn } = this
+      found = new TableCoprocessors(table, () => this.openHandle(table), operationsOf, warn)
       this.tables.set(table, found)
     }
     return found
@@ -99,7 +105,9 @@ export class CoprocessorRegistry implements JobCoprocessors, CatalogWatcher {
     const { coprocessors } = decodeTableSettings(definition)
     const known = this.open.get(name)
     if (known !== undefined && isDeepStrictEqual(known, coprocessors)) return
-    const declared = this.schemaEnabled ? coprocessors : []
+    const declared = coprocessors.filter(({ module }) => {
+      return this.schemaEnabled || module === indexModule
+    })
     const loaded = await Promise.all(declared.map((one) => loadTableCoprocessor(name, one)))
     const added = loaded.map((one) => ({ loaded: one, order: this.nextOrder++, declared: true }))
     const live = known === undefined ? this.liveFor(name) : []

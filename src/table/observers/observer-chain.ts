@@ -10,6 +10,12 @@ import { badAnswer, coprocessorError } from '../../storage/coprocessor/coprocess
 import type { BypassContext, Observer, ObserverContext } from '../../api/observer.js'
 import type { CheckAndMutateResult, SyncTable, Table, Timestamp } from '../../api/index.js'
 import { Result } from '../../api/results/result.js'
+import type { PlainOperations } from '../operations/plain-operations.js'
+import type { WriteHook } from '../operations/write-hook.js'
+import type { MutationWriter } from '../operations/mutation-writer.js'
+import type { ReadMode } from '../../storage/store/store-reader.js'
+import { isBlockMissing } from '../reads/block-loading.js'
+import { WrittenRows } from './written-rows.js'
 
 /** Name of a method of an observer. */
 export type ObserverMethod = keyof Observer
@@ -98,9 +104,14 @@ const operationMethods: readonly ObserverMethod[] = [
   'postCheckAndMutate',
 ]
 
-export class ObserverChain {
+/** Finds the operations of a table by its name. Throws `ERR_TABLE_NOT_FOUND`. */
+export type FindOperations = (table: string) => PlainOperations
+
+export class ObserverChain implements WriteHook {
   /** Whether any observer observes operations. */
   active = false
+  isActive = false
+  private readonly operationsOf: FindOperations
   private readonly table: () => Table & SyncTable
   private readonly warn: (error: unknown) => void
   private entries: readonly ObserverEntry[] = []
@@ -110,8 +121,13 @@ export class ObserverChain {
    * `table` returns the observers' own handle of the table, made when first needed. `warn` receives
    * the errors that {@link tellSafely} catches.
    */
-  constructor(table: () => Table & SyncTable, warn: (error: unknown) => void) {
+  constructor(
+    table: () => Table & SyncTable,
+    operationsOf: FindOperations,
+    warn: (error: unknown) => void,
+  ) {
     this.table = table
+    this.operationsOf = operationsOf
     this.warn = warn
   }
 
@@ -125,6 +141,14 @@ export class ObserverChain {
     this.entries = entries
     this.handlers.clear()
     this.active = operationMethods.filter((method) => this.has(method)).length > 0
+    this.isActive = this.has('preWrite')
+  }
+
+  complete(operations: PlainOperations, writer: MutationWriter, mode: ReadMode): MutationWriter {
+    const written = new WrittenRows(operations, this.operationsOf, mode)
+    if (written.cells.length === 0) return writer
+    this.tell('preWrite', [written])
+    return written.addTo(writer)
   }
 
   /** The observers' implementations of a method; collected when first needed. */
@@ -266,6 +290,7 @@ function run(name: string, method: string, call: Method, values: readonly unknow
   try {
     answer = call(...values)
   } catch (error) {
+    if (isBlockMissing(error)) throw error
     throw error instanceof CellarError ? error : coprocessorError(name, method, error)
   }
   if (answer instanceof Promise) {

@@ -20,7 +20,7 @@ import type {
 } from '../../storage/coprocessor/job-observer.js'
 import type { Endpoint } from '../../api/coprocessor.js'
 import type { LoadedCoprocessor } from './coprocessor-options.js'
-import { ObserverChain } from './observer-chain.js'
+import { ObserverChain, type FindOperations } from './observer-chain.js'
 import type { SyncTable, Table } from '../../api/index.js'
 
 /** A coprocessor that belongs to a table. */
@@ -43,14 +43,21 @@ export class TableCoprocessors implements TableJobs {
   readonly chain: ObserverChain
   private readonly table: string
   private readonly warn: Warn
+  private readonly operationsOf: FindOperations
   private entries: readonly Entry[] = []
 
   /** `warn` receives errors of methods that can fail nothing. */
-  constructor(table: string, openHandle: () => Table & SyncTable, warn: Warn) {
+  constructor(
+    table: string,
+    openHandle: () => Table & SyncTable,
+    operationsOf: FindOperations,
+    warn: Warn,
+  ) {
     this.table = table
     this.warn = warn
     let handle: (Table & SyncTable) | undefined
-    this.chain = new ObserverChain(() => (handle ??= openHandle()), warn)
+    this.operationsOf = operationsOf
+    this.chain = new ObserverChain(() => (handle ??= openHandle()), operationsOf, warn)
   }
 
   /** Whether the table has no coprocessor. */
@@ -183,7 +190,7 @@ export class TableCoprocessors implements TableJobs {
   }
 
   private chainOf(entries: readonly Attached[]): ObserverChain {
-    const chain = new ObserverChain(() => this.chain.context.table, this.warn)
+    const chain = new ObserverChain(() => this.chain.context.table, this.operationsOf, this.warn)
     chain.set(observersOf(entries))
     return chain
   }

@@ -62,6 +62,7 @@ export function applyAtomic(
   if (writer === undefined) {
     return { value: { success: true, failedCheck: undefined, sequence: undefined }, durability }
   }
+  for (const { operations } of parts) writer = operations.complete(writer, mode)
   writer.apply(durability)
   const sequence = writer.engine.lastSequence
   return { value: { success: true, failedCheck: undefined, sequence }, durability }

@@ -27,6 +27,7 @@ import type { Intervention } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationEncoder, type SingleKind } from './mutation-encoder.js'
 import type { MutationWriter } from './mutation-writer.js'
+import type { WriteHook } from './write-hook.js'
 import {
   blocking,
   type Applied,
@@ -41,9 +42,11 @@ export class PlainOperations extends TableReads implements TableOperations {
   private readonly encoder: MutationEncoder
   private readonly writer: MutationWriter
   private readonly conditions: ConditionReader
+  private readonly hook: WriteHook
 
-  constructor(engine: Engine, table: TableState) {
+  constructor(engine: Engine, table: TableState, hook: WriteHook) {
     super(engine, table)
+    this.hook = hook
     this.encoder = new MutationEncoder(engine, this)
     this.writer = this.encoder.writer
     this.conditions = new ConditionReader(this)
@@ -74,7 +77,8 @@ export class PlainOperations extends TableReads implements TableOperations {
    * As {@link TableOperations.putGroup}: all puts of one durability that fit are one group in the
    * log.
    */
-  putGroup(puts: readonly api.Put[], from: number, _mode: ReadMode, outcome: ListOutcome): number {
+  putGroup(puts: readonly api.Put[], from: number, mode: ReadMode, outcome: ListOutcome): number {
+    if (this.hook.isActive) return outcome.attempt(from, () => this.put(puts[from], mode))
     const table = this.writable()
     const { writer, encoder } = this
     let durability = table.settings.durability
@@ -235,6 +239,14 @@ export class PlainOperations extends TableReads implements TableOperations {
     return writer
   }
 
+  /**
+   * Lets the observers add to the mutation that `writer` holds, which is encoded and not applied.
+   * Returns the writer that holds it then. May throw `BlockMissing`.
+   */
+  complete(writer: MutationWriter, mode: ReadMode): MutationWriter {
+    return this.hook.isActive ? this.hook.complete(this, writer, mode) : writer
+  }
+
   /** The durability of a mutation that asks for `asked`; by default that of the table. */
   durabilityOf(asked: api.DurabilityOption | undefined): Durability {
     return this.durability(this.writable(), asked)
@@ -270,7 +282,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     if (intervention !== undefined) {
       this.encoder.addAdditions(table, intervention.additions, mode)
     }
-    this.writer.apply(durability)
+    this.complete(this.writer, mode).apply(durability)
     return durability
   }
 

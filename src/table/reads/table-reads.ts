@@ -7,7 +7,7 @@
 import { argumentError, checkBoolean, readArguments } from '../../base/arguments.js'
 import { Moment } from '../../base/clock.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import type { Get, Scan } from '../../api/index.js'
+import type { BytesLike, Get, Scan } from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { Engine } from '../../storage/engine/engine.js'
@@ -16,7 +16,7 @@ import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
 import { checkGet } from '../../checks/reads.js'
 import { PageResult } from './page-result.js'
-import { ReadPlans, withCaching, type ReadPlan } from './read-plan.js'
+import { planRead, ReadPlans, withCaching, type ReadPlan } from './read-plan.js'
 import { RowReads } from './row-read.js'
 import { planScan } from './scan-plan.js'
 import { ScanPool } from './scan-pool.js'
@@ -79,6 +79,15 @@ export class TableReads {
     const row = this.readRow(this.readRowKey, plan, readPoint, mode, existenceOnly, time)
     if (!existenceOnly) return new PageResult(row, table.familyNames)
     return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
+  }
+
+  /** All versions and delete markers of a row, in the newest state. */
+  getRaw(row: BytesLike, mode: ReadMode): Result {
+    const table = this.state()
+    this.readRowKey.set(row)
+    const plan = planRead(table, { versions: 'all' }, true)
+    const found = this.readRow(this.readRowKey, plan, this.engine.lastSequence, mode)
+    return new PageResult(found, table.familyNames)
   }
 
   /** Whether the row has a cell that the get selects. */

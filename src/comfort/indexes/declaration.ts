@@ -1,0 +1,161 @@
+/**
+ * Declarations of indexes: which values of a row make its entries, and in which order.
+ *
+ * A declaration is plain JSON, because the schema of the table stores it.
+ */
+import { checkObject, checkText, readArguments, shown } from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
+import {
+  boolean,
+  checked,
+  choice,
+  declareOptions,
+  list,
+  required,
+  unchecked,
+  type OptionsOf,
+} from '../../base/options.js'
+import { parseSingleColumn } from '../../storage/cell/column-name.js'
+import { RowKey, type KeyPartName } from '../keys/row-key.js'
+
+/** The names of the encodings that stored values of an index part may have. */
+export type StoredEncoding = 'utf8' | 'bytes' | 'int64' | 'json'
+
+const partOptions = declareOptions('a part of an index', {
+  /** `'family:qualifier'`, whose value is the part. One of `column`, `valuesOf`, `qualifiersOf`. */
+  column: checked(checkText),
+  /** A family: the value of each of its columns is a value of the part. */
+  valuesOf: checked(checkText),
+  /** A family: the name of each of its columns is a value of the part. */
+  qualifiersOf: checked(checkText),
+  /** How the value is stored. Default 'utf8'. */
+  encoding: choice<StoredEncoding>(['utf8', 'bytes', 'int64', 'json'], 'utf8'),
+  /** Only of 'json': the names of members that lead to the value, the outermost first. */
+  path: list(checked(checkText, ''), []),
+  /** Only of 'json': the value is an array, and each of its elements is a value of the part. */
+  each: boolean(false),
+  /** The kind of the value in the order of the index. Default: 'int64' or 'bytes' as stored, else 'utf8'. */
+  as: choice<KeyPartName, undefined>(
+    ['utf8', 'bytes', 'integer', 'double', 'int64', 'boolean', 'date'],
+    undefined,
+  ),
+  /** Whether the greatest values come first. Default false. */
+  descending: boolean(false),
+})
+
+/** Where the values of one part of an index come from, and their order. */
+export interface IndexPart extends OptionsOf<typeof partOptions> {}
+
+/** The declaration of {@link IndexDeclaration}. */
+export const indexOptions = declareOptions('an index', {
+  /** Letters, digits and underscores; unique among the indexes of the table. */
+  name: required(unchecked<string>()),
+  /** The parts by name, the first one first; a text names a column of text in UTF-8. */
+  key: required(unchecked<Readonly<Record<string, string | IndexPart>>>()),
+  /** Whether no two rows may have an entry of the same key. Default false. */
+  unique: boolean(false),
+  /** Columns `'family:qualifier'` whose values the entries hold too. Default none. */
+  stored: list(checked(checkText, ''), []),
+})
+
+/** An index of a table. A row without a value for one of the parts has no entry. */
+export interface IndexDeclaration extends OptionsOf<typeof indexOptions> {}
+
+/** A part of an index with all defaults filled in. */
+export interface PlannedPart {
+  readonly name: string
+  readonly kind: 'column' | 'values' | 'qualifiers'
+  /** Name of the family. */
+  readonly family: string
+  /** Of a column: its name in the values of a row. */
+  readonly column: string
+  readonly encoding: StoredEncoding
+  readonly path: readonly string[]
+  readonly each: boolean
+  readonly as: KeyPartName
+  readonly descending: boolean
+}
+
+/** A declaration that is ready for use. */
+export interface IndexPlan {
+  readonly name: string
+  readonly unique: boolean
+  readonly parts: readonly PlannedPart[]
+  /** The parts and the row behind them, for ranges. */
+  readonly key: RowKey
+  readonly stored: readonly string[]
+  /** The columns and families that the entries depend on, as reads take them. */
+  readonly columns: readonly string[]
+  readonly families: ReadonlySet<string>
+}
+
+/** The name of a column within the values of a row. */
+export function columnKey(family: string, qualifier: Buffer): string {
+  return `${family}:${qualifier.toString('latin1')}`
+}
+
+/** Checks a declaration. Throws `ERR_INVALID_ARGUMENT`. */
+export function planIndex(given: IndexDeclaration): IndexPlan {
+  return readArguments(() => {
+    const { name, key, unique, stored } = indexOptions.read(given)
+    if (typeof name !== 'string' || !/^[A-Za-z0-9_]{1,100}$/.test(name)) {
+      throw invalidArgument(`the name of an index has letters, digits and _, got ${shown(name)}`)
+    }
+    const entries = Object.entries(checkObject(key, `the key of the index '${name}'`))
+    if (entries.length === 0) throw invalidArgument(`the index '${name}' needs a part in its key`)
+    const parts = entries.map(([part, option]) => planPart(part, option))
+    const kinds = parts.map(({ name: part, as, descending }) => {
+      return [part, descending ? { descending: as } : as]
+    })
+    const storedKeys = stored.map(canonicalColumn)
+    const columns = [
+      ...new Set([
+        ...parts.map(({ kind, family, column }) => (kind === 'column' ? column : family)),
+        ...storedKeys,
+      ]),
+    ]
+    return {
+      name,
+      unique,
+      parts,
+      key: new RowKey(Object.fromEntries([...kinds, ['row', 'bytes']])),
+      stored: storedKeys,
+      columns,
+      families: new Set(columns.map((column) => column.split(':', 1)[0])),
+    }
+  })
+}
+
+function planPart(name: string, option: string | IndexPart): PlannedPart {
+  if (name === 'row') throw invalidArgument("a part of an index cannot be named 'row'")
+  const given = partOptions.read(typeof option === 'string' ? { column: option } : option)
+  const { column, valuesOf, qualifiersOf, encoding, path, each, descending } = given
+  const sources = [column, valuesOf, qualifiersOf].filter((source) => source !== undefined)
+  const what = `the part '${name}' of an index`
+  if (sources.length !== 1) {
+    throw invalidArgument(`${what} has one of column, valuesOf and qualifiersOf`)
+  }
+  if (encoding !== 'json' && (each || path.length > 0)) {
+    throw invalidArgument(`${what} has each or path; they need the encoding 'json'`)
+  }
+  if (encoding === 'json' && (given.as === 'bytes' || given.as === 'int64')) {
+    throw invalidArgument(`${what}: JSON holds no ${given.as}; use 'integer', 'double' or 'utf8'`)
+  }
+  const as = given.as ?? (encoding === 'json' ? 'utf8' : encoding)
+  if (encoding !== 'json' && as !== encoding) {
+    throw invalidArgument(`${what}: values stored as '${encoding}' are sorted as '${encoding}'`)
+  }
+  const kind =
+    column !== undefined ? 'column' : valuesOf !== undefined ? 'values' : 'qualifiers'
+  const canonical = column === undefined ? '' : canonicalColumn(column)
+  const family = column === undefined ? sources[0] : canonical.slice(0, canonical.indexOf(':'))
+  return { name, kind, family, column: canonical, encoding, path, each, as, descending }
+}
+
+/** `family:qualifier`, where the qualifier has plain characters only. */
+function canonicalColumn(column: string): string {
+  const { family, escapedQualifier } = parseSingleColumn(column)
+  const name = columnKey(family, escapedQualifier)
+  if (name === column) return column
+  throw invalidArgument(`an index takes columns of plain ASCII names, got ${shown(column)}`)
+}

@@ -1,0 +1,303 @@
+/** The indexes of the tables of a database: create, build, find, rebuild and drop. */
+import { checkMethods, checkText } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { requireCapability } from '../../api/capabilities.js'
+import type { Awaitable, Database } from '../../api/database.js'
+import { plainTableName } from '../../api/names.js'
+import type { TableDescription } from '../../api/schema.js'
+import type { SyncTable, Table } from '../../api/table.js'
+import { buildIndex } from './build.js'
+import { indexesOf, kept, withIndexes, type KeptIndex, type StoredIndex } from './catalog.js'
+import { planIndex, type IndexDeclaration, type IndexPlan } from './declaration.js'
+import { buildFamily, entryFamily } from './entries.js'
+import { TableIndex } from './table-index.js'
+
+/** An index in a list. */
+export interface IndexDescription {
+  /** Name of the table. */
+  readonly table: string
+  /** As it was given to `create`. */
+  readonly declaration: IndexDeclaration
+  /** Whether the index is built, answers queries, or could not be built. */
+  readonly state: StoredIndex['state']
+  /** Name of the table with the entries. */
+  readonly entries: string
+}
+
+type Home = Database<Table & SyncTable>
+
+/** Changes of schemas, one after the other for each database. */
+const schemaChanges = new WeakMap<Database, Promise<unknown>>()
+
+/**
+ * The indexes of one database; made by {@link openIndexes}. Indexes are part of the schemas of their
+ * tables: they are kept in every open database, with or without an object of this class.
+ */
+export class Indexes {
+  readonly #database: Home
+  readonly #builds = new Map<string, Promise<void>>()
+  readonly #plans = new WeakMap<object, KeptIndex[]>()
+  #isClosed = false
+
+  /** @internal As {@link openIndexes}, without going on with builds. */
+  constructor(database: Home) {
+    this.#database = database
+  }
+
+  /**
+   * Declares an index and begins to build it; `await index.ready()` waits for the end. From now on
+   * every mutation of the table keeps it, in the same log entry. `ERR_INDEX_EXISTS`,
+   * `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_INVALID_ARGUMENT`.
+   */
+  async create(table: string, declaration: IndexDeclaration): Promise<TableIndex> {
+    this.#checkOpen()
+    const plan = planIndex(declaration)
+    const copy = JSON.parse(JSON.stringify(declaration)) as IndexDeclaration
+    const name = plainTableName(table)
+    await this.#change(async () => {
+      const description = await this.#database.admin.getDescriptor(name)
+      checkFamilies(description, plan)
+      const indexes = indexesOf(description)
+      if (indexes.some(({ declaration: other }) => other.name === plan.name)) {
+        const message = `table '${name}' has an index '${plan.name}' already; Indexes.drop removes it`
+        throw new CellarError(ErrorCode.indexExists, message)
+      }
+      const entries = await this.#newEntries(name, plan.name)
+      await this.#store(description, [...indexes, { declaration: copy, entries, state: 'building' }])
+    })
+    this.#build(name, plan.name)
+    return new TableIndex(this.#home, name, plan.name)
+  }
+
+  /** An index of a table. `ERR_INDEX_NOT_FOUND`, `ERR_TABLE_NOT_FOUND`. */
+  index(table: string, name: string): TableIndex {
+    this.#checkOpen()
+    const plain = plainTableName(table)
+    this.#find(plain, name)
+    return new TableIndex(this.#home, plain, name)
+  }
+
+  /** The indexes of a table, or of all tables, in the order of their creation. */
+  async list(table?: string): Promise<IndexDescription[]> {
+    this.#checkOpen()
+    const { admin } = this.#database
+    const names = table === undefined ? await admin.listTableNames() : [plainTableName(table)]
+    const described = await Promise.all(names.map((name) => admin.getDescriptor(name)))
+    return described.flatMap((description) =>
+      indexesOf(description).map(({ declaration, state, entries }) => {
+        return { table: description.name, declaration, state, entries }
+      }),
+    )
+  }
+
+  /** Removes an index with its entries. `ERR_INDEX_NOT_FOUND`, `ERR_TABLE_NOT_FOUND`. */
+  async drop(table: string, name: string): Promise<void> {
+    this.#checkOpen()
+    const plain = plainTableName(table)
+    const { entries } = await this.#replace(plain, name, () => undefined)
+    await this.#settled(plain, name).catch(() => undefined)
+    await this.#database.admin.deleteTable(entries)
+  }
+
+  /**
+   * Builds an index again from the rows. It answers no queries before the end of the build.
+   * `ERR_INDEX_NOT_FOUND`, `ERR_TABLE_NOT_FOUND`.
+   */
+  async rebuild(table: string, name: string): Promise<void> {
+    this.#checkOpen()
+    const plain = plainTableName(table)
+    const old = await this.#replace(plain, name, async ({ declaration }) => {
+      return { declaration, entries: await this.#newEntries(plain, name), state: 'building' }
+    })
+    await this.#settled(plain, name).catch(() => undefined)
+    await this.#database.admin.deleteTable(old.entries)
+    this.#build(plain, name)
+  }
+
+  /**
+   * Stops builds that run; the next {@link openIndexes} goes on with them. Call it before the
+   * database is closed. Indexes stay up to date.
+   */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#builds.values())
+  }
+
+  /** As {@link close}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /** @internal Goes on with the builds that an earlier process began, and removes their leftovers. */
+  async resume(): Promise<void> {
+    const { admin } = this.#database
+    const all = await this.#change(async () => {
+      const known = await this.list()
+      const used = new Set(known.map(({ entries }) => entries))
+      for (const name of await admin.listTableNames()) {
+        const { metadata } = await admin.getDescriptor(name)
+        if (Object.hasOwn(metadata, entriesMark) && !used.has(name)) await admin.deleteTable(name)
+      }
+      return known
+    })
+    for (const { table, declaration, state } of all) {
+      if (state === 'building') this.#build(table, declaration.name)
+    }
+  }
+
+  get #home(): ConstructorParameters<typeof TableIndex>[0] {
+    return {
+      database: this.#database,
+      find: (table, name) => {
+        this.#checkOpen()
+        return this.#find(table, name)
+      },
+      settled: (table, name) => this.#settled(table, name),
+    }
+  }
+
+  #checkOpen(): void {
+    if (!this.#isClosed) return
+    throw new CellarError(ErrorCode.closed, 'the indexes are closed; openIndexes opens them again')
+  }
+
+  #find(table: string, name: string): KeptIndex {
+    checkText(name, 'the name of an index')
+    const description = this.#database.table(table).describe()
+    const indexes = indexesOf(description)
+    // A schema is described anew each time, but its coprocessors stay the same objects.
+    const key = description.coprocessors ?? description
+    let plans = this.#plans.get(key)
+    if (plans === undefined) this.#plans.set(key, (plans = indexes.map(kept)))
+    const found = plans.find(({ plan }) => plan.name === name)
+    if (found !== undefined) return found
+    throw noSuchIndex(table, name, indexes)
+  }
+
+  #settled(table: string, name: string): Promise<void> {
+    return this.#builds.get(`${table} ${name}`) ?? Promise.resolve()
+  }
+
+  /** Builds an index in the background. */
+  #build(table: string, name: string): void {
+    const key = `${table} ${name}`
+    const done = this.#runBuild(table, name).finally(() => {
+      if (this.#builds.get(key) === done) this.#builds.delete(key)
+    })
+    this.#builds.set(key, done)
+    // The error is that of `ready`, and the schema has its message.
+    done.catch(() => undefined)
+  }
+
+  async #runBuild(table: string, name: string): Promise<void> {
+    const index = this.#find(table, name)
+    const isOutdated = (): boolean => {
+      if (this.#isClosed) return true
+      const found = indexesOf(this.#database.table(table).describe())
+      return !found.some(({ entries }) => entries === index.entries)
+    }
+    const end = (state: 'ready' | 'failed', reason?: string): Promise<unknown> =>
+      this.#replace(table, name, (stored) => {
+        if (stored.entries !== index.entries) return stored
+        return { ...stored, state, ...(reason !== undefined && { reason }) }
+      })
+    try {
+      if (await buildIndex(this.#database, table, index, isOutdated)) await end('ready')
+    } catch (error) {
+      if (error instanceof CellarError && lastingFailures.has(error.code) && !isOutdated()) {
+        await end('failed', error.message)
+      }
+      throw error
+    }
+  }
+
+  /** Changes or removes one index in the schema. Returns the index before. */
+  #replace(
+    table: string,
+    name: string,
+    change: (stored: StoredIndex) => Awaitable<StoredIndex | undefined>,
+  ): Promise<StoredIndex> {
+    return this.#change(async () => {
+      const description = await this.#database.admin.getDescriptor(table)
+      const indexes = indexesOf(description)
+      const place = indexes.findIndex(({ declaration }) => declaration.name === name)
+      if (place < 0) throw noSuchIndex(table, name, indexes)
+      const before = indexes[place]
+      const after = await change(before)
+      if (after === before) return before
+      indexes.splice(place, 1, ...(after === undefined ? [] : [after]))
+      await this.#store(description, indexes)
+      return before
+    })
+  }
+
+  async #store(description: TableDescription, indexes: readonly StoredIndex[]): Promise<void> {
+    const coprocessors = withIndexes(description, indexes)
+    await this.#database.admin.modifyTable(description.name, { coprocessors })
+  }
+
+  /** Makes an empty table for entries. */
+  async #newEntries(table: string, name: string): Promise<string> {
+    for (let number = 1; ; number++) {
+      const entries = `${table}.index.${name}.${number}`
+      if (await this.#database.admin.tableExists(entries)) continue
+      await this.#database.createTable(entries, {
+        families: { [entryFamily]: {}, [buildFamily]: {} },
+        metadata: { [entriesMark]: name },
+      })
+      return entries
+    }
+  }
+
+  #change<T>(step: () => Promise<T>): Promise<T> {
+    const before = schemaChanges.get(this.#database) ?? Promise.resolve()
+    const done = before.then(step, step)
+    schemaChanges.set(this.#database, done)
+    return done
+  }
+}
+
+/** Metadata of the tables of entries. */
+const entriesMark = 'cellardb.index'
+
+/** Errors that the next build would meet again. */
+const lastingFailures: ReadonlySet<string> = new Set([
+  ErrorCode.uniqueViolation,
+  ErrorCode.invalidArgument,
+  ErrorCode.tooLarge,
+])
+
+function noSuchIndex(table: string, name: string, indexes: readonly StoredIndex[]): CellarError {
+  const known = indexes.map(({ declaration }) => `'${declaration.name}'`).join(', ')
+  const hint = known === '' ? 'it has none' : `it has ${known}`
+  return new CellarError(
+    ErrorCode.indexNotFound,
+    `table '${table}' has no index '${name}'; ${hint}`,
+  )
+}
+
+function checkFamilies({ name, families }: TableDescription, { families: needed }: IndexPlan): void {
+  for (const family of needed) {
+    if (!Object.hasOwn(families, family)) {
+      const message = `table '${name}' has no family '${family}' for its index`
+      throw new CellarError(ErrorCode.noSuchColumnFamily, message)
+    }
+    if (families[family].newVersionBehavior) {
+      throw invalidArgument(`family '${family}' has newVersionBehavior, so it cannot be indexed`)
+    }
+  }
+}
+
+/**
+ * Opens the indexes of a database, and goes on with builds that an earlier process began.
+ * `ERR_UNSUPPORTED` if the backend is not the embedded engine.
+ */
+export async function openIndexes(database: Home): Promise<Indexes> {
+  checkMethods(database, 'the database of indexes', ['table', 'createTable', 'snapshot'])
+  for (const capability of ['sync', 'coprocessors', 'atomicAcrossTables', 'snapshots'] as const) {
+    requireCapability(database.capabilities, capability, 'an index')
+  }
+  const indexes = new Indexes(database)
+  await indexes.resume()
+  return indexes
+}

@@ -1,0 +1,94 @@
+/**
+ * The newest values of a row's columns, before and after a mutation.
+ *
+ * The rules are HBase's: a family marker masks all puts of its family up to its timestamp, a column
+ * marker those of its column, and version markers those of exactly their timestamp. Of the others
+ * the greatest timestamp counts, and at equal timestamps the later mutation.
+ */
+import type { WrittenCell, WrittenMutation } from '../../api/observer.js'
+import type { Cell, Result } from '../../api/results/result.js'
+import { columnKey } from './declaration.js'
+
+/** A newest value, by the names of `columnKey`. */
+export type RowValues = ReadonlyMap<string, WrittenCell>
+
+type VersionCell = WrittenCell | Cell
+
+/** The values in the result of a read. */
+export function valuesOf(result: Result): RowValues {
+  return newestOf(result.cells())
+}
+
+/**
+ * The values that the row will have. `read` has its newest cells before the mutation, and `cells`
+ * are its cells in the mutation.
+ */
+export function valuesAfter(
+  mutation: WrittenMutation,
+  read: Result,
+  cells: readonly WrittenCell[],
+): RowValues {
+  const before = needsVersions(mutation, cells) ? mutation.rawRow(cells[0].row) : read
+  return newestOf([...before.cells(), ...cells])
+}
+
+/**
+ * Whether the newest values do not suffice: a version marker may uncover an older value, and a put
+ * that is older than now may be masked already.
+ */
+function needsVersions({ time }: WrittenMutation, cells: readonly WrittenCell[]): boolean {
+  for (const { type, timestamp } of cells) {
+    if (type === 'Delete' || type === 'DeleteFamilyVersion') return true
+    if (type === 'Put' && (time === undefined || timestamp < time)) return true
+  }
+  return false
+}
+
+/** Cells of the mutation have no sequence: they are later than all others, in their order. */
+function sequenceOf(cell: VersionCell): number {
+  return 'sequence' in cell ? cell.sequence : Infinity
+}
+
+function newestOf(cells: readonly VersionCell[]): RowValues {
+  const masks = masksOf(cells)
+  const newest = new Map<string, VersionCell>()
+  for (const cell of cells) {
+    if (cell.type !== 'Put') continue
+    const key = columnKey(cell.family, cell.qualifier)
+    if (masks !== undefined && isMasked(masks, cell, key)) continue
+    const known = newest.get(key)
+    if (known !== undefined) {
+      if (cell.timestamp < known.timestamp) continue
+      const isLater = sequenceOf(cell) >= sequenceOf(known)
+      if (cell.timestamp === known.timestamp && !isLater) continue
+    }
+    newest.set(key, cell)
+  }
+  return newest as Map<string, WrittenCell>
+}
+
+/** Greatest masked timestamp by family or column, and exactly masked timestamps. */
+interface Masks {
+  readonly upTo: Map<string, number>
+  readonly exactly: Set<string>
+}
+
+function masksOf(cells: readonly VersionCell[]): Masks | undefined {
+  let masks: Masks | undefined
+  for (const { type, family, qualifier, timestamp } of cells) {
+    if (type === 'Put') continue
+    const { upTo, exactly } = (masks ??= { upTo: new Map(), exactly: new Set() })
+    const isOfFamily = type === 'DeleteFamily' || type === 'DeleteFamilyVersion'
+    const key = isOfFamily ? family : columnKey(family, qualifier)
+    if (type === 'Delete' || type === 'DeleteFamilyVersion') exactly.add(`${timestamp} ${key}`)
+    else upTo.set(key, Math.max(timestamp, upTo.get(key) ?? 0))
+  }
+  return masks
+}
+
+function isMasked({ upTo, exactly }: Masks, { family, timestamp }: VersionCell, key: string): boolean {
+  for (const name of [family, key]) {
+    if (timestamp <= (upTo.get(name) ?? -1) || exactly.has(`${timestamp} ${name}`)) return true
+  }
+  return false
+}

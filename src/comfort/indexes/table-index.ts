@@ -1,0 +1,282 @@
+/**
+ * Queries of an index. An entry is checked against its row, so a row that has changed in a way that
+ * the index does not see (its cells expired, the table was truncated) is not returned.
+ */
+import { checkInteger, checkText, readArguments } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { boolean, declareOptions, text, unchecked, type GivenOptions } from '../../base/options.js'
+import type { Database } from '../../api/database.js'
+import type { ColumnName } from '../../storage/cell/column-name.js'
+import type { RowSpan, Snapshot } from '../../api/reads.js'
+import type { Result } from '../../api/results/result.js'
+import type { Table } from '../../api/table.js'
+import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
+import type { KeyParts, LeadingValues } from '../keys/row-key.js'
+import type { IndexState, KeptIndex } from './catalog.js'
+import { entriesOf, entryColumn, readEntry, storedValues, type Entry } from './entries.js'
+import { holds } from './index-observer.js'
+import { valuesOf } from './row-values.js'
+
+const queryMembers = {
+  /** Whether the greatest keys come first; `startKey` is then the greatest. Default false. */
+  reversed: boolean(false),
+  /** Most rows of the answer, from 1. Default: all. */
+  limit: unchecked<number>(),
+  /** The `next` of the answer before, to go on behind it. */
+  page: text<undefined>(undefined),
+}
+
+const countOptions = declareOptions('a count by an index', { ...keyRangeMembers })
+const entryOptions = declareOptions('a query of entries', { ...keyRangeMembers, ...queryMembers })
+const rowOptions = declareOptions('a query by an index', {
+  ...keyRangeMembers,
+  ...queryMembers,
+  /** Columns and families of the rows in the answer. Default: all. */
+  columns: unchecked<readonly ColumnName[]>(),
+})
+
+/**
+ * A range of an index by its leading parts: `prefix`, `startsWith`, `startKey` and `stopKey` as of
+ * `KeyRange`. Without members: the whole index.
+ */
+export interface IndexRange extends KeyRange<KeyParts> {
+  /** Parts that all entries of the range have, such as `{ mail: 'ada@example.com' }`. */
+  readonly prefix?: LeadingValues<KeyParts> | undefined
+}
+
+/** A query of entries: a range, a direction and a page. */
+export interface EntryQuery extends IndexRange, GivenOptions<typeof queryMembers> {}
+
+/** A query of rows. */
+export interface RowQuery extends EntryQuery {
+  /** Columns and families of the rows in the answer. Default: all. */
+  readonly columns?: readonly ColumnName[] | undefined
+}
+
+/** Part of an answer, and the token for the next part. */
+export interface IndexPage<T> {
+  /** In the order of the index. A row with several keys in the range appears once for each. */
+  readonly rows: T[]
+  /** The `page` of the next query; undefined if there is nothing behind. Safe in URLs. */
+  readonly next: string | undefined
+}
+
+/** An entry as a query without the rows returns it. */
+export interface IndexEntry {
+  /** Key of the row. */
+  readonly row: Buffer
+  /** The parts of the key by name. */
+  readonly key: Readonly<Record<string, unknown>>
+  /** The values of the stored columns that the row has, by `'family:qualifier'`. */
+  readonly stored: Readonly<Record<string, Buffer>>
+}
+
+/** What `verify` found; both lists are empty for an index that fits its table. */
+export interface IndexFindings {
+  /** Rows of the data that lack an entry, or whose entry has other stored values. */
+  readonly rowsWithoutEntry: readonly Buffer[]
+  /** Entries whose row has not their key. */
+  readonly entriesWithoutRow: readonly { readonly key: Buffer; readonly row: Buffer }[]
+}
+
+/** The parts of `Indexes` that an index needs. */
+export interface IndexHome {
+  readonly database: Database
+  /** The index as the schema has it now. Throws `ERR_INDEX_NOT_FOUND`. */
+  find(table: string, name: string): KeptIndex
+  /** Resolves when no build of the index runs. */
+  settled(table: string, name: string): Promise<void>
+}
+
+/** Entries that are read at once. */
+const batchMax = 256
+
+/**
+ * An index of a table; from `Indexes.create` and `Indexes.index`. Queries throw
+ * `ERR_INDEX_NOT_READY` while the index is built, and errors of `Table.scan` and `Table.getList`.
+ */
+export class TableIndex {
+  /** Name of the table. */
+  readonly table: string
+  /** Name of the index. */
+  readonly name: string
+  readonly #home: IndexHome
+
+  /** @internal Made by `Indexes`. */
+  constructor(home: IndexHome, table: string, name: string) {
+    this.#home = home
+    this.table = table
+    this.name = name
+  }
+
+  /** Whether the index is built, answers queries, or could not be built. */
+  get state(): IndexState {
+    return this.#home.find(this.table, this.name).state
+  }
+
+  /**
+   * Resolves when the index answers queries. `ERR_UNIQUE_VIOLATION` if rows of a unique index have
+   * one key, and other errors of the build; `ERR_INDEX_NOT_READY` if it failed earlier.
+   */
+  async ready(): Promise<void> {
+    await this.#home.settled(this.table, this.name)
+    this.#ready()
+  }
+
+  /** Rows by their keys in the index, as they are in the table. */
+  async rows(query: RowQuery = {}): Promise<IndexPage<Result>> {
+    const read = readArguments(() => rowOptions.read(query))
+    const index = this.#ready()
+    const span = spanOf(index, query, read)
+    const needed = index.plan.columns
+    const columns = read.columns === undefined ? {} : { columns: [...read.columns, ...needed] }
+    const data = this.#home.database.table(this.table)
+    return this.#page(index, span, read, async (entries, snapshot) => {
+      const gets = entries.map(({ row }) => ({ row, ...columns, snapshot }))
+      const results = await data.getList(gets)
+      return results.filter((result, i) => fits(index, entries[i], result))
+    })
+  }
+
+  /**
+   * Entries of the index, without a look at the rows. An entry may outlive its row where cells
+   * expire (TTL), and after `truncateTable`, `restoreSnapshot` and imports; `rows` checks that.
+   */
+  async entries(query: EntryQuery = {}): Promise<IndexPage<IndexEntry>> {
+    const read = readArguments(() => entryOptions.read(query))
+    const index = this.#ready()
+    const span = spanOf(index, query, read)
+    return this.#page(index, span, read, (entries) => {
+      return Promise.resolve(entries.map((entry) => this.#shown(index, entry)))
+    })
+  }
+
+  /** Number of entries in a range, without a look at the rows; see {@link entries}. */
+  async count(range: IndexRange = {}): Promise<number> {
+    readArguments(() => countOptions.read(range))
+    const index = this.#ready()
+    const rows = readArguments(() => rowsOfKeys(index.plan.key, range, false))
+    let count = 0
+    const scanner = this.#home.database.table(index.entries).scan({ ...rows, columns: ['e'] })
+    for await (const _ of scanner) count++
+    return count
+  }
+
+  /**
+   * Compares all rows of the table with all entries, in one view of both. Reads everything; a
+   * finding is repaired by `Indexes.rebuild`.
+   */
+  async verify(): Promise<IndexFindings> {
+    const index = this.#ready()
+    const { database } = this.#home
+    const rowsWithoutEntry: Buffer[] = []
+    const entriesWithoutRow: { key: Buffer; row: Buffer }[] = []
+    using snapshot = database.snapshot()
+    const entriesTable = database.table(index.entries)
+    const data = database.table(this.table)
+    for await (const result of data.scan({ columns: index.plan.columns, snapshot })) {
+      const expected = entriesOf(index.plan, result.row!, valuesOf(result))
+      const gets = expected.map(({ key }) => ({ row: key, columns: [entryColumn], snapshot }))
+      const found = await entriesTable.getList(gets)
+      const isWhole = expected.every(({ value }, i) => {
+        return found[i].value(entryColumn)?.equals(value) === true
+      })
+      if (!isWhole) rowsWithoutEntry.push(Buffer.from(result.row!))
+    }
+    for await (const result of entriesTable.scan({ columns: ['e'], snapshot })) {
+      const { key, row } = entryOf(index, result)
+      const stored = await data.get({ row, columns: index.plan.columns, snapshot })
+      if (stored.isEmpty || !holds(index.plan, key, row, valuesOf(stored))) {
+        entriesWithoutRow.push({ key: Buffer.from(key), row: Buffer.from(row) })
+      }
+    }
+    return { rowsWithoutEntry, entriesWithoutRow }
+  }
+
+  /** One page: entries in order, and what `take` makes of them, until there are enough. */
+  async #page<T>(
+    index: KeptIndex,
+    span: RowSpan,
+    { limit = Infinity, reversed = false }: { readonly limit?: number | undefined; readonly reversed: boolean },
+    take: (entries: readonly Entry[], snapshot: Snapshot) => Promise<T[]>,
+  ): Promise<IndexPage<T>> {
+    const rows: T[] = []
+    const table: Table = this.#home.database.table(index.entries)
+    using snapshot = this.#home.database.snapshot()
+    const scanner = table.scan({ ...span, reversed, columns: ['e'], snapshot })
+    try {
+      for (;;) {
+        const wanted = Math.min(limit - rows.length, batchMax)
+        const entries = (await scanner.nextBatch(wanted)).map((result) => entryOf(index, result))
+        rows.push(...(await take(entries, snapshot)))
+        if (entries.length < wanted) {
+          // If an error followed a batch that is short, this call throws it.
+          await scanner.nextBatch(1)
+          return { rows, next: undefined }
+        }
+        if (rows.length < limit) continue
+        const more = await scanner.nextBatch(1)
+        const last = entries[entries.length - 1].key
+        return { rows, next: more.length === 0 ? undefined : token(last, reversed) }
+      }
+    } finally {
+      scanner.close()
+    }
+  }
+
+  #shown({ plan }: KeptIndex, entry: Entry): IndexEntry {
+    const whole = plan.unique ? Buffer.concat([entry.key, entry.row]) : entry.key
+    const { row: _row, ...key } = plan.key.decode(whole) as Record<string, unknown>
+    return { row: entry.row, key, stored: storedValues(plan, entry) }
+  }
+
+  #ready(): KeptIndex {
+    const index = this.#home.find(this.table, this.name)
+    if (index.state === 'ready') return index
+    const why =
+      index.state === 'building'
+        ? 'is being built; await ready()'
+        : `could not be built: ${index.reason ?? 'unknown'}; mend that, then Indexes.rebuild`
+    const message = `the index '${this.name}' of table '${this.table}' ${why}`
+    throw new CellarError(ErrorCode.indexNotReady, message)
+  }
+}
+
+function entryOf({ plan }: KeptIndex, result: Result): Entry {
+  return readEntry(plan, result.row!, result.value(entryColumn)!)
+}
+
+/** Whether a row has the key of the entry that led to it. */
+function fits({ plan }: KeptIndex, { key, row }: Entry, result: Result): boolean {
+  return !result.isEmpty && holds(plan, key, row, valuesOf(result))
+}
+
+interface PageOptions {
+  readonly reversed: boolean
+  readonly limit?: number | undefined
+  readonly page?: string | undefined
+}
+
+/** The rows of a query in the table of the index. */
+function spanOf({ plan }: KeptIndex, query: EntryQuery, read: PageOptions): RowSpan {
+  const { reversed, limit, page } = read
+  checkInteger(limit, 'limit', 1)
+  const { prefix, startsWith, startKey, stopKey, startInclusive, stopInclusive } = query
+  const range = { prefix, startsWith, startKey, stopKey, startInclusive, stopInclusive }
+  const given = Object.fromEntries(Object.entries(range).filter(([, value]) => value !== undefined))
+  const span = readArguments(() => rowsOfKeys(plan.key, given as KeyRange<KeyParts>, reversed))
+  if (page === undefined) return span
+  return { ...span, startRow: readToken(page, reversed), startInclusive: false }
+}
+
+function token(key: Buffer, reversed: boolean): string {
+  return Buffer.concat([Buffer.of(reversed ? 1 : 0), key]).toString('base64url')
+}
+
+function readToken(page: string, reversed: boolean): Buffer {
+  const bytes = Buffer.from(checkText(page, 'page'), 'base64url')
+  if (bytes.length > 1 && bytes.toString('base64url') === page && bytes[0] === (reversed ? 1 : 0)) {
+    return bytes.subarray(1)
+  }
+  throw invalidArgument('page must be the next of the page before, in the same direction')
+}

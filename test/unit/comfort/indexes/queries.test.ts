@@ -1,0 +1,285 @@
+/** Queries, refusals, builds and repair of indexes. */
+import t, { type Test } from 'tap'
+import { openIndexes, type Indexes } from '../../../../src/entries/index.js'
+import { ManualClock } from '../../../../src/base/clock.js'
+import { TestDatabase } from '../../../helpers/test-database.js'
+
+interface Scene {
+  readonly test: TestDatabase
+  readonly indexes: Indexes
+}
+
+async function open(t: Test, families: Record<string, object> = { f: {} }): Promise<Scene> {
+  const test = await TestDatabase.open({ clock: new ManualClock(5_000_000) })
+  await test.database.createTable('users', { families })
+  const indexes = await openIndexes(test.database)
+  t.teardown(async () => {
+    await indexes.close()
+    await test.close()
+  })
+  return { test, indexes }
+}
+
+async function fill({ test }: Scene, count: number): Promise<void> {
+  const table = test.database.table('users')
+  for (let i = 0; i < count; i++) {
+    const cells = { 'f:city': `c${i % 5}`, 'f:name': `n${i}`, 'f:mail': `m${i}` }
+    await table.put({ row: `r${String(i).padStart(4, '0')}`, cells })
+  }
+}
+
+function texts(rows: readonly { readonly row?: Buffer | undefined }[]): string[] {
+  return rows.map(({ row }) => row!.toString())
+}
+
+void t.test('equality, ranges, both directions, pages and counts', async (t) => {
+  const scene = await open(t)
+  const { indexes } = scene
+  await fill(scene, 40)
+  const byCity = await indexes.create('users', {
+    name: 'by_city',
+    key: { city: 'f:city', name: { column: 'f:name', descending: true } },
+    stored: ['f:mail'],
+  })
+  await byCity.ready()
+  t.equal(byCity.state, 'ready')
+  const all = await byCity.rows({ prefix: { city: 'c1' } })
+  t.same(
+    all.rows.map((row) => row.value('f:name', 'utf8')),
+    ['n6', 'n36', 'n31', 'n26', 'n21', 'n16', 'n11', 'n1'],
+  )
+  t.equal(all.next, undefined)
+  const back = await byCity.rows({ prefix: { city: 'c1' }, reversed: true })
+  t.same(texts(back.rows), texts(all.rows).reverse())
+  t.equal(await byCity.count({ prefix: { city: 'c1' } }), 8)
+  t.equal(await byCity.count(), 40)
+  t.equal(await byCity.count({ startKey: { city: 'c1' }, stopKey: { city: 'c3' } }), 16)
+  t.equal(await byCity.count({ startsWith: { city: 'c' } }), 40)
+  const names = await byCity.rows({
+    prefix: { city: 'c1' },
+    startKey: { name: 'n31' },
+    stopKey: { name: 'n16' },
+    stopInclusive: true,
+    columns: ['f:name'],
+  })
+  t.same(
+    names.rows.map((row) => row.value('f:name', 'utf8')),
+    ['n31', 'n26', 'n21', 'n16'],
+  )
+  for (const reversed of [false, true]) {
+    const whole = await byCity.rows({ reversed })
+    const pages: string[] = []
+    let page: string | undefined
+    let count = 0
+    do {
+      const part = await byCity.rows({ reversed, limit: 7, page })
+      t.ok(part.rows.length <= 7)
+      pages.push(...texts(part.rows))
+      page = part.next
+      count++
+    } while (page !== undefined)
+    t.same(pages, texts(whole.rows))
+    t.equal(count, 6)
+  }
+  const covered = await byCity.entries({ prefix: { city: 'c2' }, limit: 1 })
+  t.match(covered.rows[0].key, { city: 'c2', name: 'n7' })
+  t.equal(covered.rows[0].stored['f:mail'].toString(), 'm7')
+  await t.rejects(byCity.rows({ page: 'x' }), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(byCity.rows({ prefx: {} } as never), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(byCity.rows({ limit: 0 }), { code: 'ERR_INVALID_ARGUMENT' })
+  const forward = await byCity.rows({ limit: 1 })
+  await t.rejects(byCity.rows({ reversed: true, page: forward.next }), {
+    code: 'ERR_INVALID_ARGUMENT',
+  })
+})
+
+void t.test('a unique index refuses a second row and names the first', async (t) => {
+  const { test, indexes } = await open(t)
+  const byMail = await indexes.create('users', {
+    name: 'by_mail',
+    unique: true,
+    key: { mail: 'f:mail' },
+  })
+  await byMail.ready()
+  const table = test.database.table('users')
+  await table.put({ row: 'ada', cells: { 'f:mail': 'a@x', 'f:name': 'Ada' } })
+  const before = test.database.statistics().lastSequence
+  await t.rejects(table.put({ row: 'bob', cells: { 'f:mail': 'a@x', 'f:name': 'Bob' } }), {
+    code: 'ERR_UNIQUE_VIOLATION',
+    message: "table 'users', unique index 'by_mail': { mail: \"a@x\" } belongs to the row ada",
+    details: { index: 'by_mail', key: { mail: 'a@x' }, row: Buffer.from('ada') },
+  })
+  t.throws(() => table.putSync({ row: 'bob', cells: { 'f:mail': 'a@x' } }), {
+    code: 'ERR_UNIQUE_VIOLATION',
+  })
+  t.equal(test.database.statistics().lastSequence, before, 'nothing was written')
+  t.equal((await table.get({ row: 'bob' })).isEmpty, true)
+  await table.put({ row: 'ada', cells: { 'f:mail': 'a@x' } })
+  await t.rejects(
+    table.mutateRows({
+      rows: ['x', 'y'].map((row) => ({
+        row,
+        mutations: [{ put: { cells: { 'f:mail': 'same' } } }],
+      })),
+    }),
+    { code: 'ERR_UNIQUE_VIOLATION' },
+  )
+  await table.mutateRows({
+    rows: [
+      { row: 'bob', mutations: [{ put: { cells: { 'f:mail': 'a@x' } } }] },
+      { row: 'ada', mutations: [{ put: { cells: { 'f:mail': 'b@x' } } }] },
+    ],
+  })
+  t.same(texts((await byMail.rows({ prefix: { mail: 'a@x' } })).rows), ['bob'])
+  t.same(texts((await byMail.rows({ prefix: { mail: 'b@x' } })).rows), ['ada'])
+  await table.delete({ row: 'bob' })
+  await table.put({ row: 'cyd', cells: { 'f:mail': 'a@x' } })
+  t.same(texts((await byMail.rows({ prefix: { mail: 'a@x' } })).rows), ['cyd'])
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 20 }, (_, i) => table.put({ row: `w${i}`, cells: { 'f:mail': 'one' } })),
+  )
+  t.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
+})
+
+void t.test('a build beside writes, killed and resumed', async (t) => {
+  const { test } = await open(t)
+  const table = test.database.table('users')
+  for (let i = 0; i < 400; i++) {
+    table.putSync({ row: `r${1000 + i}`, cells: { 'f:city': `c${i % 7}` } })
+  }
+  const first = await openIndexes(test.database)
+  const building = await first.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  t.equal(building.state, 'building')
+  await t.rejects(building.rows(), { code: 'ERR_INDEX_NOT_READY', message: /is being built/ })
+  await t.rejects(building.count(), { code: 'ERR_INDEX_NOT_READY' })
+  await table.put({ row: 'r1399', cells: { 'f:city': 'moved' } })
+  await first.close()
+  await test.reopen()
+  const reopened = test.database.table('users')
+  // Before anybody opens the indexes, writes keep them all the same.
+  await reopened.put({ row: 'r1000', cells: { 'f:city': 'moved' } })
+  await reopened.delete({ row: 'r1001' })
+  const second = await openIndexes(test.database)
+  const index = second.index('users', 'by_city')
+  t.equal(index.state, 'building')
+  const writes = Array.from({ length: 100 }, (_, i) =>
+    reopened.put({ row: `r${1100 + i * 2}`, cells: { 'f:city': 'moved' } }),
+  )
+  await Promise.all([index.ready(), ...writes])
+  t.same(await index.verify(), { rowsWithoutEntry: [], entriesWithoutRow: [] })
+  t.equal(await index.count(), 399)
+  t.equal(await index.count({ prefix: { city: 'moved' } }), 102)
+  await second.close()
+  t.throws(() => index.state, { code: 'ERR_CLOSED' })
+})
+
+void t.test('a build that finds two rows of one key fails, and rebuild mends it', async (t) => {
+  const scene = await open(t)
+  const { test, indexes } = scene
+  const table = test.database.table('users')
+  await fill(scene, 100)
+  await table.put({ row: 'zzz', cells: { 'f:mail': 'm7' } })
+  const index = await indexes.create('users', {
+    name: 'by_mail',
+    unique: true,
+    key: { mail: 'f:mail' },
+  })
+  await t.rejects(index.ready(), { code: 'ERR_UNIQUE_VIOLATION', message: /r0007/ })
+  t.equal(index.state, 'failed')
+  await t.rejects(index.rows(), { code: 'ERR_INDEX_NOT_READY', message: /r0007/ })
+  await table.put({ row: 'zzz2', cells: { 'f:mail': 'm8' } })
+  await table.delete({ row: 'zzz' })
+  await table.delete({ row: 'zzz2' })
+  await indexes.rebuild('users', 'by_mail')
+  await index.ready()
+  t.equal(await index.count(), 100)
+})
+
+void t.test('verify finds damage, rebuild repairs it, drop removes it', async (t) => {
+  const scene = await open(t)
+  const { test, indexes } = scene
+  await fill(scene, 20)
+  const index = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await index.ready()
+  const [{ entries }] = await indexes.list('users')
+  const entriesTable = test.database.table(entries)
+  const rows = (await entriesTable.scan({ columns: ['e'] }).all()).map(({ row }) => row!)
+  await entriesTable.delete({ row: rows[3] })
+  const stray = Buffer.concat([Buffer.from('zz\0\u0001'), Buffer.from('r0003')])
+  await entriesTable.put({ row: stray, cells: { 'e:': Buffer.of(0, 5) } })
+  const findings = await index.verify()
+  t.same(texts(findings.rowsWithoutEntry.map((row) => ({ row }))), ['r0015'])
+  t.same(findings.entriesWithoutRow.map(({ row }) => row.toString()), ['r0003'])
+  t.same((await index.rows({ prefix: { city: 'zz' } })).rows, [], 'entries are checked')
+  await indexes.rebuild('users', 'by_city')
+  await index.ready()
+  t.same(await index.verify(), { rowsWithoutEntry: [], entriesWithoutRow: [] })
+  t.equal(await index.count(), 20)
+  await t.rejects(indexes.create('users', { name: 'by_city', key: { city: 'f:city' } }), {
+    code: 'ERR_INDEX_EXISTS',
+  })
+  await indexes.drop('users', 'by_city')
+  t.same(await indexes.list(), [])
+  t.same(await test.database.admin.listTableNames(), ['users'])
+  await t.rejects(index.rows(), { code: 'ERR_INDEX_NOT_FOUND' })
+  await test.database.table('users').put({ row: 'x', cells: { 'f:city': 'y' } })
+})
+
+void t.test('expired and truncated rows are not returned', async (t) => {
+  const { test, indexes } = await open(t, { f: { ttlMilliseconds: 10_000 } })
+  const index = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await index.ready()
+  const table = test.database.table('users')
+  await table.put({ row: 'a', cells: { 'f:city': 'x' } })
+  test.clock.milliseconds += 8000
+  await table.put({ row: 'b', cells: { 'f:city': 'x' } })
+  test.clock.milliseconds += 4000
+  t.same(texts((await index.rows({ prefix: { city: 'x' } })).rows), ['b'])
+  t.equal(await index.count(), 2, 'entries outlive expired cells')
+  await test.database.admin.truncateTable('users')
+  t.same((await index.rows()).rows, [])
+  const cells = { 'f:city': 'x' }
+  await t.rejects(table.put({ row: 'c', cells, ttlMilliseconds: 5 }), {
+    code: 'ERR_INVALID_ARGUMENT',
+    message: /no TTL of their own/,
+  })
+})
+
+void t.test('declarations and values that do not fit are refused', async (t) => {
+  const { test, indexes } = await open(t)
+  const bad: readonly unknown[] = [
+    { name: 'a b', key: { x: 'f:x' } },
+    { name: 'a', key: {} },
+    { name: 'a', key: { row: 'f:x' } },
+    { name: 'a', key: { x: { column: 'f:x', valuesOf: 'f' } } },
+    { name: 'a', key: { x: { column: 'f:x', each: true } } },
+    { name: 'a', key: { x: { column: 'f:x', as: 'int64' } } },
+    { name: 'a', key: { x: 'f:x' }, uniqe: true },
+    null,
+  ]
+  for (const declaration of bad) {
+    await t.rejects(indexes.create('users', declaration as never), { code: 'ERR_INVALID_ARGUMENT' })
+  }
+  await t.rejects(indexes.create('users', { name: 'a', key: { x: 'g:x' } }), {
+    code: 'ERR_NO_SUCH_COLUMN_FAMILY',
+  })
+  await t.rejects(indexes.create('none', { name: 'a', key: { x: 'f:x' } }), {
+    code: 'ERR_TABLE_NOT_FOUND',
+  })
+  const index = await indexes.create('users', {
+    name: 'by_age',
+    key: { age: { column: 'f:data', encoding: 'json', path: ['age'], as: 'integer' } },
+  })
+  await index.ready()
+  const table = test.database.table('users')
+  await table.put({ row: 'a', cells: { 'f:data': '{"age":41}' } })
+  await table.put({ row: 'b', cells: { 'f:data': '{}' } })
+  await t.rejects(table.put({ row: 'c', cells: { 'f:data': '{"age":"x"}' } }), {
+    code: 'ERR_INVALID_ARGUMENT',
+    message: /part 'age' of the index 'by_age'/,
+  })
+  await t.rejects(table.put({ row: 'c', cells: { 'f:data': '{' } }), {
+    code: 'ERR_INVALID_ARGUMENT',
+  })
+  t.same(texts((await index.rows({ startKey: { age: 40 } })).rows), ['a'])
+})
