@@ -70,15 +70,10 @@ export interface WrittenMutation {
    * markers, increments and appends are puts of the new values, and every cell has its timestamp.
    */
   readonly cells: readonly WrittenCell[]
-  /**
-   * The least timestamp in milliseconds that the clock gave to a row of the mutation; undefined if
-   * all timestamps are the caller's.
-   */
-  readonly time: number | undefined
   /** Reads a row of any table of the database by its name, without the mutation. */
   get(table: string, get: Get): Result
-  /** Reads rows of this table with the delete markers and all versions, without the mutation. */
-  rawRow(row: BytesLike): Result
+  /** Reads all versions and delete markers of families of a row of this table, likewise. */
+  rawRow(row: BytesLike, families: readonly string[]): Result
   /**
    * Adds puts and deletes of a row of any other table to the same sequence and log entry: all of
    * them are applied or none. That table's observers are not called. A row is named once.

@@ -59,16 +59,13 @@ export {
 } from '../api/index.js'
 export type * from '../api/index.js'
 export { openIndexes, type Indexes, type IndexDescription } from '../comfort/indexes/indexes.js'
-export type {
-  IndexDeclaration,
-  IndexPart,
-  StoredEncoding,
-} from '../comfort/indexes/declaration.js'
+export type { IndexDeclaration, IndexPart, StoredEncoding } from '../comfort/indexes/declaration.js'
 export type { IndexState } from '../comfort/indexes/catalog.js'
 export type {
   EntryQuery,
   IndexEntry,
   IndexFindings,
+  IndexKey,
   IndexPage,
   IndexRange,
   RowQuery,

@@ -3,7 +3,7 @@
  *
  * Mutations keep the entries of the rows that they touch from the moment the index is declared. The
  * build adds those of all other rows, some rows at a time in the order of the table. Entries and
- * position are written together, so a build that was killed goes on where it was.
+ * position are written together, so a build that was killed continues where it was.
  *
  * The rows of a step are read and their entries written without an `await` in between. If a
  * mutation was applied there all the same, by a writer that waited for memory which this step's
@@ -14,13 +14,7 @@ import type { Database } from '../../api/database.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { MutatedRow } from '../../api/mutations.js'
 import type { KeptIndex } from './catalog.js'
-import {
-  entriesOf,
-  entryColumn,
-  positionColumn,
-  readEntry,
-  type Entry,
-} from './entries.js'
+import { entriesOf, entryColumn, positionColumn, readEntry, type Entry } from './entries.js'
 import { holds, uniqueViolation } from './index-observer.js'
 import { valuesOf } from './row-values.js'
 
@@ -47,7 +41,7 @@ export async function buildIndex(
   }
 }
 
-/** Adds the entries of some rows behind `after`. Returns the last one; undefined at the end. */
+/** Adds the entries of some rows after `after`. Returns the last one; undefined at the end. */
 function step(
   database: Database,
   data: Table & SyncTable,

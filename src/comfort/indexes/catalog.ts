@@ -33,12 +33,15 @@ export interface KeptIndex extends StoredIndex {
 }
 
 /** The indexes in the options of the coprocessor, of the table with that name. */
-export function indexesIn(table: string, options: Readonly<Record<string, unknown>>): StoredIndex[] {
+export function indexesIn(
+  table: string,
+  options: Readonly<Record<string, unknown>>,
+): StoredIndex[] {
   const stored = options as Partial<StoredIndexes>
   if (typeof stored.table !== 'string' || !Array.isArray(stored.indexes)) {
     throw invalidArgument(`'${indexModule}' in a schema is written by Indexes.create`)
   }
-  return stored.table === table ? [...stored.indexes] : []
+  return stored.table === table ? [...(stored.indexes as readonly StoredIndex[])] : []
 }
 
 /** The indexes of a table. */

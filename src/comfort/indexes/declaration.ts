@@ -34,7 +34,7 @@ const partOptions = declareOptions('a part of an index', {
   path: list(checked(checkText, ''), []),
   /** Only of 'json': the value is an array, and each of its elements is a value of the part. */
   each: boolean(false),
-  /** The kind of the value in the order of the index. Default: 'int64' or 'bytes' as stored, else 'utf8'. */
+  /** The kind of the value in the order of the index. Default: as stored, of JSON 'utf8'. */
   as: choice<KeyPartName, undefined>(
     ['utf8', 'bytes', 'integer', 'double', 'int64', 'boolean', 'date'],
     undefined,
@@ -81,12 +81,12 @@ export interface IndexPlan {
   readonly name: string
   readonly unique: boolean
   readonly parts: readonly PlannedPart[]
-  /** The parts and the row behind them, for ranges. */
+  /** The parts and then the row, for ranges. */
   readonly key: RowKey
   readonly stored: readonly string[]
   /** The columns and families that the entries depend on, as reads take them. */
   readonly columns: readonly string[]
-  readonly families: ReadonlySet<string>
+  readonly families: readonly string[]
 }
 
 /** The name of a column within the values of a row. */
@@ -121,7 +121,7 @@ export function planIndex(given: IndexDeclaration): IndexPlan {
       key: new RowKey(Object.fromEntries([...kinds, ['row', 'bytes']])),
       stored: storedKeys,
       columns,
-      families: new Set(columns.map((column) => column.split(':', 1)[0])),
+      families: [...new Set(columns.map((column) => column.split(':', 1)[0]))],
     }
   })
 }
@@ -145,8 +145,7 @@ function planPart(name: string, option: string | IndexPart): PlannedPart {
   if (encoding !== 'json' && as !== encoding) {
     throw invalidArgument(`${what}: values stored as '${encoding}' are sorted as '${encoding}'`)
   }
-  const kind =
-    column !== undefined ? 'column' : valuesOf !== undefined ? 'values' : 'qualifiers'
+  const kind = column !== undefined ? 'column' : valuesOf !== undefined ? 'values' : 'qualifiers'
   const canonical = column === undefined ? '' : canonicalColumn(column)
   const family = column === undefined ? sources[0] : canonical.slice(0, canonical.indexOf(':'))
   return { name, kind, family, column: canonical, encoding, path, each, as, descending }

@@ -7,7 +7,7 @@
  *   value  rowLength(2) [row: only if unique] stored*
  *   stored length + 1 (4), value; a length of 0 stands for no value
  *
- * A row has the entries of all combinations of the values of its parts; none if a part has no value.
+ * A row has the entries of all combinations of the values of its parts; none if a part has none.
  */
 import { checkBytes } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
@@ -120,7 +120,7 @@ function partsOf(plan: IndexPlan, part: PlannedPart, values: RowValues): Buffer[
 /** The values in the stored bytes of one column. */
 function encoded(plan: IndexPlan, part: PlannedPart, stored: Buffer): Buffer[] {
   const where = `the value for the part '${part.name}' of the index '${plan.name}'`
-  const kind = (part.descending ? descending[part.as] : keyParts[part.as]) as KeyPart<unknown>
+  const kind = part.descending ? descending[part.as] : keyParts[part.as]
   const write = (value: unknown): Buffer => {
     return Buffer.from(scratch.subarray(0, kind.write(scratch, 0, value, where, false)))
   }

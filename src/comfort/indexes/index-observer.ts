@@ -11,7 +11,7 @@ import type { Observer, WrittenCell, WrittenMutation } from '../../api/observer.
 import { indexesIn, kept, type KeptIndex } from './catalog.js'
 import { columnKey, type IndexPlan } from './declaration.js'
 import { entriesOf, entryColumn, entryFamily, readEntry, type Entry } from './entries.js'
-import { valuesAfter, valuesOf, type RowValues } from './row-values.js'
+import { newestOf, valuesOf, type RowValues } from './row-values.js'
 
 /** A row of the mutation in one index. */
 interface RowChange {
@@ -24,7 +24,10 @@ interface RowChange {
 }
 
 /** The observer of a table whose schema has indexes. */
-export function createIndexObserver(table: string, options: Readonly<Record<string, unknown>>): Observer {
+export function createIndexObserver(
+  table: string,
+  options: Readonly<Record<string, unknown>>,
+): Observer {
   const indexes = indexesIn(table, options)
     .map(kept)
     .filter(({ state }) => state !== 'failed')
@@ -37,7 +40,7 @@ export function createIndexObserver(table: string, options: Readonly<Record<stri
     preBulkLoad() {
       throw new CellarError(
         ErrorCode.unsupported,
-        `table '${table}' has indexes, which a bulk load goes round; drop them, load, and create them`,
+        `table '${table}' has indexes, which a bulk load does not keep; drop them, load, and create them`,
       )
     },
   }
@@ -65,7 +68,7 @@ function keep(
   const changes: RowChange[] = []
   for (const cells of rows) {
     const own = cells.filter((cell) => concerns(plan, cell))
-    if (own.length > 0) changes.push(changeOf(table, plan, mutation, own))
+    if (own.length > 0) changes.push(changeOf(plan, mutation, own))
   }
   if (changes.length === 0) return
   if (plan.unique) checkUnique(table, index, mutation, changes)
@@ -73,8 +76,11 @@ function keep(
 }
 
 /** Whether the entries of a row may depend on a cell. */
-function concerns(plan: IndexPlan, { type, family, qualifier, ttlMilliseconds }: WrittenCell): boolean {
-  if (!plan.families.has(family)) return false
+function concerns(
+  plan: IndexPlan,
+  { type, family, qualifier, ttlMilliseconds }: WrittenCell,
+): boolean {
+  if (!plan.families.includes(family)) return false
   const isOfFamily = type === 'DeleteFamily' || type === 'DeleteFamilyVersion'
   const column = isOfFamily ? family : columnKey(family, qualifier)
   if (!isOfFamily && !plan.columns.includes(family) && !plan.columns.includes(column)) return false
@@ -87,15 +93,14 @@ function concerns(plan: IndexPlan, { type, family, qualifier, ttlMilliseconds }:
 }
 
 function changeOf(
-  table: string,
   plan: IndexPlan,
   mutation: WrittenMutation,
   cells: readonly WrittenCell[],
 ): RowChange {
   const { row } = cells[0]
-  const read = mutation.get(table, { row, columns: plan.columns })
-  const removed = byKey(read.isEmpty ? [] : entriesOf(plan, row, valuesOf(read)))
-  const after = byKey(entriesOf(plan, row, valuesAfter(mutation, read, cells)))
+  const before = mutation.rawRow(row, plan.families).cells()
+  const removed = byKey(before.length === 0 ? [] : entriesOf(plan, row, newestOf(before)))
+  const after = byKey(entriesOf(plan, row, newestOf([...before, ...cells])))
   const written: Entry[] = []
   for (const [key, entry] of after) {
     if (removed.get(key)?.value.equals(entry.value) !== true) written.push(entry)
@@ -128,7 +133,12 @@ function checkUnique(
       const moved = changes.find((change) => change.row.equals(holder))
       const isHeld =
         moved === undefined
-          ? holds(plan, entry.key, holder, valuesOf(mutation.get(table, { row: holder, columns: plan.columns })))
+          ? holds(
+              plan,
+              entry.key,
+              holder,
+              valuesOf(mutation.get(table, { row: holder, columns: plan.columns })),
+            )
           : moved.after.has(key)
       if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)
     }
@@ -140,9 +150,21 @@ export function holds(plan: IndexPlan, key: Buffer, row: Buffer, values: RowValu
   return entriesOf(plan, row, values).some((entry) => entry.key.equals(key))
 }
 
+/** The parts of a key by name. `row` is the row of its entry. */
+export function partsOfKey(plan: IndexPlan, key: Buffer, row: Buffer): Record<string, unknown> {
+  const whole = plan.unique ? Buffer.concat([key, row]) : key
+  const decoded: Readonly<Record<string, unknown>> = plan.key.decode(whole)
+  return Object.fromEntries(plan.parts.map(({ name }) => [name, decoded[name]]))
+}
+
 /** The error of two rows with one key in a unique index. */
-export function uniqueViolation(table: string, plan: IndexPlan, key: Buffer, row: Buffer): CellarError {
-  const { row: _row, ...values } = plan.key.decode(Buffer.concat([key, row])) as Record<string, unknown>
+export function uniqueViolation(
+  table: string,
+  plan: IndexPlan,
+  key: Buffer,
+  row: Buffer,
+): CellarError {
+  const values = partsOfKey(plan, key, row)
   const shown = Object.entries(values).map(([name, value]) => {
     const text = value instanceof Uint8Array ? shownBytes(Buffer.from(value)) : String(value)
     return `${name}: ${typeof value === 'string' ? JSON.stringify(value) : text}`

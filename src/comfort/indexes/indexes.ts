@@ -7,7 +7,14 @@ import { plainTableName } from '../../api/names.js'
 import type { TableDescription } from '../../api/schema.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import { buildIndex } from './build.js'
-import { indexesOf, kept, withIndexes, type KeptIndex, type StoredIndex } from './catalog.js'
+import {
+  indexesOf,
+  kept,
+  withIndexes,
+  type IndexState,
+  type KeptIndex,
+  type StoredIndex,
+} from './catalog.js'
 import { planIndex, type IndexDeclaration, type IndexPlan } from './declaration.js'
 import { buildFamily, entryFamily } from './entries.js'
 import { TableIndex } from './table-index.js'
@@ -19,33 +26,31 @@ export interface IndexDescription {
   /** As it was given to `create`. */
   readonly declaration: IndexDeclaration
   /** Whether the index is built, answers queries, or could not be built. */
-  readonly state: StoredIndex['state']
+  readonly state: IndexState
   /** Name of the table with the entries. */
   readonly entries: string
 }
-
-type Home = Database<Table & SyncTable>
 
 /** Changes of schemas, one after the other for each database. */
 const schemaChanges = new WeakMap<Database, Promise<unknown>>()
 
 /**
- * The indexes of one database; made by {@link openIndexes}. Indexes are part of the schemas of their
- * tables: they are kept in every open database, with or without an object of this class.
+ * The indexes of one database; made by {@link openIndexes}. Indexes are part of the schemas of
+ * their tables: they are kept in every open database, with or without an object of this class.
  */
 export class Indexes {
-  readonly #database: Home
+  readonly #database: Database<Table & SyncTable>
   readonly #builds = new Map<string, Promise<void>>()
   readonly #plans = new WeakMap<object, KeptIndex[]>()
   #isClosed = false
 
-  /** @internal As {@link openIndexes}, without going on with builds. */
-  constructor(database: Home) {
+  /** @internal As {@link openIndexes}, without continuing builds. */
+  constructor(database: Database<Table & SyncTable>) {
     this.#database = database
   }
 
   /**
-   * Declares an index and begins to build it; `await index.ready()` waits for the end. From now on
+   * Declares an index and begins to build it; `await index.ready()` waits for the end. From then on
    * every mutation of the table keeps it, in the same log entry. `ERR_INDEX_EXISTS`,
    * `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_INVALID_ARGUMENT`.
    */
@@ -63,7 +68,10 @@ export class Indexes {
         throw new CellarError(ErrorCode.indexExists, message)
       }
       const entries = await this.#newEntries(name, plan.name)
-      await this.#store(description, [...indexes, { declaration: copy, entries, state: 'building' }])
+      await this.#store(description, [
+        ...indexes,
+        { declaration: copy, entries, state: 'building' },
+      ])
     })
     this.#build(name, plan.name)
     return new TableIndex(this.#home, name, plan.name)
@@ -82,7 +90,7 @@ export class Indexes {
     this.#checkOpen()
     const { admin } = this.#database
     const names = table === undefined ? await admin.listTableNames() : [plainTableName(table)]
-    const described = await Promise.all(names.map((name) => admin.getDescriptor(name)))
+    const described = await Promise.all(names.map(async (name) => admin.getDescriptor(name)))
     return described.flatMap((description) =>
       indexesOf(description).map(({ declaration, state, entries }) => {
         return { table: description.name, declaration, state, entries }
@@ -115,7 +123,7 @@ export class Indexes {
   }
 
   /**
-   * Stops builds that run; the next {@link openIndexes} goes on with them. Call it before the
+   * Stops builds that run; the next {@link openIndexes} continues them. Call it before the
    * database is closed. Indexes stay up to date.
    */
   async close(): Promise<void> {
@@ -128,7 +136,7 @@ export class Indexes {
     return this.close()
   }
 
-  /** @internal Goes on with the builds that an earlier process began, and removes their leftovers. */
+  /** @internal Continues the builds of an earlier process, and removes their leftovers. */
   async resume(): Promise<void> {
     const { admin } = this.#database
     const all = await this.#change(async () => {
@@ -276,7 +284,10 @@ function noSuchIndex(table: string, name: string, indexes: readonly StoredIndex[
   )
 }
 
-function checkFamilies({ name, families }: TableDescription, { families: needed }: IndexPlan): void {
+function checkFamilies(
+  { name, families }: TableDescription,
+  { families: needed }: IndexPlan,
+): void {
   for (const family of needed) {
     if (!Object.hasOwn(families, family)) {
       const message = `table '${name}' has no family '${family}' for its index`
@@ -289,10 +300,10 @@ function checkFamilies({ name, families }: TableDescription, { families: needed 
 }
 
 /**
- * Opens the indexes of a database, and goes on with builds that an earlier process began.
+ * Opens the indexes of a database, and continues builds that an earlier process began.
  * `ERR_UNSUPPORTED` if the backend is not the embedded engine.
  */
-export async function openIndexes(database: Home): Promise<Indexes> {
+export async function openIndexes(database: Database<Table & SyncTable>): Promise<Indexes> {
   checkMethods(database, 'the database of indexes', ['table', 'createTable', 'snapshot'])
   for (const capability of ['sync', 'coprocessors', 'atomicAcrossTables', 'snapshots'] as const) {
     requireCapability(database.capabilities, capability, 'an index')

@@ -5,7 +5,7 @@
  * marker those of its column, and version markers those of exactly their timestamp. Of the others
  * the greatest timestamp counts, and at equal timestamps the later mutation.
  */
-import type { WrittenCell, WrittenMutation } from '../../api/observer.js'
+import type { WrittenCell } from '../../api/observer.js'
 import type { Cell, Result } from '../../api/results/result.js'
 import { columnKey } from './declaration.js'
 
@@ -19,37 +19,16 @@ export function valuesOf(result: Result): RowValues {
   return newestOf(result.cells())
 }
 
-/**
- * The values that the row will have. `read` has its newest cells before the mutation, and `cells`
- * are its cells in the mutation.
- */
-export function valuesAfter(
-  mutation: WrittenMutation,
-  read: Result,
-  cells: readonly WrittenCell[],
-): RowValues {
-  const before = needsVersions(mutation, cells) ? mutation.rawRow(cells[0].row) : read
-  return newestOf([...before.cells(), ...cells])
-}
-
-/**
- * Whether the newest values do not suffice: a version marker may uncover an older value, and a put
- * that is older than now may be masked already.
- */
-function needsVersions({ time }: WrittenMutation, cells: readonly WrittenCell[]): boolean {
-  for (const { type, timestamp } of cells) {
-    if (type === 'Delete' || type === 'DeleteFamilyVersion') return true
-    if (type === 'Put' && (time === undefined || timestamp < time)) return true
-  }
-  return false
-}
-
 /** Cells of the mutation have no sequence: they are later than all others, in their order. */
 function sequenceOf(cell: VersionCell): number {
   return 'sequence' in cell ? cell.sequence : Infinity
 }
 
-function newestOf(cells: readonly VersionCell[]): RowValues {
+/**
+ * The newest values among versions and delete markers: those of a raw read, and then the
+ * cells of a mutation that is not applied.
+ */
+export function newestOf(cells: readonly VersionCell[]): RowValues {
   const masks = masksOf(cells)
   const newest = new Map<string, VersionCell>()
   for (const cell of cells) {
@@ -77,7 +56,10 @@ function masksOf(cells: readonly VersionCell[]): Masks | undefined {
   let masks: Masks | undefined
   for (const { type, family, qualifier, timestamp } of cells) {
     if (type === 'Put') continue
-    const { upTo, exactly } = (masks ??= { upTo: new Map(), exactly: new Set() })
+    const { upTo, exactly } = (masks ??= {
+      upTo: new Map<string, number>(),
+      exactly: new Set<string>(),
+    })
     const isOfFamily = type === 'DeleteFamily' || type === 'DeleteFamilyVersion'
     const key = isOfFamily ? family : columnKey(family, qualifier)
     if (type === 'Delete' || type === 'DeleteFamilyVersion') exactly.add(`${timestamp} ${key}`)
@@ -86,7 +68,11 @@ function masksOf(cells: readonly VersionCell[]): Masks | undefined {
   return masks
 }
 
-function isMasked({ upTo, exactly }: Masks, { family, timestamp }: VersionCell, key: string): boolean {
+function isMasked(
+  { upTo, exactly }: Masks,
+  { family, timestamp }: VersionCell,
+  key: string,
+): boolean {
   for (const name of [family, key]) {
     if (timestamp <= (upTo.get(name) ?? -1) || exactly.has(`${timestamp} ${name}`)) return true
   }

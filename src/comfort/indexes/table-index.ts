@@ -10,11 +10,12 @@ import type { ColumnName } from '../../storage/cell/column-name.js'
 import type { RowSpan, Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
 import type { Table } from '../../api/table.js'
+import { eachRow } from '../tables.js'
 import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
-import type { KeyParts, LeadingValues } from '../keys/row-key.js'
+import type { KeyParts } from '../keys/row-key.js'
 import type { IndexState, KeptIndex } from './catalog.js'
 import { entriesOf, entryColumn, readEntry, storedValues, type Entry } from './entries.js'
-import { holds } from './index-observer.js'
+import { holds, partsOfKey } from './index-observer.js'
 import { valuesOf } from './row-values.js'
 
 const queryMembers = {
@@ -22,7 +23,7 @@ const queryMembers = {
   reversed: boolean(false),
   /** Most rows of the answer, from 1. Default: all. */
   limit: unchecked<number>(),
-  /** The `next` of the answer before, to go on behind it. */
+  /** The `next` of the answer before, to continue after it. */
   page: text<undefined>(undefined),
 }
 
@@ -35,13 +36,28 @@ const rowOptions = declareOptions('a query by an index', {
   columns: unchecked<readonly ColumnName[]>(),
 })
 
+/** Some leading parts of a key by name, such as `{ mail: 'ada@example.com' }`. */
+export type IndexKey = Readonly<
+  Record<string, string | number | bigint | boolean | Date | Uint8Array | undefined>
+>
+
 /**
- * A range of an index by its leading parts: `prefix`, `startsWith`, `startKey` and `stopKey` as of
- * `KeyRange`. Without members: the whole index.
+ * A range of an index by its leading parts; without members the whole index. `startsWith`,
+ * `startKey` and `stopKey` continue the `prefix`, whose parts they do not repeat.
  */
-export interface IndexRange extends KeyRange<KeyParts> {
-  /** Parts that all entries of the range have, such as `{ mail: 'ada@example.com' }`. */
-  readonly prefix?: LeadingValues<KeyParts> | undefined
+export interface IndexRange {
+  /** Parts that all entries of the range have. */
+  readonly prefix?: IndexKey | undefined
+  /** As `prefix`, but the last part is the beginning of a text or of bytes. */
+  readonly startsWith?: IndexKey | undefined
+  /** Where the range begins; its greatest key for a reversed query. */
+  readonly startKey?: IndexKey | undefined
+  /** Where the range ends; its smallest key for a reversed query. */
+  readonly stopKey?: IndexKey | undefined
+  /** Whether the entries of `startKey` are in the range. Default true. */
+  readonly startInclusive?: boolean | undefined
+  /** Whether the entries of `stopKey` are in the range. Default false. */
+  readonly stopInclusive?: boolean | undefined
 }
 
 /** A query of entries: a range, a direction and a page. */
@@ -57,7 +73,7 @@ export interface RowQuery extends EntryQuery {
 export interface IndexPage<T> {
   /** In the order of the index. A row with several keys in the range appears once for each. */
   readonly rows: T[]
-  /** The `page` of the next query; undefined if there is nothing behind. Safe in URLs. */
+  /** The `page` of the next query; undefined if there is nothing after it. Safe in URLs. */
   readonly next: string | undefined
 }
 
@@ -155,10 +171,10 @@ export class TableIndex {
   async count(range: IndexRange = {}): Promise<number> {
     readArguments(() => countOptions.read(range))
     const index = this.#ready()
-    const rows = readArguments(() => rowsOfKeys(index.plan.key, range, false))
+    const rows = readArguments(() => rowsOfKeys(index.plan.key, range as KeyRange<KeyParts>, false))
     let count = 0
     const scanner = this.#home.database.table(index.entries).scan({ ...rows, columns: ['e'] })
-    for await (const _ of scanner) count++
+    await eachRow(scanner, batchMax, () => ++count > 0)
     return count
   }
 
@@ -197,7 +213,10 @@ export class TableIndex {
   async #page<T>(
     index: KeptIndex,
     span: RowSpan,
-    { limit = Infinity, reversed = false }: { readonly limit?: number | undefined; readonly reversed: boolean },
+    {
+      limit = Infinity,
+      reversed = false,
+    }: { readonly limit?: number | undefined; readonly reversed: boolean },
     take: (entries: readonly Entry[], snapshot: Snapshot) => Promise<T[]>,
   ): Promise<IndexPage<T>> {
     const rows: T[] = []
@@ -225,8 +244,7 @@ export class TableIndex {
   }
 
   #shown({ plan }: KeptIndex, entry: Entry): IndexEntry {
-    const whole = plan.unique ? Buffer.concat([entry.key, entry.row]) : entry.key
-    const { row: _row, ...key } = plan.key.decode(whole) as Record<string, unknown>
+    const key = partsOfKey(plan, entry.key, entry.row)
     return { row: entry.row, key, stored: storedValues(plan, entry) }
   }
 

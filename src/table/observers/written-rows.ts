@@ -15,7 +15,6 @@ const view = new CellView()
 /** One table's cells of the mutation in the engine's buffer, and the rows added to it. */
 export class WrittenRows implements WrittenMutation {
   readonly cells: readonly WrittenCell[]
-  readonly time: number | undefined
   private readonly operations: PlainOperations
   private readonly operationsOf: FindOperations
   private readonly mode: ReadMode
@@ -32,7 +31,12 @@ export class WrittenRows implements WrittenMutation {
       const store = mutation.stores[i]
       const family = families.find((each) => each.store === store)
       if (family === undefined) continue
-      view.setCell(mutation.buffer, mutation.keyStarts[i], mutation.keyEnds[i], mutation.valueEnds[i])
+      view.setCell(
+        mutation.buffer,
+        mutation.keyStarts[i],
+        mutation.keyEnds[i],
+        mutation.valueEnds[i],
+      )
       cells.push({
         row: view.copyRow(),
         family: family.name,
@@ -44,21 +48,21 @@ export class WrittenRows implements WrittenMutation {
       })
     }
     this.cells = cells
-    const least = mutation.serverTimestampMin
-    this.time = least === 0 ? undefined : least
   }
 
   get(table: string, get: Get): Result {
     return this.operationsOf(table).get(get, this.mode)
   }
 
-  rawRow(row: BytesLike): Result {
-    return this.operations.getRaw(row, this.mode)
+  rawRow(row: BytesLike, families: readonly string[]): Result {
+    return this.operations.getRaw(row, families, this.mode)
   }
 
   add(table: string, row: BytesLike, mutations: readonly Mutation[]): void {
     if (table === this.operations.name) {
-      throw invalidArgument('preWrite adds rows of other tables; preBatchMutate adds rows of its own')
+      throw invalidArgument(
+        'preWrite adds rows of other tables; preBatchMutate adds rows of its own',
+      )
     }
     const rows = this.added.get(table)
     if (rows === undefined) this.added.set(table, [{ row, mutations }])

@@ -31,6 +31,8 @@ export class TableReads {
   private rowReads: RowReads
   private plans: ReadPlans
   private scans: ScanPool
+  /** Plans of raw reads by the families, which callers keep. */
+  private rawPlans = new WeakMap<readonly string[], ReadPlan>()
   private readonly readRowKey = new RowKey()
   private readonly moment: Moment
 
@@ -81,11 +83,15 @@ export class TableReads {
     return new PageResult(emptyRow, table.familyNames, { exists: row.cells.length > 0 })
   }
 
-  /** All versions and delete markers of a row, in the newest state. */
-  getRaw(row: BytesLike, mode: ReadMode): Result {
+  /** All versions and delete markers of families of a row, in the newest state. */
+  getRaw(row: BytesLike, families: readonly string[], mode: ReadMode): Result {
     const table = this.state()
     this.readRowKey.set(row)
-    const plan = planRead(table, { versions: 'all' }, true)
+    let plan = this.rawPlans.get(families)
+    if (plan === undefined) {
+      plan = planRead(table, { columns: families, versions: 'all' }, true)
+      this.rawPlans.set(families, plan)
+    }
     const found = this.readRow(this.readRowKey, plan, this.engine.lastSequence, mode)
     return new PageResult(found, table.familyNames)
   }
@@ -145,6 +151,7 @@ export class TableReads {
     this.rowReads = new RowReads(table)
     this.plans = new ReadPlans(table)
     this.scans = new ScanPool(table, this.engine.clock)
+    this.rawPlans = new WeakMap()
     return table
   }
 }

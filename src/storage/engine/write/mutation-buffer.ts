@@ -80,8 +80,6 @@ export class MutationBuffer {
   /** Bytes left free for the length of the open mutation: as many as the mutation before needed. */
   private lengthBytes = 2
   private serverTimestamp = 0
-  /** Least timestamp that the engine gave to a row of the open mutation; 0 = none. */
-  serverTimestampMin = 0
 
   /** Starts a group. */
   begin(): void {
@@ -110,7 +108,7 @@ export class MutationBuffer {
     this.start = this.length
     this.entryCountBefore = this.entryCount
     this.payloadBytesBefore = this.payloadBytes
-    this.serverTimestamp = this.serverTimestampMin = 0
+    this.serverTimestamp = 0
     const { buffer } = this
     let at = this.length + this.lengthBytes
     buffer[at++] = mutationFormat
@@ -149,8 +147,6 @@ export class MutationBuffer {
 
   /** Records a timestamp that the engine assigned. With several rows the highest counts. */
   raiseServerTimestamp(timestamp: number): void {
-    const least = this.serverTimestampMin
-    if (least === 0 || timestamp < least) this.serverTimestampMin = timestamp
     if (timestamp <= this.serverTimestamp) return
     this.serverTimestamp = timestamp
     writeUint48BE(this.buffer, this.start + this.lengthBytes + 1, timestamp)

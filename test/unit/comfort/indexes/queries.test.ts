@@ -209,7 +209,10 @@ void t.test('verify finds damage, rebuild repairs it, drop removes it', async (t
   await entriesTable.put({ row: stray, cells: { 'e:': Buffer.of(0, 5) } })
   const findings = await index.verify()
   t.same(texts(findings.rowsWithoutEntry.map((row) => ({ row }))), ['r0015'])
-  t.same(findings.entriesWithoutRow.map(({ row }) => row.toString()), ['r0003'])
+  t.same(
+    findings.entriesWithoutRow.map(({ row }) => row.toString()),
+    ['r0003'],
+  )
   t.same((await index.rows({ prefix: { city: 'zz' } })).rows, [], 'entries are checked')
   await indexes.rebuild('users', 'by_city')
   await index.ready()
@@ -220,7 +223,7 @@ void t.test('verify finds damage, rebuild repairs it, drop removes it', async (t
   })
   await indexes.drop('users', 'by_city')
   t.same(await indexes.list(), [])
-  t.same(await test.database.admin.listTableNames(), ['users'])
+  t.same(test.database.admin.listTableNames(), ['users'])
   await t.rejects(index.rows(), { code: 'ERR_INDEX_NOT_FOUND' })
   await test.database.table('users').put({ row: 'x', cells: { 'f:city': 'y' } })
 })

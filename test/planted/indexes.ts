@@ -1,0 +1,66 @@
+/** Faults in the indexes of tables. */
+import type { PlantedFault } from './planted-fault.js'
+
+const room = 'src/comfort/indexes'
+const queries = ['test/unit/comfort/indexes/queries.test.ts']
+const histories = ['test/unit/comfort/indexes/history.test.ts']
+
+/** See the file header. */
+export const faults: readonly PlantedFault[] = [
+  {
+    name: 'a unique key is not compared with the other rows of the batch',
+    file: `${room}/index-observer.ts`,
+    find: 'if (other !== undefined) throw uniqueViolation(table, plan, entry.key, other)',
+    replace: 'void other',
+    tests: queries,
+  },
+  {
+    name: 'a unique key is not compared with the stored entry',
+    file: `${room}/index-observer.ts`,
+    find: 'if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)',
+    replace: 'void isHeld',
+    tests: queries,
+  },
+  {
+    name: 'the entry of a key that another row takes is deleted',
+    file: `${room}/index-observer.ts`,
+    find: 'if (taken.has(name)) continue',
+    replace: 'void name',
+    tests: queries,
+  },
+  {
+    name: 'version markers uncover nothing',
+    file: `${room}/row-values.ts`,
+    find: ' || exactly.has(`${timestamp} ${name}`)',
+    replace: '',
+    tests: histories,
+  },
+  {
+    name: 'an entry is returned without a look at its row',
+    file: `${room}/table-index.ts`,
+    find: 'results.filter((result, i) => fits(index, entries[i], result))',
+    replace: 'results.filter(() => fits !== undefined)',
+    tests: queries,
+  },
+  {
+    name: 'mutations do not keep an index that is being built',
+    file: `${room}/index-observer.ts`,
+    find: "state !== 'failed'",
+    replace: "state === 'ready'",
+    tests: queries,
+  },
+  {
+    name: 'puts of a list pass by the observers of writes',
+    file: 'src/table/operations/plain-operations.ts',
+    find: 'if (this.hook.isActive) return outcome.attempt',
+    replace: 'if (this.hook === undefined) return outcome.attempt',
+    tests: histories,
+  },
+  {
+    name: 'atomic batches pass by the observers of writes',
+    file: 'src/table/operations/atomic.ts',
+    find: 'for (const { operations } of parts) writer = operations.complete(writer, mode)',
+    replace: '',
+    tests: histories,
+  },
+]
