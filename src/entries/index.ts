@@ -69,6 +69,7 @@ export type {
   IndexPage,
   IndexRange,
   RowQuery,
+  StrayEntry,
   TableIndex,
 } from '../comfort/indexes/table-index.js'
 export { readPage, type Page, type PageRows, type PageScan } from '../comfort/pages.js'

@@ -64,7 +64,8 @@ export class Indexes {
       checkFamilies(description, plan)
       const indexes = indexesOf(description)
       if (indexes.some(({ declaration: other }) => other.name === plan.name)) {
-        const message = `table '${name}' has an index '${plan.name}' already; Indexes.drop removes it`
+        const found = `table '${name}' has an index '${plan.name}' already`
+        const message = `${found}; Indexes.drop removes it`
         throw new CellarError(ErrorCode.indexExists, message)
       }
       const entries = await this.#newEntries(name, plan.name)

@@ -92,7 +92,15 @@ export interface IndexFindings {
   /** Rows of the data that lack an entry, or whose entry has other stored values. */
   readonly rowsWithoutEntry: readonly Buffer[]
   /** Entries whose row has not their key. */
-  readonly entriesWithoutRow: readonly { readonly key: Buffer; readonly row: Buffer }[]
+  readonly entriesWithoutRow: readonly StrayEntry[]
+}
+
+/** An entry whose row has not its key. */
+export interface StrayEntry {
+  /** The row in the table of the entries. */
+  readonly key: Buffer
+  /** The row of the data. */
+  readonly row: Buffer
 }
 
 /** The parts of `Indexes` that an index needs. */
@@ -186,7 +194,7 @@ export class TableIndex {
     const index = this.#ready()
     const { database } = this.#home
     const rowsWithoutEntry: Buffer[] = []
-    const entriesWithoutRow: { key: Buffer; row: Buffer }[] = []
+    const entriesWithoutRow: StrayEntry[] = []
     using snapshot = database.snapshot()
     const entriesTable = database.table(index.entries)
     const data = database.table(this.table)
