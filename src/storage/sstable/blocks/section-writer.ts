@@ -51,8 +51,9 @@ export class SectionWriter {
   }
 
   /**
-   * Appends `source[start, end)`, compressed if that is smaller. After sections that did not get
-   * smaller, 1, 3 and then 7 are stored raw. Returns the stored length.
+   * Appends `source[start, end)`, compressed if that saves an eighth: less is not worth the time of
+   * each read. After sections that were not worth it, 1, 3 and then 7 are stored raw. Returns the
+   * stored length.
    */
   addCompressed(source: Buffer, start: number, end: number, codec: Codec): number {
     if (this.untried > 0) {
@@ -60,7 +61,8 @@ export class SectionWriter {
       return this.add(source, start, end)
     }
     const compressed = codec.compress(source, start, end)
-    if (compressed === undefined) {
+    const savingMin = (end - start) >>> 3
+    if (compressed === undefined || compressed.length > end - start - savingMin) {
       this.untried = this.untriedNext
       this.untriedNext = Math.min(2 * this.untriedNext + 1, untriedMax)
       return this.add(source, start, end)

@@ -37,3 +37,20 @@ void t.test('sections that do not become shorter are tried less and less often',
   file.closeSync()
   t.end()
 })
+
+void t.test('a section is stored compressed if that saves an eighth', (t) => {
+  let stored = 0
+  const codec: Codec = {
+    id: CodecId.lz4,
+    name: 'lz4',
+    compress: (source, start) => source.subarray(start, start + stored),
+    decompress: () => undefined,
+  }
+  const writer = new SectionWriter(new SimulatedDisk().openSync('/file', 'create'), 1)
+  const payload = Buffer.alloc(801)
+  stored = 701
+  t.equal(writer.addCompressed(payload, 0, payload.length, codec), 701 + trailerBytes)
+  stored = 702
+  t.equal(writer.addCompressed(payload, 0, payload.length, codec), 801 + trailerBytes)
+  t.end()
+})
