@@ -15,6 +15,7 @@ import type { CompactionRequest } from '../storage/engine/background/compactor.j
 import type { Ddl } from '../storage/engine/catalog/ddl.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
 import type { Engine } from '../storage/engine/engine.js'
+import type { Lifecycle } from '../storage/engine/lifecycle.js'
 import { checkFamilyName, namespaceOf } from '../storage/cell/limits.js'
 import { Ingest } from '../storage/engine/transfer/ingest.js'
 import { TableSnapshots } from '../storage/engine/catalog/snapshots.js'
@@ -66,6 +67,7 @@ const snapshotOptions = declareOptions('a snapshot', {
 /** Schema and maintenance of one database; see the file header. */
 export class Admin implements BackendAdmin {
   readonly #engine: Engine
+  readonly #lifecycle: Lifecycle
   readonly #ddl: Ddl
   readonly #snapshots: TableSnapshots
   readonly #ingest: Ingest
@@ -75,17 +77,18 @@ export class Admin implements BackendAdmin {
   /** @internal Made by `Database`. */
   constructor(engine: Engine, ddl: Ddl, registry: CoprocessorRegistry) {
     this.#engine = engine
+    this.#lifecycle = engine.lifecycle
     this.#registry = registry
     this.#ddl = ddl
     this.#snapshots = new TableSnapshots(engine, ddl)
     this.#ingest = new Ingest(engine, ddl)
-    this.#namespaces = new Namespaces(engine, ddl)
+    this.#namespaces = new Namespaces(engine.lifecycle, engine.versions, ddl)
   }
 
   // Tables
 
   async createTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     const plain = newTableName(name)
     const allocateId = this.#allocateId()
     const state = await this.#ddl.create(plain, () => defineTable(plain, options, allocateId))
@@ -93,14 +96,14 @@ export class Admin implements BackendAdmin {
   }
 
   async ensureTable(name: string, options: TableOptions): Promise<EmbeddedTable> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     await ensureTable(this, name, options)
     return this.#table(this.#find(name))
   }
 
   /** Creates an empty table with the options and families of another. */
   async cloneTableSchema(name: string, newName: string): Promise<EmbeddedTable> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     const plain = newTableName(newName)
     const allocateId = this.#allocateId()
     const state = await this.#ddl.create(plain, () => {
@@ -113,7 +116,7 @@ export class Admin implements BackendAdmin {
 
   /** Removes a table with all its rows; its snapshots stay. It need not be disabled first. */
   async deleteTable(name: string): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     await this.#ddl.drop(plainTableName(name))
   }
 
@@ -122,19 +125,19 @@ export class Admin implements BackendAdmin {
    * There are no splits to preserve.
    */
   async truncateTable(name: string): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     await this.#ddl.truncate(plainTableName(name))
   }
 
   tableExists(name: string): boolean {
-    this.#engine.checkOpen()
-    return this.#engine.tables.has(plainTableName(name))
+    this.#lifecycle.checkOpen()
+    return this.#engine.catalog.tables.has(plainTableName(name))
   }
 
   /** Names of the tables, sorted; with a pattern, those that match it as a whole. */
   listTableNames(pattern?: RegExp): string[] {
-    this.#engine.checkOpen()
-    return [...this.#engine.tables.keys()].sort().filter(matches(pattern, (name) => name))
+    this.#lifecycle.checkOpen()
+    return [...this.#engine.catalog.tables.keys()].sort().filter(matches(pattern, (name) => name))
   }
 
   /** Names of the tables of a namespace, sorted. `ERR_NAMESPACE_NOT_FOUND`. */
@@ -149,7 +152,7 @@ export class Admin implements BackendAdmin {
   }
 
   getDescriptor(name: string): TableDescription {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return describeTable(this.#find(name))
   }
 
@@ -203,7 +206,7 @@ export class Admin implements BackendAdmin {
 
   /** Whether the table is disabled. */
   isTableDisabled(name: string): boolean {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return this.#find(name).settings.disabled
   }
 
@@ -256,7 +259,7 @@ export class Admin implements BackendAdmin {
     table: string,
     options: OptionsOf<typeof snapshotOptions> = {},
   ): Promise<SnapshotDescription> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkSnapshotName(name)
     const { flush } = snapshotOptions.read(options)
     await this.#snapshots.take(plainTableName(table), name, flush)
@@ -265,7 +268,7 @@ export class Admin implements BackendAdmin {
 
   /** All snapshots by name; with a pattern, those whose name matches it as a whole. */
   listSnapshots(pattern?: RegExp): SnapshotDescription[] {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return this.#snapshots
       .list()
       .filter(matches(pattern, ({ name }) => name))
@@ -281,7 +284,7 @@ export class Admin implements BackendAdmin {
 
   /** Creates a table from a snapshot, by links. `ERR_SNAPSHOT_NOT_FOUND`, `ERR_TABLE_EXISTS`. */
   async cloneSnapshot(name: string, table: string): Promise<EmbeddedTable> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkSnapshotName(name)
     const state = await this.#snapshots.clone(name, newTableName(table))
     return this.#table(state)
@@ -292,7 +295,7 @@ export class Admin implements BackendAdmin {
    * disabled, and is created again if it was dropped. `ERR_SNAPSHOT_NOT_FOUND`.
    */
   async restoreSnapshot(name: string): Promise<EmbeddedTable> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkSnapshotName(name)
     const state = await this.#snapshots.restore(name)
     return this.#table(state)
@@ -300,7 +303,7 @@ export class Admin implements BackendAdmin {
 
   /** Removes a snapshot; tables created from it stay. `ERR_SNAPSHOT_NOT_FOUND`. */
   async deleteSnapshot(name: string): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkSnapshotName(name)
     await this.#snapshots.delete(name)
   }
@@ -329,7 +332,7 @@ export class Admin implements BackendAdmin {
     directories: string | readonly string[],
     options: BulkLoadOptions = {},
   ): Promise<BulkLoaded> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     const { list, ...rest } = parseBulkLoad(directories, options)
     const name = plainTableName(table)
     const { chain } = this.#registry.of(name)
@@ -350,7 +353,7 @@ export class Admin implements BackendAdmin {
    * `ERR_ABORTED`, `ERR_CORRUPTION`.
    */
   async *exportTable(name: string, options: ExportOptions = {}): AsyncGenerator<Buffer, void> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     yield* exportTable(this.#engine, this.#find(name), options)
   }
 
@@ -370,8 +373,8 @@ export class Admin implements BackendAdmin {
     source: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
     options: ImportOptions = {},
   ): Promise<Imported> {
-    this.#engine.checkWritable()
-    const parts = { engine: this.#engine, ddl: this.#ddl, ingest: this.#ingest }
+    this.#lifecycle.checkWritable()
+    const parts = { engine: this.#engine, ingest: this.#ingest }
     return importTable(parts, source, options)
   }
 
@@ -379,13 +382,13 @@ export class Admin implements BackendAdmin {
 
   /** Flushes the memtables of a table, of one of its families, or of all tables. */
   async flush(name?: string, family?: string): Promise<void> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return this.#engine.background.flush(this.#storesOf(name, family))
   }
 
   /** Flushes, then merges the files chosen by the family's compaction policy. */
   async compact(name?: string, family?: string, watch: CompactionWatch = {}): Promise<void> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     await this.#compact(name, family, parseCompaction(watch))
   }
 
@@ -394,27 +397,27 @@ export class Admin implements BackendAdmin {
    * markers. A single file that is known to keep all its cells is moved at most.
    */
   async majorCompact(name?: string, family?: string, watch: MajorCompaction = {}): Promise<void> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     await this.#compact(name, family, parseMajorCompaction(watch))
   }
 
   /** Enables or disables background compactions; returns the previous state. */
   compactionSwitch(on: boolean): boolean {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     if (typeof on !== 'boolean') throw invalidArgument('compactionSwitch takes true or false')
     return this.#engine.background.enableCompaction(on)
   }
 
   /** Whether background compactions are enabled. */
   isCompactionEnabled(): boolean {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return this.#engine.background.compactor.isEnabled
   }
 
   /** Starts a new segment of the log. */
   rollWALWriter(): void {
-    this.#engine.checkWritable()
-    this.#engine.writes.log.roll()
+    this.#lifecycle.checkWritable()
+    this.#engine.log.roll()
   }
 
   async #compact(
@@ -429,7 +432,7 @@ export class Admin implements BackendAdmin {
 
   #storesOf(name: string | undefined, family: string | undefined): Store[] {
     if (family !== undefined) checkText(family, 'family')
-    if (name === undefined) return [...this.#engine.stores.values()]
+    if (name === undefined) return [...this.#engine.catalog.stores.values()]
     const state = this.#find(name)
     if (family === undefined) return state.families.map(({ store }) => store)
     const found = state.familyByName.get(family)
@@ -441,7 +444,7 @@ export class Admin implements BackendAdmin {
     name: string,
     decide: (table: TableState) => TableAlteration,
   ): Promise<TableDescription> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     const allocateId = this.#allocateId()
     const state = await this.#ddl.alter(plainTableName(name), (table) =>
       alterDefinition(table, decide(table), allocateId),
@@ -450,7 +453,7 @@ export class Admin implements BackendAdmin {
   }
 
   async #switch(name: string, disabled: boolean): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     await this.#ddl.alter(plainTableName(name), ({ definition }) => {
       return { ...definition, options: { ...definition.options, disabled } }
     })
@@ -461,7 +464,7 @@ export class Admin implements BackendAdmin {
   }
 
   #find(name: string): TableState {
-    return this.#ddl.find(plainTableName(name))
+    return this.#engine.catalog.find(plainTableName(name))
   }
 
   #allocateId(): () => number {

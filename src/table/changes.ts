@@ -2,51 +2,54 @@
 import { cellTypeName, type CellTypeCode } from '../storage/cell/cell-type.js'
 import { CellView } from '../storage/cell/cell-view.js'
 import { readMutations, type LoggedMutation } from '../storage/engine/transfer/change-feed.js'
-import type { Engine } from '../storage/engine/engine.js'
+import type { OpenedParts } from '../storage/engine/engine.js'
 import { changeOptions, type Change, type ChangedCell, type ChangeOptions } from '../api/changes.js'
 import { noSuchTable } from '../api/names.js'
+
+/** The parts of an engine that a feed needs. */
+type FeedParts = Parameters<typeof readMutations>[0] & Pick<OpenedParts, 'catalog' | 'readPoints'>
 
 /**
  * The feed; see `Database.changes`. Starts after the last mutation at the time of the call,
  * although a generator only runs at the first request.
  */
-export function changes(engine: Engine, options: ChangeOptions): AsyncGenerator<Change, void> {
-  return follow(engine, options, engine.lastSequence + 1)
+export function changes(parts: FeedParts, options: ChangeOptions): AsyncGenerator<Change, void> {
+  return follow(parts, options, parts.readPoints.lastSequence + 1)
 }
 
 async function* follow(
-  engine: Engine,
+  parts: FeedParts,
   options: ChangeOptions,
   next: number,
 ): AsyncGenerator<Change, void> {
-  engine.checkOpen()
+  parts.lifecycle.checkOpen()
   const { fromSequence, durability, signal, table: names } = changeOptions.read(options)
-  const wanted = names === undefined ? undefined : tablesWanted(engine, names)
-  const decoder = new ChangeDecoder(engine, wanted)
+  const wanted = names === undefined ? undefined : tablesWanted(parts, names)
+  const decoder = new ChangeDecoder(parts, wanted)
   const start = Math.max(1, fromSequence ?? next)
-  for await (const mutation of readMutations(engine, start, durability, signal)) {
+  for await (const mutation of readMutations(parts, start, durability, signal)) {
     const change = decoder.decode(mutation)
     if (change.cells.length > 0) yield change
   }
 }
 
-function tablesWanted(engine: Engine, names: readonly string[]): ReadonlySet<string> {
+function tablesWanted({ catalog }: FeedParts, names: readonly string[]): ReadonlySet<string> {
   for (const name of names) {
-    if (engine.tables.has(name)) continue
+    if (catalog.tables.has(name)) continue
     throw noSuchTable(name)
   }
   return new Set(names)
 }
 
 class ChangeDecoder {
-  private readonly engine: Engine
+  private readonly parts: FeedParts
   private readonly wanted: ReadonlySet<string> | undefined
   private readonly view = new CellView()
   private names = new Map<number, { readonly table: string; readonly family: string }>()
   private version: unknown = undefined
 
-  constructor(engine: Engine, wanted: ReadonlySet<string> | undefined) {
-    this.engine = engine
+  constructor(parts: FeedParts, wanted: ReadonlySet<string> | undefined) {
+    this.parts = parts
     this.wanted = wanted
   }
 
@@ -76,11 +79,11 @@ class ChangeDecoder {
 
   /** Maps stores to names. Stores of dropped or truncated tables no longer have one. */
   private learnNames(): void {
-    const { versions, tables } = this.engine
+    const { catalog, versions } = this.parts
     if (this.version === versions.current) return
     this.version = versions.current
     this.names = new Map()
-    for (const { name: table, families } of tables.values()) {
+    for (const { name: table, families } of catalog.tables.values()) {
       for (const { name: family, store } of families) {
         this.names.set(store.storeId, { table, family })
       }

@@ -17,6 +17,7 @@ import {
 } from '../storage/engine/transfer/backup.js'
 import { Ddl } from '../storage/engine/catalog/ddl.js'
 import type { Engine } from '../storage/engine/engine.js'
+import type { Lifecycle } from '../storage/engine/lifecycle.js'
 import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
 import { checkDirectory, databaseOptions, rateOption } from '../storage/engine/options.js'
 import { TimedOperation } from '../storage/engine/write/operation-times.js'
@@ -91,6 +92,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   /** The capabilities of this backend: all of them. */
   readonly capabilities = allCapabilities
   readonly #engine: Engine
+  readonly #lifecycle: Lifecycle
   readonly #ddl: Ddl
   readonly #admin: Admin
   readonly #emitter: EventEmitter
@@ -100,11 +102,13 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
     this.#engine = engine
+    this.#lifecycle = engine.lifecycle
     this.#ddl = new Ddl(engine, registry)
     this.#admin = new Admin(engine, this.#ddl, registry)
     this.#emitter = emitter
     this.#registry = registry
-    this.#place = { engine, namesOf: rowsOfAtomic }
+    const { readPoints, versions, writes } = engine
+    this.#place = { readPoints, versions, writes, namesOf: rowsOfAtomic }
   }
 
   /**
@@ -133,7 +137,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     const database = new Database(engine, emitter, registry)
     try {
       for (const coprocessor of coprocessors) await registry.register(coprocessor)
-      await registry.openTables(engine.tables.values())
+      await registry.openTables(engine.catalog.tables.values())
       flushRecovered(engine)
     } catch (error) {
       await engine.close().catch((failure: unknown) => emitter.emit('warning', failure))
@@ -167,7 +171,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /** The error that made the database read-only, if any. */
   get failure(): CellarError | undefined {
-    return this.#engine.failure
+    return this.#lifecycle.failure
   }
 
   /** Calls `listener` at each event. */
@@ -218,8 +222,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /** The table with that name. `ERR_TABLE_NOT_FOUND`. */
   table(name: string): EmbeddedTable {
-    this.#engine.checkOpen()
-    return new EmbeddedTable(this.#engine, this.#ddl.find(plainTableName(name)), this.#registry)
+    this.#lifecycle.checkOpen()
+    return new EmbeddedTable(
+      this.#engine,
+      this.#engine.catalog.find(plainTableName(name)),
+      this.#registry,
+    )
   }
 
   /** Whether the table exists: `Admin.tableExists`. */
@@ -260,7 +268,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * if the module of its hook cannot be loaded.
    */
   async registerCoprocessor(coprocessor: Coprocessor): Promise<CoprocessorRegistration> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return this.#registry.register(coprocessor)
   }
 
@@ -273,8 +281,8 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * compactions replace on disk, so it must be closed.
    */
   snapshot(): api.Snapshot {
-    this.#engine.checkOpen()
-    return new EngineSnapshot(this.#engine)
+    this.#lifecycle.checkOpen()
+    return new EngineSnapshot(this.#engine.readPoints, this.#engine.clock.now())
   }
 
   atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
@@ -311,7 +319,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   #atomicRequest(batch: api.AtomicBatch): AtomicRequest {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return new AtomicRequest(this.#atomicTarget, batch)
   }
 
@@ -324,7 +332,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     if (typeof given !== 'string') {
       return given instanceof EmbeddedTable ? given.atomicTarget(this.#engine) : undefined
     }
-    const state = this.#ddl.find(plainTableName(given))
+    const state = this.#engine.catalog.find(plainTableName(given))
     let table = this.#handles.get(state)
     if (table === undefined) {
       table = new EmbeddedTable(this.#engine, state, this.#registry)
@@ -348,7 +356,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * table is dropped during the call, `ERR_CLOSED` by a close.
    */
   async compact(tableName?: string, options: CompactOptions = {}): Promise<void> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     const { major, family, startRow, stopRow, ...watch } = compactOptions.read(options)
     if (major) {
       await this.#admin.majorCompact(tableName, family, { startRow, stopRow, ...watch })
@@ -365,13 +373,13 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * continue.
    */
   pauseCompaction(): void {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     this.#engine.background.pauseCompaction(true)
   }
 
   /** Ends {@link pauseCompaction}. */
   resumeCompaction(): void {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     this.#engine.background.pauseCompaction(false)
   }
 
@@ -380,14 +388,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * including running ones; see the option `compactionBytesPerSecondMax`. Infinity: no limit.
    */
   limitCompaction(bytesPerSecondMax: number): void {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     const rate = rateOption.read(bytesPerSecondMax ?? NaN, 'compactionBytesPerSecondMax')
     this.#engine.background.compactor.limit(rate)
   }
 
   /** How far compactions lag, and the effect on writers. */
   get pressure(): Pressure {
-    return this.#engine.writes.pacer.pressure
+    return this.#engine.pacer.pressure
   }
 
   /**
@@ -405,7 +413,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * `ERR_INVALID_ARGUMENT`, `ERR_TABLE_NOT_FOUND`.
    */
   changes(options: api.ChangeOptions = {}): AsyncGenerator<api.Change, void> {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return changes(this.#engine, options)
   }
 
@@ -425,7 +433,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
    * `ERR_INVALID_ARGUMENT`.
    */
   async backup(directory: string, options: BackupOptions = {}): Promise<BackupSummary> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     const given = readArguments(() => {
       checkDirectory(directory)
       return backupOptions.read(options)
@@ -512,7 +520,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /** Current counters and sizes. */
   statistics(): DatabaseStatistics {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     return collectStatistics(this.#engine, this.#registry)
   }
 
@@ -532,8 +540,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
 
   /** Directory, state and names of the tables, for `JSON.stringify`. */
   toJSON(): object {
-    const { directory, state, tables } = this.#engine
-    return { directory, open: state === 'open', tables: [...tables.keys()].sort() }
+    const { catalog, directory, lifecycle } = this.#engine
+    const tables = [...catalog.tables.keys()].sort()
+    return { directory, open: lifecycle.state === 'open', tables }
   }
 
   /** The text for `console.log`, with the same content. */

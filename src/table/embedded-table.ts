@@ -5,7 +5,7 @@
 import { copyArguments } from '../base/copy-arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import type { TableState } from '../storage/engine/catalog/catalog.js'
-import type { Engine } from '../storage/engine/engine.js'
+import type { TableParts } from '../storage/engine/engine.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { callEndpoint } from './observers/endpoints.js'
 import { ObservedOperations } from './observers/observed-operations.js'
@@ -30,20 +30,20 @@ function counterColumn(result: Result, column: types.ColumnName): bigint {
 /** A table of an open database. Made by `Database.table` and `Database.createTable`. */
 export class EmbeddedTable implements types.Table, types.SyncTable {
   readonly name: string
-  readonly #engine: Engine
+  readonly #parts: TableParts
   readonly #plain: PlainOperations
   readonly #registry: CoprocessorRegistry
   readonly #chain: ObserverChain
   readonly #calls: TableCalls
 
   /** @internal Made by `Database`. */
-  constructor(engine: Engine, table: TableState, registry: CoprocessorRegistry) {
+  constructor(parts: TableParts, table: TableState, registry: CoprocessorRegistry) {
     this.name = table.name
-    this.#engine = engine
+    this.#parts = parts
     this.#registry = registry
     this.#chain = registry.of(table.name).chain
-    this.#plain = new PlainOperations(engine, table, this.#chain)
-    this.#calls = new TableCalls(engine, table.name, () => this.#operations())
+    this.#plain = new PlainOperations(parts, table, this.#chain)
+    this.#calls = new TableCalls(parts, table.name, () => this.#operations())
   }
 
   /** The operations of one call, with observers if the table has any. */
@@ -52,11 +52,11 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   /**
-   * @internal The table's part of an atomic batch of `engine`, with its observers; undefined if the
-   * table belongs to another database.
+   * @internal The table's part of an atomic batch of an engine, with its observers; undefined if
+   * the table belongs to another database.
    */
-  atomicTarget(engine: Engine): AtomicTarget | undefined {
-    if (engine !== this.#engine) return undefined
+  atomicTarget(parts: TableParts): AtomicTarget | undefined {
+    if (parts !== this.#parts) return undefined
     return { operations: this.#plain, chain: this.#chain }
   }
 
@@ -97,11 +97,11 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
   }
 
   scan(scan: types.Scan = {}): types.ResultScanner {
-    return new AsyncScanner(this.#engine, this.#operations().openScan(scan, false))
+    return new AsyncScanner(this.#parts, this.#operations().openScan(scan, false))
   }
 
   scanSync(scan: types.Scan = {}): types.SyncResultScanner {
-    return new SyncScanner(this.#engine, this.#operations().openScan(scan, true))
+    return new SyncScanner(this.#parts, this.#operations().openScan(scan, true))
   }
 
   put(put: types.Put): Promise<void> {

@@ -92,8 +92,8 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'a view does not see the memtable of a flush that drops cells',
-    file: 'src/storage/engine/background/flusher.ts',
-    find: 'this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)',
+    file: 'src/storage/engine/background/flush-edits.ts',
+    find: 'readPoints.memtableReplaced(store, slot, sequenceSame)',
     replace: '',
     tests: kept,
   },
@@ -107,7 +107,7 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a long log is not freed',
     file: 'src/storage/engine/background/memory-relief.ts',
-    find: 'if (this.log.bytesTotal > this.engine.options.logBytesMax) this.freeOldestSegment()',
+    find: 'if (log.bytesTotal > options.logBytesMax) this.freeOldestSegment()',
     replace: '',
     tests: relief,
   },

@@ -8,31 +8,31 @@ import type {
   CompactionWork,
 } from './background/compaction-outcome.js'
 import { publishDiagnostic } from './diagnostics.js'
+import type { Catalog } from './catalog/catalog.js'
 import type { EventSource, Raise } from './events.js'
 import { OperationTimes, TimedOperation } from './write/operation-times.js'
 import type { Pressure } from './write/write-pacer.js'
 
-/** The facts about the database that reports need. */
-export interface ReportedDatabase {
-  readonly directory: string
-  readonly options: { readonly slowOperationMilliseconds: number }
-  tableNameOf(store: Store): string
-}
-
 /** Reports of one engine; see the file header. */
 export class Reports {
-  private readonly database: ReportedDatabase
+  private readonly directory: string
+  private readonly catalog: Catalog
   private readonly raise: Raise
   /** How long operations and jobs take. */
   readonly times: OperationTimes
   /** Start times of the running flushes. */
   private readonly flushStarts = new Map<Store, number>()
 
-  constructor(database: ReportedDatabase, raise: Raise) {
-    this.database = database
+  constructor(
+    directory: string,
+    slowOperationMilliseconds: number,
+    catalog: Catalog,
+    raise: Raise,
+  ) {
+    this.directory = directory
+    this.catalog = catalog
     this.raise = raise
-    const { slowOperationMilliseconds } = database.options
-    this.times = new OperationTimes(slowOperationMilliseconds, database.directory, (slow) =>
+    this.times = new OperationTimes(slowOperationMilliseconds, directory, (slow) =>
       raise('slowOperation', slow),
     )
   }
@@ -43,7 +43,7 @@ export class Reports {
   }
 
   pressureChanged(pressure: Pressure): void {
-    const { directory } = this.database
+    const { directory } = this
     publishDiagnostic('pressure', { directory, ...pressure })
     this.raise('pressure', pressure)
   }
@@ -128,8 +128,8 @@ export class Reports {
   }
 
   private placeOf(store: Store): FamilyPlace {
-    const { directory } = this.database
-    return { directory, table: this.database.tableNameOf(store), family: store.family }
+    const { directory, catalog } = this
+    return { directory, table: catalog.tableNameOf(store), family: store.family }
   }
 }
 

@@ -19,6 +19,12 @@ import type { DatabasePlace } from '../version/database-place.js'
 import { checksumNumberOf, identityOf, type FileMetadata } from '../version/file-metadata.js'
 import { formatFileName } from '../version/file-names.js'
 
+/** The files of a job, and for each the blocks that the job has left in memory. */
+interface JobFiles {
+  readonly files: readonly FileMetadata[]
+  readonly written: readonly (WrittenBlocks | undefined)[]
+}
+
 /** The readers of one directory; see the file header. */
 export class SsTableReaders {
   readonly cache: BlockCache
@@ -69,13 +75,12 @@ export class SsTableReaders {
     return reader
   }
 
-  /** Lends the reader of a new file the blocks that the file's job has left in `segments`. */
-  lend(
-    file: FileMetadata,
-    written: WrittenBlocks | undefined,
-    segments: readonly SharedArrayBuffer[],
-  ): void {
-    if (written !== undefined) this.byNumber.get(file.fileNumber)?.lend(written, segments)
+  /** Lends the readers of a job's new files the blocks that the job has left in `segments`. */
+  lend({ files, written }: JobFiles, segments: readonly SharedArrayBuffer[]): void {
+    for (const [index, { fileNumber }] of files.entries()) {
+      const blocks = written[index]
+      if (blocks !== undefined) this.byNumber.get(fileNumber)?.lend(blocks, segments)
+    }
   }
 
   /** Bytes of the cached blocks of files. */

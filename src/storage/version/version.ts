@@ -106,6 +106,11 @@ export class Version implements VersionState {
     return this.stores.get(storeId)
   }
 
+  /** The files of a store, level 0 first; none if no such store exists. */
+  filesOf(storeId: number): readonly FileMetadata[] {
+    return (this.stores.get(storeId)?.levels ?? []).flat()
+  }
+
   /** The snapshot with that name; undefined if there is none. */
   snapshotNamed(name: string): TableDefinition | undefined {
     for (const table of this.tables.values()) {
@@ -123,15 +128,6 @@ export function forEachFile(
   for (const store of state.stores.values()) {
     for (const level of store.levels) for (const file of level) visit(file, store.storeId)
   }
-}
-
-/** Calls `visit` for every file of one store. */
-export function forEachFileOf(
-  state: VersionState,
-  storeId: number,
-  visit: (file: FileMetadata) => void,
-): void {
-  for (const level of state.stores.get(storeId)?.levels ?? []) for (const file of level) visit(file)
 }
 
 /** Lengths in bytes of the value files to which the files of a state refer, by file number. */

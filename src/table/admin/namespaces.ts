@@ -2,8 +2,10 @@
 import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { defaultNamespace } from '../../storage/cell/limits.js'
-import { noSuchNamespace, type Ddl } from '../../storage/engine/catalog/ddl.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import { noSuchNamespace } from '../../storage/engine/catalog/catalog.js'
+import type { Ddl } from '../../storage/engine/catalog/ddl.js'
+import type { Lifecycle } from '../../storage/engine/lifecycle.js'
+import type { VersionSet } from '../../storage/version/version-set.js'
 import { checkNamespaceName, systemNamespace } from '../../api/names.js'
 
 /** A namespace. */
@@ -17,16 +19,18 @@ export interface NamespaceDescription {
 const predefined = [defaultNamespace, systemNamespace]
 
 export class Namespaces {
-  readonly #engine: Engine
+  readonly #lifecycle: Lifecycle
+  readonly #versions: VersionSet
   readonly #ddl: Ddl
 
-  constructor(engine: Engine, ddl: Ddl) {
-    this.#engine = engine
+  constructor(lifecycle: Lifecycle, versions: VersionSet, ddl: Ddl) {
+    this.#lifecycle = lifecycle
+    this.#versions = versions
     this.#ddl = ddl
   }
 
   async create(name: string, properties: Readonly<Record<string, string>>): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkNamespaceName(name)
     const checked = checkProperties(properties, false)
     await this.#ddl.putNamespace(name, (known) => {
@@ -36,7 +40,7 @@ export class Namespaces {
   }
 
   async modify(name: string, properties: Readonly<Record<string, string | null>>): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkNamespaceName(name)
     const changes = checkProperties(properties, true)
     await this.#ddl.putNamespace(name, (known) => {
@@ -48,23 +52,23 @@ export class Namespaces {
   }
 
   async delete(name: string): Promise<void> {
-    this.#engine.checkWritable()
+    this.#lifecycle.checkWritable()
     checkNamespaceName(name)
     await this.#ddl.dropNamespace(name)
   }
 
   get(name: string): NamespaceDescription {
-    this.#engine.checkOpen()
+    this.#lifecycle.checkOpen()
     checkText(name, 'namespace')
     if (predefined.includes(name)) return { name, properties: {} }
-    const known = this.#engine.versions.current.namespaces.get(name)
+    const known = this.#versions.current.namespaces.get(name)
     if (known === undefined) throw noSuchNamespace(name)
     return { name, properties: { ...(known.properties as Record<string, string>) } }
   }
 
   list(): string[] {
-    this.#engine.checkOpen()
-    return [...predefined, ...this.#engine.versions.current.namespaces.keys()].sort()
+    this.#lifecycle.checkOpen()
+    return [...predefined, ...this.#versions.current.namespaces.keys()].sort()
   }
 }
 

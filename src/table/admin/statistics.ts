@@ -30,8 +30,8 @@ export function collectStatistics(
 }
 
 function engineStatistics(engine: Engine) {
-  const { readers, writes, background } = engine
-  const { log, budget, pacer, userBytes, waiting } = writes
+  const { budget, catalog, log, pacer, readers } = engine
+  const { waiting } = engine.writes
   const { counters, cache } = readers
   return {
     /** The result of the recovery at the open; as `Database.recovery`. */
@@ -46,9 +46,9 @@ function engineStatistics(engine: Engine) {
      * Size of the memtables that SSTables have replaced and that are still pinned: by a scan opened
      * while the manifest was written, or by a flush overtaken by a synchronous writer.
      */
-    pinnedMemtableBytes: engine.arenas.pinnedBytes,
+    pinnedMemtableBytes: catalog.arenas.pinnedBytes,
     /** Memory of flushed memtables kept for new ones: at most two arenas. */
-    idleArenaBytes: engine.arenas.idleBytes,
+    idleArenaBytes: catalog.arenas.idleBytes,
     /** Mutating calls that wait for memory, for compactions, for a block, or for each other. */
     waitingCalls: waiting.count,
     /** Estimated size of the arguments of waiting calls. */
@@ -66,7 +66,7 @@ function engineStatistics(engine: Engine) {
       /** The bound in bytes. */
       bytesMax: cache.bytesMax,
       /** Available memory of which `bytesMax` is a quarter; undefined if `bytesMax` was given. */
-      sizedForBytes: engine.readers.sizer?.sizedForBytes,
+      sizedForBytes: readers.sizer?.sizedForBytes,
       /** Blocks found in the cache. */
       hits: counters.cacheHits,
       /** Blocks that had to be read. */
@@ -87,7 +87,7 @@ function engineStatistics(engine: Engine) {
     /** Lookups for which a Bloom filter excluded the key. */
     filterNegatives: counters.filterNegatives,
     /** Encoded size of the keys and values of all mutations. */
-    userBytes,
+    userBytes: pacer.userBytes,
     /**
      * Counts and durations by kind: `scan` is a step that reads rows ahead, `update` an increment
      * or append, `batch` a list or a mutation with several operations, `sync` a sync of the log.
@@ -96,9 +96,9 @@ function engineStatistics(engine: Engine) {
     /** Open snapshots. */
     openSnapshots: engine.readPoints.snapshotCount,
     /** Sequence of the last mutation. */
-    lastSequence: engine.lastSequence,
+    lastSequence: engine.readPoints.lastSequence,
     /** The thread of flushes and compactions. */
-    executor: background.executor.kind,
+    executor: engine.executor.kind,
     /** The LZ4 codec in use. */
     lz4: engine.codecs.lz4Implementation,
   }
@@ -112,7 +112,7 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
   const allValueFiles = valueFilesOf(current)
   let largestRunBytes = 0
   let readAmplification = 0
-  for (const table of engine.tables.values()) {
+  for (const table of engine.catalog.tables.values()) {
     const families: Record<string, TableStatistics['families'][string]> = {}
     for (const { name, store } of table.families) {
       const family = familyStatistics(store, current)
@@ -192,9 +192,10 @@ function sumOf(numbers: ReadonlyMap<number, number>): number {
   return [...numbers.values()].reduce((sum, number) => sum + number, 0)
 }
 
-function jobStatistics({ background, writes }: Engine) {
+function jobStatistics({ background, pacer, writes }: Engine) {
   const { flusher, compactor } = background
-  const { logBytesWritten, userBytes } = writes
+  const { logBytesWritten } = writes
+  const { userBytes } = pacer
   const { totals } = compactor
   const droppedBy = noDrops()
   addDrops(droppedBy, flusher.dropped)

@@ -1,10 +1,9 @@
 /** Names of the rows that calls read or change, which define the order of waiting calls. */
 import { toBytes } from '../../base/bytes.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { TableParts } from '../../storage/engine/engine.js'
 
-/** The rows by which waiting calls are ordered. */
-export interface CallPlace {
-  readonly engine: Engine
+/** The parts by which calls wait, and the rows by which waiting calls are ordered. */
+export interface CallPlace extends Pick<TableParts, 'readPoints' | 'versions' | 'writes'> {
   /** Names of the rows of a mutation; a malformed mutation has none. */
   namesOf(operation: unknown): ReadonlySet<string>
 }

@@ -117,7 +117,7 @@ export class AtomicRequest {
       if (!part.chain.active) continue
       // Whether there are checks matters here, but not their content.
       const request = { rows: part.rows, checks: [] }
-      part.intervention = new RowsDecision(part.chain, part.operations.engine, request)
+      part.intervention = new RowsDecision(part.chain, part.operations.parts.readPoints, request)
       this.decisions.push(part.intervention)
     }
   }

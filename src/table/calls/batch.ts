@@ -9,13 +9,13 @@ import { checkArray, checkBytesLike, checkFunction, readArguments } from '../../
 import { assert } from '../../base/assert.js'
 import { toBytes } from '../../base/bytes.js'
 import { asCellarError, checkOperation, noResult, readCheck } from '../../checks/lists.js'
-import type { Engine } from '../../storage/engine/engine.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
+import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import { copyList, listTurnMax } from './mutation-calls.js'
-import { RowNames } from '../arguments/row-names.js'
+import { RowNames, type CallPlace } from '../arguments/row-names.js'
 import { Result } from '../../api/results/result.js'
 import {
   blocking,
@@ -33,7 +33,8 @@ const done: BatchResult = { ok: true, result: noResult }
 
 /** A running batch. */
 export class Batch {
-  private readonly engine: Engine
+  private readonly place: CallPlace
+  private readonly writes: WritePath
   private readonly table: string
   private operations: readonly BatchOperation[]
   private readonly callback: BatchCallback | undefined
@@ -52,13 +53,14 @@ export class Batch {
 
   /** Prepares a batch. Throws `ERR_INVALID_ARGUMENT`. */
   constructor(
-    engine: Engine,
+    place: CallPlace,
     table: string,
     target: TableOperations,
     operations: readonly BatchOperation[],
     callback: BatchCallback | undefined,
   ) {
-    this.engine = engine
+    this.place = place
+    this.writes = place.writes
     this.table = table
     this.target = target
     this.operations = target.own(readArguments(() => checkArray(operations, 'operations')))
@@ -68,16 +70,16 @@ export class Batch {
 
   /** Runs the batch. Rejects only with an error of the callback. */
   async run(): Promise<BatchResult[]> {
-    const { engine } = this
-    if (engine.writes.waiting.count > 0 || engine.writes.isHeld) {
+    const { writes } = this
+    if (writes.waiting.count > 0 || writes.isHeld) {
       const call = this.own()
-      await new Promise<void>((resolve) => engine.writes.waiting.whenTurn(call, resolve))
+      await new Promise<void>((resolve) => writes.waiting.whenTurn(call, resolve))
     }
     await this.runAll()
-    if (this.call !== undefined) engine.writes.waiting.done(this.call)
+    if (this.call !== undefined) writes.waiting.done(this.call)
     for (const [durability, positions] of this.applied) {
       try {
-        await engine.writes.commit(durability)
+        await writes.commit(durability)
         for (const position of positions) this.tell(position)
       } catch (error) {
         // It is unknown whether a mutation with a failed commit is durable, so its outcome is the
@@ -90,20 +92,20 @@ export class Batch {
 
   /** Carries out all operations, except those that a synchronous call carries out meanwhile. */
   private async runAll(): Promise<void> {
-    const { engine } = this
+    const { writes } = this
     const loading = new Map<string, Promise<void>>()
     for (let i = 0; i < this.operations.length; i++) {
-      if (!engine.turn.spend() && ++this.countInTurn >= listTurnMax) {
+      if (!writes.turn.spend() && ++this.countInTurn >= listTurnMax) {
         this.own()
         this.countInTurn = 0
-        await engine.turn.waitForTurn()
+        await writes.turn.waitForTurn()
       }
       // The batch owns its arguments before it loads the first block.
       if (loading.size > 0) await loading.get(rowOf(this.operations[i]))
       try {
-        if (engine.writes.isHeld && !isGet(this.operations[i])) {
+        if (writes.isHeld && !isGet(this.operations[i])) {
           this.own()
-          await engine.writes.admit()
+          await writes.admit()
         }
         this.attempt(i, nonBlocking)
       } catch (error) {
@@ -131,7 +133,7 @@ export class Batch {
       if (!this.isDone(position)) rows.addOfBatch(this.table, operation)
     }
     const finish = (): void => this.finishSync()
-    return (this.call = this.engine.writes.waiting.add(rows.names, bytes, finish))
+    return (this.call = this.writes.waiting.add(rows.names, bytes, finish))
   }
 
   private isDone(position: number): boolean {
@@ -160,26 +162,26 @@ export class Batch {
     for (let i = 0; i < this.operations.length; i++) {
       if (this.isDone(i)) continue
       try {
-        this.engine.writes.admitSync()
+        this.writes.admitSync()
         this.attempt(i, blocking)
       } catch (error) {
         this.fail(i, error)
       }
     }
-    this.engine.writes.waiting.done(this.call!)
+    this.writes.waiting.done(this.call!)
   }
 
   /** As {@link run}, blocking. */
   runSync(): BatchResult[] {
-    const { engine, operations } = this
-    if (engine.writes.waiting.count > 0) {
+    const { writes, operations } = this
+    if (writes.waiting.count > 0) {
       const rows = new RowNames()
       for (const operation of operations) rows.addOfBatch(this.table, operation)
-      engine.writes.waiting.finishSync(rows.names)
+      writes.waiting.finishSync(rows.names)
     }
     for (let i = 0; i < operations.length; i++) {
       try {
-        if (!isGet(operations[i])) engine.writes.admitSync()
+        if (!isGet(operations[i])) writes.admitSync()
         this.carryOut(i, blocking)
       } catch (error) {
         this.fail(i, error)
@@ -187,7 +189,7 @@ export class Batch {
     }
     for (const [durability, positions] of this.applied) {
       try {
-        engine.writes.commitSync(durability)
+        writes.commitSync(durability)
         for (const position of positions) this.tell(position)
       } catch (error) {
         for (const position of positions) this.fail(position, error)
@@ -198,7 +200,7 @@ export class Batch {
 
   /** Loads the block that the operation has just missed, and carries the operation out. */
   private load(position: number): Promise<void> {
-    return loadAndRepeat(this.engine, () => this.attempt(position, nonBlocking)).catch(
+    return loadAndRepeat(this.place, () => this.attempt(position, nonBlocking)).catch(
       (error: unknown) => this.fail(position, error),
     )
   }

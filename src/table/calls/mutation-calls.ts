@@ -9,8 +9,8 @@
  */
 import { assert } from '../../base/assert.js'
 import { copyArguments } from '../../base/copy-arguments.js'
-import type { Engine } from '../../storage/engine/engine.js'
 import type { WaitingCall } from '../../storage/engine/write/waiting-calls.js'
+import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { isBlockMissing, loadAndRepeat } from '../reads/block-loading.js'
 import type { CallPlace } from '../arguments/row-names.js'
@@ -32,9 +32,8 @@ export async function mutate<O, T>(
   step: MutationStep<O, T>,
   take?: (operation: O) => O,
 ): Promise<T> {
-  const { engine } = place
-  if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
-    return MutationCall.wait(place, operation, step)
+  const { writes } = place
+  if (writes.waiting.count > 0 || writes.isHeld) return MutationCall.wait(place, operation, step)
   let applied: Applied<T>
   const taken = take === undefined ? operation : take(operation)
   try {
@@ -43,29 +42,30 @@ export async function mutate<O, T>(
     if (!isBlockMissing(error)) throw error
     return MutationCall.load(place, taken, step)
   }
-  await engine.writes.commit(applied.durability)
+  await writes.commit(applied.durability)
   return applied.value
 }
 
 /** As {@link mutate}, blocking; the step may read from the disk. */
 export function mutateSync<T>(place: CallPlace, operation: unknown, step: () => Applied<T>): T {
   finishWaiting(place, operation)
-  const { engine } = place
-  engine.writes.admitSync()
+  const { writes } = place
+  writes.admitSync()
   const applied = step()
-  engine.writes.commitSync(applied.durability)
+  writes.commitSync(applied.durability)
   return applied.value
 }
 
 /** Completes the waiting calls that name a row of the operation, because they come first. */
 export function finishWaiting(place: CallPlace, operation: unknown): void {
-  const { waiting } = place.engine.writes
+  const { waiting } = place.writes
   if (waiting.count > 0) waiting.finishSync(place.namesOf(operation))
 }
 
 /** One operation that waits. */
 export class MutationCall<O, T> {
-  private readonly engine: Engine
+  private readonly place: CallPlace
+  private readonly writes: WritePath
   private readonly operation: O
   private readonly step: MutationStep<O, T>
   private readonly call: WaitingCall
@@ -80,13 +80,14 @@ export class MutationCall<O, T> {
     reject: (error: unknown) => void,
   ) {
     const { value, bytes } = copyArguments(operation)
-    const { engine } = place
-    this.engine = engine
+    const { writes } = place
+    this.place = place
+    this.writes = writes
     this.operation = value
     this.step = step
     this.resolve = resolve
     this.reject = reject
-    this.call = engine.writes.waiting.add(place.namesOf(value), bytes, () => this.finishSync())
+    this.call = writes.waiting.add(place.namesOf(value), bytes, () => this.finishSync())
   }
 
   /** Carries out an operation when writers may continue and earlier calls are done. */
@@ -107,17 +108,17 @@ export class MutationCall<O, T> {
   }
 
   private begin(): void {
-    const { engine, call } = this
-    const run = (): void => engine.writes.waiting.whenTurn(call, () => this.attempt())
-    if (engine.writes.isHeld) engine.writes.admitLater(run, (error) => this.fail(error))
+    const { writes, call } = this
+    const run = (): void => writes.waiting.whenTurn(call, () => this.attempt())
+    if (writes.isHeld) writes.admitLater(run, (error) => this.fail(error))
     else run()
   }
 
   private attempt(): void {
-    const { engine, call } = this
+    const { writes, call } = this
     // Many calls of one row may be released together when the call before them ends.
-    if (engine.turn.isFull && !call.isDone) {
-      engine.writes.admitLater(
+    if (writes.turn.isFull && !call.isDone) {
+      writes.admitLater(
         () => this.attempt(),
         (error) => this.fail(error),
       )
@@ -131,14 +132,14 @@ export class MutationCall<O, T> {
   }
 
   private load(): void {
-    loadAndRepeat(this.engine, () => this.carryOut(nonBlocking)).catch((error: unknown) =>
+    loadAndRepeat(this.place, () => this.carryOut(nonBlocking)).catch((error: unknown) =>
       this.fail(error),
     )
   }
 
   private finishSync(): void {
     try {
-      this.engine.writes.admitSync()
+      this.writes.admitSync()
       this.carryOut(blocking)
     } catch (error) {
       this.fail(error)
@@ -147,13 +148,13 @@ export class MutationCall<O, T> {
 
   /** Carries out the operation and settles its promise. Throws only `BlockMissing`. */
   private carryOut(mode: ReadMode): void {
-    const { call, engine } = this
+    const { call, writes } = this
     if (call.isDone) return
     assert(!call.isRunning, 'a waiting call does not run within itself')
     call.isRunning = true
     try {
       const { value, durability } = this.step(this.operation, mode)
-      const committed = engine.writes.commit(durability)
+      const committed = writes.commit(durability)
       this.resolve(value === undefined ? (committed as Promise<T>) : committed.then(() => value))
     } catch (error) {
       if (isBlockMissing(error)) throw error
@@ -161,12 +162,12 @@ export class MutationCall<O, T> {
     } finally {
       call.isRunning = false
     }
-    engine.writes.waiting.done(call)
+    writes.waiting.done(call)
   }
 
   private fail(error: unknown): void {
     this.reject(error)
-    this.engine.writes.waiting.done(this.call)
+    this.writes.waiting.done(this.call)
   }
 }
 
@@ -193,7 +194,7 @@ export function copyList<O>(
 
 /** A list of operations that are carried out in order. */
 export class ListCall<O> {
-  private readonly engine: Engine
+  private readonly writes: WritePath
   private readonly place: CallPlace
   private operations: readonly O[]
   private readonly step: ListStep<O>
@@ -201,7 +202,7 @@ export class ListCall<O> {
   private call: WaitingCall | undefined = undefined
 
   constructor(place: CallPlace, operations: readonly O[], step: ListStep<O>) {
-    this.engine = place.engine
+    this.writes = place.writes
     this.place = place
     this.operations = operations
     this.step = step
@@ -209,14 +210,14 @@ export class ListCall<O> {
 
   /** Resolves when all operations are applied. Rejects if writers cannot continue. */
   async run(): Promise<void> {
-    const { engine } = this
-    if (!engine.writes.isHeld && engine.writes.waiting.count === 0 && this.runInTurn()) return
+    const { writes } = this
+    if (!writes.isHeld && writes.waiting.count === 0 && this.runInTurn()) return
     const call = (this.call = this.wait())
     try {
-      await new Promise<void>((resolve) => engine.writes.waiting.whenTurn(call, resolve))
+      await new Promise<void>((resolve) => writes.waiting.whenTurn(call, resolve))
       while (this.isOpen) await this.runNext()
     } finally {
-      engine.writes.waiting.done(call)
+      writes.waiting.done(call)
     }
   }
 
@@ -226,12 +227,12 @@ export class ListCall<O> {
 
   /** Carries out operations until one has to wait. Returns true if all are done. */
   private runInTurn(): boolean {
-    const { engine } = this
+    const { writes } = this
     try {
-      while (this.isOpen && this.at < listTurnMax && !engine.writes.isHeld) {
+      while (this.isOpen && this.at < listTurnMax && !writes.isHeld) {
         const from = this.at
         this.runStep(nonBlocking)
-        engine.turn.spend(this.at - from)
+        writes.turn.spend(this.at - from)
       }
     } catch (error) {
       if (!isBlockMissing(error)) throw error
@@ -241,16 +242,16 @@ export class ListCall<O> {
 
   /** Copies the remaining arguments. From now on later calls with these rows wait for this list. */
   private wait(): WaitingCall {
-    const { engine, place, at } = this
+    const { writes, place, at } = this
     const { operations, bytes } = copyList(this.operations, (position) => position < at)
     this.operations = operations
     const names = place.namesOf({ rows: operations.slice(at) })
-    return engine.writes.waiting.add(names, bytes, () => this.finishSync())
+    return writes.waiting.add(names, bytes, () => this.finishSync())
   }
 
   private async runNext(): Promise<void> {
-    const { engine } = this
-    if (engine.writes.isHeld) await engine.writes.admit()
+    const { writes } = this
+    if (writes.isHeld) await writes.admit()
     const from = this.at
     if (!this.isOpen) return
     try {
@@ -261,9 +262,9 @@ export class ListCall<O> {
       const repeat = (): void => {
         if (this.at === from) this.runStep(nonBlocking)
       }
-      await loadAndRepeat(engine, repeat)
+      await loadAndRepeat(this.place, repeat)
     }
-    if (!engine.turn.spend(this.at - from)) await engine.turn.waitForTurn()
+    if (!writes.turn.spend(this.at - from)) await writes.turn.waitForTurn()
   }
 
   private runStep(mode: ReadMode): void {
@@ -280,6 +281,6 @@ export class ListCall<O> {
 
   private finishSync(): void {
     while (this.isOpen) this.runStep(blocking)
-    this.engine.writes.waiting.done(this.call!)
+    this.writes.waiting.done(this.call!)
   }
 }

@@ -8,8 +8,9 @@
  */
 import { copyArguments } from '../../base/copy-arguments.js'
 import type { BatchCallback, BatchOperation, BatchResult, Get, Put } from '../../api/index.js'
-import type { Engine } from '../../storage/engine/engine.js'
 import { TimedOperation, type OperationTimes } from '../../storage/engine/write/operation-times.js'
+import type { TableParts } from '../../storage/engine/engine.js'
+import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowNames, type CallPlace } from '../arguments/row-names.js'
 import { ListOutcome } from '../operations/list-outcome.js'
@@ -43,18 +44,20 @@ const timedAs: Readonly<Record<MutationKind, TimedOperation>> = {
 
 /** The calls of one table; see the file header. */
 export class TableCalls {
-  private readonly engine: Engine
+  private readonly writes: WritePath
   private readonly table: string
   private readonly place: CallPlace
   private readonly times: OperationTimes
   /** Returns the operations of one call, with observers if the table has any. */
   private readonly operations: () => TableOperations
 
-  constructor(engine: Engine, table: string, operations: () => TableOperations) {
-    this.engine = engine
+  constructor(parts: TableParts, table: string, operations: () => TableOperations) {
+    const { readPoints, versions, writes } = parts
+    const namesOf: CallPlace['namesOf'] = (given) => new RowNames().add(table, given).names
+    this.writes = writes
     this.table = table
-    this.place = { engine, namesOf: (given) => new RowNames().add(table, given).names }
-    this.times = engine.reports.times
+    this.place = { readPoints, versions, writes, namesOf }
+    this.times = parts.reports.times
     this.operations = operations
   }
 
@@ -65,7 +68,7 @@ export class TableCalls {
     const result =
       value instanceof Promise
         ? value
-        : this.engine.turn.spend()
+        : this.writes.turn.spend()
           ? Promise.resolve(value)
           : this.nextTurn(value)
     if (startedAt === 0) return result
@@ -88,7 +91,7 @@ export class TableCalls {
     const values = gets.map((get) => {
       return this.timed(TimedOperation.get, get, () => this.readNow(kind, get))
     })
-    const hasTime = this.engine.turn.spend(values.length)
+    const hasTime = this.writes.turn.spend(values.length)
     for (let i = 0; i < values.length; i++) {
       if (values[i] instanceof Promise) return Promise.all(values as Promise<ReadValue<K>>[])
     }
@@ -108,8 +111,8 @@ export class TableCalls {
   putSync(put: Put): void {
     const startedAt = this.times.begin(TimedOperation.put)
     finishWaiting(this.place, put)
-    this.engine.writes.admitSync()
-    this.engine.writes.commitSync(this.operations().put(put, blocking))
+    this.writes.admitSync()
+    this.writes.commitSync(this.operations().put(put, blocking))
     if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, this.table, put)
   }
 
@@ -149,7 +152,7 @@ export class TableCalls {
 
   /** A batch of these operations, which is not timed. */
   makeBatch(list: readonly BatchOperation[], callback?: BatchCallback): Batch {
-    return new Batch(this.engine, this.table, this.operations(), list, callback)
+    return new Batch(this.place, this.table, this.operations(), list, callback)
   }
 
   /** The value of a read, or a promise if blocks have to be loaded or the read fails. */
@@ -162,18 +165,17 @@ export class TableCalls {
     } catch (error) {
       if (!isBlockMissing(error)) return Promise.reject(error)
       const kept = own === get ? copyArguments(get).value : own
-      return loadAndRepeat(this.engine, () => readStep(operations, kind, kept, nonBlocking))
+      return loadAndRepeat(this.place, () => readStep(operations, kind, kept, nonBlocking))
     }
   }
 
   private putNow(operations: TableOperations, put: Put): Promise<void> {
-    const { engine } = this
-    if (engine.writes.waiting.count > 0 || engine.writes.isHeld)
-      return this.mutateBy(operations, 'put', put)
+    const { writes } = this
+    if (writes.waiting.count > 0 || writes.isHeld) return this.mutateBy(operations, 'put', put)
     try {
       const own = operations.own(put)
       try {
-        return engine.writes.commit(operations.put(own, nonBlocking))
+        return writes.commit(operations.put(own, nonBlocking))
       } catch (error) {
         if (!isBlockMissing(error)) throw error
         return MutationCall.load(this.place, own, (put, mode) => {
@@ -205,24 +207,24 @@ export class TableCalls {
       listStep(operations, kind, list, at, mode, outcome),
     )
     await call.run()
-    if (outcome.strongest !== undefined) await this.engine.writes.commit(outcome.strongest)
+    if (outcome.strongest !== undefined) await this.writes.commit(outcome.strongest)
     outcome.throwFailures(given.length)
   }
 
   private runListSync<K extends ListKind>(kind: K, list: readonly Given<K>[]): void {
-    const { engine } = this
+    const { writes } = this
     const operations = this.operations()
     const outcome = new ListOutcome()
     finishWaiting(this.place, { rows: list })
     for (let at = 0; at < list.length;) {
       try {
-        engine.writes.admitSync()
+        writes.admitSync()
         at = listStep(operations, kind, list, at, blocking, outcome)
       } catch (error) {
         outcome.failed(at++, error)
       }
     }
-    if (outcome.strongest !== undefined) engine.writes.commitSync(outcome.strongest)
+    if (outcome.strongest !== undefined) writes.commitSync(outcome.strongest)
     outcome.throwFailures(list.length)
   }
 
@@ -239,7 +241,7 @@ export class TableCalls {
   }
 
   private async nextTurn<T>(value: T): Promise<T> {
-    await this.engine.turn.waitForTurn()
+    await this.writes.turn.waitForTurn()
     return value
   }
 }

@@ -11,7 +11,7 @@ import type { ChooseVersion } from '../operations/deletes.js'
 import { resultKinds, type ObserverChain } from './observer-chain.js'
 import type { MutationBatch } from '../../api/observer.js'
 import type { Intervention, RowAddition } from '../operations/intervention.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { ReadPoints } from '../../storage/engine/catalog/read-points.js'
 import type {
   BytesLike,
   Check,
@@ -158,11 +158,11 @@ export class ObservedBatch implements MutationBatch, Intervention {
 abstract class Decision implements Intervention {
   readonly batch: ObservedBatch
   protected readonly chain: ObserverChain
-  private readonly engine: Engine
+  private readonly readPoints: ReadPoints
 
-  constructor(chain: ObserverChain, engine: Engine) {
+  constructor(chain: ObserverChain, readPoints: ReadPoints) {
     this.chain = chain
-    this.engine = engine
+    this.readPoints = readPoints
     this.batch = new ObservedBatch(chain)
   }
 
@@ -181,10 +181,10 @@ abstract class Decision implements Intervention {
    * outdated.
    */
   protected ask(questions: () => boolean): boolean {
-    const { engine } = this
-    const sequence = engine.lastSequence
+    const { readPoints } = this
+    const sequence = readPoints.lastSequence
     const answer = questions()
-    if (engine.lastSequence === sequence) return answer
+    if (readPoints.lastSequence === sequence) return answer
     const message = 'an observer wrote between the check and the mutation that depends on it'
     throw new CellarError(ErrorCode.coprocessor, message)
   }
@@ -199,8 +199,8 @@ export class CheckDecision extends Decision {
   private readonly given: CheckAction
   private askedAbout: boolean | undefined = undefined
 
-  constructor(chain: ObserverChain, engine: Engine, check: Check, action: CheckAction) {
-    super(chain, engine)
+  constructor(chain: ObserverChain, readPoints: ReadPoints, check: Check, action: CheckAction) {
+    super(chain, readPoints)
     this.check = check
     this.given = action
   }
@@ -249,8 +249,8 @@ export class RowsDecision extends Decision {
   rows: MultiRowMutations['rows'] | undefined = undefined
   private readonly request: MultiRowMutations
 
-  constructor(chain: ObserverChain, engine: Engine, request: MultiRowMutations) {
-    super(chain, engine)
+  constructor(chain: ObserverChain, readPoints: ReadPoints, request: MultiRowMutations) {
+    super(chain, readPoints)
     this.request = request
   }
 

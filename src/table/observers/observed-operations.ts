@@ -102,8 +102,8 @@ export class ObservedOperations implements TableOperations {
   }
 
   openScan(scan: api.Scan, mayBlock: boolean): ScanSession {
-    const { engine } = this.plain
-    return openObservedScan(engine, this.plain.state(), this.chain, scan, mayBlock)
+    const { parts } = this.plain
+    return openObservedScan(parts, this.plain.state(), this.chain, scan, mayBlock)
   }
 
   put(put: api.Put, mode: ReadMode): Durability {
@@ -166,7 +166,7 @@ export class ObservedOperations implements TableOperations {
   private mutateRows(request: api.MultiRowMutations): Step<Applied<boolean>> {
     const decision = new RowsDecision(
       this.chain,
-      this.plain.engine,
+      this.plain.parts.readPoints,
       checkForm(request, 'mutateRows'),
     )
     const { batch } = decision
@@ -184,7 +184,7 @@ export class ObservedOperations implements TableOperations {
     const { chain, plain } = this
     checkForm(check, 'check')
     checkForm(action, 'the action of a check')
-    const decision = new CheckDecision(chain, plain.engine, check, action)
+    const decision = new CheckDecision(chain, plain.parts.readPoints, check, action)
     let asked = false
     return (mode) => {
       if (!asked) {

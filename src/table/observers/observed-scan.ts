@@ -7,7 +7,7 @@
  */
 import { readArguments } from '../../base/arguments.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { TableParts } from '../../storage/engine/engine.js'
 import { resultKinds, type ObserverChain } from './observer-chain.js'
 import type { ObservedScan } from '../../api/observer.js'
 import type { Result } from '../../api/results/result.js'
@@ -25,7 +25,7 @@ class ObservedScanSession extends ScanSession {
   private closing = false
 
   constructor(
-    engine: Engine,
+    parts: TableParts,
     table: TableState,
     chain: ObserverChain,
     scan: Scan,
@@ -33,10 +33,10 @@ class ObservedScanSession extends ScanSession {
   ) {
     const { plan, readPoint, readTime } = readArguments(() => ({
       plan: planScan(table, scan),
-      readPoint: readPointOf(scan, engine),
+      readPoint: readPointOf(scan, parts.readPoints),
       readTime: readTimeOf(scan),
     }))
-    super(engine, table, plan, readPoint, mayBlock, readTime)
+    super(parts, table, plan, readPoint, mayBlock, readTime)
     this.readNothingAhead()
     this.chain = chain
     this.observed = { scan }
@@ -86,12 +86,12 @@ class ObservedScanSession extends ScanSession {
 
 /** Opens a scan with observers. */
 export function openObservedScan(
-  engine: Engine,
+  parts: TableParts,
   table: TableState,
   chain: ObserverChain,
   scan: Scan,
   mayBlock: boolean,
 ): ScanSession {
   const { operation } = chain.pre('preScannerOpen', checkForm(scan, 'scan'), resultKinds.nothing)
-  return new ObservedScanSession(engine, table, chain, operation, mayBlock)
+  return new ObservedScanSession(parts, table, chain, operation, mayBlock)
 }

@@ -24,7 +24,7 @@ export class WrittenRows implements WrittenMutation {
     this.operations = operations
     this.operationsOf = operationsOf
     this.mode = mode
-    const { mutation } = operations.engine.writes
+    const { mutation } = operations.parts.writes
     const { families } = operations.state()
     const cells: WrittenCell[] = []
     for (let i = 0; i < mutation.entryCount; i++) {

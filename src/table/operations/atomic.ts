@@ -64,7 +64,7 @@ export function applyAtomic(
   }
   for (const { operations } of parts) writer = operations.complete(writer, mode)
   writer.apply(durability)
-  const sequence = writer.engine.lastSequence
+  const sequence = writer.writes.readPoints.lastSequence
   return { value: { success: true, failedCheck: undefined, sequence }, durability }
 }
 

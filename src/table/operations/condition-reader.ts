@@ -53,7 +53,7 @@ export class ConditionReader {
       const range = check.timeRange === undefined ? {} : { timeRange: check.timeRange }
       return { condition, plan: reads.planOf({ filter: check.filter, ...range }) }
     })
-    stored.set(reads.readRow(row, plan, reads.engine.lastSequence, mode))
+    stored.set(reads.readRow(row, plan, reads.parts.readPoints.lastSequence, mode))
     if (condition === undefined) {
       return stored.isEmpty ? undefined : stored.first().timestampValue
     }

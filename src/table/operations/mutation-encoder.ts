@@ -4,7 +4,6 @@
  */
 import { invalidArgument } from '../../base/errors.js'
 import type * as api from '../../api/index.js'
-import type { Engine } from '../../storage/engine/engine.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
@@ -46,8 +45,8 @@ export class MutationEncoder {
   private readonly reads: TableReads
   private readonly stored = new StoredCells()
 
-  constructor(engine: Engine, reads: TableReads) {
-    this.writer = new MutationWriter(engine)
+  constructor(reads: TableReads) {
+    this.writer = new MutationWriter(reads.parts.writes)
     this.reads = reads
   }
 
@@ -147,7 +146,7 @@ export class MutationEncoder {
       return stored
     }
     const plans = families.map(({ family, query }) => ({ family, query: { ...query, versions } }))
-    stored.set(reads.readRow(this.row, asPlan(plans), reads.engine.lastSequence, mode))
+    stored.set(reads.readRow(this.row, asPlan(plans), reads.parts.readPoints.lastSequence, mode))
     return stored
   }
 }

@@ -1,8 +1,8 @@
 /**
  * Turns the mutations of callers into cells of the engine's mutation buffer.
  *
- * One writer serves one engine. `begin` sets row and sequence; the `add…` methods check and encode.
- * Nothing is part of the database before `apply`, so any error leaves it unchanged.
+ * A writer belongs to one engine. `begin` sets row and sequence; the `add…` methods check and
+ * encode. Nothing is part of the database before `apply`, so any error leaves it unchanged.
  *
  * Several mutations can be applied together as a group: `beginGroup`, then for each mutation
  * `beginMember`, `add…` and `endMember` or `dropMember`. Each mutation has its own sequence.
@@ -27,7 +27,6 @@ import {
   type Timestamp,
 } from '../../storage/cell/timestamp.js'
 import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
-import type { Engine } from '../../storage/engine/engine.js'
 import { textBytes, type MutationBuffer } from '../../storage/engine/write/mutation-buffer.js'
 import type { ServerClock } from '../../storage/engine/write/server-clock.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
@@ -38,8 +37,7 @@ import type { RowKey } from '../arguments/row-key.js'
 import type { BytesLike, ColumnName, Put, RowOperation } from '../../api/index.js'
 
 export class MutationWriter implements PutTarget {
-  readonly engine: Engine
-  private readonly writes: WritePath
+  readonly writes: WritePath
   private readonly mutation: MutationBuffer
   private readonly clock: ServerClock
   /** Whether the mutation is only checked and will not be applied. */
@@ -58,11 +56,10 @@ export class MutationWriter implements PutTarget {
   /** Whether the mutation has an increment or an append, whether or not that returns its cells. */
   givesResult = false
 
-  constructor(engine: Engine) {
-    this.engine = engine
-    this.writes = engine.writes
-    this.mutation = engine.writes.mutation
-    this.clock = engine.clock
+  constructor(writes: WritePath) {
+    this.writes = writes
+    this.mutation = writes.mutation
+    this.clock = writes.clock
   }
 
   /**
@@ -97,7 +94,7 @@ export class MutationWriter implements PutTarget {
   beginMember(putTimestampMin: Timestamp = 0, isTrial = false): void {
     this.isTrial = isTrial
     this.isPut = false
-    this.mutation.sequence = this.writes.lastSequence + 1 + this.mutation.mutationCount
+    this.mutation.sequence = this.writes.readPoints.lastSequence + 1 + this.mutation.mutationCount
     this.serverTimestamp = 0
     this.putTimestampMin = putTimestampMin
     this.mutation.open()
@@ -131,7 +128,7 @@ export class MutationWriter implements PutTarget {
    * begun. REQUIRES a writer of the same engine.
    */
   join(other: MutationWriter, table: TableState, row: RowKey): void {
-    assert(other.engine === this.engine, 'the writers of a batch are of one engine')
+    assert(other.writes === this.writes, 'the writers of a batch are of one engine')
     other.nextRow()
     this.columns.use(table)
     this.row = this.mutation.row = row
@@ -181,14 +178,14 @@ export class MutationWriter implements PutTarget {
     ttl: number,
     value: BytesLike,
   ): void {
-    const { engine, row } = this
+    const { row, writes } = this
     const valueBytes = typeof value === 'string' ? textBytes(value) : value.length
     if (typeof value === 'string' && valueBytes !== value.length && !isText(value)) {
       throw loneSurrogate('value')
     }
     checkCellBytes(
       row.length + family.name.length + qualifier.length + valueBytes + cellOverheadBytes,
-      engine.options.cellBytesMax,
+      writes.options.cellBytesMax,
     )
     const { mutation } = this
     if (timestamp === undefined || timestamp === latestTimestamp) {
@@ -208,9 +205,9 @@ export class MutationWriter implements PutTarget {
   /** The server's timestamp of this mutation, the same for all its cells. */
   assignTimestamp(): number {
     if (this.serverTimestamp === 0) {
-      const { engine, row } = this
-      const now = this.groupTime === 0 ? engine.now() : this.groupTime
-      this.serverTimestamp = this.isTrial ? 1 : this.clock.propose(row.buffer, row.length, now)
+      const { clock, row } = this
+      const now = this.groupTime === 0 ? clock.now() : this.groupTime
+      this.serverTimestamp = this.isTrial ? 1 : clock.propose(row.buffer, row.length, now)
       this.mutation.raiseServerTimestamp(this.serverTimestamp)
     }
     return this.serverTimestamp
@@ -258,7 +255,7 @@ export class MutationWriter implements PutTarget {
    * set can be deleted.
    */
   checkSlop(timestamp: Timestamp): void {
-    const slop = this.engine.options.timestampSlopMilliseconds
-    if (slop !== Infinity) checkSlop(timestamp, this.engine.now(), slop)
+    const slop = this.writes.options.timestampSlopMilliseconds
+    if (slop !== Infinity) checkSlop(timestamp, this.clock.now(), slop)
   }
 }

@@ -10,7 +10,7 @@ import { CellarError, ErrorCode } from '../../base/errors.js'
 import type * as api from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { TableParts } from '../../storage/engine/engine.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { encode } from '../reads/block-loading.js'
@@ -44,10 +44,10 @@ export class PlainOperations extends TableReads implements TableOperations {
   private readonly conditions: ConditionReader
   private readonly hook: WriteHook
 
-  constructor(engine: Engine, table: TableState, hook: WriteHook) {
-    super(engine, table)
+  constructor(parts: TableParts, table: TableState, hook: WriteHook) {
+    super(parts, table)
     this.hook = hook
-    this.encoder = new MutationEncoder(engine, this)
+    this.encoder = new MutationEncoder(this)
     this.writer = this.encoder.writer
     this.conditions = new ConditionReader(this)
   }
@@ -83,7 +83,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     const { writer, encoder } = this
     let durability = table.settings.durability
     let at = from
-    writer.beginGroup(table, encoder.row, this.engine.now())
+    writer.beginGroup(table, encoder.row, this.parts.clock.now())
     for (; at < puts.length && (at === from || writer.hasRoom); at++) {
       const put = puts[at]
       writer.beginMember()
@@ -268,7 +268,7 @@ export class PlainOperations extends TableReads implements TableOperations {
 
   private writable(): TableState {
     const table = this.state()
-    this.engine.checkWritable()
+    this.parts.lifecycle.checkWritable()
     if (!table.settings.readOnly) return table
     throw new CellarError(ErrorCode.readOnly, `table '${this.name}' is read-only`)
   }

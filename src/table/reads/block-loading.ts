@@ -11,7 +11,7 @@ import { argumentError } from '../../base/arguments.js'
 import { BlockMissing, blockMissing, type BlockLoader } from '../../storage/cursor/cursor.js'
 import type { Version } from '../../storage/version/version.js'
 
-/** Provides the version whose files a step reads: an engine. */
+/** Provides the version whose files a step reads. */
 interface VersionHolder {
   readonly versions: { readonly current: Version }
   /** Pins the sources of open snapshots, since the step may read through one. */
@@ -32,9 +32,9 @@ export function isBlockMissing(error: unknown): error is BlockMissing {
 }
 
 /** Completes a step that has just thrown `BlockMissing`. */
-export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Promise<T> {
-  let version = engine.versions.current.acquire()
-  const held = engine.readPoints.holdAll()
+export async function loadAndRepeat<T>(holder: VersionHolder, step: () => T): Promise<T> {
+  let version = holder.versions.current.acquire()
+  const held = holder.readPoints.holdAll()
   const pins: Pin[] = []
   try {
     for (;;) {
@@ -47,21 +47,21 @@ export async function loadAndRepeat<T>(engine: VersionHolder, step: () => T): Pr
         if (!isBlockMissing(error)) throw error
       }
       version.release()
-      version = engine.versions.current.acquire()
+      version = holder.versions.current.acquire()
     }
   } finally {
     for (const { loader, index } of pins) loader.releaseBlock(index)
     version.release()
-    for (const sequence of held) engine.readPoints.remove(sequence)
+    for (const sequence of held) holder.readPoints.remove(sequence)
   }
 }
 
 /** Runs a step now if all its blocks are in memory, else once they are loaded. */
-export function runLoading<T>(engine: VersionHolder, step: () => T): T | Promise<T> {
+export function runLoading<T>(holder: VersionHolder, step: () => T): T | Promise<T> {
   try {
     return step()
   } catch (error) {
-    if (isBlockMissing(error)) return loadAndRepeat(engine, step)
+    if (isBlockMissing(error)) return loadAndRepeat(holder, step)
     throw error
   }
 }

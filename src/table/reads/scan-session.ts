@@ -8,7 +8,7 @@
  */
 import { assert } from '../../base/assert.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { TableParts } from '../../storage/engine/engine.js'
 import type { ReadPoints } from '../../storage/engine/catalog/read-points.js'
 import { blockMissing } from '../../storage/cursor/cursor.js'
 import type { RowTarget } from '../../storage/scan/cell-collector.js'
@@ -68,7 +68,7 @@ export class ScanSession implements MemtableUser {
   readonly readPoint: number
   /** Pin the files that the scan reads: those at its start, then those of flushes. */
   private readonly versions: Version[] = []
-  private readonly versionsOfEngine: { readonly current: Version }
+  private readonly versionSet: { readonly current: Version }
   private memtables: MemtableUse[] = []
   private readonly mode: ReadMode
   /** Its cells are copied before their memory is released. */
@@ -102,23 +102,23 @@ export class ScanSession implements MemtableUser {
   private rowsFiltered = 0
 
   constructor(
-    engine: Engine,
+    tableParts: TableParts,
     table: TableState,
     plan: ScanPlan,
     readPoint: number,
     mayBlock: boolean,
     time?: number,
-    pool = new ScanPool(table, engine.clock),
+    pool = new ScanPool(table, tableParts.clock),
   ) {
     const { read, bounds, limit, batch, bytesMax, needCursorResult } = plan
     const mode = { mayBlock, cacheBlocks: read.cacheBlocks }
     this.mode = mode
     this.readPoint = readPoint
-    this.versionsOfEngine = engine.versions
+    this.versionSet = tableParts.versions
     const parts = pool.acquire()
     const { collector, rows, moment } = parts
     moment.renew(time)
-    if (engine.readPoints.hold(readPoint)) this.heldReadPoint = readPoint
+    if (tableParts.readPoints.hold(readPoint)) this.heldReadPoint = readPoint
     const { filter } = read
     const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
     const seesLater = readPoint === Number.MAX_SAFE_INTEGER
@@ -129,7 +129,7 @@ export class ScanSession implements MemtableUser {
     this.families = table.familyNames
     this.rowsLeft = limit
     this.rowsAhead = isWhole && !needCursorResult && !seesLater ? rowsAheadMin : 1
-    this.counters = engine.readers.counters
+    this.counters = tableParts.readers.counters
     this.plain = filter === undefined
     this.needCursorResult = needCursorResult
     collector.configure(table.familyNames, batch, bytesMax)
@@ -145,8 +145,8 @@ export class ScanSession implements MemtableUser {
     }
     if (scanners.length === 0) rows.open(joined, bounds, filter)
     else rows.open(scanners, bounds, filter, joined)
-    this.versions.push(engine.versions.current.acquire())
-    this.readPoints = engine.readPoints
+    this.versions.push(tableParts.versions.current.acquire())
+    this.readPoints = tableParts.readPoints
   }
 
   private use(memtables: readonly MemtableSlot[], reader: StoreReader): void {
@@ -161,7 +161,7 @@ export class ScanSession implements MemtableUser {
     const use = this.memtables.find((each) => each.slot === slot)
     assert(use !== undefined, 'a scan is told of the memtables that it uses')
     use.tables = tables
-    this.versions.push(this.versionsOfEngine.current.acquire())
+    this.versions.push(this.versionSet.current.acquire())
     // A filter may write during its call, and so cause a flush.
     if (!this.stepping) this.leaveMemtables()
   }

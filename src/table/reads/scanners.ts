@@ -1,6 +1,6 @@
 /** The iterators of scans: asynchronous and synchronous shells over one `ScanSession`. */
 import { checkAborted } from '../../base/errors.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { TableParts } from '../../storage/engine/engine.js'
 import { TimedOperation } from '../../storage/engine/write/operation-times.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../../api/results/result.js'
@@ -28,7 +28,7 @@ const forgotten = new FinalizationRegistry<ScanSession>((session) => session.clo
 
 /** Asynchronous results of a scan. */
 export class AsyncScanner extends ResultScanner {
-  readonly #engine: Engine
+  readonly #parts: TableParts
   readonly #session: ScanSession
   #buffered: Result[] = []
   #position = 0
@@ -36,9 +36,9 @@ export class AsyncScanner extends ResultScanner {
   #failure: { readonly error: unknown } | undefined = undefined
   #running: Promise<unknown> = Promise.resolve()
 
-  constructor(engine: Engine, session: ScanSession) {
+  constructor(parts: TableParts, session: ScanSession) {
     super()
-    this.#engine = engine
+    this.#parts = parts
     this.#session = session
     forgotten.register(this, session)
   }
@@ -98,15 +98,15 @@ export class AsyncScanner extends ResultScanner {
     this.#buffered = []
     this.#position = 0
     this.#throwFailure()
-    if (!this.#engine.turn.spend(turnShare)) await this.#engine.turn.waitForTurn()
-    const { times } = this.#engine.reports
+    if (!this.#parts.writes.turn.spend(turnShare)) await this.#parts.writes.turn.waitForTurn()
+    const { times } = this.#parts.reports
     const startedAt = times.begin(TimedOperation.scan)
     try {
       while (!session.ended && this.#buffered.length === 0) {
         this.#checkAlive()
         const missing = this.#collect(session, count)
         if (missing && this.#buffered.length === 0) {
-          const first = await loadAndRepeat(this.#engine, () => session.next())
+          const first = await loadAndRepeat(this.#parts, () => session.next())
           if (first === undefined) break
           if (first !== 'pause') this.#buffered.push(first)
         } else if (this.#buffered.length === 0 && !session.ended) {
@@ -146,21 +146,21 @@ export class AsyncScanner extends ResultScanner {
   }
 
   #checkAlive(): void {
-    this.#engine.checkOpen()
+    this.#parts.lifecycle.checkOpen()
     checkAborted('the scan', this.#session.signal)
   }
 }
 
 /** Synchronous results of a scan. */
 export class SyncScanner extends SyncResultScanner {
-  readonly #engine: Engine
+  readonly #parts: TableParts
   readonly #session: ScanSession
   /** The error that ended the scan, thrown after the results of `nextBatch`. */
   #failure: { readonly error: unknown } | undefined = undefined
 
-  constructor(engine: Engine, session: ScanSession) {
+  constructor(parts: TableParts, session: ScanSession) {
     super()
-    this.#engine = engine
+    this.#parts = parts
     this.#session = session
   }
 
@@ -170,14 +170,14 @@ export class SyncScanner extends SyncResultScanner {
 
   next(): IteratorResult<Result, undefined> {
     if (this.#failure !== undefined) this.#throwFailure(this.#failure.error)
-    this.#engine.checkOpen()
+    this.#parts.lifecycle.checkOpen()
     const ready = this.#session.nextReady()
     if (ready !== undefined) return { done: false, value: ready }
     return this.#advance()
   }
 
   #advance(): IteratorResult<Result, undefined> {
-    const { times } = this.#engine.reports
+    const { times } = this.#parts.reports
     const startedAt = times.begin(TimedOperation.scan)
     try {
       for (;;) {

@@ -10,7 +10,7 @@ import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { BytesLike, Get, Scan } from '../../api/index.js'
 import type { Result } from '../../api/results/result.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { TableParts } from '../../storage/engine/engine.js'
 import { emptyRow, type CollectedRow } from '../../storage/scan/row-collector.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { RowKey } from '../arguments/row-key.js'
@@ -25,7 +25,7 @@ import { readPointOf, readTimeOf } from './snapshot.js'
 
 /** Reads of one table; see the file header. */
 export class TableReads {
-  readonly engine: Engine
+  readonly parts: TableParts
   readonly name: string
   private current: TableState
   private rowReads: RowReads
@@ -36,14 +36,14 @@ export class TableReads {
   private readonly readRowKey = new RowKey()
   private readonly moment: Moment
 
-  constructor(engine: Engine, table: TableState) {
-    this.engine = engine
+  constructor(parts: TableParts, table: TableState) {
+    this.parts = parts
     this.name = table.name
     this.current = table
     this.rowReads = new RowReads(table)
     this.plans = new ReadPlans(table)
-    this.scans = new ScanPool(table, engine.clock)
-    this.moment = new Moment(engine.clock)
+    this.scans = new ScanPool(table, parts.clock)
+    this.moment = new Moment(parts.clock)
   }
 
   /**
@@ -58,7 +58,7 @@ export class TableReads {
 
   /** As {@link state}, but also for a disabled table. */
   description(): TableState {
-    this.engine.checkOpen()
+    this.parts.lifecycle.checkOpen()
     return this.current.live ? this.current : this.refresh()
   }
 
@@ -73,7 +73,7 @@ export class TableReads {
       existenceOnly ||= checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
       this.readRowKey.set(get.row)
       plan = this.plans.plan(get)
-      readPoint = readPointOf(get, this.engine)
+      readPoint = readPointOf(get, this.parts.readPoints)
       time = readTimeOf(get)
     } catch (error) {
       throw argumentError(error)
@@ -92,7 +92,7 @@ export class TableReads {
       plan = planRead(table, { columns: families, versions: 'all' }, true)
       this.rawPlans.set(families, plan)
     }
-    const found = this.readRow(this.readRowKey, plan, this.engine.lastSequence, mode)
+    const found = this.readRow(this.readRowKey, plan, this.parts.readPoints.lastSequence, mode)
     return new PageResult(found, table.familyNames)
   }
 
@@ -106,10 +106,10 @@ export class TableReads {
     const table = this.state()
     const { plan, readPoint, readTime } = readArguments(() => ({
       plan: planScan(table, scan, this.plans),
-      readPoint: readPointOf(scan, this.engine),
+      readPoint: readPointOf(scan, this.parts.readPoints),
       readTime: readTimeOf(scan),
     }))
-    return new ScanSession(this.engine, table, plan, readPoint, mayBlock, readTime, this.scans)
+    return new ScanSession(this.parts, table, plan, readPoint, mayBlock, readTime, this.scans)
   }
 
   /** The plan of a read of the table's present state. */
@@ -128,7 +128,7 @@ export class TableReads {
   ): CollectedRow {
     const reads = this.rowReads
     const read = reads.acquire()
-    const { readPoints } = this.engine
+    const { readPoints } = this.parts
     const isFiltered = plan.filter !== undefined
     if (isFiltered) readPoints.filteredReadCount++
     try {
@@ -143,14 +143,14 @@ export class TableReads {
   }
 
   private refresh(): TableState {
-    const table = this.engine.tables.get(this.name)
+    const table = this.parts.catalog.tables.get(this.name)
     if (table === undefined || table.tableId !== this.current.tableId) {
       throw new CellarError(ErrorCode.tableNotFound, `table '${this.name}' was dropped`)
     }
     this.current = table
     this.rowReads = new RowReads(table)
     this.plans = new ReadPlans(table)
-    this.scans = new ScanPool(table, this.engine.clock)
+    this.scans = new ScanPool(table, this.parts.clock)
     this.rawPlans = new WeakMap()
     return table
   }

@@ -18,7 +18,7 @@ import {
 } from '../../base/options.js'
 import { CodecId, type CodecName } from '../../storage/codec/codec.js'
 import type { TableState } from '../../storage/engine/catalog/catalog.js'
-import type { Engine } from '../../storage/engine/engine.js'
+import type { OpenedParts, TableParts } from '../../storage/engine/engine.js'
 import { runLoading } from '../reads/block-loading.js'
 import { ExportCollector } from './export-collector.js'
 import { ChunkEncoder, ChunkKind, exportMagic } from './export-format.js'
@@ -72,7 +72,7 @@ const rowsPerTurn = 4096
 
 /** The stream; see the file header. Argument errors occur at the first chunk. */
 export async function* exportTable(
-  engine: Engine,
+  parts: TableParts & Pick<OpenedParts, 'codecs'>,
   table: TableState,
   options: ExportOptions,
 ): AsyncGenerator<Buffer, void> {
@@ -80,12 +80,12 @@ export async function* exportTable(
     const { compression, snapshot, onProgress, signal, ...what } = exportOptions.read(options)
     const plan = planScan(table, { ...what, cacheBlocks: false })
     const moment = snapshot === undefined ? {} : { snapshot }
-    const readPoint = readPointOf(moment, engine)
+    const readPoint = readPointOf(moment, parts.readPoints)
     return { compression, onProgress, signal, plan, readPoint, readTime: readTimeOf(moment) }
   })
-  const codec = engine.codecs.byName(compression.toLowerCase() as CodecName)
+  const codec = parts.codecs.byName(compression.toLowerCase() as CodecName)
   const encoder = new ChunkEncoder(codec.id === CodecId.none ? plainCodec : codec)
-  const session = new ScanSession(engine, table, plan, readPoint, false, readTime)
+  const session = new ScanSession(parts, table, plan, readPoint, false, readTime)
   const target = new ExportCollector()
   const progress = (): TransferProgress => {
     const { rows, cells, bytes } = target
@@ -96,8 +96,8 @@ export async function* exportTable(
     yield encoder.encode(ChunkKind.head, headOf(table))
     for (let more = true; more;) {
       checkAborted('the transfer', signal)
-      engine.checkOpen()
-      more = await runLoading(engine, () => session.fill(target, rowsPerTurn))
+      parts.lifecycle.checkOpen()
+      more = await runLoading(parts, () => session.fill(target, rowsPerTurn))
       if (target.full || !more) {
         for (const payload of target.take()) yield encoder.encode(ChunkKind.cells, payload)
         onProgress?.(progress())

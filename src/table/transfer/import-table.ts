@@ -15,7 +15,6 @@ import { checkSignal, isBytes, readArguments } from '../../base/arguments.js'
 import { assert } from '../../base/assert.js'
 import { CellarError, checkAborted, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { callback, checked, declareOptions, text, type OptionsOf } from '../../base/options.js'
-import type { Ddl } from '../../storage/engine/catalog/ddl.js'
 import type { Engine } from '../../storage/engine/engine.js'
 import { FileAdoption } from '../../storage/engine/catalog/file-adoption.js'
 import { checkLoadable, type Ingest, type NewFile } from '../../storage/engine/transfer/ingest.js'
@@ -57,7 +56,6 @@ const syncBytes = 8 * 1024 * 1024
 /** The dependencies of an import. */
 export interface ImportParts {
   readonly engine: Engine
-  readonly ddl: Ddl
   readonly ingest: Ingest
 }
 
@@ -75,14 +73,14 @@ export async function importTable(
   const run = new ImportRun(parts, decoder, table)
   // A close cannot wait for the next piece of the stream.
   const end = (): void => run.abandon()
-  engine.endedByClose.add(end)
+  engine.lifecycle.endedByClose.add(end)
   try {
     for await (const piece of source) {
       checkAborted('the transfer', signal)
       if (!isBytes(piece)) throw invalidArgument('the pieces of an export must be bytes')
       decoder.add(piece)
       for (let chunk = decoder.next(); chunk !== undefined; chunk = decoder.next()) {
-        engine.checkWritable()
+        engine.lifecycle.checkWritable()
         run.take(chunk)
         onProgress?.(run.progress)
         await run.syncWritten()
@@ -92,12 +90,12 @@ export async function importTable(
     checkAborted('the transfer', signal)
     if (!run.ended) throw decoder.endedEarly()
     decoder.checkEnd()
-    return await engine.change(() => run.publish())
+    return await engine.lifecycle.change(() => run.publish())
   } catch (error) {
     run.abandon()
     throw error
   } finally {
-    engine.endedByClose.delete(end)
+    engine.lifecycle.endedByClose.delete(end)
   }
 }
 
@@ -199,7 +197,7 @@ class ImportRun {
   abandon(): void {
     if (this.isAbandoned) return
     this.isAbandoned = true
-    if (this.parts.engine.failure !== undefined) return
+    if (this.parts.engine.lifecycle.failure !== undefined) return
     this.target?.files.abandon()
     this.adoption.abandon()
   }
@@ -225,11 +223,11 @@ class ImportRun {
   private findTarget(description: TableDescription, families: readonly string[]): Target {
     const { engine } = this.parts
     const name = newTableName(this.nameWanted ?? description.name)
-    const table = engine.tables.get(name)
+    const table = engine.catalog.tables.get(name)
     let definition: TableDefinition | undefined
     if (table !== undefined) checkLoadable(table)
     if (table === undefined) {
-      this.parts.ddl.checkNamespace(name)
+      engine.catalog.checkNamespace(name)
       definition = defineTable(name, description, () => engine.versions.allocateId())
     }
     const known = table?.definition ?? definition!
@@ -251,7 +249,7 @@ class ImportRun {
       formats,
       fileBytesMax,
       allocateFileNumber: () => this.adoption.allocate(),
-      createdMilliseconds: engine.now(),
+      createdMilliseconds: engine.clock.now(),
     })
     const cells = new ImportCells(this.decoder, files, families.length)
     return { name, definition, files, cells }

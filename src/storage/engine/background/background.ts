@@ -5,19 +5,19 @@
  * its file, and then calls `flushed` here. That call frees memory and log, notifies observers and
  * users, and lets the policy of the store choose a compaction.
  */
-import type { JobCoprocessors } from '../../coprocessor/job-coprocessors.js'
-import type { JobExecutor } from '../../job/threads/executor.js'
 import type { JobResult } from '../../job/job.js'
 import type { Store } from '../../store/store.js'
-import type { Log } from '../../wal/log.js'
 import type { CompactionOutcome } from './compaction-outcome.js'
 import { Compactor, type CompactionRequest } from './compactor.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
+import { FlushEdits } from './flush-edits.js'
 import { Flusher } from './flusher.js'
 import { JobHooks, type HookedJob } from './job-hooks.js'
 import { LogFloor } from './log-floor.js'
-import type { MemoryBudget } from './memory-budget.js'
+import { JobRunner } from './job-runner.js'
 import { MemoryRelief } from './memory-relief.js'
+import type { Publisher } from './publisher.js'
+import type { WritePacer } from '../write/write-pacer.js'
 
 /**
  * Part of the memory budget from which compactions rest while a flush runs. A flush that keeps up
@@ -25,52 +25,61 @@ import { MemoryRelief } from './memory-relief.js'
  */
 const yieldingPart = 0.5
 
-/** What background work needs besides the engine. */
-export interface BackgroundParts {
-  readonly executor: JobExecutor
-  readonly coprocessors: JobCoprocessors
-  readonly budget: MemoryBudget
+/** The parts of an engine on which background work is done. */
+export interface BackgroundParts extends OpenedParts {
+  readonly pacer: WritePacer
+  readonly publisher: Publisher
 }
 
 /** Background work of one engine; see the file header. */
 export class Background {
-  readonly executor: JobExecutor
-  readonly hooks: JobHooks
+  private readonly hooks: JobHooks
   readonly flusher: Flusher
   readonly compactor: Compactor
   readonly relief: MemoryRelief
-  private readonly engine: Engine
+  private readonly parts: BackgroundParts
   private readonly logFloor: LogFloor
 
-  constructor(engine: Engine, { executor, coprocessors, budget }: BackgroundParts, log: Log) {
-    const hooks = new JobHooks(engine, coprocessors)
-    const logFloor = new LogFloor(engine)
-    this.engine = engine
-    this.executor = executor
+  constructor(parts: BackgroundParts) {
+    const hooks = new JobHooks(parts)
+    const runner = new JobRunner(parts)
+    const logFloor = new LogFloor(parts)
+    this.parts = parts
     this.hooks = hooks
     this.logFloor = logFloor
-    this.flusher = new Flusher(engine, executor, hooks, logFloor, {
+    this.flusher = new Flusher({ ...parts, hooks, runner }, new FlushEdits(parts, logFloor), {
       flushed: (store, result, hooked) => this.flushed(store, result, hooked),
       failed: (store, error) => this.flushFailed(store, error),
       jobsChanged: () => this.shareProcessors(),
     })
-    this.compactor = new Compactor(engine, executor, hooks, (store, outcome) =>
+    this.compactor = new Compactor({ ...parts, hooks, runner }, (store, outcome) =>
       this.compacted(store, outcome),
     )
-    this.relief = new MemoryRelief(engine, budget, log, this.flusher, () => {
-      executor.prepare()
+    this.relief = new MemoryRelief(parts, this.flusher, () => {
+      parts.executor.prepare()
       this.shareProcessors()
     })
   }
 
   /** Freezes and flushes the given stores. Resolves when all of their data is on disk. */
   async flush(stores: readonly Store[]): Promise<void> {
-    const { engine } = this
-    engine.checkWritable()
+    const { lifecycle, readPoints } = this.parts
+    lifecycle.checkWritable()
     const idle = stores.filter((store) => store.active.isEmpty && store.frozen.length === 0)
-    for (const store of stores) store.freeze(engine.lastSequence)
-    for (const store of stores) await this.flusher.drain(store)
+    for (const store of stores) store.freeze(readPoints.lastSequence)
+    await this.drain(stores)
     for (const store of idle) this.hooks.finishIdleFlush(store)
+  }
+
+  /** Resolves when all memtables of the stores that are frozen now are on disk. */
+  async drain(stores: readonly Store[]): Promise<void> {
+    for (const store of stores) await this.flusher.drain(store)
+  }
+
+  /** Ends the work on stores that were dropped. */
+  forget(stores: readonly Store[]): void {
+    for (const store of stores) this.compactor.forget(store)
+    this.relief.account()
   }
 
   /**
@@ -78,7 +87,7 @@ export class Background {
    * obsolete files were removed.
    */
   async compact(stores: readonly Store[], request: CompactionRequest): Promise<void> {
-    this.engine.checkWritable()
+    this.parts.lifecycle.checkWritable()
     try {
       for (let i = 0; i < stores.length; i++) {
         const { onProgress } = request
@@ -89,7 +98,7 @@ export class Background {
         await this.compactor.compact(stores[i], { ...request, onProgress: onPart })
       }
     } finally {
-      await this.engine.remover.idle()
+      await this.parts.remover.idle()
     }
   }
 
@@ -99,7 +108,7 @@ export class Background {
     const before = compactor.isEnabled
     compactor.isEnabled = on
     this.updatePressure()
-    if (on) for (const store of this.engine.stores.values()) compactor.consider(store)
+    if (on) for (const store of this.parts.catalog.stores.values()) compactor.consider(store)
     return before
   }
 
@@ -119,7 +128,7 @@ export class Background {
    * engine.
    */
   private flushed(store: Store, result: JobResult, hooked: HookedJob): void {
-    const { versions, reports } = this.engine
+    const { versions, reports } = this.parts
     try {
       this.relief.account()
       this.logFloor.removeSegments()
@@ -140,19 +149,19 @@ export class Background {
    * slows writers down, compactions go on.
    */
   private shareProcessors(): void {
-    const { budget, pacer } = this.engine.writes
+    const { budget, pacer } = this.parts
     const isShort = budget.bytesUsed > budget.bytesMax * yieldingPart
     this.compactor.yieldToFlushes(isShort && this.flusher.isWriting && !pacer.isPacing)
   }
 
   private flushFailed(store: Store, error: unknown): void {
-    this.engine.writes.budget.fail(error)
-    this.engine.reports.flushFailed(store, error)
+    this.parts.budget.fail(error)
+    this.parts.reports.flushFailed(store, error)
   }
 
   private compacted(store: Store, outcome: CompactionOutcome): void {
-    this.engine.versions.removeObsoleteFiles()
-    this.engine.reports.compactionEnded(store, outcome)
+    this.parts.versions.removeObsoleteFiles()
+    this.parts.reports.compactionEnded(store, outcome)
     this.updatePressure()
   }
 
@@ -161,10 +170,9 @@ export class Background {
    * for them.
    */
   private updatePressure(): void {
-    const { compactor, engine } = this
-    const { stores, writes } = engine
-    const counted = compactor.isEnabled && !compactor.isPaused ? stores.values() : []
-    const debts = Array.from(counted, (store) => compactor.debtOf(store))
-    writes.pacer.update(debts, writes.userBytes)
+    const { compactor } = this
+    const { catalog, pacer } = this.parts
+    const counted = compactor.isEnabled && !compactor.isPaused ? catalog.stores.values() : []
+    pacer.update(Array.from(counted, (store) => compactor.debtOf(store)))
   }
 }

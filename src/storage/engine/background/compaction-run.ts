@@ -9,15 +9,13 @@
 import { assert } from '../../../base/assert.js'
 import { makeHookWatch, mergeHookOutcomes } from '../../coprocessor/hook-chain.js'
 import type { MergeChoice, MoveChoice } from '../../compaction/choice.js'
-import { attemptsMax, WorkerDied, type JobExecutor } from '../../job/threads/executor.js'
+import { attemptsMax, WorkerDied } from '../../job/threads/executor.js'
 import {
   addDrops,
   inputOf,
   JobCancelled,
   JobControl,
   noDrops,
-  outputNumbersOf,
-  valueFileCount,
   type CompactionJob,
   type JobResult,
   type RowSlice,
@@ -26,36 +24,41 @@ import { formatOfFamily } from '../../store/family-settings.js'
 import type { Store } from '../../store/store.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import type { CompactionOutcome, CompactionProgress, CompactionWork } from './compaction-outcome.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
 import type { HookedJob, JobHooks } from './job-hooks.js'
+import type { JobRunner } from './job-runner.js'
+import type { Publisher } from './publisher.js'
 import { sliceRows } from '../write/row-slices.js'
 
 /** Takes a place for one more job, if one is free. The returned function gives the place back. */
 export type TakeSlot = () => (() => void) | undefined
 
+/** The jobs of a run that have ended without an error, by their results. */
+type FinishedJobs = Map<JobResult, CompactionJob>
+
+/** The parts of an engine that a compaction needs. */
+export interface CompactionParts extends Pick<
+  OpenedParts,
+  'lifecycle' | 'options' | 'readers' | 'versions'
+> {
+  readonly hooks: JobHooks
+  readonly publisher: Publisher
+  readonly runner: JobRunner
+}
+
 export class CompactionRun {
   readonly store: Store
   readonly work: CompactionWork
-  private readonly engine: Engine
-  private readonly executor: JobExecutor
+  private readonly parts: CompactionParts
   private readonly hooks: JobHooks
   /** One control for each slice of the rows. */
   private readonly controls: readonly JobControl[]
   private readonly slices: readonly (RowSlice | undefined)[]
-  /** The segments of the cache that jobs have filled. */
-  private readonly filled = new Map<JobResult, readonly SharedArrayBuffer[]>()
   private cancelled = false
 
-  constructor(
-    engine: Engine,
-    executor: JobExecutor,
-    hooks: JobHooks,
-    store: Store,
-    work: CompactionWork,
-  ) {
-    this.engine = engine
-    this.executor = executor
-    this.hooks = hooks
+  constructor(parts: CompactionParts, store: Store, work: CompactionWork) {
+    this.parts = parts
+    this.hooks = parts.hooks
     this.store = store
     this.work = work
     this.slices = work.kind === 'merge' ? this.slice(work) : []
@@ -108,31 +111,31 @@ export class CompactionRun {
   }
 
   private async merge(work: MergeChoice, takeSlot: TakeSlot): Promise<CompactionOutcome> {
-    const fileNumbers: number[] = []
+    const { readers, runner } = this.parts
+    const jobs: FinishedJobs = new Map()
     let published = false
     try {
-      const { results, hooked } = await this.runRounds(work, takeSlot, fileNumbers)
+      const { results, hooked } = await this.runRounds(work, takeSlot, jobs)
       const read = results.reduce((sum, result) => sum + result.entriesRead, 0)
       const expected = work.files.reduce((sum, file) => sum + file.entryCount, 0)
       assert(read === expected, 'the slices of a compaction must read every entry of its inputs')
       const files = results.flatMap((result) => result.files)
       this.checkWanted()
-      for (const file of files) this.engine.readers.open(file)
+      for (const file of files) readers.open(file)
       published = true
       await this.publish(work.files, files)
-      for (const result of results) this.lend(result, this.filled.get(result)!)
+      // The inputs have left the cache by now, unless a scan still reads them.
+      for (const [result, { segments }] of jobs) readers.lend(result, segments)
       for (const result of results) this.hooks.noteSettled(this.store, hooked, result)
       const outcome = this.outcome(results, files.length, work.outputLevel)
       const hooks = mergeHookOutcomes(results.map((result) => result.hooks))
       this.hooks.finish(this.store, hooked, { ...outcome, files: files.length, hooks })
       return outcome
     } catch (error) {
-      if (!published) for (const number of fileNumbers) this.discard(number)
+      if (!published) for (const job of jobs.values()) runner.discard(job)
       throw error
     } finally {
-      for (const number of fileNumbers) this.engine.versions.unprotectFile(number)
-      const { segments } = this.engine.readers.cache
-      for (const memory of this.filled.values()) segments.end(memory, false)
+      for (const job of jobs.values()) runner.end(job)
     }
   }
 
@@ -142,21 +145,24 @@ export class CompactionRun {
   private async runRounds(
     work: MergeChoice,
     takeSlot: TakeSlot,
-    fileNumbers: number[],
+    jobs: FinishedJobs,
   ): Promise<{ readonly results: readonly JobResult[]; readonly hooked: HookedJob }> {
     const { hooks } = this
+    const { runner, versions } = this.parts
     const kind = work.major ? 'major' : 'minor'
-    const wholeStore = work.major && work.files.length === this.engine.filesOf(this.store).length
+    const wholeStore =
+      work.major && work.files.length === versions.current.filesOf(this.store.storeId).length
     for (let round = 1; ; round++) {
       const hooked = hooks.start(this.store, kind, wholeStore, round)
-      const results = await this.runJobs(work, takeSlot, fileNumbers, hooked)
+      const results = await this.runJobs(work, takeSlot, jobs, hooked)
       if (!results.some((result) => hooks.conflicts(hooked, result))) {
         return { results, hooked }
       }
-      for (const number of fileNumbers.splice(0)) {
-        this.discard(number)
-        this.engine.versions.unprotectFile(number)
+      for (const job of jobs.values()) {
+        runner.discard(job)
+        runner.end(job)
       }
+      jobs.clear()
     }
   }
 
@@ -167,7 +173,7 @@ export class CompactionRun {
   private async runJobs(
     work: MergeChoice,
     takeSlot: TakeSlot,
-    fileNumbers: number[],
+    jobs: FinishedJobs,
     hooked: HookedJob,
   ): Promise<JobResult[]> {
     const results: JobResult[] = []
@@ -177,7 +183,7 @@ export class CompactionRun {
       while (next < this.slices.length && failure === undefined) {
         const index = next++
         try {
-          results[index] = await this.runJob(work, index, fileNumbers, hooked)
+          results[index] = await this.runJob(work, index, jobs, hooked)
         } catch (error) {
           // The first failure cancels the other jobs, so it is the one to report.
           failure ??= { error }
@@ -199,36 +205,31 @@ export class CompactionRun {
   private async runJob(
     work: MergeChoice,
     index: number,
-    fileNumbers: number[],
+    jobs: FinishedJobs,
     hooked: HookedJob,
   ): Promise<JobResult> {
+    const { runner } = this.parts
     const control = this.controls[index]
     for (let attempt = 1; ; attempt++) {
       if (control.cancelled) throw new JobCancelled()
       const job = this.makeJob(work, this.slices[index], hooked)
-      fileNumbers.push(...outputNumbersOf(job))
       try {
-        const result = await this.executor.run(job, control)
-        this.filled.set(result, job.segments)
+        const result = await runner.executor.run(job, control)
+        jobs.set(result, job)
         return result
       } catch (error) {
-        this.engine.readers.cache.segments.end(job.segments, true)
+        runner.discard(job)
+        runner.end(job, true)
         if (!(error instanceof WorkerDied) || attempt >= attemptsMax) throw error
-        for (const fileNumber of outputNumbersOf(job)) this.discard(fileNumber)
       }
     }
   }
 
   /** Memory for the blocks of the job, in place of those of its inputs that are cached. */
   private borrowSegments(files: readonly FileMetadata[], part = 1): SharedArrayBuffer[] {
-    const { readers } = this.engine
+    const { readers } = this.parts
     const bytes = files.reduce((sum, file) => sum + readers.open(file).blockBytes, 0)
     return readers.cache.borrowSegments(bytes * part, readers.cachedBytesOf(files) * part)
-  }
-
-  /** The inputs have left the cache by now, unless a scan still reads them. */
-  private lend({ files, written }: JobResult, segments: readonly SharedArrayBuffer[]): void {
-    files.forEach((file, index) => this.engine.readers.lend(file, written[index], segments))
   }
 
   private makeJob(
@@ -236,35 +237,27 @@ export class CompactionRun {
     slice: RowSlice | undefined,
     { job, plan, retention }: HookedJob,
   ): CompactionJob {
-    const { versions, directory, options } = this.engine
-    const { settings } = this.store
+    const { options, runner, versions } = this.parts
+    const { settings, storeId } = this.store
     const { files, outputLevel, outputBytesMax, boundaries, major } = work
     const earliest = files.reduce(
       (min, file) => (file.earliestPutTimestamp < min ? file.earliestPutTimestamp : min),
       files[0].earliestPutTimestamp,
     )
     const outputsMax = Math.ceil(totalBytes(files) / outputBytesMax) + boundaries.length + 1
-    const allocate = (): number => {
-      const fileNumber = versions.allocateFileNumber()
-      versions.protectFile(fileNumber)
-      return fileNumber
-    }
-    const fileNumbers = Array.from({ length: outputsMax }, allocate)
+    const fileNumbers = runner.allocate(outputsMax)
     const format = formatOfFamily(settings)
     const separates = format.inlineBytesMax < Infinity
     const meetsValues = separates || files.some((file) => file.valueFiles !== undefined)
-    const rewritten = findWastefulFiles(files, this.engine.filesOf(this.store))
+    const rewritten = findWastefulFiles(files, versions.current.filesOf(storeId))
     const valueBytes = totalBytes(files) + bytesUsedOf(files, rewritten)
-    const valueFiles = meetsValues ? valueFileCount(valueBytes, options.valueFileBytesMax) : 0
     return {
+      ...runner.common,
       kind: 'compaction',
-      directory,
-      databaseId: versions.databaseId,
       inputs: files.map(inputOf),
       slice,
       fileNumbers,
-      valueFileNumbers: Array.from({ length: valueFiles }, allocate),
-      valueFileBytesMax: options.valueFileBytesMax,
+      valueFileNumbers: meetsValues ? runner.allocateValueFiles(valueBytes) : [],
       valueFilesRewritten: rewritten,
       outputLevel,
       outputBytesMax,
@@ -278,7 +271,6 @@ export class CompactionRun {
       earliestPutTimestamp: Number(earliest),
       segments: settings.blockCache ? this.borrowSegments(files, slice?.part) : [],
       verify: options.compactionVerify,
-      nativeFree: options.nativeFree,
     }
   }
 
@@ -287,9 +279,9 @@ export class CompactionRun {
    * not either. An output on level 0 must hold all rows, or it would not be one run.
    */
   private slice(work: MergeChoice): readonly (RowSlice | undefined)[] {
-    const large = totalBytes(work.files) >= this.engine.options.compactionSplitBytesMin
+    const { options, readers } = this.parts
+    const large = totalBytes(work.files) >= options.compactionSplitBytesMin
     if (!large || work.outputLevel === 0) return [undefined]
-    const { readers } = this.engine
     return sliceRows(work.files.map((file) => readers.open(file)))
   }
 
@@ -298,15 +290,15 @@ export class CompactionRun {
    * dropped.
    */
   private checkWanted(): void {
-    const { engine, store } = this
-    const isWanted = !this.cancelled && !store.dropped && engine.mayFlush
-    if (!isWanted || !engine.versions.hasStore(store.storeId)) throw new JobCancelled()
+    const { parts, store } = this
+    const isWanted = !this.cancelled && !store.dropped && parts.lifecycle.mayFlush
+    if (!isWanted || !parts.versions.hasStore(store.storeId)) throw new JobCancelled()
   }
 
   private publish(removed: readonly FileMetadata[], added: readonly FileMetadata[]): Promise<void> {
     this.checkWanted()
     const { storeId } = this.store
-    return this.engine.publisher.publish({
+    return this.parts.publisher.publish({
       filesRemoved: removed.map(({ fileNumber }) => ({ storeId, fileNumber })),
       filesAdded: added.map((file) => ({ storeId, file })),
     })
@@ -337,12 +329,6 @@ export class CompactionRun {
       entriesDropped: sum('entriesDropped'),
       dropped,
     }
-  }
-
-  private discard(fileNumber: number): void {
-    const { readers, reports } = this.engine
-    readers.close(fileNumber)
-    reports.attempt(() => readers.removeRemains(fileNumber))
   }
 }
 

@@ -19,16 +19,15 @@ import {
   type PolicyInput,
   type RowInterval,
 } from '../../compaction/choice.js'
-import type { JobExecutor } from '../../job/threads/executor.js'
 import { JobCancelled } from '../../job/job.js'
 import { policyOf } from '../../store/family-policy.js'
 import { TimedOperation } from '../write/operation-times.js'
 import type { Store } from '../../store/store.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import type { CompactionOutcome, CompactionWork } from './compaction-outcome.js'
-import { CompactionRun } from './compaction-run.js'
+import { CompactionRun, type CompactionParts } from './compaction-run.js'
 import { CompactionTotals } from './compaction-totals.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
 import type { JobHooks } from './job-hooks.js'
 import { StoreWatch } from './store-watch.js'
 import { Ticker } from './ticker.js'
@@ -63,13 +62,16 @@ const retryMillisecondsMax = 60_000
 /** Parallel compactions on worker threads. */
 const placesOfWorkers = 2
 
+/** The parts of an engine that the compactor needs. */
+interface CompactorParts
+  extends CompactionParts, Pick<OpenedParts, 'catalog' | 'clock' | 'reports'> {}
+
 /** Schedules the compactions of a database; see the file header. */
 export class Compactor {
   readonly totals = new CompactionTotals()
   /** Whether policies of stores start background compactions. */
   isEnabled: boolean
-  private readonly engine: Engine
-  private readonly executor: JobExecutor
+  private readonly parts: CompactorParts
   private readonly hooks: JobHooks
   private readonly onCompacted: (store: Store, outcome: CompactionOutcome) => void
   private placesTaken = 0
@@ -89,23 +91,20 @@ export class Compactor {
 
   /** `onCompacted` is called after files of a store were replaced. */
   constructor(
-    engine: Engine,
-    executor: JobExecutor,
-    hooks: JobHooks,
+    parts: CompactorParts,
     onCompacted: (store: Store, outcome: CompactionOutcome) => void,
   ) {
-    this.engine = engine
-    this.executor = executor
-    this.hooks = hooks
+    this.parts = parts
+    this.hooks = parts.hooks
     this.onCompacted = onCompacted
-    this.watch = new StoreWatch(engine.stores, (store) => this.lookAt(store))
-    this.isEnabled = engine.options.compactionEnabled
-    this.bytesPerSecondMax = engine.options.compactionBytesPerSecondMax
+    this.watch = new StoreWatch(parts.catalog.stores, (store) => this.lookAt(store))
+    this.isEnabled = parts.options.compactionEnabled
+    this.bytesPerSecondMax = parts.options.compactionBytesPerSecondMax
   }
 
   /** How many compactions may run at the same time. */
   private get places(): number {
-    return this.executor.kind === 'worker' ? placesOfWorkers : 1
+    return this.parts.runner.executor.kind === 'worker' ? placesOfWorkers : 1
   }
 
   /** Number of compactions that run, wait, or were requested. */
@@ -231,12 +230,14 @@ export class Compactor {
   }
 
   private mayRun(store: Store): boolean {
-    return this.isEnabled && this.engine.mayFlush && !this.stopped && !this.isDropped(store)
+    return (
+      this.isEnabled && this.parts.lifecycle.mayFlush && !this.stopped && !this.isDropped(store)
+    )
   }
 
   /** Whether the store is dropped, or an edit that drops it is being published. */
   private isDropped(store: Store): boolean {
-    return store.dropped || !this.engine.versions.hasStore(store.storeId)
+    return store.dropped || !this.parts.versions.hasStore(store.storeId)
   }
 
   /** Starts as many compactions as places allow, requested ones first. */
@@ -262,7 +263,7 @@ export class Compactor {
   private serve(request: PendingRequest): void {
     const { store, major, rows } = request
     try {
-      this.engine.checkWritable()
+      this.parts.lifecycle.checkWritable()
       const choice = this.choose(store, (policy, input) =>
         major ? this.spareSettled(store, policy.chooseMajor(input, rows)) : policy.choose(input),
       )
@@ -298,7 +299,7 @@ export class Compactor {
     if (!(error instanceof JobCancelled)) return error
     if (signal?.aborted === true) return abortedError('the compaction', signal)
     try {
-      this.engine.checkWritable()
+      this.parts.lifecycle.checkWritable()
     } catch (reason) {
       return reason
     }
@@ -329,7 +330,7 @@ export class Compactor {
       })
     } catch (error) {
       this.retryLater(store)
-      this.engine.reports.compactionFailed(store, error, false)
+      this.parts.reports.compactionFailed(store, error, false)
     }
   }
 
@@ -350,13 +351,13 @@ export class Compactor {
     work: CompactionWork,
     ended: (error: unknown) => void,
   ): CompactionRun {
-    const run = new CompactionRun(this.engine, this.executor, this.hooks, store, work)
+    const run = new CompactionRun(this.parts, store, work)
     const giveBack = this.takePlace()!
     // Registered before it starts, so that the next choice knows which files are busy.
     this.runs.set(run, Promise.resolve())
     this.spreadLimit()
     this.ticker.start()
-    this.engine.reports.compactionStarted(store, work)
+    this.parts.reports.compactionStarted(store, work)
     this.runs.set(
       run,
       this.execute(run, ended).then(() => {
@@ -371,7 +372,7 @@ export class Compactor {
   private async execute(run: CompactionRun, ended: (error: unknown) => void): Promise<void> {
     const { store } = run
     const requested = (): boolean => this.requests.some((request) => request.run === run)
-    const { times } = this.engine.reports
+    const { times } = this.parts.reports
     const startedAt = times.beginLong(TimedOperation.compaction)
     try {
       const outcome = await run.execute(() => this.takeFurtherPlace())
@@ -386,7 +387,7 @@ export class Compactor {
       this.runs.delete(run)
       // Whoever cancels a run knows about it, so a cancelled run is not reported.
       const cancelled = error instanceof JobCancelled || this.isDropped(store)
-      if (!cancelled) this.engine.reports.compactionFailed(store, error, requested())
+      if (!cancelled) this.parts.reports.compactionFailed(store, error, requested())
       ended(error)
     }
   }
@@ -430,7 +431,7 @@ export class Compactor {
 
   /** Reports progress; returns whether compactions are running. */
   private tick(): boolean {
-    for (const run of this.runs.keys()) this.engine.reports.compactionMoved(run.store, run.progress)
+    for (const run of this.runs.keys()) this.parts.reports.compactionMoved(run.store, run.progress)
     for (const request of this.requests) {
       if (request.run === undefined) continue
       const { bytesDone, bytesTotal } = request.run.progress
@@ -448,7 +449,7 @@ export class Compactor {
     }
     return {
       levels: this.levelsOf(store),
-      now: this.engine.now(),
+      now: this.parts.clock.now(),
       ttlMilliseconds: ttlSeconds * 1000,
       minVersions,
       busyFiles,
@@ -457,12 +458,12 @@ export class Compactor {
   }
 
   private levelsOf(store: Store): readonly (readonly FileMetadata[])[] {
-    return this.engine.versions.current.store(store.storeId)?.levels ?? [[]]
+    return this.parts.versions.current.store(store.storeId)?.levels ?? [[]]
   }
 
   /** Starts to ask the policies of stores that get no new files. */
   startWatch(): void {
-    this.watch.start(this.engine.options.compactionRestMilliseconds)
+    this.watch.start(this.parts.options.compactionRestMilliseconds)
   }
 }
 

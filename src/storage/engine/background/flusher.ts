@@ -13,21 +13,12 @@
  */
 import { assert } from '../../../base/assert.js'
 import { CellarError, ErrorCode } from '../../../base/errors.js'
-import {
-  attemptsMax,
-  runInSlices,
-  runToEnd,
-  startJob,
-  WorkerDied,
-  type JobExecutor,
-} from '../../job/threads/executor.js'
+import { attemptsMax, runInSlices, runToEnd, WorkerDied } from '../../job/threads/executor.js'
 import {
   addDrops,
   JobCancelled,
   JobControl,
   noDrops,
-  outputNumbersOf,
-  valueFileCount,
   type FlushJob,
   type JobResult,
 } from '../../job/job.js'
@@ -35,23 +26,20 @@ import type { FrozenEntries } from '../../memtable/frozen-entries.js'
 import { formatOfFamily } from '../../store/family-settings.js'
 import type { FlushMember, FlushUnit } from '../../store/flush-unit.js'
 import type { Store } from '../../store/store.js'
-import type { VersionEdit } from '../../version/version-edit.js'
 import type { Version } from '../../version/version.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
+import type { FlushEdits, FlushOutput } from './flush-edits.js'
 import type { HookedJob, JobHooks } from './job-hooks.js'
-import type { LogFloor } from './log-floor.js'
+import type { JobRunner } from './job-runner.js'
+import type { Publisher } from './publisher.js'
 import { Ticker } from './ticker.js'
 
 /** The files of one memtable before the edit. */
-interface Output extends FlushMember {
-  readonly job: FlushJob
+interface Output extends FlushOutput {
   /** The job as the hooks of coprocessors know it. */
   readonly hooked: HookedJob
-  readonly result: JobResult
   /** How often hooks were asked about the memtable. */
   readonly round: number
-  /** See {@link FlushedTables}. */
-  readonly sequenceSame: number
 }
 
 /** Receives the ends of flushes. */
@@ -62,6 +50,16 @@ export interface FlushWatcher {
   flushed(store: Store, result: JobResult, hooked: HookedJob): void
   /** Called when a flush in the background has failed; nothing was changed. */
   failed(store: Store, error: unknown): void
+}
+
+/** The parts of an engine that flushes need. */
+interface FlusherParts extends Pick<
+  OpenedParts,
+  'budget' | 'lifecycle' | 'log' | 'readers' | 'reports' | 'versions'
+> {
+  readonly hooks: JobHooks
+  readonly publisher: Publisher
+  readonly runner: JobRunner
 }
 
 /** Pause before a failed flush is tried again. */
@@ -75,10 +73,9 @@ export class Flusher {
   entriesDropped = 0
   bytesWritten = 0
   readonly dropped = noDrops()
-  private readonly engine: Engine
-  private readonly executor: JobExecutor
+  private readonly parts: FlusherParts
   private readonly hooks: JobHooks
-  private readonly logFloor: LogFloor
+  private readonly edits: FlushEdits
   private readonly watcher: FlushWatcher
   /** The one flush of each unit that is being flushed or waits for older ones. */
   private readonly running = new Map<FlushUnit, Promise<void>>()
@@ -91,17 +88,10 @@ export class Flusher {
   private readonly entered = new Set<FlushUnit>()
   private readonly ticker = new Ticker(() => this.tick())
 
-  constructor(
-    engine: Engine,
-    executor: JobExecutor,
-    hooks: JobHooks,
-    logFloor: LogFloor,
-    watcher: FlushWatcher,
-  ) {
-    this.engine = engine
-    this.executor = executor
-    this.hooks = hooks
-    this.logFloor = logFloor
+  constructor(parts: FlusherParts, edits: FlushEdits, watcher: FlushWatcher) {
+    this.parts = parts
+    this.hooks = parts.hooks
+    this.edits = edits
     this.watcher = watcher
   }
 
@@ -175,7 +165,7 @@ export class Flusher {
   /** Flushes in the background until the store has no frozen memtable. */
   private async flushAll(store: Store): Promise<void> {
     try {
-      while (store.frozen.length > 0 && this.isWanted(store) && this.engine.mayFlush) {
+      while (store.frozen.length > 0 && this.isWanted(store) && this.parts.lifecycle.mayFlush) {
         await this.flush(store.frozen.at(-1)!.unit!)
       }
     } catch (error) {
@@ -185,39 +175,40 @@ export class Flusher {
       await new Promise<void>((resolve) => setImmediate(resolve))
     }
     this.scheduled.delete(store)
-    if (store.frozen.length === 0 || !this.isWanted(store) || !this.engine.mayFlush) return
+    if (store.frozen.length === 0 || !this.isWanted(store) || !this.parts.lifecycle.mayFlush) return
     // Writers that began to wait after the failure was reported still need a flush.
-    if (this.engine.writes.budget.hasWaiters) this.schedule(store)
+    if (this.parts.budget.hasWaiters) this.schedule(store)
     else this.retryLater(store)
   }
 
   /** Whether the store exists. False if an edit that drops it is being published. */
   private isWanted(store: Store): boolean {
-    return !store.dropped && this.engine.versions.hasStore(store.storeId)
+    return !store.dropped && this.parts.versions.hasStore(store.storeId)
   }
 
   private tick(): boolean {
     for (const [store, control] of this.controls) {
       const bytes = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
-      this.engine.reports.flushMoved(store, Math.round(control.progress * bytes), bytes)
+      this.parts.reports.flushMoved(store, Math.round(control.progress * bytes), bytes)
     }
     return this.controls.size > 0
   }
 
   private retryLater(store: Store): void {
     const timer = setTimeout(() => {
-      if (!store.dropped && this.engine.mayFlush) this.schedule(store)
+      if (!store.dropped && this.parts.lifecycle.mayFlush) this.schedule(store)
     }, retryMilliseconds)
     timer.unref()
   }
 
   /** Writes and publishes the files of a unit whose memtables are the oldest of their stores. */
   private async flushOldest(unit: FlushUnit): Promise<void> {
+    const { log, publisher, runner } = this.parts
     const outputs: Output[] = []
     let named: readonly Output[] = []
     try {
       // Frozen memtables hold nothing that is not in the log by now.
-      const logged = this.engine.syncLog()
+      const logged = log.commit('FSYNC_WAL')
       // Awaited when the files are written, or never, if they cannot be.
       logged.catch(() => undefined)
       for (const member of unit.live) {
@@ -232,19 +223,19 @@ export class Flusher {
       if (!unit.isPending) return
       const live = outputs.filter(({ store }) => this.isWanted(store))
       if (live.length === 0) return
-      const edit = this.prepareInstall(live)
+      const edit = this.edits.prepare(live)
       unit.isPublishing = true
       // From here on the manifest may name the files, so an error must not remove them.
       named = live
       try {
-        await this.engine.publisher.publish(edit, (version) => this.install(live, version))
+        await publisher.publish(edit, (version) => this.install(live, version))
       } finally {
         unit.isPublishing = false
       }
     } finally {
       for (const output of outputs) {
-        this.unprotect(output.job)
-        if (!named.includes(output)) this.discard(output.job)
+        runner.end(output.job)
+        if (!named.includes(output)) runner.discard(output.job)
       }
     }
   }
@@ -262,8 +253,8 @@ export class Flusher {
     })
     if (stale < 0) return false
     const [old] = outputs.splice(stale, 1)
-    this.unprotect(old.job)
-    this.discard(old.job)
+    this.parts.runner.end(old.job)
+    this.parts.runner.discard(old.job)
     const output = await this.write(unit, old, old.round + 1, missesScans(old))
     if (output !== undefined) outputs.push(output)
     return true
@@ -279,10 +270,11 @@ export class Flusher {
     round: number,
     keepsAll = false,
   ): Promise<Output | undefined> {
+    const { lifecycle, runner } = this.parts
     const entries = await runInSlices(slot.memtable.exportSlices())
     for (let attempt = 1; ;) {
       if (!unit.isPending) return undefined
-      this.engine.checkFlush()
+      lifecycle.checkFlush()
       const sequenceKept = keepsAll ? Number.MAX_SAFE_INTEGER : slot.readPointNewest
       const hooked = this.ask(unit, () => {
         return this.hooks.start(store, 'flush', false, round, sequenceKept)
@@ -293,26 +285,27 @@ export class Flusher {
         const result = await this.run({ store, slot }, job)
         return { store, slot, job, hooked, result, round, sequenceSame: sequenceSame(job, result) }
       } catch (error) {
-        this.unprotect(job, true)
+        runner.end(job, true)
         // A synchronous writer took over the unit, or a close wants the job to end. The loop finds
         // out.
         if (error instanceof JobCancelled) continue
         // A worker thread that died may have left an unfinished file.
-        this.discard(job)
+        runner.discard(job)
         if (!(error instanceof WorkerDied) || attempt++ >= attemptsMax) throw error
       }
     }
   }
 
   private async run({ store, slot }: FlushMember, job: FlushJob): Promise<JobResult> {
+    const { reports, runner } = this.parts
     const control = new JobControl()
     this.controls.set(store, control)
-    this.engine.reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
+    reports.flushStarted(store, job.entries.entryCount, slot.memtable.bytesUsed)
     this.ticker.start()
     slot.startJob()
     this.watcher.jobsChanged()
     try {
-      return await this.executor.run(job, control)
+      return await runner.executor.run(job, control)
     } finally {
       slot.endJob()
       this.controls.delete(store)
@@ -340,7 +333,7 @@ export class Flusher {
     if (unit.isPublishing) {
       // The edit of the unit is in the manifest already. Publishing an empty edit after it blocks
       // until both are visible.
-      this.engine.publisher.publishSync({})
+      this.parts.publisher.publishSync({})
       return true
     }
     for (const { store } of unit.members) this.controls.get(store)?.cancel()
@@ -349,8 +342,7 @@ export class Flusher {
   }
 
   private writeSync(unit: FlushUnit): void {
-    const { hooks } = this
-    const { fileSystem, codecs } = this.engine
+    const { hooks, log, publisher, runner } = this.parts
     const outputs: Output[] = []
     let named = false
     try {
@@ -360,22 +352,22 @@ export class Flusher {
         const hooked = hooks.start(store, 'flush', false, 1, sequenceKept)
         const job = this.makeJob(store, entries, hooked)
         try {
-          const result = runToEnd(startJob(fileSystem, codecs, job, new JobControl()))
+          const result = runner.runSync(job)
           const same = sequenceSame(job, result)
           outputs.push({ store, slot, job, hooked, result, round: 1, sequenceSame: same })
         } catch (error) {
-          this.unprotect(job, true)
+          runner.end(job, true)
           throw error
         }
       }
-      this.engine.syncLogSync()
-      const edit = this.prepareInstall(outputs)
+      log.commitSync('FSYNC_WAL')
+      const edit = this.edits.prepare(outputs)
       named = true
-      this.engine.publisher.publishSync(edit, (version) => this.install(outputs, version))
+      publisher.publishSync(edit, (version) => this.install(outputs, version))
     } finally {
       for (const { job } of outputs) {
-        this.unprotect(job)
-        if (!named) this.discard(job)
+        runner.end(job)
+        if (!named) runner.discard(job)
       }
     }
   }
@@ -385,18 +377,14 @@ export class Flusher {
     entries: FrozenEntries,
     { job, plan, retention, sequenceKept }: HookedJob,
   ): FlushJob {
-    const { versions, directory, options, readers } = this.engine
+    const { readers, runner } = this.parts
     const format = formatOfFamily(store.settings)
-    const { valueFileBytesMax, nativeFree } = options
     const separates = format.inlineBytesMax < Infinity
-    const valueFiles = separates ? valueFileCount(entries.arenaBytes, valueFileBytesMax) : 0
-    const flushJob: FlushJob = {
+    return {
+      ...runner.common,
       kind: 'flush',
-      directory,
-      databaseId: versions.databaseId,
-      fileNumber: versions.allocateFileNumber(),
-      valueFileNumbers: Array.from({ length: valueFiles }, () => versions.allocateFileNumber()),
-      valueFileBytesMax,
+      fileNumber: runner.allocate(1)[0],
+      valueFileNumbers: separates ? runner.allocateValueFiles(entries.arenaBytes) : [],
       entries,
       format,
       retention,
@@ -404,63 +392,13 @@ export class Flusher {
       now: job.now,
       hooks: plan,
       segments: store.settings.blockCache ? readers.cache.borrowSegments(entries.arenaBytes) : [],
-      nativeFree,
-    }
-    for (const fileNumber of outputNumbersOf(flushJob)) versions.protectFile(fileNumber)
-    return flushJob
-  }
-
-  /** To be called once for each job of {@link makeJob}. */
-  private unprotect(job: FlushJob, hasFailed = false): void {
-    for (const fileNumber of outputNumbersOf(job)) this.engine.versions.unprotectFile(fileNumber)
-    this.engine.readers.cache.segments.end(job.segments, hasFailed)
-  }
-
-  private discard(job: FlushJob): void {
-    const { readers, reports } = this.engine
-    for (const fileNumber of outputNumbersOf(job)) {
-      reports.attempt(() => readers.removeRemains(fileNumber))
     }
   }
 
-  /**
-   * Makes the edit, and opens the readers first, so that their failure comes before the manifest
-   * names the files.
-   */
-  private prepareInstall(outputs: readonly Output[]): VersionEdit {
-    const files = outputs.flatMap(({ store, result }) =>
-      result.files.map((file) => ({ storeId: store.storeId, file })),
-    )
-    try {
-      for (const { file } of files) this.engine.readers.open(file)
-      return {
-        filesAdded: files,
-        flushedSequences: outputs.map(({ store, slot }) => {
-          return { storeId: store.storeId, sequence: slot.sequenceCovered }
-        }),
-        logFileNumberFloor: this.logFloor.after(outputs),
-        lastSequence: this.engine.lastSequence,
-        lastServerTimestamp: this.engine.clock.highest,
-      }
-    } catch (error) {
-      for (const { file } of files) this.engine.readers.close(file.fileNumber)
-      throw error
-    }
-  }
-
-  /**
-   * Replaces the memtables by their SSTables at the moment when the edit becomes visible. So no
-   * reader sees the cells twice, or not at all.
-   */
+  /** Puts the files into use and counts them, when the edit becomes visible. */
   private install(outputs: readonly Output[], version: Version): void {
-    const { readers } = this.engine
     const live = outputs.filter(({ store }) => !store.dropped)
-    for (const { store, slot, job, result, sequenceSame } of live) {
-      const flushed = { tables: result.files.map((file) => readers.open(file)), sequenceSame }
-      this.engine.readPoints.memtableReplaced(store, slot, sequenceSame)
-      store.installFlush(slot, flushed, readers.openLevels(version.store(store.storeId)?.levels))
-      result.files.forEach((file, index) => readers.lend(file, result.written[index], job.segments))
-    }
+    this.edits.install(live, version)
     for (const { store, hooked, result } of live) {
       this.flushCount++
       this.entriesWritten += result.entriesWritten

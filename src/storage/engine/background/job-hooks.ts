@@ -17,7 +17,7 @@ import type { RetentionOptions } from '../../scan/query.js'
 import { retentionOf, type FamilySettings } from '../../store/family-settings.js'
 import type { Store } from '../../store/store.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
 
 /** Rounds in which hooks may change cells. */
 const roundsMax = 2
@@ -35,13 +35,16 @@ export interface HookedJob {
   readonly settings: FamilySettings | undefined
 }
 
+/** The parts of an engine that the hooks of jobs need. */
+type HookParts = Pick<OpenedParts, 'catalog' | 'clock' | 'coprocessors' | 'readPoints' | 'versions'>
+
 export class JobHooks {
-  private readonly engine: Engine
+  private readonly parts: HookParts
   private readonly coprocessors: JobCoprocessors
 
-  constructor(engine: Engine, coprocessors: JobCoprocessors) {
-    this.engine = engine
-    this.coprocessors = coprocessors
+  constructor(parts: HookParts) {
+    this.parts = parts
+    this.coprocessors = parts.coprocessors
   }
 
   /**
@@ -55,9 +58,8 @@ export class JobHooks {
     round: number,
     sequenceKept = 0,
   ): HookedJob {
-    const { engine } = this
     const job = this.describe(store, kind, wholeStore)
-    const seen = Math.max(engine.readPoints.newest, sequenceKept)
+    const seen = Math.max(this.parts.readPoints.newest, sequenceKept)
     const newest = round > roundsMax ? Number.MAX_SAFE_INTEGER : seen
     const jobs = this.coprocessors.jobsOf(job.table)
     const plan = jobs?.startJob(job, newest)
@@ -68,19 +70,19 @@ export class JobHooks {
   }
 
   private describe(store: Store, kind: StoreJob['kind'], wholeStore: boolean): StoreJob {
-    const { engine } = this
+    const { catalog, clock, readPoints } = this.parts
     return {
       kind,
       wholeStore,
-      table: engine.tableNameOf(store),
+      table: catalog.tableNameOf(store),
       family: store.family,
-      now: engine.now(),
-      readPointOldest: engine.readPoints.oldest(engine.lastSequence),
+      now: clock.now(),
+      readPointOldest: readPoints.oldest,
     }
   }
 
   private jobsOf(store: Store): TableJobs | undefined {
-    return this.coprocessors.jobsOf(this.engine.tableNameOf(store))
+    return this.coprocessors.jobsOf(this.parts.catalog.tableNameOf(store))
   }
 
   /** Whether any coprocessor may have a say in the jobs of a store. */
@@ -94,7 +96,7 @@ export class JobHooks {
    */
   conflicts(hooked: HookedJob, { entriesDropped, hooks }: JobResult): boolean {
     const { plan, job, sequenceKept } = hooked
-    const { newest } = this.engine.readPoints
+    const { newest } = this.parts.readPoints
     if (job.kind === 'flush' && entriesDropped > 0 && newest > sequenceKept) return true
     if (plan === undefined || newest <= plan.protectedSequence) return false
     return hooks.some(({ dropped, replaced }) => dropped + replaced > 0)
@@ -103,7 +105,7 @@ export class JobHooks {
   /** Notes which files of a finished job no compaction of them alone would change. */
   noteSettled(store: Store, { settings, sequenceKept }: HookedJob, result: JobResult): void {
     if (settings === undefined || settings !== store.settings) return
-    const present = new Set(this.engine.filesOf(store).map(({ fileNumber }) => fileNumber))
+    const present = new Set(this.filesOf(store).map(({ fileNumber }) => fileNumber))
     store.settled.note(result, settings, sequenceKept, present)
   }
 
@@ -114,7 +116,7 @@ export class JobHooks {
     facts: Omit<JobSummary, 'storeIsEmpty'>,
   ): void {
     const inMemory = store.sources.memtables.some(({ isEmpty }) => !isEmpty)
-    const storeIsEmpty = !inMemory && this.engine.filesOf(store).length === 0
+    const storeIsEmpty = !inMemory && this.filesOf(store).length === 0
     this.coprocessors.jobsOf(job.table)?.finishJob(job, { ...facts, storeIsEmpty })
   }
 
@@ -124,16 +126,19 @@ export class JobHooks {
     this.finish(store, { job: this.describe(store, 'flush', false) }, nothing)
   }
 
+  private filesOf({ storeId }: Store): readonly FileMetadata[] {
+    return this.parts.versions.current.filesOf(storeId)
+  }
+
   /** Asks whether files may be chosen for a compaction now. Throws `ERR_COPROCESSOR`. */
   maySelect(store: Store): boolean {
-    const { engine } = this
-    const files = engine.filesOf(store).map(infoOf)
+    const files = this.filesOf(store).map(infoOf)
     return this.jobsOf(store)?.maySelect(store.family, files) ?? true
   }
 
   /** Called when files were chosen. Throws `ERR_COPROCESSOR`. */
   selected(store: Store, chosen: readonly FileMetadata[]): void {
-    const files = this.engine.filesOf(store).map(infoOf)
+    const files = this.filesOf(store).map(infoOf)
     this.jobsOf(store)?.selected(store.family, files, chosen.map(infoOf))
   }
 }

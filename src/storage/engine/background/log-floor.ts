@@ -5,16 +5,19 @@
 import type { FlushMember } from '../../store/flush-unit.js'
 import type { MemtableSlot } from '../../store/memtable-slot.js'
 import type { Store } from '../../store/store.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
+
+/** The parts of an engine that the floor depends on. */
+type FloorParts = Pick<OpenedParts, 'catalog' | 'log' | 'readPoints' | 'versions'>
 
 /** The floor of one engine's log; see the file header. */
 export class LogFloor {
-  private readonly engine: Engine
+  private readonly parts: FloorParts
   /** Highest floor of any edit so far. */
   private highest = 0
 
-  constructor(engine: Engine) {
-    this.engine = engine
+  constructor(parts: FloorParts) {
+    this.parts = parts
   }
 
   /**
@@ -22,11 +25,10 @@ export class LogFloor {
    * Begins a new segment if the current one would not be needed. Throws errors of the log.
    */
   after(flushed: readonly FlushMember[]): number {
-    const { writes, versions } = this.engine
-    const { log } = writes
+    const { log, readPoints, versions } = this.parts
     const oldest = this.oldestUnflushed(flushed)
     // If nothing in the current segment is needed, a new segment lets the old one be removed.
-    if (oldest > writes.lastSequence) log.rollIfLong()
+    if (oldest > readPoints.lastSequence) log.rollIfLong()
     // Unpublished edits of other flushes may have a higher floor. The floor must not decrease.
     const floor = log.floorFor(oldest - 1)
     this.highest = Math.max(this.highest, floor, versions.current.logFileNumberFloor)
@@ -35,9 +37,9 @@ export class LogFloor {
 
   /** Removes the segments that are not needed any more. */
   removeSegments(): void {
-    const { writes, versions } = this.engine
-    if (writes.log.failure !== undefined) return
-    writes.log.removeObsolete(this.oldestUnflushed([]) - 1, versions.current.logFileNumberFloor)
+    const { log, versions } = this.parts
+    if (log.failure !== undefined) return
+    log.removeObsolete(this.oldestUnflushed([]) - 1, versions.current.logFileNumberFloor)
   }
 
   /**
@@ -45,9 +47,9 @@ export class LogFloor {
    * none, one above the newest sequence.
    */
   private oldestUnflushed(flushed: readonly FlushMember[]): number {
-    const { writes, stores } = this.engine
-    let oldest = writes.lastSequence + 1
-    for (const store of stores.values()) {
+    const { catalog, readPoints } = this.parts
+    let oldest = readPoints.lastSequence + 1
+    for (const store of catalog.stores.values()) {
       const slot = flushed.find((member) => member.store === store)?.slot
       const sequence =
         slot === undefined ? store.oldestUnflushedSequence : oldestBehind(store, slot)

@@ -8,44 +8,33 @@
  * Freezing cannot fail. The flusher reports a flush that fails.
  */
 import type { Store } from '../../store/store.js'
-import type { Log } from '../../wal/log.js'
 import type { Flusher } from './flusher.js'
+import type { OpenedParts } from '../engine.js'
 import type { MemoryBudget } from './memory-budget.js'
 
 /** Part of the budget that may stay in memtables that are not being flushed. */
 const keptPart = 0.5
 
-/** The facts about the engine that relief needs. */
-export interface RelievedEngine {
-  readonly stores: ReadonlyMap<number, Store>
-  /** Sequence of the newest visible mutation. */
-  readonly lastSequence: number
-  readonly options: { readonly logBytesMax: number; readonly flushBytes: number }
-}
+/** The parts of an engine that relief needs. */
+type ReliefParts = Pick<OpenedParts, 'budget' | 'catalog' | 'log' | 'options' | 'readPoints'>
 
 export class MemoryRelief {
   /** Bytes of the log at which {@link checkLog} does something next. */
   private checkAt = 0
-  private readonly engine: RelievedEngine
+  private readonly parts: ReliefParts
+  private readonly stores: ReadonlyMap<number, Store>
   private readonly budget: MemoryBudget
-  private readonly log: Log
   private readonly flusher: Flusher
   private readonly bytesPerCheck: number
   private readonly prepare: () => void
 
   /** `prepare` is called now and then while data is written that will be flushed. */
-  constructor(
-    engine: RelievedEngine,
-    budget: MemoryBudget,
-    log: Log,
-    flusher: Flusher,
-    prepare: () => void,
-  ) {
-    this.engine = engine
-    this.budget = budget
-    this.log = log
+  constructor(parts: ReliefParts, flusher: Flusher, prepare: () => void) {
+    this.parts = parts
+    this.stores = parts.catalog.stores
+    this.budget = parts.budget
     this.flusher = flusher
-    const { logBytesMax, flushBytes } = engine.options
+    const { logBytesMax, flushBytes } = parts.options
     this.bytesPerCheck = Math.min(logBytesMax / 16, flushBytes / 4)
     this.checkAt = this.bytesPerCheck
     this.prepare = prepare
@@ -56,7 +45,7 @@ export class MemoryRelief {
    * empty.
    */
   freeze(store: Store): boolean {
-    if (!store.freeze(this.engine.lastSequence)) return false
+    if (!store.freeze(this.parts.readPoints.lastSequence)) return false
     this.flusher.schedule(store)
     return true
   }
@@ -68,7 +57,7 @@ export class MemoryRelief {
   start(): void {
     const { budget, flusher } = this
     let freeable = 0
-    for (const store of this.engine.stores.values()) {
+    for (const store of this.stores.values()) {
       for (const slot of store.frozen) freeable += slot.memtable.bytesUsed
       if (store.frozen.length > 0) flusher.schedule(store)
     }
@@ -86,7 +75,7 @@ export class MemoryRelief {
   finishSync(): void {
     const { budget, flusher } = this
     this.start()
-    for (const store of [...this.engine.stores.values()]) {
+    for (const store of [...this.stores.values()]) {
       if (!budget.isExceeded) return
       flusher.drainSync(store, () => budget.isExceeded)
     }
@@ -101,19 +90,20 @@ export class MemoryRelief {
     if (logBytesWritten < this.checkAt) return
     this.checkAt = logBytesWritten + this.bytesPerCheck
     this.prepare()
-    if (this.log.bytesTotal > this.engine.options.logBytesMax) this.freeOldestSegment()
+    const { log, options } = this.parts
+    if (log.bytesTotal > options.logBytesMax) this.freeOldestSegment()
   }
 
   /** Counts the bytes of all memtables anew. Between two calls, writes only add their growth. */
   account(): void {
     let bytes = 0
-    for (const store of this.engine.stores.values()) bytes += store.memtableBytes
+    for (const store of this.stores.values()) bytes += store.memtableBytes
     this.budget.update(bytes)
   }
 
   private largest(): Store | undefined {
     let largest: Store | undefined
-    for (const store of this.engine.stores.values()) {
+    for (const store of this.stores.values()) {
       if (store.active.isEmpty) continue
       const bytes = store.active.memtable.bytesUsed
       if (largest === undefined || bytes > largest.active.memtable.bytesUsed) largest = store
@@ -124,7 +114,7 @@ export class MemoryRelief {
   /** Flushes the store that needs the oldest log segment. */
   private freeOldestSegment(): void {
     let oldest: Store | undefined
-    for (const store of this.engine.stores.values()) {
+    for (const store of this.stores.values()) {
       const sequence = store.oldestUnflushedSequence
       if (sequence === Infinity) continue
       if (oldest === undefined || sequence < oldest.oldestUnflushedSequence) oldest = store

@@ -7,22 +7,16 @@
  * A failed write of the manifest poisons the engine. So does a failed replacement: the store would
  * go on to read files that are about to be removed.
  */
-import type { CellarError } from '../../../base/errors.js'
 import type { Store } from '../../store/store.js'
 import type { VersionEdit } from '../../version/version-edit.js'
-import type { OnCurrent, VersionSet } from '../../version/version-set.js'
+import type { OnCurrent } from '../../version/version-set.js'
 import type { Version } from '../../version/version.js'
-import type { ReadPoints } from '../catalog/read-points.js'
-import type { SsTableReaders } from '../../files/sstable-readers.js'
+import type { OpenedParts } from '../engine.js'
 
 /** The parts of an engine that publishing needs. */
-export interface PublisherParts {
-  readonly versions: VersionSet
-  readonly stores: ReadonlyMap<number, Store>
-  readonly readers: SsTableReaders
-  readonly readPoints: ReadPoints
-  /** Refuses all later writes. */
-  poison(error: CellarError): void
+export interface PublisherParts extends Pick<OpenedParts, 'readers' | 'readPoints' | 'versions'> {
+  readonly catalog: { readonly stores: ReadonlyMap<number, Store> }
+  readonly lifecycle: Pick<OpenedParts['lifecycle'], 'poison'>
 }
 
 /** Publishes the edits of one engine; see the file header. */
@@ -63,14 +57,14 @@ export class Publisher {
 
   /** Gives each store of an edit the files that the version names. */
   private exchangeFiles(edit: VersionEdit, version: Version, before: Version): void {
-    const { stores, readers, readPoints } = this.parts
+    const { catalog, readers, readPoints } = this.parts
     const flushed = new Set(edit.flushedSequences?.map(({ storeId }) => storeId))
     const changed = new Set([
       ...(edit.filesRemoved ?? []).map(({ storeId }) => storeId),
       ...(edit.filesAdded ?? []).map(({ storeId }) => storeId),
     ])
     for (const storeId of changed) {
-      const store = stores.get(storeId)
+      const store = catalog.stores.get(storeId)
       const levels = version.store(storeId)?.levels
       if (store === undefined || levels === undefined || flushed.has(storeId)) continue
       const replaced = before.store(storeId)?.levels ?? []
@@ -81,6 +75,6 @@ export class Publisher {
 
   private poisonIfFailed(): void {
     const { failure } = this.parts.versions
-    if (failure !== undefined) this.parts.poison(failure)
+    if (failure !== undefined) this.parts.lifecycle.poison(failure)
   }
 }

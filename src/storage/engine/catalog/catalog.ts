@@ -4,11 +4,14 @@
  * A `TableState` is immutable except for `live`. Altering or truncating a table makes a new state
  * and marks the old one as not live, so that its holders look up the current one.
  */
-import type { ValueSource } from '../../scan/store-read.js'
+import { CellarError, ErrorCode } from '../../../base/errors.js'
+import { defaultNamespace, namespaceOf } from '../../cell/limits.js'
+import type { SsTableReaders } from '../../files/sstable-readers.js'
 import type { ArenaPool } from '../../store/arena-pool.js'
-import { Store, type LeveledTables } from '../../store/store.js'
+import { Store } from '../../store/store.js'
 import { decodeFamilySettings, type FamilySettings } from '../../store/family-settings.js'
 import type { TableDefinition } from '../../version/catalog.js'
+import type { VersionSet } from '../../version/version-set.js'
 import type { Durability } from '../../wal/log.js'
 
 /** Options of a table, with defaults filled in. */
@@ -70,40 +73,103 @@ export function decodeTableSettings(definition: TableDefinition): TableSettings 
   }
 }
 
-/**
- * Builds the state of a table. Existing stores are kept and get their new settings. Missing stores
- * are made with the SSTables that `readersOf` returns.
- */
-export function makeTableState(
-  definition: TableDefinition,
-  stores: Map<number, Store>,
-  readersOf: (storeId: number) => LeveledTables,
-  values: ValueSource,
-  arenas: ArenaPool,
-): TableState {
-  const tableSettings = decodeTableSettings(definition)
-  const sorted = [...definition.families].sort((a, b) =>
-    Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
-  )
-  const families = sorted.map(({ storeId, name, options }, index): FamilyState => {
-    const settings = decodeFamilySettings(options)
-    let store = stores.get(storeId)
-    if (store === undefined) {
-      store = new Store(storeId, name, settings, readersOf(storeId), values, arenas)
-      stores.set(storeId, store)
+/** The tables and stores of one engine; see the file header. */
+export class Catalog {
+  /** Memory of the memtables. */
+  readonly arenas: ArenaPool
+  readonly tables = new Map<string, TableState>()
+  readonly stores = new Map<number, Store>()
+  private readonly versions: VersionSet
+  private readonly readers: SsTableReaders
+
+  /** Puts the tables of the current version into use. */
+  constructor(versions: VersionSet, readers: SsTableReaders, arenas: ArenaPool) {
+    this.versions = versions
+    this.readers = readers
+    this.arenas = arenas
+    for (const definition of versions.current.tables.values()) {
+      if (definition.snapshot === undefined) this.install(definition)
     }
-    store.settings = settings
-    store.flushBytes = tableSettings.flushBytes
-    return { index, name, settings, store }
-  })
-  return {
-    tableId: definition.tableId,
-    name: definition.name,
-    definition,
-    settings: tableSettings,
-    families,
-    familyNames: families.map((family) => family.name),
-    familyByName: new Map(families.map((family) => [family.name, family])),
-    live: true,
   }
+
+  /** The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
+  find(name: string): TableState {
+    const table = this.tables.get(name)
+    if (table !== undefined) return table
+    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
+  }
+
+  /** Name of the table that a store belongs to; empty if the table was dropped. */
+  tableNameOf(store: Store): string {
+    for (const table of this.tables.values()) {
+      if (table.families.some((family) => family.store === store)) return table.name
+    }
+    return ''
+  }
+
+  /** Throws `ERR_TABLE_EXISTS` if there is a table with that name. */
+  checkNew(name: string): void {
+    if (!this.tables.has(name)) return
+    throw new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
+  }
+
+  /** Throws `ERR_NAMESPACE_NOT_FOUND` unless the table's namespace exists. */
+  checkNamespace(table: string): void {
+    const namespace = namespaceOf(table)
+    if (namespace === defaultNamespace) return
+    if (!this.versions.current.namespaces.has(namespace)) throw noSuchNamespace(namespace)
+  }
+
+  /**
+   * Puts a table of the current version into use. Existing stores are kept and get their new
+   * settings. Missing stores are made with the SSTables that the version names.
+   */
+  install(definition: TableDefinition): TableState {
+    const { name } = definition
+    const settings = decodeTableSettings(definition)
+    const sorted = [...definition.families].sort((a, b) =>
+      Buffer.compare(Buffer.from(a.name), Buffer.from(b.name)),
+    )
+    const families = sorted.map(({ storeId, name, options }, index): FamilyState => {
+      const familySettings = decodeFamilySettings(options)
+      const store = this.stores.get(storeId) ?? this.makeStore(storeId, name, familySettings)
+      store.settings = familySettings
+      store.flushBytes = settings.flushBytes
+      return { index, name, settings: familySettings, store }
+    })
+    const before = this.tables.get(name)
+    if (before !== undefined) before.live = false
+    const state: TableState = {
+      ...{ tableId: definition.tableId, name, definition, settings, families },
+      familyNames: families.map((family) => family.name),
+      familyByName: new Map(families.map((family) => [family.name, family])),
+      live: true,
+    }
+    this.tables.set(name, state)
+    return state
+  }
+
+  /** Gives up the stores of a table for which `gone` is true, and returns them. */
+  forget(table: TableState, gone: (storeId: number) => boolean): Store[] {
+    table.live = false
+    const forgotten = table.families.map(({ store }) => store).filter((s) => gone(s.storeId))
+    for (const store of forgotten) {
+      store.dropped = true
+      this.stores.delete(store.storeId)
+    }
+    return forgotten
+  }
+
+  private makeStore(storeId: number, family: string, settings: FamilySettings): Store {
+    const { readers, versions, arenas } = this
+    const tables = readers.openLevels(versions.current.store(storeId)?.levels)
+    const store = new Store(storeId, family, settings, tables, readers.values, arenas)
+    this.stores.set(storeId, store)
+    return store
+  }
+}
+
+/** Makes an `ERR_NAMESPACE_NOT_FOUND`. */
+export function noSuchNamespace(name: string): CellarError {
+  return new CellarError(ErrorCode.namespaceNotFound, `namespace '${name}' does not exist`)
 }

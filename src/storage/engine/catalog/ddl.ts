@@ -6,14 +6,13 @@
  * changing.
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
-import { defaultNamespace, namespaceOf } from '../../cell/limits.js'
+import { namespaceOf } from '../../cell/limits.js'
 import type { JsonObject } from '../../version/json-fields.js'
 import type { TableDefinition } from '../../version/catalog.js'
 import { changeBytes } from '../../version/space-reserve.js'
 import type { VersionEdit } from '../../version/version-edit.js'
 import { decodeFamilySettings } from '../../store/family-settings.js'
-import type { LeveledTables } from '../../store/store.js'
-import { makeTableState, type TableState } from './catalog.js'
+import { noSuchNamespace, type Catalog, type TableState } from './catalog.js'
 import type { Engine } from '../engine.js'
 
 /** Receives changes of the catalog; the table layer loads coprocessors by it. */
@@ -27,21 +26,21 @@ export interface CatalogWatcher {
 
 export class Ddl {
   private readonly engine: Engine
+  private readonly catalog: Catalog
   private readonly watcher: CatalogWatcher
   private running: Promise<unknown> = Promise.resolve()
 
   constructor(engine: Engine, watcher: CatalogWatcher) {
     this.engine = engine
+    this.catalog = engine.catalog
     this.watcher = watcher
   }
 
   /** Creates a table. Throws `ERR_TABLE_EXISTS`. `define` is called when the change begins. */
   create(name: string, define: () => TableDefinition): Promise<TableState> {
     return this.enqueue(async () => {
-      if (this.engine.tables.has(name)) {
-        throw new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
-      }
-      this.checkNamespace(name)
+      this.catalog.checkNew(name)
+      this.catalog.checkNamespace(name)
       const definition = define()
       await this.publish({ tablesCreated: [definition] }, definition)
       return this.install(definition)
@@ -51,7 +50,7 @@ export class Ddl {
   /** Replaces a table's definition. Families that are missing in the new one lose their data. */
   alter(name: string, define: (table: TableState) => TableDefinition): Promise<TableState> {
     return this.enqueue(async () => {
-      const table = this.find(name)
+      const table = this.catalog.find(name)
       const definition = define(table)
       await this.publish({ tablesAltered: [definition] }, definition)
       const kept = new Set(definition.families.map((family) => family.storeId))
@@ -63,7 +62,7 @@ export class Ddl {
   /** Gives a table new, empty stores. */
   truncate(name: string): Promise<TableState> {
     return this.enqueue(async () => {
-      const table = this.find(name)
+      const table = this.catalog.find(name)
       const { definition } = table
       const families = definition.families.map((family) => {
         return { ...family, storeId: this.engine.versions.allocateId() }
@@ -78,9 +77,9 @@ export class Ddl {
   /** Removes a table with all its data. */
   drop(name: string): Promise<void> {
     return this.enqueue(async () => {
-      const table = this.find(name)
+      const table = this.catalog.find(name)
       await this.publish({ tablesDropped: [table.tableId] })
-      this.engine.tables.delete(name)
+      this.catalog.tables.delete(name)
       this.forget(table, () => true)
       this.watcher.dropped(name)
     }, true)
@@ -105,27 +104,13 @@ export class Ddl {
   dropNamespace(name: string): Promise<void> {
     return this.enqueue(async () => {
       if (!this.engine.versions.current.namespaces.has(name)) throw noSuchNamespace(name)
-      for (const table of this.engine.tables.keys()) {
+      for (const table of this.catalog.tables.keys()) {
         if (namespaceOf(table) !== name) continue
         const message = `namespace '${name}' still has the table '${table}'`
         throw new CellarError(ErrorCode.namespaceNotEmpty, message)
       }
       await this.publish({ namespacesDropped: [name] })
     })
-  }
-
-  /** @internal Throws `ERR_NAMESPACE_NOT_FOUND` unless the table's namespace exists. */
-  checkNamespace(table: string): void {
-    const namespace = namespaceOf(table)
-    if (namespace === defaultNamespace) return
-    if (!this.engine.versions.current.namespaces.has(namespace)) throw noSuchNamespace(namespace)
-  }
-
-  /** @internal The table with that name. Throws `ERR_TABLE_NOT_FOUND`. */
-  find(name: string): TableState {
-    const table = this.engine.tables.get(name)
-    if (table !== undefined) return table
-    throw new CellarError(ErrorCode.tableNotFound, `table '${name}' does not exist`)
   }
 
   /**
@@ -138,37 +123,25 @@ export class Ddl {
       this.engine.codecs.byName(decodeFamilySettings(options).codec)
     }
     if (definition !== undefined) await this.watcher.prepare(definition)
-    await this.engine.syncLog()
-    const { lastSequence, stores } = this.engine
+    // The edit must not survive a power cut that takes mutations from before: rows would be torn.
+    await this.engine.log.commit('FSYNC_WAL')
+    const { lastSequence } = this.engine.readPoints
     const flushedSequences = (definition?.families ?? [])
-      .filter(({ storeId }) => !stores.has(storeId))
+      .filter(({ storeId }) => !this.catalog.stores.has(storeId))
       .map(({ storeId }) => ({ storeId, sequence: lastSequence }))
     await this.engine.publisher.publish({ ...edit, flushedSequences, lastSequence })
   }
 
   /** @internal Puts a table of the current version into use. */
   install(definition: TableDefinition): TableState {
-    const { stores, readers, arenas, versions, tables } = this.engine
-    const readersOf = (storeId: number): LeveledTables =>
-      readers.openLevels(versions.current.store(storeId)?.levels)
-    const state = makeTableState(definition, stores, readersOf, readers.values, arenas)
-    const before = tables.get(definition.name)
-    if (before !== undefined) before.live = false
-    tables.set(definition.name, state)
+    const state = this.catalog.install(definition)
     this.watcher.installed(state)
     return state
   }
 
   /** @internal Gives up the stores that a change has dropped from the table. */
   forget(table: TableState, gone: (storeId: number) => boolean): void {
-    table.live = false
-    for (const { store } of table.families) {
-      if (!gone(store.storeId)) continue
-      store.dropped = true
-      this.engine.background.compactor.forget(store)
-      this.engine.stores.delete(store.storeId)
-    }
-    this.engine.background.relief.account()
+    this.engine.background.forget(this.catalog.forget(table, gone))
     this.engine.versions.removeObsoleteFiles()
   }
 
@@ -180,7 +153,7 @@ export class Ddl {
   enqueue<T>(step: () => Promise<T>, freesSpace = false): Promise<T> {
     const { reserve, remover, versions } = this.engine
     const run = this.running.then(() =>
-      this.engine.change(async () => {
+      this.engine.lifecycle.change(async () => {
         if (freesSpace) reserve.makeRoom(changeBytes)
         try {
           return await step()
@@ -193,9 +166,4 @@ export class Ddl {
     this.running = run.catch(() => undefined)
     return run
   }
-}
-
-/** Makes an `ERR_NAMESPACE_NOT_FOUND`. */
-export function noSuchNamespace(name: string): CellarError {
-  return new CellarError(ErrorCode.namespaceNotFound, `namespace '${name}' does not exist`)
 }

@@ -7,15 +7,18 @@
  */
 import { linkOrCopy } from '../../fs/copy-file.js'
 import { checksumNumberOf, type FileMetadata, type StoreFile } from '../../version/file-metadata.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
+
+/** The parts of an engine that an adoption needs. */
+type AdoptionParts = Pick<OpenedParts, 'directory' | 'fileSystem' | 'readers' | 'versions'>
 
 export class FileAdoption {
-  private readonly engine: Engine
+  private readonly parts: AdoptionParts
   private readonly numbers: number[] = []
   private readonly added: StoreFile[] = []
 
-  constructor(engine: Engine) {
-    this.engine = engine
+  constructor(parts: AdoptionParts) {
+    this.parts = parts
   }
 
   /** The adopted files, for the edit. */
@@ -25,7 +28,7 @@ export class FileAdoption {
 
   /** Adds a file of the database under a new number, for the store `storeId`. */
   async share(file: FileMetadata, storeId: number): Promise<void> {
-    const { fileSystem, readers } = this.engine
+    const { fileSystem, readers } = this.parts
     const fileNumber = this.allocate()
     await linkOrCopy(fileSystem, readers.pathOf(file.fileNumber), readers.pathOf(fileNumber))
     const writtenAs = checksumNumberOf(file)
@@ -34,7 +37,7 @@ export class FileAdoption {
 
   /** Returns a number for a new file. {@link abandon} removes the file. */
   allocate(): number {
-    const fileNumber = this.engine.versions.allocateFileNumber()
+    const fileNumber = this.parts.versions.allocateFileNumber()
     this.numbers.push(fileNumber)
     return fileNumber
   }
@@ -49,17 +52,18 @@ export class FileAdoption {
    * fail after that.
    */
   prepare(withReaders: boolean): void {
-    const { fileSystem, directory, readers } = this.engine
+    const { fileSystem, directory, readers } = this.parts
     if (this.added.length > 0) fileSystem.syncDirectorySync(directory)
     if (withReaders) for (const { file } of this.added) readers.open(file)
   }
 
   /** Removes the adopted files. REQUIRES that no edit with the files was begun. */
   abandon(): void {
+    const { fileSystem, readers } = this.parts
     for (const fileNumber of this.numbers) {
       try {
-        this.engine.readers.close(fileNumber)
-        this.engine.fileSystem.unlinkSync(this.engine.readers.pathOf(fileNumber))
+        readers.close(fileNumber)
+        fileSystem.unlinkSync(readers.pathOf(fileNumber))
       } catch {
         // The error that led to the removal is the one to report. The next open removes the file.
       }

@@ -1,5 +1,5 @@
 /**
- * The open read points: those of snapshots, and those of running reads.
+ * The read points: that of new readers, and the open ones of snapshots and running reads.
  *
  * A read at an open read point returns the same cells whatever flushes and compactions run. A flush
  * drops nothing up to the newest open read point. A compaction may drop anything. Read points that
@@ -46,6 +46,8 @@ interface ReadPoint {
 const namesMax = 1023
 
 export class ReadPoints {
+  /** Sequence of the newest visible mutation: the read point of new readers. */
+  lastSequence: number
   /** Number of open snapshots. */
   snapshotCount = 0
   /** Reads under way that ask a filter, which may write and must not change what they see. */
@@ -56,8 +58,9 @@ export class ReadPoints {
   /** Ascending; the first and the last have open read points. */
   private readonly sequences: number[] = []
 
-  constructor(keeper: FileKeeper) {
+  constructor(keeper: FileKeeper, lastSequence: number) {
     this.keeper = keeper
+    this.lastSequence = lastSequence
   }
 
   /**
@@ -130,9 +133,9 @@ export class ReadPoints {
     return this.sequences.at(-1) ?? 0
   }
 
-  /** Newest sequence that all open read points see; `lastSequence` if none is open. */
-  oldest(lastSequence: number): number {
-    return this.sequences[0] ?? lastSequence
+  /** Newest sequence that all open read points see; {@link lastSequence} if none is open. */
+  get oldest(): number {
+    return this.sequences[0] ?? this.lastSequence
   }
 
   /**

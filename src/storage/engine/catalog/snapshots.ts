@@ -12,7 +12,6 @@
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import type { SnapshotOrigin, TableDefinition } from '../../version/catalog.js'
-import { forEachFileOf } from '../../version/version.js'
 import type { TableState } from './catalog.js'
 import type { Ddl } from './ddl.js'
 import type { Engine } from '../engine.js'
@@ -43,10 +42,8 @@ export class TableSnapshots {
     for (const definition of current.tables.values()) {
       const { snapshot, name } = definition
       if (snapshot === undefined) continue
-      let fileBytes = 0
-      for (const { storeId } of definition.families) {
-        forEachFileOf(current, storeId, (file) => (fileBytes += file.fileBytes))
-      }
+      const files = definition.families.flatMap(({ storeId }) => current.filesOf(storeId))
+      const fileBytes = files.reduce((sum, file) => sum + file.fileBytes, 0)
       found.push({ ...snapshot, name, definition, fileBytes })
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1))
@@ -59,14 +56,16 @@ export class TableSnapshots {
    */
   take(tableName: string, name: string, flush: boolean): Promise<SnapshotOrigin> {
     return this.ddl.enqueue(async () => {
-      const table = this.ddl.find(tableName)
+      const table = this.engine.catalog.find(tableName)
       if (this.engine.versions.current.snapshotNamed(name) !== undefined) {
         throw new CellarError(ErrorCode.snapshotExists, `snapshot '${name}' exists already`)
       }
       const { engine } = this
-      const captured = flush ? await captureFlushed(engine, table) : captureFiles(engine, table)
+      const captured = flush
+        ? await captureFlushed(engine, table)
+        : captureFiles(engine.versions.current, table)
       try {
-        const createdMilliseconds = engine.now()
+        const createdMilliseconds = engine.clock.now()
         const snapshot = { table: tableName, sequence: captured.sequence, createdMilliseconds }
         const copy = { ...this.copyOf(table.definition, name), snapshot }
         const adoption = new FileAdoption(engine)
@@ -89,10 +88,8 @@ export class TableSnapshots {
   clone(name: string, tableName: string): Promise<TableState> {
     return this.ddl.enqueue(async () => {
       const source = this.find(name)
-      if (this.engine.tables.has(tableName)) {
-        throw new CellarError(ErrorCode.tableExists, `table '${tableName}' exists already`)
-      }
-      this.ddl.checkNamespace(tableName)
+      this.engine.catalog.checkNew(tableName)
+      this.engine.catalog.checkNamespace(tableName)
       const copy = this.copyOf(source, tableName)
       const filesAdded = await this.shareAll(source, copy)
       await this.ddl.publish({ tablesCreated: [copy], filesAdded }, copy)
@@ -108,8 +105,8 @@ export class TableSnapshots {
     return this.ddl.enqueue(async () => {
       const source = this.find(name)
       const tableName = source.snapshot!.table
-      const table = this.engine.tables.get(tableName)
-      this.ddl.checkNamespace(tableName)
+      const table = this.engine.catalog.tables.get(tableName)
+      this.engine.catalog.checkNamespace(tableName)
       const fresh = this.copyOf(source, tableName)
       const copy = table === undefined ? fresh : { ...fresh, tableId: table.tableId }
       const filesAdded = await this.shareAll(source, copy)
@@ -156,8 +153,8 @@ export class TableSnapshots {
     try {
       await adopting(adoption, async () => {
         for (const [position, { storeId }] of source.families.entries()) {
-          const files = (version.store(storeId)?.levels ?? []).flat()
-          for (const file of files) await adoption.share(file, copy.families[position].storeId)
+          for (const file of version.filesOf(storeId))
+            await adoption.share(file, copy.families[position].storeId)
         }
         adoption.prepare(true)
       })

@@ -16,7 +16,9 @@ import { deferred } from '../../../base/deferred.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
 import type { Store } from '../../store/store.js'
 import type { StoreVersion, Version } from '../../version/version.js'
-import type { Engine } from '../engine.js'
+import type { VersionSet } from '../../version/version-set.js'
+import type { Background } from '../background/background.js'
+import type { ReadPoints } from './read-points.js'
 
 /** The families of one table, or of several. */
 export interface CapturedFamilies {
@@ -35,12 +37,20 @@ export interface CapturedTable {
   release(): void
 }
 
+/** The parts of an engine that a capture needs. */
+interface CaptureParts {
+  readonly background: Background
+  readonly readPoints: ReadPoints
+  readonly versions: VersionSet
+}
+
 /** Captures the table as it is now; memtables are flushed first. */
 export async function captureFlushed(
-  engine: Engine,
+  engine: CaptureParts,
   table: CapturedFamilies,
 ): Promise<CapturedTable> {
-  const sequence = engine.lastSequence
+  const { background, readPoints } = engine
+  const sequence = readPoints.lastSequence
   const versions: (Version | undefined)[] = []
   /** Flushed sequence that the files of a family must reach, by index of the family. */
   const awaited = new Map<number, number>()
@@ -67,7 +77,7 @@ export async function captureFlushed(
       const stores = table.families.map(({ store }) => store)
       // Writers that never pause could keep a drain running, so the capture does not wait for its
       // end.
-      await Promise.race([complete.promise, drainAll(engine, stores)])
+      await Promise.race([complete.promise, background.drain(stores)])
     }
     assert(awaited.size === 0, 'every family of a captured table is flushed')
     return { sequence, ...contentOf(table, versions), release }
@@ -80,18 +90,14 @@ export async function captureFlushed(
 }
 
 /** Captures the files of the table, without the mutations in memtables. */
-export function captureFiles(engine: Engine, table: CapturedFamilies): CapturedTable {
-  const version = engine.versions.current.acquire()
+export function captureFiles(current: Version, table: CapturedFamilies): CapturedTable {
+  const version = current.acquire()
   const versions = table.families.map(() => version)
   const sequence = Math.max(
     0,
     ...table.families.map(({ store }) => version.store(store.storeId)?.flushedSequence ?? 0),
   )
   return { sequence, ...contentOf(table, versions), release: () => version.release() }
-}
-
-async function drainAll(engine: Engine, stores: readonly Store[]): Promise<void> {
-  for (const store of stores) await engine.background.flusher.drain(store)
 }
 
 function contentOf(

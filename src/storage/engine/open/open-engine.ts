@@ -27,14 +27,17 @@ import {
 import type { Codecs } from '../../codec/codec.js'
 import { fileHeaderBytes } from '../../record/format.js'
 import { ArenaPool } from '../../store/arena-pool.js'
-import type { LeveledTables, Store } from '../../store/store.js'
 import { backupMarkerName } from '../../version/file-names.js'
 import { changeBytes, SpaceReserve } from '../../version/space-reserve.js'
 import { VersionSet } from '../../version/version-set.js'
 import { Log } from '../../wal/log.js'
 import { replayLog, type InspectedLog, type RecoveredLog } from '../../wal/recover-log.js'
-import { makeTableState, type TableState } from '../catalog/catalog.js'
-import { Engine, type LogWatch, type OpenedParts } from '../engine.js'
+import { Catalog } from '../catalog/catalog.js'
+import { ReadPoints } from '../catalog/read-points.js'
+import { makeEngine, type Engine, type OpenedParts } from '../engine.js'
+import { Lifecycle } from '../lifecycle.js'
+import { Reports } from '../reports.js'
+import { TimedOperation } from '../write/operation-times.js'
 import { freezeDirectory } from '../catalog/frozen-directory.js'
 import { makeDurableDirectory } from './make-directory.js'
 import { MemoryBudget } from '../background/memory-budget.js'
@@ -132,25 +135,33 @@ function openLocked(
     const place = { directory, databaseId: versions.databaseId }
     const { blockCacheBytesMax, quickReads } = options
     readers = new SsTableReaders(fileSystem, place, codecs, blockCacheBytesMax, quickReads)
-    const stores = new Map<number, Store>()
-    const arenas = new ArenaPool(options.flushBytes)
-    const tables = openTables(versions, readers, stores, arenas)
-    const turn = new TurnBudget()
-    const parts = {
-      ...{ fileSystem, directory, options, lock, codecs, versions, readers, remover, reserve },
-      ...{ stores, tables, arenas, turn, clock: new ServerClock(options.clock) },
-    }
-    parts.clock.raiseFloor(versions.current.lastServerTimestamp)
-    const replayed = replay(parts, log)
+    const catalog = new Catalog(versions, readers, new ArenaPool(options.flushBytes))
+    const clock = new ServerClock(options.clock)
+    clock.raiseFloor(versions.current.lastServerTimestamp)
+    const replayed = replay(versions, catalog, clock, log)
     const recovery = reportOf(inspected, replayed.mutations, versions.filesKept)
-    const engine = new Engine(parts, {
+    const reports = new Reports(directory, options.slowOperationMilliseconds, catalog, raise)
+    const turn = new TurnBudget()
+    const kept = { fileSystem, directory, options, versions, remover, reports }
+    const lifecycle = new Lifecycle(directory, options.readOnly, (error) => reports.poisoned(error))
+    const engine = makeEngine({
+      ...kept,
+      ...{
+        catalog,
+        clock,
+        codecs,
+        coprocessors,
+        lifecycle,
+        lock,
+        readers,
+        recovery,
+        reserve,
+        turn,
+      },
       budget: new MemoryBudget(options.memtableBytesMax, turn),
       executor: makeExecutor(fileSystem, codecs, options, raise),
-      coprocessors,
-      raise,
-      recovery,
-      lastSequence: replayed.lastSequence,
-      beginLog: (watch) => beginLog(parts, replayed, watch, raise),
+      log: beginLog({ ...kept, lifecycle }, replayed),
+      readPoints: new ReadPoints(versions, replayed.lastSequence),
     })
     reserve.restore(versions.durableManifest.length)
     // Listeners can be added only after the open has returned.
@@ -163,24 +174,6 @@ function openLocked(
     reserve.closeSync()
     throw error
   }
-}
-
-function openTables(
-  versions: VersionSet,
-  readers: SsTableReaders,
-  stores: Map<number, Store>,
-  arenas: ArenaPool,
-): Map<string, TableState> {
-  const version = versions.current
-  const readersOf = (storeId: number): LeveledTables =>
-    readers.openLevels(version.store(storeId)?.levels)
-  const tables = new Map<string, TableState>()
-  for (const definition of version.tables.values()) {
-    if (definition.snapshot !== undefined) continue
-    const state = makeTableState(definition, stores, readersOf, readers.values, arenas)
-    tables.set(definition.name, state)
-  }
-  return tables
 }
 
 function makeExecutor(
@@ -228,7 +221,12 @@ interface Replayed {
  * hold the mutation already, and of stores that no longer exist (HBase ignores unknown families
  * too).
  */
-function replay({ versions, stores, clock }: OpenedParts, log: InspectedLog | undefined): Replayed {
+function replay(
+  versions: VersionSet,
+  { stores }: Catalog,
+  clock: ServerClock,
+  log: InspectedLog | undefined,
+): Replayed {
   let { lastSequence } = versions.current
   let mutations = 0
   if (log === undefined) return { recovered: undefined, mutations, lastSequence }
@@ -251,13 +249,15 @@ function replay({ versions, stores, clock }: OpenedParts, log: InspectedLog | un
   return { recovered, mutations, lastSequence: Math.max(lastSequence, recovered.lastSequence) }
 }
 
+/** The parts of an engine that its log needs. */
+type LogParts = Pick<
+  OpenedParts,
+  'directory' | 'fileSystem' | 'lifecycle' | 'options' | 'remover' | 'reports' | 'versions'
+>
+
 /** Begins the first new segment after the recovered ones. */
-function beginLog(
-  { fileSystem, directory, versions, options, remover }: OpenedParts,
-  { recovered, lastSequence }: Replayed,
-  watch: LogWatch,
-  raise: Raise,
-): Log {
+function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
+  const { directory, fileSystem, lifecycle, options, remover, reports, versions } = parts
   const log = Log.createSync({
     fileSystem,
     directory,
@@ -271,8 +271,10 @@ function beginLog(
     predecessor: recovered?.predecessor ?? flushedPredecessor(versions, lastSequence),
     removeFile: (path) => remover.remove(path),
     segmentBytesMax: Math.max(64 * 1024, Math.floor(options.logBytesMax / 8)),
-    onError: (error) => raise('warning', error),
-    ...watch,
+    onError: (error) => reports.warn(error),
+    onSyncing: () => reports.times.beginLong(TimedOperation.sync),
+    onSynced: (startedAt) => reports.times.endLong(TimedOperation.sync, startedAt),
+    onFailure: (failure) => lifecycle.poison(failure),
   })
   versions.addListener(() => log.noteManifest(versions.durableManifest))
   return log
@@ -294,10 +296,9 @@ function flushedPredecessor(
  * Flushes the memtables that replay has filled. Called after the coprocessors of the tables are
  * loaded.
  */
-export function flushRecovered(engine: Engine): void {
-  if (!engine.isWritable) return
-  for (const store of engine.stores.values()) {
-    if (store.active.memtable.bytesUsed >= engine.options.flushBytes)
-      engine.background.relief.freeze(store)
+export function flushRecovered({ background, catalog, lifecycle, options }: Engine): void {
+  if (!lifecycle.isWritable) return
+  for (const store of catalog.stores.values()) {
+    if (store.active.memtable.bytesUsed >= options.flushBytes) background.relief.freeze(store)
   }
 }

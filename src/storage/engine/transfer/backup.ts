@@ -21,7 +21,7 @@
  * backup (`ERR_LOCKED`).
  */
 import { checkSignal } from '../../../base/arguments.js'
-import { CellarError, checkAborted, closedError, ErrorCode } from '../../../base/errors.js'
+import { CellarError, checkAborted, ErrorCode } from '../../../base/errors.js'
 import { callback, checked, declareOptions, type OptionsOf } from '../../../base/options.js'
 import { linkOrCopy } from '../../fs/copy-file.js'
 import type { FileSystem } from '../../fs/types.js'
@@ -105,7 +105,7 @@ export function backUp(
   options: BackupOptions,
 ): Promise<BackupSummary> {
   // A close waits for the end, which comes at once: each step looks whether the engine is open.
-  return engine.change(async () => {
+  return engine.lifecycle.change(async () => {
     const { fileSystem, versions } = engine
     checkTarget(fileSystem, directory, versions.databaseId)
     makeDurableDirectory(fileSystem, directory)
@@ -159,7 +159,7 @@ function checkTarget(
 /** All tables and snapshots at this moment. */
 function takeCheckpoint(engine: Engine, ddl: Ddl): Promise<Checkpoint> {
   return ddl.enqueue(async () => {
-    const families = [...engine.tables.values()].flatMap((table) => table.families)
+    const families = [...engine.catalog.tables.values()].flatMap((table) => table.families)
     const captured = await captureFlushed(engine, { families })
     const version = engine.versions.current.acquire()
     const stores = new Map(version.stores)
@@ -265,7 +265,7 @@ class BackupRun {
 
   /** `ERR_CLOSED`, `ERR_POISONED`, `ERR_ABORTED`. */
   private check(): void {
-    if (this.engine.state !== 'open') throw closedError('the database')
+    this.engine.lifecycle.checkOpen()
     checkAborted('the backup', this.options.signal)
   }
 

@@ -14,7 +14,7 @@ import { CellarError, checkAborted, corruption, ErrorCode } from '../../../base/
 import { sequenceOf } from '../../cell/cell-key.js'
 import type { LogSegment } from '../../wal/log-segment.js'
 import { SegmentReader } from '../../wal/segment-reader.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
 import { isWellFormedMutation, serverTimestampOf, visitEntries } from '../write/mutation-buffer.js'
 
 /** A cell of a mutation. The key is `buffer[keyStart, keyEnd)`, the value `buffer[keyEnd, end)`. */
@@ -34,16 +34,18 @@ export interface LoggedMutation {
   readonly cells: readonly LoggedCell[]
 }
 
+/** The parts of an engine that a feed needs. */
+type FeedParts = Pick<OpenedParts, 'directory' | 'fileSystem' | 'lifecycle' | 'log' | 'versions'>
+
 /** Yields mutations until the signal aborts or the caller returns; see the file header. */
 export async function* readMutations(
-  engine: Engine,
+  parts: FeedParts,
   fromSequence: number,
   durability: 'SYNC_WAL' | 'FSYNC_WAL',
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LoggedMutation, void> {
-  const { fileSystem, directory } = engine
-  const { log } = engine.writes
-  const { databaseId } = engine.versions
+  const { directory, fileSystem, log } = parts
+  const { databaseId } = parts.versions
   const first = firstSegment(log.readable(durability), fromSequence)
   const hold = log.hold(first.fileNumber)
   let reader: SegmentReader | undefined
@@ -51,14 +53,14 @@ export async function* readMutations(
     reader = await SegmentReader.open(fileSystem, directory, databaseId, first.fileNumber)
     checkStart(reader, fromSequence)
     for (;;) {
-      check(engine, signal)
+      check(parts, signal)
       const written = log.nextWrite()
       await log.commit(durability)
       for (;;) {
         const segments = log.readable(durability)
         const index = segments.findIndex(({ fileNumber }) => fileNumber === reader!.fileNumber)
         const segment = segments[index]
-        yield* readSegment(engine, reader, segment.length, fromSequence, signal)
+        yield* readSegment(parts, reader, segment.length, fromSequence, signal)
         const next = segments.at(index + 1)
         if (next === undefined) break
         const following = await SegmentReader.open(
@@ -82,7 +84,7 @@ export async function* readMutations(
 }
 
 async function* readSegment(
-  engine: Engine,
+  parts: FeedParts,
   reader: SegmentReader,
   limit: number,
   fromSequence: number,
@@ -91,7 +93,7 @@ async function* readSegment(
   let found: LoggedMutation[] = []
   const take = (source: Buffer, start: number, end: number): void => {
     if (!isWellFormedMutation(source, start, end)) {
-      const { directory } = engine
+      const { directory } = parts
       throw corruption('malformed mutation', { file: directory, offset: reader.position })
     }
     const mutation = copyMutation(source, start, end)
@@ -101,7 +103,7 @@ async function* readSegment(
     const mutations = found
     found = []
     for (const mutation of mutations) {
-      check(engine, signal)
+      check(parts, signal)
       yield mutation
     }
   }
@@ -133,9 +135,9 @@ function checkStart(reader: SegmentReader, fromSequence: number): void {
   throw new CellarError(ErrorCode.changesGone, message)
 }
 
-function check(engine: Engine, signal: AbortSignal | undefined): void {
+function check({ lifecycle }: FeedParts, signal: AbortSignal | undefined): void {
   checkAborted('the change feed', signal)
-  engine.checkOpen()
+  lifecycle.checkOpen()
 }
 
 /** Resolves with the promise, or when the signal aborts. */

@@ -69,7 +69,7 @@ export class Ingest {
 
   /** Loads the files of finished bulk directories. Errors: see `Admin.bulkLoad`. */
   load(tableName: string, directories: readonly string[], request: LoadRequest): Promise<Loaded> {
-    return this.engine.change(() => this.loadNow(tableName, directories, request))
+    return this.engine.lifecycle.change(() => this.loadNow(tableName, directories, request))
   }
 
   private async loadNow(
@@ -78,7 +78,7 @@ export class Ingest {
     request: LoadRequest,
   ): Promise<Loaded> {
     const { fileSystem } = this.engine
-    const table = this.ddl.find(tableName)
+    const table = this.engine.catalog.find(tableName)
     checkLoadable(table)
     const sources = directories.flatMap((directory) =>
       readBulkListSync(fileSystem, directory).map((listed) => ({ directory, listed })),
@@ -92,7 +92,7 @@ export class Ingest {
       published = await this.publish(tableName, files)
     } catch (error) {
       // A failed edit may be in the manifest, so its files must stay.
-      if (this.engine.failure === undefined) adoption.abandon()
+      if (this.engine.lifecycle.failure === undefined) adoption.abandon()
       throw error
     }
     if (!request.copy) this.removeSources(directories, sources)
@@ -109,7 +109,7 @@ export class Ingest {
    */
   publish(tableName: string, files: readonly NewFile[]): Promise<readonly NewFile[]> {
     return this.ddl.enqueue(async () => {
-      const table = this.ddl.find(tableName)
+      const table = this.engine.catalog.find(tableName)
       checkLoadable(table)
       await this.publishNow(files, (family) => storeIdOf(table, family))
       for (const family of new Set(files.map((file) => file.family))) {
@@ -127,10 +127,8 @@ export class Ingest {
     files: readonly NewFile[],
   ): Promise<TableState> {
     return this.ddl.enqueue(async () => {
-      if (this.engine.tables.has(name)) {
-        throw new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
-      }
-      this.ddl.checkNamespace(name)
+      this.engine.catalog.checkNew(name)
+      this.engine.catalog.checkNamespace(name)
       const definition = define()
       const storeId = (family: string): number =>
         definition.families.find((other) => other.name === family)!.storeId
@@ -148,11 +146,11 @@ export class Ingest {
     storeIdOfFamily: (family: string) => number,
     created?: TableDefinition,
   ): Promise<void> {
-    const { engine } = this
-    await engine.syncLog()
-    engine.checkWritable()
-    engine.syncLogSync()
-    const base = engine.lastSequence
+    const { lifecycle, log, publisher, readers, readPoints } = this.engine
+    await log.commit('FSYNC_WAL')
+    lifecycle.checkWritable()
+    log.commitSync('FSYNC_WAL')
+    const base = readPoints.lastSequence
     const filesAdded = files.map(({ family, file }, position): StoreFile => {
       const sequence = base + 1 + position
       const assigned = {
@@ -161,7 +159,7 @@ export class Ingest {
         minSequence: sequence,
         maxSequence: sequence,
       }
-      const { firstKey, lastKey } = engine.readers.open(assigned).properties
+      const { firstKey, lastKey } = readers.open(assigned).properties
       return { storeId: storeIdOfFamily(family), file: { ...assigned, firstKey, lastKey } }
     })
     const lastSequence = base + files.length
@@ -174,8 +172,8 @@ export class Ingest {
               return { storeId, sequence: lastSequence }
             }),
           }
-    engine.publisher.publishSync({ ...creation, filesAdded, lastSequence }, () => {
-      engine.writes.lastSequence = lastSequence
+    publisher.publishSync({ ...creation, filesAdded, lastSequence }, () => {
+      readPoints.lastSequence = lastSequence
     })
   }
 
@@ -192,7 +190,7 @@ export class Ingest {
       const { family, fileBytes } = source.listed
       const onPart = (bytes: number): void => {
         // A close waits for the load, so the load must end soon.
-        this.engine.checkWritable()
+        this.engine.lifecycle.checkWritable()
         checkAborted('the bulk load', request.signal)
         request.onProgress?.((done + bytes) / total)
       }
@@ -246,7 +244,12 @@ export class Ingest {
       await runInSlices(withProgress(verifyBulkFile(reader), reader, onPart))
       onPart(listed.fileBytes)
       const { properties, fileBytes, writtenAs } = reader
-      const facts = { fileNumber, fileBytes, level: 0, createdMilliseconds: this.engine.now() }
+      const facts = {
+        fileNumber,
+        fileBytes,
+        level: 0,
+        createdMilliseconds: this.engine.clock.now(),
+      }
       return { ...metadataOf(properties, facts), writtenAs, fromBulkWriter: true }
     } finally {
       reader.closeSync()

@@ -57,6 +57,8 @@ export class WritePacer {
   private readonly bytesPerWriter: () => number
   private readonly clock: () => number
   private runs = 0
+  /** Bytes of keys and values that users have written since the open; the write path counts. */
+  userBytes = 0
   private bytes = 0
   private level = 0
   private state: PressureState = 'none'
@@ -112,8 +114,8 @@ export class WritePacer {
     this.tokens -= bytes
   }
 
-  /** Sets the debts of all stores. `userBytes` counts all bytes that users have written so far. */
-  update(debts: Iterable<CompactionDebt>, userBytes: number): void {
+  /** Sets the debts of all stores. */
+  update(debts: Iterable<CompactionDebt>): void {
     this.runs = 0
     this.bytes = 0
     for (const { runs, bytes } of debts) {
@@ -122,7 +124,7 @@ export class WritePacer {
     }
     const { compactionDebtRunsMax, compactionDebtBytesMax } = this.limits
     this.level = Math.max(this.runs / compactionDebtRunsMax, this.bytes / compactionDebtBytesMax)
-    this.measure(userBytes)
+    this.measure()
     this.enter(this.level < slowLevel ? 'none' : this.level < 1 ? 'slow' : 'stop')
   }
 
@@ -140,14 +142,14 @@ export class WritePacer {
   }
 
   /** Measures the rate of writers while nothing holds them back. */
-  private measure(userBytes: number): void {
+  private measure(): void {
     const now = this.clock()
     const seconds = (now - this.measuredAt) / 1000
     // Over a shorter time, a burst would count as the rate.
     if (seconds < 0.05) return
-    const rate = (userBytes - this.measuredBytes) / seconds
+    const rate = (this.userBytes - this.measuredBytes) / seconds
     if (this.state === 'none') this.freeRate = Math.max(rate, (this.freeRate + rate) / 2)
-    this.measuredBytes = userBytes
+    this.measuredBytes = this.userBytes
     this.measuredAt = now
   }
 

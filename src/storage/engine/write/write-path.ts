@@ -11,12 +11,15 @@
 import { bytesPerOperation, type TurnBudget } from '../../../base/turn-budget.js'
 import { tieStores } from '../../store/flush-unit.js'
 import type { Durability, Log } from '../../wal/log.js'
-import type { Engine } from '../engine.js'
+import type { OpenedParts } from '../engine.js'
+import type { ReadPoints } from '../catalog/read-points.js'
+import type { Lifecycle } from '../lifecycle.js'
 import type { MemoryBudget } from '../background/memory-budget.js'
 import type { MemoryRelief } from '../background/memory-relief.js'
 import { MutationBuffer } from './mutation-buffer.js'
 import { WaitingCalls } from './waiting-calls.js'
-import { WritePacer } from './write-pacer.js'
+import type { ServerClock } from './server-clock.js'
+import type { WritePacer } from './write-pacer.js'
 
 /** A commit that resolves in the next turn of the event loop or later. */
 interface DelayedCommit {
@@ -27,6 +30,15 @@ interface DelayedCommit {
 
 const nothing = Promise.resolve()
 
+/** The parts of an engine that the write path needs. */
+export interface WriteParts extends Pick<
+  OpenedParts,
+  'budget' | 'clock' | 'lifecycle' | 'log' | 'options' | 'readPoints' | 'turn'
+> {
+  readonly pacer: WritePacer
+  readonly relief: MemoryRelief
+}
+
 /** The write path of one engine; see the file header. */
 export class WritePath {
   /**
@@ -35,51 +47,45 @@ export class WritePath {
   readonly mutation = new MutationBuffer()
   /** Mutating calls that have to wait, and their order. */
   readonly waiting = new WaitingCalls()
-  readonly budget: MemoryBudget
-  readonly pacer: WritePacer
-  /** Sequence of the newest visible mutation: the read point of new readers. */
-  lastSequence: number
-  /** Bytes of keys and values that users have written since the open, for write amplification. */
-  userBytes = 0
+  /** Gives mutations their timestamps. */
+  readonly clock: ServerClock
+  readonly lifecycle: Lifecycle
+  readonly options: OpenedParts['options']
+  readonly readPoints: ReadPoints
+  /** Operations that awaited calls may still do in this turn of the event loop. */
+  readonly turn: TurnBudget
   /** Bytes of mutations appended to the log since the open. */
   logBytesWritten = 0
-  readonly log: Log
+  private readonly budget: MemoryBudget
+  private readonly log: Log
+  private readonly pacer: WritePacer
   private readonly relief: MemoryRelief
-  private readonly engine: Engine
-  private readonly turn: TurnBudget
   /** The newest commit that was delayed to the next turn of the event loop. */
   private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
 
-  constructor(
-    engine: Engine,
-    budget: MemoryBudget,
-    log: Log,
-    relief: MemoryRelief,
-    lastSequence: number,
-  ) {
-    this.engine = engine
-    this.turn = engine.turn
-    this.budget = budget
-    this.log = log
-    this.relief = relief
-    this.lastSequence = lastSequence
-    this.pacer = new WritePacer(
-      engine.options,
-      (pressure) => engine.reports.pressureChanged(pressure),
-      () => budget.bytesPerWriter,
-    )
+  constructor(parts: WriteParts) {
+    this.budget = parts.budget
+    this.clock = parts.clock
+    this.lifecycle = parts.lifecycle
+    this.log = parts.log
+    this.options = parts.options
+    this.pacer = parts.pacer
+    this.readPoints = parts.readPoints
+    this.relief = parts.relief
+    this.turn = parts.turn
+    parts.lifecycle.onRefusal.push((reason) => this.refuseAll(reason))
   }
 
   /**
-   * Applies the group in `mutation`. REQUIRES `Engine.checkWritable` in the same turn. REQUIRES
+   * Applies the group in `mutation`. REQUIRES `Lifecycle.checkWritable` in the same turn. REQUIRES
    * that the sequences in the keys are `lastSequence + 1` and its successors, one for each
    * mutation. If this throws, nothing was applied.
    */
   apply(durability: Durability): void {
-    const { mutation } = this
+    const { mutation, readPoints } = this
     const { payloadBytes } = mutation
-    const first = this.lastSequence + 1
-    const sequence = this.lastSequence + mutation.mutationCount
+    const first = readPoints.lastSequence + 1
+    const sequence = readPoints.lastSequence + mutation.mutationCount
     const logged = durability !== 'SKIP_WAL'
     this.reserveMemory()
     if (logged) {
@@ -89,15 +95,15 @@ export class WritePath {
     const before = mutation.bytesCharged
     const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } = mutation
     const { serverTimestamps } = mutation
-    const seen = this.engine.readPoints.newestSeen
+    const seen = readPoints.newestSeen
     for (let i = 0; i < entryCount; i++) {
       const keyEnd = keyEnds[i]
       const time = serverTimestamps[i]
       stores[i].insert(buffer, keyStarts[i], keyEnd, keyEnd, valueEnds[i], first, time, seen)
     }
-    this.lastSequence = sequence
+    readPoints.lastSequence = sequence
     this.budget.bytesUsed += mutation.bytesCharged - before
-    this.userBytes += payloadBytes
+    this.pacer.userBytes += payloadBytes
     if (payloadBytes >= bytesPerOperation) this.turn.spendBytes(payloadBytes)
     if (this.pacer.isPacing) this.pacer.spend(payloadBytes)
     // A moving average, which soon follows writers that change to larger cells.
@@ -139,7 +145,7 @@ export class WritePath {
    */
   admitSync(): void {
     if (!this.budget.isExceeded) return
-    this.engine.checkWritable()
+    this.lifecycle.checkWritable()
     this.relief.finishSync()
   }
 
@@ -162,7 +168,7 @@ export class WritePath {
 
   /** As {@link admit}, without a promise: calls `run`, or `fail` with the reason. */
   admitLater(run: () => void, fail: (error: unknown) => void): void {
-    if (this.pacer.isHeld && this.engine.isWritable) {
+    if (this.pacer.isHeld && this.lifecycle.isWritable) {
       this.pacer.whenFree(() => this.whenMemoryFree(run, fail), fail)
     } else {
       this.whenMemoryFree(run, fail)
@@ -170,7 +176,7 @@ export class WritePath {
   }
 
   /** Rejects all waiting writers. */
-  refuseAll(reason: unknown): void {
+  private refuseAll(reason: unknown): void {
     this.budget.fail(reason)
     this.pacer.fail(reason)
   }
@@ -189,7 +195,7 @@ export class WritePath {
   /** Freezes the memtables that the group has filled. Returns false if there are none. */
   private freezeFull(logged: boolean): boolean {
     const { touchedStores, touchedCount } = this.mutation
-    const { flushBytes } = this.engine.options
+    const { flushBytes } = this.options
     let full = false
     if (!logged) {
       tieStores(touchedStores, touchedCount)
@@ -208,7 +214,7 @@ export class WritePath {
   private whenMemoryFree(run: () => void, fail: (error: unknown) => void): void {
     try {
       // Once flushes have stopped, no memory is freed any more.
-      this.engine.checkWritable()
+      this.lifecycle.checkWritable()
     } catch (error) {
       fail(error)
       return

@@ -50,14 +50,16 @@ async function make(installTables: (levels: LeveledTables) => void) {
   const poisoned: CellarError[] = []
   const publisher = new Publisher({
     versions,
-    stores: new Map([[storeId, { storeId, installTables } as unknown as Store]]),
+    catalog: {
+      stores: new Map([[storeId, { storeId, installTables } as unknown as Store]]),
+    },
     readers: { openLevels: (levels: unknown) => levels } as unknown as SsTableReaders,
     readPoints: {
       filesReplaced: (_store: Store, before: FileMetadata[], after: FileMetadata[]) => {
         for (const side of [before, after]) replaced.push(side.map(({ fileNumber }) => fileNumber))
       },
     } as unknown as ReadPoints,
-    poison: (error) => poisoned.push(error),
+    lifecycle: { poison: (error) => poisoned.push(error) },
   })
   const merge = {
     filesRemoved: first.map(({ file }) => ({ storeId, fileNumber: file.fileNumber })),
