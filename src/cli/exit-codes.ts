@@ -36,5 +36,6 @@ const byErrorCode: Readonly<Record<string, number>> = {
 /** The exit code of an error that ends a verb. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof CellarError) return byErrorCode[error.code] ?? ExitCode.problems
-  return ExitCode.problems
+  // A file that the caller names and that the system refuses.
+  return (error as NodeJS.ErrnoException).syscall === undefined ? ExitCode.problems : ExitCode.usage
 }

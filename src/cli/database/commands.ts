@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import { requirePackage } from '../../api/index.js'
 import { backup, restore } from './backup.js'
 import { compact } from './compact.js'
+import { dump, load } from './dump.js'
 import {
   countRows,
   describeTable,
@@ -92,6 +93,26 @@ function saving(command: Command): Command {
     .option('--bytes-per-second <number>', 'most bytes to read per second')
 }
 
+function formatted(command: Command): Command {
+  const { Option } = requirePackage<typeof import('commander')>('commander', "'cellar'")
+  const formats = new Option('--format <name>', 'form of the text').choices(['json', 'csv'])
+  return command.addOption(formats.default('json'))
+}
+
+function addTransfer(program: Command): void {
+  formatted(verb(program, 'dump', 'all versions of the cells of a table as lines of text'))
+    .argument('<table>')
+    .option('-o, --output <file>', 'a new file, in place of the standard output')
+    .option('--raw', 'delete markers and masked cells too')
+    .option('--from <row>', 'first row')
+    .option('--to <row>', 'row before which the rows end')
+    .action(dump)
+  formatted(verb(program, 'load', 'put the cells of a dump into a table'))
+    .argument('<file>', "a dump, or '-' for the standard input")
+    .option('--table <name>', 'the table; default: the one of the dump, created if absent')
+    .action(load)
+}
+
 function addUpkeep(program: Command): void {
   verb(program, 'backup', 'back up a database that no process has open')
     .argument('<target>', 'directory of the backup; with --keep, a folder of backups')
@@ -112,5 +133,6 @@ function addUpkeep(program: Command): void {
 export function addDatabaseCommands(program: Command): void {
   addLooking(program)
   addChecking(program)
+  addTransfer(program)
   addUpkeep(program)
 }

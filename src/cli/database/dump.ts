@@ -1,0 +1,149 @@
+/** `cellar dump` and `cellar load`: the cells of a table as text, and back, without loss. */
+import { createReadStream, createWriteStream } from 'node:fs'
+import { once } from 'node:events'
+import { CellarError, ErrorCode, type Put } from '../../api/index.js'
+import type { Database, EmbeddedTable } from '../../entries/index.js'
+import { loadCodecs } from '../../storage/codec/codec.js'
+import { exportedCells, type ExportedCell } from '../../table/transfer/export-cells.js'
+import { looking, writing, type DirectoryWords } from './open.js'
+import { Output } from './output.js'
+import { Progress } from './progress.js'
+import { parseBinary } from './binary-text.js'
+import {
+  cellLine,
+  headLine,
+  readCsv,
+  readJsonLines,
+  type DumpLine,
+  type TextFormat,
+} from './text-formats.js'
+
+/** Options of `cellar dump`. */
+export interface DumpWords extends DirectoryWords {
+  readonly format: TextFormat
+  readonly output?: string
+  readonly raw?: true
+  readonly from?: string
+  readonly to?: string
+}
+
+/** Writes all versions of all cells of a table; with `raw` the delete markers too. */
+export async function dump(table: string, words: DumpWords): Promise<void> {
+  const { format, raw, from, to } = words
+  const stream =
+    words.output === undefined ? process.stdout : createWriteStream(words.output, { flags: 'wx' })
+  if (words.output !== undefined) await once(stream, 'open')
+  const output = new Output(false, stream)
+  const progress = new Progress('dumping')
+  let cells = 0
+  await looking(words, async (database) => {
+    const source = database.admin.exportTable(table, {
+      ...{ versions: 'all' as const, raw: raw === true, compression: 'NONE' as const },
+      ...(from !== undefined && { startRow: parseBinary(from) }),
+      ...(to !== undefined && { stopRow: parseBinary(to) }),
+    })
+    for await (const part of exportedCells(source, loadCodecs())) {
+      if ('table' in part) {
+        await output.line(headLine(format, part.table))
+        continue
+      }
+      for (const cell of part) await output.line(cellLine(format, cell))
+      cells += part.length
+      progress.show(() => `${cells} cells`)
+    }
+  }).finally(() => progress.end())
+  if (stream === process.stdout) return
+  stream.end()
+  await once(stream, 'close')
+}
+
+/** Options of `cellar load`. */
+export interface LoadWords extends DirectoryWords {
+  readonly format: TextFormat
+  readonly table?: string
+}
+
+/** Most cells that are written together. */
+const cellsPerBatch = 500
+
+/**
+ * Puts the cells of a dump into a table, which is created as it was if it is absent. Loading a dump
+ * twice leaves the same cells.
+ */
+export async function load(source: string, words: LoadWords): Promise<void> {
+  const stream = source === '-' ? process.stdin : createReadStream(source)
+  if (source !== '-') await once(stream, 'open')
+  stream.setEncoding('utf8')
+  const pieces = stream as AsyncIterable<string>
+  const lines = words.format === 'csv' ? readCsv(pieces) : readJsonLines(pieces)
+  const progress = new Progress('loading')
+  const loaded = await writing(words, async (database) => {
+    const run = new Loading(database, words.table)
+    for await (const line of lines) {
+      await run.take(line)
+      progress.show(() => `${run.cells} cells`)
+    }
+    await run.flush()
+    return { table: run.tableName, cells: run.cells }
+  }).finally(() => progress.end())
+  const output = new Output(words.json === true)
+  if (output.json) await output.value(loaded)
+  else await output.line(`${loaded.cells} cells in ${loaded.table ?? 'no table'}`)
+}
+
+class Loading {
+  cells = 0
+  private readonly database: Database
+  private readonly wanted: string | undefined
+  private table: EmbeddedTable | undefined = undefined
+  private puts: Put[] = []
+
+  constructor(database: Database, wanted: string | undefined) {
+    this.database = database
+    this.wanted = wanted
+    if (wanted !== undefined && database.hasTable(wanted)) this.table = database.table(wanted)
+  }
+
+  get tableName(): string | undefined {
+    return this.table?.name
+  }
+
+  async take(line: DumpLine): Promise<void> {
+    if ('table' in line) {
+      const { name, ...described } = line.table
+      const { database } = this
+      const target = this.wanted ?? name
+      this.table = database.hasTable(target)
+        ? database.table(target)
+        : await database.createTable(target, described)
+      return
+    }
+    this.puts.push(putOf(line))
+    this.cells++
+    if (this.puts.length >= cellsPerBatch) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    const { puts, table } = this
+    if (puts.length === 0) return
+    if (table === undefined) {
+      const message = 'the dump names no table: give --table the name of one that exists'
+      throw new CellarError(ErrorCode.invalidArgument, message)
+    }
+    this.puts = []
+    await table.putList(puts).catch((error: unknown) => {
+      // The list says only that some puts failed; the first failure says why.
+      const first = error instanceof CellarError ? error.failures?.values().next().value : undefined
+      throw first ?? error
+    })
+  }
+}
+
+function putOf(cell: ExportedCell): Put {
+  const { row, family, qualifier, timestamp, type, value, ttlMilliseconds } = cell
+  return {
+    row,
+    cells: [{ column: { family, qualifier }, value, timestamp, type }],
+    ...(ttlMilliseconds !== undefined && { ttlMilliseconds }),
+  }
+}

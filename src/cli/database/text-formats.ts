@@ -1,0 +1,167 @@
+/**
+ * Cells as lines of text without loss: JSON lines, and CSV.
+ *
+ * JSON: first the table, `{"table": …}`, then one cell a line. CSV (RFC 4180): a line of names,
+ * then one cell a line. The column `encoding` is the encoding of row, qualifier and value.
+ */
+import { isUtf8 } from 'node:buffer'
+import {
+  CellarError,
+  ErrorCode,
+  type CellTypeName,
+  type TableDescription,
+} from '../../api/index.js'
+import type { ExportedCell } from '../../table/transfer/export-cells.js'
+import { bytesFromJson, bytesToJson, decodeBase64 } from './binary-text.js'
+import { toJson } from './output.js'
+
+/** The name of a format. */
+export type TextFormat = 'json' | 'csv'
+
+const columns = ['row', 'family', 'qualifier', 'timestamp', 'type', 'ttl', 'encoding', 'value']
+
+/** The lines before the first cell. */
+export function headLine(format: TextFormat, table: TableDescription): string {
+  return format === 'csv' ? columns.join(',') : toJson({ table })
+}
+
+/** A cell as a line. */
+export function cellLine(format: TextFormat, cell: ExportedCell): string {
+  const { row, family, qualifier, timestamp, type, ttlMilliseconds, value } = cell
+  if (format === 'json') {
+    return JSON.stringify({
+      row: bytesToJson(row),
+      family,
+      qualifier: bytesToJson(qualifier),
+      timestamp: timestamp <= Number.MAX_SAFE_INTEGER ? Number(timestamp) : timestamp.toString(),
+      ...(type !== 'Put' && { type }),
+      ...(ttlMilliseconds !== undefined && { ttlMilliseconds }),
+      ...(type === 'Put' && { value: bytesToJson(value) }),
+    })
+  }
+  const encoding = [row, qualifier, value].every((bytes) => isUtf8(bytes)) ? 'utf8' : 'base64'
+  const [rowText, qualifierText, valueText] = [row, qualifier, value].map((bytes) =>
+    bytes.toString(encoding),
+  )
+  const ttl = ttlMilliseconds === undefined ? '' : String(ttlMilliseconds)
+  const fields = [rowText, family, qualifierText, String(timestamp), type, ttl, encoding, valueText]
+  return fields.map(csvField).join(',')
+}
+
+function csvField(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/** A line of a dump: the table, or a cell. */
+export type DumpLine = { readonly table: TableDescription } | ExportedCell
+
+/** Reads lines of JSON. `ERR_INVALID_ARGUMENT` with the number of the line. */
+export async function* readJsonLines(
+  pieces: AsyncIterable<string>,
+): AsyncGenerator<DumpLine, void> {
+  let number = 0
+  for await (const line of linesOf(pieces)) {
+    number++
+    if (line.trim() === '') continue
+    yield atLine(number, () => {
+      const given = JSON.parse(line) as Record<string, unknown>
+      if (given['table'] !== undefined) return { table: given['table'] as TableDescription }
+      return {
+        row: bytesFromJson(given['row'], 'row'),
+        family: textOf(given['family'], 'family'),
+        qualifier: bytesFromJson(given['qualifier'], 'qualifier'),
+        timestamp: timestampOf(String(given['timestamp'])),
+        type: (given['type'] ?? 'Put') as CellTypeName,
+        ttlMilliseconds: given['ttlMilliseconds'] as number | undefined,
+        value:
+          given['value'] === undefined ? Buffer.alloc(0) : bytesFromJson(given['value'], 'value'),
+      }
+    })
+  }
+}
+
+async function* linesOf(pieces: AsyncIterable<string>): AsyncGenerator<string, void> {
+  let rest = ''
+  for await (const piece of pieces) {
+    const lines = (rest + piece).split('\n')
+    rest = lines.pop()!
+    yield* lines
+  }
+  if (rest !== '') yield rest
+}
+
+/** Reads CSV. `ERR_INVALID_ARGUMENT` with the number of the record. */
+export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<DumpLine, void> {
+  let number = 0
+  for await (const fields of recordsOf(pieces)) {
+    number++
+    if (number === 1 && fields.join() === columns.join()) continue
+    yield atLine(number, () => {
+      if (fields.length !== columns.length) throw new Error(`${fields.length} fields`)
+      const [row, family, qualifier, timestamp, type, ttl, encoding, value] = fields
+      if (encoding !== 'utf8' && encoding !== 'base64') throw new Error(`encoding '${encoding}'`)
+      const bytes = (text: string): Buffer =>
+        encoding === 'base64' ? decodeBase64(text) : Buffer.from(text, 'utf8')
+      return {
+        ...{ row: bytes(row), family, qualifier: bytes(qualifier), value: bytes(value) },
+        timestamp: timestampOf(timestamp),
+        type: type as CellTypeName,
+        ttlMilliseconds: ttl === '' ? undefined : Number(ttl),
+      }
+    })
+  }
+}
+
+async function* recordsOf(pieces: AsyncIterable<string>): AsyncGenerator<string[], void> {
+  let fields: string[] = []
+  let field = ''
+  let isQuoted = false
+  let wasQuote = false
+  for await (const piece of pieces) {
+    for (const char of piece) {
+      if (isQuoted && !wasQuote) {
+        if (char === '"') wasQuote = true
+        else field += char
+      } else if (char === '"') {
+        // The second of two quotes in a quoted field, or the beginning of one.
+        if (wasQuote) field += char
+        isQuoted = true
+        wasQuote = false
+      } else if (char === ',' || char === '\n') {
+        fields.push(field.endsWith('\r') && !isQuoted && char === '\n' ? field.slice(0, -1) : field)
+        field = ''
+        isQuoted = wasQuote = false
+        if (char === '\n') {
+          if (fields.length > 1 || fields[0] !== '') yield fields
+          fields = []
+        }
+      } else if (!(wasQuote && char === '\r')) {
+        field += char
+      }
+    }
+  }
+  if (isQuoted && !wasQuote) throw refused('the end of the file is within quotes')
+  if (field !== '' || fields.length > 0) yield [...fields, field]
+}
+
+function atLine<T>(number: number, step: () => T): T {
+  try {
+    return step()
+  } catch (error) {
+    throw refused(`line ${number}: ${(error as Error).message}`)
+  }
+}
+
+function refused(message: string): CellarError {
+  return new CellarError(ErrorCode.invalidArgument, message)
+}
+
+function textOf(value: unknown, name: string): string {
+  if (typeof value === 'string') return value
+  throw new Error(`${name} must be a text`)
+}
+
+function timestampOf(text: string): bigint {
+  if (/^\d{1,19}$/.test(text)) return BigInt(text)
+  throw new Error(`timestamp must be a whole number, got '${text}'`)
+}

@@ -1,0 +1,95 @@
+/** dump and load: every byte, timestamp, version, marker and time to live comes back. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Database } from '../../../src/entries/index.js'
+import { generatorOf } from '../../crash/recovery.js'
+import { cellar, temporary } from './support.js'
+
+const home = temporary(t)
+const seed = Number(process.env['CELLAR_SEED'] ?? 1)
+
+async function exported(directory: string, raw: boolean): Promise<string> {
+  const database = await Database.open(directory, { readOnly: true })
+  const chunks: Buffer[] = []
+  const options = { versions: 'all', raw, compression: 'NONE' } as const
+  for await (const chunk of database.admin.exportTable('t', options)) chunks.push(chunk)
+  await database.close()
+  // The export holds keys, values with their time to live, and the table.
+  return Buffer.concat(chunks).toString('base64')
+}
+
+void t.test(`a table comes back from text (seed ${seed})`, async (t) => {
+  const random = generatorOf(seed)
+  const bytes = (most: number): Buffer => {
+    const alphabet = [0, 10, 13, 34, 44, 92, 97, 98, 195, 164, 255]
+    const length = Math.floor(random() * most)
+    return Buffer.from(
+      Array.from({ length }, () => alphabet[Math.floor(random() * alphabet.length)]),
+    )
+  }
+  const directory = join(home, 'db')
+  const database = await Database.open(directory)
+  const families = { f: { versions: 4 }, g: { versions: 2, blockBytes: 2048 } }
+  const table = await database.createTable('t', { families, metadata: { owner: 'ada' } })
+  for (let i = 0; i < 400; i++) {
+    const row = Buffer.concat([Buffer.from('r'), bytes(3)])
+    const column = { family: random() < 0.5 ? 'f' : 'g', qualifier: bytes(3) }
+    const timestamp = random() < 0.1 ? 2n ** 63n - 2n - BigInt(i) : BigInt(i)
+    const ttlMilliseconds = random() < 0.2 ? 2 ** 47 : undefined
+    await table.put({ row, cells: [{ column, value: bytes(40), timestamp }], ttlMilliseconds })
+    if (i % 50 === 0) await table.delete({ row, timestamp: i })
+  }
+  await database.flush()
+  await database.close()
+  for (const raw of [false, true]) {
+    const wanted = await exported(directory, raw)
+    const flags = raw ? ['--raw'] : []
+    for (const format of ['json', 'csv']) {
+      const file = join(home, `dump-${String(raw)}.${format}`)
+      const words = ['dump', 't', '-o', file, '--format', format, ...flags, '-d', directory]
+      t.equal((await cellar(...words)).status, 0)
+      t.equal((await cellar(...words)).status, 2, 'a file that is there stays as it is')
+      const target = join(home, `loaded-${String(raw)}-${format}`)
+      const other = await Database.open(target)
+      if (format === 'csv') {
+        await other.createTable('t', { families, metadata: { owner: 'ada' } })
+      }
+      await other.close()
+      const loading = ['load', file, '--format', format, '-d', target]
+      if (format === 'csv') loading.push('--table', 't')
+      for (const time of ['once', 'twice']) {
+        t.equal((await cellar(...loading)).status, 0)
+        t.ok((await exported(target, raw)) === wanted, `${format}, raw ${String(raw)}, ${time}`)
+      }
+    }
+  }
+  const { out } = await cellar('dump', 't', '-d', directory)
+  t.equal(out, readFileSync(join(home, 'dump-false.json'), 'utf8'))
+})
+
+void t.test('text that is no dump is refused with its line', async (t) => {
+  const target = join(home, 'target')
+  const database = await Database.open(target)
+  await database.createTable('t', { families: { f: {} } })
+  await database.close()
+  const file = join(home, 'bad')
+  const cases: [text: string, format: string, complaint: RegExp][] = [
+    ['{"row":1}\n', 'json', /line 1: row must be/],
+    ['\n{"row":"r","family":"f","qualifier":"q","timestamp":-1}', 'json', /line 2: timestamp/],
+    ['{oops', 'json', /line 1/],
+    ['r,f,q,1,Put,,utf8', 'csv', /line 1: 7 fields/],
+    ['r,f,q,1,Put,,hex,v\n', 'csv', /encoding 'hex'/],
+    ['"r,f', 'csv', /within quotes/],
+    ['r,f,q,1,Putt,,utf8,v\n', 'csv', /type/],
+    ['{"row":"r","family":"x","qualifier":"q","timestamp":1}', 'json', /family/],
+  ]
+  for (const [text, format, complaint] of cases) {
+    writeFileSync(file, text)
+    const ran = await cellar('load', file, '--format', format, '--table', 't', '-d', target)
+    t.equal(ran.status, 2, text)
+    t.match(ran.complaint, complaint)
+  }
+  t.equal((await cellar('load', join(home, 'absent'), '-d', target)).status, 2)
+  t.equal((await cellar('count', 't', '-d', target)).out, '0\n')
+})
