@@ -32,6 +32,7 @@ import { appendFrameSync, writeManifestSync, type TornManifest } from './manifes
 import { compareFiles, ObsoleteFiles } from './obsolete-files.js'
 import { inspectDirectorySync, type DirectoryContent } from './open-directory.js'
 import { decodeEdit, encodeEdit, type VersionEdit } from './version-edit.js'
+import type { VersionSetOptions } from './version-set-options.js'
 import { Version, type VersionState } from './version.js'
 
 /** Called after a version became current, with the edit that led to it. */
@@ -42,36 +43,6 @@ export type VersionListener = (version: Version, edit: VersionEdit) => void
  * the one before. REQUIRES that it does not throw: an error poisons the version set.
  */
 export type OnCurrent = (version: Version, before: Version) => void
-
-/** Options of a version set. */
-export interface VersionSetOptions {
-  /**
-   * Whether an empty directory becomes a new database instead of failing with `ERR_NOT_A_DATABASE`.
-   * Default true.
-   */
-  readonly createIfMissing?: boolean
-  /**
-   * The manifest is replaced by a new one when it is longer than this many bytes, and longer than
-   * four times its own length when it was new. Default 4 MiB.
-   */
-  readonly manifestBytesMax?: number
-  /**
-   * Whether to keep SSTables and value files that the manifest does not name. For an open that
-   * cannot prove that the manifest is complete. Default false: such files are removed.
-   */
-  readonly keepUnknownFiles?: boolean
-  /** Makes the identity of a new database. Default: the generator of the operating system. */
-  readonly randomBytes?: RandomBytes
-  /** Called for failures without effect on the data: files that could not be removed. */
-  readonly onError?: (error: unknown) => void
-  /**
-   * Called just before an obsolete SSTable or value file is removed, so that its reader can be
-   * closed.
-   */
-  readonly onObsolete?: (fileNumber: number) => void
-  /** Removes an obsolete file, at once or later. Default: at once; failures go to `onError`. */
-  readonly removeFile?: (path: string) => void
-}
 
 /** An edit that is appended but not visible yet. */
 interface PendingEdit {

@@ -13,11 +13,6 @@ export interface LogSegment {
   readonly lastSequence: number
 }
 
-/** A segment before the current one; `writer` is undefined once its data is durable. */
-export interface OlderSegment extends LogSegment {
-  readonly writer: RecordWriter | undefined
-}
-
 /** Where segments are created. */
 export interface SegmentPlace {
   readonly fileSystem: FileSystem
@@ -28,14 +23,6 @@ export interface SegmentPlace {
   readonly durableManifest?: () => DurableFile
   /** See `LogOptions`. */
   readonly allocateFileNumber: () => number
-}
-
-/**
- * Makes the description of an older segment. One shape for all keeps the list monomorphic for V8.
- */
-export function olderSegment(segment: LogSegment, writer: RecordWriter | undefined): OlderSegment {
-  const { fileNumber, length, lastSequence } = segment
-  return { fileNumber, length, lastSequence, writer }
 }
 
 /** Path of a segment. */

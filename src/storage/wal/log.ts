@@ -23,7 +23,8 @@ import { CellarError, closedError, ErrorCode } from '../../base/errors.js'
 import type { RecordWriter } from '../record/record-writer.js'
 import { fileHeaderBytes, framePayloadBytesMax, type DurableFile } from '../record/format.js'
 import type { Durability, LogOptions } from './log-options.js'
-import { createSegment, olderSegment, type LogSegment, type OlderSegment } from './log-segment.js'
+import { createSegment, type LogSegment } from './log-segment.js'
+import { OlderSegments } from './older-segments.js'
 import { RetainedSegments, type LogHold } from './retained-segments.js'
 
 export type { Durability, LogOptions } from './log-options.js'
@@ -50,7 +51,7 @@ export class Log {
   private writer: RecordWriter
   /** Whether the name of the current segment is durable. */
   private nameIsDurable = true
-  private older: OlderSegment[]
+  private readonly older: OlderSegments
   private readonly retained: RetainedSegments
   private nextWriteGroup: Deferred<void> | undefined = undefined
   private pendingSequence: number
@@ -60,8 +61,8 @@ export class Log {
   private writeGroup: Deferred<void> | undefined = undefined
   /** The commits that wait for the next sync. */
   private syncGroup: Deferred<void> | undefined = undefined
-  private microtaskScheduled: boolean
-  private immediateScheduled: boolean
+  private microtaskScheduled = false
+  private immediateScheduled = false
   private syncLoopRunning = false
   private readonly onMicrotask: () => void
   private readonly onImmediate: () => void
@@ -70,11 +71,9 @@ export class Log {
     this.options = options
     this.segmentBytesMax = options.segmentBytesMax ?? segmentBytesMaxDefault
     this.writer = writer
-    this.older = (options.recovered ?? []).map((segment) => olderSegment(segment, undefined))
+    this.older = new OlderSegments(options.recovered ?? [], options.onError)
     this.retained = new RetainedSegments(options)
     this.pendingSequence = writer.lastSequence
-    this.microtaskScheduled = false
-    this.immediateScheduled = false
     this.onMicrotask = () => {
       this.microtaskScheduled = false
       this.flushGroups()
@@ -104,7 +103,7 @@ export class Log {
   /** All segments, the oldest first, the current one last. */
   get segments(): readonly LogSegment[] {
     const { header, length, lastSequence } = this.writer
-    return [...this.older, { fileNumber: header.fileNumber, length, lastSequence }]
+    return [...this.older.list, { fileNumber: header.fileNumber, length, lastSequence }]
   }
 
   /**
@@ -115,14 +114,7 @@ export class Log {
   readable(durability: 'SYNC_WAL' | 'FSYNC_WAL'): readonly LogSegment[] {
     const durable = durability === 'FSYNC_WAL'
     const found = [...this.retained.segments]
-    for (const segment of this.older) {
-      const { fileNumber, length, lastSequence, writer } = segment
-      if (durable && writer !== undefined && writer.syncedLength < length) {
-        found.push({ fileNumber, length: writer.syncedLength, lastSequence: Infinity })
-        return found
-      }
-      found.push({ fileNumber, length, lastSequence })
-    }
+    if (!this.older.addReadable(found, durable)) return found
     const { writer } = this
     const durableLength = this.nameIsDurable ? writer.syncedLength : 0
     const length = durable ? durableLength : writer.length
@@ -149,9 +141,7 @@ export class Log {
 
   /** Bytes of all segments that are needed, and of the pending frames. */
   get bytesTotal(): number {
-    let total = this.writer.length + this.writer.position
-    for (const segment of this.older) total += segment.length
-    return total
+    return this.older.bytes + this.writer.length + this.writer.position
   }
 
   /** The first failure. Once it is set, the log refuses appends and commits. */
@@ -264,7 +254,7 @@ export class Log {
    * caller records this number durably, as the floor for recovery, before it removes segments.
    */
   floorFor(sequenceFlushed: number): number {
-    const kept = this.older.find((segment) => segment.lastSequence > sequenceFlushed)
+    const kept = this.older.list.find((segment) => segment.lastSequence > sequenceFlushed)
     return kept?.fileNumber ?? this.writer.header.fileNumber
   }
 
@@ -276,11 +266,7 @@ export class Log {
    */
   removeObsolete(sequenceFlushed: number, floorDurable = Infinity): void {
     const floor = Math.min(this.floorFor(sequenceFlushed), floorDurable)
-    while (this.older.length > 0 && this.older[0].fileNumber < floor) {
-      const segment = this.older.shift()!
-      if (segment.writer !== undefined) this.closeWriter(segment.writer)
-      this.retained.add(segment)
-    }
+    for (const segment of this.older.takeBelow(floor)) this.retained.add(segment)
     this.trimRetained()
     this.retireDurable()
   }
@@ -311,7 +297,9 @@ export class Log {
       this.syncGroup ??= deferred<void>()
       const synced = this.syncGroup.promise
       this.flushGroups()
-      await synced.finally(() => this.closeOnFailure())
+      await synced.finally(() => {
+        if (this.firstFailure !== undefined) this.closeFiles()
+      })
       this.attempt(() => {
         this.writer.appendMark()
         this.writer.writeSync()
@@ -322,25 +310,11 @@ export class Log {
     this.closeFiles()
   }
 
-  private closeOnFailure(): void {
-    if (this.firstFailure !== undefined) this.closeFiles()
-  }
-
   /** Closes every file. All that must be durable is durable by now, so a failure loses nothing. */
   private closeFiles(): void {
     this.wakeReaders()
-    for (const segment of this.older) {
-      if (segment.writer !== undefined) this.closeWriter(segment.writer)
-    }
-    this.closeWriter(this.writer)
-  }
-
-  private closeWriter(writer: RecordWriter): void {
-    try {
-      writer.closeSync()
-    } catch (error) {
-      this.options.onError?.(error)
-    }
+    this.older.closeAll()
+    this.older.close(this.writer)
   }
 
   private flushGroups(): void {
@@ -384,7 +358,7 @@ export class Log {
     })
     this.nameIsDurable = false
     old.stopGrowing()
-    this.older.push(olderSegment(predecessor, old))
+    this.older.push(predecessor, old)
     this.retireDurable()
     this.startSyncLoop()
   }
@@ -421,7 +395,7 @@ export class Log {
   private syncAll(): void {
     const startedAt = this.options.onSyncing?.() ?? 0
     this.attempt(() => {
-      for (const segment of this.older) segment.writer?.syncSync()
+      for (const writer of this.older.writers) writer.syncSync()
       this.retireDurable()
       this.syncNameSync()
       this.writer.syncSync()
@@ -431,16 +405,7 @@ export class Log {
 
   /** Closes the files of older segments that have become durable, the oldest first. */
   private retireDurable(): void {
-    let durable = true
-    for (let i = 0; i < this.older.length; i++) {
-      const { writer } = this.older[i]
-      if (writer === undefined) continue
-      durable &&= writer.syncedLength === writer.length
-      if (!durable) break
-      this.closeWriter(writer)
-      this.older[i] = olderSegment(this.older[i], undefined)
-    }
-    this.writer.predecessorsSynced = durable
+    this.writer.predecessorsSynced = this.older.retireDurable()
   }
 
   private startSyncLoop(): void {
@@ -473,11 +438,7 @@ export class Log {
 
   private async syncOnce(withCurrent: boolean): Promise<void> {
     const startedAt = this.options.onSyncing?.() ?? 0
-    const writers = []
-    for (const segment of this.older) {
-      if (segment.writer !== undefined) writers.push(segment.writer)
-    }
-    if (withCurrent) writers.push(this.writer)
+    const writers = [...this.older.writers, ...(withCurrent ? [this.writer] : [])]
     const syncs = writers.map((writer) => writer.sync())
     if (!this.nameIsDurable) syncs.push(this.syncName())
     const results = await Promise.allSettled(syncs)
