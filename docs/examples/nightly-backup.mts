@@ -3,17 +3,20 @@
  *
  * Shows incremental backups, a read-only look into one, and a restore.
  */
-import { Database } from 'cellardb'
+import { Database, defineTable } from 'cellardb'
 
 const db = await Database.open('./service')
-const events = await db.ensureTable('events', { families: { f: {} } })
+const definition = defineTable({
+  name: 'events',
+  key: { number: 'integer' },
+  columns: { v: 'utf8' },
+})
+const events = await definition.open(db)
 
 let running = true
 let written = 0
 async function work(): Promise<void> {
-  while (running) {
-    await events.put({ row: String(written++).padStart(9, '0'), cells: { 'f:v': 'event' } })
-  }
+  while (running) await events.put({ number: written++, v: 'event' })
 }
 const working = work()
 
@@ -31,9 +34,9 @@ await db.close()
 /** Events have no gaps: a backup is a moment of the history. */
 async function isWhole(directory: string, readOnly: boolean): Promise<boolean> {
   const found = await Database.open(directory, { readOnly })
-  const rows = await found.table('events').scan().all()
+  const rows = await (await definition.open(found)).scan().all()
   await found.close()
-  return rows.length > 0 && rows.every((row, i) => Number(String(row.row)) === i)
+  return rows.length > 0 && rows.every(({ number }, i) => number === i)
 }
 
 console.log(await isWhole('./backup', true)) // prints true

@@ -1,48 +1,41 @@
 /**
- * Measurements of sensors: one row for each sensor and hour, one column for each second.
+ * Measurements of sensors: one row for each sensor and second.
  *
- * Shows row keys that sort by time, a time to live, and a scan of a range. Run it in an empty
- * directory, or copy it into a project that has `cellardb`.
+ * Shows keys that sort by time, a time to live, and a scan of a range. Run it in an empty directory,
+ * or copy it into a project that has `cellardb`.
  */
-import { Database, type Put } from 'cellardb'
+import { Database, defineTable } from 'cellardb'
 
-const dayMilliseconds = 86_400_000
-
-/** `sensor/2026-11-22T15`: the hours of one sensor lie beside each other, in order. */
-function rowOf(sensor: string, time: Date): string {
-  return `${sensor}/${time.toISOString().slice(0, 13)}`
-}
-
-function measurement(sensor: string, time: Date, value: number): Put {
-  const second = String(time.getUTCMinutes() * 60 + time.getUTCSeconds()).padStart(4, '0')
-  return {
-    row: rowOf(sensor, time),
-    cells: { [`m:${second}`]: String(value) },
-    timestamp: time.getTime(),
-  }
-}
+const hourMilliseconds = 3_600_000
 
 const db = await Database.open('./sensors')
-const measurements = await db.ensureTable('measurements', {
-  families: { m: { ttlMilliseconds: 400 * dayMilliseconds, compaction: 'date-tiered' } },
-})
+const measurements = await defineTable({
+  name: 'measurements',
+  key: { sensor: 'utf8', at: 'date' },
+  columns: { value: 'double' },
+  families: { m: { ttlMilliseconds: 400 * 24 * hourMilliseconds, compaction: 'date-tiered' } },
+}).open(db)
 
 // Puts of one turn share one write of the log.
-const start = new Date()
-start.setUTCMinutes(0, 0, 0)
-const puts = Array.from({ length: 7200 }, (_, second) => {
-  const time = new Date(start.getTime() - dayMilliseconds + second * 1000)
-  return measurement('roof', time, 20 + Math.sin(second / 600))
+const start = Date.now() - 24 * hourMilliseconds
+const rows = Array.from({ length: 7200 }, (_, second) => {
+  return { sensor: 'roof', at: new Date(start + second * 1000), value: 20 + Math.sin(second / 600) }
 })
-await measurements.putList(puts)
+await measurements.putList(rows)
 
-const from = rowOf('roof', new Date(start.getTime() - dayMilliseconds))
-const hours = measurements.scan({ startRow: from, stopRow: 'roof0' })
-for await (const hour of hours) {
-  const values = hour.cells().map(({ value }) => Number(String(value)))
+for (const hour of [0, 1]) {
+  const range = {
+    prefix: { sensor: 'roof' },
+    startKey: { at: new Date(start + hour * hourMilliseconds) },
+    stopKey: { at: new Date(start + (hour + 1) * hourMilliseconds) },
+  }
+  const values = await measurements
+    .scan(range)
+    .map(({ value }) => value!)
+    .all()
   const mean = values.reduce((sum, value) => sum + value, 0) / values.length
-  console.log(String(hour.row).startsWith('roof/'), values.length, mean > 19 && mean < 21)
+  console.log(values.length, mean > 19 && mean < 21)
 }
-// prints true 3600 true
-// prints true 3600 true
+// prints 3600 true
+// prints 3600 true
 await db.close()

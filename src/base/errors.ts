@@ -72,6 +72,8 @@ export const ErrorCode = {
    * Some operations of a list failed; `failures` says which (HBase: RetriesExhaustedWithDetails).
    */
   batchFailed: 'ERR_BATCH_FAILED',
+  /** A transaction lost against other writes each time that it was tried. Nothing was changed. */
+  conflict: 'ERR_CONFLICT',
   /** The caller's AbortSignal fired. */
   aborted: 'ERR_ABORTED',
   /** A background job failed or its worker thread died. */

@@ -99,7 +99,7 @@ function wrongValue(column: ColumnName, value: unknown): CellarError {
   const name = typeof column === 'string' ? `'${column}'` : 'a cell'
   return invalidArgument(
     `the value of ${name} must be a string, bytes or { value, timestamp }, got ${shown(value)}; ` +
-      'encodings and typedTable make bytes of other values',
+      'encodings and defineTable make bytes of other values',
   )
 }
 

@@ -13,7 +13,6 @@ import type { BytesLike } from '../storage/cell/column-name.js'
 import type { RowPrefix, RowSpan, ScanOptions } from '../api/reads.js'
 import type { Result } from '../api/results/result.js'
 import type { Table } from '../api/table.js'
-import { TypedTable } from './typed-table.js'
 
 /** Rows that are read by pages, and options of the scans. */
 export type PageRows = Omit<ScanOptions, 'batch' | 'limit' | 'needCursorResult'> &
@@ -46,9 +45,9 @@ const backward = 2
  */
 export async function readPage(table: Table, scan: PageScan): Promise<Page> {
   checkMethods(table, 'the table of a page', ['scan'])
-  if (table instanceof TypedTable) {
+  if ('rows' in table) {
     throw invalidArgument(
-      'readPage needs a Table: pass the table of the typed table, and its fromResult to the rows',
+      'readPage needs a Table; a typed table has pages of its own: table.page()',
     )
   }
   const { page, limit, ...rest } = readArguments(() => ({

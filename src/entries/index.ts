@@ -73,21 +73,71 @@ export type {
   TableIndex,
 } from '../comfort/indexes/table-index.js'
 export { readPage, type Page, type PageRows, type PageScan } from '../comfort/pages.js'
+export { countRows, deletePrefix, deleteRange, type RangeScan } from '../comfort/ranges.js'
 export {
-  columnsOf,
-  type FamilyColumns,
-  type PropertyValue,
-  type RowEncoding,
-  type TypedColumn,
-  type TypedColumns,
+  defineKey,
+  RowKey,
+  type DescendingPart,
+  type EncodedParts,
+  type KeyPartName,
+  type KeyPartOption,
+  type KeyParts,
+  type KeyPartTypes,
+  type KeyPartValue,
+  type KeyValues,
+  type LeadingValues,
+} from '../comfort/keys/row-key.js'
+export { rowsOfKeys, type KeyRange } from '../comfort/keys/key-range.js'
+export {
+  defineTable,
+  TableDefinition,
+  type DefaultKey,
+  type RowOf,
+  type TableDefinitionOptions,
+  type TypedTableOf,
+} from '../comfort/typed/define-table.js'
+export {
+  SyncTypedTable,
+  TypedTable,
+  type CounterName,
   type TypedGetOptions,
-  type TypedPutOptions,
-  type TypedRow,
+  type TypedPage,
+  type TypedPageOptions,
   type TypedScanOptions,
-  type TypedTableOptions,
-  type TypedValues,
-} from '../comfort/typed-rows.js'
-export { SyncTypedTable, typedTable, TypedTable } from '../comfort/typed-table.js'
+  type TypedVersion,
+} from '../comfort/typed/typed-table.js'
+export type {
+  ColumnInput,
+  EncodingIn,
+  SchemaIn,
+  ValueIn,
+  ColumnOption,
+  ColumnOptions,
+  ColumnOutput,
+  ColumnsOption,
+  TypedColumn,
+} from '../comfort/typed/columns.js'
+export type {
+  ColumnInputs,
+  ColumnOutputs,
+  ColumnWrite,
+  KeyOf,
+  OnlyName,
+  OnlyValue,
+  RowForm,
+  RowInput,
+  RowOutput,
+  RowPuts,
+  RowWrites,
+  TypedHandle,
+  TypedPutOptions,
+} from '../comfort/typed/row-form.js'
+export type { SchemaInput, SchemaOutput, StandardSchema } from '../comfort/typed/standard-schema.js'
+export {
+  transaction,
+  Transaction,
+  type TransactionOptions,
+} from '../comfort/transactions/transaction.js'
 export type { RandomBytes } from '../base/random-bytes.js'
 export type { DatabaseOptions } from '../storage/engine/options.js'
 export type {

@@ -56,6 +56,11 @@ import { checkListener, raiseOn, type DatabaseListener } from './database-events
 import type { DatabaseEvents } from '../storage/engine/events.js'
 import { mutate, mutateSync } from './calls/mutation-calls.js'
 import { blocking } from './operations/table-operations.js'
+import {
+  transaction,
+  type Transaction,
+  type TransactionOptions,
+} from '../comfort/transactions/transaction.js'
 import { EngineSnapshot } from './reads/snapshot.js'
 import type { CallPlace } from './arguments/row-names.js'
 import { plainTableName } from '../api/names.js'
@@ -291,6 +296,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     const done = this.#atomic(batch)
     if (startedAt === 0) return done
     return times.endLater(TimedOperation.batch, startedAt, done, '', batch)
+  }
+
+  /** As the function `transaction`, over this database. */
+  transaction<T>(
+    work: (transaction: Transaction) => T | Promise<T>,
+    options: TransactionOptions = {},
+  ): Promise<T> {
+    return transaction(this, work, options)
   }
 
   #atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {

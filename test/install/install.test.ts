@@ -36,7 +36,7 @@ const nodeVersions = ['20', '22', '24', '26']
 const rows = 2000
 
 const typescript = `
-import { Database, encodings, readPage, typedTable, type Check, type Put } from 'cellardb'
+import { Database, defineTable, encodings, readPage, type Check, type Put } from 'cellardb'
 import { CellarMetaStore } from 'cellardb/metastore'
 
 export async function use(maybe: number | undefined): Promise<readonly string[] | undefined> {
@@ -48,7 +48,11 @@ export async function use(maybe: number | undefined): Promise<readonly string[] 
   const check: Check = { row: 'r', column: 'f:v', equals: 'v', notExists: true }
   void check
   const page = await readPage(table, { limit: 10, prefix: 'r' })
-  const users = typedTable(table, { tags: { column: 'f:t', encoding: encodings.json<string[]>() } })
+  const users = await defineTable({
+    name: 't',
+    key: { id: 'utf8' },
+    columns: { tags: encodings.json<string[]>() },
+  }).open(db)
   const found: bigint | undefined = page.rows[0]?.value('f:n', 'int64')
   void found
   void new CellarMetaStore()

@@ -23,4 +23,26 @@ export const faults: readonly PlantedFault[] = [
     replace: 'if (bytes.length > 0) return { row: bytes, isInclusive }\n  // If',
     tests: ['test/unit/comfort/keys.test.ts'],
   },
+  {
+    name: 'a transaction does not check the columns that had no value',
+    file: 'src/comfort/typed/row-form.ts',
+    find: 'if (stored === undefined) return { row, column: column.column, notExists: true }',
+    replace:
+      "if (stored === undefined) return { row, column: column.column, operator: 'NOT_EQUAL', value: '-' }",
+    tests: ['test/unit/comfort/transactions.test.ts'],
+  },
+  {
+    name: 'an update writes over a row that changed since it was read',
+    file: 'src/comfort/transactions/row-changes.ts',
+    find: 'if (this.#found === undefined) return []',
+    replace: 'if (this.#found !== null) return []',
+    tests: ['test/unit/comfort/transactions.test.ts'],
+  },
+  {
+    name: 'a put of several columns takes the lifetime of one of them for all',
+    file: 'src/comfort/typed/row-form.ts',
+    find: 'const lifetime = options.ttlMilliseconds ?? column.ttlMilliseconds',
+    replace: 'const lifetime = options.ttlMilliseconds ?? writes.at(-1)?.column.ttlMilliseconds',
+    tests: ['test/unit/comfort/typed-table.test.ts'],
+  },
 ]

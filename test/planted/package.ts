@@ -1,27 +1,13 @@
-/** Faults in the interfaces of tables, typed tables and the Level. */
+/** Faults in the interfaces of tables and the Level. */
 import type { PlantedFault } from './planted-fault.js'
 
 export const faults: readonly PlantedFault[] = [
-  {
-    name: 'a typed table decodes keys that are not UTF-8, with other characters in their place',
-    file: 'src/comfort/typed-rows.ts',
-    find: "    if (isUtf8(key)) return key.toString('utf8')\n    throw notText(key)",
-    replace: "    return key.toString('utf8')",
-    tests: ['test/unit/api/typed-rows.test.ts'],
-  },
   {
     name: 'a result knows no family that its table lacks',
     file: 'src/api/results/result.ts',
     find: 'if (families === undefined || families.includes(family)) return',
     replace: 'if (families !== undefined || families === undefined) return',
     tests: ['test/unit/api/result-columns.test.ts'],
-  },
-  {
-    name: 'a typed compareAndSet for a new value writes over one that is there',
-    file: 'src/comfort/typed-rows.ts',
-    find: '? { row: key, column, notExists: true }',
-    replace: '? { row: key, column, notExists: false }',
-    tests: ['test/unit/api/comfort.test.ts'],
   },
   {
     name: 'a batch of a Level puts what it should delete',

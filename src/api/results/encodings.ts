@@ -1,10 +1,12 @@
 /**
  * Encodings turn values into bytes and bytes into values.
  *
- * A column of a typed table has an encoding (typed-table.ts). A call may name one (`Result.value`).
+ * A column of a typed table has an encoding (`src/comfort/typed`). Numbers, dates and booleans
+ * have the bytes of HBase's `Bytes.toBytes`. A call may name one (`Result.value`).
  * {@link encodings} encodes the values of a put. Without a name, no value is decoded.
  */
 import { isUtf8 } from 'node:buffer'
+import { types } from 'node:util'
 import { checkText, isBytes, isDetached, readArguments, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 
@@ -68,6 +70,65 @@ const int64: Encoding<bigint> = {
   },
 }
 
+const integer: Encoding<number> = {
+  name: 'integer',
+  encode(value) {
+    if (Number.isSafeInteger(value)) return int64.encode(BigInt(value))
+    throw invalidArgument(
+      `it holds safe integers, got ${shown(value)}; 'double' holds fractions, 'int64' bigints`,
+    )
+  },
+  decode(stored) {
+    if (checkStored(stored).length !== counterBytes) {
+      throw invalidArgument(`a value has 8 bytes, found ${stored.length}`)
+    }
+    const value = stored.readInt32BE(0) * 0x1_0000_0000 + stored.readUInt32BE(4)
+    if (Number.isSafeInteger(value)) return value
+    throw invalidArgument("the stored integer is beyond 2^53; read it with the encoding 'int64'")
+  },
+}
+
+const double: Encoding<number> = {
+  name: 'double',
+  encode(value) {
+    if (typeof value !== 'number') throw invalidArgument(`it holds numbers, got ${shown(value)}`)
+    const stored = Buffer.allocUnsafe(8)
+    stored.writeDoubleBE(value)
+    return stored
+  },
+  decode(stored) {
+    if (checkStored(stored).length === 8) return stored.readDoubleBE(0)
+    throw invalidArgument(`a value has 8 bytes, found ${stored.length}`)
+  },
+}
+
+const boolean: Encoding<boolean> = {
+  name: 'boolean',
+  encode(value) {
+    if (typeof value === 'boolean') return Buffer.of(value ? 0xff : 0)
+    throw invalidArgument(`it holds true and false, got ${shown(value)}`)
+  },
+  decode(stored) {
+    if (checkStored(stored).length === 1) return stored[0] !== 0
+    throw invalidArgument(`a value has 1 byte, found ${stored.length}`)
+  },
+}
+
+const date: Encoding<Date> = {
+  name: 'date',
+  encode(value) {
+    if (types.isDate(value) && !Number.isNaN(value.getTime()))
+      return integer.encode(value.getTime())
+    const found = types.isDate(value) ? 'an invalid one' : shown(value)
+    throw invalidArgument(`it holds valid Dates, got ${found}`)
+  },
+  decode(stored) {
+    const value = new Date(integer.decode(stored))
+    if (!Number.isNaN(value.getTime())) return value
+    throw invalidArgument("the stored integer is no time of a Date; read it with 'int64'")
+  },
+}
+
 const bytes: Encoding<Uint8Array> = {
   name: 'bytes',
   encode(value) {
@@ -85,6 +146,14 @@ export interface EncodingByName {
   readonly utf8: Encoding<string>
   /** Signed integers of 64 bits as bigints, big-endian: the form of counters. */
   readonly int64: Encoding<bigint>
+  /** Safe integers as numbers: the bytes of `int64`, so of counters too. */
+  readonly integer: Encoding<number>
+  /** Numbers as IEEE 754 of 8 bytes, big-endian: every number, NaN and -0 too. */
+  readonly double: Encoding<number>
+  /** One byte: FF for true, 00 for false; every other byte is read as true. */
+  readonly boolean: Encoding<boolean>
+  /** Milliseconds since 1970 in the bytes of `int64`. */
+  readonly date: Encoding<Date>
   /** Bytes as they are. */
   readonly bytes: Encoding<Uint8Array>
 }
@@ -110,13 +179,30 @@ export const encodings = {
   utf8,
   /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
   int64,
+  /** Safe integers, in the bytes of `int64`. */
+  integer,
+  /** Numbers with fractions. */
+  double,
+  /** True and false. */
+  boolean,
+  /** Dates. */
+  date,
   /** Buffers as they are. */
   bytes,
   /** JSON with values of type `T`. The type is not checked when values are read. */
   json: <T = unknown>(): Encoding<T> => jsonEncoding as Encoding<T>,
 } as const
 
-const byName: EncodingByName = { json: jsonEncoding, utf8, int64, bytes }
+const byName: EncodingByName = {
+  json: jsonEncoding,
+  utf8,
+  int64,
+  integer,
+  double,
+  boolean,
+  date,
+  bytes,
+}
 
 /** The encoding that an option names. Throws `ERR_INVALID_ARGUMENT`. */
 export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueOf<E>> {

@@ -23,6 +23,7 @@
  * NaN, as Java's `Double.compare`. -0 and 0 are two keys, all NaN are one. As an integer -0 is 0.
  */
 import { isUtf8 } from 'node:buffer'
+import { types } from 'node:util'
 import { checkBytes, checkText, shown } from '../../base/arguments.js'
 import { toBytes, type Bytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
@@ -158,8 +159,8 @@ const int64 = numberPart<bigint>(
 const date = numberPart<Date>(
   'date',
   (target, offset, value, what) => {
-    if (!(value instanceof Date) || Number.isNaN(value.getTime())) {
-      const found = value instanceof Date ? 'an invalid one' : shown(value)
+    if (!types.isDate(value) || Number.isNaN(value.getTime())) {
+      const found = types.isDate(value) ? 'an invalid one' : shown(value)
       throw invalidArgument(`${what} must be a valid Date, got ${found}`)
     }
     writeSafeInteger(target, offset, value.getTime())

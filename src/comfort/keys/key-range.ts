@@ -1,10 +1,9 @@
 /** Ranges of keys as rows of a scan. */
 import { prefixSuccessor } from '../../base/bytes.js'
-import { checkObject, readArguments } from '../../base/arguments.js'
+import { checkMethods, checkObject, readArguments } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, unchecked, type GivenOptions } from '../../base/options.js'
 import type { RowSpan } from '../../api/reads.js'
-import { terminatorBytes } from '../../storage/cell/cell-key.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import type { KeyParts, LeadingValues, RowKey } from './row-key.js'
 
@@ -64,6 +63,7 @@ export function rowsOfKeys<K extends KeyParts>(
   range: KeyRange<K>,
   reversed: boolean,
 ): RowSpan {
+  checkMethods(key, 'the key of a range', ['encodeLeading'])
   const read = readArguments(() => keyRangeOptions.read(range))
   const { lower, upper } = boundsOf(key, read as KeyRange<K>, reversed)
   const [first, last] = reversed ? [upper, lower] : [lower, upper]
@@ -154,12 +154,8 @@ function continued<K extends KeyParts>(
 
 /** The bytes with which the rows of a beginning of a text begin. */
 function beginningBytes<K extends KeyParts>(key: RowKey<K>, values: LeadingValues<K>): Buffer {
-  const { bytes, last } = key.encodeLeading(values, 'startsWith')
-  if (last === undefined) throw invalidArgument('startsWith needs the beginning of a part')
-  if (!last.part.hasPrefixes) {
-    throw invalidArgument(
-      `startsWith ends with '${last.name}', a ${last.part.name}; only text and bytes have beginnings`,
-    )
-  }
-  return last.isOpen ? bytes : bytes.subarray(0, bytes.length - terminatorBytes)
+  const { lastPart, beginning } = key.encodeLeading(values, 'startsWith')
+  if (lastPart === undefined) throw invalidArgument('startsWith needs the beginning of a part')
+  if (beginning !== undefined) return beginning
+  throw invalidArgument(`startsWith ends with ${lastPart}; only text and bytes have beginnings`)
 }

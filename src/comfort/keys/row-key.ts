@@ -4,15 +4,35 @@
  * The bytes are described in key-parts.ts. A key has its parts in the order in which they were
  * declared. Rows are compared as bytes, so a scan over leading parts reads exactly their rows.
  */
-import { checkObject, readArguments, shown } from '../../base/arguments.js'
+import { checkBytes, checkObject, readArguments, shown } from '../../base/arguments.js'
+import { toBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
 import { nearestName } from '../../base/near-names.js'
+import { terminatorBytes } from '../../storage/cell/cell-key.js'
 import { checkRowLength, rowBytesMax } from '../../storage/cell/limits.js'
 import { shownBytes } from '../../api/results/display.js'
 import { descendingPart, keyParts, type KeyPart, type KeyReader } from './key-parts.js'
 
+/** The types of the values that parts hold, by the name of the part. */
+export interface KeyPartTypes {
+  /** Text. */
+  readonly utf8: string
+  /** Bytes as they are. */
+  readonly bytes: Uint8Array
+  /** Safe integers. */
+  readonly integer: number
+  /** All numbers. */
+  readonly double: number
+  /** Integers of 64 bits. */
+  readonly int64: bigint
+  /** True and false. */
+  readonly boolean: boolean
+  /** Dates, in milliseconds. */
+  readonly date: Date
+}
+
 /** The name of a kind of values that keys can hold. */
-export type KeyPartName = keyof typeof keyParts
+export type KeyPartName = keyof KeyPartTypes
 
 /** A part whose rows come in the opposite order. */
 export interface DescendingPart<N extends KeyPartName = KeyPartName> {
@@ -29,13 +49,11 @@ export type KeyPartOption = KeyPartName | DescendingPart
 /** The parts of a key by name, the first one first. */
 export type KeyParts = Readonly<Record<string, KeyPartOption>>
 
-type ValueOfPart<N extends KeyPartName> = (typeof keyParts)[N] extends KeyPart<infer T> ? T : never
-
 /** The type of the values of one part. */
 export type KeyPartValue<P> = P extends KeyPartName
-  ? ValueOfPart<P>
+  ? KeyPartTypes[P]
   : P extends DescendingPart<infer N>
-    ? ValueOfPart<N>
+    ? KeyPartTypes[N]
     : never
 
 /** All parts of a key. */
@@ -57,9 +75,12 @@ interface NamedPart {
 
 /** Some leading parts as bytes. */
 export interface EncodedParts {
+  /** All given parts. */
   readonly bytes: Buffer
-  /** The last part that was given; undefined if none was. */
-  readonly last: NamedPart | undefined
+  /** The last part that was given, as in messages; undefined if none was. */
+  readonly lastPart: string | undefined
+  /** The bytes without the end of the last part, if that is text or bytes. */
+  readonly beginning: Buffer | undefined
   /** Whether all parts were given. */
   readonly isComplete: boolean
 }
@@ -90,7 +111,15 @@ export class RowKey<K extends KeyParts = KeyParts> {
 
   /** The row of a key. All parts are needed, and no other name is taken. */
   encode(key: KeyValues<K>): Buffer {
-    const { bytes, isComplete } = this.encodeLeading(key, 'a key')
+    readArguments(() => {
+      this.#checkNames(checkObject(key, 'a key', `{ ${this.#listed()} }`), 'a key')
+    })
+    return this.encodeFrom(key)
+  }
+
+  /** The row of the key in an object that may have more members. */
+  encodeFrom(key: KeyValues<K>): Buffer {
+    const { bytes, isComplete } = this.#encode(this.#valuesOf(key, 'a key'))
     if (isComplete) return bytes
     const missing = this.#parts.find(({ name }) => !isGiven(key, name))?.name
     throw invalidArgument(`the key lacks its part '${missing}'; give all of: ${this.#listed()}`)
@@ -98,8 +127,9 @@ export class RowKey<K extends KeyParts = KeyParts> {
 
   /** The key of a row that {@link encode} made. Other rows are refused. */
   decode(row: Buffer): KeyValues<K> {
+    checkBytes(row, 'the row of a key')
     const values: Record<string, unknown> = {}
-    const reader: KeyReader = { source: row, at: 0 }
+    const reader: KeyReader = { source: toBytes(row), at: 0 }
     for (const { name, part, isOpen } of this.#parts) {
       const value = part.read(reader, isOpen)
       if (value === undefined) throw this.#foreignRow(row, `its '${name}' is no ${part.name}`)
@@ -114,31 +144,43 @@ export class RowKey<K extends KeyParts = KeyParts> {
    * the object in messages. For ranges: see `rowsOfKeys`.
    */
   encodeLeading(key: LeadingValues<K>, what: string): EncodedParts {
-    const values = this.#valuesOf(key, what)
-    let end = 0
-    values.forEach((value, i) => {
-      const { part, what: name, isOpen } = this.#parts[i]
-      end = part.write(scratch, end, value, name, isOpen)
-      checkRowLength(end)
+    readArguments(() => {
+      this.#checkNames(checkObject(key, what, `{ ${this.#listed()} }`), what)
     })
+    return this.#encode(this.#valuesOf(key, what))
+  }
+
+  #encode(values: readonly unknown[]): EncodedParts {
+    let end = 0
+    for (let i = 0; i < values.length; i++) {
+      const { part, what, isOpen } = this.#parts[i]
+      end = part.write(scratch, end, values[i], what, isOpen)
+      checkRowLength(end)
+    }
     const isComplete = values.length === this.#parts.length
     if (isComplete && end === 0) {
       throw invalidArgument(`${this.#parts[0].what} must not be empty: a row has at least a byte`)
     }
+    const bytes = Buffer.from(scratch.subarray(0, end))
+    const last = this.#parts.at(values.length - 1)
+    if (values.length === 0 || last === undefined) {
+      return { bytes, lastPart: undefined, beginning: undefined, isComplete }
+    }
+    const { part, isOpen, what } = last
+    const beginning = isOpen ? bytes : bytes.subarray(0, -terminatorBytes)
     return {
-      bytes: Buffer.from(scratch.subarray(0, end)),
-      last: this.#parts[values.length - 1],
+      bytes,
+      lastPart: what,
+      beginning: part.hasPrefixes ? beginning : undefined,
       isComplete,
     }
   }
 
   /** The given values, in the order of the parts. */
   #valuesOf(key: LeadingValues<K>, what: string): unknown[] {
-    const form = `{ ${this.names.join(', ')} }`
     return readArguments(() => {
       const values: unknown[] = []
       let missing: string | undefined
-      checkObject(key, what, form)
       for (const { name } of this.#parts) {
         const value = key[name]
         if (value === undefined) missing ??= name
@@ -149,7 +191,6 @@ export class RowKey<K extends KeyParts = KeyParts> {
           )
         }
       }
-      this.#checkNames(key, what)
       return values
     })
   }

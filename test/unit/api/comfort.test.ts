@@ -3,14 +3,11 @@ import { inspect } from 'node:util'
 import t, { type Test } from 'tap'
 import {
   BatchError,
-  columnsOf,
   encodings,
   readPage,
-  typedTable,
   type BatchOperation,
   type Database,
   type EmbeddedTable,
-  type Encoding,
   type Mutation,
   type Scan,
   type Put,
@@ -134,75 +131,18 @@ void t.test('pages cover a scan, each row once', async (t) => {
   await t.rejects(readPage(table, { limit: 3, prefx: 'r' } as never), refused)
 })
 
-void t.test('values have encodings, per call and per column', async (t) => {
-  const { db, table } = await filled(t, 0)
+void t.test('values have encodings, per call', async (t) => {
+  const { table } = await filled(t, 0)
   await table.put({ row: 'a', cells: { 'f:json': encodings.json().encode({ x: [1] }) } })
   await table.incrementColumnValue('a', 'f:n', 7)
   const result = await table.get({ row: 'a' })
   t.strictSame(result.value('f:json', 'json'), { x: [1] })
   t.equal(result.value('f:n', 'int64'), 7n)
+  t.equal(result.value('f:n', 'integer'), 7)
   t.equal(result.value('f:none', 'json'), undefined)
   t.throws(() => result.value('f:n', 'json'), { code: 'ERR_INVALID_ARGUMENT' })
   t.throws(() => result.value('f:json', 'int64'), { code: 'ERR_INVALID_ARGUMENT' })
   t.throws(() => result.value('f:n', 'int32' as never), { code: 'ERR_INVALID_ARGUMENT' })
-
-  const day: Encoding<Date> = {
-    name: 'day',
-    encode: (value) => Buffer.from(value.toISOString()),
-    decode: (bytes) => new Date(bytes.toString()),
-  }
-  const users = typedTable(db.table('t'), {
-    name: 'f:name',
-    visits: { column: 'f:visits', encoding: 'int64' },
-    tags: { column: 'f:tags', encoding: encodings.json<string[]>() },
-    born: { column: 'f:born', encoding: day },
-  })
-  const born = new Date('1815-12-10')
-  await users.put('ada', { name: 'Ada', visits: 1n, tags: ['x'], born })
-  await users.put('ada', { name: 'Ada L', tags: undefined })
-  t.equal(await users.increment('ada', 'visits', 2), 3n)
-  const ada = await users.get('ada')
-  t.strictSame(ada, { row: 'ada', name: 'Ada L', visits: 3n, tags: ['x'], born })
-  const tags: readonly string[] | undefined = ada?.tags
-  t.ok(tags)
-  t.equal(await users.get('nobody'), undefined)
-  t.strictSame(
-    await users
-      .scan({ prefix: 'ad' })
-      .map(({ name }) => name)
-      .all(),
-    ['Ada L'],
-  )
-  t.strictSame(
-    (await users.getList(['nobody', 'ada'])).map((row) => row?.name),
-    [undefined, 'Ada L'],
-  )
-  await users.delete('ada', 'tags', 'born')
-  t.strictSame(await users.get('ada'), { row: 'ada', name: 'Ada L', visits: 3n })
-  await users.delete('ada')
-  t.equal(await users.get('ada'), undefined)
-
-  const refused = { code: 'ERR_INVALID_ARGUMENT' }
-  await t.rejects(users.put('ada', { nam: 'typo' } as never), refused)
-  await t.rejects(users.put('ada', { visits: 'three' } as never), refused)
-  await t.rejects(users.put('ada', { born: new Date(NaN) }), refused)
-  await t.rejects(users.put('ada', { name: 'x' }, { durabilty: 1 } as never), refused)
-  await t.rejects(users.delete('ada', 'nothing' as never), refused)
-  t.equal(await users.get('ada'), undefined, 'and nothing was written')
-  const sync = typedTable(table, { name: 'f:name', n: { column: 'f:n', encoding: 'int64' } })
-  sync.putSync('sync', { name: 'Sync' })
-  t.equal(sync.incrementSync('sync', 'n', 2), 2n)
-  t.same(sync.getSync('sync'), { row: 'sync', name: 'Sync', n: 2n })
-  t.same(sync.getListSync(['none', 'sync']), [undefined, { row: 'sync', name: 'Sync', n: 2n }])
-  t.same(sync.scanSync({ prefix: 'sync' }).all(), [{ row: 'sync', name: 'Sync', n: 2n }])
-  sync.deleteSync('sync', 'n')
-  t.same(sync.getSync('sync'), { row: 'sync', name: 'Sync' })
-  sync.deleteSync('sync')
-  t.equal(sync.getSync('sync'), undefined)
-  t.throws(() => typedTable(table, {}), refused)
-  t.throws(() => typedTable(table, { row: 'f:row' }), refused)
-  t.throws(() => typedTable(table, { a: 'no-qualifier' }), refused)
-  t.throws(() => typedTable(table, { a: { column: 'f:a', encodng: 'json' } as never }), refused)
 })
 
 void t.test('ensureTable creates, adds families and refuses what differs', async (t) => {
@@ -303,40 +243,6 @@ void t.test('a cell decodes a member when it is asked for, once', async (t) => {
   t.ok(cell.sequence > 0)
   const [again] = (await table.get({ row: 'a\0b' })).cells()
   t.equal(inspect(again), inspect(cell))
-})
-
-void t.test('typed columns of one family, and compare-and-set of a property', async (t) => {
-  const { db } = await filled(t, 0)
-  const [users, again] = await db.ensureTables(['users', 'others'], { families: { f: {} } })
-  t.strictSame([users.name, again.name], ['users', 'others'])
-  await t.rejects(db.ensureTables('users' as never, { families: {} }), {
-    code: 'ERR_INVALID_ARGUMENT',
-  })
-  const columns = columnsOf('f', {
-    name: 'utf8',
-    visits: 'int64',
-    tags: encodings.json<string[]>(),
-  })
-  const typed = typedTable(users, columns)
-  await typed.put('ada', { name: 'Ada', visits: 2n, tags: ['a'] })
-  t.strictSame(await typed.get('ada'), { row: 'ada', name: 'Ada', visits: 2n, tags: ['a'] })
-  t.equal((await users.get({ row: 'ada' })).value('f:visits', 'int64'), 2n)
-  t.equal(await typed.compareAndSet('ada', 'visits', 1n, 5n), false)
-  t.equal(await typed.compareAndSet('ada', 'visits', 2n, 5n), true)
-  t.equal(typed.compareAndSetSync('ada', 'tags', ['a'], ['b', 'c']), true)
-  t.equal(typed.compareAndSetSync('bob', 'name', undefined, 'Bob'), true)
-  t.equal(await typed.compareAndSet('bob', 'name', undefined, 'Eve'), false)
-  t.equal(await typed.compareAndSet('bob', 'name', 'Bob', undefined), true)
-  t.equal(await typed.get('bob'), undefined)
-  t.strictSame(await typed.get('ada'), { row: 'ada', name: 'Ada', visits: 5n, tags: ['b', 'c'] })
-  await t.rejects(typed.compareAndSet('ada', 'nme' as never, undefined, 'x' as never), {
-    code: 'ERR_INVALID_ARGUMENT',
-    message: /it has: name, visits, tags/,
-  })
-  await t.rejects(typed.compareAndSet('ada', 'visits', undefined, 'five' as never), {
-    code: 'ERR_INVALID_ARGUMENT',
-  })
-  t.throws(() => columnsOf('f', undefined as never), { code: 'ERR_INVALID_ARGUMENT' })
 })
 
 void t.test('a feed begins with the first mutation after the call', async (t) => {

@@ -119,7 +119,7 @@ export class HostileCalls {
   /** Waits a moment for promises and for the first step of iterators. */
   async #settled(callee: string, made: unknown): Promise<void> {
     if (!types.isPromise(made)) {
-      if (made instanceof Object && !types.isProxy(made) && Symbol.asyncIterator in made) {
+      if (!types.isProxy(made) && made instanceof Object && Symbol.asyncIterator in made) {
         const steps = (made as AsyncIterable<unknown>)[Symbol.asyncIterator]()
         await this.#settled(callee, steps.next())
         await this.#settled(callee, steps.return?.())

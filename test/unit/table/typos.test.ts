@@ -7,9 +7,12 @@ import {
   DependentColumnFilter,
   KeyOnlyFilter,
   MultiRowRangeFilter,
+  countRows,
+  defineTable,
+  deleteRange,
   readPage,
+  transaction,
   SingleColumnValueFilter,
-  typedTable,
 } from '../../../src/entries/index.js'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'
 import { checkTypos, type CallWith } from '../../helpers/typos.js'
@@ -20,7 +23,9 @@ void t.test('every option of every call is named when it is misspelt', async (t)
   t.teardown(() => test.close())
   const { database: db, fileSystem } = test
   const table = await db.createTable('t', { families: { f: {} } })
-  const users = typedTable(table, { v: 'f:v' })
+  const users = await defineTable({ name: 't', key: { id: 'utf8' }, columns: { v: 'utf8' } }).open(
+    db,
+  )
   const row = 'r'
   const put = { row, cells: { 'f:v': 'v' } }
   const check = { row, column: 'f:v', equals: 'v' }
@@ -63,11 +68,19 @@ void t.test('every option of every call is named when it is misspelt', async (t)
     mutateRows: (more) => table.mutateRows({ rows: [{ row, mutations: [mutation] }], ...more }),
     'a row of mutateRows': (more) =>
       table.mutateRows({ rows: [{ row, mutations: [mutation], ...more }] }),
-    'typed put': (more) => users.put(row, { v: 'v' }, more),
+    'typed put': (more) => users.put({ id: row, v: 'v' }, more),
     'typed get': (more) => users.get(row, more),
     'typed scan': (more) => users.scan(more).next(),
-    'typed putSync': (more) => users.putSync(row, { v: 'v' }, more),
-    'typed column': (more) => typedTable(table, { v: { column: 'f:v', ...more } }),
+    'typed putSync': (more) => users.putSync({ id: row, v: 'v' }, more),
+    'typed column': (more) =>
+      defineTable({ name: 't', key: { id: 'utf8' }, columns: { v: { column: 'f:v', ...more } } }),
+    'typed definition': (more) =>
+      defineTable({ name: 't', key: { id: 'utf8' }, columns: { v: 'utf8' }, ...more }),
+    'typed range': (more) => users.count(more),
+    'typed page': (more) => users.page({ limit: 1, ...more }),
+    transaction: (more) => transaction(db, () => 1, more),
+    deleteRange: (more) => deleteRange(table, { prefix: 'none', ...more }),
+    countRows: (more) => countRows(table, more),
     readPage: (more) => readPage(table, { limit: 1, ...more }),
     BulkWriter: (more) => BulkWriter.create('/bulk', { families: { f: {} }, fileSystem, ...more }),
     KeyOnlyFilter: (more) => new KeyOnlyFilter(more),

@@ -1,0 +1,96 @@
+/** One row in a transaction: its values at the read, and the writes to come. */
+import type { AtomicCheck, AtomicMutation } from '../../api/atomic.js'
+import type { Mutation } from '../../api/mutations.js'
+import type { Snapshot } from '../../api/reads.js'
+import type { Result } from '../../api/results/result.js'
+import type { KeyParts } from '../keys/row-key.js'
+import type { ColumnsOption, TypedColumn } from '../typed/columns.js'
+import { putsOf, type ColumnWrite, type TypedHandle } from '../typed/row-form.js'
+import type { TypedPutOptions } from '../typed/row-form.js'
+
+type PutOptions = Pick<TypedPutOptions, 'timestamp' | 'ttlMilliseconds'>
+
+interface PlannedWrite extends ColumnWrite {
+  readonly options: PutOptions
+}
+
+/** The state of one row in one attempt of a transaction. */
+export class RowChanges {
+  readonly handle: TypedHandle<KeyParts, ColumnsOption>
+  readonly #row: Buffer
+  #reading: Promise<Result> | undefined
+  #found: Result | undefined
+  /** The last write of each column. A column has one, so no marker hides a put of its batch. */
+  readonly #writes = new Map<string, PlannedWrite>()
+
+  constructor(handle: TypedHandle<KeyParts, ColumnsOption>, row: Buffer) {
+    this.handle = handle
+    this.#row = row
+  }
+
+  /** Reads the stored columns, once. */
+  async read(snapshot: Snapshot | undefined): Promise<void> {
+    const columns = this.handle.rows.columnNames
+    this.#reading ??= this.handle.table.get({ row: this.#row, columns, snapshot })
+    this.#found = await this.#reading
+  }
+
+  /** Plans writes, in place of earlier ones of the same columns. */
+  write(writes: readonly ColumnWrite[], options: PutOptions): void {
+    for (const write of writes) this.#writes.set(write.column.name, { ...write, options })
+  }
+
+  /** Plans that the row has these values and no others. REQUIRES that the row was read. */
+  replace(writes: readonly ColumnWrite[]): void {
+    const given = new Map(writes.map((write) => [write.column.name, write]))
+    for (const column of this.handle.rows.columns) {
+      const stored = given.get(column.name)?.stored
+      const before = this.#storedOf(column)
+      const isSame =
+        stored === undefined || before === undefined
+          ? stored === before
+          : Buffer.compare(stored, before) === 0
+      if (!isSame) this.#writes.set(column.name, { column, stored, options: {} })
+    }
+  }
+
+  /** The row as this transaction sees it. REQUIRES that the row was read. */
+  current(): object | undefined {
+    const row = this.handle.rows.key.decode(this.#row) as Record<string, unknown>
+    let isThere = false
+    for (const column of this.handle.rows.columns) {
+      const stored = this.#storedOf(column)
+      if (stored === undefined) continue
+      row[column.name] = column.decode(stored)
+      isThere = true
+    }
+    return isThere ? this.handle.rows.shown(row as never) : undefined
+  }
+
+  /** The checks that the values of the read are still there. */
+  checks(): AtomicCheck[] {
+    if (this.#found === undefined) return []
+    const { table, rows } = this.handle
+    return rows.checks(this.#row, this.#found).map((check) => ({ ...check, table }))
+  }
+
+  /** The writes; none if nothing is to be written. */
+  mutations(): AtomicMutation[] {
+    const mutations: Mutation[] = []
+    const removed: string[] = []
+    for (const write of this.#writes.values()) {
+      if (write.stored === undefined) removed.push(write.column.column)
+      else mutations.push(...putsOf([write], write.options).map((put) => ({ put })))
+    }
+    if (removed.length > 0) mutations.push({ delete: { columns: removed } })
+    if (mutations.length === 0) return []
+    return [{ table: this.handle.table, row: this.#row, mutations }]
+  }
+
+  #storedOf(column: TypedColumn): Buffer | undefined {
+    const write = this.#writes.get(column.name)
+    if (write !== undefined)
+      return write.stored === undefined ? undefined : Buffer.from(write.stored)
+    return this.#found?.isEmpty === false ? this.#found.value(column.column) : undefined
+  }
+}

@@ -1,0 +1,350 @@
+/**
+ * A typed table: rows as objects whose properties are the parts of the key and columns.
+ *
+ * It works with the tables of any backend. Other operations use {@link TypedTable.table}, and
+ * {@link TypedTable.rows} turns objects into operations and results into objects.
+ */
+import { checkArray, checkObject, readArguments } from '../../base/arguments.js'
+import { invalidArgument } from '../../base/errors.js'
+import type { AsyncRows } from '../../api/rows/async-rows.js'
+import type { SyncRows } from '../../api/rows/sync-rows.js'
+import type { Database } from '../../api/database.js'
+import type { Get, Scan, ScanOptions } from '../../api/reads.js'
+import type { SyncTable, Table } from '../../api/table.js'
+import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
+import type { KeyParts } from '../keys/row-key.js'
+import { readPage } from '../pages.js'
+import { countRows, deleteRange } from '../ranges.js'
+import { transaction, type TransactionOptions } from '../transactions/transaction.js'
+import type { ColumnInput, ColumnOutput, ColumnsOption } from './columns.js'
+import type {
+  KeyOf,
+  RowForm,
+  RowInput,
+  RowOutput,
+  TypedHandle,
+  TypedPutOptions,
+} from './row-form.js'
+
+/** Options of a get of a typed table: those of {@link Get} without the row. */
+export interface TypedGetOptions<C extends ColumnsOption> extends Omit<
+  Get,
+  'row' | 'columns' | 'checkExistenceOnly'
+> {
+  /** The properties to read. Default all. */
+  readonly columns?: readonly (keyof C & string)[] | undefined
+}
+
+/** The rows of a typed scan, and options of {@link Scan}. */
+export interface TypedScanOptions<K extends KeyParts, C extends ColumnsOption>
+  extends KeyRange<K>, Omit<ScanOptions, 'columns' | 'batch' | 'raw' | 'needCursorResult'> {
+  /** The properties to read. Default all. Rows without any of them are left out. */
+  readonly columns?: readonly (keyof C & string)[] | undefined
+}
+
+/** A typed scan whose `limit` is the size of a page. */
+export interface TypedPageOptions<
+  K extends KeyParts,
+  C extends ColumnsOption,
+> extends TypedScanOptions<K, C> {
+  /** Rows of a page, from 1. */
+  readonly limit: number
+  /** The `next` of the page before; undefined for the first page. */
+  readonly page?: string | undefined
+}
+
+/** The rows of a page, and the token for the next page. */
+export interface TypedPage<R> {
+  /** In the order of the scan. */
+  readonly rows: R[]
+  /** The `page` of the next call; undefined if this was the last page. Safe in URLs. */
+  readonly next: string | undefined
+}
+
+/** One version of a column. */
+export interface TypedVersion<V> {
+  /** The value at that time. */
+  readonly value: V
+  /** Milliseconds. */
+  readonly timestamp: number
+}
+
+/** The columns that can be incremented. */
+export type CounterName<C extends ColumnsOption> = {
+  [N in keyof C]: ColumnInput<C[N]> extends number | bigint ? N : never
+}[keyof C] &
+  string
+
+/** Rows as objects; made by `TableDefinition.open`. */
+export class TypedTable<
+  K extends KeyParts = KeyParts,
+  C extends ColumnsOption = ColumnsOption,
+> implements TypedHandle<K, C> {
+  /** The database of the table. */
+  readonly database: Database
+  /** The underlying table, for operations that are missing here. */
+  readonly table: Table
+  readonly rows: RowForm<K, C>
+
+  /** Made by `TableDefinition.open`. */
+  constructor(database: Database, table: Table, rows: RowForm<K, C>) {
+    this.database = database
+    this.table = table
+    this.rows = rows
+  }
+
+  /**
+   * Writes the given columns of a row, all or none; the others keep their values. Throws
+   * `ERR_INVALID_ARGUMENT` for an unknown property or a value that does not fit its column; other
+   * errors as `Table.put`.
+   */
+  async put(row: RowInput<K, C>, options: TypedPutOptions = {}): Promise<void> {
+    const { row: bytes, puts, durability } = this.rows.puts(row, options)
+    if (puts.length === 1) return this.table.put({ ...puts[0], row: bytes, durability })
+    const mutations = puts.map((put) => ({ put }))
+    await this.table.mutateRow({ row: bytes, mutations, durability })
+  }
+
+  /** Writes independent rows, as {@link put}; failures as `Table.batch` reports them. */
+  async putList(rows: readonly RowInput<K, C>[], options: TypedPutOptions = {}): Promise<void> {
+    const puts = checkArray(rows, 'rows').flatMap((each) => {
+      const { row, puts, durability } = this.rows.puts(each, options)
+      return puts.map((put) => ({ ...put, row, durability }))
+    })
+    await this.table.putList(puts)
+  }
+
+  /** The row; undefined if no column has a value. Errors of `Table.get`. */
+  async get(key: KeyOf<K>, options: TypedGetOptions<C> = {}): Promise<RowOutput<K, C> | undefined> {
+    const result = await this.table.get(getOf(this.rows, key, options))
+    return result.isEmpty ? undefined : this.rows.fromResult(result)
+  }
+
+  /** The rows by index; undefined where there is none. Errors of `Table.getList`. */
+  async getList(
+    keys: readonly KeyOf<K>[],
+    options: TypedGetOptions<C> = {},
+  ): Promise<(RowOutput<K, C> | undefined)[]> {
+    const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
+    const results = await this.table.getList(gets)
+    return results.map((result) => (result.isEmpty ? undefined : this.rows.fromResult(result)))
+  }
+
+  /** Rows in order, with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
+  scan(options: TypedScanOptions<K, C> = {}): AsyncRows<RowOutput<K, C>> {
+    return this.table.scan(scanOf(this.rows, options)).map((each) => this.rows.fromResult(each))
+  }
+
+  /** One page of a scan. Each page begins after the last row of the page before. */
+  async page(options: TypedPageOptions<K, C>): Promise<TypedPage<RowOutput<K, C>>> {
+    const { limit, page, ...rest } = readArguments(() => ({ ...checkObject(options, 'a page') }))
+    const read = await readPage(this.table, { ...scanOf(this.rows, rest), limit, page })
+    return { rows: read.rows.map((result) => this.rows.fromResult(result)), next: read.next }
+  }
+
+  /** The number of rows of a range. Reads them all. */
+  count(range: KeyRange<K> = {}): Promise<number> {
+    return countRows(this.table, scanOf(this.rows, range))
+  }
+
+  /**
+   * Removes the named columns of a row; without names the whole row, including columns that the
+   * definition lacks. Errors of `Table.delete`.
+   */
+  async delete(key: KeyOf<K>, ...names: readonly (keyof C & string)[]): Promise<void> {
+    await this.table.delete(this.rows.delete(key, names))
+  }
+
+  /**
+   * Removes the rows of a range, whole, and resolves to their number. The range must have a bound.
+   * Not atomic; see `deleteRange`.
+   */
+  deleteRange(range: KeyRange<K>): Promise<number> {
+    return deleteRange(this.table, scanOf(this.rows, range))
+  }
+
+  /**
+   * Replaces a row by what `change` makes of it, in one transaction, which is tried again if
+   * another call changes the row meanwhile. Columns that the new row lacks are removed; undefined
+   * leaves the row as it is. Resolves to the new row. Errors of `transaction`.
+   */
+  update(
+    key: KeyOf<K>,
+    change: (
+      row: RowOutput<K, C> | undefined,
+    ) => RowInput<K, C> | undefined | Promise<RowInput<K, C> | undefined>,
+    options: TransactionOptions = {},
+  ): Promise<RowOutput<K, C> | undefined> {
+    return transaction(this.database, (tx) => tx.update(this, key, change), options)
+  }
+
+  /** Adds to a column of integers, in the bytes of a counter. Returns the new value. */
+  async increment<N extends CounterName<C>>(
+    key: KeyOf<K>,
+    name: N,
+    amount: number | bigint = 1,
+  ): Promise<ColumnOutput<C[N]>> {
+    const { row, column } = counterOf(this.rows, key, name)
+    return counted(this.rows, name, await this.table.incrementColumnValue(row, column, amount))
+  }
+
+  /**
+   * Sets a column if its stored value is the expected one; returns whether it was. Nothing comes in
+   * between. An expected `undefined` means that there is no value, or an empty text or empty bytes,
+   * as in HBase; a `value` of `undefined` removes it. Values are compared as they are
+   * stored. Errors as {@link put}.
+   */
+  async compareAndSet<N extends keyof C & string>(
+    key: KeyOf<K>,
+    name: N,
+    expected: ColumnInput<C[N]> | undefined,
+    value: ColumnInput<C[N]> | undefined,
+  ): Promise<boolean> {
+    const { check, action } = this.rows.compareAndSet(key, name, expected, value)
+    return (await this.table.checkAndMutate(check, action)).success
+  }
+
+  /** The versions of a column that the family keeps, the newest first. */
+  async versions<N extends keyof C & string>(
+    key: KeyOf<K>,
+    name: N,
+    options: Omit<TypedGetOptions<C>, 'columns'> = {},
+  ): Promise<TypedVersion<ColumnOutput<C[N]>>[]> {
+    const column = this.rows.column(name)
+    const get = getOf(this.rows, key, { versions: 'all', ...options, columns: [name] })
+    const result = await this.table.get(get)
+    if (result.isEmpty) return []
+    return result.columnCells(column.column).map(({ value, timestamp }) => ({
+      value: column.decode(value) as ColumnOutput<C[N]>,
+      timestamp,
+    }))
+  }
+}
+
+/** A typed table with the synchronous forms too. */
+export class SyncTypedTable<
+  K extends KeyParts = KeyParts,
+  C extends ColumnsOption = ColumnsOption,
+> extends TypedTable<K, C> {
+  declare readonly table: Table & SyncTable
+
+  /** As {@link TypedTable.put}, before it returns. */
+  putSync(row: RowInput<K, C>, options: TypedPutOptions = {}): void {
+    const { row: bytes, puts, durability } = this.rows.puts(row, options)
+    if (puts.length === 1) return this.table.putSync({ ...puts[0], row: bytes, durability })
+    this.table.mutateRowSync({ row: bytes, mutations: puts.map((put) => ({ put })), durability })
+  }
+
+  /** As {@link TypedTable.get}, before it returns. */
+  getSync(key: KeyOf<K>, options: TypedGetOptions<C> = {}): RowOutput<K, C> | undefined {
+    const result = this.table.getSync(getOf(this.rows, key, options))
+    return result.isEmpty ? undefined : this.rows.fromResult(result)
+  }
+
+  /** As {@link TypedTable.getList}, before it returns. */
+  getListSync(
+    keys: readonly KeyOf<K>[],
+    options: TypedGetOptions<C> = {},
+  ): (RowOutput<K, C> | undefined)[] {
+    const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
+    const results = this.table.getListSync(gets)
+    return results.map((result) => (result.isEmpty ? undefined : this.rows.fromResult(result)))
+  }
+
+  /** As {@link TypedTable.scan}, without promises. */
+  scanSync(options: TypedScanOptions<K, C> = {}): SyncRows<RowOutput<K, C>> {
+    return this.table.scanSync(scanOf(this.rows, options)).map((each) => this.rows.fromResult(each))
+  }
+
+  /** As {@link TypedTable.delete}, before it returns. */
+  deleteSync(key: KeyOf<K>, ...names: readonly (keyof C & string)[]): void {
+    this.table.deleteSync(this.rows.delete(key, names))
+  }
+
+  /** As {@link TypedTable.increment}, before it returns. */
+  incrementSync<N extends CounterName<C>>(
+    key: KeyOf<K>,
+    name: N,
+    amount: number | bigint = 1,
+  ): ColumnOutput<C[N]> {
+    const { row, column } = counterOf(this.rows, key, name)
+    return counted(this.rows, name, this.table.incrementColumnValueSync(row, column, amount))
+  }
+
+  /** As {@link TypedTable.compareAndSet}, before it returns. */
+  compareAndSetSync<N extends keyof C & string>(
+    key: KeyOf<K>,
+    name: N,
+    expected: ColumnInput<C[N]> | undefined,
+    value: ColumnInput<C[N]> | undefined,
+  ): boolean {
+    const { check, action } = this.rows.compareAndSet(key, name, expected, value)
+    return this.table.checkAndMutateSync(check, action).success
+  }
+}
+
+function getOf<K extends KeyParts, C extends ColumnsOption>(
+  rows: RowForm<K, C>,
+  key: KeyOf<K>,
+  options: TypedGetOptions<C>,
+): Get {
+  refuse(options, 'get', ['row', 'checkExistenceOnly'])
+  return { ...options, row: rows.row(key), columns: rows.columnsOf(options.columns) }
+}
+
+const rangeNames = Object.keys(keyRangeMembers)
+
+function scanOf<K extends KeyParts, C extends ColumnsOption>(
+  rows: RowForm<K, C>,
+  options: TypedScanOptions<K, C>,
+): Scan {
+  return readArguments(() => {
+    refuse(options, 'scan', ['startRow', 'stopRow', 'batch', 'raw', 'needCursorResult'])
+    const scan: Record<string, unknown> = {}
+    const range: Record<string, unknown> = {}
+    for (const [name, value] of Object.entries(options)) {
+      if (rangeNames.includes(name)) range[name] = value
+      else scan[name] = value
+    }
+    const span = rowsOfKeys(rows.key, range as KeyRange<K>, options.reversed === true)
+    return { ...scan, ...span, columns: rows.columnsOf(options.columns) }
+  })
+}
+
+/** What to write instead of options that a typed table has not. */
+const instead: Readonly<Record<string, string>> = {
+  startRow: 'startKey, with parts of the key',
+  stopRow: 'stopKey, with parts of the key',
+  row: 'the key as the first argument',
+}
+
+function refuse(options: object, call: string, names: readonly string[]): void {
+  checkObject(options, `the options of a typed ${call}`)
+  for (const name of names) {
+    if (!(name in options)) continue
+    const advice = instead[name] ?? 'the table of the typed table'
+    throw invalidArgument(`a typed ${call} has no option '${name}'; use ${advice}`)
+  }
+}
+
+function counterOf<K extends KeyParts, C extends ColumnsOption>(
+  rows: RowForm<K, C>,
+  key: KeyOf<K>,
+  name: string,
+): { readonly row: Buffer; readonly column: string } {
+  const { column, encoding } = rows.column(name)
+  if (encoding.name === 'integer' || encoding.name === 'int64')
+    return { row: rows.row(key), column }
+  throw invalidArgument(
+    `increment needs a column of the encoding integer or int64; '${name}' is ${encoding.name}`,
+  )
+}
+
+function counted<K extends KeyParts, C extends ColumnsOption, N extends keyof C & string>(
+  rows: RowForm<K, C>,
+  name: N,
+  value: bigint,
+): ColumnOutput<C[N]> {
+  const { encoding } = rows.column(name)
+  return (encoding.name === 'int64' ? value : Number(value)) as ColumnOutput<C[N]>
+}

@@ -1,0 +1,246 @@
+/** Transactions: no lost update, all or nothing, and a transaction that always loses says so. */
+import t, { type Test } from 'tap'
+import {
+  CellarError,
+  Database as Engine,
+  ErrorCode,
+  MemoryFileSystem,
+  defineTable,
+  transaction,
+} from '../../../src/entries/index.js'
+import type { Database } from '../../../src/api/index.js'
+import { seededRandom } from '../../../src/base/random.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
+
+const seed = Number(process.env['CELLAR_SEED'] ?? 20261123)
+const accounts = defineTable({
+  name: 'accounts',
+  key: { id: 'utf8' },
+  columns: { balance: 'integer', note: 'utf8', old: { ttlMilliseconds: 1e9 } },
+})
+const transfers = defineTable({
+  name: 'transfers',
+  key: { account: 'utf8', n: 'integer' },
+  columns: { amount: 'integer' },
+})
+
+function onBackends(name: string, run: (t: Test, db: Database) => Promise<void>): void {
+  for (const [backend, open] of Object.entries({
+    engine: (): Promise<Database> => Engine.open('/db', { fileSystem: new MemoryFileSystem() }),
+    memory: (): Promise<Database> => openMemoryDatabase(),
+  })) {
+    void t.test(`${name}: ${backend}`, async (t) => {
+      const db = await open()
+      t.teardown(() => db.close())
+      await run(t, db)
+    })
+  }
+}
+
+onBackends(`transfers at once keep the sum, seed ${seed}`, async (t, db) => {
+  const [table, log] = [await accounts.open(db), await transfers.open(db)]
+  const ids = ['a', 'b', 'c', 'd']
+  for (const id of ids) await table.put({ id, balance: 100 })
+  const random = seededRandom(seed)
+  const pick = (): string => ids[Math.floor(random() * ids.length)]
+  let attempts = 0
+  const done = await Promise.allSettled(
+    Array.from({ length: 200 }, async (_, n) => {
+      const [from, to, amount] = [pick(), pick(), 1 + Math.floor(random() * 60)]
+      return transaction(
+        db,
+        async (tx) => {
+          attempts++
+          const source = await tx.get(table, from)
+          if (source!.balance! < amount) return 0
+          tx.put(table, { id: from, balance: source!.balance! - amount })
+          const target = await tx.get(table, to)
+          tx.put(table, { id: to, balance: target!.balance! + amount })
+          tx.put(log, { account: to, n, amount })
+          return amount
+        },
+        { attemptsMax: 300 },
+      )
+    }),
+  )
+  const sums = await table
+    .scan()
+    .map(({ balance }) => balance!)
+    .all()
+  t.equal(
+    sums.reduce((sum, each) => sum + each),
+    400,
+    'no amount is lost or made',
+  )
+  t.ok(
+    sums.every((each) => each >= 0),
+    'no account is overdrawn',
+  )
+  const amounts = done.map((each) => (each.status === 'fulfilled' ? each.value : NaN))
+  const paid = amounts.filter((each) => each > 0)
+  t.equal(amounts.filter(Number.isNaN).length, 0)
+  t.ok(attempts > 200, `${attempts} attempts of 200 transactions: they met`)
+  t.equal(await log.count(), paid.length, 'each transfer has its line')
+})
+
+onBackends('updates at once lose nothing', async (t, db) => {
+  const table = await accounts.open(db)
+  await Promise.all(
+    Array.from({ length: 50 }, () =>
+      table.update('a', (row) => ({ id: 'a', ...row, balance: (row?.balance ?? 0) + 1 }), {
+        attemptsMax: 200,
+      }),
+    ),
+  )
+  t.strictSame(await table.get('a'), { id: 'a', balance: 50 })
+  t.strictSame(await table.update('a', () => ({ id: 'a', note: '' })), { id: 'a', note: '' })
+  t.strictSame(await table.get('a'), { id: 'a', note: '' }, 'a column that is left out is removed')
+  t.strictSame(await table.update('a', () => undefined), { id: 'a', note: '' })
+  t.strictSame(
+    await table.update('a', (row) => ({ ...row!, note: `${row!.note}x` })),
+    { id: 'a', note: 'x' },
+    'an empty value was checked as one',
+  )
+  await t.rejects(
+    table.update('a', () => ({ id: 'b', note: '' })),
+    {
+      code: ErrorCode.invalidArgument,
+      message: /row of its key/,
+    },
+  )
+})
+
+onBackends('each kind of change by another call makes a transaction lose', async (t, db) => {
+  const table = await accounts.open(db)
+  const changes: Record<string, () => Promise<void>> = {
+    'another value': () => table.put({ id: 'a', balance: 2 }),
+    'a value where there was none': () => table.put({ id: 'a', note: 'x' }),
+    'a removed value': () => table.delete('a', 'balance'),
+    'a removed row': () => table.delete('a'),
+  }
+  for (const [name, change] of Object.entries(changes)) {
+    await table.delete('a')
+    await table.put({ id: 'a', balance: 1 })
+    let attempts = 0
+    const lost = transaction(
+      db,
+      async (tx) => {
+        attempts++
+        await tx.get(table, 'a')
+        if (attempts === 1) await change()
+        tx.put(table, { id: 'b', balance: attempts })
+      },
+      { attemptsMax: 3 },
+    )
+    await lost
+    t.equal(attempts, 2, name)
+    t.strictSame(await table.get('b'), { id: 'b', balance: 2 })
+  }
+  let attempts = 0
+  const never = transaction(
+    db,
+    async (tx) => {
+      const row = await tx.get(table, 'a')
+      await table.put({ id: 'a', balance: ++attempts + 1000 })
+      tx.put(table, { id: 'b', balance: row?.balance ?? 0, note: 'lost' })
+    },
+    { attemptsMax: 4 },
+  )
+  await t.rejects(never, {
+    code: ErrorCode.conflict,
+    message: /in 4 attempts; nothing was written/,
+  })
+  t.equal(attempts, 4)
+  t.equal((await table.get('b'))?.note, undefined)
+})
+
+onBackends('a transaction sees its own writes and one moment', async (t, db) => {
+  const table = await accounts.open(db)
+  await table.put({ id: 'a', balance: 1, note: 'n', old: 'o' })
+  await table.put({ id: 'b', balance: 1 })
+  await transaction(db, async (tx) => {
+    t.strictSame(await tx.get(table, 'a'), { id: 'a', balance: 1, note: 'n', old: 'o' })
+    if (db.capabilities.snapshots) {
+      await table.put({ id: 'b', balance: 2 })
+      t.equal((await tx.get(table, 'b'))?.balance, 1, 'as of the beginning')
+      await table.put({ id: 'b', balance: 1 })
+    }
+    tx.put(table, { id: 'a', balance: 5 })
+    tx.delete(table, 'a', 'note')
+    t.strictSame(await tx.get(table, 'a'), { id: 'a', balance: 5, old: 'o' })
+    tx.delete(table, 'a')
+    t.equal(await tx.get(table, 'a'), undefined)
+    tx.put(table, { id: 'a', note: 'again', old: 'p' })
+    t.strictSame(await tx.get(table, 'a'), { id: 'a', note: 'again', old: 'p' })
+  })
+  t.strictSame(await table.get('a'), { id: 'a', note: 'again', old: 'p' }, 'no marker hides a put')
+})
+
+onBackends(
+  'nothing is written by one that throws, and one that is over is closed',
+  async (t, db) => {
+    const table = await accounts.open(db)
+    const failure = new Error('of the caller')
+    let kept: Parameters<Parameters<typeof transaction>[1]>[0] | undefined
+    await t.rejects(
+      transaction(db, (tx) => {
+        kept = tx
+        tx.put(table, { id: 'a', balance: 1 })
+        throw failure
+      }),
+      failure,
+    )
+    t.equal(await table.count(), 0)
+    t.throws(() => kept!.put(table, { id: 'a', balance: 1 }), {
+      code: ErrorCode.closed,
+      message: /await/,
+    })
+    t.equal(await transaction(db, () => 7), 7, 'one without writes')
+    await transaction(db, (tx) => {
+      const row = table.rows.row('raw')
+      tx.check({ table: table.table, row, column: 'f:note', notExists: true })
+      tx.mutate({ table: table.table, row, mutations: [{ put: { cells: { 'f:note': 'x' } } }] })
+    })
+    t.strictSame(await table.get('raw'), { id: 'raw', note: 'x' })
+    let attempts = 0
+    const refused = transaction(db, (tx) => {
+      attempts++
+      tx.check({ table: table.table, row: 'raw', column: 'f:note', notExists: true })
+      tx.put(table, { id: 'a', balance: 1 })
+    })
+    await t.rejects(refused, { code: ErrorCode.conflict, message: /check 0/ })
+    t.equal(attempts, 1, 'a check of the caller is not tried again')
+    const other = await defineTable({
+      name: 'accounts',
+      key: { id: 'utf8' },
+      columns: { note: 'utf8' },
+    }).open(db)
+    await t.rejects(
+      transaction(db, async (tx) => {
+        await tx.get(table, 'a')
+        await tx.get(other, 'a')
+      }),
+      { code: ErrorCode.invalidArgument, message: /two definitions/ },
+    )
+    t.ok(
+      (await transaction(db, () => 1, { attemptMax: 1 } as never).catch(
+        (error: unknown) => error,
+      )) instanceof CellarError,
+    )
+  },
+)
+
+void t.test('a backend without atomic batches is refused by name', async (t) => {
+  const db = await openMemoryDatabase()
+  const lesser = Object.create(db, {
+    capabilities: { value: { ...db.capabilities, atomicAcrossTables: false } },
+  }) as Database
+  await t.rejects(
+    transaction(lesser, () => 1),
+    {
+      code: ErrorCode.unsupported,
+      message: /atomicAcrossTables/,
+    },
+  )
+  await db.close()
+})
