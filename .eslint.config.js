@@ -47,8 +47,6 @@ export default tseslint.config(
       'src/storage/fs/own-file.ts',
       'src/storage/fs/directory-handle.ts',
       'src/storage/fs/lock*.ts',
-      // The generator of random bytes reads the device of the system, and no file of a database.
-      'src/base/random-bytes.ts',
       // The command line reads files that its caller names; the engine is not concerned.
       'src/cli/serve.ts',
       'src/cli/repository-cli.ts',

@@ -16,18 +16,4 @@ export const faults: readonly PlantedFault[] = [
     replace: 'prefix[end - 1] === 0x1ff',
     tests: ['test/unit/base/bytes.test.ts'],
   },
-  {
-    name: 'an ordinary file is taken for the device of random bytes',
-    file: 'src/base/random-bytes.ts',
-    find: 'if (!fstatSync(descriptor).isCharacterDevice()) return undefined',
-    replace: 'fstatSync(descriptor)',
-    tests: ['test/unit/base/random-bytes.test.ts'],
-  },
-  {
-    name: 'random bytes that a device did not give are zeros',
-    file: 'src/base/random-bytes.ts',
-    find: 'if (count === 0) return undefined',
-    replace: 'if (count === 0) break',
-    tests: ['test/unit/base/random-bytes.test.ts'],
-  },
 ]
