@@ -75,14 +75,14 @@ export interface WrittenMutation {
   /** Reads all versions and delete markers of families of a row of this table, likewise. */
   rawRow(row: BytesLike, families: readonly string[]): Result
   /**
-   * Adds puts and deletes of a row of any other table to the same sequence and log entry: all of
-   * them are applied or none. That table's observers are not called. A row is named once.
+   * Adds a put or a delete of a row of any other table to the same sequence and log entry: all of
+   * them are applied or none. That table's observers are not called.
    */
-  add(table: string, row: BytesLike, mutations: readonly Mutation[]): void
+  add(table: string, mutation: { readonly put: Put } | { readonly delete: Delete }): void
 }
 
-/** A cell that is about to be written. */
-export interface WrittenCell extends Omit<Cell, 'timestampExact' | 'sequence'> {
+/** A cell that is about to be written. Its bytes are borrowed until the observer returns. */
+export interface WrittenCell extends Cell {
   /** Cell TTL in milliseconds; 0 = none. */
   readonly ttlMilliseconds: number
 }

@@ -173,7 +173,7 @@ export function uniqueViolation(
     ErrorCode.uniqueViolation,
     `table '${table}', unique index '${plan.name}': { ${shown.join(', ')} } ` +
       `belongs to the row ${shownBytes(row)}`,
-    { details: { index: plan.name, key: values, row } },
+    { details: { index: plan.name, key: values, row: Buffer.from(row) } },
   )
 }
 
@@ -183,11 +183,11 @@ function write(index: KeptIndex, mutation: WrittenMutation, changes: readonly Ro
   for (const { after } of changes) for (const key of after.keys()) taken.add(key)
   for (const { removed, written } of changes) {
     for (const { key, value } of written) {
-      mutation.add(index.entries, key, [{ put: { cells: { [entryColumn]: value } } }])
+      mutation.add(index.entries, { put: { row: key, cells: [{ column: entryColumn, value }] } })
     }
     for (const [name, { key }] of removed) {
       if (taken.has(name)) continue
-      mutation.add(index.entries, key, [{ delete: { columns: [entryColumn] } }])
+      mutation.add(index.entries, { delete: { row: key, columns: [entryColumn] } })
     }
   }
 }

@@ -5,32 +5,24 @@
  * marker those of its column, and version markers those of exactly their timestamp. Of the others
  * the greatest timestamp counts, and at equal timestamps the later mutation.
  */
-import type { WrittenCell } from '../../api/observer.js'
 import type { Cell, Result } from '../../api/results/result.js'
 import { columnKey } from './declaration.js'
 
 /** A newest value, by the names of `columnKey`. */
-export type RowValues = ReadonlyMap<string, WrittenCell>
-
-type VersionCell = WrittenCell | Cell
+export type RowValues = ReadonlyMap<string, Cell>
 
 /** The values in the result of a read. */
 export function valuesOf(result: Result): RowValues {
   return newestOf(result.cells())
 }
 
-/** Cells of the mutation have no sequence: they are later than all others, in their order. */
-function sequenceOf(cell: VersionCell): number {
-  return 'sequence' in cell ? cell.sequence : Infinity
-}
-
 /**
  * The newest values among versions and delete markers: those of a raw read, and then the
  * cells of a mutation that is not applied.
  */
-export function newestOf(cells: readonly VersionCell[]): RowValues {
+export function newestOf(cells: readonly Cell[]): RowValues {
   const masks = masksOf(cells)
-  const newest = new Map<string, VersionCell>()
+  const newest = new Map<string, Cell>()
   for (const cell of cells) {
     if (cell.type !== 'Put') continue
     const key = columnKey(cell.family, cell.qualifier)
@@ -38,12 +30,11 @@ export function newestOf(cells: readonly VersionCell[]): RowValues {
     const known = newest.get(key)
     if (known !== undefined) {
       if (cell.timestamp < known.timestamp) continue
-      const isLater = sequenceOf(cell) >= sequenceOf(known)
-      if (cell.timestamp === known.timestamp && !isLater) continue
+      if (cell.timestamp === known.timestamp && cell.sequence < known.sequence) continue
     }
     newest.set(key, cell)
   }
-  return newest as Map<string, WrittenCell>
+  return newest
 }
 
 /** Greatest masked timestamp by family or column, and exactly masked timestamps. */
@@ -52,7 +43,7 @@ interface Masks {
   readonly exactly: Set<string>
 }
 
-function masksOf(cells: readonly VersionCell[]): Masks | undefined {
+function masksOf(cells: readonly Cell[]): Masks | undefined {
   let masks: Masks | undefined
   for (const { type, family, qualifier, timestamp } of cells) {
     if (type === 'Put') continue
@@ -68,11 +59,7 @@ function masksOf(cells: readonly VersionCell[]): Masks | undefined {
   return masks
 }
 
-function isMasked(
-  { upTo, exactly }: Masks,
-  { family, timestamp }: VersionCell,
-  key: string,
-): boolean {
+function isMasked({ upTo, exactly }: Masks, { family, timestamp }: Cell, key: string): boolean {
   for (const name of [family, key]) {
     if (timestamp <= (upTo.get(name) ?? -1) || exactly.has(`${timestamp} ${name}`)) return true
   }

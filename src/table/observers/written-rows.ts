@@ -1,16 +1,15 @@
 /** The cells of a mutation that is encoded and not applied, as observers see them. */
 import { invalidArgument } from '../../base/errors.js'
-import { CellView } from '../../storage/cell/cell-view.js'
-import { cellTypeName, type CellTypeCode } from '../../storage/cell/cell-type.js'
+import { ttlOf } from '../../storage/cell/cell-value.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { WrittenCell, WrittenMutation } from '../../api/observer.js'
 import type { Result } from '../../api/results/result.js'
-import type { BytesLike, Get, MultiRowMutations, Mutation } from '../../api/index.js'
+import type { BytesLike, Get } from '../../api/index.js'
+import { PageCell } from '../reads/page-cell.js'
+import type { RowAddition } from '../operations/intervention.js'
 import type { MutationWriter } from '../operations/mutation-writer.js'
 import type { PlainOperations } from '../operations/plain-operations.js'
 import type { FindOperations } from './observer-chain.js'
-
-const view = new CellView()
 
 /** One table's cells of the mutation in the engine's buffer, and the rows added to it. */
 export class WrittenRows implements WrittenMutation {
@@ -18,7 +17,7 @@ export class WrittenRows implements WrittenMutation {
   private readonly operations: PlainOperations
   private readonly operationsOf: FindOperations
   private readonly mode: ReadMode
-  private readonly added = new Map<string, MultiRowMutations['rows'][number][]>()
+  private readonly added = new Map<string, RowAddition[]>()
 
   constructor(operations: PlainOperations, operationsOf: FindOperations, mode: ReadMode) {
     this.operations = operations
@@ -31,21 +30,8 @@ export class WrittenRows implements WrittenMutation {
       const store = mutation.stores[i]
       const family = families.find((each) => each.store === store)
       if (family === undefined) continue
-      view.setCell(
-        mutation.buffer,
-        mutation.keyStarts[i],
-        mutation.keyEnds[i],
-        mutation.valueEnds[i],
-      )
-      cells.push({
-        row: view.copyRow(),
-        family: family.name,
-        qualifier: view.copyQualifier(),
-        timestamp: view.timestamp,
-        type: cellTypeName(view.type as CellTypeCode),
-        value: view.copyValue(),
-        ttlMilliseconds: view.ttlMilliseconds,
-      })
+      const { buffer, keyStarts, keyEnds, valueEnds } = mutation
+      cells.push(new BorrowedCell(buffer, family.name, keyStarts[i], keyEnds[i], valueEnds[i]))
     }
     this.cells = cells
   }
@@ -58,23 +44,31 @@ export class WrittenRows implements WrittenMutation {
     return this.operations.getRaw(row, families, this.mode)
   }
 
-  add(table: string, row: BytesLike, mutations: readonly Mutation[]): void {
+  add(table: string, mutation: RowAddition): void {
     if (table === this.operations.name) {
-      throw invalidArgument(
-        'preWrite adds rows of other tables; preBatchMutate adds rows of its own',
-      )
+      throw invalidArgument('preWrite adds to other tables; preBatchMutate adds rows of its own')
     }
-    const rows = this.added.get(table)
-    if (rows === undefined) this.added.set(table, [{ row, mutations }])
-    else rows.push({ row, mutations })
+    const additions = this.added.get(table)
+    if (additions === undefined) this.added.set(table, [mutation])
+    else additions.push(mutation)
   }
 
-  /** Encodes the added rows. Returns the writer that holds the mutation then. */
+  /** Encodes the additions. Returns the writer that holds the mutation then. */
   addTo(writer: MutationWriter): MutationWriter {
     let open = writer
-    for (const [table, rows] of this.added) {
-      open = this.operationsOf(table).addRows(rows, open, this.mode, undefined)
+    for (const [table, additions] of this.added) {
+      open = this.operationsOf(table).addTo(open, additions, this.mode)
     }
     return open
+  }
+}
+
+/** A cell in the buffer of mutations. */
+class BorrowedCell extends PageCell implements WrittenCell {
+  readonly ttlMilliseconds: number
+
+  constructor(page: Buffer, family: string, keyStart: number, keyEnd: number, valueEnd: number) {
+    super(page, family, keyStart, keyEnd, valueEnd)
+    this.ttlMilliseconds = ttlOf(page, keyEnd)
   }
 }

@@ -23,7 +23,7 @@ import { applyAtomic } from './atomic.js'
 import { ConditionReader } from './condition-reader.js'
 import { checkForm } from '../../checks/forms.js'
 import { parseDurability } from '../../api/durability.js'
-import type { Intervention } from './intervention.js'
+import type { Intervention, RowAddition } from './intervention.js'
 import type { ListOutcome } from './list-outcome.js'
 import { MutationEncoder, type SingleKind } from './mutation-encoder.js'
 import type { MutationWriter } from './mutation-writer.js'
@@ -236,6 +236,18 @@ export class PlainOperations extends TableReads implements TableOperations {
       }
     })
     if (intervention !== undefined) encoder.addAdditions(table, intervention.additions, mode)
+    return writer
+  }
+
+  /**
+   * Adds puts and deletes of this table to the mutation that another table's writer holds. Returns
+   * the writer that holds it then. REQUIRES at least one.
+   */
+  addTo(open: MutationWriter, additions: readonly RowAddition[], mode: ReadMode): MutationWriter {
+    const table = this.writable()
+    const { writer, encoder } = this
+    writer.join(open, table, encoder.row)
+    encode(() => encoder.addAdditions(table, additions, mode))
     return writer
   }
 
