@@ -68,6 +68,12 @@ void t.test('the README is a first page', (t) => {
   t.end()
 })
 
+void t.test('the table of backends is that of the source', async (t) => {
+  const script = join(projectRoot, '.ci', 'hbase-table.mjs')
+  const { code, stderr } = await runProgram(process.execPath, [script, '--check'])
+  t.equal(code, 0, `run node .ci/hbase-table.mjs; ${stderr}`)
+})
+
 void t.test('the error codes are those of the source', async (t) => {
   const script = join(projectRoot, '.ci', 'error-codes.mjs')
   const { code, stderr } = await runProgram(process.execPath, [script, '--check'])

@@ -113,6 +113,9 @@ function siteFile(data: string, ports: Ports, more: Readonly<Record<string, stri
     'hbase.regionserver.info.port': '-1',
     'hbase.regionserver.thrift.ipaddress': '127.0.0.1',
     'hbase.regionserver.handler.count': '10',
+    // A busy machine must not look like a dead server.
+    'hbase.zookeeper.property.tickTime': '9000',
+    'zookeeper.session.timeout': '180000',
     ...more,
   }
   const lines = Object.entries(properties).map(([name, value]) => {

@@ -9,7 +9,8 @@ export const hbaseCapabilities: Capabilities = Object.freeze({
   atomicAcrossRows: false,
   atomicAcrossTables: false,
   coprocessors: false,
-  filters: true,
+  /** Only those that `parseFilter` makes; see `filters.ts`. */
+  filters: false,
   rawScans: false,
   upkeep: false,
 })

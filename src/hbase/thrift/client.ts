@@ -168,7 +168,7 @@ function checkAnswer(request: EncodedCall, answer: unknown): unknown {
   const [line] = answer.message.split('\n')
   const message = `'${request.method.name}' of ${request.what}: ${line}`
   const known = knownCode(answer.message)
-  if (known !== undefined) throw new CellarError(known, message)
+  if (known !== undefined) throw new CellarError(known, withBits(message))
   const mayBeApplied = answer.kind === 'io' && answer.canRetry && !isRead(request)
   if (mayBeApplied) throw unknownOutcome(request.method.name, new Error(message))
   throw new CellarError(HBaseErrorCode.refused, message)
@@ -176,4 +176,10 @@ function checkAnswer(request: EncodedCall, answer: unknown): unknown {
 
 function isRead({ method }: EncodedCall): boolean {
   return method.isIdempotent || method === methods.getScannerRows || method === methods.closeScanner
+}
+
+/** Adds the width of a value that is no counter in bits, as messages of the api name it. */
+function withBits(message: string): string {
+  const bytes = /it's (\d+) bytes wide/.exec(message)?.[1]
+  return bytes === undefined ? message : `${message}: ${Number(bytes) * 8} bits, not 64`
 }

@@ -1,7 +1,10 @@
-/** Filters as text of HBase's filter language, which the gateway parses. */
+/**
+ * Filters as text of HBase's filter language, which the gateway parses. A filter object has no
+ * text, so only filters of `parseFilter` can be sent.
+ */
+import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Filter } from '../../api/index.js'
 import { textOfFilter } from '../../storage/filter/parse/parse-filter.js'
-import { notInThrift } from './refusals.js'
 import type { Struct } from './structs.js'
 
 /** The member of a get or scan for its filter. Throws `ERR_UNSUPPORTED`. */
@@ -9,5 +12,8 @@ export function filterMember(filter: Filter | undefined): Struct {
   if (filter === undefined) return {}
   const text = textOfFilter(filter)
   if (text !== undefined) return { filterString: text }
-  throw notInThrift('a filter object', 'make it of its text: parseFilter("PrefixFilter(\'a\')")')
+  const message =
+    "a filter object needs the capability 'filters', which this backend lacks; " +
+    'filters of parseFilter can be sent: parseFilter("PrefixFilter(\'a\')")'
+  throw new CellarError(ErrorCode.unsupported, message)
 }

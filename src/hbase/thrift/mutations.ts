@@ -107,7 +107,7 @@ export class RowStructBuilder {
       if (mutation.put !== undefined) this.addPut(mutation.put)
       else if (mutation.delete !== undefined) this.addDelete(mutation.delete)
       else if (mutation.increment !== undefined || mutation.append !== undefined) {
-        throw notInThrift('an increment or append among mutations of a row', 'call it on its own')
+        throw notInThrift('updateInRow')
       } else throw invalidArgument('a mutation is one of {put}, {delete}, {increment}, {append}')
     }
   }
@@ -122,7 +122,7 @@ export class RowStructBuilder {
         const at = this.#timestamp(timestamp)
         if (type !== CellType.put) {
           if (type === CellType.delete && at === undefined) {
-            throw notInThrift('a marker of type Delete without timestamp', 'use columnVersions')
+            throw notInThrift('marker')
           }
           markers.push({ type, family, escapedQualifier, timestamp: at })
           return
@@ -252,7 +252,7 @@ function updateStruct(
   const row = rowBytes(operation.row)
   const { returnResults, timestamp } = parseUpdate(operation, () => undefined)
   if (operation.timeRange !== undefined || timestamp !== undefined) {
-    throw notInThrift('a timestamp or timeRange of an increment or append', 'leave it out')
+    throw notInThrift('updateTime')
   }
   const durability = durabilityCode(operation.durability)
   const struct = {

@@ -30,7 +30,7 @@ export function getStruct(get: Get): ReadStruct {
   const row = rowBytes(get.row)
   const { columns, families } = columnStructs(get.columns)
   if (get.familyTimeRanges !== undefined) {
-    throw notInThrift('a get with familyTimeRanges', 'scan the one row')
+    throw notInThrift('familyTimeRanges')
   }
   checkCommon(get)
   const existenceOnly = checkBoolean(get.checkExistenceOnly, 'checkExistenceOnly', false)
@@ -54,10 +54,10 @@ const readTypes = { DEFAULT: 1, STREAM: 2, PREAD: 3 } as const
 export function scanStruct(scan: Scan): ReadStruct {
   const { columns, families } = columnStructs(scan.columns)
   if (scan.cellsPerFamilyMax !== undefined || scan.cellsPerFamilyOffset !== undefined) {
-    throw notInThrift('a scan with cellsPerFamilyMax or cellsPerFamilyOffset', 'get the rows')
+    throw notInThrift('cellsPerFamily')
   }
   if (scan.allowPartialResults === true && scan.maxResultBytes !== undefined) {
-    throw notInThrift('maxResultBytes', 'cut rows by batch')
+    throw notInThrift('maxResultBytes')
   }
   checkInteger(scan.maxResultBytes, 'maxResultBytes', 1)
   checkCommon(scan)
@@ -90,7 +90,7 @@ function checkCommon(options: ReadOptions): void {
   checkBoolean(options.loadFamiliesOnDemand, 'loadFamiliesOnDemand', false)
   if (options.snapshot !== undefined) throw invalidArgument('the snapshot is of another database')
   if (options.isolation === 'READ_UNCOMMITTED') {
-    throw notInThrift("isolation 'READ_UNCOMMITTED'", 'leave the option out')
+    throw notInThrift('uncommitted')
   }
 }
 

@@ -85,8 +85,8 @@ export class HBaseScanner extends ResultScanner {
   #position = 0
   /** The last cell that the gateway gave, after which a new scanner continues. */
   #last: Cell | undefined = undefined
-  /** Whether more cells of the last row may follow. */
-  #isInRow = false
+  /** With `batch`: the last part, until it is known whether more cells of its row follow. */
+  #held: readonly Cell[] | undefined = undefined
   /** Rows that were begun. */
   #rows = 0
   #isDone = false
@@ -137,6 +137,7 @@ export class HBaseScanner extends ResultScanner {
     this.#isDone = true
     this.#page = []
     this.#position = 0
+    this.#held = undefined
     this.#failure = undefined
     this.#closeRemote()
   }
@@ -156,8 +157,11 @@ export class HBaseScanner extends ResultScanner {
       try {
         await this.#fetch()
       } catch (error) {
+        const held = this.#held
         this.close()
-        throw error
+        if (held === undefined) throw error
+        this.#failure = { error }
+        return this.#resultOf(held, true)
       }
     }
     return this.#page[this.#position++]
@@ -228,11 +232,23 @@ export class HBaseScanner extends ResultScanner {
     if (!isSameRow && this.#rows === limit) return this.#end()
     if (!isSameRow) this.#rows++
     this.#last = fresh.at(-1)
-    const partial = batch > 0 && cells.length >= batch
-    this.#isInRow = partial
     this.#count(fresh, !isSameRow)
-    this.#page.push(Result.of(fresh, { partial, families: this.#allFamilies }))
-    if (this.#rows === limit && !this.#isInRow) this.#end()
+    this.#emitHeld(isSameRow)
+    this.#held = fresh
+    if (batch > 0 && cells.length >= batch) return
+    this.#emitHeld(false)
+    if (this.#rows === limit) this.#end()
+  }
+
+  /** Passes on the part that was held back. */
+  #emitHeld(partial: boolean): void {
+    const held = this.#held
+    this.#held = undefined
+    if (held !== undefined) this.#page.push(this.#resultOf(held, partial))
+  }
+
+  #resultOf(cells: readonly Cell[], partial: boolean): Result {
+    return Result.of(cells, { partial, families: this.#allFamilies })
   }
 
   #isBefore(row: Buffer): boolean {
@@ -264,6 +280,7 @@ export class HBaseScanner extends ResultScanner {
   }
 
   #end(): void {
+    this.#emitHeld(false)
     this.#isDone = true
     this.#closeRemote()
   }

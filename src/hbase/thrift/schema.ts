@@ -131,7 +131,7 @@ export function tableStruct(
 function familyStruct(name: string, family: FamilyDescription, before: FamilyStruct = {}): Struct {
   const { ttlMilliseconds, mob, newVersionBehavior } = family
   if (!isDeepStrictEqual(family.compaction, defaultCompaction)) {
-    throw notInThrift(`the compaction of column family '${name}'`, "set HBase's configuration")
+    throw notInThrift('compaction')
   }
   if (ttlMilliseconds !== Infinity && ttlMilliseconds % 1000 !== 0) {
     throw invalidArgument(`the TTL of column family '${name}' must be whole seconds for HBase`)

@@ -253,10 +253,10 @@ export class HBaseTable implements types.Table {
     const row = rowBytes(checkForm(check, 'check').row)
     const condition = parseCondition(check)
     if (condition === undefined) {
-      throw notInThrift('a check by filter', 'check a column')
+      throw notInThrift('checkFilter')
     }
     if (check.timeRange !== undefined) {
-      throw notInThrift('a check with timeRange', 'check the newest version')
+      throw notInThrift('checkTimeRange')
     }
     const { family, escapedQualifier } = parseSingleColumn(check.column as types.ColumnName)
     checkAction(action)

@@ -208,6 +208,8 @@ export interface TableSpace {
    * Absent: the data do not outlive the database.
    */
   reopen?(): Promise<void>
+  /** Why a case cannot run on the backend, beside missing capabilities; undefined if it can. */
+  obstacle?(each: TableCase): string | undefined
   /** Closes the database and removes its data. */
   close(): Promise<void>
 }

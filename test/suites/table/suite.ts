@@ -125,6 +125,8 @@ function obstacle(each: TableCase, state: State, space: TableSpace): string | un
   }
   const missing = needs.find((capability) => !hasCapability(capabilities, capability))
   if (missing !== undefined) return `the backend lacks the capability '${missing}'`
+  const own = space.obstacle?.(each)
+  if (own !== undefined) return own
   const reopens = state === 'reopened' || each.steps.some((step) => 'reopen' in step)
   return reopens && space.reopen === undefined ? 'the data do not outlive the database' : undefined
 }

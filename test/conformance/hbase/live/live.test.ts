@@ -7,7 +7,12 @@
 import t from 'tap'
 import { connectHBase } from '../../../../src/entries/hbase.js'
 import { findHBase, LiveHBase } from '../../../helpers/live-hbase.js'
+import type { TableSpace } from '../../../suites/table/case.js'
+import { runTableSuite } from '../../../suites/table/suite.js'
 import { testCalls } from './calls.js'
+import { testLostAnswers, testRestart } from './faults.js'
+import { testHistories } from './histories.js'
+import { openLiveSpace } from './live-space.js'
 
 const installation = findHBase()
 if ('obstacle' in installation) {
@@ -18,4 +23,14 @@ if ('obstacle' in installation) {
   const database = await connectHBase({ host: '127.0.0.1', port: live.port })
   t.teardown(() => database.close())
   void t.test('calls', (t) => testCalls(t, database))
+  void t.test('random histories beside the embedded engine', (t) => testHistories(t, database))
+  void t.test('lost answers', (t) => testLostAnswers(t, live))
+  void t.test('the suite of tables', async (t) => {
+    const open = async (): Promise<TableSpace> => openLiveSpace(database)
+    const { passed, failed } = await runTableSuite(t, { name: 'live HBase', statesMax: 1, open })
+    t.strictSame(failed, [])
+    t.ok(passed.length >= 44, `${passed.length} cases hold`)
+  })
+  // Last, since it ends the connections of all others.
+  void t.test('a gateway that is killed and started again', (t) => testRestart(t, live))
 }
