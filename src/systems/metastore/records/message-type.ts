@@ -149,13 +149,6 @@ export function isInside(type: IntegerType, value: number | bigint): boolean {
   return value >= limits[type][0] && value <= limits[type][1]
 }
 
-/** The values of a field: none if absent. */
-function valuesOf({ label, name }: FieldType, message: MessageFields): readonly unknown[] {
-  const value = message[name]
-  if (value === undefined) return noValues
-  return label === 'repeated' ? (value as readonly unknown[]) : [value]
-}
-
 const noValues: readonly unknown[] = []
 
 /**
@@ -163,9 +156,12 @@ const noValues: readonly unknown[] = []
  */
 export function checkRequired(type: AnyMessageType, message: MessageFields): void {
   for (const field of type.fields) {
-    if (field.label === 'required' && message[field.name] === undefined) throw lacks(type, field)
-    if (!isMessage(field.type)) continue
-    for (const value of valuesOf(field, message)) checkRequired(field.type, value as MessageFields)
+    const value = message[field.name]
+    if (value === undefined && field.label === 'required') throw lacks(type, field)
+    if (value === undefined || !isMessage(field.type)) continue
+    const nested =
+      field.label === 'repeated' ? (value as MessageFields[]) : [value as MessageFields]
+    for (const each of nested) checkRequired(field.type, each)
   }
 }
 
@@ -182,16 +178,25 @@ export function valuesToWrite(
   field: FieldType,
   message: MessageFields,
 ): readonly unknown[] {
-  const values = valuesOf(field, message)
-  if (values.length === 0 && field.label === 'required') throw lacks(type, field)
+  const value = message[field.name]
+  if (value === undefined) {
+    if (field.label === 'required') throw lacks(type, field)
+    return noValues
+  }
+  const values: unknown = field.label === 'repeated' ? value : [value]
   if (!Array.isArray(values)) throw invalidRecord(`${type.name}.${field.name} is not an array`)
-  if (values.every((value) => isValid(field.type, value))) return values
+  if (areValid(field.type, values)) return values
   const expected = typeof field.type === 'string' ? field.type : 'right'
   throw invalidRecord(`${type.name}.${field.name} is not a valid ${expected} value`)
 }
 
 function lacks(type: AnyMessageType, field: FieldType): Error {
   return invalidRecord(`${type.name} lacks the required field ${field.name}`)
+}
+
+function areValid(type: FieldType['type'], values: readonly unknown[]): boolean {
+  for (const value of values) if (!isValid(type, value)) return false
+  return true
 }
 
 function isValid(type: FieldType['type'], value: unknown): boolean {

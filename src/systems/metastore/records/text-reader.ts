@@ -44,8 +44,7 @@ function readFields(
 ): void {
   if (depth > nestingMax) throw invalidRecord(`${type.name} is nested too deep`)
   while (!tokens.takeEnd(close)) {
-    // Messages have few fields: comparing each name is faster than taking the name.
-    const field = type.fields.find(({ name }) => tokens.takeThisName(name))
+    const field = takeField(tokens, type)
     if (field === undefined) {
       message.unknownFields ??= []
       message.unknownFields.push(readUnknown(tokens, tokens.takeName(), depth))
@@ -62,6 +61,12 @@ function readFields(
   }
 }
 
+/** Messages have few fields: comparing each name is faster than taking the name. */
+function takeField(tokens: TextTokens, type: AnyMessageType): FieldType | undefined {
+  for (const field of type.fields) if (tokens.takeThisName(field.name)) return field
+  return undefined
+}
+
 function readScalar(tokens: TextTokens, { name, type }: FieldType): unknown {
   if (type === 'bytes') return tokens.takeQuoted()
   if (type === 'string') return decode(tokens, tokens.takeQuoted())
@@ -70,9 +75,11 @@ function readScalar(tokens: TextTokens, { name, type }: FieldType): unknown {
     if (isEnum(type) && type.numbers.has(value)) return value
     throw tokens.error(`${name} has no value ${value}`)
   }
-  const value = tokens.takeInteger()
+  const taken = tokens.takeInteger()
+  // Comparisons of one kind of number are faster than mixed ones.
+  const value = type === 'int64' || type === 'uint64' ? BigInt(taken) : Number(taken)
   if (!isInside(type, value)) throw tokens.error(`${name} is out of range`)
-  return type === 'int64' || type === 'uint64' ? BigInt(value) : Number(value)
+  return value
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

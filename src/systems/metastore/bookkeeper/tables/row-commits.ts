@@ -111,6 +111,10 @@ class Operation {
   }
 }
 
+function settleAll(group: readonly Operation[]): void {
+  for (const operation of group) operation.settle()
+}
+
 const layoutVersion = '1'
 const controlColumn = 'r:version'
 const writesMax = 20_000
@@ -184,21 +188,25 @@ export class RowCommits {
     return operation.promise
   }
 
-  async #run(group: readonly Operation[]): Promise<void> {
-    if (isWrite(group[0])) {
-      await this.#writeAll(group.filter(isWrite))
-      const reads = group.filter((each) => !isWrite(each))
-      if (reads.length > 0) await this.#readAll(reads)
-    } else await this.#readAll(group)
-    for (const operation of group) operation.settle()
+  #run(group: readonly Operation[]): Promise<void> {
+    return isWrite(group[0]) ? this.#runWrites(group) : this.#readAll(group, group)
   }
 
-  /** Resolves when all reads have ended. Without a promise of its own for each: a hot path. */
-  #readAll(reads: readonly Operation[]): Promise<void> {
+  async #runWrites(group: readonly Operation[]): Promise<void> {
+    await this.#writeAll(group.filter(isWrite))
+    const reads = group.filter((each) => !isWrite(each))
+    if (reads.length === 0) settleAll(group)
+    else await this.#readAll(reads, group)
+  }
+
+  /** Settles the group when all its reads have ended. Few promises, because this is a hot path. */
+  #readAll(reads: readonly Operation[], group: readonly Operation[]): Promise<void> {
     let left = reads.length
     return new Promise((resolve) => {
       const ended = (): void => {
-        if (--left === 0) resolve()
+        if (--left > 0) return
+        settleAll(group)
+        resolve()
       }
       for (const read of reads) {
         this.#read(read).then(
