@@ -73,7 +73,12 @@ const int64: Encoding<bigint> = {
 const integer: Encoding<number> = {
   name: 'integer',
   encode(value) {
-    if (Number.isSafeInteger(value)) return int64.encode(BigInt(value))
+    if (Number.isSafeInteger(value)) {
+      const stored = Buffer.allocUnsafe(counterBytes)
+      stored.writeInt32BE(Math.floor(value / 0x1_0000_0000), 0)
+      stored.writeUInt32BE(value >>> 0, 4)
+      return stored
+    }
     throw invalidArgument(
       `it holds safe integers, got ${shown(value)}; 'double' holds fractions, 'int64' bigints`,
     )
@@ -224,24 +229,30 @@ function isEncoding(value: unknown): boolean {
 
 /** Encodes a value; `where` names the column in messages. */
 export function encodeValue<T>(encoding: Encoding<T>, value: T, where: string): Uint8Array {
-  return translate(encoding, where, () => {
+  try {
     const made: unknown = encoding.encode(value)
     if (isBytes(made)) return made
     throw invalidArgument(`the encoding must make bytes, it made ${shown(made)}`)
-  })
+  } catch (cause) {
+    throw translated(encoding, where, cause)
+  }
 }
 
 /** Decodes a stored value; `where` names the column in messages. */
 export function decodeValue<T>(encoding: Encoding<T>, stored: Buffer, where: string): T {
-  return translate(encoding, where, () => encoding.decode(stored))
+  try {
+    return encoding.decode(stored)
+  } catch (cause) {
+    throw translated(encoding, where, cause)
+  }
 }
 
-function translate<T>(encoding: { readonly name: string }, where: string, run: () => T): T {
-  try {
-    return run()
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : String(cause)
-    const message = `${where}, encoding '${encoding.name}': ${reason}`
-    throw new CellarError(ErrorCode.invalidArgument, message, { cause })
-  }
+function translated(
+  encoding: { readonly name: string },
+  where: string,
+  cause: unknown,
+): CellarError {
+  const reason = cause instanceof Error ? cause.message : String(cause)
+  const message = `${where}, encoding '${encoding.name}': ${reason}`
+  return new CellarError(ErrorCode.invalidArgument, message, { cause })
 }

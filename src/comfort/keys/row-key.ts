@@ -4,7 +4,7 @@
  * The bytes are described in key-parts.ts. A key has its parts in the order in which they were
  * declared. Rows are compared as bytes, so a scan over leading parts reads exactly their rows.
  */
-import { checkBytes, checkObject, readArguments, shown } from '../../base/arguments.js'
+import { checkBytes, checkObject, isText, readArguments, shown } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
 import { nearestName } from '../../base/near-names.js'
@@ -95,6 +95,8 @@ export class RowKey<K extends KeyParts = KeyParts> {
   /** The names of the parts, the first one first. */
   readonly names: readonly (keyof K & string)[]
   readonly #parts: readonly NamedPart[]
+  /** Whether the key is one text, whose row is its UTF-8. */
+  readonly #isText: boolean
 
   /** As {@link defineKey}. */
   constructor(parts: K) {
@@ -105,6 +107,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
     this.#parts = entries.map(([name, option], i) =>
       namedPart(name, option, i + 1 === entries.length),
     )
+    this.#isText = entries.length === 1 && entries[0][1] === 'utf8'
     this.parts = Object.freeze(Object.fromEntries(entries)) as K
     this.names = Object.freeze(entries.map(([name]) => name))
   }
@@ -119,6 +122,14 @@ export class RowKey<K extends KeyParts = KeyParts> {
 
   /** The row of the key in an object that may have more members. */
   encodeFrom(key: KeyValues<K>): Buffer {
+    if (this.#isText) {
+      const text: unknown = readArguments(() => key[this.names[0]])
+      if (typeof text === 'string' && text !== '' && isText(text)) {
+        const row = Buffer.from(text)
+        checkRowLength(row.length)
+        return row
+      }
+    }
     const { bytes, isComplete } = this.#encode(this.#valuesOf(key, 'a key'))
     if (isComplete) return bytes
     const missing = this.#parts.find(({ name }) => !isGiven(key, name))?.name

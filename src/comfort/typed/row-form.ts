@@ -1,7 +1,7 @@
 /** The rows of a typed table: turns objects into operations, and results into objects. */
 import { types } from 'node:util'
-import { checkMethods, checkObject, isBytes, readArguments, shown } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
+import { argumentError, checkMethods, checkObject, isBytes, shown } from '../../base/arguments.js'
+import { invalidArgument, type CellarError } from '../../base/errors.js'
 import { meantName } from '../../base/near-names.js'
 import { declareOptions, integer, unchecked, type OptionsOf } from '../../base/options.js'
 import type { DurabilityOption } from '../../api/durability.js'
@@ -62,8 +62,8 @@ export interface TypedHandle<K extends KeyParts, C extends ColumnsOption> {
 export interface RowPuts {
   /** Key of the row. */
   readonly row: Buffer
-  /** At least one. */
-  readonly puts: readonly RowOperation<Put>[]
+  /** At least one; a single one has the durability too. */
+  readonly puts: readonly Put[]
   /** Default: that of the table. */
   readonly durability: DurabilityOption | undefined
 }
@@ -93,6 +93,9 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
   readonly #columns: ReadonlyMap<string, TypedColumn>
   readonly #listed: readonly TypedColumn[]
   readonly #schema: StandardSchema | undefined
+  /** A row for messages. */
+  readonly #form: string
+  readonly #hasLifetimes: boolean
   /** Whether JSON cannot show all values as they are. */
   readonly #needsJson: boolean
 
@@ -103,6 +106,8 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     this.#columns = new Map(columns.map((column) => [column.name, column]))
     this.columnNames = Object.freeze(columns.map(({ column }) => column))
     this.#schema = schema
+    this.#form = `{ ${[...key.names, ...this.#columns.keys()].join(', ')} }`
+    this.#hasLifetimes = columns.some(({ ttlMilliseconds }) => ttlMilliseconds !== undefined)
     const kinds = [
       ...Object.values(key.parts).map((part) =>
         typeof part === 'string' ? part : part.descending,
@@ -138,30 +143,57 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
   /** The puts of a row and its values. */
   puts(given: RowInput<K, C>, options: TypedPutOptions): RowPuts {
     const { timestamp, durability, ttlMilliseconds } = putOptions.check(options)
-    const { row, writes } = this.writesOf(given)
-    if (writes.length === 0) {
-      throw invalidArgument(`a put needs a value of a column: ${this.#names()}`)
+    if (this.#hasLifetimes && ttlMilliseconds === undefined) {
+      const { row, writes } = this.writesOf(given)
+      if (writes.length === 0) throw this.#withoutValue()
+      const puts = putsOf(writes, { timestamp }).map((put) => ({ ...put, row }))
+      return { row, puts: puts.length > 1 ? puts : [{ ...puts[0], durability }], durability }
     }
-    return { row, puts: putsOf(writes, { timestamp, ttlMilliseconds }), durability }
+    const cells: Record<string, Uint8Array> = {}
+    let isEmpty = true
+    const row = this.#eachValue(given, (column, stored) => {
+      cells[column.column] = stored
+      isEmpty = false
+    })
+    if (isEmpty) throw this.#withoutValue()
+    return { row, puts: [{ row, cells, timestamp, ttlMilliseconds, durability }], durability }
   }
 
   /** The row of an object, and the stored forms of its values. */
   writesOf(given: RowInput<K, C>): RowWrites {
-    return readArguments(() => {
-      checkObject(given, 'a row', `{ ${[...this.key.names, ...this.#columns.keys()].join(', ')} }`)
+    const writes: ColumnWrite[] = []
+    const row = this.#eachValue(given, (column, stored) => writes.push({ column, stored }))
+    return { row, writes }
+  }
+
+  /** Calls `each` with the stored forms of the given values, and returns the row. */
+  #eachValue(
+    given: RowInput<K, C>,
+    each: (column: TypedColumn, stored: Uint8Array) => unknown,
+  ): Buffer {
+    try {
+      checkObject(given, 'a row', this.#form)
       const values = (
         this.#schema === undefined ? given : validated(this.#schema, given, 'the row')
       ) as RowInput<K, C>
       const row = this.key.encodeFrom(values)
-      const writes: ColumnWrite[] = []
       for (const name in values) {
-        if (Object.hasOwn(this.key.parts, name)) continue
-        const column = this.#columns.get(name) ?? this.#unknown(name)
+        const column = this.#columns.get(name)
+        if (column === undefined) {
+          if (Object.hasOwn(this.key.parts, name)) continue
+          this.#unknown(name)
+        }
         const value: unknown = values[name]
-        if (value !== undefined) writes.push({ column, stored: column.encode(value) })
+        if (value !== undefined) each(column, column.encode(value))
       }
-      return { row, writes }
-    })
+      return row
+    } catch (error) {
+      throw argumentError(error)
+    }
+  }
+
+  #withoutValue(): CellarError {
+    return invalidArgument(`a put needs a value of a column: ${this.#names()}`)
   }
 
   /** The delete of some properties or, without names, of the whole row. */

@@ -100,7 +100,7 @@ export class TypedTable<
    */
   async put(row: RowInput<K, C>, options: TypedPutOptions = {}): Promise<void> {
     const { row: bytes, puts, durability } = this.rows.puts(row, options)
-    if (puts.length === 1) return this.table.put({ ...puts[0], row: bytes, durability })
+    if (puts.length === 1) return this.table.put(puts[0])
     const mutations = puts.map((put) => ({ put }))
     await this.table.mutateRow({ row: bytes, mutations, durability })
   }
@@ -108,8 +108,8 @@ export class TypedTable<
   /** Writes independent rows, as {@link put}; failures as `Table.batch` reports them. */
   async putList(rows: readonly RowInput<K, C>[], options: TypedPutOptions = {}): Promise<void> {
     const puts = checkArray(rows, 'rows').flatMap((each) => {
-      const { row, puts, durability } = this.rows.puts(each, options)
-      return puts.map((put) => ({ ...put, row, durability }))
+      const { puts, durability } = this.rows.puts(each, options)
+      return puts.map((put) => ({ ...put, durability }))
     })
     await this.table.putList(puts)
   }
@@ -231,7 +231,7 @@ export class SyncTypedTable<
   /** As {@link TypedTable.put}, before it returns. */
   putSync(row: RowInput<K, C>, options: TypedPutOptions = {}): void {
     const { row: bytes, puts, durability } = this.rows.puts(row, options)
-    if (puts.length === 1) return this.table.putSync({ ...puts[0], row: bytes, durability })
+    if (puts.length === 1) return this.table.putSync(puts[0])
     this.table.mutateRowSync({ row: bytes, mutations: puts.map((put) => ({ put })), durability })
   }
 
