@@ -53,7 +53,7 @@ async function callsOf(
 }
 
 void t.test('each operation calls the methods of its kind, in HBase’s order', async (t) => {
-  const batch = ['preBatchMutate', 'postBatchMutate', 'postBatchMutateIndispensably']
+  const batch = ['preBatchMutate', 'preWrite', 'postBatchMutate', 'postBatchMutateIndispensably']
   const around = (name: string): string[] => [`pre${name}`, ...batch, `post${name}`]
   const locked = (name: string): string[] => {
     return [`pre${name}`, `pre${name}AfterRowLock`, ...batch, `post${name}`]
@@ -399,12 +399,12 @@ void t.test('pre methods are called once although a block is missing', async (t)
   t.same(calls, ['preGet', 'postGet'])
   calls.length = 0
   await table.increment({ row: 'r150', columns: { 'f:n': 1 } })
-  t.equal(calls.filter((call) => call.startsWith('pre')).length, 3)
+  t.equal(calls.filter((call) => call.startsWith('pre')).length, 4)
   calls.length = 0
   const check = { row: 'r150', column: 'f:n', equals: Buffer.from([0, 0, 0, 0, 0, 0, 0, 1]) }
   const outcome = await table.checkAndMutate(check, { increment: { columns: { 'f:n': 1 } } })
   t.ok(outcome.success)
-  t.equal(calls.filter((call) => call.startsWith('pre')).length, 3)
+  t.equal(calls.filter((call) => call.startsWith('pre')).length, 4)
   calls.length = 0
   let rows = 0
   for await (const result of table.scan()) rows += result.size
