@@ -1,4 +1,9 @@
 /** Tables of a live Apache HBase. The public entry `cellardb/hbase`. */
+export type { OwnedOptions } from '../hbase/owned/options.js'
+export type { OwnedAdmin } from '../hbase/owned/owned-admin.js'
+export { ownDatabase, type OwnedDatabase } from '../hbase/owned/owned-database.js'
+export type { OwnedTable } from '../hbase/owned/owned-table.js'
+export type { View as OwnedSnapshot } from '../hbase/owned/views.js'
 export type { HBaseAdmin } from '../hbase/thrift/admin.js'
 export { connectHBase, type HBaseDatabase } from '../hbase/thrift/database.js'
 export { HBaseErrorCode } from '../hbase/thrift/errors.js'

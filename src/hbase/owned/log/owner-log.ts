@@ -25,6 +25,9 @@ import { encodeBatch, type BatchContent, type LoggedBatch } from './logged-batch
 import { stored, type OwnerState, type Stored } from './states.js'
 import { deposed, makeChunk, readChunk, type Chunk, type RecoveredLog } from './takeover.js'
 
+/** Applied batches that stay in memory. */
+const tailBatchesMax = 64
+
 /** What the log needs of its owner, and its limits. */
 export interface OwnerLogSettings {
   /** Applies batches that are in the log, in order; repeats what fails. */
@@ -70,6 +73,8 @@ export class OwnerLog {
   #appending: Waiting[] = []
   /** Batches in the log that are not applied. */
   #logged: Waiting[] = []
+  /** The batches that were applied last, for feeds. */
+  #tail: LoggedBatch[] = []
   #writing = false
   #applying = false
   #failure: CellarError | undefined = undefined
@@ -96,6 +101,11 @@ export class OwnerLog {
     return this.#owner.state.epoch
   }
 
+  /** Sequence of the last batch that was handed in. */
+  get last(): number {
+    return this.#last
+  }
+
   /** All batches up to this sequence are applied. */
   get applied(): number {
     return this.#applied
@@ -109,11 +119,6 @@ export class OwnerLog {
   /** No batch that was handed in has a greater timestamp. */
   get timestamp(): number {
     return this.#timestamp
-  }
-
-  /** Number of batches that are not acknowledged. */
-  get pending(): number {
-    return this.#last - this.#applied
   }
 
   /** Resolves when more batches are applied, or the log has failed. */
@@ -132,6 +137,8 @@ export class OwnerLog {
     const sequence = this.#last + 1
     const bytes = encodeBatch(sequence, content)
     const done = deferred<void>()
+    // The caller learns the place of the batch before it waits for the outcome.
+    done.promise.catch(() => undefined)
     this.#last = sequence
     this.#timestamp = Math.max(this.#timestamp, content.timestamp)
     this.#queue.push({ sequence, bytes, batch: { ...content, sequence }, done })
@@ -147,8 +154,11 @@ export class OwnerLog {
     }
   }
 
-  /** The applied batches of the chunk with a sequence, from that sequence on. */
+  /** Applied batches from a sequence on: the last ones, or those of the chunk of the sequence. */
   async read(from: number): Promise<LoggedBatch[]> {
+    if (this.#tail.length > 0 && from >= this.#tail[0].sequence) {
+      return this.#tail.slice(from - this.#tail[0].sequence)
+    }
     const chunk = this.#chunks.findLast(({ state }) => state.first <= from)
     if (chunk === undefined) throw changesGone(from, this.oldest)
     const applied = this.#applied
@@ -174,6 +184,11 @@ export class OwnerLog {
     this.#queue = []
     this.#progress.resolve()
     this.#settings.onFailure(failure)
+  }
+
+  /** Wakes those who wait for progress, after the last batch. */
+  end(): void {
+    this.#progress.resolve()
   }
 
   #asFailure(error: unknown): CellarError {
@@ -261,6 +276,7 @@ export class OwnerLog {
         if (this.#failure !== undefined) return
         this.#logged = this.#logged.slice(round.length)
         this.#applied = last
+        this.#tail = [...this.#tail, ...round.map(({ batch }) => batch)].slice(-tailBatchesMax)
         for (const { done } of round) done.resolve()
         this.#progress.resolve()
         this.#progress = deferred()

@@ -1,0 +1,81 @@
+/**
+ * Tables of the engine in memory, with the families of tables of a store: a place in which the
+ * engine carries out what the store cannot. Their names are those of the store's tables.
+ */
+import type { Clock } from '../../base/clock.js'
+import type { Cell, FamilyOptions, Result } from '../../api/index.js'
+import type { Database as Store } from '../../api/index.js'
+import { MemoryFileSystem } from '../../storage/fs/memory-fs.js'
+import { Database } from '../../table/database.js'
+import type { EmbeddedTable } from '../../table/embedded-table.js'
+
+/** The engine in memory beside a store. */
+export class Mirror {
+  readonly database: Database
+  readonly #store: Store
+  readonly #tables = new Map<string, Promise<EmbeddedTable>>()
+  #made = 0
+
+  private constructor(database: Database, store: Store) {
+    this.database = database
+    this.#store = store
+  }
+
+  /** Opens a mirror without tables. */
+  static async open(
+    store: Store,
+    clock: Clock,
+    timestampSlopMilliseconds = Infinity,
+  ): Promise<Mirror> {
+    const database = await Database.open('/mirror', {
+      fileSystem: new MemoryFileSystem(),
+      executor: 'inline',
+      clock,
+      timestampSlopMilliseconds,
+      cellBytesMax: Number.isFinite(store.cellBytesMax) ? store.cellBytesMax : 0,
+      blockCacheBytesMax: 4 * 1024 * 1024,
+    })
+    return new Mirror(database, store)
+  }
+
+  /** The mirror of a table, made at the first call. `ERR_TABLE_NOT_FOUND`. */
+  table(name: string): Promise<EmbeddedTable> {
+    let table = this.#tables.get(name)
+    if (table === undefined) {
+      table = this.make(name)
+      this.#tables.set(name, table)
+      table.catch(() => this.#tables.delete(name))
+    }
+    return table
+  }
+
+  /** Makes another table with the families of a table. */
+  async make(name: string): Promise<EmbeddedTable> {
+    const { families, readOnly } = await this.#store.admin.getDescriptor(name)
+    const own: Record<string, FamilyOptions> = {}
+    for (const [family, options] of Object.entries(families)) {
+      const { versions, minVersions, ttlMilliseconds, keepDeletedCells } = options
+      own[family] = { versions, minVersions, ttlMilliseconds, keepDeletedCells }
+    }
+    const settings = { families: own, durability: 'SYNC_WAL', readOnly } as const
+    const isFree = !this.database.hasTable(name) && !name.includes(':')
+    return this.database.createTable(isFree ? name : `mirror.${++this.#made}`, settings)
+  }
+
+  /** Drops the mirror of a table whose families have changed. */
+  async forget(name: string): Promise<void> {
+    const table = await this.#tables.get(name)?.catch(() => undefined)
+    this.#tables.delete(name)
+    if (table !== undefined) await this.database.dropTable(table.name)
+  }
+}
+
+/** Puts the cells of a result into a mirror, with their timestamps. */
+export function fill(table: EmbeddedTable, result: Result): void {
+  const { row } = result
+  if (row === undefined) return
+  const cells = result.cells().map(({ family, qualifier, timestampExact, value }: Cell) => {
+    return { column: { family, qualifier }, timestamp: timestampExact, value }
+  })
+  table.putSync({ row, cells })
+}

@@ -1,0 +1,462 @@
+/**
+ * A database with one owner, over a store that is atomic per row: atomic batches over rows and
+ * tables, snapshots and a change feed. See `docs/owned-database.md`.
+ */
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { checkDatabase, type BytesLike } from '../../api/index.js'
+import type * as api from '../../api/index.js'
+import { changeOptions } from '../../api/changes.js'
+import { noSuchTable, plainTableName } from '../../api/names.js'
+import { checkMethods, readArguments } from '../../base/arguments.js'
+import { copyArguments } from '../../base/copy-arguments.js'
+import {
+  abortedError,
+  CellarError,
+  checkAborted,
+  closedError,
+  ErrorCode,
+  invalidArgument,
+  isRefusal,
+  poisonedError,
+} from '../../base/errors.js'
+import { foreignTable, readAtomic } from '../../checks/atomic.js'
+import type { EmbeddedTable } from '../../table/embedded-table.js'
+import { loadChecksums } from '../../storage/codec/checksum.js'
+import { fill } from './mirror.js'
+import { rowWrites } from './log/apply.js'
+import type { LogPlace, Patience } from './log/log-store.js'
+import type { LoggedBatch } from './log/logged-batch.js'
+import { changesGone, OwnerLog } from './log/owner-log.js'
+import { claim, readOwner, recover } from './log/takeover.js'
+import { namedRows, rowOfCheck, rowsOfMutation, type NamedRow } from './loads.js'
+import { ownedOptions, type OwnedOptions, type OwnedSettings } from './options.js'
+import { OwnedAdmin } from './owned-admin.js'
+import { OwnedTable, plain } from './owned-table.js'
+import { writeRows } from './row-writer.js'
+import { ensureLogTable, TableLogStore } from './table-log-store.js'
+import { View, Views } from './views.js'
+import { EvaluationError, WorkingCopy } from './working-copy.js'
+
+/** Batches and bytes of a group and of a chunk of the log. */
+const chunkBatchesMax = 1_000
+const chunkBytesMax = 2 * 1024 * 1024
+/** Bytes of the working copy after which it begins anew. */
+const copyBytesMax = 32 * 1024 * 1024
+
+/**
+ * Waits until no other process owns the database of this name, and becomes its owner: seals the log
+ * of the earlier owner, and repeats what may not be applied.
+ *
+ * `database` is any database whose `checkAndMutate` is atomic for a row; it must not be closed
+ * before the owned one. All who write its tables must use the owned database.
+ *
+ * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_ABORTED` by the signal; `ERR_LOCKED` if another
+ *   process took over meanwhile; `ERR_CORRUPTION` if the log is damaged; errors of the store.
+ */
+export async function ownDatabase(
+  database: api.Database,
+  options: OwnedOptions,
+): Promise<OwnedDatabase> {
+  checkMethods(checkDatabase(database, 'ownDatabase'), 'the database', ['table', 'createTable'])
+  const settings = readArguments(() => ownedOptions.read(options))
+  await loadChecksums()
+  const { name, logTable, signal, retryMilliseconds } = settings
+  const patience: Patience = async (error, failures) => {
+    if (isRefusal(error) || failures * 100 > retryMilliseconds) throw error
+    await sleep(100)
+  }
+  await ensureLogTable(database, logTable, settings.durability)
+  const store = new TableLogStore(database.table(logTable))
+  const place: LogPlace = { store, name, patience }
+  for (;;) {
+    checkAborted('ownDatabase', signal)
+    const seen = await readOwner(place)
+    if (seen !== undefined && seen.state.owner !== '') {
+      const { version } = seen.state
+      await sleep(settings.takeoverMilliseconds, undefined, { signal }).catch(() => {
+        throw abortedError('ownDatabase', signal)
+      })
+      if ((await readOwner(place))?.state.version !== version) continue
+    }
+    const claimed = await claim(place, randomUUID(), seen)
+    if (claimed === undefined) continue
+    const write = async (batches: readonly LoggedBatch[]): Promise<void> => {
+      await writeRows(database, rowWrites(batches), patience)
+    }
+    const recovered = await recover(place, claimed, write)
+    const owned = new OwnedDatabase(database, settings, place, recovered)
+    await owned.begin()
+    return owned
+  }
+}
+
+/** A database with one owner. Made by {@link ownDatabase}. */
+export class OwnedDatabase implements api.Database<OwnedTable> {
+  /** Those of the store, with snapshots, changes and atomic batches. */
+  readonly capabilities: api.Capabilities
+  readonly cellBytesMax: number
+  /** Schema; changes of tables wait for the batches before them. */
+  readonly admin: OwnedAdmin
+  readonly #store: api.Database
+  readonly #settings: OwnedSettings
+  readonly #log: OwnerLog
+  readonly #views: Views
+  readonly #clock: { now(): number }
+  readonly #feeds = new Set<{ next: number }>()
+  readonly #patience: Patience
+  #copy: WorkingCopy | undefined = undefined
+  /** Calls by row that are not carried out, so that later calls on the row wait. */
+  readonly #rows = new Map<string, Promise<void>>()
+  #running = 0
+  /** Resolves when calls may begin. */
+  #gate: Promise<void> | undefined = undefined
+  /** The round that is being applied. */
+  #round: Promise<void> = Promise.resolve()
+  #timer: NodeJS.Timeout | undefined = undefined
+  #closing: Promise<void> | undefined = undefined
+
+  /** @internal Made by {@link ownDatabase}. */
+  constructor(
+    store: api.Database,
+    settings: OwnedSettings,
+    place: LogPlace,
+    recovered: ConstructorParameters<typeof OwnerLog>[1],
+  ) {
+    this.#store = store
+    this.#settings = settings
+    this.#patience = place.patience
+    this.cellBytesMax = store.cellBytesMax
+    this.capabilities = Object.freeze({
+      ...store.capabilities,
+      sync: false,
+      coprocessors: false,
+      snapshots: true,
+      changes: true,
+      atomicAcrossRows: true,
+      atomicAcrossTables: true,
+    })
+    this.admin = new OwnedAdmin(this, store.admin, settings.logTable)
+    let last = 0
+    this.#clock = {
+      now: () => (last = Math.max(last, settings.clock.now(), this.#log.timestamp + 1)),
+    }
+    this.#views = new Views(store, settings.clock)
+    this.#log = new OwnerLog(place, recovered, {
+      apply: (batches) => this.#apply(batches),
+      neededFrom: () => Math.min(Infinity, ...Array.from(this.#feeds, ({ next }) => next)),
+      retentionBytes: settings.logRetentionBytes,
+      batchesMax: chunkBatchesMax,
+      bytesMax: chunkBytesMax,
+      onFailure: (error) => this.#failed(error),
+    })
+  }
+
+  /** @internal Opens the working copy, and starts the heartbeat. */
+  async begin(): Promise<void> {
+    this.#copy = await this.#openCopy()
+    await this.#log.beat()
+    if (this.#log.failure !== undefined) throw this.#log.failure
+    const beat = (): void => void this.#log.beat()
+    this.#timer = setInterval(beat, this.#settings.heartbeatMilliseconds)
+  }
+
+  /** The error that poisoned the database, if any. Writes then fail with `ERR_POISONED`. */
+  get failure(): CellarError | undefined {
+    return this.#log.failure
+  }
+
+  /** Number of this ownership; each takeover adds 1. */
+  get epoch(): number {
+    return this.#log.epoch
+  }
+
+  table(name: string): OwnedTable {
+    this.#checkOpen()
+    return new OwnedTable(this, this.#store.table(plainTableName(name)))
+  }
+
+  createTable(name: string, options: api.TableOptions): Promise<OwnedTable> {
+    return this.admin.createTable(name, options)
+  }
+
+  /**
+   * A view of the state at this moment. While a view is open, the owner reads rows before it
+   * changes them, and keeps what it has read in memory. A view has no delete markers, and does not
+   * survive the owner.
+   */
+  snapshot(): View {
+    this.#checkOpen()
+    return this.openView()
+  }
+
+  /** The batches of the log, each shown when it is applied. See {@link api.Database.changes}. */
+  changes(options: api.ChangeOptions = {}): AsyncGenerator<api.Change, void> {
+    this.#checkOpen()
+    return this.#follow(options, this.#log.last + 1)
+  }
+
+  async atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
+    this.#checkOpen()
+    const { value, bytes } = copyArguments(batch)
+    const parts = readArguments(() => readAtomic(plain(value)))
+    const names = new Set<string>()
+    const nameOf = (table: string | api.Table): string => {
+      if (typeof table === 'string') return plainTableName(table)
+      if (table instanceof OwnedTable && table.isOf(this)) return table.name
+      throw foreignTable()
+    }
+    const checks = parts.checks.map(({ table, check }) => ({ ...check, table: nameOf(table) }))
+    const mutations = parts.mutations.map(({ table, row }) => ({ ...row, table: nameOf(table) }))
+    for (const { table } of [...checks, ...mutations]) names.add(table)
+    const rows = namedRows(() => [
+      ...checks.map((check) => rowOfCheck(check.table, check)),
+      ...mutations.flatMap((each) => rowsOfMutation(each.table, each.row, each)),
+    ])
+    const list = [...names]
+    const { value: result, sequence } = await this.mutate(list, rows, bytes, (own) => {
+      const copy = (table: string): EmbeddedTable => own[list.indexOf(table)]
+      return this.#copy!.mirror.database.atomicSync({
+        checks: checks.map((check) => ({ ...check, table: copy(check.table) })),
+        mutations: mutations.map((each) => ({ ...each, table: copy(each.table) })),
+      })
+    })
+    return { ...result, sequence }
+  }
+
+  /** Ends all work, and gives up the ownership. The database below stays open. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  /** As {@link close}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  /**
+   * @internal Carries out mutations on the working copy, logs and applies them. `rows` are those
+   * that the mutations name.
+   */
+  async mutate<T>(
+    tables: readonly string[],
+    rows: readonly NamedRow[],
+    bytes: number,
+    run: (tables: readonly EmbeddedTable[]) => T,
+  ): Promise<{ readonly value: T; readonly sequence: number | undefined }> {
+    this.#checkOpen()
+    if (bytes > this.#settings.batchBytesMax) {
+      const message = `a mutation of about ${bytes} bytes is larger than batchBytesMax`
+      throw new CellarError(ErrorCode.tooLarge, message)
+    }
+    while (this.#gate !== undefined) await this.#gate
+    this.#running++
+    let outcome: { value: T; logged: Promise<readonly { sequence: number; done: Promise<void> }[]> }
+    let failure: { readonly error: unknown } | undefined
+    try {
+      outcome = await this.#inOrder(rows, () => this.#evaluate(tables, rows, run))
+    } catch (error) {
+      if (!(error instanceof EvaluationError)) throw error
+      failure = { error: error.error }
+      outcome = { value: undefined as T, logged: error.logged }
+    } finally {
+      this.#running--
+    }
+    const appended = await outcome.logged
+    await Promise.all(appended.map(({ done }) => done))
+    if (failure !== undefined) throw failure.error
+    if (this.#copy!.bytes > copyBytesMax && this.#gate === undefined) void this.#renew()
+    return { value: outcome.value, sequence: appended.at(-1)?.sequence }
+  }
+
+  /** @internal Changes a table between two batches, when the log is marked as applied. */
+  between<T>(table: string, change: () => Promise<T>): Promise<T> {
+    return this.#alone(async () => {
+      await this.#log.beat()
+      if (this.#log.failure !== undefined) throw poisonedError(this.#log.failure)
+      try {
+        return await change()
+      } finally {
+        await this.#copy!.mirror.forget(table)
+      }
+    })
+  }
+
+  /** @internal A view that its caller closes. */
+  openView(): View {
+    this.#checkOpen()
+    return this.#views.open(this.#log.started, this.#round)
+  }
+
+  /** @internal The view that a caller has passed. */
+  viewOf(snapshot: api.Snapshot | undefined): View {
+    this.#checkOpen()
+    if (snapshot instanceof View && snapshot.isOf(this.#views)) return snapshot
+    throw invalidArgument('the snapshot must be of the same database')
+  }
+
+  /** @internal Resolves when no batch is half applied that was when the call began. */
+  settled(): Promise<void> {
+    this.#checkOpen()
+    return this.#round
+  }
+
+  #checkOpen(): void {
+    if (this.#closing !== undefined) throw closedError('the owned database')
+  }
+
+  async #openCopy(): Promise<WorkingCopy> {
+    const { timestampSlopMilliseconds: slop } = this.#settings
+    return WorkingCopy.open(this.#store, this.#clock, slop, (batch) => this.#log.append(batch))
+  }
+
+  async #evaluate<T>(
+    tables: readonly string[],
+    rows: readonly NamedRow[],
+    run: (tables: readonly EmbeddedTable[]) => T,
+  ): Promise<{ value: T; logged: Promise<readonly { sequence: number; done: Promise<void> }[]> }> {
+    const copy = this.#copy!
+    const own = await Promise.all(tables.map((name) => copy.mirror.table(name)))
+    for (const [i, table] of own.entries()) copy.standsFor(table.name, tables[i])
+    const loads = rows.filter(({ load }) => load !== undefined)
+    const results = await Promise.all(
+      loads.map(({ table, row, load }) => {
+        const columns = load === 'all' ? undefined : load
+        return this.#store.table(table).get({ row, columns, versions: 'all' })
+      }),
+    )
+    if (this.#log.failure !== undefined) throw poisonedError(this.#log.failure)
+    for (const [i, result] of results.entries()) {
+      const table = own[tables.indexOf(loads[i].table)]
+      if (!result.isEmpty) copy.evaluate(() => fill(table, result), true)
+    }
+    return copy.evaluate(() => run(own))
+  }
+
+  /** Runs a call when the earlier calls on its rows have been carried out. */
+  async #inOrder<T>(rows: readonly NamedRow[], run: () => Promise<T>): Promise<T> {
+    const names = rows.map(({ table, row }) => `${table}\0${textOf(row)}`)
+    const earlier = names.map((name) => this.#rows.get(name) ?? Promise.resolve())
+    const running = Promise.all(earlier).then(run)
+    const ended = running.then(
+      () => undefined,
+      () => undefined,
+    )
+    for (const name of names) this.#rows.set(name, ended)
+    try {
+      return await running
+    } finally {
+      for (const name of names) if (this.#rows.get(name) === ended) this.#rows.delete(name)
+    }
+  }
+
+  /** Runs when no other call is under way, and lets none begin meanwhile. */
+  async #alone<T>(run: () => Promise<T>): Promise<T> {
+    while (this.#gate !== undefined) await this.#gate
+    this.#checkOpen()
+    const alone = (async () => {
+      while (this.#running > 0) await sleep(1)
+      await this.#log.whenApplied(this.#log.last)
+      return run()
+    })()
+    const ended = alone.then(
+      () => undefined,
+      () => undefined,
+    )
+    this.#gate = ended
+    void ended.then(() => (this.#gate = undefined))
+    return alone
+  }
+
+  /** Begins another working copy, so that the memory of the old one is freed. */
+  async #renew(): Promise<void> {
+    await this.#alone(async () => {
+      const old = this.#copy!
+      this.#copy = await this.#openCopy()
+      await old.close()
+    }).catch(() => undefined)
+  }
+
+  async #apply(batches: readonly LoggedBatch[]): Promise<void> {
+    const writes = rowWrites(batches)
+    const retry: Patience = async (error, failures) => {
+      if (this.#log.failure !== undefined) throw this.#log.failure
+      await this.#patience(error, failures)
+    }
+    const applied = (async () => {
+      await this.#views.capture(writes)
+      await writeRows(this.#store, writes, retry)
+    })()
+    this.#round = applied
+    await applied
+  }
+
+  async *#follow(options: api.ChangeOptions, start: number): AsyncGenerator<api.Change, void> {
+    const { fromSequence, signal, table: names } = changeOptions.read(options)
+    for (const name of names ?? []) {
+      if (!(await this.#store.admin.tableExists(name))) throw noSuchTable(name)
+    }
+    const position = { next: Math.max(1, fromSequence ?? start) }
+    if (position.next < this.#log.oldest) throw changesGone(position.next, this.#log.oldest)
+    this.#feeds.add(position)
+    try {
+      for (;;) {
+        while (this.#log.applied < position.next) await this.#progress(signal)
+        for (const batch of await this.#log.read(position.next)) {
+          checkAborted('the change feed', signal)
+          const change = changeOf(batch, names)
+          position.next = batch.sequence + 1
+          if (change.cells.length > 0) yield change
+        }
+      }
+    } finally {
+      this.#feeds.delete(position)
+    }
+  }
+
+  async #progress(signal: AbortSignal | undefined): Promise<void> {
+    checkAborted('the change feed', signal)
+    this.#checkOpen()
+    if (this.#log.failure !== undefined) throw poisonedError(this.#log.failure)
+    const aborted = new Promise<void>((resolve) => {
+      signal?.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await Promise.race([this.#log.progress, aborted])
+  }
+
+  #failed(error: CellarError): void {
+    clearInterval(this.#timer)
+    try {
+      this.#settings.onFailure?.(error)
+    } catch {
+      // A listener that throws must not hinder the end.
+    }
+  }
+
+  async #close(): Promise<void> {
+    clearInterval(this.#timer)
+    while (this.#running > 0) await sleep(1)
+    await this.#log.whenApplied(this.#log.last).catch(() => undefined)
+    await this.#log.beat(true)
+    this.#log.end()
+    await this.#views.close()
+    await this.#copy?.close()
+  }
+}
+
+function textOf(row: BytesLike): string {
+  return (typeof row === 'string' ? Buffer.from(row) : Buffer.from(row)).toString('latin1')
+}
+
+function changeOf(batch: LoggedBatch, names: readonly string[] | undefined): api.Change {
+  const { sequence, timestamp } = batch
+  const cells = batch.cells.filter(({ table }) => names?.includes(table) ?? true)
+  return {
+    sequence,
+    timestamp: timestamp === 0 ? undefined : timestamp,
+    cells: cells.map(({ timestamp: exact, ...cell }) => {
+      return { ...cell, timestamp: Number(exact), timestampExact: exact, sequence }
+    }),
+  }
+}

@@ -1,0 +1,128 @@
+/** A scan of an owned database: the rows of the store, but as the view of the scan saw them. */
+import {
+  ResultScanner,
+  type Result,
+  type Scan,
+  type ScanMetrics,
+  type Table,
+} from '../../api/index.js'
+import { checkResultCount } from '../../api/rows/row-arguments.js'
+import { parseBounds, type ScanBounds } from '../../checks/rows.js'
+import type { View } from './views.js'
+
+/** The rows of a scan with the images of a view in place of changed rows. */
+export class OwnedScanner extends ResultScanner {
+  readonly #table: Table
+  readonly #scan: Scan
+  readonly #view: View
+  readonly #closeView: boolean
+  readonly #bounds: ScanBounds
+  readonly #store: ResultScanner
+  readonly #results: AsyncGenerator<Result, void>
+  #isClosed = false
+  #rows = 0
+  #failure: { readonly error: unknown } | undefined = undefined
+
+  /** `closeView`: whether the view ends with the scan. */
+  constructor(table: Table, scan: Scan, view: View, closeView: boolean) {
+    super()
+    this.#table = table
+    this.#scan = { ...scan, snapshot: undefined }
+    this.#view = view
+    this.#closeView = closeView
+    this.#bounds = parseBounds(scan)
+    // The store checks all options; images may take the place of rows, so the limit is kept here.
+    this.#store = table.scan({ ...this.#scan, limit: undefined })
+    this.#results = this.#read()
+  }
+
+  /** Figures of the scan of the store. */
+  get metrics(): ScanMetrics {
+    return this.#store.metrics
+  }
+
+  async next(): Promise<IteratorResult<Result, undefined>> {
+    const [value] = await this.nextBatch(1)
+    return value === undefined ? { done: true, value: undefined } : { done: false, value }
+  }
+
+  async nextBatch(count: number): Promise<Result[]> {
+    checkResultCount(count)
+    const results: Result[] = []
+    if (this.#failure !== undefined) {
+      const { error } = this.#failure
+      this.#failure = undefined
+      throw error
+    }
+    try {
+      while (results.length < count && !this.#isClosed) {
+        const { done, value } = await this.#results.next()
+        if (done === true) this.close()
+        else results.push(value)
+      }
+    } catch (error) {
+      this.close()
+      if (results.length === 0) throw error
+      this.#failure = { error }
+    }
+    return results
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#store.close()
+    if (this.#closeView) this.#view.close()
+  }
+
+  async *#read(): AsyncGenerator<Result, void> {
+    await this.#view.ready
+    const limit = this.#scan.limit ?? Infinity
+    /** The row that was begun last, and whether its image was shown. */
+    let last: Buffer | undefined
+    let isImage = false
+    for (;;) {
+      const { done, value } = await this.#store.next()
+      const row = done === true ? undefined : (value.row ?? value.cursor)
+      if (row !== undefined && last?.equals(row) === true) {
+        if (!isImage) yield value!
+        continue
+      }
+      for (const changed of this.#changed(last, row)) {
+        if (this.#rows >= limit) return
+        last = changed
+        isImage = true
+        const shown = this.#image(changed)
+        if (shown.length > 0) this.#rows++
+        yield* shown
+      }
+      if (done === true || this.#rows >= limit) return
+      if (last !== undefined && row !== undefined && last.equals(row)) continue
+      last = row
+      isImage = false
+      if (value.cursor === undefined) this.#rows++
+      yield value
+    }
+  }
+
+  /** Changed rows after one row, up to another one, in the order of the scan. */
+  #changed(after: Buffer | undefined, upTo: Buffer | undefined): Buffer[] {
+    const { start, startInclusive, stop, stopInclusive, reversed } = this.#bounds
+    const order = reversed ? -1 : 1
+    const compare = (a: Uint8Array, b: Uint8Array): number => order * Buffer.compare(a, b)
+    return this.#view
+      .changed(this.#table.name)
+      .filter((row) => after === undefined || compare(row, after) > 0)
+      .filter((row) => upTo === undefined || compare(row, upTo) <= 0)
+      .filter((row) => start === undefined || compare(row, start) > (startInclusive ? -1 : 0))
+      .filter((row) => stop === undefined || compare(row, stop) < (stopInclusive ? 1 : 0))
+      .sort(compare)
+  }
+
+  #image(row: Buffer): Result[] {
+    const image = this.#view.image(this.#table.name, row)!
+    const whole = { prefix: undefined, limit: undefined, signal: undefined, snapshot: undefined }
+    const span = { startRow: row, startInclusive: true, stopRow: row, stopInclusive: true }
+    return [...image.scanSync({ ...this.#scan, ...whole, ...span })]
+  }
+}

@@ -1,0 +1,93 @@
+/** Writes batches of the log into the tables of the database. */
+import type { ColumnTarget, Database, Mutation, PutCell, RowMutations } from '../../api/index.js'
+import { hasCode } from '../../base/errors.js'
+import type { RowWrite } from './log/apply.js'
+import type { LoggedCell } from './log/logged-batch.js'
+
+/** Operations of one call. */
+const operationsMax = 1_000
+
+/** Whether cells have lost their place: the table or the family was dropped after the batch. */
+function isDropped(error: unknown): boolean {
+  return hasCode(error, 'ERR_TABLE_NOT_FOUND') || hasCode(error, 'ERR_NO_SUCH_COLUMN_FAMILY')
+}
+
+/** Writes rows. `retry` waits after a failure, or throws to give up. */
+export async function writeRows(
+  database: Database,
+  writes: readonly RowWrite[],
+  retry: (error: unknown, failures: number) => Promise<void>,
+): Promise<void> {
+  const byTable = groupBy(writes, ({ table }) => table)
+  await Promise.all(
+    Array.from(byTable, async ([name, rows]) => {
+      for (let at = 0; at < rows.length; at += operationsMax) {
+        await writeTable(database, name, rows.slice(at, at + operationsMax), retry)
+      }
+    }),
+  )
+}
+
+async function writeTable(
+  database: Database,
+  name: string,
+  writes: readonly RowWrite[],
+  retry: (error: unknown, failures: number) => Promise<void>,
+): Promise<void> {
+  let left = writes.map(rowMutations)
+  for (let failures = 1; left.length > 0; failures++) {
+    let error: unknown
+    try {
+      const outcomes = await database.table(name).batch(left.map((mutateRow) => ({ mutateRow })))
+      const failed = outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error))
+      error = failed.find((each) => each !== undefined && !isDropped(each))
+      left = left.filter((_, index) => failed[index] !== undefined && !isDropped(failed[index]))
+    } catch (failure) {
+      if (isDropped(failure)) return
+      error = failure
+    }
+    if (left.length > 0) await retry(error, failures)
+  }
+}
+
+/** The cells of a row as mutations, with their own timestamps. */
+function rowMutations({ row, cells }: RowWrite): RowMutations {
+  const mutations: Mutation[] = []
+  const puts = cells.filter(({ type }) => type === 'Put')
+  for (const [ttl, group] of groupBy(puts, ({ ttlMilliseconds }) => ttlMilliseconds)) {
+    const ttlMilliseconds = ttl === 0 ? undefined : ttl
+    mutations.push({ put: { cells: group.map(putCell), ttlMilliseconds } })
+  }
+  if (puts.length < cells.length) {
+    const targets = (wanted: string): LoggedCell[] => cells.filter(({ type }) => type === wanted)
+    const families = targets('DeleteFamily').map(familyTarget)
+    const familyVersions = targets('DeleteFamilyVersion').map(familyTarget)
+    const columns = targets('DeleteColumn').map(columnTarget)
+    const columnVersions = targets('Delete').map(columnTarget)
+    mutations.push({ delete: { families, familyVersions, columns, columnVersions } })
+  }
+  return { row, mutations }
+}
+
+function putCell({ family, qualifier, timestamp, value }: LoggedCell): PutCell {
+  return { column: { family, qualifier }, timestamp, value }
+}
+
+function familyTarget({ family, timestamp }: LoggedCell): { family: string; timestamp: bigint } {
+  return { family, timestamp }
+}
+
+function columnTarget({ family, qualifier, timestamp }: LoggedCell): ColumnTarget {
+  return { family, qualifier, timestamp }
+}
+
+function groupBy<T, K>(elements: readonly T[], keyOf: (element: T) => K): Map<K, T[]> {
+  const groups = new Map<K, T[]>()
+  for (const element of elements) {
+    const key = keyOf(element)
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [element])
+    else group.push(element)
+  }
+  return groups
+}
