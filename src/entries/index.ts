@@ -5,6 +5,7 @@ export type {
   CompactedFiles,
   CompactionEvent,
   CompactionProgressEvent,
+  DamageEvent,
   DatabaseEvents,
   EventSource,
   FailureEvent,

@@ -18,6 +18,7 @@ const eventNames: readonly (keyof DatabaseEvents)[] = [
   'compaction',
   'compactionError',
   'pressure',
+  'damage',
   'slowOperation',
   'warning',
 ]

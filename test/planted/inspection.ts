@@ -42,4 +42,11 @@ export const faults: readonly PlantedFault[] = [
     replace: '    resolved.set(cell)\n',
     tests: salvages,
   },
+  {
+    name: 'the scrub takes a damaged file for a sound one',
+    file: 'src/storage/engine/background/scrubber.ts',
+    find: '      if (this.damagedFiles.has(name)) return\n',
+    replace: "      if (name !== '') return\n",
+    tests: ['test/unit/storage/engine/scrub.test.ts'],
+  },
 ]

@@ -11,6 +11,7 @@
  * - `cellardb:operation:slow` (without family): `row`, `kind`, `milliseconds`; only with the option
  *   `slowOperationMilliseconds`
  * - `cellardb:pressure` (without table and family): the new state of the back-pressure
+ * - `cellardb:damage` (without table and family): `file`, `error`; found by the scrub
  *
  * Subscribers are called synchronously. Node reports the errors that they throw.
  */
@@ -27,6 +28,7 @@ const channels = {
   compactionError: channel('cellardb:compaction:error'),
   operationSlow: channel('cellardb:operation:slow'),
   pressure: channel('cellardb:pressure'),
+  damage: channel('cellardb:damage'),
 }
 
 /** Publishes a message if the channel has subscribers. */

@@ -56,6 +56,14 @@ export interface FailureEvent extends EventSource {
   error: unknown
 }
 
+/** Damage that the scrub has found. */
+export interface DamageEvent {
+  /** Name of the file in the directory. */
+  file: string
+  /** `ERR_CORRUPTION` with the place, or `ERR_IO`. */
+  error: CellarError
+}
+
 /** Events of a database and their arguments. */
 export interface DatabaseEvents {
   /** A write failed; the database is read-only until it is opened again. */
@@ -74,6 +82,8 @@ export interface DatabaseEvents {
   compactionError: [failure: FailureEvent]
   /** Compactions lag so far that writers are slowed down or stopped, or they have caught up. */
   pressure: [pressure: Pressure]
+  /** The scrub has found damage in a file; see `scrubBytesPerSecond`. Once for each file. */
+  damage: [damage: DamageEvent]
   /** An operation took at least `slowOperationMilliseconds`. */
   slowOperation: [operation: SlowOperation]
   /**

@@ -157,6 +157,11 @@ export const databaseOptions = {
    */
   compactionBytesPerSecondMax: rateOption,
   /**
+   * Bytes per second that the scrub reads: it reads all SSTables and value files again and again,
+   * and raises the event `damage` for a file that is damaged. 0 = no scrub. Default 0.
+   */
+  scrubBytesPerSecond: integer({ min: 0, default: 0 }),
+  /**
    * Number of sorted runs of a family, beyond those that its policy keeps at rest, at which awaited
    * mutations stop until runs were merged. From half of it, mutations are slowed down. Default 24,
    * at least 2.

@@ -48,6 +48,13 @@ export class Reports {
     this.raise('pressure', pressure)
   }
 
+  /** Reports damage that the scrub has found. */
+  damageFound(file: string, error: CellarError): void {
+    const { directory } = this
+    publishDiagnostic('damage', { directory, file, error })
+    this.raise('damage', { file, error })
+  }
+
   /** Reports a failure without effect on the data. */
   warn(error: unknown): void {
     this.raise('warning', error)

@@ -90,6 +90,11 @@ export class SsTableReaders {
     return bytes
   }
 
+  /** The open reader of a file; undefined if it is not open. */
+  find(fileNumber: number): SsTableReader | undefined {
+    return this.byNumber.get(fileNumber)
+  }
+
   /**
    * The readers of a store's files by level. Default: one empty level, for a store without files.
    */

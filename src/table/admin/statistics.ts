@@ -32,6 +32,7 @@ export function collectStatistics(
 function engineStatistics(engine: Engine) {
   const { budget, catalog, log, pacer, readers } = engine
   const { waiting } = engine.writes
+  const { scrubber } = engine.background
   const { counters, cache } = readers
   return {
     /** The result of the recovery at the open; as `Database.recovery`. */
@@ -99,6 +100,17 @@ function engineStatistics(engine: Engine) {
     lastSequence: engine.readPoints.lastSequence,
     /** The thread of flushes and compactions. */
     executor: engine.executor.kind,
+    /** The scrub; all 0 without `scrubBytesPerSecond`. */
+    scrub: {
+      /** Whole passes over all files. */
+      passes: scrubber.passes,
+      /** Files that were read and found sound. */
+      filesRead: scrubber.filesRead,
+      /** Size of these files. */
+      bytesRead: scrubber.bytesRead,
+      /** Names of damaged files. */
+      damagedFiles: [...scrubber.damagedFiles].sort(),
+    },
     /** The LZ4 codec in use. */
     lz4: engine.codecs.lz4Implementation,
   }

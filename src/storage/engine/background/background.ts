@@ -16,6 +16,7 @@ import { JobHooks, type HookedJob } from './job-hooks.js'
 import { LogFloor } from './log-floor.js'
 import { JobRunner } from './job-runner.js'
 import { MemoryRelief } from './memory-relief.js'
+import { Scrubber } from './scrubber.js'
 import type { Publisher } from './publisher.js'
 import type { WritePacer } from '../write/write-pacer.js'
 
@@ -37,6 +38,7 @@ export class Background {
   readonly flusher: Flusher
   readonly compactor: Compactor
   readonly relief: MemoryRelief
+  readonly scrubber: Scrubber
   private readonly parts: BackgroundParts
   private readonly logFloor: LogFloor
 
@@ -52,6 +54,7 @@ export class Background {
       failed: (store, error) => this.flushFailed(store, error),
       jobsChanged: () => this.shareProcessors(),
     })
+    this.scrubber = new Scrubber(parts)
     this.compactor = new Compactor({ ...parts, hooks, runner }, (store, outcome) =>
       this.compacted(store, outcome),
     )

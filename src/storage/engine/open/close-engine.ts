@@ -76,6 +76,7 @@ function closeVersions(engine: Engine, steps: ClosingSteps): void {
 
 /** Ends background work and closes files; releases the lock last. */
 async function closeParts(engine: Engine, steps: ClosingSteps): Promise<void> {
+  await steps.attempt(() => engine.background.scrubber.stop())
   await steps.attempt(() => engine.background.compactor.stop())
   await steps.attempt(() => engine.background.flusher.stop())
   await steps.attempt(() => engine.executor.close())

@@ -167,6 +167,7 @@ function openLocked(
     // Listeners can be added only after the open has returned.
     setImmediate(() => recovery.cuts.forEach((cut) => raise('warning', cutWarning(cut))))
     engine.background.compactor.startWatch()
+    engine.background.scrubber.start()
     return engine
   } catch (error) {
     readers?.closeAll()

@@ -1,0 +1,123 @@
+/**
+ * The scrub: reads all SSTables and value files again and again at a gentle rate, and reports
+ * damage before a reader meets it.
+ *
+ * A file is read as by `SsTableReader.verify`, past the block cache, in the event loop: each step
+ * is one block. A file that compactions replace meanwhile stays until it is read. Damage is
+ * reported once for each file, and changes nothing: reads of other blocks go on. The scrub never
+ * keeps the process alive.
+ */
+import type { CellarError } from '../../../base/errors.js'
+import { formatFileName } from '../../version/file-names.js'
+import { forEachFile, valueFilesOf } from '../../version/version.js'
+import type { SsTableReaders } from '../../files/sstable-readers.js'
+import type { VersionSet } from '../../version/version-set.js'
+import type { ResolvedOptions } from '../options.js'
+import type { Reports } from '../reports.js'
+import { isDamage } from '../inspection/findings.js'
+import { Pace } from '../inspection/pace.js'
+
+/** Time between two passes. */
+const restMilliseconds = 1000
+
+/** A file to be read; several stores may name a value file. */
+interface ScrubbedFile {
+  readonly fileNumber: number
+  readonly bytes: number
+  readonly kind: 'table' | 'values'
+}
+
+/** The parts of the engine that a scrub needs. */
+export interface ScrubberParts {
+  readonly options: ResolvedOptions
+  readonly versions: VersionSet
+  readonly readers: SsTableReaders
+  readonly reports: Reports
+}
+
+/** See the file header. */
+export class Scrubber {
+  /** Whole passes over all files. */
+  passes = 0
+  filesRead = 0
+  bytesRead = 0
+  /** Names of the files in which damage was found. */
+  readonly damagedFiles = new Set<string>()
+  private readonly parts: ScrubberParts
+  private readonly end = new AbortController()
+  private running: Promise<void> | undefined = undefined
+
+  constructor(parts: ScrubberParts) {
+    this.parts = parts
+  }
+
+  /** Starts the passes, if the options ask for them. */
+  start(): void {
+    const { scrubBytesPerSecond, readOnly } = this.parts.options
+    if (scrubBytesPerSecond === 0 || readOnly) return
+    this.running = this.run(scrubBytesPerSecond).catch((error: unknown) => {
+      if (!this.end.signal.aborted) this.parts.reports.warn(error)
+    })
+  }
+
+  /** Ends the passes. Resolves when no file is in use any more. */
+  async stop(): Promise<void> {
+    this.end.abort()
+    await this.running
+  }
+
+  private async run(bytesPerSecondMax: number): Promise<void> {
+    while (!this.end.signal.aborted) {
+      let after = 0
+      for (let file = this.next(after); file !== undefined; file = this.next(after)) {
+        after = file.fileNumber
+        await this.read(file, this.pace(bytesPerSecondMax))
+      }
+      this.passes++
+      await this.pace(bytesPerSecondMax).rest(restMilliseconds)
+    }
+  }
+
+  private pace(bytesPerSecondMax: number): Pace {
+    return new Pace('the scrub', { bytesPerSecondMax, signal: this.end.signal, isUnref: true })
+  }
+
+  /** The file with the lowest number above `after`. */
+  private next(after: number): ScrubbedFile | undefined {
+    let next: ScrubbedFile | undefined
+    const offer = (fileNumber: number, bytes: number, kind: ScrubbedFile['kind']): void => {
+      if (fileNumber <= after || fileNumber >= (next?.fileNumber ?? Infinity)) return
+      next = { fileNumber, bytes, kind }
+    }
+    const { current } = this.parts.versions
+    forEachFile(current, ({ fileNumber, fileBytes }) => offer(fileNumber, fileBytes, 'table'))
+    for (const [fileNumber, bytes] of valueFilesOf(current)) offer(fileNumber, bytes, 'values')
+    return next
+  }
+
+  private async read({ fileNumber, bytes, kind }: ScrubbedFile, pace: Pace): Promise<void> {
+    const { versions, readers, reports } = this.parts
+    // The files of the version stay open and on the disk until it is released.
+    const version = versions.current.acquire()
+    try {
+      const reader = kind === 'values' ? readers.values.find(fileNumber) : readers.find(fileNumber)
+      // Files of snapshots are open only while they are cloned or restored.
+      if (reader === undefined) return
+      await pace.run(reader.verify(), bytes, bytes / blockBytesGuess)
+      this.filesRead++
+      this.bytesRead += bytes
+    } catch (error) {
+      if (!isDamage(error)) throw error
+      const name = formatFileName(kind, fileNumber)
+      if (this.damagedFiles.has(name)) return
+      this.damagedFiles.add(name)
+      reports.damageFound(name, error satisfies CellarError)
+    } finally {
+      version.release()
+      versions.removeObsoleteFiles()
+    }
+  }
+}
+
+/** Stored bytes of a block, as steps of the pace. */
+const blockBytesGuess = 4096
