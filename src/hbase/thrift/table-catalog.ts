@@ -7,6 +7,8 @@ import { noSuchFamily } from '../../checks/reads.js'
 export class TableCatalog {
   readonly #read: (name: string) => Promise<TableDescription>
   readonly #known = new Map<string, TableDescription>()
+  /** The families of the known descriptions. */
+  readonly #families = new Map<string, readonly string[]>()
   /** Reads that run, so that calls of one moment share one. */
   readonly #reading = new Map<string, Promise<TableDescription>>()
 
@@ -31,9 +33,10 @@ export class TableCatalog {
     try {
       const description = await reading
       this.#known.set(name, description)
+      this.#families.set(name, Object.keys(description.families))
       return description
     } catch (error) {
-      this.#known.delete(name)
+      this.forget(name)
       throw error
     } finally {
       this.#reading.delete(name)
@@ -43,6 +46,18 @@ export class TableCatalog {
   /** Drops a description; the next call reads it again. */
   forget(name: string): void {
     this.#known.delete(name)
+    this.#families.delete(name)
+  }
+
+  /**
+   * All families of a table, if the known description has the given ones; undefined: it must be
+   * read, by {@link checkFamilies}.
+   */
+  knownFamilies(name: string, families: readonly string[]): readonly string[] | undefined {
+    const known = this.#families.get(name)
+    if (known === undefined) return undefined
+    for (const family of families) if (!known.includes(family)) return undefined
+    return known
   }
 
   /**
@@ -50,17 +65,11 @@ export class TableCatalog {
    * be new, so the description is read again. Throws `ERR_NO_SUCH_COLUMN_FAMILY`.
    */
   async checkFamilies(name: string, families: readonly string[]): Promise<readonly string[]> {
-    const known = this.#known.get(name)
-    if (known !== undefined && missing(known, families) === undefined)
-      return Object.keys(known.families)
-    const fresh = await this.read(name)
-    const absent = missing(fresh, families)
-    const all = Object.keys(fresh.families)
+    const known = this.knownFamilies(name, families)
+    if (known !== undefined) return known
+    const all = Object.keys((await this.read(name)).families)
+    const absent = families.find((family) => !all.includes(family))
     if (absent !== undefined) throw noSuchFamily(absent, name, all)
     return all
   }
-}
-
-function missing(description: TableDescription, families: readonly string[]): string | undefined {
-  return families.find((family) => !Object.hasOwn(description.families, family))
 }

@@ -290,7 +290,9 @@ export class HBaseTable implements types.Table {
 
   /** Checks the families of a call, and sends it. */
   async #run(call: PreparedCall): Promise<{ answer: unknown; known: readonly string[] }> {
-    const known = await this.#checkFamilies(call.families)
+    const known =
+      this.#catalog.knownFamilies(this.name, call.families) ??
+      (await this.#checkFamilies(call.families))
     return { answer: await this.#send(call.request), known }
   }
 

@@ -13,6 +13,7 @@ import { testCalls } from './calls.js'
 import { testLostAnswers, testRestart } from './faults.js'
 import { testHistories } from './histories.js'
 import { openLiveSpace } from './live-space.js'
+import { testOverhead } from './overhead.js'
 
 const installation = findHBase()
 if ('obstacle' in installation) {
@@ -25,6 +26,7 @@ if ('obstacle' in installation) {
   void t.test('calls', (t) => testCalls(t, database))
   void t.test('random histories beside the embedded engine', (t) => testHistories(t, database))
   void t.test('lost answers', (t) => testLostAnswers(t, live))
+  void t.test('cost over bare calls', (t) => testOverhead(t, live))
   void t.test('the suite of tables', async (t) => {
     const open = async (): Promise<TableSpace> => openLiveSpace(database)
     const { passed, failed } = await runTableSuite(t, { name: 'live HBase', statesMax: 1, open })
