@@ -64,4 +64,18 @@ export const faults: readonly PlantedFault[] = [
     replace: 'return { ...own, number }',
     tests: simulation,
   },
+  {
+    name: 'rows are changed without an image for the open snapshots',
+    file: 'src/hbase/owned/owned-database.ts',
+    find: 'await this.#views.capture(writes)',
+    replace: '',
+    tests: ['test/unit/hbase/owned/takeover.test.ts'],
+  },
+  {
+    name: 'the checksum of a batch is not looked at',
+    file: 'src/hbase/owned/log/logged-batch.ts',
+    find: '!checksumMatches(bytes, 0, body, BigInt(sequence))',
+    replace: '!checksumMatches(bytes, 0, body, BigInt(sequence)) && bytes.length === 0',
+    tests: ['test/unit/hbase/owned/takeover.test.ts'],
+  },
 ]

@@ -1,0 +1,102 @@
+/** Two owners of one database: the standby goes on, the first one is poisoned, damage is told. */
+import t from 'tap'
+import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { reduceToRows } from '../../../helpers/row-atomic.js'
+
+const options = { name: 'shop', heartbeatMilliseconds: 10_000, takeoverMilliseconds: 50 }
+
+function twoRows(value: string): Parameters<OwnedDatabase['atomic']>[0] {
+  const put = [{ put: { cells: { 'f:q': value } } }]
+  return {
+    mutations: [
+      { table: 'a', row: 'r', mutations: put },
+      { table: 'b', row: value, mutations: put },
+    ],
+  }
+}
+
+void t.test('a standby takes over, and the first owner cannot write any more', async (t) => {
+  const store = await openMemoryDatabase()
+  const failures: unknown[] = []
+  const onFailure = (error: { code: string }): unknown => failures.push(error.code)
+  const first = await ownDatabase(reduceToRows(store), { ...options, onFailure })
+  for (const name of ['a', 'b']) await first.createTable(name, { families: { f: {} } })
+  await Promise.all(Array.from({ length: 50 }, (_, i) => first.atomic(twoRows(`first ${i}`))))
+
+  const second = await ownDatabase(reduceToRows(store), options)
+  t.equal(second.epoch, first.epoch + 1)
+  await t.rejects(first.atomic(twoRows('late')), { code: 'ERR_POISONED' })
+  await t.rejects(first.atomic(twoRows('later')), { code: 'ERR_POISONED' })
+  t.strictSame(failures, ['ERR_LOCKED'])
+
+  const { sequence } = await second.atomic(twoRows('second'))
+  t.equal(sequence, 51, 'the log goes on')
+  const sequences: number[] = []
+  for await (const change of second.changes({ fromSequence: 1 })) {
+    t.equal(change.cells.length, 2, 'a batch is whole')
+    sequences.push(change.sequence)
+    if (change.sequence === 51) break
+  }
+  t.equal(sequences.length, 51)
+  t.equal((await second.table('b').scan().toArray()).length, 51)
+  await first.close()
+  await second.close()
+  await store.close()
+})
+
+void t.test('batches that were logged and not applied are applied by the next owner', async (t) => {
+  const store = await openMemoryDatabase()
+  const first = await ownDatabase(reduceToRows(store), options)
+  for (const name of ['a', 'b']) await first.createTable(name, { families: { f: {} } })
+  await first.atomic(twoRows('one'))
+  // As if the owner had died between the log and the tables.
+  await store.table('a').delete({ row: 'r', timestamp: 1 })
+  await store.truncateTable('a')
+  await store.truncateTable('b')
+  const second = await ownDatabase(reduceToRows(store), options)
+  t.equal((await second.table('a').get({ row: 'r' })).value('f:q', 'utf8'), 'one')
+  t.equal((await second.table('b').get({ row: 'one' })).value('f:q', 'utf8'), 'one')
+  await second.close()
+  await first.close()
+  await store.close()
+})
+
+void t.test('a damaged batch is reported, and nothing of it is applied', async (t) => {
+  const store = await openMemoryDatabase()
+  const first = await ownDatabase(reduceToRows(store), options)
+  for (const name of ['a', 'b']) await first.createTable(name, { families: { f: {} } })
+  await first.atomic(twoRows('one'))
+  await store.truncateTable('a')
+  const log = store.table('cellar_owned')
+  const row = 'shop/log/00000000000001'
+  const [cell] = (await log.get({ row })).columnCells('b')
+  const value = Buffer.from(cell.value)
+  value[value.length - 1] ^= 1
+  const column = { family: 'b', qualifier: cell.qualifier }
+  await log.put({ row, cells: [{ column, value, timestamp: cell.timestamp }] })
+  await t.rejects(ownDatabase(reduceToRows(store), options), { code: 'ERR_CORRUPTION' })
+  t.ok((await store.table('a').get({ row: 'r' })).isEmpty)
+  await first.close()
+  await store.close()
+})
+
+void t.test('a snapshot shows the rows of its moment', async (t) => {
+  const store = await openMemoryDatabase()
+  const database = await ownDatabase(reduceToRows(store), options)
+  for (const name of ['a', 'b']) await database.createTable(name, { families: { f: {} } })
+  await database.atomic(twoRows('one'))
+  const snapshot = database.snapshot()
+  await database.atomic(twoRows('two'))
+  await database.table('b').delete({ row: 'one' })
+  const [a, b] = [database.table('a'), database.table('b')]
+  t.equal((await a.get({ row: 'r', snapshot })).value('f:q', 'utf8'), 'one')
+  t.equal((await a.get({ row: 'r' })).value('f:q', 'utf8'), 'two')
+  const rows = async (given: object): Promise<string[]> =>
+    (await b.scan(given).toArray()).map(({ row }) => String(row))
+  t.strictSame(await rows({ snapshot }), ['one'])
+  t.strictSame(await rows({}), ['two'])
+  snapshot.close()
+  await database.close()
+  await store.close()
+})
