@@ -76,6 +76,10 @@ export class Admin implements BackendAdmin {
 
   /** @internal Made by `Database`. */
   constructor(engine: Engine, ddl: Ddl, registry: CoprocessorRegistry) {
+    readArguments(() => {
+      if (typeof engine?.lifecycle === 'object') return
+      throw invalidArgument("an admin is the property 'admin' of an open database")
+    })
     this.#engine = engine
     this.#lifecycle = engine.lifecycle
     this.#registry = registry

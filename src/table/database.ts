@@ -106,6 +106,11 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   readonly #place: CallPlace
 
   private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
+    // JavaScript does not know that the constructor is private.
+    readArguments(() => {
+      if (typeof engine?.lifecycle === 'object') return
+      throw invalidArgument('a database is opened by Database.open(directory), not by new')
+    })
     this.#engine = engine
     this.#lifecycle = engine.lifecycle
     this.#ddl = new Ddl(engine, registry)
