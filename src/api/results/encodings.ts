@@ -223,8 +223,10 @@ export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueO
 
 function isEncoding(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
-  const { encode, decode } = value as Partial<Encoding<unknown>>
-  return typeof encode === 'function' && typeof decode === 'function'
+  return readArguments(() => {
+    const { encode, decode } = value as Partial<Encoding<unknown>>
+    return typeof encode === 'function' && typeof decode === 'function'
+  })
 }
 
 /** Encodes a value; `where` names the column in messages. */
