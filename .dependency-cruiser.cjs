@@ -92,6 +92,8 @@ const rooms = {
     order: ['arguments', 'reads', 'operations', 'observers', 'calls', 'admin', 'transfer'],
     shared: [],
   },
+  comfort: { order: ['keys', 'indexes'], shared: ['tables'] },
+  'hbase/thrift': { order: ['wire'], shared: [] },
   'systems/transactions': {
     order: ['prune-job', 'manager', 'tables', 'tephra'],
     shared: ['checks', 'errors', 'options', 'participant', 'transaction', 'transaction-snapshot'],

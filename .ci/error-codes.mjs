@@ -19,7 +19,7 @@ const end = '<!-- end of codes -->'
 const tables = [
   ['The engine', 'src/base/errors.ts', 'ErrorCode', 'CellarError'],
   ['`cellardb/level`', 'src/level/errors.ts', 'LevelErrorCode', 'CellarError'],
-  ['`cellardb/hbase`', 'src/hbase/thrift/errors.ts', 'HBaseErrorCode', 'CellarError'],
+  ['`cellardb/hbase`', 'src/hbase/thrift/wire/errors.ts', 'HBaseErrorCode', 'CellarError'],
   [
     '`cellardb/transactions`',
     'src/systems/transactions/errors.ts',

@@ -3,11 +3,16 @@
  * ones, half ones, late ones. It knows one table with the family `f`.
  */
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net'
-import { Codec } from '../../src/hbase/thrift/codec.js'
-import { BufferedReader } from '../../src/hbase/thrift/message-reader.js'
-import { ioError, illegalArgument, methods, type Method } from '../../src/hbase/thrift/methods.js'
-import { loadThrift } from '../../src/hbase/thrift/package.js'
-import { struct } from '../../src/hbase/thrift/structs.js'
+import { Codec } from '../../src/hbase/thrift/wire/codec.js'
+import { BufferedReader } from '../../src/hbase/thrift/wire/message-reader.js'
+import {
+  ioError,
+  illegalArgument,
+  methods,
+  type Method,
+} from '../../src/hbase/thrift/wire/methods.js'
+import { loadThrift } from '../../src/hbase/thrift/wire/package.js'
+import { struct } from '../../src/hbase/thrift/wire/structs.js'
 
 /** What the gateway does with a call. */
 export type Reaction =

@@ -32,7 +32,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the reader of messages passes over a map as if it had keys only',
-    file: 'src/hbase/thrift/message-reader.ts',
+    file: 'src/hbase/thrift/wire/message-reader.ts',
     find: 'count: size * types.length',
     replace: 'count: size',
     tests: ['test/unit/hbase/messages.test.ts'],

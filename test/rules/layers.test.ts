@@ -113,6 +113,12 @@ const planted: Readonly<Record<string, string>> = {
   'src/systems/transactions/manager/state.ts':
     "import { scope } from '../scope.js'\nexport const state = scope\n",
   'src/systems/transactions/scope.ts': 'export const scope = 1\n',
+  'src/hbase/thrift/wire/codec.ts':
+    "import { scanner } from '../scanner.js'\nexport const codec = scanner\n",
+  'src/hbase/thrift/scanner.ts': 'export const scanner = 1\n',
+  'src/comfort/keys/row-key.ts':
+    "import { entries } from '../indexes/entries.js'\nexport const key = entries\n",
+  'src/comfort/indexes/entries.ts': 'export const entries = 1\n',
   'src/systems/messaging/hub.ts':
     "import { store } from '../metastore/store.js'\nexport const hub = store\n",
   'src/systems/search/index.ts':
@@ -179,7 +185,9 @@ const expected = [
   'bench-knows-no-test: bench/micro/a.ts -> test/helper.ts',
   'bench-uses-the-public-api: bench/main.ts -> src/storage/engine/engine.ts',
   'cell-hooks-are-light: src/systems/messaging/prune-job/hook.ts -> src/entries/index.ts',
+  'comfort-keys: src/comfort/keys/row-key.ts -> src/comfort/indexes/entries.ts',
   'file-system-is-injected: src/storage/fs/memory-fs.ts -> fs/promises',
+  'hbase-thrift-wire: src/hbase/thrift/wire/codec.ts -> src/hbase/thrift/scanner.ts',
   'layer-base: src/base/upward.ts -> src/table/table.ts',
   'layer-comfort: src/comfort/pages.ts -> src/checks/forms.ts',
   'layer-http: src/http/guard.ts -> src/systems/messaging/http/routes.ts',

@@ -6,10 +6,10 @@ import { readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, hasCode } from '../../base/errors.js'
 import { ensureTable } from '../../checks/ensure-table.js'
 import { describeAlteration, describeNewTable } from '../../checks/schema.js'
-import { HBaseErrorCode } from './errors.js'
+import { HBaseErrorCode } from './wire/errors.js'
 import { hbaseCapabilities } from './capabilities.js'
 import type { Client } from './client.js'
-import { methods, type Method } from './methods.js'
+import { methods, type Method } from './wire/methods.js'
 import {
   descriptionOf,
   familyWithDefaults,

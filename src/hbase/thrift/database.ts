@@ -13,8 +13,8 @@ import { CellarError, ErrorCode } from '../../base/errors.js'
 import { HBaseAdmin } from './admin.js'
 import { hbaseCapabilities } from './capabilities.js'
 import { Client } from './client.js'
-import { methods } from './methods.js'
-import { hbaseOptions, type HBaseOptions } from './options.js'
+import { methods } from './wire/methods.js'
+import { hbaseOptions, type HBaseOptions } from './wire/options.js'
 import { HBaseTable } from './table.js'
 
 /**

@@ -5,7 +5,7 @@
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Filter } from '../../api/index.js'
 import { textOfFilter } from '../../storage/filter/parse/parse-filter.js'
-import type { Struct } from './structs.js'
+import type { Struct } from './wire/structs.js'
 
 /** The member of a get or scan for its filter. Throws `ERR_UNSUPPORTED`. */
 export function filterMember(filter: Filter | undefined): Struct {

@@ -35,7 +35,7 @@ import {
 import { cellOverheadBytes, checkCellBytes } from '../../storage/cell/limits.js'
 import { checkTimestamp, latestTimestamp, type Timestamp } from '../../storage/cell/timestamp.js'
 import { notInThrift } from './refusals.js'
-import type { Struct } from './structs.js'
+import type { Struct } from './wire/structs.js'
 
 /** Puts and deletes of one row as structs. */
 export interface RowStructs {

@@ -16,7 +16,7 @@ import { parseColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import { joinTimestamp, type TimeRange } from '../../storage/cell/timestamp.js'
 import { filterMember } from './filters.js'
 import { notInThrift } from './refusals.js'
-import type { Struct } from './structs.js'
+import type { Struct } from './wire/structs.js'
 
 /** A read as a struct, and the families that it names. */
 export interface ReadStruct {

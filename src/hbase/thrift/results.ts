@@ -1,7 +1,7 @@
 /** Results of the gateway as results of the api. */
 import { isCellType, cellTypeName, CellType } from '../../storage/cell/cell-type.js'
 import { Result, type Cell, type ResultMarks } from '../../api/index.js'
-import { wrongAnswer } from './errors.js'
+import { wrongAnswer } from './wire/errors.js'
 
 /** A cell as the codec reads it. */
 interface CellStruct {

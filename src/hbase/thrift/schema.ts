@@ -18,10 +18,10 @@ import { checkForm } from '../../checks/forms.js'
 import type { DescribedTable } from '../../checks/schema.js'
 import { defaultNamespace, namespaceOf } from '../../storage/cell/limits.js'
 import { defaultCompaction } from '../../storage/compaction/setting.js'
-import { wrongAnswer } from './errors.js'
+import { wrongAnswer } from './wire/errors.js'
 import { hbaseCapabilities } from './capabilities.js'
 import { notInThrift } from './refusals.js'
-import type { Struct } from './structs.js'
+import type { Struct } from './wire/structs.js'
 
 /** HBase's "forever" in seconds. */
 const forever = 2_147_483_647

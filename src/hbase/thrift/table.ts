@@ -13,11 +13,11 @@ import { rowBytes } from '../../checks/rows.js'
 import { rowMutationsOptions } from '../../api/mutations.js'
 import { unescape } from '../../storage/cell/cell-key.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
-import { HBaseErrorCode, unknownOutcome } from './errors.js'
+import { HBaseErrorCode, unknownOutcome } from './wire/errors.js'
 import { runBatch } from './batch.js'
 import type { Client, EncodedCall } from './client.js'
 import { hbaseCapabilities } from './capabilities.js'
-import { methods, type Method } from './methods.js'
+import { methods, type Method } from './wire/methods.js'
 import {
   appendStruct,
   incrementStruct,

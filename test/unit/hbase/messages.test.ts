@@ -1,10 +1,10 @@
 /** Messages of the Thrift protocol: cut out of bytes as they arrive, written and read. */
 import t from 'tap'
 import { seededRandom } from '../../../src/base/random.js'
-import { Codec } from '../../../src/hbase/thrift/codec.js'
-import { BufferedReader, FramedReader } from '../../../src/hbase/thrift/message-reader.js'
-import { methods } from '../../../src/hbase/thrift/methods.js'
-import { loadThrift } from '../../../src/hbase/thrift/package.js'
+import { Codec } from '../../../src/hbase/thrift/wire/codec.js'
+import { BufferedReader, FramedReader } from '../../../src/hbase/thrift/wire/message-reader.js'
+import { methods } from '../../../src/hbase/thrift/wire/methods.js'
+import { loadThrift } from '../../../src/hbase/thrift/wire/package.js'
 import { failsWith } from '../../suites/kit.js'
 
 const codec = new Codec(loadThrift())

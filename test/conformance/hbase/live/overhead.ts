@@ -5,8 +5,8 @@
 import type { Test } from 'tap'
 import { connectHBase } from '../../../../src/entries/hbase.js'
 import { Client } from '../../../../src/hbase/thrift/client.js'
-import { methods, type Method } from '../../../../src/hbase/thrift/methods.js'
-import { hbaseOptions } from '../../../../src/hbase/thrift/options.js'
+import { methods, type Method } from '../../../../src/hbase/thrift/wire/methods.js'
+import { hbaseOptions } from '../../../../src/hbase/thrift/wire/options.js'
 import type { LiveHBase } from '../../../helpers/live-hbase.js'
 
 const rounds = 5

@@ -1,6 +1,6 @@
 /** The connections to one gateway: at most `connectionsMax`. Further calls wait in turn. */
-import { deferred, type Deferred } from '../../base/deferred.js'
-import { closedError } from '../../base/errors.js'
+import { deferred, type Deferred } from '../../../base/deferred.js'
+import { closedError } from '../../../base/errors.js'
 import { RemoteException, type Codec } from './codec.js'
 import { CallFailure, Connection, millisecondsLeft, type Request } from './connection.js'
 import { methods } from './methods.js'

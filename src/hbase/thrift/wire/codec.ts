@@ -2,8 +2,8 @@
  * Encodes calls and decodes answers: one reader and one writer for all structs, over the protocol
  * objects of Apache's package.
  */
-import { CellarError } from '../../api/index.js'
-import { toBytes } from '../../base/bytes.js'
+import { CellarError } from '../../../api/index.js'
+import { toBytes } from '../../../base/bytes.js'
 import { wrongAnswer } from './errors.js'
 import { illegalArgument, ioError, type Method } from './methods.js'
 import type { Protocol, ThriftPackage } from './package.js'

@@ -1,7 +1,7 @@
 /** The options of a connection to HBase. */
 import type { ConnectionOptions } from 'node:tls'
-import { checkBoolean, shown } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
+import { checkBoolean, shown } from '../../../base/arguments.js'
+import { invalidArgument } from '../../../base/errors.js'
 import {
   checked,
   choice,
@@ -12,8 +12,8 @@ import {
   text,
   type OptionsOf,
   type SettingsOf,
-} from '../../base/options.js'
-import { cellBytesMaxDefault } from '../../storage/cell/limits.js'
+} from '../../../base/options.js'
+import { cellBytesMaxDefault } from '../../../storage/cell/limits.js'
 
 const portMax = 65_535
 /** The port of HBase's Thrift gateways. */

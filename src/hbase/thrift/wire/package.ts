@@ -1,5 +1,5 @@
 /** The parts of Apache's package `thrift` that the client uses, loaded at the first connection. */
-import { requirePackage } from '../../api/index.js'
+import { requirePackage } from '../../../api/index.js'
 
 /** A signed 64-bit number as the package reads one. */
 export interface Int64 {

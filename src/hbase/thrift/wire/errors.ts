@@ -1,5 +1,5 @@
 /** The codes of errors that only a remote HBase raises; others are those of the engine. */
-import { CellarError } from '../../api/index.js'
+import { CellarError } from '../../../api/index.js'
 
 /** Codes of the HBase backend, with the situation that raises each. */
 export const HBaseErrorCode = {

@@ -7,7 +7,7 @@
 import { performance } from 'node:perf_hooks'
 import { createConnection, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { CellarError } from '../../api/index.js'
+import { CellarError } from '../../../api/index.js'
 import { Codec } from './codec.js'
 import { BufferedReader, FramedReader, type MessageReader } from './message-reader.js'
 import type { Method } from './methods.js'
