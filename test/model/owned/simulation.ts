@@ -288,7 +288,7 @@ class Simulation {
       for (;;) {
         const from = this.#feedPosition
         await log.whenApplied(from)
-        for (const batch of await log.read(from)) this.#show(batch)
+        for (const batch of await this.#readFeed(log, from)) this.#show(batch)
       }
     } catch (error) {
       const { code } = error as { code?: string }
@@ -296,6 +296,17 @@ class Simulation {
       if (code !== 'ERR_POISONED' && this.#owners().some((owner) => owner.log === log)) {
         if (this.#processes.at(-1)?.log === log) this.#broken ??= error as Error
       }
+    }
+  }
+
+  /** No batches if another reader has passed `from` meanwhile, so that its chunk may be gone. */
+  async #readFeed(log: OwnerLog, from: number): Promise<LoggedBatch[]> {
+    try {
+      return await log.read(from)
+    } catch (error) {
+      const isGone = (error as { code?: string }).code === 'ERR_CHANGES_GONE'
+      if (isGone && from < this.#feedPosition) return []
+      throw error
     }
   }
 

@@ -162,7 +162,13 @@ export class OwnerLog {
     const chunk = this.#chunks.findLast(({ state }) => state.first <= from)
     if (chunk === undefined) throw changesGone(from, this.oldest)
     const applied = this.#applied
-    const batches = await readChunk(this.#place, chunk.number, this.epoch)
+    const batches = await readChunk(this.#place, chunk.number, this.epoch).catch(
+      (error: unknown) => {
+        // The chunk may have been cut meanwhile.
+        if (this.#chunks[0].number > chunk.number) throw changesGone(from, this.oldest)
+        throw error
+      },
+    )
     return batches.filter(({ sequence }) => sequence >= from && sequence <= applied)
   }
 
