@@ -82,6 +82,14 @@ export interface Table {
    */
   mutateRow(mutations: RowMutations): Promise<Result>
   /**
+   * Throws the error with which {@link mutateRow} would refuse these mutations before sending them,
+   * and sends nothing: wrong arguments, a form that the backend lacks, a cell or a message that is
+   * too large, a family that the table lacks, a read-only table. The table must have been described
+   * before; `ERR_TABLE_NOT_FOUND` otherwise. For callers that log mutations before they apply them.
+   * Only remote backends have it.
+   */
+  checkMutateRow?(mutations: RowMutations): void
+  /**
    * Applies puts and deletes of several rows, all or none. Resolves to false if a check does not
    * hold. Needs the capability `atomicAcrossRows`.
    */

@@ -1,7 +1,7 @@
 /** A table of a remote HBase. */
 import { copyArguments } from '../../base/copy-arguments.js'
 import { readArguments } from '../../base/arguments.js'
-import { ErrorCode, hasCode, invalidArgument, type CellarError } from '../../base/errors.js'
+import { CellarError, ErrorCode, hasCode, invalidArgument } from '../../base/errors.js'
 import { Result, requireCapability } from '../../api/index.js'
 import type * as types from '../../api/index.js'
 import { parseCondition } from '../../checks/conditions.js'
@@ -9,6 +9,7 @@ import { checkForm } from '../../checks/forms.js'
 import { ListFailures } from '../../checks/list-failures.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../../checks/lists.js'
 import { checkAction, durabilityOf } from '../../checks/operations.js'
+import { noSuchFamily } from '../../checks/reads.js'
 import { rowBytes } from '../../checks/rows.js'
 import { rowMutationsOptions } from '../../api/mutations.js'
 import { unescape } from '../../storage/cell/cell-key.js'
@@ -172,14 +173,20 @@ export class HBaseTable implements types.Table {
   }
 
   async mutateRow(mutations: types.RowMutations): Promise<Result> {
-    const structs = readArguments(() => {
-      rowMutationsOptions.check(checkForm(mutations, 'mutateRow'))
-      const builder = this.#builder(mutations.row, mutations.durability)
-      builder.addAll(mutations.mutations)
-      return builder.build()
-    })
-    await this.#run(this.#prepareRow(structs))
+    await this.#run(this.#prepareMutations(mutations))
     return Result.of([], { exists: true })
+  }
+
+  /** As `Table.checkMutateRow`. Goes by the description that the database last read. */
+  checkMutateRow(mutations: types.RowMutations): void {
+    const { families } = this.#prepareMutations(mutations)
+    const description = this.#catalog.known(this.name)
+    const known = Object.keys(description.families)
+    const absent = families.find((family) => !known.includes(family))
+    if (absent !== undefined) throw noSuchFamily(absent, this.name, known)
+    if (description.readOnly) {
+      throw new CellarError(ErrorCode.readOnly, `table '${this.name}' is read-only`)
+    }
   }
 
   async mutateRows(request: types.MultiRowMutations): Promise<boolean> {
@@ -213,6 +220,16 @@ export class HBaseTable implements types.Table {
       builder.addDelete(deletion)
       return builder.build()
     })
+  }
+
+  #prepareMutations(mutations: types.RowMutations): PreparedCall {
+    const structs = readArguments(() => {
+      rowMutationsOptions.check(checkForm(mutations, 'mutateRow'))
+      const builder = this.#builder(mutations.row, mutations.durability)
+      builder.addAll(mutations.mutations)
+      return builder.build()
+    })
+    return this.#prepareRow(structs)
   }
 
   #prepare(

@@ -1,6 +1,7 @@
 /** Calls of `cellardb/hbase` whose answers are lost, late, half or wrong: which are sent again. */
 import { createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
+import type { Mutation } from '../../../src/api/index.js'
 import { connectHBase, type HBaseDatabase, type HBaseOptions } from '../../../src/entries/hbase.js'
 import { ScriptedGateway, type Script } from '../../helpers/scripted-gateway.js'
 import { codeOf, failsWith, outcome, pause } from '../../suites/kit.js'
@@ -207,4 +208,34 @@ void t.test('a list whose failure names no row', async (t) => {
   t.equal(gateway.count('put'), 0, 'nothing is sent again')
   await table.putList(puts.map((put) => ({ ...put, timestamp: 5 })))
   t.equal(gateway.count('put'), 2, 'each is sent again if that has no further effect')
+})
+
+void t.test('checkMutateRow throws what mutateRow would, and sends nothing', async (t) => {
+  const { gateway, database } = await open(t, () => undefined, { cellBytesMax: 100 })
+  const table = database.table('t')
+  const put = (column: string, value: string): Mutation => ({ put: { cells: { [column]: value } } })
+  const check = (mutation: Mutation): void => {
+    table.checkMutateRow({ row: 'r', mutations: [mutation] })
+  }
+  t.throws(() => check(put('f:q', 'v')), { code: 'ERR_TABLE_NOT_FOUND' }, 'not described yet')
+  await database.admin.getDescriptor('t')
+  const sent = gateway.calls.length
+  t.doesNotThrow(() => check(put('f:q', 'v')))
+  t.doesNotThrow(() => check({ delete: { families: ['f'] } }))
+  const cell = { column: 'f:q', type: 'Delete' } as const
+  const refused: readonly (readonly [mutation: Mutation, code: string])[] = [
+    [put('g:q', 'v'), 'ERR_NO_SUCH_COLUMN_FAMILY'],
+    [{ delete: { families: ['g'] } }, 'ERR_NO_SUCH_COLUMN_FAMILY'],
+    [put('f:q', 'v'.repeat(100)), 'ERR_TOO_LARGE'],
+    [{ increment: { columns: { 'f:n': 1 } } }, 'ERR_UNSUPPORTED'],
+    [{ put: { cells: [cell] } }, 'ERR_UNSUPPORTED'],
+    [{ put: { cells: {} } }, 'ERR_INVALID_ARGUMENT'],
+  ]
+  for (const [mutation, code] of refused) {
+    t.throws(() => check(mutation), { code })
+    const call = table.mutateRow({ row: 'r', mutations: [mutation] })
+    t.equal(await outcome(call), code, 'as mutateRow')
+  }
+  const written = gateway.calls.slice(sent).filter((name) => name !== 'getTableDescriptor')
+  t.strictSame(written, [], 'nothing was sent')
 })
