@@ -21,6 +21,17 @@ export type {
   Salvage,
   Verification,
 } from '../storage/engine/inspection/findings.js'
+export type { InspectOptions } from '../storage/engine/inspection/inspect-database.js'
+export type {
+  FileDetails,
+  InspectedBlock,
+  InspectedFamily,
+  InspectedFile,
+  InspectedManifest,
+  InspectedSegment,
+  InspectedValueFile,
+  Inspection,
+} from '../storage/engine/inspection/inspection.js'
 export type {
   RepairOptions,
   SalvageOptions,

@@ -37,6 +37,12 @@ import {
   type SalvageOptions,
 } from '../storage/engine/inspection/salvage-database.js'
 import {
+  inspectDatabase,
+  inspectOptions,
+  type InspectOptions,
+} from '../storage/engine/inspection/inspect-database.js'
+import type { Inspection } from '../storage/engine/inspection/inspection.js'
+import {
   verifyDatabase,
   verifyOptions,
   type VerifyOptions,
@@ -497,6 +503,25 @@ export class Database implements BackendDatabase<EmbeddedTable> {
       return verifyOptions.read(options)
     })
     return verifyDatabase(directory, given)
+  }
+
+  /**
+   * Shows the structure of a database directory, or of a backup: manifest, segments of the log, the
+   * SSTables of all families by level, and with `file` the blocks of one SSTable. Writes nothing
+   * and takes no lock, as {@link Database.verify}. Files are not read to find damage; damage that
+   * is met is in `problems`.
+   *
+   * `ERR_NOT_A_DATABASE`, `ERR_CORRUPTION` if there is no manifest, `ERR_FORMAT_VERSION`,
+   * `ERR_MISSING_PACKAGE` for a codec that is not installed, `ERR_LOCKED` if a writer changes the
+   * directory faster than it can be read, `ERR_INVALID_ARGUMENT`, also for a `file` that the
+   * manifest does not name.
+   */
+  static async inspect(directory: string, options: InspectOptions = {}): Promise<Inspection> {
+    const given = readArguments(() => {
+      checkDirectory(directory)
+      return inspectOptions.read(options)
+    })
+    return inspectDatabase(directory, given)
   }
 
   /**

@@ -2,6 +2,7 @@
 import type { PlantedFault } from './planted-fault.js'
 
 const salvages = ['test/crash/salvage.test.ts']
+const inspections = ['test/unit/cli/inspect.test.ts']
 const folder = 'src/storage/engine/inspection'
 
 /** See the file header. */
@@ -41,6 +42,27 @@ export const faults: readonly PlantedFault[] = [
     find: '    resolved.set(cell)\n    values.resolve(resolved, true)\n',
     replace: '    resolved.set(cell)\n',
     tests: salvages,
+  },
+  {
+    name: 'an inspection leaves the damage of a file out of its problems',
+    file: `${folder}/inspect-database.ts`,
+    find: '[...inspection.problems, problem]',
+    replace: '[...inspection.problems]',
+    tests: inspections,
+  },
+  {
+    name: 'an inspection shows no block that cannot be read',
+    file: `${folder}/inspect-database.ts`,
+    find: '      fault ??= error\n',
+    replace: '      continue\n',
+    tests: inspections,
+  },
+  {
+    name: 'an inspection shows all segments as if an open would take them',
+    file: `${folder}/inspect-database.ts`,
+    find: 'lastSequence: scan?.lastSequence }',
+    replace: 'lastSequence: scan?.lastSequence ?? 0 }',
+    tests: inspections,
   },
   {
     name: 'the scrub takes a damaged file for a sound one',

@@ -4,6 +4,7 @@ import { requirePackage } from '../../api/index.js'
 import { backup, restore } from './backup.js'
 import { compact } from './compact.js'
 import { dump, load } from './dump.js'
+import { inspect } from './inspect.js'
 import {
   countRows,
   describeTable,
@@ -69,6 +70,10 @@ function addLooking(program: Command): void {
 }
 
 function addChecking(program: Command): void {
+  verb(program, 'inspect', 'manifest, log and files by level, or the blocks of one file')
+    .argument('[directory]', 'directory of the database; default: that of -d')
+    .option('--file <number>', 'an SSTable whose blocks are shown')
+    .action(inspect)
   verb(program, 'verify', 'read everything and list what is wrong')
     .option('--backup <path>', 'a backup that is verified too, and compared')
     .option('--bytes-per-second <number>', 'most bytes to read per second')

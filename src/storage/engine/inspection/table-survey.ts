@@ -77,7 +77,7 @@ function checkMetadata({ properties, path }: SsTableReader, file: FileMetadata):
  * Calls `onCell` for the cells of a block in order, up to the first that is none. Returns the
  * fault, which `onCell` may have thrown.
  */
-function forEachCell(block: Block, onCell: OnCell): CellarError | undefined {
+export function forEachCell(block: Block, onCell: OnCell): CellarError | undefined {
   const place = new EntryPlace()
   const cell = new CellView()
   let at = 0
