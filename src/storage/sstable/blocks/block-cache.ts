@@ -40,7 +40,7 @@ const blockOverheadBytes = 256
 export const frequencyMax = 3
 
 /** `Block.queue` of a block in a segment. */
-const inSegment = 3
+export const inSegment = 3
 
 const probationFraction = 0.1
 
