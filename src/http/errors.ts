@@ -21,6 +21,10 @@ export const ServerErrorCode = {
   start: 'ERR_SERVER_START',
   /** The server is closing; the request changed nothing, and may be sent to another server. */
   closing: 'ERR_SERVER_CLOSING',
+  /** The server has nothing at the path of the request. */
+  notFound: 'ERR_NOT_FOUND',
+  /** The server failed for a reason that has no code of its own; the message describes it. */
+  failed: 'ERR_SERVER',
 } as const
 
 /** One of the codes of {@link ServerErrorCode}. */

@@ -78,7 +78,8 @@ export function errorAnswer(error: unknown): ErrorAnswer {
   }
   const { statusCode, code } = Object(error) as { statusCode?: unknown; code?: unknown }
   const status = typeof statusCode === 'number' && statusCode >= 400 ? statusCode : 500
-  return { status, code: typeof code === 'string' ? code : 'ERR_SERVER', message: rootOf(error) }
+  const known = typeof code === 'string' ? code : ServerErrorCode.failed
+  return { status, code: known, message: rootOf(error) }
 }
 
 /** Sends the answer to an error. */

@@ -137,7 +137,8 @@ function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyI
     return sendError(reply, error)
   })
   app.setNotFoundHandler((_request, reply) => {
-    return reply.code(404).send({ code: 'ERR_NOT_FOUND', message: 'there is no such path' })
+    const code = ServerErrorCode.notFound
+    return reply.code(404).send({ code, message: 'there is no such path' })
   })
   return app
 }

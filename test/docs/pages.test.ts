@@ -79,3 +79,18 @@ void t.test('the error codes are those of the source', async (t) => {
   const { code, stderr } = await runProgram(process.execPath, [script, '--check'])
   t.equal(code, 0, `run npm run docs:errors; ${stderr}`)
 })
+
+void t.test('every error code of the source stands in docs/errors.md, and no other', (t) => {
+  /** Codes of Node, which the source only recognises. */
+  const ofNode = new Set(['ERR_ACCESS_DENIED', 'ERR_MODULE_NOT_FOUND'])
+  const codesOf = (text: string): string[] => text.match(/\b(ERR|LEVEL)_[A-Z][A-Z0-9_]+\b/g) ?? []
+  const source = filesBelow('src', (path) => path.endsWith('.ts')).flatMap((path) =>
+    [...textOf(path).matchAll(/(['"])((?:ERR|LEVEL)_[A-Z][A-Z0-9_]+)\1/g)].map(
+      ([, , code]) => code,
+    ),
+  )
+  const written = [...new Set(source)].filter((code) => !ofNode.has(code)).sort()
+  t.ok(written.length > 100, 'the codes of the source were found')
+  t.same([...new Set(codesOf(textOf('docs/errors.md')))].sort(), written)
+  t.end()
+})
