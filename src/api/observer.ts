@@ -22,7 +22,7 @@
  * Writing between the check and the mutation of a checkAndMutate fails the operation.
  */
 import type { JobObserver } from '../storage/coprocessor/job-observer.js'
-import type { BytesLike } from '../storage/cell/column-name.js'
+import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
 import type { Timestamp } from '../storage/cell/timestamp.js'
 import type { Cell, Result } from './results/result.js'
 import type {
@@ -70,6 +70,11 @@ export interface WrittenMutation {
    * markers, increments and appends are puts of the new values, and every cell has its timestamp.
    */
   readonly cells: readonly WrittenCell[]
+  /**
+   * The rows of this table whose values in some columns and families the mutation may change, in
+   * the order of writing. A list that the caller keeps for later mutations is read faster.
+   */
+  rowsOf(columns: readonly ColumnName[]): readonly WrittenRow[]
   /** Reads a row of any table of the database by its name, without the mutation. */
   get(table: string, get: Get): Result
   /** Reads all versions and delete markers of families of a row of this table, likewise. */
@@ -79,6 +84,21 @@ export interface WrittenMutation {
    * them are applied or none. That table's observers are not called.
    */
   add(table: string, mutation: { readonly put: Put } | { readonly delete: Delete }): void
+}
+
+/** A row of a mutation, seen through some columns. Borrowed until the observer returns. */
+export interface WrittenRow {
+  /** The key of the row. */
+  readonly row: Buffer
+  /** Its cells in these columns, and the delete markers that concern them, in order of writing. */
+  readonly cells: readonly WrittenCell[]
+  /**
+   * Whether the cells are puts that no stored delete marker can mask. The values after the mutation
+   * are then the newest ones among `before` and these cells.
+   */
+  readonly isPlain: boolean
+  /** The newest values of the columns without the mutation, as a get reads them. */
+  before(): Result
 }
 
 /** A cell that is about to be written. Its bytes are borrowed until the observer returns. */

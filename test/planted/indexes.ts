@@ -63,4 +63,32 @@ export const faults: readonly PlantedFault[] = [
     replace: '',
     tests: histories,
   },
+  {
+    name: 'a put is taken as newer than the delete markers of its family',
+    file: 'src/table/observers/written-rows.ts',
+    find: 'approximateTimestamp(buffer, keyEnd) > family.store.markerTimestamp',
+    replace: 'approximateTimestamp(buffer, keyEnd) >= 0',
+    tests: histories,
+  },
+  {
+    name: 'the delete markers of SSTables are forgotten',
+    file: 'src/storage/store/store.ts',
+    find: '(newest, slot) => Math.max(newest, slot.markerTimestamp),\n      ofTables,',
+    replace: '(newest, slot) => Math.max(newest, slot.markerTimestamp),\n      -1,',
+    tests: queries,
+  },
+  {
+    name: 'a row that a batch names twice is two rows',
+    file: 'src/table/observers/written-rows.ts',
+    find: 'row = byKey?.get(start.name) ?? start',
+    replace: 'row = start',
+    tests: queries,
+  },
+  {
+    name: 'a column narrows the family that a query or an index names too',
+    file: `${room}/declaration.ts`,
+    find: 'escapedQualifier === undefined || !whole.has(family)',
+    replace: 'escapedQualifier === undefined || whole.size >= 0',
+    tests: queries,
+  },
 ]

@@ -14,9 +14,15 @@ import type { Database } from '../../api/database.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { MutatedRow } from '../../api/mutations.js'
 import type { KeptIndex } from './catalog.js'
-import { entriesOf, entryColumn, positionColumn, readEntry, type Entry } from './entries.js'
-import { holds, uniqueViolation } from './index-observer.js'
-import { valuesOf } from './row-values.js'
+import {
+  entriesOf,
+  entryColumn,
+  hasEntry,
+  positionColumn,
+  readEntry,
+  type Entry,
+} from './entries.js'
+import { uniqueViolation } from './index-observer.js'
 
 /** Rows of a step: the event loop waits for one. */
 const stepRows = 64
@@ -56,7 +62,7 @@ function step(
     const before = sequenceOf(database)
     const results = data.scanSync({ ...start, columns: plan.columns, limit: stepRows }).toArray()
     if (results.length === 0 && written.length === 0) return undefined
-    const entries = results.flatMap((result) => entriesOf(plan, result.row!, valuesOf(result)))
+    const entries = results.flatMap((result) => entriesOf(plan, result.row!, result))
     if (plan.unique) checkUnique(data, entriesTable, index, entries)
     const last = results.at(-1)?.row
     const rows: MutatedRow[] = entries.map(({ key, value }) => {
@@ -98,7 +104,7 @@ function checkUnique(
     const holder = readEntry(plan, key, value).row
     if (holder.equals(row)) continue
     const result = data.getSync({ row: holder, columns: plan.columns })
-    if (!result.isEmpty && holds(plan, key, holder, valuesOf(result))) {
+    if (!result.isEmpty && hasEntry(plan, key, holder, result)) {
       throw uniqueViolation(data.name, plan, key, holder)
     }
   }

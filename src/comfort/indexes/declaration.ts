@@ -15,7 +15,8 @@ import {
   unchecked,
   type OptionsOf,
 } from '../../base/options.js'
-import { parseSingleColumn } from '../../storage/cell/column-name.js'
+import { parseColumn, parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
+import { descendingPart, keyParts, type KeyPart } from '../keys/key-parts.js'
 import { RowKey, type KeyPartName } from '../keys/row-key.js'
 
 /** The names of the encodings that stored values of an index part may have. */
@@ -74,6 +75,10 @@ export interface PlannedPart {
   readonly each: boolean
   readonly as: KeyPartName
   readonly descending: boolean
+  /** Names a value of the part in messages. */
+  readonly what: string
+  /** Writes a value into a key, with an end of its own. */
+  readonly writer: KeyPart<unknown>
 }
 
 /** A declaration that is ready for use. */
@@ -103,17 +108,15 @@ export function planIndex(given: IndexDeclaration): IndexPlan {
     }
     const entries = Object.entries(checkObject(key, `the key of the index '${name}'`))
     if (entries.length === 0) throw invalidArgument(`the index '${name}' needs a part in its key`)
-    const parts = entries.map(([part, option]) => planPart(part, option))
+    const parts = entries.map(([part, option]) => planPart(name, part, option))
     const kinds = parts.map(({ name: part, as, descending }) => {
       return [part, descending ? { descending: as } : as]
     })
     const storedKeys = stored.map(canonicalColumn)
-    const columns = [
-      ...new Set([
-        ...parts.map(({ kind, family, column }) => (kind === 'column' ? column : family)),
-        ...storedKeys,
-      ]),
-    ]
+    const columns = unionOf([
+      ...parts.map(({ kind, family, column }) => (kind === 'column' ? column : family)),
+      ...storedKeys,
+    ])
     return {
       name,
       unique,
@@ -126,7 +129,24 @@ export function planIndex(given: IndexDeclaration): IndexPlan {
   })
 }
 
-function planPart(name: string, option: string | IndexPart): PlannedPart {
+/**
+ * The list of columns and families as one read takes them: a family that is named counts whole,
+ * also if one of its columns is named behind it.
+ */
+export function unionOf<C extends ColumnName>(columns: readonly C[]): C[] {
+  const parsed = columns.map((column) => ({ column, ...parseColumn(column) }))
+  const whole = new Set(
+    parsed.flatMap(({ family, escapedQualifier }) =>
+      escapedQualifier === undefined ? family : [],
+    ),
+  )
+  const wanted = parsed.filter(({ family, escapedQualifier }) => {
+    return escapedQualifier === undefined || !whole.has(family)
+  })
+  return [...new Set(wanted.map(({ column }) => column))]
+}
+
+function planPart(index: string, name: string, option: string | IndexPart): PlannedPart {
   if (name === 'row') throw invalidArgument("a part of an index cannot be named 'row'")
   const given = partOptions.read(typeof option === 'string' ? { column: option } : option)
   const { column, valuesOf, qualifiersOf, encoding, path, each, descending } = given
@@ -148,7 +168,21 @@ function planPart(name: string, option: string | IndexPart): PlannedPart {
   const kind = column !== undefined ? 'column' : valuesOf !== undefined ? 'values' : 'qualifiers'
   const canonical = column === undefined ? '' : canonicalColumn(column)
   const family = column === undefined ? sources[0] : canonical.slice(0, canonical.indexOf(':'))
-  return { name, kind, family, column: canonical, encoding, path, each, as, descending }
+  // Stored text is written as the bytes that it is.
+  const ascending = keyParts[encoding === 'utf8' ? 'bytes' : as] as KeyPart<unknown>
+  return {
+    name,
+    kind,
+    family,
+    column: canonical,
+    encoding,
+    path,
+    each,
+    as,
+    descending,
+    what: `the value for the part '${name}' of the index '${index}'`,
+    writer: descending ? descendingPart(ascending) : ascending,
+  }
 }
 
 /** `family:qualifier`, where the qualifier has plain characters only. */

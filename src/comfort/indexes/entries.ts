@@ -9,11 +9,11 @@
  *
  * A row has the entries of all combinations of the values of its parts; none if a part has none.
  */
-import { checkBytes } from '../../base/arguments.js'
+import { isUtf8 } from 'node:buffer'
+import { copyBytes, equalBytes } from '../../base/bytes.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { decodeValue, encodingOf } from '../../api/results/encodings.js'
-import { descendingPart, keyParts, type KeyPart } from '../keys/key-parts.js'
 import type { IndexPlan, PlannedPart } from './declaration.js'
 import type { RowValues } from './row-values.js'
 
@@ -35,34 +35,77 @@ export interface Entry {
   readonly row: Buffer
 }
 
-const descending = Object.fromEntries(
-  Object.entries(keyParts).map(([name, part]) => [name, descendingPart(part as KeyPart<unknown>)]),
-)
 const scratch = Buffer.allocUnsafe(3 * rowBytesMax + 16)
 const lengthBytes = 2
 const storedLengthBytes = 4
 
 /** The entries of a row with these values. `ERR_INVALID_ARGUMENT` for a value that does not fit. */
 export function entriesOf(plan: IndexPlan, row: Buffer, values: RowValues): Entry[] {
-  let keys: Buffer[] | undefined
-  for (const part of plan.parts) {
-    const found = partsOf(plan, part, values)
-    if (found.length === 0) return []
-    const before: Buffer[] | undefined = keys
-    keys =
-      before === undefined
-        ? found
-        : before.flatMap((start) => found.map((bytes) => Buffer.concat([start, bytes])))
-  }
-  const value = entryValue(plan, row, values)
-  return keys!.map((bytes) => {
-    const key = plan.unique ? bytes : Buffer.concat([bytes, row])
-    if (key.length <= rowBytesMax) return { key, value, row }
-    throw new CellarError(
-      ErrorCode.tooLarge,
-      `an entry of the index '${plan.name}' has ${key.length} bytes, of at most ${rowBytesMax}`,
-    )
+  const entries: Entry[] = []
+  let value: Buffer | undefined
+  eachKey(plan, row, values, (length) => {
+    const key = Buffer.from(scratch.subarray(0, length))
+    entries.push({ key, value: (value ??= entryValue(plan, row, values)), row })
+    return true
   })
+  return entries.length < 2 ? entries : [...byKey(entries).values()]
+}
+
+/** The entries by their keys as text. */
+export function byKey(entries: readonly Entry[]): Map<string, Entry> {
+  return new Map(entries.map((entry) => [entry.key.toString('latin1'), entry]))
+}
+
+/** Whether a row with these values has an entry with the key. */
+export function hasEntry(plan: IndexPlan, key: Buffer, row: Buffer, values: RowValues): boolean {
+  let isFound = false
+  eachKey(plan, row, values, (length) => {
+    isFound = equalBytes(scratch, 0, length, key, 0, key.length)
+    return !isFound
+  })
+  return isFound
+}
+
+/**
+ * Writes the keys of a row's entries to `scratch`, one after the other, and calls `visit` with the
+ * length of each until that returns false. A key may come twice.
+ */
+function eachKey(
+  plan: IndexPlan,
+  row: Buffer,
+  values: RowValues,
+  visit: (length: number) => boolean,
+): boolean {
+  const { parts } = plan
+  const found: (readonly unknown[])[] = []
+  for (const part of parts) {
+    const ofPart = partValues(part, values)
+    if (ofPart.length === 0) return true
+    found.push(ofPart)
+  }
+  const write = (place: number, start: number): boolean => {
+    if (place === parts.length) {
+      const end = plan.unique ? start : start + row.length
+      if (end > rowBytesMax) throw entryTooLarge(plan, end)
+      if (!plan.unique) copyBytes(row, 0, row.length, scratch, start)
+      return visit(end)
+    }
+    const part = parts[place]
+    for (const value of found[place]) {
+      const end = part.writer.write(scratch, start, value, part.what, false)
+      if (end > rowBytesMax) throw entryTooLarge(plan, end)
+      if (!write(place + 1, end)) return false
+    }
+    return true
+  }
+  return write(0, 0)
+}
+
+function entryTooLarge(plan: IndexPlan, bytes: number): CellarError {
+  return new CellarError(
+    ErrorCode.tooLarge,
+    `an entry of the index '${plan.name}' has ${bytes} bytes, of at most ${rowBytesMax}`,
+  )
 }
 
 /** Reads an entry from its row and value in the table of the index. */
@@ -89,7 +132,7 @@ export function storedValues(plan: IndexPlan, { value }: Entry): Record<string, 
 }
 
 function entryValue(plan: IndexPlan, row: Buffer, values: RowValues): Buffer {
-  const stored = plan.stored.map((column) => values.get(column)?.value)
+  const stored = plan.stored.map((column) => values.value(column))
   let bytes = lengthBytes + (plan.unique ? row.length : 0)
   for (const each of stored) bytes += storedLengthBytes + (each?.length ?? 0)
   const value = Buffer.allocUnsafe(bytes)
@@ -102,41 +145,30 @@ function entryValue(plan: IndexPlan, row: Buffer, values: RowValues): Buffer {
   return value
 }
 
-/** The distinct values of one part, as bytes of keys. */
-function partsOf(plan: IndexPlan, part: PlannedPart, values: RowValues): Buffer[] {
+/** The values of one part. */
+function partValues(part: PlannedPart, values: RowValues): readonly unknown[] {
   if (part.kind === 'column') {
-    const cell = values.get(part.column)
-    return cell === undefined ? [] : encoded(plan, part, cell.value)
+    const stored = values.value(part.column)
+    return stored === undefined ? [] : decoded(part, stored)
   }
-  const found = new Map<string, Buffer>()
-  for (const { family, qualifier, value } of values.values()) {
+  const found: unknown[] = []
+  for (const { family, qualifier, value } of values.cells()) {
     if (family !== part.family) continue
-    const source = part.kind === 'values' ? value : qualifier
-    for (const bytes of encoded(plan, part, source)) found.set(bytes.toString('latin1'), bytes)
+    found.push(...decoded(part, part.kind === 'values' ? value : qualifier))
   }
-  return [...found.values()]
+  return found
 }
 
 /** The values in the stored bytes of one column. */
-function encoded(plan: IndexPlan, part: PlannedPart, stored: Buffer): Buffer[] {
-  const where = `the value for the part '${part.name}' of the index '${plan.name}'`
-  const kind = part.descending ? descending[part.as] : keyParts[part.as]
-  const write = (value: unknown): Buffer => {
-    return Buffer.from(scratch.subarray(0, kind.write(scratch, 0, value, where, false)))
-  }
-  if (part.encoding === 'bytes') return [write(checkBytes(stored, where))]
-  const decoded: unknown = decodeValue(encodingOf(part.encoding), stored, where)
-  if (part.encoding !== 'json') return [write(decoded)]
-  const inner = memberAt(decoded, part.path)
-  if (inner === undefined || inner === null) return []
+function decoded(part: PlannedPart, stored: Buffer): readonly unknown[] {
+  // In keys text has the bytes of its UTF-8.
+  if (part.encoding === 'bytes' || (part.encoding === 'utf8' && isUtf8(stored))) return [stored]
+  const value: unknown = decodeValue(encodingOf(part.encoding), stored, part.what)
+  if (part.encoding !== 'json') return [value]
+  const inner = memberAt(value, part.path)
   const elements: readonly unknown[] = part.each && Array.isArray(inner) ? inner : [inner]
-  const distinct = new Map<string, Buffer>()
-  for (const element of elements) {
-    if (element === undefined || element === null) continue
-    const bytes = write(part.as === 'date' ? new Date(element as string) : element)
-    distinct.set(bytes.toString('latin1'), bytes)
-  }
-  return [...distinct.values()]
+  const found = elements.filter((element) => element !== undefined && element !== null)
+  return part.as === 'date' ? found.map((element) => new Date(element as string)) : found
 }
 
 function memberAt(value: unknown, path: readonly string[]): unknown {

@@ -5,20 +5,28 @@
  * between the read of the old values and the write of the new entries, and a crash keeps both the
  * row and its entries or neither.
  */
-import { CellarError, ErrorCode } from '../../base/errors.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { shownBytes } from '../../api/results/display.js'
-import type { Observer, WrittenCell, WrittenMutation } from '../../api/observer.js'
+import type { Observer, WrittenCell, WrittenMutation, WrittenRow } from '../../api/observer.js'
 import { indexesIn, kept, type KeptIndex } from './catalog.js'
 import { columnKey, type IndexPlan } from './declaration.js'
-import { entriesOf, entryColumn, entryFamily, readEntry, type Entry } from './entries.js'
-import { newestOf, valuesOf, type RowValues } from './row-values.js'
+import {
+  byKey,
+  entriesOf,
+  entryColumn,
+  entryFamily,
+  hasEntry,
+  readEntry,
+  type Entry,
+} from './entries.js'
+import { haveEqualValues, newestOf } from './row-values.js'
 
 /** A row of the mutation in one index. */
 interface RowChange {
   readonly row: Buffer
   readonly removed: ReadonlyMap<string, Entry>
   /** All entries of the row after the mutation. */
-  readonly after: ReadonlyMap<string, Entry>
+  readonly after: readonly Entry[]
   /** Those that are new, or have another value. */
   readonly written: readonly Entry[]
 }
@@ -34,8 +42,7 @@ export function createIndexObserver(
   if (indexes.length === 0) return {}
   return {
     preWrite(_context, mutation) {
-      const rows = rowsOf(mutation.cells)
-      for (const index of indexes) keep(table, index, mutation, rows)
+      for (const index of indexes) keep(table, index, mutation)
     },
     preBulkLoad() {
       throw new CellarError(
@@ -46,72 +53,54 @@ export function createIndexObserver(
   }
 }
 
-function rowsOf(cells: readonly WrittenCell[]): readonly WrittenCell[][] {
-  if (cells.length === 1) return [[cells[0]]]
-  const rows = new Map<string, WrittenCell[]>()
-  for (const cell of cells) {
-    const key = cell.row.toString('latin1')
-    const known = rows.get(key)
-    if (known === undefined) rows.set(key, [cell])
-    else known.push(cell)
-  }
-  return [...rows.values()]
-}
-
-function keep(
-  table: string,
-  index: KeptIndex,
-  mutation: WrittenMutation,
-  rows: readonly WrittenCell[][],
-): void {
+function keep(table: string, index: KeptIndex, mutation: WrittenMutation): void {
   const { plan } = index
   const changes: RowChange[] = []
-  for (const cells of rows) {
-    const own = cells.filter((cell) => concerns(plan, cell))
-    if (own.length > 0) changes.push(changeOf(plan, mutation, own))
+  for (const row of mutation.rowsOf(plan.columns)) {
+    for (const cell of row.cells) if (cell.ttlMilliseconds > 0) throw ownLifetime(plan, cell)
+    const change = changeOf(plan, mutation, row)
+    if (change !== undefined) changes.push(change)
   }
   if (changes.length === 0) return
   if (plan.unique) checkUnique(table, index, mutation, changes)
   write(index, mutation, changes)
 }
 
-/** Whether the entries of a row may depend on a cell. */
-function concerns(
-  plan: IndexPlan,
-  { type, family, qualifier, ttlMilliseconds }: WrittenCell,
-): boolean {
-  if (!plan.families.includes(family)) return false
-  const isOfFamily = type === 'DeleteFamily' || type === 'DeleteFamilyVersion'
-  const column = isOfFamily ? family : columnKey(family, qualifier)
-  if (!isOfFamily && !plan.columns.includes(family) && !plan.columns.includes(column)) return false
-  if (ttlMilliseconds === 0) return true
-  throw new CellarError(
-    ErrorCode.invalidArgument,
-    `the column '${column}' is in the index '${plan.name}', so its cells take no TTL of their own; ` +
-      'give the family a TTL',
+function ownLifetime(plan: IndexPlan, { family, qualifier }: WrittenCell): CellarError {
+  return invalidArgument(
+    `the column '${columnKey(family, qualifier)}' is in the index '${plan.name}', so its cells take ` +
+      'no TTL of their own; give the family a TTL',
   )
 }
 
+/** The change of a row; undefined if its values stay the same. */
 function changeOf(
   plan: IndexPlan,
   mutation: WrittenMutation,
-  cells: readonly WrittenCell[],
-): RowChange {
-  const { row } = cells[0]
-  const before = mutation.rawRow(row, plan.families).cells()
-  const removed = byKey(before.length === 0 ? [] : entriesOf(plan, row, newestOf(before)))
-  const after = byKey(entriesOf(plan, row, newestOf([...before, ...cells])))
+  concerned: WrittenRow,
+): RowChange | undefined {
+  const { row, cells, isPlain } = concerned
+  const stored = isPlain ? concerned.before() : mutation.rawRow(row, plan.families)
+  if (isPlain && stored.isEmpty) {
+    const entries = entriesOf(plan, row, newestOf(cells))
+    return { row, removed: none, after: entries, written: entries }
+  }
+  const storedCells = stored.cells()
+  const old = newestOf(storedCells)
+  const values = newestOf([...storedCells, ...cells])
+  if (haveEqualValues(old, values)) return undefined
+  const removed = byKey(entriesOf(plan, row, old))
+  const after = entriesOf(plan, row, values)
   const written: Entry[] = []
-  for (const [key, entry] of after) {
+  for (const entry of after) {
+    const key = entry.key.toString('latin1')
     if (removed.get(key)?.value.equals(entry.value) !== true) written.push(entry)
     removed.delete(key)
   }
   return { row, removed, after, written }
 }
 
-function byKey(entries: readonly Entry[]): Map<string, Entry> {
-  return new Map(entries.map((entry) => [entry.key.toString('latin1'), entry]))
-}
+const none: ReadonlyMap<string, Entry> = new Map()
 
 function checkUnique(
   table: string,
@@ -121,7 +110,8 @@ function checkUnique(
 ): void {
   const owners = new Map<string, Buffer>()
   for (const { row, after } of changes) {
-    for (const [key, entry] of after) {
+    for (const entry of after) {
+      const key = entry.key.toString('latin1')
       const other = owners.get(key)
       if (other !== undefined) throw uniqueViolation(table, plan, entry.key, other)
       owners.set(key, row)
@@ -133,21 +123,16 @@ function checkUnique(
       const moved = changes.find((change) => change.row.equals(holder))
       const isHeld =
         moved === undefined
-          ? holds(
+          ? hasEntry(
               plan,
               entry.key,
               holder,
-              valuesOf(mutation.get(table, { row: holder, columns: plan.columns })),
+              mutation.get(table, { row: holder, columns: plan.columns }),
             )
-          : moved.after.has(key)
+          : moved.after.some((each) => each.key.equals(entry.key))
       if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)
     }
   }
-}
-
-/** Whether a row with these values has the entry. */
-export function holds(plan: IndexPlan, key: Buffer, row: Buffer, values: RowValues): boolean {
-  return entriesOf(plan, row, values).some((entry) => entry.key.equals(key))
 }
 
 /** The parts of a key by name. `row` is the row of its entry. */
@@ -179,13 +164,15 @@ export function uniqueViolation(
 
 /** Adds the entries to the mutation; a key that one row leaves and another takes is only put. */
 function write(index: KeptIndex, mutation: WrittenMutation, changes: readonly RowChange[]): void {
-  const taken = new Set<string>()
-  for (const { after } of changes) for (const key of after.keys()) taken.add(key)
-  for (const { removed, written } of changes) {
+  for (const { written } of changes) {
     for (const { key, value } of written) {
-      mutation.add(index.entries, { put: { row: key, cells: [{ column: entryColumn, value }] } })
+      mutation.add(index.entries, { put: { row: key, cells: { [entryColumn]: value } } })
     }
+  }
+  let taken: Map<string, Entry> | undefined
+  for (const { removed } of changes) {
     for (const [name, { key }] of removed) {
+      taken ??= byKey(changes.flatMap(({ after }) => after))
       if (taken.has(name)) continue
       mutation.add(index.entries, { delete: { row: key, columns: [entryColumn] } })
     }

@@ -17,7 +17,7 @@ import {
 } from './catalog.js'
 import { planIndex, type IndexDeclaration, type IndexPlan } from './declaration.js'
 import { buildFamily, entryFamily } from './entries.js'
-import { TableIndex } from './table-index.js'
+import { TableIndex, type IndexTables } from './table-index.js'
 
 /** An index in a list. */
 export interface IndexDescription {
@@ -42,6 +42,9 @@ export class Indexes {
   readonly #database: Database<Table & SyncTable>
   readonly #builds = new Map<string, Promise<void>>()
   readonly #plans = new WeakMap<object, KeptIndex[]>()
+  /** The tables whose indexes were asked for, by their names: making a table costs more. */
+  readonly #tables = new Map<string, Table>()
+  readonly #tablesOf = new WeakMap<KeptIndex, IndexTables>()
   #isClosed = false
 
   /** @internal As {@link openIndexes}, without continuing builds. */
@@ -161,6 +164,7 @@ export class Indexes {
         this.#checkOpen()
         return this.#find(table, name)
       },
+      tablesOf: (table, index) => this.#openTables(table, index),
       settled: (table, name) => this.#settled(table, name),
     }
   }
@@ -172,7 +176,7 @@ export class Indexes {
 
   #find(table: string, name: string): KeptIndex {
     checkText(name, 'the name of an index')
-    const description = this.#database.table(table).describe()
+    const description = this.#describe(table)
     const indexes = indexesOf(description)
     // A schema is described anew each time, but its coprocessors stay the same objects.
     const key = description.coprocessors ?? description
@@ -181,6 +185,30 @@ export class Indexes {
     const found = plans.find(({ plan }) => plan.name === name)
     if (found !== undefined) return found
     throw noSuchIndex(table, name, indexes)
+  }
+
+  #describe(table: string): TableDescription {
+    try {
+      const known = this.#tables.get(table)
+      if (known !== undefined) return known.describe()
+    } catch (error) {
+      // The table was dropped. There may be another one of its name.
+      if (!(error instanceof CellarError) || error.code !== ErrorCode.tableNotFound) throw error
+    }
+    this.#tables.delete(table)
+    const found = this.#database.table(table)
+    this.#tables.set(table, found)
+    return found.describe()
+  }
+
+  /** The tables of an index as the schema has it now: each change makes another `KeptIndex`. */
+  #openTables(table: string, index: KeptIndex): IndexTables {
+    let found = this.#tablesOf.get(index)
+    if (found === undefined) {
+      found = { data: this.#database.table(table), entries: this.#database.table(index.entries) }
+      this.#tablesOf.set(index, found)
+    }
+    return found
   }
 
   #settled(table: string, name: string): Promise<void> {

@@ -5,36 +5,63 @@
  * marker those of its column, and version markers those of exactly their timestamp. Of the others
  * the greatest timestamp counts, and at equal timestamps the later mutation.
  */
-import type { Cell, Result } from '../../api/results/result.js'
+import { equalBytes } from '../../base/bytes.js'
+import type { Cell } from '../../api/results/result.js'
 import { columnKey } from './declaration.js'
 
-/** A newest value, by the names of `columnKey`. */
-export type RowValues = ReadonlyMap<string, Cell>
+/** The newest values of a row: of a result of newest values, or of {@link newestOf}. */
+export interface RowValues {
+  /** The value of a column by its name of `columnKey`; undefined: it has none. */
+  value(column: string): Buffer | undefined
+  /** All values, one cell of each column. */
+  cells(): Iterable<Cell>
+}
 
-/** The values in the result of a read. */
-export function valuesOf(result: Result): RowValues {
-  return newestOf(result.cells())
+/** Newest values among versions, by the names of `columnKey`. */
+class NewestValues implements RowValues {
+  readonly byName = new Map<string, Cell>()
+
+  value(column: string): Buffer | undefined {
+    return this.byName.get(column)?.value
+  }
+
+  cells(): Iterable<Cell> {
+    return this.byName.values()
+  }
 }
 
 /**
  * The newest values among versions and delete markers: those of a raw read, and then the
  * cells of a mutation that is not applied.
  */
-export function newestOf(cells: readonly Cell[]): RowValues {
+export function newestOf(cells: readonly Cell[]): NewestValues {
   const masks = masksOf(cells)
-  const newest = new Map<string, Cell>()
+  const newest = new NewestValues()
+  const { byName } = newest
   for (const cell of cells) {
     if (cell.type !== 'Put') continue
     const key = columnKey(cell.family, cell.qualifier)
     if (masks !== undefined && isMasked(masks, cell, key)) continue
-    const known = newest.get(key)
+    const known = byName.get(key)
     if (known !== undefined) {
       if (cell.timestamp < known.timestamp) continue
       if (cell.timestamp === known.timestamp && cell.sequence < known.sequence) continue
     }
-    newest.set(key, cell)
+    byName.set(key, cell)
   }
   return newest
+}
+
+/** Whether the same columns have the same values. */
+export function haveEqualValues(some: NewestValues, others: NewestValues): boolean {
+  if (some.byName.size !== others.byName.size) return false
+  for (const [key, { value }] of some.byName) {
+    const other = others.value(key)
+    if (other === undefined || !equalBytes(value, 0, value.length, other, 0, other.length)) {
+      return false
+    }
+  }
+  return true
 }
 
 /** Greatest masked timestamp by family or column, and exactly masked timestamps. */

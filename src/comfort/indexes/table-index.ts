@@ -14,9 +14,9 @@ import { eachRow } from '../tables.js'
 import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
 import type { IndexState, KeptIndex } from './catalog.js'
-import { entriesOf, entryColumn, readEntry, storedValues, type Entry } from './entries.js'
-import { holds, partsOfKey } from './index-observer.js'
-import { valuesOf } from './row-values.js'
+import { unionOf } from './declaration.js'
+import { entriesOf, entryColumn, hasEntry, readEntry, storedValues, type Entry } from './entries.js'
+import { partsOfKey } from './index-observer.js'
 
 const queryMembers = {
   /** Whether the greatest keys come first; `startKey` is then the greatest. Default false. */
@@ -103,11 +103,19 @@ export interface StrayEntry {
   readonly row: Buffer
 }
 
+/** The rows of an index, and its entries. */
+export interface IndexTables {
+  readonly data: Table
+  readonly entries: Table
+}
+
 /** The parts of `Indexes` that an index needs. */
 export interface IndexHome {
   readonly database: Database
   /** The index as the schema has it now. Throws `ERR_INDEX_NOT_FOUND`. */
   find(table: string, name: string): KeptIndex
+  /** The tables of an index that `find` returned. */
+  tablesOf(table: string, index: KeptIndex): IndexTables
   /** Resolves when no build of the index runs. */
   settled(table: string, name: string): Promise<void>
 }
@@ -153,8 +161,9 @@ export class TableIndex {
     const index = this.#ready()
     const span = spanOf(index, query, read)
     const needed = index.plan.columns
-    const columns = read.columns === undefined ? {} : { columns: [...read.columns, ...needed] }
-    const data = this.#home.database.table(this.table)
+    const columns =
+      read.columns === undefined ? {} : { columns: unionOf([...read.columns, ...needed]) }
+    const { data } = this.#home.tablesOf(this.table, index)
     return this.#page(index, span, read, async (entries, snapshot) => {
       const gets = entries.map(({ row }) => ({ row, ...columns, snapshot }))
       const results = await data.getList(gets)
@@ -181,7 +190,7 @@ export class TableIndex {
     const index = this.#ready()
     const rows = readArguments(() => rowsOfKeys(index.plan.key, range as KeyRange<KeyParts>, false))
     let count = 0
-    const scanner = this.#home.database.table(index.entries).scan({ ...rows, columns: ['e'] })
+    const scanner = this.#home.tablesOf(this.table, index).entries.scan({ ...rows, columns: ['e'] })
     await eachRow(scanner, batchMax, () => ++count > 0)
     return count
   }
@@ -196,10 +205,9 @@ export class TableIndex {
     const rowsWithoutEntry: Buffer[] = []
     const entriesWithoutRow: StrayEntry[] = []
     using snapshot = database.snapshot()
-    const entriesTable = database.table(index.entries)
-    const data = database.table(this.table)
+    const { data, entries: entriesTable } = this.#home.tablesOf(this.table, index)
     for await (const result of data.scan({ columns: index.plan.columns, snapshot })) {
-      const expected = entriesOf(index.plan, result.row!, valuesOf(result))
+      const expected = entriesOf(index.plan, result.row!, result)
       const gets = expected.map(({ key }) => ({ row: key, columns: [entryColumn], snapshot }))
       const found = await entriesTable.getList(gets)
       const isWhole = expected.every(({ value }, i) => {
@@ -210,7 +218,7 @@ export class TableIndex {
     for await (const result of entriesTable.scan({ columns: ['e'], snapshot })) {
       const { key, row } = entryOf(index, result)
       const stored = await data.get({ row, columns: index.plan.columns, snapshot })
-      if (stored.isEmpty || !holds(index.plan, key, row, valuesOf(stored))) {
+      if (stored.isEmpty || !hasEntry(index.plan, key, row, stored)) {
         entriesWithoutRow.push({ key: Buffer.from(key), row: Buffer.from(row) })
       }
     }
@@ -228,7 +236,7 @@ export class TableIndex {
     take: (entries: readonly Entry[], snapshot: Snapshot) => Promise<T[]>,
   ): Promise<IndexPage<T>> {
     const rows: T[] = []
-    const table: Table = this.#home.database.table(index.entries)
+    const { entries: table } = this.#home.tablesOf(this.table, index)
     using snapshot = this.#home.database.snapshot()
     const scanner = table.scan({ ...span, reversed, columns: ['e'], snapshot })
     try {
@@ -274,7 +282,7 @@ function entryOf({ plan }: KeptIndex, result: Result): Entry {
 
 /** Whether a row has the key of the entry that led to it. */
 function fits({ plan }: KeptIndex, { key, row }: Entry, result: Result): boolean {
-  return !result.isEmpty && holds(plan, key, row, valuesOf(result))
+  return !result.isEmpty && hasEntry(plan, key, row, result)
 }
 
 interface PageOptions {

@@ -32,6 +32,8 @@ export class MemtableSlot {
   familyDeleteCount = 0
   /** Newest timestamp of its markers of single versions; -1: it has none. */
   versionMarkerTimestamp = -1
+  /** Newest timestamp of all its markers; -1: it has none. */
+  markerTimestamp = -1
   /** Whether some of its mutations are not in the log (SKIP_WAL). */
   hasUnloggedMutations = false
   /**

@@ -53,6 +53,8 @@ export class Store {
   /**
    * As {@link MemtableSlot.versionMarkerTimestamp}, over all sources except the active memtable.
    */
+  private versionMarkerTimestampBelow = -1
+  /** As {@link MemtableSlot.markerTimestamp}, likewise. */
   private markerTimestampBelow = -1
   /** SSTables that a major compaction of each alone would not change. */
   readonly settled = new SettledTables()
@@ -128,7 +130,7 @@ export class Store {
     const replaces = type === CellType.put && serverTimestamp > 0 && keepsOneVersion(this.settings)
     if (replaces) {
       const { overwrites } = this
-      const marker = Math.max(this.markerTimestampBelow, slot.versionMarkerTimestamp)
+      const marker = Math.max(this.versionMarkerTimestampBelow, slot.versionMarkerTimestamp)
       overwrites.set(slot, source, keyEnd, serverTimestamp, sequenceSeen, marker)
       slot.memtable.insert(source, keyStart, keyEnd, valueStart, valueEnd, overwrites)
     } else {
@@ -141,19 +143,32 @@ export class Store {
   private noteMarker(slot: MemtableSlot, type: number, source: Buffer, keyEnd: number): void {
     slot.deleteCount++
     if (isFamilyMarker(type)) slot.familyDeleteCount++
-    if (type !== CellType.delete && type !== CellType.deleteFamilyVersion) return
     const timestamp = approximateTimestamp(source, keyEnd)
+    if (timestamp > slot.markerTimestamp) slot.markerTimestamp = timestamp
+    if (type !== CellType.delete && type !== CellType.deleteFamilyVersion) return
     if (timestamp > slot.versionMarkerTimestamp) slot.versionMarkerTimestamp = timestamp
   }
 
-  /** Computes the newest timestamp that markers outside the active memtable can have. */
+  /** Newest timestamp that a marker of the store can have, inexact from 2^53 on; -1: no markers. */
+  get markerTimestamp(): number {
+    return Math.max(this.markerTimestampBelow, this.active.markerTimestamp)
+  }
+
+  /** Computes the newest timestamps that markers outside the active memtable can have. */
   private measureMarkers(): void {
-    let newest = -1
-    for (const slot of this.frozen) newest = Math.max(newest, slot.versionMarkerTimestamp)
+    let ofTables = -1
     for (const { properties } of this.sources.tables) {
-      if (properties.deleteCount > 0) newest = Math.max(newest, Number(properties.maxTimestamp))
+      if (properties.deleteCount > 0) ofTables = Math.max(ofTables, Number(properties.maxTimestamp))
     }
-    this.markerTimestampBelow = newest
+    const { frozen } = this
+    this.versionMarkerTimestampBelow = frozen.reduce(
+      (newest, slot) => Math.max(newest, slot.versionMarkerTimestamp),
+      ofTables,
+    )
+    this.markerTimestampBelow = frozen.reduce(
+      (newest, slot) => Math.max(newest, slot.markerTimestamp),
+      ofTables,
+    )
   }
 
   /**

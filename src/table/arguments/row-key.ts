@@ -1,5 +1,5 @@
 /** Encodes the rows of callers into reused memory. */
-import { viewBytes } from '../../base/bytes.js'
+import { copyBytes, viewBytes } from '../../base/bytes.js'
 import { writeEscaped } from '../../storage/cell/cell-key.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { rowBytes } from '../../checks/rows.js'
@@ -23,6 +23,12 @@ export class RowKey {
   set(row: BytesLike): void {
     if (typeof row === 'string' && row.length <= loopCharactersMax && this.setText(row)) return
     this.length = writeEscaped(this.buffer, 0, rowBytes(row))
+  }
+
+  /** Sets the row whose escaped bytes are `source[start, end)`. */
+  copyFrom(source: Buffer, start: number, end: number): void {
+    copyBytes(source, start, end, this.buffer, 0)
+    this.length = end - start
   }
 
   /** A copy of the escaped row. */

@@ -146,7 +146,7 @@ export class ObserverChain implements WriteHook {
 
   complete(operations: PlainOperations, writer: MutationWriter, mode: ReadMode): MutationWriter {
     const written = new WrittenRows(operations, this.operationsOf, mode)
-    if (written.cells.length === 0) return writer
+    if (written.isEmpty) return writer
     this.tell('preWrite', [written])
     return written.addTo(writer)
   }

@@ -1,11 +1,24 @@
 /** The cells of a mutation that is encoded and not applied, as observers see them. */
+import { equalBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
+import {
+  isFamilyMarker,
+  qualifierEndOf,
+  rowEndOf,
+  terminatorBytes,
+  typeOf,
+} from '../../storage/cell/cell-key.js'
+import { CellType } from '../../storage/cell/cell-type.js'
 import { ttlOf } from '../../storage/cell/cell-value.js'
+import type { ColumnName } from '../../storage/cell/column-name.js'
+import type { Store } from '../../storage/store/store.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
-import type { WrittenCell, WrittenMutation } from '../../api/observer.js'
+import { approximateTimestamp } from '../../storage/store/version-overwrites.js'
+import type { WrittenCell, WrittenMutation, WrittenRow } from '../../api/observer.js'
 import type { Result } from '../../api/results/result.js'
 import type { BytesLike, Get } from '../../api/index.js'
-import { PageCell } from '../reads/page-cell.js'
+import { decodeBytes, PageCell } from '../reads/page-cell.js'
+import type { FamilyPlan, ReadPlan } from '../reads/read-plan.js'
 import type { RowAddition } from '../operations/intervention.js'
 import type { MutationWriter } from '../operations/mutation-writer.js'
 import type { PlainOperations } from '../operations/plain-operations.js'
@@ -13,27 +26,63 @@ import type { FindOperations } from './observer-chain.js'
 
 /** One table's cells of the mutation in the engine's buffer, and the rows added to it. */
 export class WrittenRows implements WrittenMutation {
-  readonly cells: readonly WrittenCell[]
   private readonly operations: PlainOperations
   private readonly operationsOf: FindOperations
   private readonly mode: ReadMode
-  private readonly added = new Map<string, RowAddition[]>()
+  private added: Map<string, RowAddition[]> | undefined = undefined
+  private allCells: WrittenCell[] | undefined = undefined
 
   constructor(operations: PlainOperations, operationsOf: FindOperations, mode: ReadMode) {
     this.operations = operations
     this.operationsOf = operationsOf
     this.mode = mode
-    const { mutation } = operations.parts.writes
-    const { families } = operations.state()
-    const cells: WrittenCell[] = []
-    for (let i = 0; i < mutation.entryCount; i++) {
-      const store = mutation.stores[i]
-      const family = families.find((each) => each.store === store)
+  }
+
+  /** Whether the mutation has no cell of the table. */
+  get isEmpty(): boolean {
+    const { stores, entryCount } = this.operations.parts.writes.mutation
+    for (let i = 0; i < entryCount; i++) if (this.familyOf(stores[i]) !== undefined) return false
+    return true
+  }
+
+  get cells(): readonly WrittenCell[] {
+    if (this.allCells !== undefined) return this.allCells
+    const cells: WrittenCell[] = (this.allCells = [])
+    const { mutation } = this.operations.parts.writes
+    const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } = mutation
+    for (let i = 0; i < entryCount; i++) {
+      const family = this.familyOf(stores[i])
       if (family === undefined) continue
-      const { buffer, keyStarts, keyEnds, valueEnds } = mutation
-      cells.push(new BorrowedCell(buffer, family.name, keyStarts[i], keyEnds[i], valueEnds[i]))
+      cells.push(new BorrowedCell(buffer, family, keyStarts[i], keyEnds[i], valueEnds[i]))
     }
-    this.cells = cells
+    return cells
+  }
+
+  rowsOf(columns: readonly ColumnName[]): readonly WrittenRow[] {
+    const { operations, mode } = this
+    const plan = operations.planOf({ columns })
+    const { buffer, stores, keyStarts, keyEnds, valueEnds, entryCount } =
+      operations.parts.writes.mutation
+    const rows: RowOfMutation[] = []
+    let byKey: Map<string, RowOfMutation> | undefined
+    for (let i = 0; i < entryCount; i++) {
+      const keyStart = keyStarts[i]
+      const keyEnd = keyEnds[i]
+      const found = plan.families.find(({ family }) => family.store === stores[i])
+      if (found === undefined || !concerns(found, buffer, keyStart, keyEnd)) continue
+      let row = rows.at(-1)
+      if (row?.hasKeyOf(keyStart, keyEnd) !== true) {
+        const start = new RowOfMutation(operations, plan, mode, buffer, keyStart, keyEnd)
+        if (row !== undefined) byKey ??= new Map([[row.name, row]])
+        row = byKey?.get(start.name) ?? start
+        if (row === start) {
+          rows.push(row)
+          byKey?.set(row.name, row)
+        }
+      }
+      row.add(found, keyStart, keyEnd, valueEnds[i])
+    }
+    return rows
   }
 
   get(table: string, get: Get): Result {
@@ -48,27 +97,103 @@ export class WrittenRows implements WrittenMutation {
     if (table === this.operations.name) {
       throw invalidArgument('preWrite adds to other tables; preBatchMutate adds rows of its own')
     }
-    const additions = this.added.get(table)
-    if (additions === undefined) this.added.set(table, [mutation])
+    const added = (this.added ??= new Map<string, RowAddition[]>())
+    const additions = added.get(table)
+    if (additions === undefined) added.set(table, [mutation])
     else additions.push(mutation)
   }
 
   /** Encodes the additions. Returns the writer that holds the mutation then. */
   addTo(writer: MutationWriter): MutationWriter {
+    if (this.added === undefined) return writer
     let open = writer
     for (const [table, additions] of this.added) {
       open = this.operationsOf(table).addTo(open, additions, this.mode)
     }
     return open
   }
+
+  private familyOf(store: Store): string | undefined {
+    return this.operations.state().families.find((each) => each.store === store)?.name
+  }
+}
+
+/** Whether a read of some columns of a family depends on the cell with this key. */
+function concerns(
+  { query: { columns } }: FamilyPlan,
+  buffer: Buffer,
+  keyStart: number,
+  keyEnd: number,
+): boolean {
+  if (columns === undefined || isFamilyMarker(typeOf(buffer, keyEnd))) return true
+  const start = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes
+  const end = qualifierEndOf(keyEnd)
+  for (let i = 0; i < columns.length; i++) {
+    const column = columns[i]
+    if (equalBytes(buffer, start, end, column, 0, column.length)) return true
+  }
+  return false
+}
+
+/** A row of the buffer of mutations, with the cells that concern a plan. */
+class RowOfMutation implements WrittenRow {
+  readonly cells: BorrowedCell[] = []
+  isPlain = true
+  private readonly operations: PlainOperations
+  private readonly plan: ReadPlan
+  private readonly mode: ReadMode
+  private readonly buffer: Buffer
+  private readonly start: number
+  private readonly end: number
+  private keptRow: Buffer | undefined = undefined
+
+  constructor(
+    operations: PlainOperations,
+    plan: ReadPlan,
+    mode: ReadMode,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+  ) {
+    this.operations = operations
+    this.plan = plan
+    this.mode = mode
+    this.buffer = buffer
+    this.start = keyStart
+    this.end = rowEndOf(buffer, keyStart, keyEnd)
+  }
+
+  get row(): Buffer {
+    return (this.keptRow ??= decodeBytes(this.buffer, this.start, this.end))
+  }
+
+  /** The key as a text, for maps. */
+  get name(): string {
+    return this.buffer.toString('latin1', this.start, this.end)
+  }
+
+  hasKeyOf(keyStart: number, keyEnd: number): boolean {
+    const { buffer, start, end } = this
+    return equalBytes(buffer, start, end, buffer, keyStart, rowEndOf(buffer, keyStart, keyEnd))
+  }
+
+  add({ family }: FamilyPlan, keyStart: number, keyEnd: number, valueEnd: number): void {
+    const { buffer } = this
+    this.cells.push(new BorrowedCell(buffer, family.name, keyStart, keyEnd, valueEnd))
+    this.isPlain &&=
+      typeOf(buffer, keyEnd) === CellType.put &&
+      approximateTimestamp(buffer, keyEnd) > family.store.markerTimestamp
+  }
+
+  before(): Result {
+    const { operations, buffer, start, end, plan, mode } = this
+    return operations.getEscaped(buffer, start, end, plan, mode)
+  }
 }
 
 /** A cell in the buffer of mutations. */
 class BorrowedCell extends PageCell implements WrittenCell {
-  readonly ttlMilliseconds: number
-
-  constructor(page: Buffer, family: string, keyStart: number, keyEnd: number, valueEnd: number) {
-    super(page, family, keyStart, keyEnd, valueEnd)
-    this.ttlMilliseconds = ttlOf(page, keyEnd)
+  get ttlMilliseconds(): number {
+    return ttlOf(this.page, this.keyEnd)
   }
 }

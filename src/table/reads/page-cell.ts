@@ -29,9 +29,9 @@ export function decodeBytes(page: Buffer, start: number, end: number): Buffer {
  */
 export class PageCell extends PrintedCell {
   readonly family: string
-  private readonly page: Buffer
+  protected readonly page: Buffer
   private readonly keyStart: number
-  private readonly keyEnd: number
+  protected readonly keyEnd: number
   private readonly valueEnd: number
   private keptRow: Buffer | undefined = undefined
   private keptQualifier: Buffer | undefined = undefined

@@ -96,6 +96,14 @@ export class TableReads {
     return new PageResult(found, table.familyNames)
   }
 
+  /** The row `page[start, end)` (escaped) by a plan, in the newest state. */
+  getEscaped(page: Buffer, start: number, end: number, plan: ReadPlan, mode: ReadMode): Result {
+    this.readRowKey.copyFrom(page, start, end)
+    const { readPoints } = this.parts
+    const found = this.readRow(this.readRowKey, plan, readPoints.lastSequence, mode)
+    return new PageResult(found, this.current.familyNames)
+  }
+
   /** Whether the row has a cell that the get selects. */
   exists(get: Get, mode: ReadMode): boolean {
     return this.get(get, mode, true).exists!

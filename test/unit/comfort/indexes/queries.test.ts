@@ -1,6 +1,6 @@
 /** Queries, refusals, builds and repair of indexes. */
 import t, { type Test } from 'tap'
-import { openIndexes, type Indexes } from '../../../../src/entries/index.js'
+import { openIndexes, type Indexes, type RowMutations } from '../../../../src/entries/index.js'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
@@ -246,6 +246,100 @@ void t.test('expired and truncated rows are not returned', async (t) => {
     code: 'ERR_INVALID_ARGUMENT',
     message: /no TTL of their own/,
   })
+})
+
+void t.test('a family counts whole beside one of its columns', async (t) => {
+  const { test, indexes } = await open(t, { f: {}, g: {} })
+  const table = test.database.table('users')
+  await table.put({ row: 'a', cells: { 'f:city': 'x', 'f:name': 'n', 'g:v': '1', 'g:w': '2' } })
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  const byValue = await indexes.create('users', {
+    name: 'by_value',
+    key: { value: { valuesOf: 'g' } },
+    stored: ['g:v'],
+  })
+  await byCity.ready()
+  await byValue.ready()
+  const columnsOf = async (columns: string[]): Promise<string[]> => {
+    const { rows } = await byCity.rows({ columns })
+    return rows[0].cells().map(({ family, qualifier }) => `${family}:${qualifier.toString()}`)
+  }
+  t.same(await columnsOf(['f']), ['f:city', 'f:name'])
+  t.same(await columnsOf(['g:w']), ['f:city', 'g:w'])
+  t.same(await columnsOf(['g:w', 'g']), ['f:city', 'g:v', 'g:w'])
+  await table.put({ row: 'b', cells: { 'g:w': '3' } })
+  const { rows } = await byValue.entries()
+  t.same(
+    rows.map(({ key }) => key['value']),
+    ['1', '2', '3'],
+    'rows of the build and of mutations',
+  )
+  t.same(await byValue.verify(), { rowsWithoutEntry: [], entriesWithoutRow: [] })
+  const found = await byValue.rows({ prefix: { value: '2' }, columns: ['g:v'] })
+  t.same(texts(found.rows), ['a'])
+})
+
+void t.test('a delete marker of any source masks the puts that it is newer than', async (t) => {
+  const { test, indexes } = await open(t, { f: { versions: 3 } })
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await byCity.ready()
+  const steps: readonly [string, () => unknown][] = [
+    ['active memtable', () => undefined],
+    ['SSTable', () => test.database.flush()],
+    ['SSTable behind a reopen', () => test.reopen()],
+  ]
+  let at = test.clock.now() + 1000
+  for (const [what, move] of steps) {
+    const row = what
+    const table = (): ReturnType<typeof test.database.table> => test.database.table('users')
+    await table().put({ row, cells: { 'f:city': 'old' }, timestamp: at })
+    await table().delete({ row, columns: ['f:city'], timestamp: (at += 10) })
+    await move()
+    const opened = what.includes('reopen') ? await openIndexes(test.database) : indexes
+    await table().put({ row, cells: { 'f:city': 'hidden' }, timestamp: at - 5 })
+    t.same(texts((await opened.index('users', 'by_city').rows()).rows), [], what)
+    t.equal(await opened.index('users', 'by_city').count(), 0, what)
+    await table().put({ row, cells: { 'f:city': 'new' }, timestamp: at + 1 })
+    t.equal(await opened.index('users', 'by_city').count(), 1, what)
+    await table().delete({ row })
+    at += 10
+    await table().delete({ row, timestamp: at })
+    t.equal(await opened.index('users', 'by_city').count(), 0, what)
+    if (opened !== indexes) await opened.close()
+  }
+})
+
+void t.test('a row that a batch names twice has the entries of its last values', async (t) => {
+  const { test, indexes } = await open(t)
+  const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+  await byCity.ready()
+  const put = (row: string, city: string): RowMutations => {
+    return { row, mutations: [{ put: { cells: { 'f:city': city } } }] }
+  }
+  const rows = [put('a', 'first'), put('b', 'other'), put('a', 'last')]
+  await test.database.table('users').mutateRows({ rows })
+  const { rows: entries } = await byCity.entries()
+  t.same(
+    entries.map(({ row, key }) => `${row.toString()} ${String(key['city'])}`),
+    ['a last', 'b other'],
+  )
+})
+
+void t.test('a table of the same name is another table', async (t) => {
+  const { test, indexes } = await open(t)
+  const declaration = { name: 'by_city', key: { city: 'f:city' } }
+  for (const city of ['x', 'y']) {
+    const byCity = await indexes.create('users', declaration)
+    await byCity.ready()
+    await test.database.table('users').put({ row: city, cells: { 'f:city': city } })
+    t.same(texts((await byCity.rows()).rows), [city])
+    t.equal(await byCity.count(), 1)
+    await indexes.drop('users', 'by_city')
+    await test.database.admin.deleteTable('users')
+    await t.rejects(byCity.rows(), { code: 'ERR_TABLE_NOT_FOUND' })
+    await test.database.createTable('users', { families: { f: {} } })
+    await t.rejects(byCity.rows(), { code: 'ERR_INDEX_NOT_FOUND' })
+  }
 })
 
 void t.test('declarations and values that do not fit are refused', async (t) => {

@@ -1,0 +1,196 @@
+/**
+ * CPU time of puts into a table with one index, beside the same puts without one; and of queries by
+ * an index, beside better-sqlite3 with the same rows and the same index.
+ *
+ * The kinds of calls take turns, in another order each round. Rounds of puts write 500 rows each,
+ * of queries read 50 rows 20 times. Prints the median and the least CPU time of a call in
+ * microseconds: `node build/bench/micro/indexes.js [--rows 100000] [--rounds 81]`. Answers are
+ * compared before anything is measured. better-sqlite3 is loaded from `bench/peers`, or from the
+ * folder that `--peers` names; without it there is no comparison.
+ */
+import assert from 'node:assert'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { seededRandom } from '../../src/base/random.js'
+import { Database, openIndexes } from '../../src/entries/index.js'
+import { peersFolder } from '../engines/peers.js'
+
+const { values: given } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '100000' },
+    rounds: { type: 'string', default: '81' },
+    peers: { type: 'string', default: peersFolder },
+  },
+})
+const rowCount = Number(given.rows)
+const rounds = Number(given.rounds)
+/** Rows of one city, which one query reads. */
+const rowsOfCity = 50
+const cityCount = Math.ceil(rowCount / rowsOfCity)
+const putsOfRound = 500
+const queriesOfRound = 20
+
+const rowOf = (i: number): string => `user${String(i).padStart(8, '0')}`
+const cityOf = (i: number): string => `city${String((i * 7919) % cityCount).padStart(6, '0')}`
+const nameOf = (i: number): string => `name of ${i}`
+const noteOf = (i: number): string => `a note of some length about ${i}`
+
+interface Row {
+  readonly id: string
+  readonly city: string
+  readonly name: string
+  readonly note: string
+}
+
+const directory = mkdtempSync(join(tmpdir(), 'cellar-indexes-'))
+const database = await Database.open(join(directory, 'cellar'))
+const plain = await database.createTable('plain', { families: { f: {} } })
+const users = await database.createTable('users', { families: { f: {} } })
+const indexes = await openIndexes(database)
+const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
+await byCity.ready()
+
+function put(table: typeof users, i: number, city: string): void {
+  const cells = { 'f:city': city, 'f:name': nameOf(i), 'f:note': noteOf(i) }
+  table.putSync({ row: rowOf(i), cells, durability: 'ASYNC_WAL' })
+}
+for (let i = 0; i < rowCount; i++) {
+  put(plain, i, cityOf(i))
+  put(users, i, cityOf(i))
+}
+await database.flush()
+await database.compact('users')
+await database.compact('plain')
+
+interface Statement {
+  run(...values: unknown[]): unknown
+  all(...values: unknown[]): Row[]
+}
+
+interface Sqlite {
+  pragma(text: string): void
+  exec(text: string): void
+  prepare(text: string): Statement
+  transaction(step: () => void): () => void
+  close(): void
+}
+
+/** The query of SQLite over the same rows; undefined without the package. */
+function openSqlite(): { query: (city: string) => Row[]; close: () => void } | undefined {
+  let Sqlite: new (path: string) => Sqlite
+  try {
+    Sqlite = createRequire(resolve(given.peers, 'package.json'))('better-sqlite3') as typeof Sqlite
+  } catch {
+    return undefined
+  }
+  const sqlite = new Sqlite(join(directory, 'peer.sqlite'))
+  sqlite.pragma('journal_mode = WAL')
+  sqlite.exec('CREATE TABLE users (id TEXT PRIMARY KEY, city TEXT, name TEXT, note TEXT)')
+  sqlite.exec('CREATE INDEX by_city ON users (city, id)')
+  const insert = sqlite.prepare('INSERT INTO users VALUES (?, ?, ?, ?)')
+  sqlite.transaction(() => {
+    for (let i = 0; i < rowCount; i++) insert.run(rowOf(i), cityOf(i), nameOf(i), noteOf(i))
+  })()
+  const select = sqlite.prepare('SELECT * FROM users WHERE city = ? ORDER BY city, id')
+  return { query: (city) => select.all(city), close: () => sqlite.close() }
+}
+
+async function query(city: string): Promise<Row[]> {
+  const { rows } = await byCity.rows({ prefix: { city } })
+  return rows.map((row) => ({
+    id: String(row.row),
+    city: row.value('f:city', 'utf8')!,
+    name: row.value('f:name', 'utf8')!,
+    note: row.value('f:note', 'utf8')!,
+  }))
+}
+
+const times = new Map<string, number[]>()
+async function measure(name: string, count: number, calls: () => unknown): Promise<void> {
+  const begun = process.cpuUsage()
+  const answer = calls()
+  if (answer instanceof Promise) await answer
+  const { user, system } = process.cpuUsage(begun)
+  const list = times.get(name)
+  if (list === undefined) times.set(name, [(user + system) / count])
+  else list.push((user + system) / count)
+}
+
+async function inTurns(kinds: readonly (() => Promise<void>)[], random: () => number) {
+  for (let round = 0; round < rounds; round++) {
+    const order = kinds.map((kind) => ({ kind, place: random() }))
+    for (const { kind } of order.sort((a, b) => a.place - b.place)) await kind()
+  }
+}
+
+const random = seededRandom(1)
+const sqlite = openSqlite()
+const cities = Array.from({ length: queriesOfRound * 4 }, () =>
+  cityOf(Math.floor(random() * rowCount)),
+)
+if (sqlite !== undefined) {
+  for (const city of cities) assert.deepEqual(await query(city), sqlite.query(city))
+}
+const someCities = () => {
+  const start = Math.floor(random() * (cities.length - queriesOfRound))
+  return cities.slice(start, start + queriesOfRound)
+}
+await inTurns(
+  [
+    () =>
+      measure('query of 50 rows, Cellar', queriesOfRound, async () => {
+        for (const city of someCities()) await query(city)
+      }),
+    () =>
+      measure('query of 50 rows, better-sqlite3', queriesOfRound, () => {
+        for (const city of someCities()) sqlite?.query(city)
+      }),
+  ],
+  random,
+)
+
+let newRow = rowCount
+let turn = 0
+const puts =
+  (name: string, table: typeof users, row: () => number, city: (i: number) => string) => () =>
+    measure(name, putsOfRound, () => {
+      turn++
+      for (let i = 0; i < putsOfRound; i++) {
+        const at = row()
+        put(table, at, city(at))
+      }
+    })
+const known = () => Math.floor(random() * rowCount)
+const fresh = () => newRow++
+const otherCity = (i: number) => cityOf(i + turn)
+await inTurns(
+  [
+    puts('put of a new row, plain', plain, fresh, cityOf),
+    puts('put of a new row, indexed', users, fresh, cityOf),
+    puts('put of the same values, plain', plain, known, cityOf),
+    puts('put of the same values, indexed', users, known, cityOf),
+    puts('put of another key, plain', plain, known, otherCity),
+    puts('put of another key, indexed', users, known, otherCity),
+  ],
+  random,
+)
+
+const medians = new Map<string, number>()
+for (const [name, list] of times) {
+  list.sort((a, b) => a - b)
+  const median = list[Math.floor(list.length / 2)]
+  medians.set(name, median)
+  console.log(`${name}: median ${median.toFixed(2)} µs, least ${list[0].toFixed(2)} µs`)
+}
+for (const name of medians.keys()) {
+  const [what, side] = name.split(', ')
+  const other = medians.get(`${what}, plain`)
+  if (side === 'indexed') console.log(`${what}: ${(medians.get(name)! / other!).toFixed(2)} times`)
+}
+sqlite?.close()
+await indexes.close()
+await database.close()
+rmSync(directory, { recursive: true, force: true })
