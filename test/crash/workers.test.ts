@@ -150,7 +150,7 @@ if (reason === undefined) {
       const killed = await threads.killAll()
       database.limitCompaction(Infinity)
       await compacted
-      t.ok(killed > 0, 'a thread was there to be killed')
+      t.ok(killed > 0, `${killed} threads were killed`)
       t.same(contents(table), before)
       const { tables: statistics, compactionEntriesRead } = database.statistics()
       t.equal(tables(directory).length, statistics['t'].families['f'].files, 'no file too many')

@@ -115,6 +115,7 @@ void t.test(`clusters become alike, from seed ${firstSeed} on`, async (t) => {
       await database.close()
     }
   }
+  t.comment(`${rounds} histories`)
 })
 
 void t.test('only commits are published, and until they are', async (t) => {

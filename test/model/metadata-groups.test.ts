@@ -219,4 +219,5 @@ const rounds = lengthOf('CELLAR_GROUP_HISTORIES', 8, 200)
 
 void t.test(`groups beside a model, from seed ${firstSeed} on`, async (t) => {
   for (let seed = firstSeed; seed < firstSeed + rounds; seed++) await history(t, seed)
+  t.comment(`${rounds} histories`)
 })

@@ -104,7 +104,7 @@ for (const operation of ['flush', 'compaction', 'close']) {
 }
 
 void t.test(`calls of all kinds in ticks of all operations, inline, seed ${seed}`, async (t) => {
-  t.same(await draw(await inMemory(), inlineRuns), [])
+  t.same(await draw(await inMemory(), inlineRuns), [], `${inlineRuns} runs`)
 })
 
 const reason =
@@ -117,5 +117,5 @@ const reason =
 void t.test(`the same on worker threads, seed ${seed}`, { skip: reason }, async (t) => {
   const root = mkdtempSync(join(tmpdir(), 'cellar-ticks-'))
   t.teardown(() => rmSync(root, { recursive: true, force: true }))
-  t.same(await draw(await onDisk(root), workerRuns), [])
+  t.same(await draw(await onDisk(root), workerRuns), [], `${workerRuns} runs`)
 })

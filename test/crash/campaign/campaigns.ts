@@ -1,10 +1,16 @@
 /** The kinds of crash campaigns, each a source of rounds that are determined by their seeds. */
+import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Worker } from 'node:worker_threads'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
+import { loadChecksums } from '../../../src/storage/codec/checksum.js'
 import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
+import type { LongRun } from '../../model/long-run-worker.js'
+import { familyOptions } from '../../model/operations.js'
+import { simulate } from '../../model/owned/simulation.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
 import { damageRound } from '../damage-files.js'
@@ -20,6 +26,7 @@ import {
 import { judgeMixed, loadMemory } from '../memory-runner.js'
 import { generatorOf } from '../recovery.js'
 import { containedRuntime, otherRuntimes, RuntimesTest, thisRuntime } from '../runtimes-runner.js'
+import { makeOriginal, SalvageTest, type Harm } from '../salvage-runner.js'
 import { scenarios } from '../scenarios.js'
 
 /** A campaign that is going on. */
@@ -156,6 +163,79 @@ function moves(): Campaign {
   }
 }
 
+/** Places of each file that are harmed in one round. */
+const harmsPerFile = 12
+
+/** Bits, lengths and whole files of every kind of file, of a closed and of a killed database. */
+function salvages(): Campaign {
+  const counts = { rounds: 0, harms: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const random = generatorOf(seed, 4)
+      await loadChecksums()
+      const original = await makeOriginal(random, seed % 2 === 0)
+      const test = new SalvageTest(original)
+      for (const [file, { length }] of original.files) {
+        const harms: Harm[] = [{ kind: 'remove' }]
+        // Behind the log and in the reserve there is empty room.
+        const end = file.endsWith('.log') || file === 'RESERVE' ? Math.min(length, 16_000) : length
+        for (let i = 0; i < harmsPerFile && length > 0; i++) {
+          const at = Math.floor(random() * end)
+          harms.push({ kind: 'flip', at, bit: Math.floor(random() * 8) })
+          if (i % 3 === 0) harms.push({ kind: 'cut', length: Math.floor(random() * end) })
+        }
+        for (const harm of harms) {
+          await test.check(file, harm)
+          counts.harms++
+        }
+      }
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
+/** Operations on the engine and on the model that are drawn in one round. */
+const modelOperations = 2500
+
+function models(): Campaign {
+  const counts = { rounds: 0, operations: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const form = seed % 2 === 0 ? 'sync' : 'async'
+      const families = Object.keys(familyOptions)
+      const workerData: LongRun = { seed, families, form, operations: modelOperations }
+      const program = new URL('../../model/long-run-worker.js', import.meta.url)
+      const worker = new Worker(program, { workerData })
+      const [count] = (await once(worker, 'message')) as [number]
+      await worker.terminate()
+      counts.operations += count
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
+/** Owners of one log, in interleavings that a scheduler draws. */
+function owners(): Campaign {
+  const counts = { rounds: 0, histories: 0, acknowledged: 0, takeovers: 0, killed: 0 }
+  return {
+    counts,
+    async round(seed) {
+      await loadChecksums()
+      const happened = await simulate(seed)
+      for (const name of ['acknowledged', 'takeovers', 'killed'] as const) {
+        counts[name] += happened[name]
+      }
+      counts.histories++
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
 function damages(): Campaign {
   const counts = { rounds: 0, refused: 0, cut: 0, opened: 0 }
   return {
@@ -246,7 +326,7 @@ function buffers(): Campaign {
   }
 }
 
-/** All kinds by name. */
+/** The kinds that are carried out in the process of the campaign, by name. */
 export const campaigns: Readonly<Record<string, () => Campaign>> = {
   'power-cut': powerCuts,
   faults,
@@ -256,5 +336,8 @@ export const campaigns: Readonly<Record<string, () => Campaign>> = {
   runtimes,
   moved: moves,
   damage: damages,
+  salvage: salvages,
+  model: models,
+  owned: owners,
   memory: memories,
 }

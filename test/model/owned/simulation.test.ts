@@ -1,7 +1,7 @@
 /**
  * Owners of one log in all interleavings that a scheduler draws; see `simulation.ts`.
  *
- * CELLAR_OWNER_SEEDS: number of runs, default 300, in the long form 10,000. CELLAR_OWNER_SEED: the
+ * CELLAR_OWNER_SEEDS: number of runs, default 300, in the long form 10,000. CELLAR_SEED: the
  * first one.
  */
 import t from 'tap'
@@ -11,7 +11,7 @@ import { simulate, type Happened } from './simulation.js'
 
 void t.test('no acknowledged batch is lost or doubled', async (t) => {
   await loadChecksums()
-  const first = Number(process.env['CELLAR_OWNER_SEED'] ?? 1)
+  const first = Number(process.env['CELLAR_SEED'] ?? 1)
   const seeds = lengthOf('CELLAR_OWNER_SEEDS', 300, 10_000)
   const total: Happened = {
     acknowledged: 0,

@@ -3,7 +3,7 @@
  * have given at once, whatever is written, flushed and merged meanwhile, and nothing refers to the
  * memory of the memtable any more, which the next ones overwrite.
  *
- * CELLAR_SCANS_SEED: the seed of the random part, by default a new one.
+ * CELLAR_SEED: the seed of the random part, by default a new one.
  *
  * @runs long
  */
@@ -34,7 +34,7 @@ import { TestDatabase } from '../../helpers/test-database.js'
 import { lengthOf } from '../../helpers/length.js'
 
 const mebibyte = 1024 * 1024
-const seed = Number(process.env['CELLAR_SCANS_SEED'] ?? Date.now() % 1_000_000)
+const seed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
 const random = seededRandom(seed)
 const rows = 60
 

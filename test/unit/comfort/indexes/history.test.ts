@@ -247,4 +247,5 @@ async function history(t: Test, seed: number): Promise<void> {
 
 void t.test(`histories from seed ${firstSeed} on`, async (t) => {
   for (let seed = firstSeed; seed < firstSeed + rounds; seed++) await history(t, seed)
+  t.comment(`${rounds} histories`)
 })

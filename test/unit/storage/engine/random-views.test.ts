@@ -115,4 +115,5 @@ async function live(random: () => number): Promise<string[]> {
 
 void t.test(`views stay as they were, seed ${seed}`, async (t) => {
   for (let run = 0; run < runs; run++) t.same(await live(randomFrom(seed + run)), [], `run ${run}`)
+  t.comment(`${runs} histories`)
 })

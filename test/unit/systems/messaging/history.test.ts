@@ -88,7 +88,7 @@ void t.test('a power cut at any operation of the file system', async (t) => {
     return { image: fileSystem.crash(policy, random), place }
   })
   for (const crash of all) t.strictSame(await judge(crash, 'FSYNC_WAL'), [])
-  t.ok(all.length > 20, `${all.length} of ${seen} crashes`)
+  t.ok(all.length > 20, `${all.length} images, of ${seen} crashes`)
 })
 
 void t.test('a kill at each write of the log', async (t) => {

@@ -135,6 +135,7 @@ void t.test(title, async (t) => {
   await disturbance
   t.strictSame(bad.slice(0, 3), [], 'every history has an order')
   t.equal(versions.size, writes, 'no version was given out twice')
+  t.comment(`${histories} histories`)
   for (const store of stores) await store.close()
   await home.close()
 })

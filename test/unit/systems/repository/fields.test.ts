@@ -15,7 +15,7 @@ import {
 import { simpleTypes } from '../../../../src/systems/repository/values/simple-types.js'
 import { lengthOf } from '../../../helpers/length.js'
 
-const seed = Number(process.env['CELLAR_REPOSITORY_SEED'] ?? 1606)
+const seed = Number(process.env['CELLAR_SEED'] ?? 1606)
 const random = seededRandom(seed)
 const pick = (count: number): number => Math.floor(random() * count)
 const oneOf = <T>(list: readonly T[]): T => list[pick(list.length)]

@@ -119,7 +119,7 @@ function writer(random: () => number): (tables: readonly RecordTable[]) => Promi
 }
 
 void t.test('documents after random writes are those of a rebuild', async (t) => {
-  const seed = Number(process.env['CELLAR_REPOSITORY_SEED'] ?? 2211)
+  const seed = Number(process.env['CELLAR_SEED'] ?? 2211)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const fileSystem = new MemoryFileSystem()

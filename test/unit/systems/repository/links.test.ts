@@ -8,7 +8,7 @@ import { lengthOf } from '../../../helpers/length.js'
 const live = '{org.lilyproject.vtag}live'
 
 void t.test('the link index after random writes is that of a rebuild', async (t) => {
-  const seed = Number(process.env['CELLAR_REPOSITORY_SEED'] ?? 1605)
+  const seed = Number(process.env['CELLAR_SEED'] ?? 1605)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const pick = (count: number): number => Math.floor(random() * count)

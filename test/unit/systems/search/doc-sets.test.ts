@@ -4,7 +4,7 @@ import { seededRandom } from '../../../../src/base/random.js'
 import { intersection } from '../../../../src/systems/search/embedded/doc-sets.js'
 
 void t.test('an intersection is the same however often its lists are used', (t) => {
-  const seed = Number(process.env['CELLAR_SEARCH_SEED'] ?? 2260)
+  const seed = Number(process.env['CELLAR_SEED'] ?? 2260)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const list = (size: number, share: number): Int32Array => {

@@ -55,7 +55,7 @@ void t.test('trees', (t) => {
 })
 
 void t.test('random queries either parse or are refused', (t) => {
-  const seed = Number(process.env['CELLAR_SEARCH_SEED'] ?? 1617)
+  const seed = Number(process.env['CELLAR_SEED'] ?? 1617)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const parts = ['a', 'f:', '"', '(', ')', '[', ']', '{', '}', ' ', ' TO ', '*', '\\', '^2', '~']

@@ -24,7 +24,7 @@ interface Asked {
 t.setTimeout(1_800_000)
 
 void t.test('random documents, changes and queries', async (t) => {
-  const seed = Number(process.env['CELLAR_SEARCH_SEED'] ?? 1616)
+  const seed = Number(process.env['CELLAR_SEED'] ?? 1616)
   t.comment(`seed ${seed}`)
   const random = seededRandom(seed)
   const pick = (count: number): number => Math.floor(random() * count)

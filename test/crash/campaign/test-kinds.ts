@@ -1,0 +1,158 @@
+/**
+ * Kinds of campaigns that are test files: a round runs one with a seed of its own, in a process of
+ * its own, and counts what the file says that it did.
+ */
+import { spawn } from 'node:child_process'
+import { rmSync, mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { childEnvironment } from '../../helpers/child-environment.js'
+import { Failure, type Campaign } from './campaigns.js'
+
+/** A test file that takes its seed from `CELLAR_SEED`. */
+export interface TestKind {
+  /** Below `test/`, without `.test.ts`. */
+  readonly file: string
+  /** Words behind the numbers that the file tells, in comments or in names of assertions. */
+  readonly told: readonly string[]
+  /** Lengths of its random parts. */
+  readonly variables?: Readonly<Record<string, string>>
+  /** How many seeds the file uses up from its first one on; default 1. */
+  readonly seeds?: number
+}
+
+const images = ['images', 'runs']
+
+/** All of them by name. */
+export const testKinds: Readonly<Record<string, TestKind>> = {
+  compactions: { file: 'crash/compactions', told: ['images'] },
+  threads: { file: 'crash/workers', told: ['threads'] },
+  ticks: { file: 'crash/background/every-tick', told: ['runs'] },
+  views: {
+    file: 'unit/storage/engine/random-views',
+    told: ['histories'],
+    variables: { CELLAR_VIEW_RUNS: '20' },
+    seeds: 20,
+  },
+  log: { file: 'unit/storage/wal/power-cut', told: ['images'] },
+  backup: { file: 'crash/admin/backup', told: images },
+  import: { file: 'crash/admin/import', told: images },
+  snapshots: { file: 'crash/admin/snapshots', told: images },
+  'bulk-load': { file: 'crash/admin/bulk-load', told: images },
+  feed: { file: 'crash/admin/changes', told: images },
+  indexes: {
+    file: 'unit/comfort/indexes/history',
+    told: ['histories'],
+    variables: { CELLAR_INDEX_HISTORIES: '10' },
+    seeds: 10,
+  },
+  transactions: {
+    file: 'unit/systems/transactions/isolation',
+    told: ['histories', 'commits', 'conflicts'],
+    variables: { CELLAR_ISOLATION_RUNS: '60' },
+    seeds: 60,
+  },
+  messaging: { file: 'unit/systems/messaging/history', told: ['images', 'kills'] },
+  'messaging-cache': { file: 'unit/systems/messaging/cache', told: ['histories'] },
+  metastore: {
+    file: 'unit/systems/metastore/linearizability',
+    told: ['histories'],
+    variables: { CELLAR_HISTORIES: '1000' },
+  },
+  'metastore-kill': { file: 'crash/metastore-kill', told: ['writes'] },
+  'metadata-groups': {
+    file: 'model/metadata-groups',
+    told: ['histories'],
+    variables: { CELLAR_GROUP_HISTORIES: '10' },
+    seeds: 10,
+  },
+  'metadata-clusters': {
+    file: 'model/metadata-clusters',
+    told: ['histories'],
+    variables: { CELLAR_CLUSTER_HISTORIES: '20' },
+    seeds: 20,
+  },
+  'metadata-locks': {
+    file: 'unit/systems/metastore/pulsar/histories',
+    told: ['histories'],
+    variables: { CELLAR_LOCK_HISTORIES: '10' },
+    seeds: 10,
+  },
+  'metadata-sessions': {
+    file: 'unit/systems/metastore/pulsar/clocks',
+    told: ['histories'],
+    variables: { CELLAR_CLOCK_HISTORIES: '20' },
+    seeds: 20,
+  },
+  repository: { file: 'crash/repository', told: images },
+  'repository-histories': {
+    file: 'unit/systems/repository/histories',
+    told: ['histories'],
+    variables: { CELLAR_RECORD_HISTORIES: '6' },
+    seeds: 6,
+  },
+  'repository-events': {
+    file: 'unit/systems/repository/subscription',
+    told: ['histories'],
+    variables: { CELLAR_SUBSCRIPTION_LIVES: '6' },
+    seeds: 6,
+  },
+}
+
+const testRoot = fileURLToPath(new URL('../../', import.meta.url))
+const maxLines = 40
+
+/** Adds the numbers of one line of TAP: `# 12 images`, `ok 3 - 12 images`, `# {"images":12}`. */
+export function addTold(counts: Record<string, number>, line: string): void {
+  if (!/^\s*(# |ok )/.test(line)) return
+  const found = [
+    ...[...line.matchAll(/\b(\d+) ([a-z]+)\b/g)].map(([, count, name]) => [name, count]),
+    ...[...line.matchAll(/"([a-z]+)":(\d+)/g)].map(([, name, count]) => [name, count]),
+  ]
+  for (const [name, count] of found) {
+    if (Object.hasOwn(counts, name)) counts[name] += Number(count)
+  }
+}
+
+/** Runs a test file with a seed; what its process said. */
+async function runFile(kind: TestKind, seed: number, home: string): Promise<readonly string[]> {
+  const child = spawn(process.execPath, [join(testRoot, `${kind.file}.test.js`)], {
+    cwd: home,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...childEnvironment,
+      ...kind.variables,
+      CELLAR_SEED: String(seed * (kind.seeds ?? 1)),
+      TAP_CWD: home,
+      TAP_TIMEOUT: '900',
+    },
+  })
+  let output = ''
+  let complaint = ''
+  child.stdout.on('data', (data: Buffer) => (output += data.toString()))
+  child.stderr.on('data', (data: Buffer) => (complaint += data.toString()))
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  const lines = output.split('\n')
+  if (code === 0) return lines
+  const first = lines.findIndex((line) => /^\s*not ok/.test(line))
+  const said = lines.slice(Math.max(first, 0), Math.max(first, 0) + maxLines).join('\n')
+  throw new Failure({ origin: `${kind.file}, exit code ${code}`, message: `${said}\n${complaint}` })
+}
+
+/** A campaign of one test file. */
+export function openTestKind(kind: TestKind): Campaign {
+  const home = mkdtempSync(join(tmpdir(), 'cellar-campaign-'))
+  const counts: Record<string, number> = { rounds: 0 }
+  for (const name of kind.told) counts[name] = 0
+  return {
+    counts,
+    async round(seed) {
+      for (const line of await runFile(kind, seed, home)) addTold(counts, line)
+      counts.rounds++
+    },
+    end() {
+      rmSync(home, { recursive: true, force: true })
+    },
+  }
+}
