@@ -12,6 +12,14 @@ const flushes = ['test/unit/storage/engine/overlapping-flushes.test.ts']
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
+    name: 'a failed sync of the log is kept back until the other syncs end',
+    file: 'src/storage/wal/log.ts',
+    find: 'await Promise.all(syncs.map((sync) => sync.catch(fail)))',
+    replace:
+      '(await Promise.allSettled(syncs)).forEach((e) => e.status === "rejected" && fail(e.reason))',
+    tests: ['test/unit/storage/wal/log.test.ts'],
+  },
+  {
     name: 'the next read follows the hint that a filter gave in the empty column',
     file: 'src/storage/scan/rule-moves.ts',
     find: '  startRow(): void {\n    this.hintWaits = false\n',

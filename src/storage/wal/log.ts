@@ -441,10 +441,10 @@ export class Log {
     const writers = [...this.older.writers, ...(withCurrent ? [this.writer] : [])]
     const syncs = writers.map((writer) => writer.sync())
     if (!this.nameIsDurable) syncs.push(this.syncName())
-    const results = await Promise.allSettled(syncs)
-    for (const result of results) {
-      if (result.status === 'rejected') throw result.reason
-    }
+    // A failure is not kept back until the other syncs end: writes are refused from then on.
+    const fail = (error: unknown): void => void this.poison(error)
+    await Promise.all(syncs.map((sync) => sync.catch(fail)))
+    if (this.firstFailure !== undefined) return
     this.options.onSynced?.(startedAt)
     this.retireDurable()
   }

@@ -408,6 +408,28 @@ void t.test('a background sync that fails poisons the log although nobody waits'
   }
 })
 
+void t.test('a sync that fails beside one that goes on poisons the log at once', async (t) => {
+  await loadChecksums()
+  const fs = new FaultyFileSystem(newFileSystem())
+  const log = openLog(fs)
+  append(log, 1)
+  log.roll()
+  append(log, 2)
+  let end = (): void => undefined
+  const held = new Promise<void>((resolve) => (end = resolve))
+  fs.syncDirectory = () => held
+  fs.arm({ failAt: 1, errno: 'EIO', only: ({ kind }) => kind === 'sync' })
+  const commit = log.commit('FSYNC_WAL')
+  commit.catch(() => undefined)
+  await turn()
+  await turn()
+  t.match(log.failure, { code: 'ERR_IO' }, 'while the directory is synced')
+  t.throws(() => append(log, 3), { code: 'ERR_POISONED', cause: { code: 'ERR_IO' } })
+  end()
+  await t.rejects(commit, { code: 'ERR_IO' })
+  await log.close()
+})
+
 void t.test('nothing is acknowledged as durable before the name of its segment is', async (t) => {
   await loadChecksums()
   const fs = newFileSystem()
