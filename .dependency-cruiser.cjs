@@ -23,6 +23,7 @@ const levels = [
   ['checks', 'comfort'],
   ['table', 'hbase/thrift'],
   ['hbase/owned'],
+  ['hbase/move'],
   ['systems/bytes', 'http', 'level', 'metrics'],
   ['systems/metastore', 'systems/transactions', 'systems/search'],
   ['systems/messaging', 'systems/repository'],

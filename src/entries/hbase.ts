@@ -1,4 +1,7 @@
 /** Tables of a live Apache HBase. The public entry `cellardb/hbase`. */
+export { inspectMove, type MoveInspection } from '../hbase/move/inspect-move.js'
+export { moveDatabase, type MoveReport } from '../hbase/move/move-database.js'
+export type { MoveOptions, MoveProgress } from '../hbase/move/options.js'
 export type { OwnedOptions } from '../hbase/owned/options.js'
 export type { OwnedAdmin } from '../hbase/owned/owned-admin.js'
 export { ownDatabase, type OwnedDatabase } from '../hbase/owned/owned-database.js'

@@ -12,17 +12,22 @@ function isDropped(error: unknown): boolean {
   return hasCode(error, 'ERR_TABLE_NOT_FOUND') || hasCode(error, 'ERR_NO_SUCH_COLUMN_FAMILY')
 }
 
-/** Writes rows. `retry` waits after a failure, or throws to give up. */
+/**
+ * Writes rows. `retry` waits after a failure, or throws to give up. `dropped` says whether cells of
+ * tables and families that are not there are passed over, or are a failure.
+ */
 export async function writeRows(
   database: Database,
   writes: readonly RowWrite[],
   retry: (error: unknown, failures: number) => Promise<void>,
+  dropped: 'passed over' | 'failure' = 'passed over',
 ): Promise<void> {
+  const isPassed = (error: unknown): boolean => dropped === 'passed over' && isDropped(error)
   const byTable = groupBy(writes, ({ table }) => table)
   await Promise.all(
     Array.from(byTable, async ([name, rows]) => {
       for (let at = 0; at < rows.length; at += operationsMax) {
-        await writeTable(database, name, rows.slice(at, at + operationsMax), retry)
+        await writeTable(database, name, rows.slice(at, at + operationsMax), retry, isPassed)
       }
     }),
   )
@@ -33,6 +38,7 @@ async function writeTable(
   name: string,
   writes: readonly RowWrite[],
   retry: (error: unknown, failures: number) => Promise<void>,
+  isPassed: (error: unknown) => boolean,
 ): Promise<void> {
   let left = writes.map(rowMutations)
   for (let failures = 1; left.length > 0; failures++) {
@@ -40,10 +46,10 @@ async function writeTable(
     try {
       const outcomes = await database.table(name).batch(left.map((mutateRow) => ({ mutateRow })))
       const failed = outcomes.map((outcome) => (outcome.ok ? undefined : outcome.error))
-      error = failed.find((each) => each !== undefined && !isDropped(each))
-      left = left.filter((_, index) => failed[index] !== undefined && !isDropped(failed[index]))
+      error = failed.find((each) => each !== undefined && !isPassed(each))
+      left = left.filter((_, index) => failed[index] !== undefined && !isPassed(failed[index]))
     } catch (failure) {
-      if (isDropped(failure)) return
+      if (isPassed(failure)) return
       error = failure
     }
     if (left.length > 0) await retry(error, failures)

@@ -17,6 +17,10 @@ export const HBaseErrorCode = {
   refused: 'ERR_HBASE',
   /** A scan with a filter paused for longer than the gateway keeps its scanner. */
   scannerExpired: 'ERR_SCANNER_EXPIRED',
+  /** A move cannot begin or go on as things are; the message says what stands in the way. */
+  moveRefused: 'ERR_MOVE_REFUSED',
+  /** After a move, rows of the target differ from the source; the message names some of them. */
+  moveDiffers: 'ERR_MOVE_DIFFERS',
 } as const
 
 /** The error for an answer that cannot be read. */

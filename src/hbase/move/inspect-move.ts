@@ -1,0 +1,80 @@
+/** The dry run of a move: what stands in its way, and what it does not bring over. */
+import { checkDatabase, type Database, type FamilyOptions } from '../../api/index.js'
+import { moveOptions, type MoveOptions } from './options.js'
+
+/** What a move would meet. */
+export interface MoveInspection {
+  /** Names of the tables that would be moved. */
+  readonly tables: readonly string[]
+  /** Why the move would be refused; empty = it can begin. */
+  readonly obstacles: readonly string[]
+  /** What the target will not have. */
+  readonly notes: readonly string[]
+}
+
+/**
+ * Says what a move of the tables would meet, and writes nothing. `ERR_INVALID_ARGUMENT`;
+ * `ERR_TABLE_NOT_FOUND` of the source; errors of reads of either database.
+ */
+export async function inspectMove(
+  source: Database,
+  target: Database,
+  options: MoveOptions = {},
+): Promise<MoveInspection> {
+  checkDatabase(source, 'inspectMove')
+  checkDatabase(target, 'inspectMove')
+  const { tables: given, stateTable } = moveOptions.read(options)
+  const names = given ?? (await source.admin.listTableNames()).filter((name) => name !== stateTable)
+  const obstacles: string[] = []
+  const notes: string[] = []
+  if (names.length === 0) obstacles.push('the source has no table to move')
+  for (const name of names) {
+    const { families, coprocessors = [] } = await source.admin.getDescriptor(name)
+    for (const [family, { newVersionBehavior, ttlMilliseconds }] of Object.entries(families)) {
+      const what = `family '${family}' of table '${name}'`
+      if (newVersionBehavior) {
+        obstacles.push(`${what} has newVersionBehavior, by which the order of writing counts`)
+      }
+      if (!target.capabilities.sync && ttlMilliseconds % 1000 > 0) {
+        obstacles.push(`${what} has a TTL that is not whole seconds`)
+      }
+    }
+    if (coprocessors.length > 0) notes.push(`the coprocessors of table '${name}' stay behind`)
+    if (await hasRows(target, name)) obstacles.push(`table '${name}' of the target has rows`)
+  }
+  if (source.cellBytesMax > target.cellBytesMax) {
+    notes.push(`the target refuses cells of more than ${target.cellBytesMax} bytes`)
+  }
+  if (!source.capabilities.rawScans && !('exportTable' in source.admin)) {
+    notes.push('delete markers and masked cells stay behind: the source has no raw scans')
+  }
+  if (!('exportTable' in source.admin)) {
+    notes.push('TTLs of single cells stay behind: scans do not return them')
+  }
+  notes.push('options of storage, such as compression, are the defaults of the target')
+  return { tables: names, obstacles, notes }
+}
+
+async function hasRows(database: Database, name: string): Promise<boolean> {
+  if (!(await database.admin.tableExists(name))) return false
+  for await (const _ of database
+    .table(name)
+    .scan({ limit: 1, raw: database.capabilities.rawScans }))
+    return true
+  return false
+}
+
+/** Makes a table of the target with the options on which answers depend. */
+export async function ensureTarget(
+  source: Database,
+  target: Database,
+  name: string,
+): Promise<void> {
+  const { families, durability, metadata } = await source.admin.getDescriptor(name)
+  const own = Object.entries(families).map(([family, options]): [string, FamilyOptions] => {
+    const { versions, minVersions, ttlMilliseconds, keepDeletedCells } = options
+    const kept = { versions, minVersions, ttlMilliseconds, keepDeletedCells }
+    return [family, { ...kept, metadata: options.metadata }]
+  })
+  await target.admin.ensureTable(name, { families: Object.fromEntries(own), durability, metadata })
+}

@@ -1,0 +1,328 @@
+/**
+ * Moves tables between databases: from an embedded one to HBase, and back.
+ *
+ * 1. The feed of the source is opened, so that no change is lost from here on.
+ * 2. The stored cells of each table are copied, with their timestamps.
+ * 3. Rounds: take a snapshot of the source, repeat the changes up to it, and compare: all rows in
+ *    the first round, the changed rows in later ones. The target has no other writer, so it
+ *    shows exactly the moment of the snapshot.
+ * 4. When a round is small, writes are stopped, and one more round is the last.
+ *
+ * Cells keep their timestamps, so each step may be repeated: a call after a failure continues where
+ * the state in the target says, and repeats some writes. A row that differs is copied once more, and
+ * its surplus cells are deleted by their timestamps, before the comparison counts.
+ *
+ * A source without feed and snapshots is copied and compared after its writes are stopped.
+ */
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  CellarError,
+  ErrorCode,
+  isRefusal,
+  type ChangedCell,
+  type Database,
+  type Snapshot,
+} from '../../api/index.js'
+import { checkAborted, hasCode } from '../../base/errors.js'
+import { rowWrites } from '../owned/log/apply.js'
+import type { Patience } from '../owned/log/log-store.js'
+import type { LoggedCell } from '../owned/log/logged-batch.js'
+import { writeRows } from '../owned/row-writer.js'
+import { HBaseErrorCode } from '../thrift/wire/errors.js'
+import { ChangeReader } from './change-reader.js'
+import { differences, nameOf, type Difference } from './compare.js'
+import { ensureTarget, inspectMove } from './inspect-move.js'
+import { HeldState } from './move-state.js'
+import { moveOptions, type MoveOptions, type MoveSettings } from './options.js'
+import { pieces, rowAfter, sourceCells } from './source-cells.js'
+
+/** Changes that are written together. */
+const changesPerGroup = 500
+/** A round that changed at most so many rows is the last but one. */
+const smallRoundRows = 1_000
+/** Rounds after which writes are stopped, however many rows the last one changed. */
+const roundsMax = 10
+/** Rows that differ, in the message of an error. */
+const namedRowsMax = 10
+
+/** The outcome of a move. */
+export interface MoveReport {
+  /** Names of the tables that were moved. */
+  readonly tables: readonly string[]
+  /** Number of comparisons that found a row equal, over all rounds of this call. */
+  readonly comparedRows: number
+  /** Number of cells that this call has written, with repetitions. */
+  readonly writtenCells: number
+  /** Number of rows that differed and were copied once more by this call. */
+  readonly repairedRows: number
+}
+
+/**
+ * Moves tables from one database to another while the source is written to, and compares them. A
+ * call that failed is repeated with the same databases and options, and continues. When the promise
+ * is fulfilled, the target has all rows that were in the source when `stopWrites` was done. A later
+ * call does nothing.
+ *
+ * Both databases stay open. The tables of the target must have no other writer.
+ *
+ * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_MOVE_REFUSED` (see {@link inspectMove}; or the
+ *   move in the target has another source); `ERR_MOVE_DIFFERS`; `ERR_LOCKED` if another call has
+ *   taken over; `ERR_ABORTED`; what `stopWrites` throws; errors of either database.
+ */
+export async function moveDatabase(
+  source: Database,
+  target: Database,
+  options: MoveOptions = {},
+): Promise<MoveReport> {
+  const settings = moveOptions.read(options)
+  const { stateTable, retryMilliseconds, signal } = settings
+  const patience: Patience = async (error, failures) => {
+    checkAborted('moveDatabase', signal)
+    if (isRefusal(error) || failures * 100 > retryMilliseconds) throw error
+    await sleep(100)
+  }
+  const place = { source, target, stateTable, patience }
+  const state = await HeldState.take(place, async () => {
+    const { tables, obstacles } = await inspectMove(source, target, options)
+    if (obstacles.length > 0) {
+      const message = `the move cannot begin: ${obstacles.join('; ')}`
+      throw new CellarError(HBaseErrorCode.moveRefused, message)
+    }
+    return { sequence: nextSequence(source), tables: noneCopied(tables) }
+  })
+  return await new Mover(source, target, settings, state, patience).run()
+}
+
+function noneCopied(tables: readonly string[]): Record<string, string> {
+  return Object.fromEntries(tables.map((name) => [name, '']))
+}
+
+/** The sequence of the next change; 0 of a source without feed. */
+function nextSequence(source: Database): number {
+  if (!hasFeed(source)) return 0
+  const snapshot = source.snapshot()
+  snapshot.close()
+  return snapshot.sequence + 1
+}
+
+function hasFeed({ capabilities }: Database): boolean {
+  return capabilities.changes && capabilities.snapshots
+}
+
+class Mover {
+  readonly #source: Database
+  readonly #target: Database
+  readonly #settings: MoveSettings
+  readonly #state: HeldState
+  readonly #patience: Patience
+  /** Rows by name of the table and row, that were changed since they were compared. */
+  #changed = new Map<string, { readonly table: string; readonly row: Buffer }>()
+  #compared = 0
+  #written = 0
+  #repaired = 0
+
+  constructor(
+    source: Database,
+    target: Database,
+    settings: MoveSettings,
+    state: HeldState,
+    patience: Patience,
+  ) {
+    this.#source = source
+    this.#target = target
+    this.#settings = settings
+    this.#state = state
+    this.#patience = patience
+  }
+
+  get #tables(): string[] {
+    return Object.keys(this.#state.now.tables)
+  }
+
+  async run(): Promise<MoveReport> {
+    while (this.#state.now.phase !== 'done') {
+      try {
+        await (hasFeed(this.#source) ? this.#follow() : this.#copyAtRest())
+        await this.#state.save({ phase: 'done' })
+      } catch (error) {
+        if (!hasCode(error, ErrorCode.changesGone)) throw error
+        await this.#beginAnew()
+      }
+    }
+    const [comparedRows, writtenCells] = [this.#compared, this.#written]
+    return { tables: this.#tables, comparedRows, writtenCells, repairedRows: this.#repaired }
+  }
+
+  /** The source has dropped changes that the target lacks, so nothing of the copy is kept. */
+  async #beginAnew(): Promise<void> {
+    const sequence = nextSequence(this.#source)
+    await this.#state.save({ phase: 'copying', sequence, tables: noneCopied(this.#tables) })
+    for (const table of this.#tables) {
+      if (await this.#target.admin.tableExists(table)) await this.#target.admin.truncateTable(table)
+    }
+  }
+
+  async #copyAtRest(): Promise<void> {
+    await this.#settings.stopWrites()
+    await this.#copy()
+    await this.#compareAll(undefined)
+  }
+
+  async #follow(): Promise<void> {
+    const { stateTable, stopWrites } = this.#settings
+    const tables = [...this.#tables, stateTable]
+    const feed = new ChangeReader(this.#source, this.#state.now.sequence, tables)
+    try {
+      await this.#copy()
+      await this.#round(feed, 'all')
+      for (let rounds = 1; rounds < roundsMax; rounds++) {
+        if ((await this.#round(feed, 'changed')) <= smallRoundRows) break
+      }
+      await stopWrites()
+      await this.#round(feed, 'changed')
+    } finally {
+      feed.close()
+    }
+  }
+
+  async #copy(): Promise<void> {
+    for (const table of this.#tables) {
+      const through = this.#state.now.tables[table]
+      if (through === 'all') continue
+      await ensureTarget(this.#source, this.#target, table)
+      const rows = through === '' ? {} : { startRow: rowAfter(Buffer.from(through, 'hex')) }
+      for await (const piece of pieces(sourceCells(this.#source, table, rows))) {
+        await this.#write(piece.cells)
+        if (piece.through !== undefined)
+          await this.#saveCopied(table, piece.through.toString('hex'))
+      }
+      await this.#saveCopied(table, 'all')
+    }
+    if (this.#state.now.phase === 'copying') await this.#state.save({ phase: 'following' })
+  }
+
+  async #saveCopied(table: string, through: string): Promise<void> {
+    await this.#state.save({ tables: { ...this.#state.now.tables, [table]: through } })
+  }
+
+  /** Brings the target to the present state of the source and compares; see the file header. */
+  async #round(feed: ChangeReader, what: 'all' | 'changed'): Promise<number> {
+    const snapshot = this.#source.snapshot()
+    try {
+      // The feed shows no change without cells of its tables, so the end of the round is written.
+      const fence = { row: 'fence', cells: { 'o:fence': this.#state.now.id } }
+      await this.#source.table(this.#settings.stateTable).put(fence)
+      await this.#repeatChanges(feed, snapshot.sequence)
+      const changed = this.#changed
+      this.#changed = new Map()
+      if (what === 'all') await this.#compareAll(snapshot)
+      else for (const { table, row } of changed.values()) await this.#compare(table, snapshot, row)
+      return changed.size
+    } finally {
+      snapshot.close()
+    }
+  }
+
+  async #repeatChanges(feed: ChangeReader, through: number): Promise<void> {
+    let group: LoggedCell[] = []
+    let changes = 0
+    const finish = async (sequence: number): Promise<void> => {
+      await this.#write(group)
+      await this.#state.save({ sequence })
+      group = []
+      changes = 0
+    }
+    for await (const { cells, sequence } of feed.through(through)) {
+      for (const cell of cells) {
+        if (cell.table === this.#settings.stateTable) continue
+        const { table, row } = cell
+        this.#changed.set(`${table}\0${row.toString('latin1')}`, { table, row })
+        group.push(loggedCell(cell))
+      }
+      if (++changes >= changesPerGroup) await finish(sequence + 1)
+    }
+    await finish(through + 1)
+  }
+
+  async #write(cells: readonly LoggedCell[]): Promise<void> {
+    const { signal, onProgress } = this.#settings
+    checkAborted('moveDatabase', signal)
+    const writes = rowWrites([{ sequence: 0, timestamp: 0, cells }])
+    await writeRows(this.#target, writes, this.#patience, 'failure')
+    this.#written += cells.length
+    const { phase } = this.#state.now
+    onProgress?.({ phase: phase === 'copying' ? phase : 'following', cells: this.#written })
+  }
+
+  async #compareAll(snapshot: Snapshot | undefined): Promise<void> {
+    for (const table of this.#tables) await this.#compare(table, snapshot)
+  }
+
+  /** Compares a table, or one row. `ERR_MOVE_DIFFERS`. */
+  async #compare(table: string, snapshot: Snapshot | undefined, row?: Buffer): Promise<void> {
+    const wrong: string[] = []
+    const found = this.#differences(table, snapshot, row)
+    for await (const difference of found) {
+      if (await this.#isGone(table, difference)) continue
+      await this.#repair(table, difference, snapshot)
+      for await (const left of this.#differences(table, snapshot, difference.row)) {
+        if (!(await this.#isGone(table, left)))
+          wrong.push(JSON.stringify(left.row.toString('latin1')))
+      }
+      if (wrong.length >= namedRowsMax) break
+    }
+    if (wrong.length === 0) return
+    const message = `rows of table '${table}' differ after they were copied twice: `
+    throw new CellarError(HBaseErrorCode.moveDiffers, message + wrong.join(', '))
+  }
+
+  #differences(
+    table: string,
+    snapshot: Snapshot | undefined,
+    row: Buffer | undefined,
+  ): AsyncGenerator<Difference, void> {
+    return differences(this.#source, this.#target, table, { snapshot, row }, (rows) => {
+      this.#compared += rows
+    })
+  }
+
+  /**
+   * Whether the target only lacks cells that the source does not show any more: they have expired,
+   * or a later change removed them, and its round compares the row.
+   */
+  async #isGone(table: string, { row, missing, surplus }: Difference): Promise<boolean> {
+    if (surplus.length > 0) return false
+    const now = await this.#source.table(table).get({ row, versions: 'all' })
+    const shown = new Set(now.cells().map(nameOf))
+    return missing.every((cell) => !shown.has(nameOf(cell)))
+  }
+
+  async #repair(
+    table: string,
+    { row, surplus }: Difference,
+    snapshot: Snapshot | undefined,
+  ): Promise<void> {
+    this.#repaired++
+    const surplusNames = new Set(surplus.map(nameOf))
+    const rows = { startRow: row, stopRow: rowAfter(row), ...(snapshot && { snapshot }) }
+    for await (const { cells } of pieces(sourceCells(this.#source, table, rows))) {
+      await this.#write(cells)
+    }
+    // A cell of another value has been replaced by now.
+    const present = await this.#target.table(table).get({ row, versions: 'all' })
+    const left = present.cells().filter((cell) => surplusNames.has(nameOf(cell)))
+    if (left.length === 0) return
+    const none = { table, type: 'Delete', ttlMilliseconds: 0, value: Buffer.alloc(0) } as const
+    await this.#write(
+      left.map(({ family, qualifier, timestampExact }) => {
+        return { ...none, row, family, qualifier, timestamp: timestampExact }
+      }),
+    )
+  }
+}
+
+function loggedCell(cell: ChangedCell): LoggedCell {
+  const { table, family, row, qualifier, type, value, ttlMilliseconds, timestampExact } = cell
+  const parts = { table, family, row, qualifier, type, value, ttlMilliseconds }
+  return { ...parts, timestamp: timestampExact }
+}

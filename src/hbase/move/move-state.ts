@@ -1,0 +1,129 @@
+/**
+ * The state of a move: one row in a table of the target. Each change compares the state before, so
+ * of two movers the one that began later continues, and the other one fails with its next change.
+ *
+ * The source has a row with the identity of the move, which shows that it is the same source.
+ */
+import { randomUUID } from 'node:crypto'
+import { CellarError, ErrorCode, type Database } from '../../api/index.js'
+import { corruption } from '../../base/errors.js'
+import { changeRow, readRow, type LogPlace, type Patience } from '../owned/log/log-store.js'
+import { ensureLogTable, TableLogStore } from '../owned/table-log-store.js'
+import { HBaseErrorCode } from '../thrift/wire/errors.js'
+
+/** How far a move is. */
+export interface MoveState {
+  /** Grows with each change. */
+  readonly version: number
+  /** Identity of the move. */
+  readonly id: string
+  /** Identity of the call that works on the move. */
+  readonly mover: string
+  readonly phase: 'copying' | 'following' | 'done'
+  /** The first change of the source that may be missing in the target. */
+  readonly sequence: number
+  /** The tables, and the last row that is copied in hexadecimal digits; 'all' = all rows. */
+  readonly tables: Readonly<Record<string, string>>
+}
+
+/** Where the state of a move lies. */
+export interface MovePlace {
+  readonly source: Database
+  readonly target: Database
+  readonly stateTable: string
+  readonly patience: Patience
+}
+
+const stateRow = 'move'
+
+/** The state of a move, as the mover that holds it sees it. */
+export class HeldState {
+  readonly #place: LogPlace
+  #bytes: Buffer | undefined
+  #state: MoveState
+
+  private constructor(place: LogPlace, state: MoveState, bytes: Buffer | undefined) {
+    this.#place = place
+    this.#state = state
+    this.#bytes = bytes
+  }
+
+  /** The state, as last saved. */
+  get now(): MoveState {
+    return this.#state
+  }
+
+  /**
+   * Takes over the move in the target, or begins one. `begin` is asked for the first state.
+   * `ERR_MOVE_REFUSED` if the move in the target has another source.
+   */
+  static async take(
+    { source, target, stateTable, patience }: MovePlace,
+    begin: () => Promise<Pick<MoveState, 'sequence' | 'tables'>>,
+  ): Promise<HeldState> {
+    const found = await readState(target, stateTable, patience)
+    const first = found === undefined ? await begin() : undefined
+    await ensureLogTable(source, stateTable, 'FSYNC_WAL')
+    await ensureLogTable(target, stateTable, 'FSYNC_WAL')
+    const sources = source.table(stateTable)
+    const place = { store: new TableLogStore(target.table(stateTable)), name: 'move', patience }
+    if (first !== undefined) {
+      const id = randomUUID()
+      await sources.put({ row: id, cells: { 'o:source': 'of this move' } })
+      const state: MoveState = { version: 0, id, mover: '', phase: 'copying', ...first }
+      const held = new HeldState(place, state, undefined)
+      await held.save({ mover: randomUUID() })
+      return held
+    }
+    const state = parse(found!)
+    if (!(await sources.exists({ row: state.id }))) {
+      const message = `the move in the target has another source; drop its table '${stateTable}'`
+      throw new CellarError(HBaseErrorCode.moveRefused, message)
+    }
+    const held = new HeldState(place, state, found)
+    if (state.phase !== 'done') await held.save({ mover: randomUUID() })
+    return held
+  }
+
+  /** Changes members of the state. `ERR_LOCKED` if another mover has changed it. */
+  async save(members: Partial<Omit<MoveState, 'version' | 'id'>>): Promise<void> {
+    const version = this.#state.version + 1
+    const state = { ...this.#state, ...members, version }
+    const bytes = Buffer.from(JSON.stringify(state))
+    const change = { expected: this.#bytes, state: bytes, version, batches: [] }
+    if (!(await changeRow(this.#place, stateRow, change))) {
+      throw new CellarError(
+        ErrorCode.locked,
+        'another call of moveDatabase has taken over the move',
+      )
+    }
+    this.#state = state
+    this.#bytes = bytes
+  }
+}
+
+/** The state of the move in a target; undefined: there is none. */
+export async function readState(
+  target: Database,
+  stateTable: string,
+  patience: Patience,
+): Promise<Buffer | undefined> {
+  if (!(await target.admin.tableExists(stateTable))) return undefined
+  const store = new TableLogStore(target.table(stateTable))
+  return (await readRow({ store, name: 'move', patience }, stateRow, 'state')).state
+}
+
+function parse(bytes: Buffer): MoveState {
+  try {
+    const state = JSON.parse(bytes.toString()) as MoveState
+    const { version, sequence, id, tables, phase } = state
+    const isSound = Number.isSafeInteger(version) && Number.isSafeInteger(sequence)
+    const isKnown = ['copying', 'following', 'done'].includes(phase)
+    if (isSound && isKnown && typeof id === 'string' && typeof tables === 'object') return state
+  } catch {
+    // As a state that is none.
+  }
+  const expected = 'the state of a move'
+  const found = JSON.stringify(bytes.subarray(0, 80).toString('latin1'))
+  throw corruption('damaged state of a move', { file: stateRow, offset: 0, expected, found })
+}

@@ -1,0 +1,36 @@
+/** Faults in the move of a database. */
+import type { PlantedFault } from './planted-fault.js'
+
+const tests = ['test/unit/hbase/move/move-database.test.ts']
+
+export const faults: readonly PlantedFault[] = [
+  {
+    name: 'writes made between the last round and their stop are lost',
+    file: 'src/hbase/move/move-database.ts',
+    find: "      await stopWrites()\n      await this.#round(feed, 'changed')",
+    replace: '      await stopWrites()',
+    tests,
+  },
+  {
+    name: 'a piece counts as copied before it is written',
+    file: 'src/hbase/move/move-database.ts',
+    find: "        await this.#write(piece.cells)\n        if (piece.through !== undefined) await this.#saveCopied(table, piece.through.toString('hex'))",
+    replace:
+      "        if (piece.through !== undefined) await this.#saveCopied(table, piece.through.toString('hex'))\n        await this.#write(piece.cells)",
+    tests,
+  },
+  {
+    name: 'a row that differs is not copied again',
+    file: 'src/hbase/move/move-database.ts',
+    find: 'await this.#repair(table, difference, snapshot)',
+    replace: 'await Promise.resolve()',
+    tests,
+  },
+  {
+    name: 'a mover goes on although another one has taken over',
+    file: 'src/hbase/move/move-state.ts',
+    find: 'if (!(await changeRow(this.#place, stateRow, change))) {',
+    replace: 'if (!(await changeRow(this.#place, stateRow, change)) && version < 0) {',
+    tests,
+  },
+]

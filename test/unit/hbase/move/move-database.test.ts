@@ -1,0 +1,232 @@
+/**
+ * A move dies before or after each of its calls to the target, while the source is written to, and
+ * a second call ends it. The target must have what a plain `Map` has, and all versions of all cells
+ * that the source shows.
+ */
+import t from 'tap'
+import type { Database } from '../../../../src/api/index.js'
+import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { inspectMove } from '../../../../src/hbase/move/inspect-move.js'
+import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
+import { reduceToRows } from '../../../helpers/row-atomic.js'
+
+type Embedded = Awaited<ReturnType<typeof openMemoryDatabase>>
+
+const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const tables = ['one', 'two']
+
+/** Numbers below `bound`, the same for each seed. */
+function randomFrom(start: number): (bound: number) => number {
+  let state = start + 1
+  return (bound) => {
+    state = (state * 48_271) % 2_147_483_647
+    return state % bound
+  }
+}
+
+/** A source with its writer, and the newest values in a plain map. */
+class Source {
+  readonly database: Embedded
+  readonly model = new Map<string, string>()
+  readonly #random: (bound: number) => number
+  #writes = 0
+  stopped = false
+
+  private constructor(database: Embedded, random: (bound: number) => number) {
+    this.database = database
+    this.#random = random
+  }
+
+  static async open(start: number): Promise<Source> {
+    const source = new Source(await openMemoryDatabase(), randomFrom(start))
+    const families = { f: {}, g: { versions: 3 } }
+    for (const name of tables) await source.database.createTable(name, { families })
+    for (let i = 0; i < 40; i++) source.write()
+    return source
+  }
+
+  write(): void {
+    if (this.stopped) return
+    const pick = (bound: number): number => this.#random(bound)
+    const name = tables[pick(2)]
+    const table = this.database.table(name)
+    const row = `row${pick(8)}`
+    const column = `${'fg'[pick(2)]}:${'ab'[pick(2)]}`
+    const key = `${name}/${row}/${column}`
+    const kind = pick(8)
+    if (kind < 5) {
+      const value = `${++this.#writes}`.padEnd(kind === 0 ? 90_000 : 8, '.')
+      const ttlMilliseconds = kind === 1 ? 3_600_000 : undefined
+      table.putSync({ row, cells: { [column]: value }, ttlMilliseconds })
+      this.model.set(key, value)
+    } else if (kind === 5) {
+      table.deleteSync({ row, columns: [column] })
+      this.model.delete(key)
+    } else if (kind === 6) {
+      table.deleteSync({ row })
+      for (const each of this.model.keys()) {
+        if (each.startsWith(`${name}/${row}/`)) this.model.delete(each)
+      }
+    } else {
+      table.appendSync({ row, columns: { [column]: 'x' } })
+      this.model.set(key, `${this.model.get(key) ?? ''}x`)
+    }
+  }
+}
+
+/** A target that dies at a call: before the call, or after it. `between` runs before each call. */
+function dying(
+  database: Database,
+  at: { readonly call: number; readonly when: 'before' | 'after' },
+  between: () => void,
+): { readonly target: Database; readonly calls: () => number } {
+  let calls = 0
+  const called = async (run: () => unknown): Promise<unknown> => {
+    between()
+    const call = ++calls
+    if (call > at.call || (call === at.call && at.when === 'before')) throw new Error('died')
+    const result = await run()
+    if (call === at.call) throw new Error('died')
+    return result
+  }
+  const wrap = <T extends object>(object: T): T =>
+    new Proxy(object, {
+      get: (inner, name) => {
+        const value: unknown = Reflect.get(inner, name, inner)
+        if (typeof value !== 'function' || name === 'scan' || name === 'describe') {
+          return typeof value === 'function' ? (value.bind(inner) as unknown) : value
+        }
+        return (...given: unknown[]) =>
+          called(() => (value as (...all: unknown[]) => unknown).apply(inner, given))
+      },
+    })
+  const target: Database = {
+    ...database,
+    admin: wrap(database.admin),
+    table: (name) => wrap(database.table(name)),
+  }
+  return { target, calls: () => calls }
+}
+
+/** All versions of all cells, as texts. */
+async function cellsOf(database: Database): Promise<string[]> {
+  const lines: string[] = []
+  for (const name of tables) {
+    for await (const result of database.table(name).scan({ versions: 'all' })) {
+      for (const { row, family, qualifier, timestamp, value } of result.cells()) {
+        const what = [name, row, family, qualifier, timestamp, value.length, value.subarray(0, 20)]
+        lines.push(what.map(String).join('/'))
+      }
+    }
+  }
+  return lines
+}
+
+async function newest(database: Database): Promise<Record<string, string>> {
+  const values: Record<string, string> = {}
+  for (const name of tables) {
+    for await (const result of database.table(name).scan()) {
+      for (const { row, family, qualifier, value } of result.cells()) {
+        values[`${name}/${String(row)}/${family}:${String(qualifier)}`] = value.toString()
+      }
+    }
+  }
+  return values
+}
+
+void t.test('a move that dies at any call is ended by the next', async (t) => {
+  t.comment(`seed ${seed}`)
+  for (const when of ['before', 'after'] as const) {
+    let deaths = 0
+    for (let call = 1; ; call++) {
+      const source = await Source.open(seed + call)
+      const store = await openMemoryDatabase()
+      const stopWrites = (): void => {
+        source.stopped = true
+      }
+      const options = { stopWrites, retryMilliseconds: 0 }
+      const between = (): void => source.write()
+      const { target, calls } = dying(reduceToRows(store), { call, when }, between)
+      const outcome = await moveDatabase(source.database, target, options).then(
+        () => 'done',
+        (error: unknown) => (error as Error).message,
+      )
+      if (outcome !== 'done') {
+        deaths++
+        if (outcome !== 'died') t.equal(outcome, 'died', `${when} call ${call}`)
+        const again = dying(reduceToRows(store), { call: Infinity, when }, between)
+        const { repairedRows } = await moveDatabase(source.database, again.target, options)
+        if (repairedRows > 0) t.equal(repairedRows, 0, `repaired, ${when} call ${call}`)
+      }
+      const found = await newest(store)
+      const isSame = t.strictSame(found, Object.fromEntries(source.model), `${when} call ${call}`)
+      t.strictSame(await cellsOf(store), await cellsOf(source.database), 'all versions')
+      await source.database.close()
+      await store.close()
+      if (!isSame || (outcome === 'done' && calls() < call)) break
+    }
+    t.ok(deaths > 20, `${deaths} deaths`)
+  }
+})
+
+void t.test('changes that no feed shows are found by the comparison', async (t) => {
+  const source = await Source.open(seed)
+  const store = await openMemoryDatabase()
+  let left = 1
+  const { target } = dying(reduceToRows(store), { call: Infinity, when: 'after' }, () => {
+    if (store.admin.listTableNames().includes('two') && left-- > 0) {
+      const cells = { 'f:hidden': 'value' }
+      source.database.table('one').putSync({ row: 'row0', cells, durability: 'SKIP_WAL' })
+    }
+  })
+  const { repairedRows, tables: moved } = await moveDatabase(source.database, target)
+  t.equal(repairedRows, 1)
+  t.strictSame(moved, tables)
+  t.strictSame(await cellsOf(store), await cellsOf(source.database))
+  const again = await moveDatabase(source.database, target)
+  t.equal(again.writtenCells, 0, 'a move that is done does nothing')
+  const other = await Source.open(seed)
+  await t.rejects(moveDatabase(other.database, target), { code: 'ERR_MOVE_REFUSED' })
+  for (const each of [source.database, other.database, store]) await each.close()
+})
+
+void t.test('a source without feed, and a mover that another one replaces', async (t) => {
+  const source = await Source.open(seed)
+  const store = await openMemoryDatabase()
+  const back = await openMemoryDatabase()
+  await moveDatabase(source.database, reduceToRows(store))
+  await moveDatabase(reduceToRows(store), back, { stateTable: 'second', tables })
+  t.strictSame(await cellsOf(back), await cellsOf(source.database), 'there and back')
+
+  const third = reduceToRows(await openMemoryDatabase())
+  const options = { stateTable: 'third', tables }
+  const replaced = moveDatabase(source.database, third, {
+    ...options,
+    stopWrites: async () => {
+      await moveDatabase(source.database, third, options)
+    },
+  })
+  await t.rejects(replaced, { code: 'ERR_LOCKED' })
+  t.strictSame(await cellsOf(third), await cellsOf(source.database))
+  for (const each of [source.database, store, back, third]) await each.close()
+})
+
+void t.test('the dry run names what stands in the way, and the move refuses', async (t) => {
+  const source = await openMemoryDatabase()
+  const store = await openMemoryDatabase()
+  const families = { f: { ttlMilliseconds: 1_500 }, g: { newVersionBehavior: true } }
+  await source.createTable('one', { families })
+  const target = reduceToRows(store)
+  const table = await target.createTable('one', { families: { f: {} } })
+  await table.put({ row: 'a', cells: { 'f:a': 'old' } })
+  const { obstacles, tables: names } = await inspectMove(source, target)
+  t.strictSame(names, ['one'])
+  t.strictSame(obstacles, [
+    "family 'f' of table 'one' has a TTL that is not whole seconds",
+    "family 'g' of table 'one' has newVersionBehavior, by which the order of writing counts",
+    "table 'one' of the target has rows",
+  ])
+  await t.rejects(moveDatabase(source, target), { code: 'ERR_MOVE_REFUSED' })
+  t.strictSame(store.admin.listTableNames(), ['one'], 'nothing was made')
+  for (const each of [source, store]) await each.close()
+})
