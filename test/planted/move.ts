@@ -12,11 +12,17 @@ export const faults: readonly PlantedFault[] = [
     tests,
   },
   {
-    name: 'a piece counts as copied before it is written',
+    name: 'changes count as repeated before they are written',
     file: 'src/hbase/move/move-database.ts',
-    find: "        await this.#write(piece.cells)\n        if (piece.through !== undefined) await this.#saveCopied(table, piece.through.toString('hex'))",
-    replace:
-      "        if (piece.through !== undefined) await this.#saveCopied(table, piece.through.toString('hex'))\n        await this.#write(piece.cells)",
+    find: '      await this.#write(group)\n      await this.#state.save({ sequence })',
+    replace: '      await this.#state.save({ sequence })\n      await this.#write(group)',
+    tests,
+  },
+  {
+    name: 'the target keeps its rows although changes of the source are gone',
+    file: 'src/hbase/move/move-database.ts',
+    find: 'await this.#target.admin.truncateTable(table)',
+    replace: 'await Promise.resolve()',
     tests,
   },
   {

@@ -4,7 +4,7 @@
  * that the source shows.
  */
 import t from 'tap'
-import type { Database } from '../../../../src/api/index.js'
+import { CellarError, type Database } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { inspectMove } from '../../../../src/hbase/move/inspect-move.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
@@ -209,6 +209,38 @@ void t.test('a source without feed, and a mover that another one replaces', asyn
   await t.rejects(replaced, { code: 'ERR_LOCKED' })
   t.strictSame(await cellsOf(third), await cellsOf(source.database))
   for (const each of [source.database, store, back, third]) await each.close()
+})
+
+void t.test('a copy whose changes are gone is made anew', async (t) => {
+  const source = await Source.open(seed)
+  const store = await openMemoryDatabase()
+  const { database } = source
+  let opened = 0
+  const forgetful: Database = new Proxy<Database>(database, {
+    get: (inner, name) => {
+      if (name === 'changes' && ++opened === 2) {
+        return async function* (): AsyncGenerator<never, void> {
+          throw new CellarError('ERR_CHANGES_GONE', 'the log begins later')
+        }
+      }
+      const value: unknown = Reflect.get(inner, name, inner)
+      return typeof value === 'function' ? (value.bind(inner) as unknown) : value
+    },
+  })
+  const target = reduceToRows(store)
+  const dead = new Error('stopped')
+  const stopWrites = (): never => {
+    throw dead
+  }
+  await t.rejects(moveDatabase(forgetful, target, { stopWrites }), dead)
+  // The row that the target alone has is gone with the first copy.
+  await database.table('one').put({ row: 'lost', cells: { 'f:a': 'value' } })
+  await store.table('one').put({ row: 'left', cells: { 'f:a': 'value' } })
+  const { repairedRows } = await moveDatabase(forgetful, target)
+  t.equal(repairedRows, 0, 'nothing is left of the first copy')
+  t.equal(opened, 3)
+  t.strictSame(await cellsOf(store), await cellsOf(database))
+  for (const each of [database, store]) await each.close()
 })
 
 void t.test('the dry run names what stands in the way, and the move refuses', async (t) => {
