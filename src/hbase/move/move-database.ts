@@ -8,9 +8,9 @@
  *    shows exactly the moment of the snapshot.
  * 4. When a round is small, writes are stopped, and one more round is the last.
  *
- * Cells keep their timestamps, so each step may be repeated: a call after a failure continues where
- * the state in the target says, and repeats some writes. A row that differs is copied once more, and
- * its surplus cells are deleted by their timestamps, before the comparison counts.
+ * Cells keep their timestamps, so each step may be repeated: a call after a failure continues
+ * where the state in the target says, and repeats some writes. A row that differs is copied once
+ * more, and its surplus cells are deleted by their timestamps, before the comparison counts.
  *
  * A source without feed and snapshots is copied and compared after its writes are stopped.
  */
