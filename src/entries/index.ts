@@ -144,6 +144,23 @@ export type {
   TypedHandle,
   TypedPutOptions,
 } from '../comfort/typed/row-form.js'
+export type {
+  PartName,
+  PartsIn,
+  PartValue,
+  StoredIn,
+  TypedEntryQuery,
+  TypedIndex,
+  TypedIndexEntry,
+  TypedIndexesOption,
+  TypedIndexKey,
+  TypedIndexOption,
+  TypedIndexOptions,
+  TypedIndexPart,
+  TypedIndexParts,
+  TypedIndexQuery,
+  TypedIndexRange,
+} from '../comfort/typed/typed-indexes.js'
 export type { SchemaInput, SchemaOutput, StandardSchema } from '../comfort/typed/standard-schema.js'
 export {
   transaction,

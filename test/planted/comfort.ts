@@ -45,4 +45,32 @@ export const faults: readonly PlantedFault[] = [
     replace: 'const lifetime = options.ttlMilliseconds ?? writes.at(-1)?.column.ttlMilliseconds',
     tests: ['test/unit/comfort/typed-table.test.ts'],
   },
+  {
+    name: 'an index of the database with another key is taken for the declared one',
+    file: 'src/comfort/typed/typed-indexes.ts',
+    find: 'return isDeepStrictEqual(left, right)',
+    replace: 'return isDeepStrictEqual(left, right) || left !== right',
+    tests: ['test/unit/comfort/typed-indexes.test.ts'],
+  },
+  {
+    name: 'a definition is opened before its indexes are built',
+    file: 'src/comfort/typed/typed-indexes.ts',
+    find: 'for (const index of found.values()) await index.ready()',
+    replace: 'for (const index of found.values()) void index.ready().catch(() => undefined)',
+    tests: ['test/unit/comfort/typed-indexes.test.ts'],
+  },
+  {
+    name: 'the elements of a JSON array are one value of an index',
+    file: 'src/comfort/typed/typed-indexes.ts',
+    find: "each: stored === 'json' && each",
+    replace: "each: stored === 'json' && !each",
+    tests: ['test/unit/comfort/typed-indexes.test.ts'],
+  },
+  {
+    name: 'the parts of a date are stored as text',
+    file: 'src/comfort/indexes/entries.ts',
+    find: "if (part.encoding !== 'json') return [value]",
+    replace: "if (part.encoding !== 'json') return [part.as === 'date' ? new Date(0) : value]",
+    tests: ['test/unit/comfort/typed-indexes.test.ts'],
+  },
 ]

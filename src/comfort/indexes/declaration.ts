@@ -20,7 +20,19 @@ import { descendingPart, keyParts, type KeyPart } from '../keys/key-parts.js'
 import { RowKey, type KeyPartName } from '../keys/row-key.js'
 
 /** The names of the encodings that stored values of an index part may have. */
-export type StoredEncoding = 'utf8' | 'bytes' | 'int64' | 'json'
+export const storedEncodings = [
+  'utf8',
+  'bytes',
+  'int64',
+  'json',
+  'integer',
+  'double',
+  'boolean',
+  'date',
+] as const
+
+/** An encoding that stored values of an index part may have. */
+export type StoredEncoding = (typeof storedEncodings)[number]
 
 const partOptions = declareOptions('a part of an index', {
   /** `'family:qualifier'`, whose value is the part. One of `column`, `valuesOf`, `qualifiersOf`. */
@@ -30,7 +42,7 @@ const partOptions = declareOptions('a part of an index', {
   /** A family: the name of each of its columns is a value of the part. */
   qualifiersOf: checked(checkText),
   /** How the value is stored. Default 'utf8'. */
-  encoding: choice<StoredEncoding>(['utf8', 'bytes', 'int64', 'json'], 'utf8'),
+  encoding: choice<StoredEncoding>(storedEncodings, 'utf8'),
   /** Only of 'json': the names of members that lead to the value, the outermost first. */
   path: list(checked(checkText, ''), []),
   /** Only of 'json': the value is an array, and each of its elements is a value of the part. */

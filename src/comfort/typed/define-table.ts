@@ -6,10 +6,12 @@ import { checkDatabase } from '../../api/capabilities.js'
 import type { Database } from '../../api/database.js'
 import type { FamilyOptions, TableOptions } from '../../api/schema.js'
 import type { SyncTable, Table } from '../../api/table.js'
+import type { IndexDeclaration } from '../indexes/declaration.js'
 import { defineKey, type KeyParts } from '../keys/row-key.js'
 import { TypedColumn, type ColumnsOption } from './columns.js'
 import { RowForm, type RowOutput } from './row-form.js'
 import { checkSchema, type StandardSchema } from './standard-schema.js'
+import { declarationsOf, ensureIndexes, type TypedIndexesOption } from './typed-indexes.js'
 import { SyncTypedTable, TypedTable } from './typed-table.js'
 
 const definitionOptions = declareOptions('a definition of a table', {
@@ -17,6 +19,7 @@ const definitionOptions = declareOptions('a definition of a table', {
   key: unchecked<KeyParts>(),
   columns: required(unchecked<ColumnsOption>()),
   families: unchecked<TableOptions['families']>(),
+  indexes: unchecked<unknown>(),
   schema: unchecked<StandardSchema>(),
 })
 
@@ -24,7 +27,11 @@ const definitionOptions = declareOptions('a definition of a table', {
 export type DefaultKey = Readonly<Record<'id', 'utf8'>>
 
 /** What {@link defineTable} takes. */
-export interface TableDefinitionOptions<K extends KeyParts, C extends ColumnsOption> {
+export interface TableDefinitionOptions<
+  K extends KeyParts,
+  C extends ColumnsOption,
+  I = TypedIndexesOption<C>,
+> {
   /** Name of the table. */
   readonly name: string
   /**
@@ -39,6 +46,11 @@ export interface TableDefinitionOptions<K extends KeyParts, C extends ColumnsOpt
    * the defaults. Columns without a place lie in the first family. Default: the family `f`.
    */
   readonly families?: Readonly<Record<string, FamilyOptions>> | undefined
+  /**
+   * Indexes by name: `{ byCity: ['city', 'born'], byMail: { key: ['mail'], unique: true } }`. A row
+   * is found by each element of a column of JSON arrays. Needs the embedded engine.
+   */
+  readonly indexes?: I | undefined
   /** A validator of whole rows as they are given to `put` and `update`. */
   readonly schema?: StandardSchema<never, unknown> | undefined
 }
@@ -48,7 +60,8 @@ export type TypedTableOf<
   T extends Table,
   K extends KeyParts,
   C extends ColumnsOption,
-> = T extends SyncTable ? SyncTypedTable<K, C> : TypedTable<K, C>
+  I = TypedIndexesOption<C>,
+> = T extends SyncTable ? SyncTypedTable<K, C, I> : TypedTable<K, C, I>
 
 /** The type of the rows that a typed table or a definition reads. */
 export type RowOf<D> = D extends {
@@ -62,16 +75,18 @@ export type RowOf<D> = D extends {
 export class TableDefinition<
   K extends KeyParts = KeyParts,
   C extends ColumnsOption = ColumnsOption,
+  I = TypedIndexesOption<C>,
 > {
   /** Name of the table. */
   readonly name: string
   /** Turns objects into operations, and results into objects. */
   readonly rows: RowForm<K, C>
   readonly #families: Record<string, FamilyOptions>
+  readonly #indexes: readonly IndexDeclaration[]
 
   /** As {@link defineTable}. */
-  constructor(options: TableDefinitionOptions<K, C>) {
-    const { name, key, columns, families, schema } = readArguments(() => {
+  constructor(options: TableDefinitionOptions<K, C, I>) {
+    const { name, key, columns, families, indexes, schema } = readArguments(() => {
       return definitionOptions.read(options)
     })
     this.name = checkText(name, 'the name of a table')
@@ -90,19 +105,22 @@ export class TableDefinition<
     const validator =
       schema === undefined ? undefined : checkSchema(schema, 'the schema of a table')
     this.rows = new RowForm(parts, listed, validator)
+    this.#indexes = indexes === undefined ? [] : declarationsOf(indexes, this.rows)
   }
 
   /**
-   * The table of a database. Makes it if it does not exist, and adds families that it lacks. Errors
-   * of `Admin.ensureTable`.
+   * The table of a database. Makes it if it does not exist, adds families and indexes that it
+   * lacks, and waits until the indexes are built. Errors of `Admin.ensureTable`; those of
+   * `Indexes.create`, and `ERR_INDEX_EXISTS` for an index that has another key in the database.
    */
-  async open<T extends Table>(database: Database<T>): Promise<TypedTableOf<T, K, C>> {
+  async open<T extends Table>(database: Database<T>): Promise<TypedTableOf<T, K, C, I>> {
     checkDatabase(database, `the table '${this.name}'`)
     const table = await database.admin.ensureTable(this.name, { families: this.#families })
+    const indexes = await ensureIndexes(database, this.name, this.#indexes)
     const made = database.capabilities.sync
-      ? new SyncTypedTable(database, table, this.rows)
-      : new TypedTable(database, table, this.rows)
-    return made as TypedTableOf<T, K, C>
+      ? new SyncTypedTable(database, table, this.rows, indexes)
+      : new TypedTable(database, table, this.rows, indexes)
+    return made as TypedTableOf<T, K, C, I>
   }
 }
 
@@ -131,8 +149,10 @@ function checkColumns(parts: readonly string[], columns: readonly TypedColumn[])
  *     }).open(db)
  *     await users.put({ id: 'ada', name: 'Ada', visits: 1 })
  */
-export function defineTable<const C extends ColumnsOption, const K extends KeyParts = DefaultKey>(
-  options: TableDefinitionOptions<K, C>,
-): TableDefinition<K, C> {
+export function defineTable<
+  const C extends ColumnsOption,
+  const K extends KeyParts = DefaultKey,
+  const I extends TypedIndexesOption<C> = Readonly<Record<never, never>>,
+>(options: TableDefinitionOptions<K, C, I>): TableDefinition<K, C, I> {
   return new TableDefinition(options)
 }

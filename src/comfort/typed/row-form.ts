@@ -247,9 +247,14 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     checkMethods(result, 'the result of a typed table', ['value', 'cells'])
     const bytes = result.row
     if (bytes === undefined) throw invalidArgument('an empty result has no row; look at isEmpty')
+    return this.fromValues(bytes, (column) => result.value(column))
+  }
+
+  /** A row of its key and the stored values of its columns. */
+  fromValues(bytes: Buffer, valueOf: (column: string) => Buffer | undefined): RowOutput<K, C> {
     const row = this.key.decode(bytes) as Record<string, unknown>
     for (const column of this.#listed) {
-      const stored = result.value(column.column)
+      const stored = valueOf(column.column)
       if (stored !== undefined) row[column.name] = column.decode(stored)
     }
     return this.shown(row as RowOutput<K, C>)

@@ -4,13 +4,14 @@
  * It works with the tables of any backend. Other operations use {@link TypedTable.table}, and
  * {@link TypedTable.rows} turns objects into operations and results into objects.
  */
-import { checkArray, checkObject, readArguments } from '../../base/arguments.js'
-import { invalidArgument } from '../../base/errors.js'
+import { checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import type { AsyncRows } from '../../api/rows/async-rows.js'
 import type { SyncRows } from '../../api/rows/sync-rows.js'
 import type { Database } from '../../api/database.js'
 import type { Get, Scan, ScanOptions } from '../../api/reads.js'
 import type { SyncTable, Table } from '../../api/table.js'
+import type { TableIndex } from '../indexes/table-index.js'
 import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
 import { readPage } from '../pages.js'
@@ -25,6 +26,7 @@ import type {
   TypedHandle,
   TypedPutOptions,
 } from './row-form.js'
+import { TypedIndex, type TypedIndexesOption } from './typed-indexes.js'
 
 /** Options of a get of a typed table: those of {@link Get} without the row. */
 export interface TypedGetOptions<C extends ColumnsOption> extends Omit<
@@ -79,6 +81,7 @@ export type CounterName<C extends ColumnsOption> = {
 export class TypedTable<
   K extends KeyParts = KeyParts,
   C extends ColumnsOption = ColumnsOption,
+  I = TypedIndexesOption<C>,
 > implements TypedHandle<K, C> {
   /** The database of the table. */
   readonly database: Database
@@ -86,11 +89,31 @@ export class TypedTable<
   readonly table: Table
   readonly rows: RowForm<K, C>
 
+  readonly #indexes: ReadonlyMap<string, TableIndex>
+
   /** Made by `TableDefinition.open`. */
-  constructor(database: Database, table: Table, rows: RowForm<K, C>) {
+  constructor(
+    database: Database,
+    table: Table,
+    rows: RowForm<K, C>,
+    indexes: ReadonlyMap<string, TableIndex>,
+  ) {
     this.database = database
     this.table = table
     this.rows = rows
+    this.#indexes = indexes
+  }
+
+  /** An index of the definition. `ERR_INDEX_NOT_FOUND`. */
+  index<N extends keyof I & string>(name: N): TypedIndex<K, C, I[N]> {
+    const index = this.#indexes.get(name)
+    if (index !== undefined) return new TypedIndex(index, this.rows)
+    const known = [...this.#indexes.keys()].map((each) => `'${each}'`).join(', ')
+    const hint = known === '' ? 'it has none' : `it has ${known}`
+    throw new CellarError(
+      ErrorCode.indexNotFound,
+      `the definition of '${this.table.name}' has no index ${shown(name)}; ${hint}`,
+    )
   }
 
   /**
@@ -225,7 +248,8 @@ export class TypedTable<
 export class SyncTypedTable<
   K extends KeyParts = KeyParts,
   C extends ColumnsOption = ColumnsOption,
-> extends TypedTable<K, C> {
+  I = TypedIndexesOption<C>,
+> extends TypedTable<K, C, I> {
   declare readonly table: Table & SyncTable
 
   /** As {@link TypedTable.put}, before it returns. */
