@@ -144,7 +144,7 @@ const commonMembers = {
   ...tableMembers,
   /**
    * Coprocessors that are loaded whenever the table is opened. A failure is `ERR_COPROCESSOR`. An
-   * alteration replaces the whole list; empty = none.
+   * alteration replaces the whole list, but indexes of the table stay; empty = none.
    */
   coprocessors: unchecked<readonly TableCoprocessor[]>(),
 }

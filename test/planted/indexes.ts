@@ -91,4 +91,18 @@ export const faults: readonly PlantedFault[] = [
     replace: 'escapedQualifier === undefined || whole.size >= 0',
     tests: queries,
   },
+  {
+    name: 'an alteration of the coprocessors drops the indexes',
+    file: `${room}/catalog.ts`,
+    find: 'const kept = isOwn ?',
+    replace: 'const kept = isOwn && given.length > 9 ?',
+    tests: queries,
+  },
+  {
+    name: 'a family of an index can be dropped',
+    file: 'src/table/admin/schema.ts',
+    find: 'checkFamilies(table.name, families, planIndex(index.declaration))',
+    replace: 'void [checkFamilies, families, planIndex(index.declaration)]',
+    tests: queries,
+  },
 ]

@@ -1,7 +1,8 @@
 /** The indexes of a table as its schema stores them: a coprocessor that the package itself has. */
-import { invalidArgument } from '../../base/errors.js'
+import { isDeepStrictEqual } from 'node:util'
+import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import type { TableCoprocessor } from '../../api/coprocessor.js'
-import type { TableDescription } from '../../api/schema.js'
+import type { FamilyDescription, TableDescription } from '../../api/schema.js'
 import { planIndex, type IndexDeclaration, type IndexPlan } from './declaration.js'
 
 /** The module that stands in schemas; it is part of the package and is not loaded. */
@@ -45,22 +46,57 @@ export function indexesIn(
 }
 
 /** The indexes of a table. */
-export function indexesOf({ name, coprocessors = [] }: TableDescription): StoredIndex[] {
+export function indexesOf({
+  name,
+  coprocessors = [],
+}: Pick<TableDescription, 'name' | 'coprocessors'>): StoredIndex[] {
   const found = coprocessors.find(({ module }) => module === indexModule)
   return found === undefined ? [] : indexesIn(name, found.options ?? {})
 }
 
-/** The coprocessors of a table with other indexes. */
+/** The coprocessors for an alteration that gives a table other indexes; an empty list = none. */
 export function withIndexes(
   { name, coprocessors = [] }: TableDescription,
   indexes: readonly StoredIndex[],
 ): TableCoprocessor[] {
   const others = coprocessors.filter(({ module }) => module !== indexModule)
-  if (indexes.length === 0) return others
   const options: StoredIndexes = { table: name, indexes }
   // The schema takes plain JSON, without members that are undefined.
   const plain = JSON.parse(JSON.stringify(options)) as Record<string, unknown>
   return [...others, { module: indexModule, options: plain }]
+}
+
+/**
+ * The coprocessors of a table after an alteration with a list of them. A list without the indexes
+ * is one of the caller's own coprocessors, so the table keeps its indexes.
+ */
+export function alteredCoprocessors<C extends TableCoprocessor>(
+  current: readonly C[],
+  given: readonly C[],
+): C[] {
+  const isOwn = given.every(({ module }) => module !== indexModule)
+  const kept = isOwn ? current.filter(({ module }) => module === indexModule) : []
+  return [...given, ...kept].filter(({ module, options }) => {
+    return module !== indexModule || !isDeepStrictEqual(options?.['indexes'], [])
+  })
+}
+
+/** Checks the families that an index needs. `ERR_NO_SUCH_COLUMN_FAMILY`, `ERR_INVALID_ARGUMENT`. */
+export function checkFamilies(
+  table: string,
+  families: Readonly<Record<string, FamilyDescription>>,
+  { name, families: needed }: IndexPlan,
+): void {
+  const what = `the index '${name}' of table '${table}'`
+  for (const family of needed) {
+    if (!Object.hasOwn(families, family)) {
+      const message = `${what} needs the family '${family}'; Indexes.drop removes an index`
+      throw new CellarError(ErrorCode.noSuchColumnFamily, message)
+    }
+    if (families[family].newVersionBehavior) {
+      throw invalidArgument(`${what}: family '${family}' cannot have newVersionBehavior`)
+    }
+  }
 }
 
 /** Prepares a stored index for use. */

@@ -1,6 +1,6 @@
 /** The indexes of the tables of a database: create, build, find, rebuild and drop. */
 import { checkMethods, checkText } from '../../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { CellarError, ErrorCode } from '../../base/errors.js'
 import { requireCapability } from '../../api/capabilities.js'
 import type { Awaitable, Database } from '../../api/database.js'
 import { plainTableName } from '../../api/names.js'
@@ -8,6 +8,7 @@ import type { TableDescription } from '../../api/schema.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import { buildIndex } from './build.js'
 import {
+  checkFamilies,
   indexesOf,
   kept,
   withIndexes,
@@ -15,7 +16,7 @@ import {
   type KeptIndex,
   type StoredIndex,
 } from './catalog.js'
-import { planIndex, type IndexDeclaration, type IndexPlan } from './declaration.js'
+import { planIndex, type IndexDeclaration } from './declaration.js'
 import { buildFamily, entryFamily } from './entries.js'
 import { TableIndex, type IndexTables } from './table-index.js'
 
@@ -64,7 +65,7 @@ export class Indexes {
     const name = plainTableName(table)
     await this.#change(async () => {
       const description = await this.#database.admin.getDescriptor(name)
-      checkFamilies(description, plan)
+      checkFamilies(name, description.families, plan)
       const indexes = indexesOf(description)
       if (indexes.some(({ declaration: other }) => other.name === plan.name)) {
         const found = `table '${name}' has an index '${plan.name}' already`
@@ -311,21 +312,6 @@ function noSuchIndex(table: string, name: string, indexes: readonly StoredIndex[
     ErrorCode.indexNotFound,
     `table '${table}' has no index '${name}'; ${hint}`,
   )
-}
-
-function checkFamilies(
-  { name, families }: TableDescription,
-  { families: needed }: IndexPlan,
-): void {
-  for (const family of needed) {
-    if (!Object.hasOwn(families, family)) {
-      const message = `table '${name}' has no family '${family}' for its index`
-      throw new CellarError(ErrorCode.noSuchColumnFamily, message)
-    }
-    if (families[family].newVersionBehavior) {
-      throw invalidArgument(`family '${family}' has newVersionBehavior, so it cannot be indexed`)
-    }
-  }
 }
 
 /**

@@ -5,6 +5,8 @@ import { encodeFamilySettings, type FamilySettings } from '../../storage/store/f
 import type { TableDefinition } from '../../storage/version/catalog.js'
 import type { JsonObject } from '../../storage/version/json-fields.js'
 import { describeAlteration, describeFamilyOptions, describeNewTable } from '../../checks/schema.js'
+import { alteredCoprocessors, checkFamilies, indexesOf } from '../../comfort/indexes/catalog.js'
+import { planIndex } from '../../comfort/indexes/declaration.js'
 import { parseTableCoprocessors } from '../observers/coprocessor-options.js'
 import type {
   FamilyDescription,
@@ -68,7 +70,13 @@ export function alterDefinition(
   allocateId: () => number,
 ): TableDefinition {
   const altered = describeAlteration(describeTable(table), alteration, parseTableCoprocessors)
-  const { settings, coprocessors = table.settings.coprocessors } = altered
+  const { settings } = altered
+  const { coprocessors: current } = table.settings
+  const coprocessors = alteredCoprocessors(current, altered.coprocessors ?? current)
+  const families = Object.fromEntries(altered.families.map(({ name, options }) => [name, options]))
+  for (const index of indexesOf({ name: table.name, coprocessors })) {
+    checkFamilies(table.name, families, planIndex(index.declaration))
+  }
   return {
     tableId: table.tableId,
     name: table.name,

@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { openIndexes, type Indexes, type RowMutations } from '../../../../src/entries/index.js'
 import { ManualClock } from '../../../../src/base/clock.js'
+import { moduleNamed } from '../../storage/coprocessor/support.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 interface Scene {
@@ -379,4 +380,37 @@ void t.test('declarations and values that do not fit are refused', async (t) => 
     code: 'ERR_INVALID_ARGUMENT',
   })
   t.same(texts((await index.rows({ startKey: { age: 40 } })).rows), ['a'])
+})
+
+void t.test('an alteration of the table leaves its indexes', async (t) => {
+  const scene = await open(t, { f: {}, g: {} })
+  const { test, indexes } = scene
+  const { admin } = test.database
+  await fill(scene, 3)
+  const byName = await indexes.create('users', { name: 'by_name', key: { name: 'f:name' } })
+  await byName.ready()
+  const own = { module: moduleNamed('schema-coprocessor') }
+  for (const coprocessors of [[own], [], undefined]) {
+    await admin.modifyTable('users', { coprocessors, metadata: { a: 'b' } })
+    t.equal((await indexes.list('users')).length, 1)
+    const { coprocessors: found = [] } = admin.getDescriptor('users')
+    t.equal(found.length, 1 + (coprocessors?.length ?? 0), 'with those of the caller')
+  }
+  await test.database.table('users').put({ row: 'x', cells: { 'f:name': 'x' } })
+  t.same(texts((await byName.rows({ prefix: { name: 'x' } })).rows), ['x'], 'and keeps them')
+  const described = admin.getDescriptor('users')
+  await admin.modifyTable('users', { coprocessors: described.coprocessors })
+  t.equal(byName.state, 'ready', 'a list with the indexes')
+  await t.rejects(admin.modifyTable('users', { dropFamilies: ['f'] }), {
+    code: 'ERR_NO_SUCH_COLUMN_FAMILY',
+    message: /'by_name' of table 'users' needs the family 'f'; Indexes.drop/,
+  })
+  await t.rejects(admin.modifyTable('users', { families: { f: { newVersionBehavior: true } } }), {
+    code: 'ERR_INVALID_ARGUMENT',
+    message: /family 'f' cannot have newVersionBehavior/,
+  })
+  await admin.modifyTable('users', { dropFamilies: ['g'] })
+  t.same(await byName.verify(), { rowsWithoutEntry: [], entriesWithoutRow: [] })
+  await indexes.drop('users', 'by_name')
+  t.notOk(admin.getDescriptor('users').coprocessors, 'a drop leaves nothing')
 })
