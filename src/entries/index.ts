@@ -111,13 +111,13 @@ export {
 export {
   SyncTypedTable,
   TypedTable,
-  type CounterName,
   type TypedGetOptions,
   type TypedPage,
   type TypedPageOptions,
   type TypedScanOptions,
   type TypedVersion,
 } from '../comfort/typed/typed-table.js'
+export type { CounterName } from '../comfort/typed/counters.js'
 export type {
   ColumnInput,
   EncodingIn,

@@ -19,9 +19,22 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the next page begins with the last row of the page before',
     file: 'src/comfort/pages.ts',
-    find: '  if (prefix === undefined) {\n    checkAfter(row, startRow, reversed)',
-    replace:
-      '  if (prefix === undefined) return { ...rest, startRow: row }\n  else if (reversed) {',
+    find: 'isInclusive: row === undefined',
+    replace: 'isInclusive: true',
     tests: ['test/unit/api/comfort.test.ts'],
+  },
+  {
+    name: 'a previous page comes in the order of its read',
+    file: 'src/comfort/pages.ts',
+    find: 'if (isBefore) rows.reverse()',
+    replace: 'if (isBefore && reversed) rows.reverse()',
+    tests: ['test/unit/api/comfort.test.ts'],
+  },
+  {
+    name: 'an increment of a transaction forgets those before it',
+    file: 'src/comfort/transactions/transaction.ts',
+    find: 'BigInt(before) + BigInt(amount)',
+    replace: 'BigInt(0 * Number(before)) + BigInt(amount)',
+    tests: ['test/unit/comfort/transactions.test.ts'],
   },
 ]

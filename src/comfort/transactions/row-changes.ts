@@ -59,12 +59,18 @@ export class RowChanges {
     const row = this.handle.rows.key.decode(this.#row) as Record<string, unknown>
     let isThere = false
     for (const column of this.handle.rows.columns) {
-      const stored = this.#storedOf(column)
-      if (stored === undefined) continue
-      row[column.name] = column.decode(stored)
+      const value = this.valueOf(column)
+      if (value === undefined) continue
+      row[column.name] = value
       isThere = true
     }
     return isThere ? this.handle.rows.shown(row as never) : undefined
+  }
+
+  /** The value of a column as this transaction sees it. REQUIRES that the row was read. */
+  valueOf(column: TypedColumn): unknown {
+    const stored = this.#storedOf(column)
+    return stored === undefined ? undefined : column.decode(stored)
   }
 
   /** The checks that the values of the read are still there. */

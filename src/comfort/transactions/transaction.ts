@@ -10,7 +10,7 @@
  * without writes checks nothing: its reads are those of the snapshot. Scans are not offered,
  * because rows that others add to a range cannot be checked.
  */
-import { checkFunction, checkObject, readArguments } from '../../base/arguments.js'
+import { checkFunction, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, unchecked, type OptionsOf } from '../../base/options.js'
 import { seededRandom } from '../../base/random.js'
@@ -20,7 +20,8 @@ import type { Database } from '../../api/database.js'
 import type { DurabilityOption } from '../../api/durability.js'
 import type { Snapshot } from '../../api/reads.js'
 import type { KeyParts } from '../keys/row-key.js'
-import type { ColumnsOption } from '../typed/columns.js'
+import type { ColumnOutput, ColumnsOption } from '../typed/columns.js'
+import { countedValue, counterColumn, type CounterName } from '../typed/counters.js'
 import type { KeyOf, RowInput, RowOutput, TypedHandle, TypedPutOptions } from '../typed/row-form.js'
 import { RowChanges } from './row-changes.js'
 
@@ -126,6 +127,30 @@ export class Transaction {
     }
     changes.replace(writes)
     return changes.current() as RowOutput<K, C> | undefined
+  }
+
+  /**
+   * Adds to a column of integers; a value that does not exist counts as 0. Resolves to the new
+   * value. The commit checks the row, as after {@link get}. `ERR_INVALID_ARGUMENT` for a sum that
+   * the column cannot hold; errors of {@link get}.
+   */
+  async increment<K extends KeyParts, C extends ColumnsOption, N extends CounterName<C>>(
+    table: TypedHandle<K, C>,
+    key: KeyOf<K>,
+    name: N,
+    amount: number | bigint = 1,
+  ): Promise<ColumnOutput<C[N]>> {
+    const column = counterColumn(table.rows, name)
+    if (typeof amount !== 'bigint' && !Number.isSafeInteger(amount)) {
+      throw invalidArgument(`increment needs an integer or a bigint, got ${shown(amount)}`)
+    }
+    const changes = this.#changesOf(table, table.rows.row(key))
+    await changes.read(this.#snapshot)
+    this.#checkRunning()
+    const before = (changes.valueOf(column) ?? 0) as number | bigint
+    const value = countedValue<C, N>(column, BigInt(before) + BigInt(amount))
+    changes.write([{ column, stored: column.encode(value) }], {})
+    return value
   }
 
   /** Adds a check of any table. If it does not hold, the transaction fails at once. */

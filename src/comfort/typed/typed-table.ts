@@ -14,10 +14,11 @@ import type { SyncTable, Table } from '../../api/table.js'
 import type { TableIndex } from '../indexes/table-index.js'
 import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
-import { readPage } from '../pages.js'
+import { readPage, type Page } from '../pages.js'
 import { countRows, deleteRange } from '../ranges.js'
 import { transaction, type TransactionOptions } from '../transactions/transaction.js'
 import type { ColumnInput, ColumnOutput, ColumnsOption } from './columns.js'
+import { countedValue, counterColumn, type CounterName } from './counters.js'
 import type {
   KeyOf,
   RowForm,
@@ -51,16 +52,14 @@ export interface TypedPageOptions<
 > extends TypedScanOptions<K, C> {
   /** Rows of a page, from 1. */
   readonly limit: number
-  /** The `next` of the page before; undefined for the first page. */
+  /** The `next` or `previous` of another page; undefined for the first page. */
   readonly page?: string | undefined
 }
 
-/** The rows of a page, and the token for the next page. */
-export interface TypedPage<R> {
+/** The rows of a page, and the tokens for its neighbours. */
+export interface TypedPage<R> extends Omit<Page, 'rows'> {
   /** In the order of the scan. */
   readonly rows: R[]
-  /** The `page` of the next call; undefined if this was the last page. Safe in URLs. */
-  readonly next: string | undefined
 }
 
 /** One version of a column. */
@@ -70,12 +69,6 @@ export interface TypedVersion<V> {
   /** Milliseconds. */
   readonly timestamp: number
 }
-
-/** The columns that can be incremented. */
-export type CounterName<C extends ColumnsOption> = {
-  [N in keyof C]: ColumnInput<C[N]> extends number | bigint ? N : never
-}[keyof C] &
-  string
 
 /** Rows as objects; made by `TableDefinition.open`. */
 export class TypedTable<
@@ -158,11 +151,11 @@ export class TypedTable<
     return this.table.scan(scanOf(this.rows, options)).map((each) => this.rows.fromResult(each))
   }
 
-  /** One page of a scan. Each page begins after the last row of the page before. */
+  /** One page of a scan, with the tokens of the next and the previous one; see `readPage`. */
   async page(options: TypedPageOptions<K, C>): Promise<TypedPage<RowOutput<K, C>>> {
     const { limit, page, ...rest } = readArguments(() => ({ ...checkObject(options, 'a page') }))
     const read = await readPage(this.table, { ...scanOf(this.rows, rest), limit, page })
-    return { rows: read.rows.map((result) => this.rows.fromResult(result)), next: read.next }
+    return { ...read, rows: read.rows.map((result) => this.rows.fromResult(result)) }
   }
 
   /** The number of rows of a range. Reads them all. */
@@ -207,8 +200,12 @@ export class TypedTable<
     name: N,
     amount: number | bigint = 1,
   ): Promise<ColumnOutput<C[N]>> {
-    const { row, column } = counterOf(this.rows, key, name)
-    return counted(this.rows, name, await this.table.incrementColumnValue(row, column, amount))
+    const counter = counterColumn(this.rows, name)
+    const row = this.rows.row(key)
+    return countedValue<C, N>(
+      counter,
+      await this.table.incrementColumnValue(row, counter.column, amount),
+    )
   }
 
   /**
@@ -291,8 +288,12 @@ export class SyncTypedTable<
     name: N,
     amount: number | bigint = 1,
   ): ColumnOutput<C[N]> {
-    const { row, column } = counterOf(this.rows, key, name)
-    return counted(this.rows, name, this.table.incrementColumnValueSync(row, column, amount))
+    const counter = counterColumn(this.rows, name)
+    const row = this.rows.row(key)
+    return countedValue<C, N>(
+      counter,
+      this.table.incrementColumnValueSync(row, counter.column, amount),
+    )
   }
 
   /** As {@link TypedTable.compareAndSet}, before it returns. */
@@ -349,26 +350,4 @@ function refuse(options: object, call: string, names: readonly string[]): void {
     const advice = instead[name] ?? 'the table of the typed table'
     throw invalidArgument(`a typed ${call} has no option '${name}'; use ${advice}`)
   }
-}
-
-function counterOf<K extends KeyParts, C extends ColumnsOption>(
-  rows: RowForm<K, C>,
-  key: KeyOf<K>,
-  name: string,
-): { readonly row: Buffer; readonly column: string } {
-  const { column, encoding } = rows.column(name)
-  if (encoding.name === 'integer' || encoding.name === 'int64')
-    return { row: rows.row(key), column }
-  throw invalidArgument(
-    `increment needs a column of the encoding integer or int64; '${name}' is ${encoding.name}`,
-  )
-}
-
-function counted<K extends KeyParts, C extends ColumnsOption, N extends keyof C & string>(
-  rows: RowForm<K, C>,
-  name: N,
-  value: bigint,
-): ColumnOutput<C[N]> {
-  const { encoding } = rows.column(name)
-  return (encoding.name === 'int64' ? value : Number(value)) as ColumnOutput<C[N]>
 }

@@ -13,7 +13,13 @@ import {
   type Put,
 } from '../../../src/entries/index.js'
 import { openMemoryDatabase } from '../../../src/entries/memory.js'
+import { seededRandom } from '../../../src/base/random.js'
 import { TestDatabase } from '../../helpers/test-database.js'
+
+interface Neighbours {
+  readonly next: string | undefined
+  readonly previous: string | undefined
+}
 
 async function filled(t: Test, rows: number): Promise<{ db: Database; table: EmbeddedTable }> {
   const { database: db } = await TestDatabase.open()
@@ -129,6 +135,75 @@ void t.test('pages cover a scan, each row once', async (t) => {
   await t.rejects(readPage(table, { limit: 0 }), refused)
   await t.rejects(readPage(table, {} as never), refused)
   await t.rejects(readPage(table, { limit: 3, prefx: 'r' } as never), refused)
+})
+
+const pageSeed = Number(process.env['CELLAR_SEED'] ?? 20261124)
+
+void t.test(`pages lead to both sides while rows come and go, seed ${pageSeed}`, async (t) => {
+  const random = seededRandom(pageSeed)
+  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]
+  const names = Array.from({ length: 30 }, (_, n) => `r${String(n).padStart(2, '0')}`)
+  const { table } = await filled(t, 0)
+  const present = new Set<string>()
+  const ranges = [
+    { holds: () => true, forward: {}, backward: {} },
+    {
+      holds: (row: string) => row.startsWith('r1'),
+      forward: { prefix: 'r1' },
+      backward: { prefix: 'r1' },
+    },
+    {
+      holds: (row: string) => row > 'r05' && row <= 'r25',
+      forward: { startRow: 'r05', startInclusive: false, stopRow: 'r25', stopInclusive: true },
+      backward: { startRow: 'r25', stopRow: 'r05' },
+    },
+  ]
+  for (let walk = 0; walk < 40; walk++) {
+    const reversed = random() < 0.5
+    const limit = 1 + Math.floor(random() * 4)
+    const { holds, forward, backward } = pick(ranges)
+    const scan = { ...(reversed ? backward : forward), reversed, limit }
+    const read = async (page: string | undefined): Promise<{ rows: string[] } & Neighbours> => {
+      const { rows, next, previous } = await readPage(table, { ...scan, page })
+      return { rows: rows.map(({ row }) => String(row)), next, previous }
+    }
+    const listed = (): string[] => {
+      const rows = [...present].filter(holds).sort()
+      return reversed ? rows.reverse() : rows
+    }
+    const isBehind = (row: string, other: string): boolean => (reversed ? row < other : row > other)
+    let current = await read(undefined)
+    t.strictSame(current.rows, listed().slice(0, limit))
+    t.equal(current.previous, undefined, 'nothing lies before the first page')
+    for (let step = 0; step < 12; step++) {
+      for (let change = 0; change < 3; change++) {
+        const row = pick(names)
+        if (present.delete(row)) await table.delete({ row })
+        else {
+          await table.put({ row, cells: { 'f:v': '' } })
+          present.add(row)
+        }
+      }
+      if (current.rows.length === 0) break
+      const isNext = random() < 0.5
+      const page = isNext ? current.next : current.previous
+      if (page === undefined) continue
+      const [first, last] = [current.rows[0], current.rows.at(-1)!]
+      const beside = listed().filter((row) => (isNext ? isBehind(row, last) : isBehind(first, row)))
+      current = await read(page)
+      const expected = isNext ? beside.slice(0, limit) : beside.slice(-limit)
+      t.strictSame(
+        current.rows,
+        expected,
+        `${isNext ? 'next' : 'previous'}, ${JSON.stringify(scan)}`,
+      )
+      t.equal((isNext ? current.next : current.previous) !== undefined, beside.length > limit)
+      const back = await read(isNext ? current.previous : current.next)
+      if (present.has(isNext ? last : first)) {
+        t.equal(isNext ? back.rows.at(-1) : back.rows[0], isNext ? last : first, 'the way back')
+      }
+    }
+  }
 })
 
 void t.test('values have encodings, per call', async (t) => {

@@ -244,3 +244,34 @@ void t.test('a backend without atomic batches is refused by name', async (t) => 
   )
   await db.close()
 })
+
+onBackends('increments of transactions add up, and give an order back', async (t, db) => {
+  const table = await accounts.open(db)
+  await table.put({ id: 'a', balance: 5, note: 'stays' })
+  const add = (amount: number | bigint): Promise<number> =>
+    transaction(db, async (tx) => await tx.increment(table, 'a', 'balance', amount))
+  const sums = await Promise.all([1, 2n, -3, 4].map(add))
+  t.strictSame(await table.get('a'), { id: 'a', balance: 9, note: 'stays' })
+  t.equal(new Set(sums).size, 4, `each saw the others: ${sums.join()}`)
+  const both = await transaction(db, async (tx) => {
+    const first = tx.increment(table, 'b', 'balance')
+    const second = tx.increment(table, 'b', 'balance', 10)
+    return Promise.all([first, second, tx.get(table, 'b')])
+  })
+  t.strictSame(both, [1, 11, { id: 'b', balance: 11 }], 'two of one transaction, at once')
+  const refused = transaction(db, async (tx) => {
+    tx.put(table, { id: 'c', note: 'taken back' })
+    if ((await tx.increment(table, 'a', 'balance', -10)) < 0) throw new Error('too little')
+  })
+  await t.rejects(refused, /too little/)
+  t.equal((await table.get('a'))?.balance, 9)
+  t.equal(await table.get('c'), undefined)
+  const code = { code: ErrorCode.invalidArgument }
+  await t.rejects(add(1.5), code)
+  await t.rejects(add('1' as never), code)
+  await t.rejects(add(Number.MAX_SAFE_INTEGER), code, 'a sum that no number holds')
+  await t.rejects(
+    transaction(db, (tx) => tx.increment(table, 'a', 'note' as never)),
+    code,
+  )
+})
