@@ -1,36 +1,35 @@
 /**
- * Counts the lines of the twelve tasks of docs/guide.md, beside the programs for the same tasks with
- * other stores in test/docs/peers, and writes the table of docs/guide.md.
+ * Counts the lines of programs for this store and others, and writes the tables of them: the twelve
+ * tasks of docs/guide.md beside those of test/docs/peers, and the programs of docs/examples, which
+ * stand there for each store, in docs/programs.md.
  *
  * Programs in TypeScript and JavaScript are formatted alike first, at 100 columns. Lines without
  * text and lines that hold nothing but a comment do not count; imports do.
  *
- * Usage: node .ci/peer-lines.mjs [--check]. With `--check` it writes nothing and fails if the table
- * is not the one that it would write, or if a task takes more lines here than elsewhere.
+ * Usage: node .ci/peer-lines.mjs [--check]. With `--check` it writes nothing and fails if a table
+ * is not the one that it would write, if a task takes more lines here than elsewhere, or if more
+ * than one of the programs does.
  */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as prettier from 'prettier'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
-const guide = join(root, 'docs', 'guide.md')
-const textOf = (path) => readFileSync(path, 'utf8')
+const textOf = (...path) => readFileSync(join(root, ...path), 'utf8')
 
-const stores = [
-  { name: 'Cellar', text: textOf(guide), language: 'ts' },
-  ...[
-    ['Level', 'level', 'js'],
-    ['lmdb', 'lmdb', 'js'],
-    ['HBase, Java', 'hbase', 'java'],
-  ].map(([name, page, language]) => {
-    return { name, text: textOf(join(root, 'test', 'docs', 'peers', `${page}.md`)), language }
-  }),
-]
+const layout = { parser: 'typescript', printWidth: 100, semi: false, singleQuote: true }
 
-/** The first program of each task, by the number of the task. */
-function programsOf({ text, language }) {
-  const sections = text.split(/^## (?=\d+\. )/m).slice(1)
+async function countLines(code, language = 'ts') {
+  const formatted = language === 'java' ? code : await prettier.format(code, layout)
+  return formatted.split('\n').filter((line) => !/^\s*((\/\/|\/\*|\*).*)?$/.test(line)).length
+}
+
+/** The first program of each task of a page, by the number of the task. */
+function tasksOf({ path, language }) {
+  const sections = textOf(...path)
+    .split(/^## (?=\d+\. )/m)
+    .slice(1)
   const program = new RegExp(`^\`\`\`${language}\\n([\\s\\S]*?)^\`\`\``, 'm')
   return new Map(
     sections.map((section) => {
@@ -40,49 +39,113 @@ function programsOf({ text, language }) {
   )
 }
 
-const layout = { parser: 'typescript', printWidth: 100, semi: false, singleQuote: true }
+const guide = { name: 'Cellar', path: ['docs', 'guide.md'], language: 'ts' }
+const peersOfGuide = [
+  ['Level', 'level', 'js'],
+  ['lmdb', 'lmdb', 'js'],
+  ['HBase, Java', 'hbase', 'java'],
+].map(([name, page, language]) => {
+  return { name, path: ['test', 'docs', 'peers', `${page}.md`], language }
+})
 
-async function countLines(code, language) {
-  const formatted = language === 'java' ? code : await prettier.format(code, layout)
-  return formatted.split('\n').filter((line) => !/^\s*(\/\/.*)?$/.test(line)).length
+/** The tasks of the guide: a title, and the lines by store; undefined where a store has none. */
+async function countTasks() {
+  const stores = [guide, ...peersOfGuide].map((store) => ({ ...store, tasks: tasksOf(store) }))
+  return Promise.all(
+    [...stores[0].tasks].map(async ([number, { title }]) => {
+      const figures = stores.map(async ({ tasks, language }) => {
+        const task = tasks.get(number)
+        return task && (await countLines(task.code, language))
+      })
+      return { title, lines: await Promise.all(figures) }
+    }),
+  )
 }
 
-const counts = await Promise.all(
-  stores.map(async (store) => {
-    const lines = new Map()
-    for (const [task, { code }] of programsOf(store)) {
-      lines.set(task, await countLines(code, store.language))
-    }
-    return lines
-  }),
-)
+/** The programs of each folder of docs/examples, by store. */
+const programFiles = {
+  Cellar: 'cellar.mts',
+  'better-sqlite3': 'better-sqlite3.mjs',
+  'classic-level': 'classic-level.mjs',
+  lmdb: 'lmdb.mjs',
+}
 
-const rows = [...programsOf(stores[0])].map(([task, { title }]) => {
-  const figures = counts.map((lines) => lines.get(task) ?? '-')
-  return `| ${title} | ${figures.join(' | ')} |`
-})
-const table = [
-  `| task | ${stores.map(({ name }) => name).join(' | ')} |`,
-  `|---|${stores.map(() => '---|').join('')}`,
-  ...rows,
-].join('\n')
+async function countPrograms() {
+  const examples = join(root, 'docs', 'examples')
+  const folders = readdirSync(examples).filter((name) => {
+    return existsSync(join(examples, name, programFiles.Cellar))
+  })
+  return Promise.all(
+    folders.sort().map(async (folder) => {
+      const texts = Object.values(programFiles).map((file) => {
+        return countLines(textOf('docs', 'examples', folder, file))
+      })
+      return { title: folder, lines: await Promise.all(texts) }
+    }),
+  )
+}
+
+const isLonger = ({ lines: [own, ...others] }) => others.some((lines) => lines < own)
+
+function tableOf(heads, rows) {
+  return [
+    `| ${heads.join(' | ')} |`,
+    `|${'---|'.repeat(heads.length)}`,
+    ...rows.map((cells) => `| ${cells.join(' | ')} |`),
+  ].join('\n')
+}
 
 const begin = '<!-- lines: generated by npm run docs:lines -->'
 const end = '<!-- end of lines -->'
-const before = textOf(guide)
-const from = before.indexOf(begin)
-const to = before.indexOf(end)
-if (from < 0 || to < from) throw new Error(`docs/guide.md has no place between ${begin} and ${end}`)
-const after = `${before.slice(0, from)}${begin}\n\n${table}\n\n${before.slice(to)}`
+
+/** The text of a page with a table in its place. */
+function withTable(page, table) {
+  const before = textOf('docs', page)
+  const from = before.indexOf(begin)
+  const to = before.indexOf(end)
+  if (from < 0 || to < from)
+    throw new Error(`docs/${page} has no place between ${begin} and ${end}`)
+  return `${before.slice(0, from)}${begin}\n\n${table}\n\n${before.slice(to)}`
+}
+
+const tasks = await countTasks()
+const programs = await countPrograms()
+const pages = {
+  'guide.md': withTable(
+    'guide.md',
+    tableOf(
+      ['task', guide.name, ...peersOfGuide.map(({ name }) => name)],
+      tasks.map(({ title, lines }) => [title, ...lines.map((count) => count ?? '-')]),
+    ),
+  ),
+  'programs.md': withTable(
+    'programs.md',
+    tableOf(
+      ['program', ...Object.keys(programFiles)],
+      programs.map(({ title, lines }) => {
+        const files = Object.values(programFiles)
+        return [title, ...lines.map((count, n) => `[${count}](examples/${title}/${files[n]})`)]
+      }),
+    ),
+  ),
+}
+
+const complaints = []
+for (const { title } of tasks.filter(isLonger)) {
+  complaints.push(`task ${title} takes more lines here than elsewhere`)
+}
+const longer = programs.filter(isLonger).map(({ title }) => title)
+if (longer.length > 1) complaints.push(`programs take more lines here: ${longer.join(', ')}`)
+if (tasks.length !== 12) complaints.push(`the guide has ${tasks.length} tasks`)
+if (programs.length !== 10) complaints.push(`docs/examples has ${programs.length} programs`)
 
 if (process.argv.includes('--check')) {
-  const longer = [...counts[0]].filter(([task, lines]) =>
-    counts.slice(1).some((others) => others.get(task) < lines),
-  )
-  for (const [task] of longer) console.error(`task ${task} takes more lines here than elsewhere`)
-  if (counts[0].size !== 12) console.error(`the guide has ${counts[0].size} tasks`)
-  if (after !== before) console.error('docs/guide.md is not what npm run docs:lines writes')
-  process.exitCode = longer.length === 0 && counts[0].size === 12 && after === before ? 0 : 1
+  for (const [page, text] of Object.entries(pages)) {
+    if (text === textOf('docs', page)) continue
+    complaints.push(`docs/${page} is not what npm run docs:lines writes`)
+  }
 } else {
-  writeFileSync(guide, after)
+  for (const [page, text] of Object.entries(pages)) writeFileSync(join(root, 'docs', page), text)
 }
+for (const complaint of complaints) console.error(complaint)
+process.exitCode = complaints.length === 0 ? 0 : 1

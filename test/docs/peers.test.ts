@@ -4,17 +4,12 @@
  *
  * @runs alone
  */
-import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { projectRoot, runProgram } from '../rules/support.js'
 import { missingLine } from './extract-blocks.js'
-
-/** What `npm run bench` installs. */
-const installed = join(projectRoot, 'bench', 'peers', 'node_modules')
-
-/** Has a link to the peers, so that they are found from there. */
-const outputFolder = join(projectRoot, 'build', 'docs-peers')
+import { folderOfPrograms, whyMissing } from './peer-packages.js'
 
 const pages = { level: 'classic-level', lmdb: 'lmdb' }
 
@@ -30,13 +25,9 @@ function programsOf(page: string): Program[] {
 }
 
 for (const [page, name] of Object.entries(pages)) {
-  const skip =
-    !existsSync(join(installed, name)) && `${name} is not installed; npm run bench does it`
+  const skip = whyMissing(name)
   void t.test(`the tasks of the guide with ${name}`, { skip }, async (t) => {
-    const folder = join(outputFolder, page)
-    rmSync(folder, { recursive: true, force: true })
-    mkdirSync(folder, { recursive: true })
-    symlinkSync(installed, join(folder, 'node_modules'))
+    const folder = folderOfPrograms(page)
     const programs = programsOf(page)
     t.equal(programs.length, 12)
     for (const { title, code } of programs) {
@@ -53,7 +44,7 @@ for (const [page, name] of Object.entries(pages)) {
   })
 }
 
-void t.test('no task takes more lines than elsewhere, and the guide says how many', async (t) => {
+void t.test('the tables of lines are those of the programs, and say who wins', async (t) => {
   const script = join(projectRoot, '.ci', 'peer-lines.mjs')
   const { code, stderr } = await runProgram(process.execPath, [script, '--check'])
   t.equal(code, 0, `run npm run docs:lines; ${stderr}`)
