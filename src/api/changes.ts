@@ -1,6 +1,14 @@
 /** The change feed: the mutations of a database in the order in which they were applied. */
-import { checkArray, checkSignal } from '../base/arguments.js'
-import { checked, choice, declareOptions, integer, type OptionsOf } from '../base/options.js'
+import { checkArray, checkSignal, checkText, shown } from '../base/arguments.js'
+import { invalidArgument } from '../base/errors.js'
+import {
+  checked,
+  choice,
+  declareOptions,
+  integer,
+  type OptionsOf,
+  type SettingsOf,
+} from '../base/options.js'
 import { plainTableName } from './names.js'
 import type { Cell } from './results/result.js'
 
@@ -31,8 +39,15 @@ export const changeOptions = declareOptions('a change feed', {
    * First sequence of the feed, inclusive. Default: the first mutation after the call of `changes`.
    */
   fromSequence: integer({ min: 0, default: undefined }),
+  /**
+   * Last sequence of the feed, inclusive: the feed ends behind it, when the database has reached
+   * it. 'now' is that of the last mutation before the call of `changes`. Default: it never ends.
+   */
+  toSequence: checked(readEnd),
   /** Only cells of these tables; mutations without such cells are left out. Default all tables. */
   table: checked(readTables),
+  /** Only cells of these families; mutations without such cells are left out. Default all. */
+  family: checked(readFamilies),
   /**
    * 'FSYNC_WAL': a change is yielded when it is on the disk, so that no reader knows a change that
    * is lost later; costs a sync per batch. 'SYNC_WAL': a change is yielded when it was written to
@@ -45,6 +60,38 @@ export const changeOptions = declareOptions('a change feed', {
 
 /** Which changes a feed yields, and when. */
 export interface ChangeOptions extends OptionsOf<typeof changeOptions> {}
+
+/** Where a feed begins, and behind which sequence it ends; Infinity = it does not. */
+export interface FeedSpan {
+  readonly from: number
+  readonly to: number
+}
+
+/** The span of a feed that is asked for when `last` is the sequence of the last mutation. */
+export function spanOfFeed(
+  { fromSequence, toSequence = Infinity }: SettingsOf<typeof changeOptions>,
+  last: number,
+): FeedSpan {
+  return {
+    from: Math.max(1, fromSequence ?? last + 1),
+    to: toSequence === 'now' ? last : toSequence,
+  }
+}
+
+function readEnd(sequence: number | 'now', what: string): number | 'now' {
+  if (sequence === 'now' || (Number.isSafeInteger(sequence) && sequence >= 0)) return sequence
+  throw invalidArgument(`${what} must be 'now' or an integer >= 0, got ${shown(sequence)}`)
+}
+
+function readFamilies(family: string | readonly string[], what: string): readonly string[] {
+  const families = typeof family === 'string' ? [family] : checkArray(family, what)
+  for (const name of families) {
+    if (checkText(name, what).includes(':')) {
+      throw invalidArgument(`${what} takes names of families, not of columns: ${shown(name)}`)
+    }
+  }
+  return families
+}
 
 function readTables(table: string | readonly string[], what: string): readonly string[] {
   return (typeof table === 'string' ? [table] : checkArray(table, what)).map(plainTableName)

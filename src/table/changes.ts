@@ -3,7 +3,15 @@ import { cellTypeName, type CellTypeCode } from '../storage/cell/cell-type.js'
 import { CellView } from '../storage/cell/cell-view.js'
 import { readMutations, type LoggedMutation } from '../storage/engine/transfer/change-feed.js'
 import type { OpenedParts } from '../storage/engine/engine.js'
-import { changeOptions, type Change, type ChangedCell, type ChangeOptions } from '../api/changes.js'
+import {
+  changeOptions,
+  spanOfFeed,
+  type Change,
+  type ChangedCell,
+  type ChangeOptions,
+} from '../api/changes.js'
+import type { SettingsOf } from '../base/options.js'
+import { noSuchFamily } from '../checks/reads.js'
 import { noSuchTable } from '../api/names.js'
 
 /** The parts of an engine that a feed needs. */
@@ -14,41 +22,49 @@ type FeedParts = Parameters<typeof readMutations>[0] & Pick<OpenedParts, 'catalo
  * although a generator only runs at the first request.
  */
 export function changes(parts: FeedParts, options: ChangeOptions): AsyncGenerator<Change, void> {
-  return follow(parts, options, parts.readPoints.lastSequence + 1)
+  return follow(parts, options, parts.readPoints.lastSequence)
 }
 
 async function* follow(
   parts: FeedParts,
   options: ChangeOptions,
-  next: number,
+  last: number,
 ): AsyncGenerator<Change, void> {
   parts.lifecycle.checkOpen()
-  const { fromSequence, durability, signal, table: names } = changeOptions.read(options)
-  const wanted = names === undefined ? undefined : tablesWanted(parts, names)
-  const decoder = new ChangeDecoder(parts, wanted)
-  const start = Math.max(1, fromSequence ?? next)
-  for await (const mutation of readMutations(parts, start, durability, signal)) {
+  const settings = changeOptions.read(options)
+  checkNames(parts, settings)
+  const decoder = new ChangeDecoder(parts, settings)
+  const span = spanOfFeed(settings, last)
+  for await (const mutation of readMutations(parts, span, settings.durability, settings.signal)) {
     const change = decoder.decode(mutation)
     if (change.cells.length > 0) yield change
   }
 }
 
-function tablesWanted({ catalog }: FeedParts, names: readonly string[]): ReadonlySet<string> {
-  for (const name of names) {
-    if (catalog.tables.has(name)) continue
-    throw noSuchTable(name)
+/** Tables and families that a feed was asked for; undefined = all. */
+type Wanted = Pick<SettingsOf<typeof changeOptions>, 'table' | 'family'>
+
+function checkNames(
+  { catalog }: FeedParts,
+  { table: tables, family: families = [] }: Wanted,
+): void {
+  const names = tables ?? [...catalog.tables.keys()]
+  for (const name of names) if (!catalog.tables.has(name)) throw noSuchTable(name)
+  for (const family of families) {
+    if (names.some((name) => catalog.tables.get(name)!.familyByName.has(family))) continue
+    const known = names.flatMap((name) => [...catalog.tables.get(name)!.familyByName.keys()])
+    throw noSuchFamily(family, names.join(', '), known)
   }
-  return new Set(names)
 }
 
 class ChangeDecoder {
   private readonly parts: FeedParts
-  private readonly wanted: ReadonlySet<string> | undefined
+  private readonly wanted: Wanted
   private readonly view = new CellView()
   private names = new Map<number, { readonly table: string; readonly family: string }>()
   private version: unknown = undefined
 
-  constructor(parts: FeedParts, wanted: ReadonlySet<string> | undefined) {
+  constructor(parts: FeedParts, wanted: Wanted) {
     this.parts = parts
     this.wanted = wanted
   }
@@ -58,7 +74,7 @@ class ChangeDecoder {
     const cells: ChangedCell[] = []
     for (const { storeId, keyStart, keyEnd, end } of mutation.cells) {
       const name = this.names.get(storeId)
-      if (name === undefined || this.wanted?.has(name.table) === false) continue
+      if (name === undefined) continue
       const { view } = this
       view.setCell(mutation.buffer, keyStart, keyEnd, end)
       cells.push({
@@ -77,14 +93,17 @@ class ChangeDecoder {
     return { sequence, timestamp: serverTimestamp === 0 ? undefined : serverTimestamp, cells }
   }
 
-  /** Maps stores to names. Stores of dropped or truncated tables no longer have one. */
+  /** Maps the wanted stores to names. Stores of dropped or truncated tables no longer have one. */
   private learnNames(): void {
     const { catalog, versions } = this.parts
     if (this.version === versions.current) return
     this.version = versions.current
     this.names = new Map()
+    const { table: tables, family: wanted } = this.wanted
     for (const { name: table, families } of catalog.tables.values()) {
+      if (tables?.includes(table) === false) continue
       for (const { name: family, store } of families) {
+        if (wanted?.includes(family) === false) continue
         this.names.set(store.storeId, { table, family })
       }
     }

@@ -122,6 +122,9 @@ void t.test('the change feed has every mutation once, whole and in order', async
       ['b', 'Put'],
     ],
   )
+  const ended = database.changes({ fromSequence: 2, toSequence: 'now', table: 'b', family: 'f' })
+  t.match((await ended.next()).value, { sequence: 3, cells: { length: 1 } })
+  t.equal((await ended.next()).done, true)
   for (let i = 0; i < 100; i++) b.putSync({ row: 'x', cells: { 'f:q': `${i}` } })
   await t.rejects(database.changes({ fromSequence: 1 }).next(), { code: 'ERR_CHANGES_GONE' })
   await t.rejects(database.changes({ table: 'none' }).next(), { code: 'ERR_TABLE_NOT_FOUND' })

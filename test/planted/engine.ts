@@ -238,4 +238,25 @@ export const faults: readonly PlantedFault[] = [
     replace: '',
     tests: ['test/unit/table/whole-rows.test.ts'],
   },
+  {
+    name: 'a feed that ends stops before the mutations of the turn of its call',
+    file: 'src/storage/engine/transfer/change-feed.ts',
+    find: 'sequence >= from && sequence <= to',
+    replace: 'sequence >= from && sequence < to',
+    tests: ['test/unit/table/admin/changes.test.ts'],
+  },
+  {
+    name: 'a feed up to a later sequence ends at once',
+    file: 'src/storage/engine/transfer/change-feed.ts',
+    find: 'if (lastSequence >= span.to) return',
+    replace: 'if (span.to < Infinity) return',
+    tests: ['test/unit/table/admin/changes.test.ts'],
+  },
+  {
+    name: 'a feed of families has the cells of all',
+    file: 'src/table/changes.ts',
+    find: 'if (wanted?.includes(family) === false) continue',
+    replace: 'void wanted',
+    tests: ['test/unit/table/admin/changes.test.ts'],
+  },
 ]

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { checkDatabase, type BytesLike } from '../../api/index.js'
 import type * as api from '../../api/index.js'
-import { changeOptions } from '../../api/changes.js'
+import { changeOptions, spanOfFeed } from '../../api/changes.js'
 import { noSuchTable, plainTableName } from '../../api/names.js'
 import { checkMethods, readArguments } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
@@ -20,7 +20,9 @@ import {
   isRefusal,
   poisonedError,
 } from '../../base/errors.js'
+import type { SettingsOf } from '../../base/options.js'
 import { foreignTable, readAtomic } from '../../checks/atomic.js'
+import { noSuchFamily } from '../../checks/reads.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { loadChecksums } from '../../storage/codec/checksum.js'
 import { fill } from './mirror.js'
@@ -193,7 +195,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   /** The batches of the log, each shown when it is applied. See {@link api.Database.changes}. */
   changes(options: api.ChangeOptions = {}): AsyncGenerator<api.Change, void> {
     this.#checkOpen()
-    return this.#follow(options, this.#log.last + 1)
+    return this.#follow(options, this.#log.last)
   }
 
   async atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
@@ -392,26 +394,40 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     await applied
   }
 
-  async *#follow(options: api.ChangeOptions, start: number): AsyncGenerator<api.Change, void> {
-    const { fromSequence, signal, table: names } = changeOptions.read(options)
-    for (const name of names ?? []) {
-      if (!(await this.#store.admin.tableExists(name))) throw noSuchTable(name)
-    }
-    const position = { next: Math.max(1, fromSequence ?? start) }
+  async *#follow(options: api.ChangeOptions, last: number): AsyncGenerator<api.Change, void> {
+    const settings = changeOptions.read(options)
+    await this.#checkNames(settings)
+    const { from, to } = spanOfFeed(settings, last)
+    const position = { next: from }
     if (position.next < this.#log.oldest) throw changesGone(position.next, this.#log.oldest)
     this.#feeds.add(position)
     try {
-      for (;;) {
-        while (this.#log.applied < position.next) await this.#progress(signal)
+      while (position.next <= to) {
+        while (this.#log.applied < position.next) await this.#progress(settings.signal)
         for (const batch of await this.#log.read(position.next)) {
-          checkAborted('the change feed', signal)
-          const change = changeOf(batch, names)
+          checkAborted('the change feed', settings.signal)
+          if (batch.sequence > to) return
+          const change = changeOf(batch, settings)
           position.next = batch.sequence + 1
           if (change.cells.length > 0) yield change
         }
       }
     } finally {
       this.#feeds.delete(position)
+    }
+  }
+
+  async #checkNames({ table: tables, family: families = [] }: Wanted): Promise<void> {
+    const { admin } = this.#store
+    for (const name of tables ?? []) {
+      if (!(await admin.tableExists(name))) throw noSuchTable(name)
+    }
+    if (families.length === 0) return
+    const names = tables ?? (await admin.listTableNames())
+    const described = await Promise.all(names.map(async (name) => admin.getDescriptor(name)))
+    const known = described.flatMap((each) => Object.keys(each.families))
+    for (const family of families) {
+      if (!known.includes(family)) throw noSuchFamily(family, names.join(', '), known)
     }
   }
 
@@ -449,9 +465,14 @@ function textOf(row: BytesLike): string {
   return (typeof row === 'string' ? Buffer.from(row) : Buffer.from(row)).toString('latin1')
 }
 
-function changeOf(batch: LoggedBatch, names: readonly string[] | undefined): api.Change {
+/** Tables and families that a feed was asked for; undefined = all. */
+type Wanted = Pick<SettingsOf<typeof changeOptions>, 'table' | 'family'>
+
+function changeOf(batch: LoggedBatch, { table: tables, family: families }: Wanted): api.Change {
   const { sequence, timestamp } = batch
-  const cells = batch.cells.filter(({ table }) => names?.includes(table) ?? true)
+  const cells = batch.cells.filter(({ table, family }) => {
+    return (tables?.includes(table) ?? true) && (families?.includes(family) ?? true)
+  })
   return {
     sequence,
     timestamp: timestamp === 0 ? undefined : timestamp,

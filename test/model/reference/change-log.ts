@@ -1,6 +1,12 @@
 /** The mutations of a database in order, for the change feed. */
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
-import { changeOptions, type Change, type ChangeOptions } from '../../../src/api/changes.js'
+import type { SettingsOf } from '../../../src/base/options.js'
+import {
+  changeOptions,
+  spanOfFeed,
+  type Change,
+  type ChangeOptions,
+} from '../../../src/api/changes.js'
 import { noSuchTable } from '../../../src/api/names.js'
 import { asChangedCell } from './encoded-cell.js'
 import type { ModelWrite } from './reference-model.js'
@@ -49,25 +55,29 @@ export class ChangeLog {
 
   /** A feed; begins behind the last mutation of this moment. */
   read(options: ChangeOptions): AsyncGenerator<Change, void> {
-    return this.#follow(options, this.#source.sequence + 1)
+    return this.#follow(options, this.#source.sequence)
   }
 
-  async *#follow(options: ChangeOptions, first: number): AsyncGenerator<Change, void> {
+  async *#follow(options: ChangeOptions, last: number): AsyncGenerator<Change, void> {
     this.#source.checkOpen()
-    const { fromSequence, signal, table: tables } = changeOptions.read(options)
-    for (const name of tables ?? []) {
+    const settings = changeOptions.read(options)
+    const { signal } = settings
+    for (const name of settings.table ?? []) {
       if (this.#source.tableOf(name) === undefined) throw noSuchTable(name)
     }
-    let next = Math.max(1, fromSequence ?? first)
+    const { from, to } = spanOfFeed(settings, last)
+    let next = from
     for (;;) {
       this.#check(signal, next)
       const write = this.#firstFrom(next)
       if (write === undefined) {
+        if (this.#source.sequence >= to) return
         await this.#more(signal)
         continue
       }
+      if (write.sequence > to) return
       next = write.sequence + 1
-      const change = this.#changeOf(write, tables)
+      const change = this.#changeOf(write, settings)
       if (change.cells.length > 0) yield change
     }
   }
@@ -109,11 +119,12 @@ export class ChangeLog {
   /** Leaves out cells of dropped tables and families, which have no name any more. */
   #changeOf(
     { sequence, serverTime, cells }: ModelWrite,
-    tables: readonly string[] | undefined,
+    { table: tables, family: families }: SettingsOf<typeof changeOptions>,
   ): Change {
     const shown = cells.filter(({ table, cell }) => {
       if (this.#source.tableOf(table.name) !== table || !table.hasFamily(cell)) return false
-      return tables?.includes(table.name) ?? true
+      if (tables?.includes(table.name) === false) return false
+      return families?.includes(asChangedCell(table.name, cell).family) ?? true
     })
     return {
       sequence,

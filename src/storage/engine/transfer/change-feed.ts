@@ -35,32 +35,42 @@ export interface LoggedMutation {
 }
 
 /** The parts of an engine that a feed needs. */
-type FeedParts = Pick<OpenedParts, 'directory' | 'fileSystem' | 'lifecycle' | 'log' | 'versions'>
+type FeedParts = Pick<
+  OpenedParts,
+  'directory' | 'fileSystem' | 'lifecycle' | 'log' | 'readPoints' | 'versions'
+>
 
-/** Yields mutations until the signal aborts or the caller returns; see the file header. */
+/** The first and the last sequence of a feed; it ends when the database has reached the last. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** Yields mutations until the end, an abort, or the return of the caller; see the file header. */
 export async function* readMutations(
   parts: FeedParts,
-  fromSequence: number,
+  span: Span,
   durability: 'SYNC_WAL' | 'FSYNC_WAL',
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LoggedMutation, void> {
   const { directory, fileSystem, log } = parts
   const { databaseId } = parts.versions
-  const first = firstSegment(log.readable(durability), fromSequence)
+  const first = firstSegment(log.readable(durability), span.from)
   const hold = log.hold(first.fileNumber)
   let reader: SegmentReader | undefined
   try {
     reader = await SegmentReader.open(fileSystem, directory, databaseId, first.fileNumber)
-    checkStart(reader, fromSequence)
+    checkStart(reader, span.from)
     for (;;) {
       check(parts, signal)
+      const { lastSequence } = parts.readPoints
       const written = log.nextWrite()
       await log.commit(durability)
       for (;;) {
         const segments = log.readable(durability)
         const index = segments.findIndex(({ fileNumber }) => fileNumber === reader!.fileNumber)
         const segment = segments[index]
-        yield* readSegment(parts, reader, segment.length, fromSequence, signal)
+        yield* readSegment(parts, reader, segment.length, span, signal)
         const next = segments.at(index + 1)
         if (next === undefined) break
         const following = await SegmentReader.open(
@@ -75,7 +85,9 @@ export async function* readMutations(
         log.trimRetained()
       }
       // After an older segment that was not durable there is more to read.
-      if (reader.fileNumber === log.segments.at(-1)!.fileNumber) await untilAborted(written, signal)
+      if (reader.fileNumber !== log.segments.at(-1)!.fileNumber) continue
+      if (lastSequence >= span.to) return
+      await untilAborted(written, signal)
     }
   } finally {
     reader?.close()
@@ -87,7 +99,7 @@ async function* readSegment(
   parts: FeedParts,
   reader: SegmentReader,
   limit: number,
-  fromSequence: number,
+  { from, to }: Span,
   signal: AbortSignal | undefined,
 ): AsyncGenerator<LoggedMutation, void> {
   let found: LoggedMutation[] = []
@@ -97,7 +109,8 @@ async function* readSegment(
       throw corruption('malformed mutation', { file: directory, offset: reader.position })
     }
     const mutation = copyMutation(source, start, end)
-    if (mutation.cells.length > 0 && mutation.sequence >= fromSequence) found.push(mutation)
+    const { cells, sequence } = mutation
+    if (cells.length > 0 && sequence >= from && sequence <= to) found.push(mutation)
   }
   while (await reader.nextFrame(limit, take)) {
     const mutations = found

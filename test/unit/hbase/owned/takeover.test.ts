@@ -39,7 +39,16 @@ void t.test('a standby takes over, and the first owner cannot write any more', a
     if (change.sequence === 51) break
   }
   t.equal(sequences.length, 51)
-  t.equal((await second.table('b').scan().toArray()).length, 51)
+  const some = { fromSequence: 49, toSequence: 'now', table: 'b', family: 'f' } as const
+  const now = second.changes(some)
+  await second.atomic(twoRows('after the call'))
+  const ended: string[] = []
+  for await (const { sequence: at, cells } of now) ended.push(`${at}:${cells.length}`)
+  t.strictSame(ended, ['49:1', '50:1', '51:1'], 'a feed that ends, of one table')
+  for await (const { sequence: at } of second.changes({ fromSequence: 1, toSequence: 3 }))
+    t.ok(at < 4)
+  await t.rejects(second.changes({ family: 'g' }).next(), { code: 'ERR_NO_SUCH_COLUMN_FAMILY' })
+  t.equal((await second.table('b').scan().toArray()).length, 52)
   await first.close()
   await second.close()
   await store.close()

@@ -20,6 +20,13 @@ async function take(
   return found
 }
 
+/** All changes of a feed that ends. */
+async function all(database: Database, options: ChangeOptions): Promise<Change[]> {
+  const found: Change[] = []
+  for await (const change of database.changes(options)) found.push(change)
+  return found
+}
+
 const rowsOf = (found: readonly Change[]): string[] =>
   found.map((change) => change.cells[0].row.toString())
 
@@ -245,5 +252,75 @@ void t.test(`what a feed has shown survives every power cut (seed ${seed})`, asy
     await found.close()
   }
   await feed.return()
+  await test.close()
+})
+
+void t.test('a feed ends behind a sequence, or when it has caught up', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await makeTable(database)
+  const put = (row: string): Promise<void> => table.put({ row, cells: { 'a:x': '1' } })
+  t.strictSame(rowsOf(await all(database, { fromSequence: 1, toSequence: 'now' })), [])
+  for (const row of ['1', '2', '3', '4']) await put(row)
+  const now = database.changes({ fromSequence: 2, toSequence: 'now' })
+  await put('5')
+  const found: Change[] = []
+  for await (const change of now) found.push(change)
+  t.strictSame(rowsOf(found), ['2', '3', '4'], 'now is the time of the call')
+  const between = { fromSequence: 2, toSequence: 3 }
+  t.strictSame(rowsOf(await all(database, between)), ['2', '3'])
+  t.strictSame(rowsOf(await all(database, { ...between, durability: 'SYNC_WAL' })), ['2', '3'])
+  t.strictSame(rowsOf(await all(database, { fromSequence: 6, toSequence: 'now' })), [])
+  t.strictSame(rowsOf(await all(database, { toSequence: 'now' })), [], 'nothing after the call')
+  const future = database.changes({ fromSequence: 5, toSequence: 7 })
+  t.equal((await future.next()).done, false)
+  const sixth = future.next()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  for (const row of ['6', '7', '8']) await put(row)
+  t.strictSame(
+    rowsOf([(await sixth).value!]),
+    ['6'],
+    'a sequence that is not reached is waited for',
+  )
+  t.strictSame(rowsOf([(await future.next()).value!]), ['7'])
+  t.equal((await future.next()).done, true)
+  await table.put({ row: '9', cells: { 'a:x': '1' }, durability: 'SKIP_WAL' })
+  const unlogged = await all(database, { fromSequence: 8, toSequence: 'now' })
+  t.strictSame(rowsOf(unlogged), ['8'], 'mutations that the log has not are not waited for')
+  for (const toSequence of [-1, 1.5, 'later', null]) {
+    await t.rejects(database.changes({ toSequence: toSequence as 'now' }).next(), {
+      code: 'ERR_INVALID_ARGUMENT',
+      message: /toSequence must be 'now' or an integer/,
+    })
+  }
+  await test.close()
+})
+
+void t.test('a feed of families has their cells only', async (t) => {
+  const test = await TestDatabase.open()
+  const { database } = test
+  const table = await makeTable(database)
+  await database.createTable('other', { families: { b: {} } })
+  await table.put({ row: '1', cells: { 'a:x': '1', 'b:x': '2' } })
+  await table.put({ row: '2', cells: { 'a:x': '1' } })
+  await database.table('other').put({ row: '3', cells: { 'b:x': '1' } })
+  await table.delete({ row: '4' })
+  const cells = async (options: ChangeOptions): Promise<string> => {
+    const found = await all(database, { fromSequence: 1, toSequence: 'now', ...options })
+    return found
+      .flatMap((each) => each.cells.map((cell) => `${String(cell.row)}${cell.family}`))
+      .join(' ')
+  }
+  t.equal(await cells({ family: 'b' }), '1b 3b 4b')
+  t.equal(await cells({ family: ['b'], table: 't' }), '1b 4b')
+  t.equal(await cells({ family: ['a', 'b'], table: 't' }), '1a 1b 2a 4a 4b')
+  await t.rejects(all(database, { family: 'z', table: 't' }), {
+    code: 'ERR_NO_SUCH_COLUMN_FAMILY',
+    message: /'t' has no column family 'z'/,
+  })
+  await t.rejects(all(database, { family: 'a:x' }), {
+    code: 'ERR_INVALID_ARGUMENT',
+    message: /names of families, not of columns: "a:x"/,
+  })
   await test.close()
 })
