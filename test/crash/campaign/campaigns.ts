@@ -14,6 +14,7 @@ import { simulate } from '../../model/owned/simulation.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
 import { damageRound } from '../damage-files.js'
+import { checkHistory, newCounts } from '../histories/runner.js'
 import { KillTest } from '../kill-runner.js'
 import { MovedTest } from '../moved-runner.js'
 import {
@@ -326,6 +327,26 @@ function buffers(): Campaign {
   }
 }
 
+/** Histories of a round. */
+const historiesPerRound = 20
+
+/** Concurrent calls over lives that end in all ways: do they have an order? */
+function histories(): Campaign {
+  const counts = newCounts()
+  return {
+    counts,
+    async round(seed) {
+      await loadChecksums()
+      for (let i = 0; i < historiesPerRound; i++) {
+        const wrong = await checkHistory(seed * historiesPerRound + i, counts)
+        if (wrong !== undefined) throw new Failure({ origin: `history ${i}`, message: wrong })
+      }
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
 /** The kinds that are carried out in the process of the campaign, by name. */
 export const campaigns: Readonly<Record<string, () => Campaign>> = {
   'power-cut': powerCuts,
@@ -339,5 +360,6 @@ export const campaigns: Readonly<Record<string, () => Campaign>> = {
   salvage: salvages,
   model: models,
   owned: owners,
+  histories,
   memory: memories,
 }

@@ -14,6 +14,7 @@ import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../helpers/project-root.js'
 import { addCounts, pageOf, readRuns, writeRun, type RunRecord } from './record.js'
 import { kindNames } from './kinds.js'
+import { testKinds } from './test-kinds.js'
 import type { Told } from './slice.js'
 
 const usage = `usage: npm run crash -- [--kind KIND] [--seconds N] [--seed S] [--record]
@@ -45,8 +46,9 @@ kinds, in memory unless said otherwise
   salvage       bits, lengths and losses of every kind of file: verify, salvage, repair
   model         random operations beside the reference model
   owned         owners of one log in drawn interleavings
+  histories     concurrent calls over lives that end in all ways: do they have an order?
   all others run a test file with a seed of their own (test/crash/campaign/test-kinds.ts)
-  ${kindNames.slice(12).join(' ')}
+  ${Object.keys(testKinds).join(' ')}
 `
 
 interface Settings {

@@ -1,10 +1,5 @@
-/**
- * Whether a history of concurrent operations on one row could have happened one after the other.
- *
- * Wing and Gong's search with a memory of the states that were tried: take any operation that
- * began before the first of the others ended, see whether the row allows its outcome, and go on
- * with the rest.
- */
+/** Whether concurrent operations on one row could have happened one after the other. */
+import { hasOrder, type SequentialModel } from '../../../helpers/linearizability.js'
 
 /** What an operation expected, did and saw. Times are of a counter. */
 export interface Operation {
@@ -46,27 +41,20 @@ function wantedOutcome(row: Row | undefined, kind: string, expected: string | un
   return kind === 'put' && expected === 'NEW' ? 'KeyExists' : 'BadVersion'
 }
 
-/** Whether the operations on one row, absent at first, have an order. At most 30 operations. */
+const rowModel: SequentialModel<Row | undefined, Operation> = {
+  initial: undefined,
+  after(row, operation) {
+    const next = after(row, operation)
+    return next === 'impossible' ? [] : [next]
+  },
+  keyOf: (row) => `${row?.version} ${row?.value}`,
+}
+
+/** Whether the operations on one row, absent at first, have an order. */
 export function isLinearizable(operations: readonly Operation[]): boolean {
-  const count = operations.length
-  if (count > 30) throw new RangeError('at most 30 operations')
-  const all = 2 ** count - 1
-  const tried = new Set<string>()
-  const search = (done: number, row: Row | undefined): boolean => {
-    if (done === all) return true
-    const state = `${done} ${row?.version} ${row?.value}`
-    if (tried.has(state)) return false
-    tried.add(state)
-    let firstEnd = Infinity
-    for (let i = 0; i < count; i++) {
-      if ((done & (1 << i)) === 0) firstEnd = Math.min(firstEnd, operations[i].end)
-    }
-    for (let i = 0; i < count; i++) {
-      if ((done & (1 << i)) !== 0 || operations[i].start > firstEnd) continue
-      const next = after(row, operations[i])
-      if (next !== 'impossible' && search(done | (1 << i), next)) return true
-    }
-    return false
-  }
-  return search(0, undefined)
+  const timed = operations.map((operation) => {
+    const { start, end } = operation
+    return { operation, start, end }
+  })
+  return hasOrder(rowModel, timed)
 }
