@@ -25,7 +25,13 @@ export interface SequentialModel<S, O> {
   keyOf(state: S): string
 }
 
-/** Whether the operations have an order that the model allows. */
+/** States that a search looks at, at most: a longer one takes all memory. */
+const statesMax = 500_000
+
+/**
+ * Whether the operations have an order that the model allows. Throws a `RangeError` if that takes
+ * too long to find out: then too many operations overlap.
+ */
 export function hasOrder<S, O>(
   model: SequentialModel<S, O>,
   operations: readonly Timed<O>[],
@@ -51,6 +57,7 @@ export function hasOrder<S, O>(
     }
     const key = `${first} ${done.subarray(first, end).join('')} ${model.keyOf(state)}`
     if (tried.has(key)) return false
+    if (tried.size === statesMax) throw new RangeError(`over ${statesMax} states, at ${first}`)
     tried.add(key)
     for (let i = first; i < end; i++) {
       const { operation, start, end: over, mayBeAbsent } = all[i]

@@ -15,6 +15,7 @@ import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
 import { damageRound } from '../damage-files.js'
 import { checkHistory, newCounts } from '../histories/runner.js'
+import { checkHttpHistory } from '../histories/http-runner.js'
 import { KillTest } from '../kill-runner.js'
 import { MovedTest } from '../moved-runner.js'
 import {
@@ -347,6 +348,20 @@ function histories(): Campaign {
   }
 }
 
+/** Histories of records over HTTP, against a server that is killed and started again. */
+function httpHistories(): Campaign {
+  const counts = { rounds: 0, histories: 0, calls: 0, unknown: 0, kills: 0 }
+  return {
+    counts,
+    async round(seed) {
+      const message = await checkHttpHistory(seed, counts)
+      if (message !== undefined) throw new Failure({ origin: 'over HTTP', message })
+      counts.rounds++
+    },
+    end() {},
+  }
+}
+
 /** The kinds that are carried out in the process of the campaign, by name. */
 export const campaigns: Readonly<Record<string, () => Campaign>> = {
   'power-cut': powerCuts,
@@ -361,5 +376,6 @@ export const campaigns: Readonly<Record<string, () => Campaign>> = {
   model: models,
   owned: owners,
   histories,
+  'histories-http': httpHistories,
   memory: memories,
 }

@@ -47,6 +47,7 @@ kinds, in memory unless said otherwise
   model         random operations beside the reference model
   owned         owners of one log in drawn interleavings
   histories     concurrent calls over lives that end in all ways: do they have an order?
+  histories-http  the same for records over HTTP, of a server that is killed
   all others run a test file with a seed of their own (test/crash/campaign/test-kinds.ts)
   ${Object.keys(testKinds).join(' ')}
 `

@@ -159,23 +159,47 @@ export class History {
     this.#happenings.push({ operation: { call, answer }, start, end: ++this.#time })
   }
 
-  /** Whether the history could have happened one call after the other. */
-  hasOrder(): boolean {
-    return hasOrder(historyModel, this.#happenings)
+  /** Undefined if the history could have happened one call after the other; else why not. */
+  judge(): string | undefined {
+    return hasOrder(historyModel, this.#happenings) ? undefined : explain(this.#happenings)
   }
 
-  /** The shortest beginning of the history that has no order, as lines. */
-  explain(): string {
-    const byEnd = [...this.#happenings].sort((a, b) => a.end - b.end)
-    let count = 1
-    while (count < byEnd.length && hasOrder(historyModel, upTo(byEnd, count))) count++
-    return upTo(byEnd, count)
-      .map(({ operation, start, end }) => {
-        const answer = 'answer' in operation ? operation.answer : ''
-        return `${start}-${end} ${JSON.stringify(operation.call)} ${JSON.stringify(answer)}`
+  /** As {@link judge}, where no write is of several rows: each row has an order of its own. */
+  judgeRows(): string | undefined {
+    for (const row of rowNames) {
+      const ofRow = this.#happenings.flatMap((each) => {
+        const operation = projected(each.operation, row)
+        return operation === undefined ? [] : [{ ...each, operation }]
       })
-      .join('\n')
+      if (!hasOrder(historyModel, ofRow)) return explain(ofRow)
+    }
+    return undefined
   }
+}
+
+/** The part of a happening in one row, if there is one. */
+function projected(happening: Happening, row: RowName): Happening | undefined {
+  if (!('answer' in happening)) return happening
+  const { call, answer } = happening
+  if (call.kind === 'scan') {
+    const place = call.rows.indexOf(row)
+    if (place < 0 || typeof answer !== 'object') return undefined
+    return { call: { kind: 'get', row }, answer: [answer[place]] }
+  }
+  return 'row' in call && call.row === row ? happening : undefined
+}
+
+/** The shortest beginning that has no order, as lines. */
+function explain(happenings: readonly Timed<Happening>[]): string {
+  const byEnd = [...happenings].sort((a, b) => a.end - b.end)
+  let count = 1
+  while (count < byEnd.length && hasOrder(historyModel, upTo(byEnd, count))) count++
+  return upTo(byEnd, count)
+    .map(({ operation, start, end }) => {
+      const answer = 'answer' in operation ? operation.answer : ''
+      return `${start}-${end} ${JSON.stringify(operation.call)} ${JSON.stringify(answer)}`
+    })
+    .join('\n')
 }
 
 /** What was answered until a moment, and what had begun by then. */

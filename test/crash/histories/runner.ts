@@ -117,7 +117,7 @@ export class HistoryRun {
     this.counts.histories++
     this.counts.calls += this.#history.answered
     this.counts.unknown += this.#history.unknown
-    return this.#history.hasOrder() ? undefined : this.#history.explain()
+    return this.#history.judge()
   }
 
   #storeOf(database: Database): HistoryStore {
