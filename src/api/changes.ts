@@ -40,7 +40,7 @@ export const changeOptions = declareOptions('a change feed', {
    */
   fromSequence: integer({ min: 0, default: undefined }),
   /**
-   * Last sequence of the feed, inclusive: the feed ends behind it, when the database has reached
+   * Last sequence of the feed, inclusive: the feed ends after it, when the database has reached
    * it. 'now' is that of the last mutation before the call of `changes`. Default: it never ends.
    */
   toSequence: checked(readEnd),
@@ -78,7 +78,8 @@ export function spanOfFeed(
   }
 }
 
-function readEnd(sequence: number | 'now', what: string): number | 'now' {
+/** Reads the option `toSequence` of a feed. */
+export function readEnd(sequence: number | 'now', what: string): number | 'now' {
   if (sequence === 'now' || (Number.isSafeInteger(sequence) && sequence >= 0)) return sequence
   throw invalidArgument(`${what} must be 'now' or an integer >= 0, got ${shown(sequence)}`)
 }

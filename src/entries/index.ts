@@ -145,6 +145,7 @@ export type {
   TypedPutOptions,
 } from '../comfort/typed/row-form.js'
 export type {
+  NoIndexes,
   PartName,
   PartsIn,
   PartValue,
@@ -162,6 +163,13 @@ export type {
   TypedIndexRange,
 } from '../comfort/typed/typed-indexes.js'
 export type { SchemaInput, SchemaOutput, StandardSchema } from '../comfort/typed/standard-schema.js'
+export { project, type ProjectionOptions } from '../comfort/projections/project.js'
+export {
+  forgetProjection,
+  projectionPosition,
+  type ProjectionPosition,
+} from '../comfort/projections/positions.js'
+export type { RowChange, TypedRowChange } from '../comfort/projections/row-change.js'
 export {
   transaction,
   Transaction,

@@ -61,6 +61,8 @@ export class TypedColumn {
   readonly column: string
   /** Name of the family. */
   readonly family: string
+  /** The column's name within its family. */
+  readonly qualifier: Buffer
   /** Turns values into bytes. */
   readonly encoding: Encoding<unknown>
   /** Of its own; undefined = of the put or the family. */
@@ -73,7 +75,9 @@ export class TypedColumn {
     const options = readArguments(() => columnOptions.read(optionsOf(name, given) as never))
     this.name = name
     this.column = checkText(options.column ?? `${family}:${name}`, `the column of '${name}'`)
-    this.family = parseSingleColumn(this.column).family
+    const { family: own, escapedQualifier } = parseSingleColumn(this.column)
+    this.family = own
+    this.qualifier = escapedQualifier
     this.encoding = encodingOf(options.encoding ?? 'utf8')
     this.ttlMilliseconds = options.ttlMilliseconds
     this.#what = `'${name}' (column '${this.column}')`

@@ -11,7 +11,12 @@ import { defineKey, type KeyParts } from '../keys/row-key.js'
 import { TypedColumn, type ColumnsOption } from './columns.js'
 import { RowForm, type RowOutput } from './row-form.js'
 import { checkSchema, type StandardSchema } from './standard-schema.js'
-import { declarationsOf, ensureIndexes, type TypedIndexesOption } from './typed-indexes.js'
+import {
+  declarationsOf,
+  ensureIndexes,
+  type NoIndexes,
+  type TypedIndexesOption,
+} from './typed-indexes.js'
 import { SyncTypedTable, TypedTable } from './typed-table.js'
 
 const definitionOptions = declareOptions('a definition of a table', {
@@ -30,7 +35,7 @@ export type DefaultKey = Readonly<Record<'id', 'utf8'>>
 export interface TableDefinitionOptions<
   K extends KeyParts,
   C extends ColumnsOption,
-  I = TypedIndexesOption<C>,
+  I = NoIndexes,
 > {
   /** Name of the table. */
   readonly name: string
@@ -60,7 +65,7 @@ export type TypedTableOf<
   T extends Table,
   K extends KeyParts,
   C extends ColumnsOption,
-  I = TypedIndexesOption<C>,
+  I = NoIndexes,
 > = T extends SyncTable ? SyncTypedTable<K, C, I> : TypedTable<K, C, I>
 
 /** The type of the rows that a typed table or a definition reads. */
@@ -75,7 +80,7 @@ export type RowOf<D> = D extends {
 export class TableDefinition<
   K extends KeyParts = KeyParts,
   C extends ColumnsOption = ColumnsOption,
-  I = TypedIndexesOption<C>,
+  I = NoIndexes,
 > {
   /** Name of the table. */
   readonly name: string
@@ -152,7 +157,7 @@ function checkColumns(parts: readonly string[], columns: readonly TypedColumn[])
 export function defineTable<
   const C extends ColumnsOption,
   const K extends KeyParts = DefaultKey,
-  const I extends TypedIndexesOption<C> = Readonly<Record<never, never>>,
+  const I extends TypedIndexesOption<C> = NoIndexes,
 >(options: TableDefinitionOptions<K, C, I>): TableDefinition<K, C, I> {
   return new TableDefinition(options)
 }

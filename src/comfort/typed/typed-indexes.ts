@@ -70,6 +70,9 @@ export type TypedIndexesOption<C extends ColumnsOption> = Readonly<
   Record<string, TypedIndexOption<C>>
 >
 
+/** The indexes of a definition that has none. */
+export type NoIndexes = Readonly<Record<never, never>>
+
 /** The parts of the declaration of an index. */
 export type PartsIn<O> = O extends readonly unknown[]
   ? O[number]

@@ -27,7 +27,7 @@ import type {
   TypedHandle,
   TypedPutOptions,
 } from './row-form.js'
-import { TypedIndex, type TypedIndexesOption } from './typed-indexes.js'
+import { TypedIndex, type NoIndexes } from './typed-indexes.js'
 
 /** Options of a get of a typed table: those of {@link Get} without the row. */
 export interface TypedGetOptions<C extends ColumnsOption> extends Omit<
@@ -74,7 +74,7 @@ export interface TypedVersion<V> {
 export class TypedTable<
   K extends KeyParts = KeyParts,
   C extends ColumnsOption = ColumnsOption,
-  I = TypedIndexesOption<C>,
+  I = NoIndexes,
 > implements TypedHandle<K, C> {
   /** The database of the table. */
   readonly database: Database
@@ -245,7 +245,7 @@ export class TypedTable<
 export class SyncTypedTable<
   K extends KeyParts = KeyParts,
   C extends ColumnsOption = ColumnsOption,
-  I = TypedIndexesOption<C>,
+  I = NoIndexes,
 > extends TypedTable<K, C, I> {
   declare readonly table: Table & SyncTable
 

@@ -7,6 +7,8 @@ import {
   defineTable,
   encodings,
   openIndexes,
+  type TableDefinition,
+  type TypedTable,
 } from '../../../src/entries/index.js'
 import { seededRandom } from '../../../src/base/random.js'
 import { reduceToRows } from '../../helpers/row-atomic.js'
@@ -325,7 +327,9 @@ void t.test('types', (t) => {
     )
     // @ts-expect-error The definition has no index.
     none.index('byA')
-    void [city, name, mail]
+    type Users = typeof users extends TableDefinition<infer K, infer C> ? TypedTable<K, C> : never
+    const anyIndexes: Users = table
+    void [city, name, mail, anyIndexes]
   }
   t.type(typed, 'function')
   t.end()
