@@ -1,9 +1,12 @@
 /** Runs operations on the engine and on the reference model, and compares what they say. */
+import { createHash } from 'node:crypto'
 import fc from 'fast-check'
 import { ManualClock } from '../../src/base/clock.js'
 import { CellarError } from '../../src/base/errors.js'
 import type { FileSystem } from '../../src/storage/fs/types.js'
-import type { Result } from '../../src/api/index.js'
+import type { FamilyOptions, Result } from '../../src/api/index.js'
+import type { Durability } from '../../src/api/durability.js'
+import type { OpenOptions } from '../../src/entries/index.js'
 import type { Scan, Snapshot } from '../../src/api/index.js'
 import {
   plainResult,
@@ -36,6 +39,12 @@ export interface Setup {
   readonly families: readonly string[]
   readonly form: CallForm
   readonly blockCacheBytesMax: number
+  /** Options of the engine that must not change what it says. Default none. */
+  readonly options?: OpenOptions
+  /** Options of all families, in place of their own, that must not either. Default none. */
+  readonly family?: FamilyOptions
+  /** Of the tables. Default that of the engine. */
+  readonly durability?: Durability
 }
 
 /** The engine and the model side by side. */
@@ -50,6 +59,8 @@ class Comparison {
   private readonly snapshots: { engine: Snapshot; model: ModelSnapshot }[] = []
   private readonly merges: readonly MergeFollower[]
   private calls: TableCalls
+  /** Everything that the engine has said. */
+  readonly said = createHash('sha256')
 
   private constructor(
     test: TestDatabase,
@@ -69,12 +80,15 @@ class Comparison {
   }
 
   static async open(
-    { families, form, blockCacheBytesMax }: Setup,
+    { families, form, blockCacheBytesMax, options: chosen, family, durability }: Setup,
     fileSystem: FileSystem,
     directory: string,
   ): Promise<Comparison> {
     const clock = new ManualClock(startTime)
     const options = Object.fromEntries(families.map((name) => [name, familyOptions[name]]))
+    const stored = Object.fromEntries(
+      families.map((name) => [name, { ...familyOptions[name], ...family }]),
+    )
     const model = new ReferenceModel(clock)
     model.replacesVersions = true
     const tables = tableNames.map((name) => model.createTable(name, options))
@@ -86,9 +100,11 @@ class Comparison {
       fileSystem,
       directory,
       clock,
-      options: { blockCacheBytesMax, coprocessors, valueFileBytesMax: 100 },
+      options: { blockCacheBytesMax, coprocessors, valueFileBytesMax: 100, ...chosen },
     })
-    for (const name of tableNames) await test.database.createTable(name, { families: options })
+    for (const name of tableNames) {
+      await test.database.createTable(name, { families: stored, durability })
+    }
     return new Comparison(test, model, tables, merges, form)
   }
 
@@ -101,6 +117,7 @@ class Comparison {
     const found = await outcome(() => this.onEngine(operation))
     const expected = await outcome(async () => this.onModel(operation))
     if (found !== expected) throw difference(operation, expected, found)
+    this.said.update(found)
   }
 
   async compareFullScans(): Promise<void> {
@@ -342,7 +359,8 @@ function difference(operation: Operation, expected: string, found: string): Erro
 
 /**
  * Fails at the first difference between engine and model. Besides what the operations return, full
- * scans are compared after each `operationsBetweenScans` operations and at the end.
+ * scans are compared after each `operationsBetweenScans` operations and at the end. Resolves with a
+ * digest of all that the engine has said.
  */
 export async function compare(
   chosen: Setup,
@@ -350,7 +368,7 @@ export async function compare(
   fileSystem: FileSystem,
   directory: string,
   operationsBetweenScans = 5,
-): Promise<void> {
+): Promise<string> {
   const comparison = await Comparison.open(chosen, fileSystem, directory)
   try {
     for (const [index, operation] of operations.entries()) {
@@ -358,6 +376,7 @@ export async function compare(
       if (index % operationsBetweenScans === 0) await comparison.compareFullScans()
     }
     await comparison.compareFullScans()
+    return comparison.said.digest('hex')
   } finally {
     await comparison.close()
   }

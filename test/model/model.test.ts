@@ -35,8 +35,8 @@ const run = setup.chain((chosen) => {
 })
 
 void t.test(`the engine agrees with the model in memory (seed ${seed})`, { timeout }, async (t) => {
-  const property = fc.asyncProperty(run, ([chosen, operations]) => {
-    return compare(chosen, operations, new SimulatedDisk(), '/database')
+  const property = fc.asyncProperty(run, async ([chosen, operations]) => {
+    await compare(chosen, operations, new SimulatedDisk(), '/database')
   })
   await fc.assert(property, { seed, numRuns: runs })
   t.pass(`${runs} lists of operations`)
@@ -45,8 +45,8 @@ void t.test(`the engine agrees with the model in memory (seed ${seed})`, { timeo
 void t.test(`the engine agrees with the model on files (seed ${seed})`, { timeout }, async (t) => {
   const root = t.testdir({})
   let number = 0
-  const property = fc.asyncProperty(run, ([chosen, operations]) => {
-    return compare(chosen, operations, new NodeFileSystem(), `${root}/${number++}`)
+  const property = fc.asyncProperty(run, async ([chosen, operations]) => {
+    await compare(chosen, operations, new NodeFileSystem(), `${root}/${number++}`)
   })
   const few = Math.ceil(runs / 10)
   await fc.assert(property, { seed: seed + 1, numRuns: few })

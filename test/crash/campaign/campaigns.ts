@@ -10,6 +10,7 @@ import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
 import type { LongRun } from '../../model/long-run-worker.js'
 import { familyOptions } from '../../model/operations.js'
+import { checkOptions } from '../../model/option-runs.js'
 import { simulate } from '../../model/owned/simulation.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
@@ -348,6 +349,20 @@ function histories(): Campaign {
   }
 }
 
+/** One list of operations under every set of options. */
+function options(): Campaign {
+  const counts = { rounds: 0, sets: 0, operations: 0 }
+  return {
+    counts,
+    async round(seed) {
+      await loadChecksums()
+      const message = await checkOptions(seed, counts)
+      if (message !== undefined) throw new Failure({ origin: 'options', message })
+    },
+    end() {},
+  }
+}
+
 /** Histories of records over HTTP, against a server that is killed and started again. */
 function httpHistories(): Campaign {
   const counts = { rounds: 0, histories: 0, calls: 0, unknown: 0, kills: 0 }
@@ -375,6 +390,7 @@ export const campaigns: Readonly<Record<string, () => Campaign>> = {
   salvage: salvages,
   model: models,
   owned: owners,
+  options,
   histories,
   'histories-http': httpHistories,
   memory: memories,

@@ -46,6 +46,7 @@ kinds, in memory unless said otherwise
   salvage       bits, lengths and losses of every kind of file: verify, salvage, repair
   model         random operations beside the reference model
   owned         owners of one log in drawn interleavings
+  options       one list of operations under every set of options
   histories     concurrent calls over lives that end in all ways: do they have an order?
   histories-http  the same for records over HTTP, of a server that is killed
   all others run a test file with a seed of their own (test/crash/campaign/test-kinds.ts)
