@@ -7,7 +7,14 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { types } from 'node:util'
-import { checkText, isBytes, isDetached, readArguments, shown } from '../../base/arguments.js'
+import {
+  checkText,
+  isBytes,
+  isDetached,
+  isText,
+  readArguments,
+  shown,
+} from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 
 /** Turns values into bytes and back. Users may pass objects of their own with these members. */
@@ -31,15 +38,17 @@ function checkStored(bytes: Buffer): Buffer {
 
 const jsonEncoding: Encoding<unknown> = {
   name: 'json',
-  encode(value) {
-    const text = readArguments(() => JSON.stringify(value) as string | undefined)
-    if (text === undefined) throw invalidArgument(`JSON has no form of ${shown(value)}`)
-    return Buffer.from(text)
-  },
+  encode: (value) => Buffer.from(jsonText(value)),
   decode(bytes) {
     const text = utf8.decode(bytes)
     return readArguments(() => JSON.parse(text) as unknown)
   },
+}
+
+function jsonText(value: unknown): string {
+  const text = readArguments(() => JSON.stringify(value) as string | undefined)
+  if (text === undefined) throw invalidArgument(`JSON has no form of ${shown(value)}`)
+  return text
 }
 
 const utf8: Encoding<string> = {
@@ -235,6 +244,24 @@ export function encodeValue<T>(encoding: Encoding<T>, value: T, where: string): 
     const made: unknown = encoding.encode(value)
     if (isBytes(made)) return made
     throw invalidArgument(`the encoding must make bytes, it made ${shown(made)}`)
+  } catch (cause) {
+    throw translated(encoding, where, cause)
+  }
+}
+
+/**
+ * As {@link encodeValue}, for a put: text stays a string, as the put writes its bytes at their
+ * place.
+ */
+export function encodeForPut(
+  encoding: Encoding<unknown>,
+  value: unknown,
+  where: string,
+): string | Uint8Array {
+  if (encoding === utf8 && isText(value)) return value
+  if (encoding !== jsonEncoding) return encodeValue(encoding, value, where)
+  try {
+    return jsonText(value)
   } catch (cause) {
     throw translated(encoding, where, cause)
   }

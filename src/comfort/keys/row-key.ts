@@ -122,13 +122,21 @@ export class RowKey<K extends KeyParts = KeyParts> {
 
   /** The row of the key in an object that may have more members. */
   encodeFrom(key: KeyValues<K>): Buffer {
+    const row = this.rowOf(key)
+    if (typeof row !== 'string') return row
+    const bytes = Buffer.from(row)
+    checkRowLength(bytes.length)
+    return bytes
+  }
+
+  /**
+   * As {@link encodeFrom}, for calls that take text as it is: the row of a key of one text is that
+   * text, whose length is not checked.
+   */
+  rowOf(key: KeyValues<K>): string | Buffer {
     if (this.#isText) {
       const text: unknown = readArguments(() => key[this.names[0]])
-      if (typeof text === 'string' && text !== '' && isText(text)) {
-        const row = Buffer.from(text)
-        checkRowLength(row.length)
-        return row
-      }
+      if (typeof text === 'string' && text !== '' && isText(text)) return text
     }
     const { bytes, isComplete } = this.#encode(this.#valuesOf(key, 'a key'))
     if (isComplete) return bytes

@@ -3,7 +3,7 @@ import { checkText, readArguments, shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, unchecked } from '../../base/options.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
-import { decodeValue, encodeValue, encodingOf } from '../../api/results/encodings.js'
+import { decodeValue, encodeForPut, encodeValue, encodingOf } from '../../api/results/encodings.js'
 import type { Encoding, EncodingOption, ValueOf } from '../../api/results/encodings.js'
 import {
   checkSchema,
@@ -88,9 +88,17 @@ export class TypedColumn {
 
   /** The stored form of a value. Throws `ERR_INVALID_ARGUMENT`. */
   encode(value: unknown): Uint8Array {
+    return encodeValue(this.encoding, this.#validated(value), this.#what)
+  }
+
+  /** The stored form of a value for a put, which takes text as it is. As {@link encode}. */
+  encodeForPut(value: unknown): string | Uint8Array {
+    return encodeForPut(this.encoding, this.#validated(value), this.#what)
+  }
+
+  #validated(value: unknown): unknown {
     const schema = this.#schema
-    const checked = schema === undefined ? value : validated(schema, value, this.#what)
-    return encodeValue(this.encoding, checked, this.#what)
+    return schema === undefined ? value : validated(schema, value, this.#what)
   }
 
   /** The value of a stored form. Throws `ERR_INVALID_ARGUMENT`. */

@@ -60,8 +60,8 @@ export interface TypedHandle<K extends KeyParts, C extends ColumnsOption> {
 
 /** The puts of one row, one for each lifetime. */
 export interface RowPuts {
-  /** Key of the row. */
-  readonly row: Buffer
+  /** Key of the row; a key of one text is that text. */
+  readonly row: string | Buffer
   /** At least one; a single one has the durability too. */
   readonly puts: readonly Put[]
   /** Default: that of the table. */
@@ -149,12 +149,13 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
       const puts = putsOf(writes, { timestamp }).map((put) => ({ ...put, row }))
       return { row, puts: puts.length > 1 ? puts : [{ ...puts[0], durability }], durability }
     }
-    const cells: Record<string, Uint8Array> = {}
+    const cells: Record<string, string | Uint8Array> = {}
     let isEmpty = true
-    const row = this.#eachValue(given, (column, stored) => {
-      cells[column.column] = stored
+    const values = this.#eachValue(given, (column, value) => {
+      cells[column.column] = column.encodeForPut(value)
       isEmpty = false
     })
+    const row = this.key.rowOf(values)
     if (isEmpty) throw this.#withoutValue()
     return { row, puts: [{ row, cells, timestamp, ttlMilliseconds, durability }], durability }
   }
@@ -162,21 +163,22 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
   /** The row of an object, and the stored forms of its values. */
   writesOf(given: RowInput<K, C>): RowWrites {
     const writes: ColumnWrite[] = []
-    const row = this.#eachValue(given, (column, stored) => writes.push({ column, stored }))
-    return { row, writes }
+    const values = this.#eachValue(given, (column, value) => {
+      writes.push({ column, stored: column.encode(value) })
+    })
+    return { row: this.key.encodeFrom(values), writes }
   }
 
-  /** Calls `each` with the stored forms of the given values, and returns the row. */
+  /** Calls `each` with the given values of columns, and returns all values, the key among them. */
   #eachValue(
     given: RowInput<K, C>,
-    each: (column: TypedColumn, stored: Uint8Array) => unknown,
-  ): Buffer {
+    each: (column: TypedColumn, value: unknown) => void,
+  ): RowInput<K, C> {
     try {
       checkObject(given, 'a row', this.#form)
       const values = (
         this.#schema === undefined ? given : validated(this.#schema, given, 'the row')
       ) as RowInput<K, C>
-      const row = this.key.encodeFrom(values)
       for (const name in values) {
         const column = this.#columns.get(name)
         if (column === undefined) {
@@ -184,9 +186,9 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
           this.#unknown(name)
         }
         const value: unknown = values[name]
-        if (value !== undefined) each(column, column.encode(value))
+        if (value !== undefined) each(column, value)
       }
-      return row
+      return values
     } catch (error) {
       throw argumentError(error)
     }
