@@ -68,7 +68,7 @@ async function rotating(
   target: string,
   run: (to: string) => Promise<BackupSummary>,
 ): Promise<Made> {
-  mkdirSync(target, { recursive: true })
+  mkdirSync(target, { recursive: true, mode: 0o700 })
   const path = join(target, unfinished)
   const summary = await run(path)
   const name = new Date(systemClock.now()).toISOString().replaceAll(':', '-')

@@ -31,7 +31,9 @@ export interface DumpWords extends DirectoryWords {
 export async function dump(table: string, words: DumpWords): Promise<void> {
   const { format, raw, from, to } = words
   const stream =
-    words.output === undefined ? process.stdout : createWriteStream(words.output, { flags: 'wx' })
+    words.output === undefined
+      ? process.stdout
+      : createWriteStream(words.output, { flags: 'wx', mode: 0o600 })
   if (words.output !== undefined) await once(stream, 'open')
   const output = new Output(false, stream)
   const progress = new Progress('dumping')
