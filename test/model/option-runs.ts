@@ -71,7 +71,7 @@ export async function checkOptions(
     const fails = async (shorter: readonly Operation[]): Promise<boolean> => {
       return (await findWrong(shorter)) !== undefined
     }
-    const shortest = await shrinkList(operations, fails, 100)
+    const shortest = await shrinkList(operations, fails)
     const steps = shortest.map((operation) => fc.stringify(operation)).join('\n')
     return `${name}, families ${some.join(', ')}:\n${steps}\n${await findWrong(shortest)}`
   }

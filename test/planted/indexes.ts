@@ -12,6 +12,7 @@ export const faults: readonly PlantedFault[] = [
     file: `${room}/index-observer.ts`,
     find: 'if (other !== undefined) throw uniqueViolation(table, plan, entry.key, other)',
     replace: 'void other',
+    foundBy: 'indexes',
     tests: queries,
   },
   {
@@ -26,6 +27,7 @@ export const faults: readonly PlantedFault[] = [
     file: `${room}/index-observer.ts`,
     find: 'if (taken.has(name)) continue',
     replace: 'void name',
+    foundBy: 'indexes',
     tests: queries,
   },
   {

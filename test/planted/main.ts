@@ -12,12 +12,13 @@ import { parseArgs } from 'node:util'
 import { PlantedBuild, staleness } from './plant.js'
 import { faultsOf, type RoomFault } from './rooms.js'
 
-const usage = `usage: npm run planted -- [--room ROOM] [--match TEXT] [--seconds N] [--jobs N]
+const usage = `usage: npm run planted -- [options]
 
   --room ROOM   only the faults of test/planted/ROOM.ts
   --match TEXT  only faults whose name has this text
   --seconds N   how long one test file may take; default 300
   --jobs N      how many at the same time; default: the number of processors
+  --campaign    only faults that a kind of the campaign finds, by one round of it
   --list        prints the faults and ends
 `
 
@@ -33,14 +34,24 @@ function wholeNumber(name: string, text: string): number {
 class SoundRuns {
   readonly #outcomes = new Map<string, Promise<boolean>>()
 
-  passes(build: PlantedBuild, test: string, secondsMax: number): Promise<boolean> {
-    let outcome = this.#outcomes.get(test)
+  passes(build: PlantedBuild, [test, ...args]: Check, secondsMax: number): Promise<boolean> {
+    const name = [test, ...args].join(' ')
+    let outcome = this.#outcomes.get(name)
     if (outcome === undefined) {
-      outcome = build.run(test, secondsMax).then(({ passed }) => passed)
-      this.#outcomes.set(test, outcome)
+      outcome = build.run(test, secondsMax, args).then(({ passed }) => passed)
+      this.#outcomes.set(name, outcome)
     }
     return outcome
   }
+}
+
+/** A test file or another program, and its arguments. */
+type Check = readonly [program: string, ...args: string[]]
+
+/** The checks of a fault: its tests, or one round of a kind of the campaign. */
+function checksOf({ tests, foundBy }: RoomFault, ofCampaign: boolean): readonly Check[] {
+  if (!ofCampaign && tests.length > 0) return tests.map((test) => [test])
+  return [['test/crash/campaign/main.ts', '--kind', foundBy!, '--seed', '1']]
 }
 
 /** The line of a fault, and whether it was found. */
@@ -49,22 +60,25 @@ async function tryFault(
   fault: RoomFault,
   sound: SoundRuns,
   secondsMax: number,
+  ofCampaign: boolean,
 ): Promise<[boolean, string]> {
   const stale = staleness(fault)
   if (stale !== undefined) return [false, stale]
-  for (const test of fault.tests) {
-    if (!(await sound.passes(build, test, secondsMax))) return [false, `${test} fails without it`]
+  const checks = checksOf(fault, ofCampaign)
+  for (const check of checks) {
+    if (await sound.passes(build, check, secondsMax)) continue
+    return [false, `${check.join(' ')} fails without it`]
   }
   build.plant(fault)
   try {
-    for (const test of fault.tests) {
-      const { passed, reason } = await build.run(test, secondsMax)
-      if (!passed) return [true, `${test}: ${reason.slice(0, 120)}`]
+    for (const [test, ...args] of checks) {
+      const { passed, reason } = await build.run(test, secondsMax, args)
+      if (!passed) return [true, `${[test, ...args].join(' ')}: ${reason.slice(0, 120)}`]
     }
   } finally {
     build.remove(fault)
   }
-  return [false, `not found by ${fault.tests.join(', ')}`]
+  return [false, `not found by ${checks.map((check) => check.join(' ')).join(', ')}`]
 }
 
 async function main(): Promise<number> {
@@ -74,6 +88,7 @@ async function main(): Promise<number> {
       match: { type: 'string', default: '' },
       seconds: { type: 'string', default: '300' },
       jobs: { type: 'string', default: String(availableParallelism()) },
+      campaign: { type: 'boolean', default: false },
       list: { type: 'boolean', default: false },
       help: { type: 'boolean', short: 'h', default: false },
     },
@@ -84,7 +99,10 @@ async function main(): Promise<number> {
   }
   const secondsMax = wholeNumber('seconds', values.seconds)
   const jobs = wholeNumber('jobs', values.jobs)
-  const faults = (await faultsOf(values.room)).filter(({ name }) => name.includes(values.match))
+  const ofCampaign = values.campaign
+  const faults = (await faultsOf(values.room)).filter(({ name, foundBy }) => {
+    return name.includes(values.match) && (!ofCampaign || foundBy !== undefined)
+  })
   if (faults.length === 0) throw new TypeError('no fault has this room and name')
   if (values.list) {
     for (const fault of faults) process.stdout.write(`${fault.room}: ${fault.name}\n`)
@@ -97,7 +115,7 @@ async function main(): Promise<number> {
     const build = new PlantedBuild()
     try {
       for (let fault = waiting.shift(); fault !== undefined; fault = waiting.shift()) {
-        const [ok, line] = await tryFault(build, fault, sound, secondsMax)
+        const [ok, line] = await tryFault(build, fault, sound, secondsMax, ofCampaign)
         if (ok) found++
         process.stdout.write(
           `${ok ? 'found' : 'MISSED'}  ${fault.room}: ${fault.name}\n        ${line}\n`,

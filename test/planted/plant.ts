@@ -43,7 +43,7 @@ export function staleness(fault: PlantedFault): string | undefined {
   const places = countOf(readFileSync(path, 'utf8'), fault.find)
   if (places !== 1) return `its text occurs ${places} times in ${fault.file}`
   if (fault.find === fault.replace) return 'it changes nothing'
-  if (fault.tests.length === 0) return 'it names no test'
+  if (fault.tests.length === 0 && fault.foundBy === undefined) return 'it names no test'
   const missing = fault.tests.find((test) => !existsSync(join(projectRoot, test)))
   return missing === undefined ? undefined : `${missing} does not exist`
 }
@@ -85,9 +85,10 @@ export class PlantedBuild {
     linkOrCopy(join(projectRoot, 'build', compiledPath(fault.file)), target)
   }
 
-  /** Runs a test file, given by its source, in the copy. */
-  async run(test: string, secondsMax: number): Promise<TestOutcome> {
-    const child = spawn(process.execPath, [join(this.#root, 'build', compiledPath(test))], {
+  /** Runs a test file or another program, given by its source, in the copy. */
+  async run(test: string, secondsMax: number, args: readonly string[] = []): Promise<TestOutcome> {
+    const program = join(this.#root, 'build', compiledPath(test))
+    const child = spawn(process.execPath, [program, ...args], {
       cwd: this.#root,
       stdio: ['ignore', 'pipe', 'ignore'],
       env: { ...process.env, NO_COLOR: '1' },

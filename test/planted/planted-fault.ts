@@ -8,6 +8,14 @@ export interface PlantedFault {
   readonly find: string
   /** The faulty text in its place. */
   readonly replace: string
-  /** Test files, from the root of the project; at least one of them must fail. */
+  /**
+   * Test files, from the root of the project; at least one of them must fail. May be empty if a
+   * kind of the campaign finds the fault.
+   */
   readonly tests: readonly string[]
+  /**
+   * A kind of the campaign of which one round, of the seed 1, finds the fault. Default: none that
+   * was tried. `npm run planted -- --campaign` runs these rounds in place of the tests.
+   */
+  readonly foundBy?: string
 }

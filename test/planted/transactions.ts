@@ -35,6 +35,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/systems/transactions/tables/transactional-table.ts',
     find: "families.length > 0 && this.#conflictLevel === 'COLUMN'",
     replace: 'families.length < 0',
+    foundBy: 'transactions',
     tests: isolation,
   },
   {
@@ -49,6 +50,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/systems/transactions/tables/visibility-filter.ts',
     find: 'isDeletion || timestamp < this.#familyDelete',
     replace: 'isDeletion || timestamp <= this.#familyDelete',
+    foundBy: 'transactions',
     tests: isolation,
   },
   {

@@ -6,7 +6,9 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../helpers/project-root.js'
+import { faultsOf } from '../../planted/rooms.js'
 import { kindNames } from './kinds.js'
+import { promises, reliabilityPage } from './promises.js'
 import { addCounts, pageOf, readRuns, type RunRecord } from './record.js'
 import { addTold, testKinds } from './test-kinds.js'
 
@@ -69,6 +71,29 @@ void t.test('the published page is that of the recorded runs', (t) => {
   if (runs.length === 0) t.notOk(existsSync(path), 'no page without runs')
   else t.equal(readFileSync(path, 'utf8'), pageOf(runs), 'npm run crash -- --page')
   t.end()
+})
+
+void t.test('the tables of the promises are current, and name kinds', async (t) => {
+  const page = readFileSync(join(projectRoot, 'docs', 'reliability.md'), 'utf8')
+  const directory = join(projectRoot, 'test', 'results')
+  const runs = existsSync(directory) ? readRuns(directory) : []
+  t.equal(page, await reliabilityPage(page, runs), 'npm run crash -- --page')
+  const named = promises.flatMap(({ kinds }) => kinds)
+  t.strictSame(
+    kindNames.filter((kind) => !named.includes(kind)),
+    [],
+    'each kind checks a promise',
+  )
+  t.strictSame(
+    named.filter((kind) => !kindNames.includes(kind)),
+    [],
+  )
+})
+
+void t.test('each planted fault that a campaign finds names a kind', async (t) => {
+  const found = (await faultsOf()).filter(({ foundBy }) => foundBy !== undefined)
+  t.ok(found.length >= 30, `${found.length} faults`)
+  for (const { name, foundBy } of found) t.ok(kindNames.includes(foundBy!), name)
 })
 
 void t.test('each kind that is a test file has one, and the help names all', (t) => {

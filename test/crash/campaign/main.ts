@@ -4,7 +4,7 @@
  * Exit codes: 0 nothing was lost, 1 a promise was broken, 2 the command line is wrong.
  */
 import { fork, type ChildProcess } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { cpus } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -12,6 +12,7 @@ import { describeEnvironment } from '../../../bench/environment.js'
 import { UsageError } from '../../../bench/harness/options.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../helpers/project-root.js'
+import { reliabilityPage } from './promises.js'
 import { addCounts, pageOf, readRuns, writeRun, type RunRecord } from './record.js'
 import { kindNames } from './kinds.js'
 import { testKinds } from './test-kinds.js'
@@ -29,7 +30,8 @@ options
   --workers N     processes at a time; default: one for each core
   --record [DIR]  keep what was done in DIR, default test/results, once a minute and at the
                   end; test/RESULTS.md is made of test/results at the end
-  --page          only make test/RESULTS.md of test/results
+  --page          only make test/RESULTS.md of test/results, and the tables of
+                  docs/reliability.md
   --help          this text
 
 kinds, in memory unless said otherwise
@@ -240,9 +242,12 @@ class Run {
   }
 }
 
-/** Makes the page of the recorded runs. */
-function writePage(): void {
-  writeFileSync(join(projectRoot, 'test', 'RESULTS.md'), pageOf(readRuns(resultsPath)))
+/** Makes the page of the recorded runs, and the tables of docs/reliability.md. */
+async function writePages(): Promise<void> {
+  const runs = readRuns(resultsPath)
+  writeFileSync(join(projectRoot, 'test', 'RESULTS.md'), pageOf(runs))
+  const path = join(projectRoot, 'docs', 'reliability.md')
+  writeFileSync(path, await reliabilityPage(readFileSync(path, 'utf8'), runs))
 }
 
 async function main(args: readonly string[]): Promise<number> {
@@ -252,14 +257,14 @@ async function main(args: readonly string[]): Promise<number> {
     return 0
   }
   if (parsed.values.page) {
-    writePage()
+    await writePages()
     return 0
   }
   const settings = settingsOf(parsed)
   const run = new Run(settings)
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => run.stop())
   await run.carryOut()
-  if (settings.recordPath === resultsPath) writePage()
+  if (settings.recordPath === resultsPath) await writePages()
   const { failures, kinds } = run.record
   process.stdout.write(
     `${Object.keys(kinds).length} kinds from seed ${settings.seed}; broken promises: ${failures.length}\n`,

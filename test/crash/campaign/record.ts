@@ -72,8 +72,8 @@ function table(head: readonly string[], rows: readonly (readonly string[])[]): s
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** The page of all runs: totals of each kind, and the runs. */
-export function pageOf(runs: readonly RunRecord[]): string {
+/** What all runs together did of each kind. */
+export function countsOf(runs: readonly RunRecord[]): Map<string, KindRecord> {
   const kinds = new Map<string, KindRecord>()
   for (const run of runs) {
     for (const [kind, { seconds, firstSeed, counts }] of Object.entries(run.kinds)) {
@@ -83,6 +83,12 @@ export function pageOf(runs: readonly RunRecord[]): string {
       addCounts(total.counts, counts)
     }
   }
+  return kinds
+}
+
+/** The page of all runs: totals of each kind, and the runs. */
+export function pageOf(runs: readonly RunRecord[]): string {
+  const kinds = countsOf(runs)
   const failures = runs.flatMap(({ failures }) => failures)
   const totals = [...kinds].map(([kind, { seconds, counts }]) => {
     const { rounds = 0, ...rest } = counts

@@ -217,6 +217,6 @@ export async function checkHistory(
   const wrong = await verdict(new HistoryRun(plan, counts, plant))
   if (wrong === undefined) return undefined
   const fails = async (steps: readonly Step[]): Promise<boolean> => (await run(steps)) !== undefined
-  const steps = await shrinkList(plan.steps, fails, 100)
+  const steps = await shrinkList(plan.steps, fails)
   return `${steps.length} of ${plan.steps.length} steps\n${(await run(steps)) ?? wrong}`
 }
