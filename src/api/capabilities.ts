@@ -45,7 +45,13 @@ export type Capability = keyof Capabilities
 
 /** Checks that a value is a database, for systems that get one. `ERR_INVALID_ARGUMENT`. */
 export function checkDatabase<T extends object>(database: T, what: string): T {
-  return checkMethods(database, `the database of ${what}`, ['table', 'createTable'] as never[])
+  const form = "await Database.open('./data')"
+  return checkMethods(
+    database,
+    `the database of ${what}`,
+    ['table', 'createTable'] as never[],
+    form,
+  )
 }
 
 /** Throws `ERR_UNSUPPORTED` if the backend lacks the capability that `what` needs. */

@@ -84,8 +84,14 @@ export function readEnd(sequence: number | 'now', what: string): number | 'now' 
   throw invalidArgument(`${what} must be 'now' or an integer >= 0, got ${shown(sequence)}`)
 }
 
+function namesOf(given: string | readonly string[], what: string): readonly string[] {
+  if (typeof given === 'string') return [given]
+  if (Array.isArray(given)) return checkArray(given as readonly string[], what)
+  throw invalidArgument(`${what} must be a name or a list of names, got ${shown(given)}`)
+}
+
 function readFamilies(family: string | readonly string[], what: string): readonly string[] {
-  const families = typeof family === 'string' ? [family] : checkArray(family, what)
+  const families = namesOf(family, what)
   for (const name of families) {
     if (checkText(name, what).includes(':')) {
       throw invalidArgument(`${what} takes names of families, not of columns: ${shown(name)}`)
@@ -95,5 +101,5 @@ function readFamilies(family: string | readonly string[], what: string): readonl
 }
 
 function readTables(table: string | readonly string[], what: string): readonly string[] {
-  return (typeof table === 'string' ? [table] : checkArray(table, what)).map(plainTableName)
+  return namesOf(table, what).map(plainTableName)
 }

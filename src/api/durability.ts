@@ -43,5 +43,6 @@ export function parseDurability(
 ): Durability {
   if (asked === undefined || asked === 'USE_DEFAULT') return fallback
   if (typeof asked === 'string' && Object.hasOwn(strengths, asked)) return asked
-  throw invalidArgument(`unknown durability ${shown(asked)}`)
+  const known = Object.keys(strengths).join(', ')
+  throw invalidArgument(`unknown durability ${shown(asked)}; it is one of ${known}`)
 }

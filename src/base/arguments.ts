@@ -23,7 +23,8 @@ export function shown(value: unknown): string {
     return value.length > 80 ? `${JSON.stringify(value.slice(0, 80))}…` : JSON.stringify(value)
   }
   if (typeof value === 'number') return Object.is(value, -0) ? '-0' : String(value)
-  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value)
+  if (typeof value === 'bigint') return `${value}n`
+  if (typeof value === 'boolean') return String(value)
   return shownObject(value)
 }
 
@@ -158,9 +159,10 @@ export function checkMethods<T extends object>(
   value: T,
   what: string,
   methods: readonly (keyof T & string)[],
+  form?: string,
 ): T {
   readArguments(() => {
-    checkObject(value, what)
+    checkObject(value, what, form)
     for (const name of methods) {
       if (typeof value[name] === 'function') continue
       throw invalidArgument(`${what} lacks the method ${name}`)

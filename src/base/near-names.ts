@@ -2,22 +2,26 @@
 
 /** Words of other stores and of HBase for options of Cellar, in small letters. */
 const otherWords: Readonly<Record<string, readonly string[]>> = {
-  end: ['stopRow'],
-  endrow: ['stopRow'],
-  gt: ['startRow'],
-  gte: ['startRow'],
+  end: ['stopRow', 'stopKey'],
+  endrow: ['stopRow', 'stopKey'],
+  fields: ['columns'],
+  gt: ['startRow', 'startKey'],
+  gte: ['startRow', 'startKey'],
   id: ['row'],
   key: ['row'],
-  lt: ['stopRow'],
-  lte: ['stopRow'],
+  lt: ['stopRow', 'stopKey'],
+  lte: ['stopRow', 'stopKey'],
   maxversions: ['versions'],
   reverse: ['reversed'],
   rowkey: ['row'],
-  start: ['startRow'],
-  stop: ['stopRow'],
+  since: ['fromSequence'],
+  start: ['startRow', 'startKey'],
+  stop: ['stopRow', 'stopKey'],
   ttl: ['ttlMilliseconds'],
+  type: ['encoding'],
   value: ['value', 'cells'],
   values: ['cells'],
+  where: ['filter', 'prefix'],
 }
 
 /** Names longer than this are not compared. */

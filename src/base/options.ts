@@ -97,6 +97,8 @@ export class Options<D extends Declared> {
       const settings: Record<string, unknown> = {}
       for (const name of this.names) {
         const isDecided = given[name] === undefined && Object.hasOwn(base, name)
+        const isMissing = given[name] === undefined && 'isRequired' in this.declared[name]
+        if (isMissing && !isDecided) throw invalidArgument(`${this.what} needs the option ${name}`)
         settings[name] = isDecided ? base[name] : this.declared[name].read(given[name], name)
       }
       return settings as Settings<D>
@@ -340,7 +342,6 @@ export function required<Given, Read>(
     isRequired: true,
     schema: { ...option.schema, default: undefined },
     read(value, name) {
-      if (value === undefined) throw invalidArgument(`option ${name} is missing`)
       return option.read(value, name) as Exclude<Read, undefined>
     },
   }

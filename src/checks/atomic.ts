@@ -37,5 +37,8 @@ export function readAtomic(batch: AtomicBatch): ParsedAtomic {
 
 /** The error for a table of another database. */
 export function foreignTable(): Error {
-  return invalidArgument('the table of an atomic batch must be of the same database')
+  return invalidArgument(
+    'the table of an atomic batch is a name, or a table of the same database; of a typed table ' +
+      'its member table',
+  )
 }

@@ -55,7 +55,8 @@ export async function deleteRange(table: Table, scan: RangeScan): Promise<number
   }))
   if (startRow === undefined && stopRow === undefined && prefix === undefined) {
     throw invalidArgument(
-      'deleteRange needs startRow, stopRow or prefix; admin.truncateTable removes all rows',
+      'deleteRange needs a bound: prefix, startRow or stopRow, of a typed table prefix, startKey or ' +
+        'stopKey; admin.truncateTable removes all rows',
     )
   }
   let count = 0

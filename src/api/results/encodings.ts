@@ -134,7 +134,7 @@ const date: Encoding<Date> = {
     if (types.isDate(value) && !Number.isNaN(value.getTime()))
       return integer.encode(value.getTime())
     const found = types.isDate(value) ? 'an invalid one' : shown(value)
-    throw invalidArgument(`it holds valid Dates, got ${found}`)
+    throw invalidArgument(`it holds valid Dates, got ${found}; new Date(…) makes one`)
   },
   decode(stored) {
     const value = new Date(integer.decode(stored))
@@ -218,6 +218,25 @@ const byName: EncodingByName = {
   bytes,
 }
 
+/** Names of other languages for the encodings, in small letters. */
+const otherNames: ReadonlyMap<string, EncodingName> = new Map([
+  ['string', 'utf8'],
+  ['text', 'utf8'],
+  ['utf-8', 'utf8'],
+  ['number', 'double'],
+  ['float', 'double'],
+  ['int', 'integer'],
+  ['bigint', 'int64'],
+  ['long', 'int64'],
+  ['bool', 'boolean'],
+  ['buffer', 'bytes'],
+  ['binary', 'bytes'],
+  ['object', 'json'],
+  ['array', 'json'],
+  ['datetime', 'date'],
+  ['timestamp', 'date'],
+])
+
 /** The encoding that an option names. Throws `ERR_INVALID_ARGUMENT`. */
 export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueOf<E>> {
   if (typeof option === 'string') {
@@ -227,7 +246,9 @@ export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueO
     }
   } else if (isEncoding(option)) return option as Encoding<ValueOf<E>>
   const names = Object.keys(byName).join(', ')
-  throw invalidArgument(`an encoding is one of ${names}, or an object, got ${shown(option)}`)
+  const meant = typeof option === 'string' ? otherNames.get(option.toLowerCase()) : undefined
+  const hint = meant === undefined ? '' : `; did you mean '${meant}'?`
+  throw invalidArgument(`an encoding is one of ${names}, or an object, got ${shown(option)}${hint}`)
 }
 
 function isEncoding(value: unknown): boolean {

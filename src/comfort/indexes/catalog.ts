@@ -90,7 +90,8 @@ export function checkFamilies(
   const what = `the index '${name}' of table '${table}'`
   for (const family of needed) {
     if (!Object.hasOwn(families, family)) {
-      const message = `${what} needs the family '${family}'; Indexes.drop removes an index`
+      const advice = 'have it, or drop the index with Indexes.drop'
+      const message = `${what} needs the family '${family}'; ${advice}`
       throw new CellarError(ErrorCode.noSuchColumnFamily, message)
     }
     if (families[family].newVersionBehavior) {

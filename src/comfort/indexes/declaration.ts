@@ -118,7 +118,9 @@ export function planIndex(given: IndexDeclaration): IndexPlan {
     if (typeof name !== 'string' || !/^[A-Za-z0-9_]{1,100}$/.test(name)) {
       throw invalidArgument(`the name of an index has letters, digits and _, got ${shown(name)}`)
     }
-    const entries = Object.entries(checkObject(key, `the key of the index '${name}'`))
+    const entries = Object.entries(
+      checkObject(key, `the key of the index '${name}'`, "{ city: 'f:city' }"),
+    )
     if (entries.length === 0) throw invalidArgument(`the index '${name}' needs a part in its key`)
     const parts = entries.map(([part, option]) => planPart(name, part, option))
     const kinds = parts.map(({ name: part, as, descending }) => {

@@ -1,7 +1,7 @@
 /** The indexes of the tables of a database: create, build, find, rebuild and drop. */
-import { checkMethods, checkText } from '../../base/arguments.js'
+import { checkText } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
-import { requireCapability } from '../../api/capabilities.js'
+import { checkDatabase, requireCapability } from '../../api/capabilities.js'
 import type { Awaitable, Database } from '../../api/database.js'
 import { plainTableName } from '../../api/names.js'
 import type { TableDescription } from '../../api/schema.js'
@@ -319,7 +319,7 @@ function noSuchIndex(table: string, name: string, indexes: readonly StoredIndex[
  * `ERR_UNSUPPORTED` if the backend is not the embedded engine.
  */
 export async function openIndexes(database: Database<Table & SyncTable>): Promise<Indexes> {
-  checkMethods(database, 'the database of indexes', ['table', 'createTable', 'snapshot'])
+  checkDatabase(database, 'indexes')
   for (const capability of ['sync', 'coprocessors', 'atomicAcrossTables', 'snapshots'] as const) {
     requireCapability(database.capabilities, capability, 'an index')
   }

@@ -2,7 +2,7 @@
  * Queries of an index. An entry is checked against its row, so a row that has changed in a way that
  * the index does not see (its cells expired, the table was truncated) is not returned.
  */
-import { checkInteger, checkText, readArguments } from '../../base/arguments.js'
+import { checkInteger, checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, text, unchecked, type GivenOptions } from '../../base/options.js'
 import type { Database } from '../../api/database.js'
@@ -29,12 +29,14 @@ const queryMembers = {
 
 const countOptions = declareOptions('a count by an index', { ...keyRangeMembers })
 const entryOptions = declareOptions('a query of entries', { ...keyRangeMembers, ...queryMembers })
-const rowOptions = declareOptions('a query by an index', {
+const rowMembers = {
   ...keyRangeMembers,
   ...queryMembers,
   /** Columns and families of the rows in the answer. Default: all. */
   columns: unchecked<readonly ColumnName[]>(),
-})
+}
+
+const rowOptions = declareOptions('a query by an index', rowMembers)
 
 /** Some leading parts of a key by name, such as `{ mail: 'ada@example.com' }`. */
 export type IndexKey = Readonly<
@@ -157,8 +159,8 @@ export class TableIndex {
 
   /** Rows by their keys in the index, as they are in the table. */
   async rows(query: RowQuery = {}): Promise<IndexPage<Result>> {
-    const read = readArguments(() => rowOptions.read(query))
     const index = this.#ready()
+    const read = readArguments(() => rowOptions.read(checkQuery(index, query)))
     const span = spanOf(index, query, read)
     const needed = index.plan.columns
     const columns =
@@ -176,8 +178,8 @@ export class TableIndex {
    * expire (TTL), and after `truncateTable`, `restoreSnapshot` and imports; `rows` checks that.
    */
   async entries(query: EntryQuery = {}): Promise<IndexPage<IndexEntry>> {
-    const read = readArguments(() => entryOptions.read(query))
     const index = this.#ready()
+    const read = readArguments(() => entryOptions.read(checkQuery(index, query)))
     const span = spanOf(index, query, read)
     return this.#page(index, span, read, (entries) => {
       return Promise.resolve(entries.map((entry) => this.#shown(index, entry)))
@@ -186,8 +188,8 @@ export class TableIndex {
 
   /** Number of entries in a range, without a look at the rows; see {@link entries}. */
   async count(range: IndexRange = {}): Promise<number> {
-    readArguments(() => countOptions.read(range))
     const index = this.#ready()
+    readArguments(() => countOptions.read(checkQuery(index, range)))
     const rows = readArguments(() => rowsOfKeys(index.plan.key, range as KeyRange<KeyParts>, false))
     let count = 0
     const scanner = this.#home.tablesOf(this.table, index).entries.scan({ ...rows, columns: ['e'] })
@@ -274,6 +276,17 @@ export class TableIndex {
     const message = `the index '${this.name}' of table '${this.table}' ${why}`
     throw new CellarError(ErrorCode.indexNotReady, message)
   }
+}
+
+/** Refuses what is no query: mostly the parts of a key without their `prefix`. */
+function checkQuery<Q extends object>({ plan }: KeptIndex, query: Q): Q {
+  const name = plan.parts[0].name
+  checkObject(query, 'a query by an index', `{ prefix: { ${name}: … } }`)
+  const part = plan.parts.find((each) => Object.hasOwn(query, each.name))
+  if (part === undefined || Object.hasOwn(rowMembers, part.name)) return query
+  throw invalidArgument(
+    `'${part.name}' is a part of the key of the index; write { prefix: { ${part.name}: … } }`,
+  )
 }
 
 function entryOf({ plan }: KeptIndex, result: Result): Entry {

@@ -83,15 +83,19 @@ function boundsOf<K extends KeyParts>(
     if (startKey !== undefined || stopKey !== undefined) {
       throw invalidArgument('a range of keys has startsWith, or startKey and stopKey, not both')
     }
-    const beginning = beginningBytes(key, continued(prefix, startsWith, 'startsWith'))
+    const beginning = beginningBytes(key, continued(key, prefix, startsWith, 'startsWith'))
     return { lower: { row: beginning, isInclusive: true }, upper: boundBehind(beginning) }
   }
   const [low, lowInclusive, high, highInclusive] = reversed
     ? [stopKey, stopInclusive, startKey, startInclusive]
     : [startKey, startInclusive, stopKey, stopInclusive]
-  const [lowName, highName] = reversed ? ['stopKey', 'startKey'] : ['startKey', 'stopKey']
-  const lowKey = continued(prefix, low ?? {}, lowName)
-  const highKey = continued(prefix, high ?? {}, highName)
+  const [startName, stopName] = [
+    startKey === undefined ? 'prefix' : 'startKey',
+    stopKey === undefined ? 'prefix' : 'stopKey',
+  ]
+  const [lowName, highName] = reversed ? [stopName, startName] : [startName, stopName]
+  const lowKey = continued(key, prefix, low ?? {}, lowName)
+  const highKey = continued(key, prefix, high ?? {}, highName)
   // Without a key of its own a bound includes all rows of the prefix.
   return {
     lower: lowerBound(key, lowKey, lowName, low === undefined || lowInclusive === true),
@@ -138,12 +142,14 @@ function boundBehind(beginning: Buffer, isInclusive = false): Bound | undefined 
 
 /** The parts of the prefix and those that follow. */
 function continued<K extends KeyParts>(
+  key: RowKey<K>,
   prefix: LeadingValues<K>,
   more: LeadingValues<K>,
   what: string,
 ): LeadingValues<K> {
-  checkObject(prefix, 'prefix')
-  checkObject(more, what)
+  const form = `{ ${key.names[0]}: … }`
+  checkObject(prefix, 'prefix', form)
+  checkObject(more, what, form)
   for (const name in more) {
     if (Object.hasOwn(prefix, name)) {
       throw invalidArgument(`${what} repeats '${name}' of the prefix; leave it out in ${what}`)

@@ -100,7 +100,9 @@ export class RowKey<K extends KeyParts = KeyParts> {
 
   /** As {@link defineKey}. */
   constructor(parts: K) {
-    const entries = readArguments(() => Object.entries(checkObject(parts, 'the parts of a key')))
+    const entries = readArguments(() =>
+      Object.entries(checkObject(parts, 'the parts of a key', "{ id: 'utf8' }")),
+    )
     if (entries.length === 0) {
       throw invalidArgument("a key needs a part, such as { id: 'utf8' }")
     }

@@ -100,7 +100,9 @@ export function project<K extends KeyParts, C extends ColumnsOption>(
 ): Promise<ProjectionPosition>
 export function project(database: Database, options: ProjectionOptions): Promise<ProjectionPosition>
 export async function project(database: Database, options: unknown): Promise<ProjectionPosition> {
-  const settings = projectionOptions.read(options as never)
+  const form = '{ name, table, apply }'
+  const given = checkObject(options as ProjectionOptions, 'a projection', form)
+  const settings = projectionOptions.read(given)
   checkProjectable(database)
   const now = sequenceOf(database)
   return new Run(database, await openPositions(database), settings).run(now)

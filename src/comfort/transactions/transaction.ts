@@ -10,7 +10,7 @@
  * without writes checks nothing: its reads are those of the snapshot. Scans are not offered,
  * because rows that others add to a range cannot be checked.
  */
-import { checkFunction, checkObject, readArguments, shown } from '../../base/arguments.js'
+import { checkObject, readArguments, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, unchecked, type OptionsOf } from '../../base/options.js'
 import { seededRandom } from '../../base/random.js'
@@ -22,7 +22,14 @@ import type { Snapshot } from '../../api/reads.js'
 import type { KeyParts } from '../keys/row-key.js'
 import type { ColumnOutput, ColumnsOption } from '../typed/columns.js'
 import { countedValue, counterColumn, type CounterName } from '../typed/counters.js'
-import type { KeyOf, RowInput, RowOutput, TypedHandle, TypedPutOptions } from '../typed/row-form.js'
+import {
+  RowForm,
+  type KeyOf,
+  type RowInput,
+  type RowOutput,
+  type TypedHandle,
+  type TypedPutOptions,
+} from '../typed/row-form.js'
 import { RowChanges } from './row-changes.js'
 
 const transactionOptions = declareOptions('a transaction', {
@@ -69,7 +76,7 @@ export class Transaction {
     table: TypedHandle<K, C>,
     key: KeyOf<K>,
   ): Promise<RowOutput<K, C> | undefined> {
-    const changes = this.#changesOf(table, table.rows.row(key))
+    const changes = this.#changesOf(table, rowsOf(table).row(key))
     await changes.read(this.#snapshot)
     this.#checkRunning()
     return changes.current() as RowOutput<K, C> | undefined
@@ -81,7 +88,7 @@ export class Transaction {
     row: RowInput<K, C>,
     options: Omit<TypedPutOptions, 'durability'> = {},
   ): void {
-    const { row: bytes, writes } = table.rows.writesOf(row)
+    const { row: bytes, writes } = rowsOf(table).writesOf(row)
     this.#changesOf(table, bytes).write(writes, options)
   }
 
@@ -95,9 +102,9 @@ export class Transaction {
     ...names: readonly (keyof C & string)[]
   ): void {
     const columns =
-      names.length === 0 ? table.rows.columns : names.map((name) => table.rows.column(name))
+      names.length === 0 ? rowsOf(table).columns : names.map((name) => rowsOf(table).column(name))
     const removals = columns.map((column) => ({ column, stored: undefined }))
-    this.#changesOf(table, table.rows.row(key)).write(removals, {})
+    this.#changesOf(table, rowsOf(table).row(key)).write(removals, {})
   }
 
   /**
@@ -112,9 +119,10 @@ export class Transaction {
       row: RowOutput<K, C> | undefined,
     ) => RowInput<K, C> | undefined | Promise<RowInput<K, C> | undefined>,
   ): Promise<RowOutput<K, C> | undefined> {
-    if (change === undefined) throw invalidArgument('update needs a function: (row) => newRow')
-    checkFunction(change, 'the function of update')
-    const bytes = table.rows.row(key)
+    if (typeof change !== 'function') {
+      throw invalidArgument(`update needs a function: (row) => newRow, got ${shown(change)}`)
+    }
+    const bytes = rowsOf(table).row(key)
     const made = await change(await this.get(table, key))
     this.#checkRunning()
     const changes = this.#changesOf(table, bytes)
@@ -144,7 +152,7 @@ export class Transaction {
     if (typeof amount !== 'bigint' && !Number.isSafeInteger(amount)) {
       throw invalidArgument(`increment needs an integer or a bigint, got ${shown(amount)}`)
     }
-    const changes = this.#changesOf(table, table.rows.row(key))
+    const changes = this.#changesOf(table, rowsOf(table).row(key))
     await changes.read(this.#snapshot)
     this.#checkRunning()
     const before = (changes.valueOf(column) ?? 0) as number | bigint
@@ -214,8 +222,9 @@ export async function transaction<T>(
   options: TransactionOptions = {},
 ): Promise<T> {
   const { attemptsMax, durability } = transactionOptions.read(options)
-  if (work === undefined) throw invalidArgument('a transaction needs a function: async (tx) => {}')
-  checkFunction(work, 'the function of a transaction')
+  if (typeof work !== 'function') {
+    throw invalidArgument(`a transaction needs a function: async (tx) => {}, got ${shown(work)}`)
+  }
   const { capabilities } = checkDatabase(database, 'a transaction')
   checkObject(capabilities, 'the capabilities of a database')
   requireCapability(capabilities, 'atomicAcrossTables', 'a transaction')
@@ -242,6 +251,18 @@ export async function transaction<T>(
     if (attempt === attemptsMax) throw neverWon(attempt)
     await waitAfter(attempt)
   }
+}
+
+/** The form of the rows of a table that a call names first. */
+function rowsOf<K extends KeyParts, C extends ColumnsOption>(
+  table: TypedHandle<K, C>,
+): RowForm<K, C> {
+  const rows = (table as Partial<TypedHandle<K, C>> | undefined)?.rows
+  if (rows instanceof RowForm) return rows
+  throw invalidArgument(
+    `a transaction takes a typed table first, such as tx.get(users, key), got ${shown(table)}; ` +
+      'for other tables it has check and mutate',
+  )
 }
 
 function neverWon(attempts: number): CellarError {

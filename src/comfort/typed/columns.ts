@@ -1,5 +1,5 @@
 /** The columns of a typed table: where values lie, their encodings, lifetimes and validators. */
-import { checkText, readArguments, shown } from '../../base/arguments.js'
+import { argumentError, checkText, readArguments, shown } from '../../base/arguments.js'
 import { invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, unchecked } from '../../base/options.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
@@ -78,7 +78,11 @@ export class TypedColumn {
     const { family: own, escapedQualifier } = parseSingleColumn(this.column)
     this.family = own
     this.qualifier = escapedQualifier
-    this.encoding = encodingOf(options.encoding ?? 'utf8')
+    try {
+      this.encoding = encodingOf(options.encoding ?? 'utf8')
+    } catch (error) {
+      throw invalidArgument(`the column '${name}': ${(argumentError(error) as Error).message}`)
+    }
     this.ttlMilliseconds = options.ttlMilliseconds
     this.#what = `'${name}' (column '${this.column}')`
     if (options.schema !== undefined) {
@@ -115,7 +119,7 @@ function optionsOf(name: string, given: unknown): ColumnOptions {
     )
   }
   if (typeof given !== 'object' || given === null) {
-    const form = "an encoding such as 'utf8', or { encoding, column }"
+    const form = "an encoding such as 'utf8' or encodings.json(), or { encoding, column }"
     throw invalidArgument(`the column '${name}' must be ${form}, got ${shown(given)}`)
   }
   if ('encode' in given) return { encoding: given as EncodingOption }

@@ -92,7 +92,8 @@ export class TableDefinition<
   /** As {@link defineTable}. */
   constructor(options: TableDefinitionOptions<K, C, I>) {
     const { name, key, columns, families, indexes, schema } = readArguments(() => {
-      return definitionOptions.read(options)
+      const form = "{ name: 'users', columns: { name: 'utf8' } }"
+      return definitionOptions.read(checkObject(options, 'a definition of a table', form))
     })
     this.name = checkText(name, 'the name of a table')
     const given = families === undefined ? {} : checkObject(families, 'families', '{ f: {} }')

@@ -186,6 +186,7 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
           this.#unknown(name)
         }
         const value: unknown = values[name]
+        if (value === null && column.encoding.name !== 'json') throw nullValue(name)
         if (value !== undefined) each(column, value)
       }
       return values
@@ -272,11 +273,27 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
   }
 
   #unknown(name: unknown): never {
+    if (typeof name !== 'string') {
+      throw invalidArgument(
+        `a column is named by a text, such as '${this.#listed[0].name}', got ${shown(name)}`,
+      )
+    }
+    if (Object.hasOwn(this.key.parts, name)) {
+      throw invalidArgument(
+        `'${name}' is a part of the key, and no column; columns: ${this.#names()}`,
+      )
+    }
     const known = [...this.key.names, ...this.#columns.keys()]
-    const near = typeof name === 'string' ? meantName(name, known) : undefined
+    const near = meantName(name, known)
     const hint = near === undefined ? `it has: ${known.join(', ')}` : `did you mean '${near}'?`
     throw invalidArgument(`no column ${shown(name)} in the typed table; ${hint}`)
   }
+}
+
+function nullValue(name: string): CellarError {
+  return invalidArgument(
+    `'${name}' is null; leave it out to keep its value, or remove it: delete(key, '${name}')`,
+  )
 }
 
 /** Not enumerable: printing, spreading and comparing a row do not see the form. */

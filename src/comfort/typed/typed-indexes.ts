@@ -293,8 +293,9 @@ export class TypedIndex<K extends KeyParts, C extends ColumnsOption, O = TypedIn
 
   /** Rows in the order of the index, and the token for the next page. */
   async rows(query: TypedIndexQuery<C, O> = {}): Promise<IndexPage<RowOutput<K, C>>> {
-    const columns = this.#rows.columnsOf(checkObject(query, 'a query by an index').columns)
-    const { rows, next } = await this.index.rows({ ...(query as RowQuery), columns })
+    const given = checkObject(query, 'a query by an index', '{ prefix: { city: … } }')
+    const columns = this.#rows.columnsOf(given.columns)
+    const { rows, next } = await this.index.rows({ ...(given as RowQuery), columns })
     // A result has the columns of the index too.
     const shown = rows.map((result) => {
       return this.#rows.fromValues(result.row!, (column) => {
@@ -306,7 +307,8 @@ export class TypedIndex<K extends KeyParts, C extends ColumnsOption, O = TypedIn
 
   /** The first row with these parts; undefined if there is none. */
   async get(prefix: TypedIndexKey<C, O>): Promise<RowOutput<K, C> | undefined> {
-    const given = checkObject(prefix, 'the key of an index') as IndexKey
+    const form = '{ city: … }'
+    const given = checkObject(prefix, 'the key of an index', form) as IndexKey
     const { rows } = await this.index.rows({
       prefix: given,
       limit: 1,

@@ -6,10 +6,11 @@
  */
 import { checkArray, checkObject, readArguments, shown } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { meantName } from '../../base/near-names.js'
 import type { AsyncRows } from '../../api/rows/async-rows.js'
 import type { SyncRows } from '../../api/rows/sync-rows.js'
 import type { Database } from '../../api/database.js'
-import type { Get, Scan, ScanOptions } from '../../api/reads.js'
+import { scanOptions, type Get, type Scan, type ScanOptions } from '../../api/reads.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { TableIndex } from '../indexes/table-index.js'
 import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
@@ -153,7 +154,9 @@ export class TypedTable<
 
   /** One page of a scan, with the tokens of the next and the previous one; see `readPage`. */
   async page(options: TypedPageOptions<K, C>): Promise<TypedPage<RowOutput<K, C>>> {
-    const { limit, page, ...rest } = readArguments(() => ({ ...checkObject(options, 'a page') }))
+    const { limit, page, ...rest } = readArguments(() => ({
+      ...checkObject(options, 'a page', '{ limit: 50 }'),
+    }))
     const read = await readPage(this.table, { ...scanOf(this.rows, rest), limit, page })
     return { ...read, rows: read.rows.map((result) => this.rows.fromResult(result)) }
   }
@@ -317,23 +320,35 @@ function getOf<K extends KeyParts, C extends ColumnsOption>(
   return { ...options, row: rows.row(key), columns: rows.columnsOf(options.columns) }
 }
 
+/** Options of a plain scan that a typed one has not. */
+const plainOnly = ['startRow', 'stopRow', 'batch', 'raw', 'needCursorResult']
 const rangeNames = Object.keys(keyRangeMembers)
+const scanNames = Object.keys(scanOptions.schema['properties'] as object)
 
 function scanOf<K extends KeyParts, C extends ColumnsOption>(
   rows: RowForm<K, C>,
   options: TypedScanOptions<K, C>,
 ): Scan {
   return readArguments(() => {
-    refuse(options, 'scan', ['startRow', 'stopRow', 'batch', 'raw', 'needCursorResult'])
+    refuse(options, 'scan', plainOnly)
     const scan: Record<string, unknown> = {}
     const range: Record<string, unknown> = {}
     for (const [name, value] of Object.entries(options)) {
       if (rangeNames.includes(name)) range[name] = value
+      else if (!scanNames.includes(name)) throw unknownOption(name)
       else scan[name] = value
     }
     const span = rowsOfKeys(rows.key, range as KeyRange<K>, options.reversed === true)
     return { ...scan, ...span, columns: rows.columnsOf(options.columns) }
   })
+}
+
+/** As of a plain scan. A name that only such a scan has is refused before. */
+function unknownOption(name: string): CellarError {
+  const known = [...rangeNames, ...scanNames.filter((each) => !plainOnly.includes(each))]
+  const meant = meantName(name, known)
+  const rest = meant === undefined ? `it has: ${known.join(', ')}` : `did you mean '${meant}'?`
+  return invalidArgument(`unknown option '${name}' of a typed scan; ${rest}`)
 }
 
 /** What to write instead of options that a typed table has not. */

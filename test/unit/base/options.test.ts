@@ -124,5 +124,5 @@ void t.test('an option without a default must be given', async (t) => {
   t.strictSame(options.read({ from: 'there' }), { from: 'there', to: 'here' })
   // @ts-expect-error The compiler refuses its absence, too.
   const read = (): unknown => options.read({})
-  t.throws(read, { code: ErrorCode.invalidArgument, message: /option from is missing/ })
+  t.throws(read, { code: ErrorCode.invalidArgument, message: /needs the option from/ })
 })

@@ -338,8 +338,8 @@ void t.test('wrong options are refused', async (t) => {
   const good = optionsOf(tables, 'x')
   const refused: Record<string, [unknown, RegExp]> = {
     nothing: [undefined, /a projection must be an object/],
-    'no name': [{ ...good, name: undefined }, /option name is missing/],
-    'no function': [{ ...good, apply: undefined }, /option apply is missing/],
+    'no name': [{ ...good, name: undefined }, /a projection needs the option name/],
+    'no function': [{ ...good, apply: undefined }, /needs the option apply/],
     'a text as function': [{ ...good, apply: 'x' }, /apply must be a function/],
     'no table': [{ ...good, table: 5 }, /a typed table, or the name of a table/],
     'a plain table': [{ ...good, table: tables.users.table }, /a typed table, or the name/],
