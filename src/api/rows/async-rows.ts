@@ -5,6 +5,7 @@
  * Callbacks may return promises, which are awaited. If a helper ends early, also because a callback
  * throws, it closes the iterator from which it takes its elements.
  */
+import { readArguments } from '../../base/arguments.js'
 import { checkCallback, checkResultCount } from './row-arguments.js'
 
 /** A callback that receives an element and its index, from 0. */
@@ -132,6 +133,8 @@ export abstract class AsyncRows<T> implements AsyncIterableIterator<T, undefined
     initial: U,
   ): Promise<U> {
     checkCallback(callback, 'reduce')
+    // The promise of this call looks for a `then`, which a revoked proxy refuses.
+    readArguments(() => (initial as Partial<PromiseLike<U>> | null | undefined)?.then)
     let so = initial
     let index = 0
     for await (const element of this) so = await callback(so, element, index++)
