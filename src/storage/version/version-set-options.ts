@@ -1,4 +1,5 @@
 /** The options of a version set. */
+import type { CellarError } from '../../base/errors.js'
 import type { RandomBytes } from '../../base/random-bytes.js'
 
 /** Options of a version set. */
@@ -20,6 +21,8 @@ export interface VersionSetOptions {
   readonly keepUnknownFiles?: boolean
   /** Makes the identity of a new database. Default: the generator of the operating system. */
   readonly randomBytes?: RandomBytes
+  /** Called once, with the first failure of a write of the manifest: the set is poisoned by it. */
+  readonly onFailure?: (failure: CellarError) => void
   /** Called for failures without effect on the data: files that could not be removed. */
   readonly onError?: (error: unknown) => void
   /**

@@ -72,6 +72,7 @@ export class VersionSet {
   private readonly fileSystem: FileSystem
   private readonly directory: string
   private readonly manifestBytesMax: number
+  private readonly onFailure: ((failure: CellarError) => void) | undefined
   private readonly onError: (error: unknown) => void
   private readonly onObsolete: (fileNumber: number) => void
   private readonly removeFile: (path: string) => void
@@ -134,6 +135,7 @@ export class VersionSet {
     this.fileSystem = fileSystem
     this.directory = directory
     this.manifestBytesMax = options.manifestBytesMax ?? manifestBytesMaxDefault
+    this.onFailure = options.onFailure
     this.onError = options.onError ?? (() => {})
     this.onObsolete = options.onObsolete ?? (() => {})
     this.removeFile = options.removeFile ?? ((path) => fileSystem.unlinkSync(path))
@@ -453,10 +455,12 @@ export class VersionSet {
       error instanceof CellarError
         ? error
         : new CellarError(ErrorCode.io, 'writing the manifest failed', { cause: error })
+    const isFirst = this.poisonedBy === undefined
     this.poisonedBy ??= failure
     const rejected = this.pending
     this.pending = []
     for (const { settled } of rejected) settled?.reject(failure)
+    if (isFirst) this.onFailure?.(failure)
     return failure
   }
 

@@ -92,11 +92,11 @@ export class Log {
     const writer = createSegment(options, options.predecessor, true)
     try {
       options.fileSystem.syncDirectorySync(options.directory)
+      options.onSegmentBegun?.(writer.header.fileNumber)
     } catch (error) {
       writer.closeSync()
       throw error
     }
-    options.onSegmentBegun?.(writer.header.fileNumber)
     return new Log(options, writer)
   }
 

@@ -4,8 +4,8 @@
  *
  * Flushes replace files themselves, because a memtable must go at the same moment.
  *
- * A failed write of the manifest poisons the engine. So does a failed replacement: the store would
- * go on to read files that are about to be removed.
+ * A failed replacement poisons the version set, and so the engine: the store would go on to read
+ * files that are about to be removed.
  */
 import type { Store } from '../../store/store.js'
 import type { VersionEdit } from '../../version/version-edit.js'
@@ -16,7 +16,6 @@ import type { OpenedParts } from '../engine.js'
 /** The parts of an engine that publishing needs. */
 export interface PublisherParts extends Pick<OpenedParts, 'readers' | 'readPoints' | 'versions'> {
   readonly catalog: { readonly stores: ReadonlyMap<number, Store> }
-  readonly lifecycle: Pick<OpenedParts['lifecycle'], 'poison'>
 }
 
 /** Publishes the edits of one engine; see the file header. */
@@ -32,20 +31,12 @@ export class Publisher {
    * visible and the stores have the files of the new version.
    */
   async publish(edit: VersionEdit, onCurrent?: OnCurrent): Promise<void> {
-    try {
-      await this.parts.versions.publish(edit, this.exchanging(edit, onCurrent))
-    } finally {
-      this.poisonIfFailed()
-    }
+    await this.parts.versions.publish(edit, this.exchanging(edit, onCurrent))
   }
 
   /** As {@link publish}, blocking. */
   publishSync(edit: VersionEdit, onCurrent?: OnCurrent): void {
-    try {
-      this.parts.versions.publishSync(edit, this.exchanging(edit, onCurrent))
-    } finally {
-      this.poisonIfFailed()
-    }
+    this.parts.versions.publishSync(edit, this.exchanging(edit, onCurrent))
   }
 
   private exchanging(edit: VersionEdit, onCurrent: OnCurrent | undefined): OnCurrent {
@@ -71,10 +62,5 @@ export class Publisher {
       readPoints.filesReplaced(store, replaced.flat(), levels.flat(), (file) => readers.open(file))
       store.installTables(readers.openLevels(levels))
     }
-  }
-
-  private poisonIfFailed(): void {
-    const { failure } = this.parts.versions
-    if (failure !== undefined) this.parts.lifecycle.poison(failure)
   }
 }

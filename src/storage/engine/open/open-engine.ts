@@ -121,11 +121,13 @@ function openLocked(
   if (options.readOnly) reserve.closeSync()
   let versions: VersionSet | undefined
   let readers: SsTableReaders | undefined
+  let lifecycle: Lifecycle | undefined
   try {
     const versionOptions = {
       manifestBytesMax: options.manifestBytesMax,
       randomBytes: options.randomBytes,
       keepUnknownFiles: !manifestProven,
+      onFailure: (failure: CellarError) => lifecycle?.poison(failure),
       onError: (error: unknown) => raise('warning', error),
       onObsolete: (fileNumber: number) => readers?.close(fileNumber),
       removeFile: (path: string) => remover.remove(path),
@@ -142,22 +144,11 @@ function openLocked(
     const recovery = reportOf(inspected, replayed.mutations, versions.filesKept)
     const reports = new Reports(directory, options.slowOperationMilliseconds, catalog, raise)
     const turn = new TurnBudget()
-    const kept = { fileSystem, directory, options, versions, remover, reports }
-    const lifecycle = new Lifecycle(directory, options.readOnly, (error) => reports.poisoned(error))
+    const kept = { fileSystem, directory, options, versions, remover, reports, turn }
+    lifecycle = new Lifecycle(directory, options.readOnly, (error) => reports.poisoned(error))
     const engine = makeEngine({
       ...kept,
-      ...{
-        catalog,
-        clock,
-        codecs,
-        coprocessors,
-        lifecycle,
-        lock,
-        readers,
-        recovery,
-        reserve,
-        turn,
-      },
+      ...{ catalog, clock, codecs, coprocessors, lifecycle, lock, readers, recovery, reserve },
       budget: new MemoryBudget(options.memtableBytesMax, turn),
       executor: makeExecutor(fileSystem, codecs, options, raise),
       log: beginLog({ ...kept, lifecycle }, replayed),
@@ -259,13 +250,18 @@ type LogParts = Pick<
 /** Begins the first new segment after the recovered ones. */
 function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
   const { directory, fileSystem, lifecycle, options, remover, reports, versions } = parts
+  let isBegun = false
   const log = Log.createSync({
     fileSystem,
     directory,
     databaseId: versions.databaseId,
     allocateFileNumber: () => versions.allocateFileNumber(),
     durableManifest: () => versions.durableManifest,
-    onSegmentBegun: (fileNumber) => versions.noteSegment(fileNumber),
+    onSegmentBegun: (fileNumber) => {
+      versions.noteSegment(fileNumber)
+      // Later the lifecycle tells the writers; an open has nobody else to tell.
+      if (!isBegun && versions.failure !== undefined) throw versions.failure
+    },
     recovered: recovered?.segments,
     retained: recovered?.retained,
     retainedBytesMax: options.logRetentionBytes,
@@ -277,6 +273,7 @@ function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
     onSynced: (startedAt) => reports.times.endLong(TimedOperation.sync, startedAt),
     onFailure: (failure) => lifecycle.poison(failure),
   })
+  isBegun = true
   versions.addListener(() => log.noteManifest(versions.durableManifest))
   return log
 }

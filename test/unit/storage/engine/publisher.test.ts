@@ -37,8 +37,10 @@ async function make(installTables: (levels: LeveledTables) => void) {
   const fileSystem = new SimulatedDisk()
   fileSystem.makeDirectorySync('/db')
   const warnings: unknown[] = []
+  const poisoned: CellarError[] = []
   const versions = VersionSet.openSync(fileSystem, '/db', {
     onError: (error) => warnings.push(error),
+    onFailure: (failure) => poisoned.push(failure),
   })
   while (versions.allocateId() < storeId);
   const numbers = [0, 0, 0].map(() => versions.allocateFileNumber())
@@ -47,7 +49,6 @@ async function make(installTables: (levels: LeveledTables) => void) {
   const first = numbers.slice(0, 2).map((number) => ({ storeId, file: file(number) }))
   await versions.publish({ tablesCreated: [table], filesAdded: first })
   const replaced: number[][] = []
-  const poisoned: CellarError[] = []
   const publisher = new Publisher({
     versions,
     catalog: {
@@ -59,7 +60,6 @@ async function make(installTables: (levels: LeveledTables) => void) {
         for (const side of [before, after]) replaced.push(side.map(({ fileNumber }) => fileNumber))
       },
     } as unknown as ReadPoints,
-    lifecycle: { poison: (error) => poisoned.push(error) },
   })
   const merge = {
     filesRemoved: first.map(({ file }) => ({ storeId, fileNumber: file.fileNumber })),
