@@ -4,6 +4,7 @@
  */
 import zlib from 'node:zlib'
 import { MemoryFileSystem, type OpenOptions } from '../../src/entries/index.js'
+import { isInstalled } from '../../src/base/load-package.js'
 import type { FamilyOptions } from '../../src/api/index.js'
 import type { Durability } from '../../src/api/durability.js'
 import { NodeFileSystem } from '../../src/storage/fs/node-fs.js'
@@ -36,7 +37,6 @@ const always: Readonly<Record<string, OptionSet>> = {
   'blocks that stay longer': { family: { inMemory: true } },
   'no compression': { family: { compression: 'NONE' } },
   'LZ4 in TypeScript': { options: { nativeFree: true }, family: { compression: 'LZ4' } },
-  'LZ4, native': { options: { nativeFree: false }, family: { compression: 'LZ4' } },
   deflate: { family: { compression: 'GZ' } },
   'blocks of 1 KiB': { options: uncached, family: { blockBytes: 1024 } },
   'blocks of 64 KiB': { family: { blockBytes: 64 * 1024 } },
@@ -62,13 +62,22 @@ const always: Readonly<Record<string, OptionSet>> = {
   'all operations timed': { options: { slowOperationMilliseconds: 0 } },
   'the memory file system': { fileSystem: () => new MemoryFileSystem() },
   files: { fileSystem: files },
+  'merges in two jobs': { options: { compactionSplitBytesMin: 1 } },
+}
+
+/** Sets that need lz4-napi, which is optional. */
+const native: Readonly<Record<string, OptionSet>> = {
+  'LZ4, native': { options: { nativeFree: false }, family: { compression: 'LZ4' } },
+}
+
+/** Sets that need piscina, which is optional. */
+const workers: Readonly<Record<string, OptionSet>> = {
   'files, blocks from worker threads': { fileSystem: files, options: { executor: 'worker' } },
   'worker threads, deflate, values apart': {
     fileSystem: files,
     options: { executor: 'worker', ...uncached },
     family: { compression: 'GZ', mob: true, mobThreshold: 0 },
   },
-  'merges in two jobs': { options: { compactionSplitBytesMin: 1 } },
 }
 
 /** Node has zstd from 22.15 on. */
@@ -76,10 +85,13 @@ const hasZstd = 'zstdCompressSync' in zlib
 
 const zstd: Readonly<Record<string, OptionSet>> = { zstd: { family: { compression: 'ZSTD' } } }
 
-/** Sets under which everything is the same, raw scans included. */
-export const optionSets: Readonly<Record<string, OptionSet>> = hasZstd
-  ? { ...always, ...zstd }
-  : always
+/** Sets under which everything is the same, raw scans included; those that can be had here. */
+export const optionSets: Readonly<Record<string, OptionSet>> = {
+  ...always,
+  ...(isInstalled('lz4-napi') ? native : {}),
+  ...(isInstalled('piscina') ? workers : {}),
+  ...(hasZstd ? zstd : {}),
+}
 
 /** Policies of compactions: they choose what is merged, and so when old cells are dropped. */
 export const policySets: Readonly<Record<string, OptionSet>> = Object.fromEntries(

@@ -12,7 +12,7 @@ import { seed } from '../../unit/storage/version/fixtures.js'
 import { checkHttpHistory, type HttpCounts } from './http-runner.js'
 import type { HistoryStore } from './history.js'
 
-const runs = lengthOf('CELLAR_HTTP_HISTORIES', 2, 30)
+const runs = lengthOf('CELLAR_HTTP_HISTORIES', 2, 12)
 
 t.setTimeout(900_000)
 
@@ -31,7 +31,11 @@ function careless(store: HistoryStore): HistoryStore {
 }
 
 void t.test('a client that takes refusals for writes is found', async (t) => {
-  t.not(await checkHttpHistory(1, newCounts(), careless), undefined)
+  // Not every history shows such a write: that depends on which client is quicker.
+  const counts = newCounts()
+  let tried = 1
+  while (tried < 20 && (await checkHttpHistory(tried, counts, careless)) === undefined) tried++
+  t.ok(tried < 20, `found by history ${tried}`)
 })
 
 void t.test(`${runs} histories over HTTP have an order (seed ${seed})`, async (t) => {
