@@ -1,6 +1,11 @@
 /**
  * The rows of a log in a table of the database: the state in `o:state`, a batch in cells of the
  * family `b`. Their qualifiers are the sequence (8 bytes) and the number of the part (2 bytes).
+ *
+ * The timestamps of the cells are versions of the state, far below any time. So the delete marker
+ * of a removed row hides what a late call of an earlier owner writes there. Without the marker, a
+ * late call could make the row anew, and that owner would take the row for its own. Major
+ * compactions keep the markers for an hour.
  */
 import type { Check, Database, PutCell, Table } from '../../api/index.js'
 import { hasCode } from '../../base/errors.js'
@@ -8,6 +13,8 @@ import type { LogRow, LogStore, RowChange } from './log/log-store.js'
 
 /** Bytes of a cell, far below the limit of cells. */
 const partBytes = 1024 * 1024
+/** How long delete markers hide late calls, in milliseconds. */
+const timeToPurgeDeletesMilliseconds = 60 * 60 * 1000
 const stateColumn = 'o:state'
 const stateCell = { family: 'o', qualifier: 'state' }
 
@@ -19,7 +26,8 @@ export async function ensureLogTable(
 ): Promise<void> {
   if (await database.admin.tableExists(name)) return
   try {
-    await database.createTable(name, { families: { o: {}, b: {} }, durability })
+    const family = { timeToPurgeDeletesMilliseconds }
+    await database.createTable(name, { families: { o: family, b: family }, durability })
   } catch (error) {
     // Another process was quicker.
     if (!hasCode(error, 'ERR_TABLE_EXISTS')) throw error

@@ -85,7 +85,11 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
     variables: { CELLAR_CLOCK_HISTORIES: '20' },
     seeds: 20,
   },
-  repository: { file: 'crash/repository', told: images },
+  repository: {
+    file: 'crash/repository',
+    told: images,
+    variables: { CELLAR_REPOSITORY_CUTS: '0.05' },
+  },
   'repository-histories': {
     file: 'unit/systems/repository/histories',
     told: ['histories'],

@@ -18,6 +18,8 @@ type DataRow = Map<string, string>
 /** The store. Every method is one step. */
 export class RowStore {
   readonly #logRows = new Map<string, StoredRow>()
+  /** Rows below a delete marker, which hides their cells for good: versions are no times. */
+  readonly #removed = new Set<string>()
   readonly #data = new Map<string, DataRow>()
   /** The clock of the store, for cells without a timestamp. */
   #now = 1_000_000n
@@ -40,6 +42,8 @@ export class RowStore {
         ? found === undefined && expected === undefined
         : found.state.equals(expected)
     if (!isExpected) return false
+    // The cells lie behind the marker.
+    if (this.#removed.has(row)) return true
     // An older version of the cell would stay behind the newer one.
     const newer = found !== undefined && found.version > version ? found : { state, version }
     const kept = found?.batches ?? new Map<number, Buffer>()
@@ -48,8 +52,10 @@ export class RowStore {
     return true
   }
 
+  /** Removes a row as HBase does, with a delete marker. */
   remove(row: string): void {
     this.#logRows.delete(row)
+    this.#removed.add(row)
   }
 
   /** Writes the cells of one row of data. */

@@ -42,7 +42,10 @@ export interface LogStore {
   read(row: string, what: 'all' | 'state'): Promise<LogRow>
   /** Applies a change if the state is as expected. Resolves to false if it is not. */
   change(row: string, change: RowChange): Promise<boolean>
-  /** Removes a row. Absent rows are no error. */
+  /**
+   * Removes a row for good: a later change may seem to be applied, but nobody reads its cells.
+   * Absent rows are no error.
+   */
   remove(row: string): Promise<void>
 }
 

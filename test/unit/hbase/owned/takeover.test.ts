@@ -1,6 +1,8 @@
 /** Two owners of one database: the standby goes on, the first one is poisoned, damage is told. */
 import t from 'tap'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import type { RowChange } from '../../../../src/hbase/owned/log/log-store.js'
+import { ensureLogTable, TableLogStore } from '../../../../src/hbase/owned/table-log-store.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
@@ -107,5 +109,29 @@ void t.test('a snapshot shows the rows of its moment', async (t) => {
   t.strictSame(await rows({}), ['two'])
   snapshot.close()
   await database.close()
+  await store.close()
+})
+
+void t.test('a late call cannot make a removed row of the log anew', async (t) => {
+  const store = await openMemoryDatabase()
+  await ensureLogTable(store, 'logs', 'SYNC_WAL')
+  const log = new TableLogStore(store.table('logs'))
+  const made: RowChange = {
+    expected: undefined,
+    state: Buffer.from('made'),
+    version: 1,
+    batches: [{ sequence: 1, bytes: Buffer.from('batch') }],
+  }
+  t.equal(await log.change('chunk', made), true)
+  t.match(await log.read('chunk', 'all'), { state: Buffer.from('made') })
+  await log.remove('chunk')
+  await store.admin.majorCompact('logs')
+  await log.change('chunk', made)
+  await store.admin.majorCompact('logs')
+  const { state, batches } = await log.read('chunk', 'all')
+  t.equal(state, undefined)
+  t.equal(batches.size, 0)
+  const next = { ...made, expected: made.state, state: Buffer.from('next'), version: 2 }
+  t.equal(await log.change('chunk', next), false, 'and nobody can append to it')
   await store.close()
 })
