@@ -73,6 +73,7 @@ const help = `Usage: cellar <command> [options]
   tables, describe, stats, get, scan, count, metrics
                look into a database, also while a process has it open
   dump, load   the cells of a table as text, and back
+  move         tables to HBase, or back
   inspect, verify, salvage, repair, backup, restore, compact
                check a database, save what can be saved, keep it
   completion   a script that completes words in a shell

@@ -7,8 +7,15 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'writes made between the last round and their stop are lost',
     file: 'src/hbase/move/move-database.ts',
-    find: "      await stopWrites()\n      await this.#round(feed, 'changed')",
-    replace: '      await stopWrites()',
+    find: "      await this.#stopWrites()\n      await this.#round(feed, 'changed')",
+    replace: '      await this.#stopWrites()',
+    tests,
+  },
+  {
+    name: 'the source stays writable after the move',
+    file: 'src/hbase/move/move-database.ts',
+    find: 'await admin.modifyTable(table, { readOnly: true })',
+    replace: 'await admin.modifyTable(table, {})',
     tests,
   },
   {

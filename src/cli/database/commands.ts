@@ -14,6 +14,7 @@ import {
   showTables,
 } from './looking.js'
 import { showMetrics } from './metrics.js'
+import { move } from './move.js'
 import { repair, salvage } from './salvage.js'
 import { verify } from './verify.js'
 
@@ -116,6 +117,19 @@ function addTransfer(program: Command): void {
     .argument('<file>', "a dump, or '-' for the standard input")
     .option('--table <name>', 'the table; default: the one of the dump, created if absent')
     .action(load)
+  program
+    .command('move')
+    .description('move tables to HBase or back, compare them, and make the source read-only')
+    .argument('<source>', 'a directory, or hbase://host:port')
+    .argument('<target>', 'a directory, or hbase://host:port')
+    .option('--tables <names...>', 'only these tables')
+    .option('--dry-run', 'say what stands in the way and what stays behind; write nothing')
+    .option('--owned <name>', 'take over the owned database of this name in the source')
+    .option('--state-table <name>', "table of the move's state; default: cellar_move")
+    .option('--framed', 'the gateway was started with -f')
+    .option('--tls', 'the gateway has TLS')
+    .option('--json', 'results as JSON')
+    .action(move)
 }
 
 function addUpkeep(program: Command): void {

@@ -10,7 +10,10 @@ export interface Difference {
   readonly surplus: readonly Cell[]
 }
 
-/** The differences of a table, in the order of rows; `count` is called for each equal row. */
+/**
+ * The differences of a table, in the order of rows; `count` is called with the number of
+ * cells of each equal row.
+ */
 export async function* differences(
   source: Database,
   target: Database,
@@ -19,7 +22,7 @@ export async function* differences(
     snapshot,
     row,
   }: { readonly snapshot?: Snapshot | undefined; readonly row?: Buffer | undefined },
-  count: (rows: number, cells: number) => void,
+  count: (cells: number) => void,
 ): AsyncGenerator<Difference, void> {
   const span: Scan = row === undefined ? {} : { startRow: row, stopRow: row, stopInclusive: true }
   const wanted = source.table(table).scan({ ...span, versions: 'all', snapshot })
@@ -34,7 +37,7 @@ export async function* differences(
       const b = order >= 0 ? right! : undefined
       const difference = differenceOf(a, b)
       if (difference !== undefined) yield difference
-      else count(1, a!.cells().length)
+      else count(a!.cells().length)
       if (a !== undefined) left = await nextRow(wanted)
       if (b !== undefined) right = await nextRow(found)
     }

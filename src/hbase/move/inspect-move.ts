@@ -1,6 +1,15 @@
 /** The dry run of a move: what stands in its way, and what it does not bring over. */
-import { checkDatabase, type Database, type FamilyOptions } from '../../api/index.js'
+import {
+  checkDatabase,
+  type Capability,
+  type Database,
+  type FamilyOptions,
+} from '../../api/index.js'
 import { moveOptions, type MoveOptions } from './options.js'
+import { sourceCells } from './source-cells.js'
+
+/** Bytes of a cell beside row, family, qualifier and value, as `cellBytesMax` counts them. */
+const cellFrameBytes = 20
 
 /** What a move would meet. */
 export interface MoveInspection {
@@ -39,12 +48,14 @@ export async function inspectMove(
         obstacles.push(`${what} has a TTL that is not whole seconds`)
       }
     }
+    if (await lacksNamespace(target, name)) {
+      obstacles.push(`the target lacks the namespace of table '${name}'`)
+    }
+    obstacles.push(...(await largeCells(source, target, name)))
     if (coprocessors.length > 0) notes.push(`the coprocessors of table '${name}' stay behind`)
     if (await hasRows(target, name)) obstacles.push(`table '${name}' of the target has rows`)
   }
-  if (source.cellBytesMax > target.cellBytesMax) {
-    notes.push(`the target refuses cells of more than ${target.cellBytesMax} bytes`)
-  }
+  notes.push(...missingCapabilities(source, target))
   if (!source.capabilities.rawScans && !('exportTable' in source.admin)) {
     notes.push('delete markers and masked cells stay behind: the source has no raw scans')
   }
@@ -62,6 +73,37 @@ async function hasRows(database: Database, name: string): Promise<boolean> {
     .scan({ limit: 1, raw: database.capabilities.rawScans }))
     return true
   return false
+}
+
+/** Whether the table of the target could not be made. A target without namespaces is not asked. */
+async function lacksNamespace({ admin }: Database, name: string): Promise<boolean> {
+  if (!name.includes(':') || !('listNamespaces' in admin)) return false
+  const asked = admin as unknown as { listNamespaces(): string[] | Promise<string[]> }
+  return !(await asked.listNamespaces()).includes(name.slice(0, name.indexOf(':')))
+}
+
+/** The number of cells that the target refuses, in words. Reads the table only if there can be. */
+async function largeCells(source: Database, target: Database, name: string): Promise<string[]> {
+  if (source.cellBytesMax <= target.cellBytesMax) return []
+  let count = 0
+  for await (const { row, family, qualifier, value } of sourceCells(source, name, {})) {
+    const bytes = row.length + family.length + qualifier.length + value.length + cellFrameBytes
+    if (bytes > target.cellBytesMax) count++
+  }
+  const limit = `more than ${target.cellBytesMax} bytes, which the target refuses`
+  return count === 0 ? [] : [`cells of table '${name}' have ${limit}: ${count}`]
+}
+
+/** The features of the source on which code may depend, and which the target lacks. */
+function missingCapabilities(source: Database, target: Database): string[] {
+  const names = Object.keys(source.capabilities) as Capability[]
+  const missing = names.filter((name) => source.capabilities[name] && !target.capabilities[name])
+  if (missing.length === 0) return []
+  const notes = [`capabilities that the target lacks: ${missing.join(', ')}`]
+  if (missing.includes('atomicAcrossTables')) {
+    notes.push('an owned database over the target has snapshots, changes and atomic batches')
+  }
+  return notes
 }
 
 /** Makes a table of the target with the options on which answers depend. */

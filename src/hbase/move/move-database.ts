@@ -6,7 +6,8 @@
  * 3. Rounds: take a snapshot of the source, repeat the changes up to it, and compare: all rows in
  *    the first round, the changed rows in later ones. The target has no other writer, so it
  *    shows exactly the moment of the snapshot.
- * 4. When a round is small, writes are stopped, and one more round is the last.
+ * 4. When a round is small, writes are stopped, and one more round is the last. Unless the caller
+ *    stops them, the tables of the source become read-only.
  *
  * Cells keep their timestamps, so each step may be repeated: a call after a failure continues
  * where the state in the target says, and repeats some writes. A row that differs is copied once
@@ -51,6 +52,8 @@ export interface MoveReport {
   readonly tables: readonly string[]
   /** Number of comparisons that found a row equal, over all rounds of this call. */
   readonly comparedRows: number
+  /** Number of cells of these rows. */
+  readonly comparedCells: number
   /** Number of cells that this call has written, with repetitions. */
   readonly writtenCells: number
   /** Number of rows that differed and were copied once more by this call. */
@@ -117,7 +120,8 @@ class Mover {
   readonly #patience: Patience
   /** Rows by name of the table and row, that were changed since they were compared. */
   #changed = new Map<string, { readonly table: string; readonly row: Buffer }>()
-  #compared = 0
+  #comparedRows = 0
+  #comparedCells = 0
   #written = 0
   #repaired = 0
 
@@ -149,8 +153,13 @@ class Mover {
         await this.#beginAnew()
       }
     }
-    const [comparedRows, writtenCells] = [this.#compared, this.#written]
-    return { tables: this.#tables, comparedRows, writtenCells, repairedRows: this.#repaired }
+    return {
+      tables: this.#tables,
+      comparedRows: this.#comparedRows,
+      comparedCells: this.#comparedCells,
+      writtenCells: this.#written,
+      repairedRows: this.#repaired,
+    }
   }
 
   /** The source has dropped changes that the target lacks, so nothing of the copy is kept. */
@@ -163,14 +172,13 @@ class Mover {
   }
 
   async #copyAtRest(): Promise<void> {
-    await this.#settings.stopWrites()
+    await this.#stopWrites()
     await this.#copy()
     await this.#compareAll(undefined)
   }
 
   async #follow(): Promise<void> {
-    const { stateTable, stopWrites } = this.#settings
-    const tables = [...this.#tables, stateTable]
+    const tables = [...this.#tables, this.#settings.stateTable]
     const feed = new ChangeReader(this.#source, this.#state.now.sequence, tables)
     try {
       await this.#copy()
@@ -178,10 +186,20 @@ class Mover {
       for (let rounds = 1; rounds < roundsMax; rounds++) {
         if ((await this.#round(feed, 'changed')) <= smallRoundRows) break
       }
-      await stopWrites()
+      await this.#stopWrites()
       await this.#round(feed, 'changed')
     } finally {
       feed.close()
+    }
+  }
+
+  async #stopWrites(): Promise<void> {
+    const { stopWrites } = this.#settings
+    if (stopWrites !== undefined) return stopWrites()
+    const { admin } = this.#source
+    for (const table of this.#tables) {
+      if ((await admin.getDescriptor(table)).readOnly) continue
+      await admin.modifyTable(table, { readOnly: true })
     }
   }
 
@@ -281,8 +299,9 @@ class Mover {
     snapshot: Snapshot | undefined,
     row: Buffer | undefined,
   ): AsyncGenerator<Difference, void> {
-    return differences(this.#source, this.#target, table, { snapshot, row }, (rows) => {
-      this.#compared += rows
+    return differences(this.#source, this.#target, table, { snapshot, row }, (cells) => {
+      this.#comparedRows++
+      this.#comparedCells += cells
     })
   }
 

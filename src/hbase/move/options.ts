@@ -28,9 +28,10 @@ export const moveOptions = declareOptions('a move', {
   /**
    * Stops all writes to the source. When its promise is fulfilled, no write is under way. Called
    * once the target is a little behind; from a source without a feed, before the copy. May be
-   * called again by a later call of the move. Default: no writes during the move.
+   * called again by a later call of the move. Default: makes the moved tables of the source
+   * read-only, so that writes end with `ERR_READ_ONLY`.
    */
-  stopWrites: callback<() => Promise<void> | void>(async () => undefined),
+  stopWrites: callback<() => Promise<void> | void>(),
   /** The table of the move's state, made in source and target. Default 'cellar_move'. */
   stateTable: text('cellar_move'),
   /** How long a write to the target that fails is repeated. Default 60,000. */

@@ -13,6 +13,7 @@ import { testCalls } from './calls.js'
 import { testLostAnswers, testRestart } from './faults.js'
 import { testHistories } from './histories.js'
 import { openLiveSpace } from './live-space.js'
+import { testMove } from './move.js'
 import { testOverhead } from './overhead.js'
 
 const installation = findHBase()
@@ -33,6 +34,7 @@ if ('obstacle' in installation) {
     t.strictSame(failed, [])
     t.ok(passed.length >= 44, `${passed.length} cases hold`)
   })
-  // Last, since it ends the connections of all others.
+  // Last, since they end the connections of all others.
+  void t.test('moves of a database', (t) => testMove(t, live))
   void t.test('a gateway that is killed and started again', (t) => testRestart(t, live))
 }

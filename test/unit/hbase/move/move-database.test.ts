@@ -8,72 +8,10 @@ import { CellarError, type Database } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { inspectMove } from '../../../../src/hbase/move/inspect-move.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
+import { cellsOf, MovingSource, newest, tables } from '../../../helpers/moving-source.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
-type Embedded = Awaited<ReturnType<typeof openMemoryDatabase>>
-
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
-const tables = ['one', 'two']
-
-/** Numbers below `bound`, the same for each seed. */
-function randomFrom(start: number): (bound: number) => number {
-  let state = start + 1
-  return (bound) => {
-    state = (state * 48_271) % 2_147_483_647
-    return state % bound
-  }
-}
-
-/** A source with its writer, and the newest values in a plain map. */
-class Source {
-  readonly database: Embedded
-  readonly model = new Map<string, string>()
-  readonly #random: (bound: number) => number
-  #writes = 0
-  stopped = false
-
-  private constructor(database: Embedded, random: (bound: number) => number) {
-    this.database = database
-    this.#random = random
-  }
-
-  static async open(start: number): Promise<Source> {
-    const source = new Source(await openMemoryDatabase(), randomFrom(start))
-    const families = { f: {}, g: { versions: 3 } }
-    for (const name of tables) await source.database.createTable(name, { families })
-    for (let i = 0; i < 40; i++) source.write()
-    return source
-  }
-
-  write(): void {
-    if (this.stopped) return
-    const pick = (bound: number): number => this.#random(bound)
-    const name = tables[pick(2)]
-    const table = this.database.table(name)
-    const row = `row${pick(8)}`
-    const column = `${'fg'[pick(2)]}:${'ab'[pick(2)]}`
-    const key = `${name}/${row}/${column}`
-    const kind = pick(8)
-    if (kind < 5) {
-      const value = `${++this.#writes}`.padEnd(kind === 0 ? 90_000 : 8, '.')
-      const ttlMilliseconds = kind === 1 ? 3_600_000 : undefined
-      table.putSync({ row, cells: { [column]: value }, ttlMilliseconds })
-      this.model.set(key, value)
-    } else if (kind === 5) {
-      table.deleteSync({ row, columns: [column] })
-      this.model.delete(key)
-    } else if (kind === 6) {
-      table.deleteSync({ row })
-      for (const each of this.model.keys()) {
-        if (each.startsWith(`${name}/${row}/`)) this.model.delete(each)
-      }
-    } else {
-      table.appendSync({ row, columns: { [column]: 'x' } })
-      this.model.set(key, `${this.model.get(key) ?? ''}x`)
-    }
-  }
-}
-
 /** A target that dies at a call: before the call, or after it. `between` runs before each call. */
 function dying(
   database: Database,
@@ -108,38 +46,12 @@ function dying(
   return { target, calls: () => calls }
 }
 
-/** All versions of all cells, as texts. */
-async function cellsOf(database: Database): Promise<string[]> {
-  const lines: string[] = []
-  for (const name of tables) {
-    for await (const result of database.table(name).scan({ versions: 'all' })) {
-      for (const { row, family, qualifier, timestamp, value } of result.cells()) {
-        const what = [name, row, family, qualifier, timestamp, value.length, value.subarray(0, 20)]
-        lines.push(what.map(String).join('/'))
-      }
-    }
-  }
-  return lines
-}
-
-async function newest(database: Database): Promise<Record<string, string>> {
-  const values: Record<string, string> = {}
-  for (const name of tables) {
-    for await (const result of database.table(name).scan()) {
-      for (const { row, family, qualifier, value } of result.cells()) {
-        values[`${name}/${String(row)}/${family}:${String(qualifier)}`] = value.toString()
-      }
-    }
-  }
-  return values
-}
-
 void t.test('a move that dies at any call is ended by the next', async (t) => {
   t.comment(`seed ${seed}`)
   for (const when of ['before', 'after'] as const) {
     let deaths = 0
     for (let call = 1; ; call++) {
-      const source = await Source.open(seed + call)
+      const source = await MovingSource.open(seed + call)
       const store = await openMemoryDatabase()
       const stopWrites = (): void => {
         source.stopped = true
@@ -170,7 +82,7 @@ void t.test('a move that dies at any call is ended by the next', async (t) => {
 })
 
 void t.test('changes that no feed shows are found by the comparison', async (t) => {
-  const source = await Source.open(seed)
+  const source = await MovingSource.open(seed)
   const store = await openMemoryDatabase()
   let left = 1
   const { target } = dying(reduceToRows(store), { call: Infinity, when: 'after' }, () => {
@@ -183,15 +95,20 @@ void t.test('changes that no feed shows are found by the comparison', async (t) 
   t.equal(repairedRows, 1)
   t.strictSame(moved, tables)
   t.strictSame(await cellsOf(store), await cellsOf(source.database))
+  for (const name of tables) {
+    const late = source.database.table(name).put({ row: 'late', cells: { 'f:a': 'value' } })
+    await t.rejects(late, { code: 'ERR_READ_ONLY' }, 'the source is switched off')
+    t.notOk(store.table(name).describe().readOnly, 'the target is not')
+  }
   const again = await moveDatabase(source.database, target)
   t.equal(again.writtenCells, 0, 'a move that is done does nothing')
-  const other = await Source.open(seed)
+  const other = await MovingSource.open(seed)
   await t.rejects(moveDatabase(other.database, target), { code: 'ERR_MOVE_REFUSED' })
   for (const each of [source.database, other.database, store]) await each.close()
 })
 
 void t.test('a source without feed, and a mover that another one replaces', async (t) => {
-  const source = await Source.open(seed)
+  const source = await MovingSource.open(seed)
   const store = await openMemoryDatabase()
   const back = await openMemoryDatabase()
   await moveDatabase(source.database, reduceToRows(store))
@@ -212,7 +129,7 @@ void t.test('a source without feed, and a mover that another one replaces', asyn
 })
 
 void t.test('a copy whose changes are gone is made anew', async (t) => {
-  const source = await Source.open(seed)
+  const source = await MovingSource.open(seed)
   const store = await openMemoryDatabase()
   const { database } = source
   let opened = 0
@@ -242,6 +159,30 @@ void t.test('a copy whose changes are gone is made anew', async (t) => {
   t.strictSame(await cellsOf(store), await cellsOf(database))
   for (const each of [database, store]) await each.close()
 })
+
+void t.test(
+  'the dry run counts cells and names features that the target cannot hold',
+  async (t) => {
+    const source = await openMemoryDatabase()
+    const store = await openMemoryDatabase({ cellBytesMax: 1_000 })
+    const table = await source.createTable('one', { families: { f: {} } })
+    await source.admin.createNamespace('space')
+    await source.createTable('space:two', { families: { f: {} } })
+    // 3 + 1 + 1 + 20 bytes beside the value.
+    await table.put({ row: 'fit', cells: { 'f:a': Buffer.alloc(975) } })
+    t.strictSame((await inspectMove(source, store, { tables: ['one'] })).obstacles, [])
+    for (const row of ['big', 'two']) await table.put({ row, cells: { 'f:a': Buffer.alloc(976) } })
+    const { obstacles, notes } = await inspectMove(source, reduceToRows(store))
+    t.strictSame(obstacles, [
+      "cells of table 'one' have more than 1000 bytes, which the target refuses: 2",
+      "the target lacks the namespace of table 'space:two'",
+    ])
+    const missing = 'sync, snapshots, changes, atomicAcrossRows, atomicAcrossTables, coprocessors'
+    t.ok(notes.includes(`capabilities that the target lacks: ${missing}`), notes.join('; '))
+    t.strictSame((await inspectMove(source, source, { tables: ['one'] })).notes.length, 1)
+    for (const each of [source, store]) await each.close()
+  },
+)
 
 void t.test('the dry run names what stands in the way, and the move refuses', async (t) => {
   const source = await openMemoryDatabase()

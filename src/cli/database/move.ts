@@ -1,0 +1,144 @@
+/** `cellar move`: tables from a directory to HBase, or from HBase to a directory. */
+import { existsSync } from 'node:fs'
+import { invalidArgument, type Database } from '../../api/index.js'
+import {
+  connectHBase,
+  inspectMove,
+  moveDatabase,
+  ownDatabase,
+  type MoveInspection,
+  type MoveOptions,
+  type MoveReport,
+} from '../../entries/hbase.js'
+import { openMemoryDatabase } from '../../entries/memory.js'
+import { looking, writing } from './open.js'
+import { Output } from './output.js'
+import { Progress } from './progress.js'
+
+/** Options of `cellar move`. */
+export interface MoveWords {
+  readonly tables?: readonly string[]
+  readonly stateTable?: string
+  readonly owned?: string
+  readonly framed?: true
+  readonly tls?: true
+  readonly dryRun?: true
+  readonly json?: true
+}
+
+/**
+ * Moves tables, and makes those of the source read-only. A move that was interrupted goes on with
+ * the same words. With `dryRun` it only says what the move would meet.
+ */
+export async function move(source: string, target: string, words: MoveWords): Promise<void> {
+  const output = new Output(words.json === true)
+  const abort = new AbortController()
+  const interrupt = (): void => abort.abort()
+  process.once('SIGINT', interrupt)
+  const progress = new Progress('moving')
+  const options: MoveOptions = {
+    ...(words.tables && { tables: words.tables }),
+    ...(words.stateTable !== undefined && { stateTable: words.stateTable }),
+    signal: abort.signal,
+    onProgress: ({ phase, cells }) => progress.show(() => `${phase}, ${cells} cells`),
+  }
+  try {
+    await withPlace(source, words, 'source', (from) =>
+      withPlace(target, words, 'target', async (to) => {
+        if (words.dryRun === true) {
+          await tellInspection(output, await inspectMove(from, to, options))
+          return
+        }
+        const report = await moveDatabase(from, to, options)
+        progress.end()
+        await tellReport(output, source, report)
+      }),
+    )
+  } finally {
+    process.off('SIGINT', interrupt)
+    progress.end()
+  }
+}
+
+type Run = (database: Database) => Promise<void>
+
+/** Runs with the database of a directory, or of an address `hbase://host:port`. */
+async function withPlace(
+  place: string,
+  words: MoveWords,
+  role: 'source' | 'target',
+  run: Run,
+): Promise<void> {
+  if (/^[a-z+]+:\/\//.test(place)) {
+    await withHBase(place, words, role === 'source' ? words.owned : undefined, run)
+    return
+  }
+  const directory = { directory: place }
+  if (words.dryRun !== true) {
+    await writing(directory, run, { createIfMissing: role === 'target' })
+  } else if (role === 'source' || existsSync(place)) {
+    await looking(directory, run)
+  } else {
+    // An empty database stands for the directory that the move would make.
+    await using(await openMemoryDatabase(), run)
+  }
+}
+
+async function withHBase(
+  address: string,
+  { framed, tls, dryRun }: MoveWords,
+  owned: string | undefined,
+  run: Run,
+): Promise<void> {
+  const gateway = gatewayOf(address)
+  const transport = framed === true ? 'framed' : 'buffered'
+  const hbase = await connectHBase({ ...gateway, transport, tls: tls === true })
+  await using(hbase, async () => {
+    if (owned === undefined || dryRun === true) await run(hbase)
+    else await using(await ownDatabase(hbase, { name: owned }), run)
+  })
+}
+
+async function using<T extends Database>(
+  database: T,
+  run: (database: T) => Promise<void>,
+): Promise<void> {
+  try {
+    await run(database)
+  } finally {
+    await database.close()
+  }
+}
+
+/** The parts of `hbase://host:port`. */
+function gatewayOf(address: string): { readonly host: string; readonly port?: number } {
+  const found = /^hbase:\/\/(\[[0-9a-fA-F:.]+\]|[^\s/:?#@[\]]+)(?::(\d{1,5}))?\/?$/.exec(address)
+  if (found === null) {
+    throw invalidArgument(`'${address}' is no address such as hbase://gateway.example:9090`)
+  }
+  const [, host, port] = found
+  const bare = host.replace(/^\[|\]$/g, '')
+  return port === undefined ? { host: bare } : { host: bare, port: Number(port) }
+}
+
+async function tellInspection(output: Output, inspection: MoveInspection): Promise<void> {
+  if (inspection.obstacles.length > 0) process.exitCode = 1
+  if (output.json) return output.value(inspection)
+  const { tables, obstacles, notes } = inspection
+  await output.line(`tables: ${tables.join(', ')}`)
+  for (const obstacle of obstacles) await output.line(`obstacle: ${obstacle}`)
+  for (const note of notes) await output.line(`note: ${note}`)
+  await output.line(obstacles.length === 0 ? 'the move can begin' : 'the move would be refused')
+}
+
+async function tellReport(output: Output, source: string, report: MoveReport): Promise<void> {
+  if (output.json) return output.value(report)
+  const { tables, comparedRows, comparedCells, writtenCells, repairedRows } = report
+  await output.line(`tables: ${tables.join(', ')}`)
+  if (writtenCells + comparedRows === 0) return output.line('nothing was left to do')
+  await output.line(
+    `${writtenCells} cells written, ${repairedRows} rows copied again; ` +
+      `${comparedRows} rows with ${comparedCells} cells compared, all equal`,
+  )
+  await output.line(`these tables of ${source} are read-only now`)
+}

@@ -1,0 +1,74 @@
+/** `cellar move` between directories: dry run, switch, killed runs, and words that are wrong. */
+import { spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { Database } from '../../../src/entries/index.js'
+import { childEnvironment } from '../../helpers/child-environment.js'
+import { projectRoot } from '../../rules/support.js'
+import { cellar, cellarJson, fingerprint, temporary } from './support.js'
+
+const home = temporary(t)
+const cli = join(projectRoot, 'build/src/cli/cli.js')
+const rows = 3_000
+
+async function fill(directory: string): Promise<void> {
+  const database = await Database.open(directory)
+  const table = await database.createTable('t', { families: { f: { versions: 2 } } })
+  const puts = Array.from({ length: rows }, (_, i) => `r${i}`)
+  for (const value of ['old', 'new']) {
+    await table.putList(puts.map((row) => ({ row, cells: { 'f:a': `${value} ${row}` } })))
+  }
+  await table.delete({ row: 'r7' })
+  await database.close()
+}
+
+/** Runs the command and kills it after a time, unless it has ended. */
+async function killed(words: readonly string[], milliseconds: number): Promise<boolean> {
+  const child = spawn(process.execPath, [cli, ...words], { env: childEnvironment, stdio: 'ignore' })
+  const timer = setTimeout(() => child.kill('SIGKILL'), milliseconds)
+  await new Promise((resolve) => child.once('close', resolve))
+  clearTimeout(timer)
+  return child.signalCode === 'SIGKILL'
+}
+
+void t.test('tables move, whenever the command is killed', async (t) => {
+  const [source, target] = [join(home, 'source'), join(home, 'target')]
+  await fill(source)
+  const before = fingerprint(source)
+  const plan = await cellarJson<{ obstacles: string[] }>('move', source, target, '--dry-run')
+  t.strictSame(plan.obstacles, [])
+  t.equal(fingerprint(source), before, 'a dry run writes nothing')
+  t.equal(fingerprint(target), 'absent')
+
+  let kills = 0
+  while (await killed(['move', source, target], 300 + 150 * kills)) kills++
+  t.comment(`${kills} kills`)
+  t.match((await cellar('move', source, target)).out, /nothing was left to do/)
+  const dumps = await Promise.all([source, target].map((each) => cellar('dump', 't', '-d', each)))
+  const [wanted, found] = dumps.map(({ out }) => out.split('\n').slice(1))
+  t.equal(wanted.length, 2 * (rows - 1) + 1)
+  t.strictSame(found, wanted, 'every cell is there')
+  const line = '{"row":"r1","family":"f","qualifier":"a","timestamp":1,"value":"late"}\n'
+  writeFileSync(join(home, 'late'), line)
+  const late = await cellar('load', join(home, 'late'), '--table', 't', '-d', source)
+  t.match(late.complaint, /read-only/, 'the source is switched off')
+
+  const again = await cellarJson<{ obstacles: string[] }>('move', target, source, '--dry-run')
+  t.strictSame(again.obstacles, ["table 't' of the target has rows"])
+  const refused = await cellar('move', target, source)
+  t.equal(refused.status, 1)
+  t.match(refused.complaint, /the move cannot begin: table 't' of the target has rows/)
+})
+
+void t.test('words that are wrong do nothing', async (t) => {
+  const target = join(home, 'none')
+  for (const address of ['http://host', 'hbase://', 'hbase://host:port', 'hbase://host/prefix']) {
+    const { status, complaint } = await cellar('move', address, target)
+    t.equal(status, 2, address)
+    t.match(complaint, /is no address such as hbase:\/\/gateway.example:9090/)
+  }
+  t.equal((await cellar('move', join(home, 'absent'), target)).status, 3)
+  t.equal((await cellar('move', target)).status, 2)
+  t.equal(fingerprint(target), 'absent')
+})
