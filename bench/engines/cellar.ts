@@ -119,8 +119,8 @@ class AwaitedRows extends Rows implements Store {
     return this.fill(await this.table.get({ row }), values)
   }
 
-  put(row: Buffer, columns: readonly number[], values: readonly Buffer[]): Promise<void> {
-    return this.table.put({ row, cells: this.cells(columns, values) })
+  async put(row: Buffer, columns: readonly number[], values: readonly Buffer[]): Promise<void> {
+    await this.table.put({ row, cells: this.cells(columns, values) })
   }
 
   putMany(rows: readonly RowPut[]): Promise<void> {

@@ -14,8 +14,7 @@ import {
   type OptionsOf,
 } from '../base/options.js'
 import type { DurabilityOption } from './durability.js'
-import type { Check, Mutation } from './mutations.js'
-import { rowMember } from './reads.js'
+import { mutatedRowMembers, type Check, type MutatedRow } from './mutations.js'
 import type { Table } from './table.js'
 
 const tableMember = {
@@ -29,13 +28,14 @@ export type AtomicCheck = Check & GivenOptions<typeof tableMember>
 /** The declaration of {@link AtomicMutation}. */
 export const atomicMutationOptions = declareOptions('a mutation of an atomic batch', {
   ...tableMember,
-  ...rowMember,
-  /** At least one mutation, each `{ put }` or `{ delete }`. */
-  mutations: required(unchecked<readonly Mutation[]>()),
+  ...mutatedRowMembers,
 })
 
-/** Puts and deletes of one row of one table. */
-export interface AtomicMutation extends OptionsOf<typeof atomicMutationOptions> {}
+/**
+ * The mutation of one row of one table: `{ table, row, put }` or `{ table, row, delete }`; several
+ * as `{ table, row, mutations }`. `TypedTable.putOf` and `deleteOf` make those of typed tables.
+ */
+export type AtomicMutation = GivenOptions<typeof tableMember> & MutatedRow
 
 /** The declaration of {@link AtomicBatch}. */
 export const atomicBatchOptions = declareOptions('an atomic batch', {
@@ -52,8 +52,11 @@ export const atomicBatchOptions = declareOptions('an atomic batch', {
   durability: unchecked<DurabilityOption>(),
 })
 
-/** An atomic batch for `Database.atomic`. */
+/** An atomic batch with checks or a durability. */
 export interface AtomicBatch extends OptionsOf<typeof atomicBatchOptions> {}
+
+/** What `Database.atomic` takes: a list of mutations, or a batch. */
+export type AtomicBatchOption = AtomicBatch | readonly AtomicMutation[]
 
 /** Outcome of an atomic batch. */
 export interface AtomicResult {

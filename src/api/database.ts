@@ -1,5 +1,5 @@
 /** A database of tables and its administration, as every backend implements them. */
-import type { AtomicBatch, AtomicResult } from './atomic.js'
+import type { AtomicBatchOption, AtomicResult } from './atomic.js'
 import type { Capabilities } from './capabilities.js'
 import type { Change, ChangeOptions } from './changes.js'
 import type { Snapshot } from './reads.js'
@@ -80,14 +80,14 @@ export interface Database<T extends Table = Table> {
    */
   changes(options?: ChangeOptions): AsyncGenerator<Change, void>
   /**
-   * Applies puts and deletes of any rows and tables, all or none, if all checks hold. Needs the
-   * capability `atomicAcrossTables`.
+   * Applies puts and deletes of any rows and tables, all or none, if all checks hold. Without
+   * checks the list of mutations suffices. Needs the capability `atomicAcrossTables`.
    *
    * After an error nothing was applied: `ERR_INVALID_ARGUMENT` (no mutation, a table of another
    * database, an increment or append), `ERR_TABLE_NOT_FOUND`, `ERR_NO_SUCH_COLUMN_FAMILY`,
    * `ERR_READ_ONLY`, `ERR_TABLE_NOT_ENABLED`, `ERR_TOO_LARGE`, `ERR_POISONED`, `ERR_CLOSED`.
    */
-  atomic(batch: AtomicBatch): Promise<AtomicResult>
+  atomic(batch: AtomicBatchOption): Promise<AtomicResult>
   /** Ends all work and makes everything durable. */
   close(): Promise<void>
 }

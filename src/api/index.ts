@@ -73,7 +73,13 @@ export type {
 export type * from '../storage/coprocessor/job-observer.js'
 export { CoprocessorPriority } from '../storage/coprocessor/priority.js'
 export { FilterCode, type Filter, type RowCells } from '../storage/filter/filter.js'
-export type { AtomicBatch, AtomicCheck, AtomicMutation, AtomicResult } from './atomic.js'
+export type {
+  AtomicBatch,
+  AtomicBatchOption,
+  AtomicCheck,
+  AtomicMutation,
+  AtomicResult,
+} from './atomic.js'
 export {
   allCapabilities,
   checkDatabase,
@@ -122,11 +128,13 @@ export type {
   Put,
   PutCell,
   PutValue,
+  RowForms,
   RowMutations,
   RowOperation,
   TimedValue,
 } from './mutations.js'
 export type * from './observer.js'
+export { emptyReceipt, type PutReceipt } from './put-receipt.js'
 export type {
   Get,
   ReadOptions,

@@ -30,18 +30,20 @@ const durabilityMember = {
   durability: unchecked<DurabilityOption>(),
 }
 
-/** The declaration of a value with its own timestamp. */
+/** The declaration of a value with its own timestamp or TTL. */
 export const timedValueOptions = declareOptions('a value of a put', {
   /** The bytes, or text as UTF-8. */
   value: required(unchecked<BytesLike>()),
   /** Milliseconds. Default: the timestamp of the put. */
   timestamp: unchecked<Timestamp>(),
+  /** TTL of the cell, 1 to 2^48-1. Default: that of the put. */
+  ttlMilliseconds: unchecked<number>(),
 })
 
-/** A value with its own timestamp. */
+/** A value with its own timestamp or TTL. */
 export interface TimedValue extends OptionsOf<typeof timedValueOptions> {}
 
-/** A value, or a value with its own timestamp. */
+/** A value, or a value with its own timestamp or TTL. */
 export type PutValue = BytesLike | TimedValue
 
 /** The declaration of {@link PutCell}. */
@@ -52,6 +54,8 @@ export const putCellOptions = declareOptions('a cell of a put', {
   value: unchecked<BytesLike>(),
   /** Default: that of the put. */
   timestamp: unchecked<Timestamp>(),
+  /** TTL of the cell, 1 to 2^48-1. Default: that of the put. */
+  ttlMilliseconds: unchecked<number>(),
   /** The type of the cell: a put, or a delete marker (HBase: Put.add(Cell)). Default 'Put'. */
   type: unchecked<CellTypeName>(),
 })
@@ -66,7 +70,7 @@ export const putOptions = declareOptions('a put', {
   cells: required(unchecked<Readonly<Record<string, PutValue>> | readonly PutCell[]>()),
   /** For cells without their own timestamp. Default: the time of the engine's clock. */
   timestamp: unchecked<Timestamp>(),
-  /** Cell TTL, counted from the timestamp of the cell, 1 to 2^48-1. Default: none. */
+  /** TTL of cells without their own, counted from their timestamp, 1 to 2^48-1. Default: none. */
   ttlMilliseconds: unchecked<number>(),
   ...durabilityMember,
 })
@@ -264,15 +268,29 @@ export const rowMutationsOptions = declareOptions('a mutateRow', {
  */
 export interface RowMutations extends OptionsOf<typeof rowMutationsOptions> {}
 
-/** The declaration of {@link MutatedRow}. */
-export const mutatedRowOptions = declareOptions('a row of mutateRows', {
-  ...rowMember,
+/** The mutations of one row of several, by the member that names the form. */
+export interface RowForms {
+  /** Writes cells. */
+  readonly put: RowOperation<Put>
+  /** Writes delete markers. */
+  readonly delete: RowOperation<Delete>
   /** Puts and deletes, at least one. */
-  mutations: required(unchecked<readonly Mutation[]>()),
-})
+  readonly mutations: readonly Mutation[]
+}
 
-/** One row of a `mutateRows`. */
-export interface MutatedRow extends OptionsOf<typeof mutatedRowOptions> {}
+/** The members of one row of several. */
+export const mutatedRowMembers = {
+  ...rowMember,
+  put: unchecked<RowForms['put']>(),
+  delete: unchecked<RowForms['delete']>(),
+  mutations: unchecked<RowForms['mutations']>(),
+}
+
+/** The declaration of {@link MutatedRow}. */
+export const mutatedRowOptions = declareOptions('a row of mutateRows', mutatedRowMembers)
+
+/** One row of a `mutateRows`: `{ row, put }`, `{ row, delete }`, or `{ row, mutations }`. */
+export type MutatedRow = GivenOptions<typeof rowMember> & OneOf<RowForms>
 
 /** The declaration of {@link MultiRowMutations}. */
 export const multiRowOptions = declareOptions('a mutateRows', {

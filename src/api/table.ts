@@ -16,6 +16,7 @@ import type {
   Put,
   RowMutations,
 } from './mutations.js'
+import type { PutReceipt } from './put-receipt.js'
 import type { Get, Scan } from './reads.js'
 import type { Result } from './results/result.js'
 import type { ResultScanner, SyncResultScanner } from './scanners.js'
@@ -47,8 +48,11 @@ export interface Table {
   existsList(gets: readonly Get[]): Promise<boolean[]>
   /** Rows in their order, as an async iterator with the standard helpers. Reads lazily. */
   scan(scan?: Scan): ResultScanner
-  /** Writes cells of one row, all or none. */
-  put(put: Put): Promise<void>
+  /**
+   * Writes cells of one row, all or none. The receipt has the timestamp and the sequence of the
+   * put; both are undefined if the backend lacks the capability `changes`.
+   */
+  put(put: Put): Promise<PutReceipt>
   /**
    * Applies independent puts. Failures are reported together by `ERR_BATCH_FAILED`; the others are
    * applied.
@@ -117,7 +121,7 @@ export interface SyncTable {
   /** As {@link Table.scan}, without promises. */
   scanSync(scan?: Scan): SyncResultScanner
   /** As {@link Table.put}, before it returns. */
-  putSync(put: Put): void
+  putSync(put: Put): PutReceipt
   /** As {@link Table.putList}, before it returns. */
   putListSync(puts: readonly Put[]): void
   /** As {@link Table.delete}, before it returns. */

@@ -67,13 +67,15 @@ function readNamedValue(
   if (typeof value !== 'object' || value === null) {
     throw wrongValue(name, value)
   }
-  const { value: content, timestamp: own } = value as TimedValue
+  const { value: content, timestamp: own, ttlMilliseconds: lifetime } = value as TimedValue
   if (typeof content !== 'string' && !isBytes(content)) {
     timedValueOptions.checkNear(value)
     throw wrongValue(name, content ?? value)
   }
   timedValueOptions.checkNames(value as TimedValue)
-  target.addCell(name, place, CellType.put, own === undefined ? timestamp : own, ttl, content)
+  const at = own === undefined ? timestamp : own
+  const age = lifetime === undefined ? ttl : checkTtl(lifetime)
+  target.addCell(name, place, CellType.put, at, age, content)
 }
 
 function readCell(
@@ -87,11 +89,12 @@ function readCell(
     throw invalidArgument('each cell of a put must be an object {column, value}')
   }
   const { column, type: typeName, timestamp: own = timestamp, value = '' } = cell
+  const { ttlMilliseconds: lifetime } = cell
   putCellOptions.checkNames(cell)
   if (typeof value !== 'string' && !isBytes(value)) throw wrongValue(column, value)
   const type = typeName === undefined ? CellType.put : cellTypeCode(typeName)
   if (type === undefined) throw invalidArgument(`unknown cell type ${shown(typeName)}`)
-  target.addCell(column, place, type, own, ttl, value)
+  target.addCell(column, place, type, own, lifetime === undefined ? ttl : checkTtl(lifetime), value)
 }
 
 /** The error for a value that is neither text nor bytes. */

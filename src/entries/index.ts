@@ -139,7 +139,6 @@ export type {
   RowForm,
   RowInput,
   RowOutput,
-  RowPuts,
   RowWrites,
   TypedHandle,
   TypedPutOptions,

@@ -305,10 +305,10 @@ export class TableLevel<K = string, V = string> extends AbstractLevel<
   }
 
   /** @internal */
-  _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<void> {
+  async _put(key: LevelKey, value: LevelKey, { sync }: PrivateOptions): Promise<void> {
     const cells = { [this.#column]: value }
     const put = { row: rowOfKey(key), cells }
-    return this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
+    await this.#table.put(sync === true ? { ...put, durability: 'FSYNC_WAL' } : put)
   }
 
   /** @internal */

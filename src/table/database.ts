@@ -301,7 +301,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return new EngineSnapshot(this.#engine.readPoints, this.#engine.clock.now())
   }
 
-  atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
+  atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
     const { times } = this.#engine.reports
     const startedAt = times.begin(TimedOperation.batch)
     const done = this.#atomic(batch)
@@ -317,7 +317,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return transaction(this, work, options)
   }
 
-  #atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
+  #atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
     let request: AtomicRequest
     try {
       request = this.#atomicRequest(batch)
@@ -337,12 +337,12 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   /** As {@link atomic}, synchronously. */
-  atomicSync(batch: api.AtomicBatch): api.AtomicResult {
+  atomicSync(batch: api.AtomicBatchOption): api.AtomicResult {
     const request = this.#atomicRequest(batch)
     return mutateSync(this.#place, batch, () => request.apply(blocking))
   }
 
-  #atomicRequest(batch: api.AtomicBatch): AtomicRequest {
+  #atomicRequest(batch: api.AtomicBatchOption): AtomicRequest {
     this.#lifecycle.checkOpen()
     return new AtomicRequest(this.#atomicTarget, batch)
   }

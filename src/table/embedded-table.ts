@@ -104,12 +104,12 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return new SyncScanner(this.#parts, this.#operations().openScan(scan, true))
   }
 
-  put(put: types.Put): Promise<void> {
+  put(put: types.Put): Promise<types.PutReceipt> {
     return this.#calls.put(put)
   }
 
-  putSync(put: types.Put): void {
-    this.#calls.putSync(put)
+  putSync(put: types.Put): types.PutReceipt {
+    return this.#calls.putSync(put)
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {

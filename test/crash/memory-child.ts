@@ -55,7 +55,7 @@ async function main(): Promise<void> {
   if (mixed !== undefined) await database.flush()
   for (let done = 0; done < count && !isMixed;) {
     const end = Math.min(count, done + windowPuts)
-    const pending: Promise<void>[] = []
+    const pending: Promise<unknown>[] = []
     for (; done < end; done++) {
       const value = values[done % values.length]
       const put = { row: `row ${Math.imul(done, 0x9e37_79b1) >>> 0}`, cells: { 'f:v': value } }
@@ -111,7 +111,7 @@ async function loadMixed(
   let scansExpected = 0
   let count = 0
   for (let bytes = 0; bytes < bytesMax;) {
-    const pending: Promise<void>[] = []
+    const pending: Promise<unknown>[] = []
     for (let i = 0; i < 32; i++) {
       const value = reused.subarray(0, Math.floor(10 * (mebibyte / 10) ** random()))
       value[0] = count

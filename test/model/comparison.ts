@@ -14,6 +14,7 @@ import {
   type PlainCell,
   type PlainResult,
 } from '../helpers/plain-cells.js'
+import { readMutatedRow } from '../../src/checks/operations.js'
 import { callsOf, type CallForm, type TableCalls } from '../helpers/table-calls.js'
 import { TestDatabase } from '../helpers/test-database.js'
 import { filterOf, keepsCell, type FilterTree } from './filter-trees.js'
@@ -239,7 +240,10 @@ class Comparison {
           return { ...each, table: each.table === 'table' ? table : this.other }
         }
         const { checks, mutations } = operation
-        const outcome = model.atomic(checks.map(onTable), mutations.map(onTable))
+        const parts = mutations.map((each) =>
+          onTable({ ...readMutatedRow(each), table: each.table }),
+        )
+        const outcome = model.atomic(checks.map(onTable), parts)
         return `${outcome.failedCheck} ${outcome.sequence !== undefined}`
       }
       case 'check': {

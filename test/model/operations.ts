@@ -144,7 +144,12 @@ function writes(family: fc.Arbitrary<string>) {
     .record({ family, qualifier, timestamp: maybeTimestamp })
     .map((target) => compact(target))
   const cell: fc.Arbitrary<PutCell> = fc
-    .record({ column, value, timestamp: maybeTimestamp })
+    .record({
+      column,
+      value,
+      timestamp: maybeTimestamp,
+      ttlMilliseconds: sometimes(fc.constantFrom(1000), 8),
+    })
     .map((each) => compact(each))
   const rawMarker: fc.Arbitrary<PutCell> = fc
     .record({

@@ -5,7 +5,7 @@ import type { Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
 import type { KeyParts } from '../keys/row-key.js'
 import type { ColumnsOption, TypedColumn } from '../typed/columns.js'
-import { putsOf, type ColumnWrite, type TypedHandle } from '../typed/row-form.js'
+import { putOf, type ColumnWrite, type TypedHandle } from '../typed/row-form.js'
 import type { TypedPutOptions } from '../typed/row-form.js'
 
 type PutOptions = Pick<TypedPutOptions, 'timestamp' | 'ttlMilliseconds'>
@@ -86,7 +86,7 @@ export class RowChanges {
     const removed: string[] = []
     for (const write of this.#writes.values()) {
       if (write.stored === undefined) removed.push(write.column.column)
-      else mutations.push(...putsOf([write], write.options).map((put) => ({ put })))
+      else mutations.push({ put: putOf(write.column, write.stored, write.options) })
     }
     if (removed.length > 0) mutations.push({ delete: { columns: removed } })
     if (mutations.length === 0) return []

@@ -5,7 +5,14 @@ import { invalidArgument, type CellarError } from '../../base/errors.js'
 import { meantName } from '../../base/near-names.js'
 import { declareOptions, integer, unchecked, type OptionsOf } from '../../base/options.js'
 import type { DurabilityOption } from '../../api/durability.js'
-import type { Check, CheckedAction, Delete, Put, RowOperation } from '../../api/mutations.js'
+import type {
+  Check,
+  CheckedAction,
+  Delete,
+  Put,
+  PutValue,
+  RowOperation,
+} from '../../api/mutations.js'
 import type { Result } from '../../api/results/result.js'
 import type { Table } from '../../api/table.js'
 import { SingleColumnValueFilter } from '../../storage/filter/single-column-filters.js'
@@ -58,16 +65,6 @@ export interface TypedHandle<K extends KeyParts, C extends ColumnsOption> {
   readonly rows: RowForm<K, C>
 }
 
-/** The puts of one row, one for each lifetime. */
-export interface RowPuts {
-  /** Key of the row; a key of one text is that text. */
-  readonly row: string | Buffer
-  /** At least one; a single one has the durability too. */
-  readonly puts: readonly Put[]
-  /** Default: that of the table. */
-  readonly durability: DurabilityOption | undefined
-}
-
 /** A stored value of a column, or its removal. */
 export interface ColumnWrite {
   /** The column. */
@@ -95,7 +92,6 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
   readonly #schema: StandardSchema | undefined
   /** A row for messages. */
   readonly #form: string
-  readonly #hasLifetimes: boolean
   /** Whether JSON cannot show all values as they are. */
   readonly #needsJson: boolean
 
@@ -107,7 +103,6 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     this.columnNames = Object.freeze(columns.map(({ column }) => column))
     this.#schema = schema
     this.#form = `{ ${[...key.names, ...this.#columns.keys()].join(', ')} }`
-    this.#hasLifetimes = columns.some(({ ttlMilliseconds }) => ttlMilliseconds !== undefined)
     const kinds = [
       ...Object.values(key.parts).map((part) =>
         typeof part === 'string' ? part : part.descending,
@@ -140,24 +135,20 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     return names.map((name: string) => this.column(name).column)
   }
 
-  /** The puts of a row and its values. */
-  puts(given: RowInput<K, C>, options: TypedPutOptions): RowPuts {
+  /** The put of a row and its values. */
+  put(given: RowInput<K, C>, options: TypedPutOptions = {}): Put {
     const { timestamp, durability, ttlMilliseconds } = putOptions.check(options)
-    if (this.#hasLifetimes && ttlMilliseconds === undefined) {
-      const { row, writes } = this.writesOf(given)
-      if (writes.length === 0) throw this.#withoutValue()
-      const puts = putsOf(writes, { timestamp }).map((put) => ({ ...put, row }))
-      return { row, puts: puts.length > 1 ? puts : [{ ...puts[0], durability }], durability }
-    }
-    const cells: Record<string, string | Uint8Array> = {}
+    const cells: Record<string, PutValue> = {}
     let isEmpty = true
     const values = this.#eachValue(given, (column, value) => {
-      cells[column.column] = column.encodeForPut(value)
+      const stored = column.encodeForPut(value)
+      const own = ttlMilliseconds === undefined ? column.ttlMilliseconds : undefined
+      cells[column.column] = own === undefined ? stored : { value: stored, ttlMilliseconds: own }
       isEmpty = false
     })
     const row = this.key.rowOf(values)
     if (isEmpty) throw this.#withoutValue()
-    return { row, puts: [{ row, cells, timestamp, ttlMilliseconds, durability }], durability }
+    return { row, cells, timestamp, ttlMilliseconds, durability }
   }
 
   /** The row of an object, and the stored forms of its values. */
@@ -226,8 +217,7 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     const before = expected === undefined ? undefined : column.encode(expected)
     const check = this.check(row, column, before)
     if (value === undefined) return { check, action: { delete: { columns: [column.column] } } }
-    const [put] = putsOf([{ column, stored: column.encode(value) }], {})
-    return { check, action: { put } }
+    return { check, action: { put: putOf(column, column.encode(value)) } }
   }
 
   /** The checks that all columns are as a read returned them. */
@@ -311,23 +301,12 @@ function jsonValue(value: unknown): unknown {
   return isBytes(value) ? Buffer.from(value).toString('base64') : value
 }
 
-/** One put for each lifetime; removals are left out. */
-export function putsOf(
-  writes: readonly ColumnWrite[],
-  options: Pick<TypedPutOptions, 'timestamp' | 'ttlMilliseconds'>,
-): RowOperation<Put>[] {
-  const byLifetime = new Map<number | undefined, Record<string, Uint8Array>>()
-  for (const { column, stored } of writes) {
-    if (stored === undefined) continue
-    const lifetime = options.ttlMilliseconds ?? column.ttlMilliseconds
-    let cells = byLifetime.get(lifetime)
-    if (cells === undefined) byLifetime.set(lifetime, (cells = {}))
-    cells[column.column] = stored
-  }
-  const { timestamp } = options
-  return Array.from(byLifetime, ([ttlMilliseconds, cells]) => ({
-    cells,
-    timestamp,
-    ttlMilliseconds,
-  }))
+/** The put of one column. */
+export function putOf(
+  column: TypedColumn,
+  stored: Uint8Array,
+  options: Pick<TypedPutOptions, 'timestamp' | 'ttlMilliseconds'> = {},
+): RowOperation<Put> {
+  const { timestamp, ttlMilliseconds = column.ttlMilliseconds } = options
+  return { cells: { [column.column]: stored }, timestamp, ttlMilliseconds }
 }

@@ -9,7 +9,9 @@ import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { meantName } from '../../base/near-names.js'
 import type { AsyncRows } from '../../api/rows/async-rows.js'
 import type { SyncRows } from '../../api/rows/sync-rows.js'
+import type { AtomicMutation } from '../../api/atomic.js'
 import type { Database } from '../../api/database.js'
+import type { PutReceipt } from '../../api/put-receipt.js'
 import { scanOptions, type Get, type Scan, type ScanOptions } from '../../api/reads.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { TableIndex } from '../indexes/table-index.js'
@@ -112,22 +114,32 @@ export class TypedTable<
 
   /**
    * Writes the given columns of a row, all or none; the others keep their values. Throws
-   * `ERR_INVALID_ARGUMENT` for an unknown property or a value that does not fit its column; other
-   * errors as `Table.put`.
+   * `ERR_INVALID_ARGUMENT` for an unknown property or a value that does not fit its column; receipt
+   * and other errors as of `Table.put`.
    */
-  async put(row: RowInput<K, C>, options: TypedPutOptions = {}): Promise<void> {
-    const { row: bytes, puts, durability } = this.rows.puts(row, options)
-    if (puts.length === 1) return this.table.put(puts[0])
-    const mutations = puts.map((put) => ({ put }))
-    await this.table.mutateRow({ row: bytes, mutations, durability })
+  async put(row: RowInput<K, C>, options: TypedPutOptions = {}): Promise<PutReceipt> {
+    return this.table.put(this.rows.put(row, options))
+  }
+
+  /**
+   * A put as a mutation of an atomic batch: `db.atomic([users.putOf(…), visits.putOf(…)])`. Errors
+   * as {@link put}.
+   */
+  putOf(row: RowInput<K, C>, options: Omit<TypedPutOptions, 'durability'> = {}): AtomicMutation {
+    const { row: key, durability, ...put } = this.rows.put(row, options)
+    if (durability !== undefined) throw durabilityOfPart()
+    return { table: this.table, row: key, put }
+  }
+
+  /** A delete as a mutation of an atomic batch; see {@link delete}. */
+  deleteOf(key: KeyOf<K>, ...names: readonly (keyof C & string)[]): AtomicMutation {
+    const { row, ...rest } = this.rows.delete(key, names)
+    return { table: this.table, row, delete: rest }
   }
 
   /** Writes independent rows, as {@link put}; failures as `Table.batch` reports them. */
   async putList(rows: readonly RowInput<K, C>[], options: TypedPutOptions = {}): Promise<void> {
-    const puts = checkArray(rows, 'rows').flatMap((each) => {
-      const { puts, durability } = this.rows.puts(each, options)
-      return puts.map((put) => ({ ...put, durability }))
-    })
+    const puts = checkArray(rows, 'rows').map((each) => this.rows.put(each, options))
     await this.table.putList(puts)
   }
 
@@ -253,10 +265,8 @@ export class SyncTypedTable<
   declare readonly table: Table & SyncTable
 
   /** As {@link TypedTable.put}, before it returns. */
-  putSync(row: RowInput<K, C>, options: TypedPutOptions = {}): void {
-    const { row: bytes, puts, durability } = this.rows.puts(row, options)
-    if (puts.length === 1) return this.table.putSync(puts[0])
-    this.table.mutateRowSync({ row: bytes, mutations: puts.map((put) => ({ put })), durability })
+  putSync(row: RowInput<K, C>, options: TypedPutOptions = {}): PutReceipt {
+    return this.table.putSync(this.rows.put(row, options))
   }
 
   /** As {@link TypedTable.get}, before it returns. */
@@ -309,6 +319,10 @@ export class SyncTypedTable<
     const { check, action } = this.rows.compareAndSet(key, name, expected, value)
     return this.table.checkAndMutateSync(check, action).success
   }
+}
+
+function durabilityOfPart(): CellarError {
+  return invalidArgument('a mutation of an atomic batch has no durability; the batch has one')
 }
 
 function getOf<K extends KeyParts, C extends ColumnsOption>(

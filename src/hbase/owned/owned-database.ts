@@ -198,7 +198,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     return this.#follow(options, this.#log.last)
   }
 
-  async atomic(batch: api.AtomicBatch): Promise<api.AtomicResult> {
+  async atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
     this.#checkOpen()
     const { value, bytes } = copyArguments(batch)
     const parts = readArguments(() => readAtomic(plain(value)))

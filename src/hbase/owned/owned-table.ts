@@ -84,12 +84,10 @@ export class OwnedTable implements api.Table {
     }
   }
 
-  put(put: api.Put): Promise<void> {
-    return this.#mutate(
-      put,
-      (own) => this.#rows(own, { put: own }),
-      (table, own) => table.putSync(own),
-    )
+  async put(put: api.Put): Promise<api.PutReceipt> {
+    const rows = (own: api.Put): NamedRow[] => this.#rows(own, { put: own })
+    const { value, sequence } = await this.#run(put, rows, (table, own) => table.putSync(own))
+    return { timestamp: value.timestamp, sequence }
   }
 
   putList(puts: readonly api.Put[]): Promise<void> {
@@ -187,13 +185,18 @@ export class OwnedTable implements api.Table {
     rowsOf: (own: A) => readonly NamedRow[],
     run: (table: EmbeddedTable, own: A) => T,
   ): Promise<T> {
+    return (await this.#run(argument, rowsOf, run)).value
+  }
+
+  async #run<A, T>(
+    argument: A,
+    rowsOf: (own: A) => readonly NamedRow[],
+    run: (table: EmbeddedTable, own: A) => T,
+  ): Promise<{ readonly value: T; readonly sequence: number | undefined }> {
     const { value, bytes } = copyArguments(argument)
     const own = plain(value)
     const rows = namedRows(() => rowsOf(own))
-    const { value: result } = await this.#database.mutate([this.name], rows, bytes, ([table]) =>
-      run(table, own),
-    )
-    return result
+    return this.#database.mutate([this.name], rows, bytes, ([table]) => run(table, own))
   }
 }
 

@@ -114,10 +114,10 @@ export class RowStructBuilder {
 
   addPut(put: RowOperation<Put>): void {
     checkSameRow(this.#row, put)
-    const columnValues: Struct[] = []
+    const byLifetime = new Map<number, Struct[]>()
     const markers: NamedMarker[] = []
     readPut(put, {
-      addCell: (column, _place, type, timestamp, _ttl, value) => {
+      addCell: (column, _place, type, timestamp, ttl, value) => {
         const { family, escapedQualifier } = parseSingleColumn(column)
         const at = this.#timestamp(timestamp)
         if (type !== CellType.put) {
@@ -128,16 +128,18 @@ export class RowStructBuilder {
           return
         }
         const qualifier = unescape(escapedQualifier, 0, escapedQualifier.length)
-        columnValues.push(this.#columnValue(family, qualifier, value, at))
+        const columnValue = this.#columnValue(family, qualifier, value, at)
+        const ofLifetime = byLifetime.get(ttl)
+        if (ofLifetime === undefined) byLifetime.set(ttl, [columnValue])
+        else ofLifetime.push(columnValue)
       },
     })
-    const ttl = put.ttlMilliseconds
-    if (columnValues.length > 0) {
+    for (const [ttl, columnValues] of byLifetime) {
       const struct = {
         row: this.#row,
         columnValues,
         ...this.#durabilityMember(),
-        ...ttlMember(ttl),
+        ...ttlMember(ttl === 0 ? undefined : ttl),
       }
       this.#mutations.push({ put: struct })
     }

@@ -2,7 +2,7 @@
 import { copyArguments } from '../../base/copy-arguments.js'
 import { readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, hasCode, invalidArgument } from '../../base/errors.js'
-import { Result, requireCapability } from '../../api/index.js'
+import { emptyReceipt, Result, requireCapability } from '../../api/index.js'
 import type * as types from '../../api/index.js'
 import { parseCondition } from '../../checks/conditions.js'
 import { checkForm } from '../../checks/forms.js'
@@ -116,8 +116,9 @@ export class HBaseTable implements types.Table {
     return new HBaseScanner(this.#client, { name, checkFamilies }, plan)
   }
 
-  async put(put: types.Put): Promise<void> {
+  async put(put: types.Put): Promise<types.PutReceipt> {
     await this.#run(this.#prepareRow(this.#putStructs(put)))
+    return emptyReceipt
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {

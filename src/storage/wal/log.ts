@@ -42,7 +42,8 @@ const segmentBytesMaxDefault = 64 * 1024 * 1024
  */
 export const mutationBytesMax = framePayloadBytesMax - 1024 * 1024
 
-const done = Promise.resolve()
+/** What commits without a wait return. */
+export const committed = Promise.resolve()
 
 /** The open log of a database. */
 export class Log {
@@ -201,17 +202,17 @@ export class Log {
     if (this.firstFailure !== undefined || this.closing !== undefined) this.refuse()
     switch (durability) {
       case 'SKIP_WAL':
-        return done
+        return committed
       case 'ASYNC_WAL':
         this.scheduleImmediate()
-        return done
+        return committed
       case 'SYNC_WAL':
-        if (this.writer.position === 0) return done
+        if (this.writer.position === 0) return committed
         this.writeGroup ??= deferred<void>()
         this.scheduleMicrotask()
         return this.writeGroup.promise
       case 'FSYNC_WAL':
-        if (this.isDurable()) return done
+        if (this.isDurable()) return committed
         this.syncGroup ??= deferred<void>()
         this.scheduleMicrotask()
         return this.syncGroup.promise

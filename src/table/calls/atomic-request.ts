@@ -2,11 +2,11 @@
 import { readArguments } from '../../base/arguments.js'
 import { assert } from '../../base/assert.js'
 import { noteApplied } from '../../base/errors.js'
-import type { AtomicBatch, AtomicResult } from '../../api/atomic.js'
+import type { AtomicBatch, AtomicBatchOption, AtomicResult } from '../../api/atomic.js'
 import type { DurabilityOption } from '../../api/durability.js'
-import type { MultiRowMutations } from '../../api/mutations.js'
 import type { Table } from '../../api/table.js'
-import { foreignTable, readAtomic } from '../../checks/atomic.js'
+import { foreignTable, isList, readAtomic } from '../../checks/atomic.js'
+import type { RowList } from '../../checks/operations.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import { applyAtomic, type AtomicPart, type CheckOfTable } from '../operations/atomic.js'
 import { copyArguments } from '../../base/copy-arguments.js'
@@ -33,7 +33,7 @@ type FindTable = (table: string | Table) => AtomicTarget | undefined
 class TablePart implements AtomicPart {
   readonly operations: PlainOperations
   readonly chain: ObserverChain
-  rows: MultiRowMutations['rows'][number][] = []
+  rows: RowList[] = []
   intervention: RowsDecision | undefined = undefined
 
   constructor({ operations, chain }: AtomicTarget) {
@@ -54,7 +54,7 @@ export class AtomicRequest {
   private isApplied = false
 
   /** Throws `ERR_INVALID_ARGUMENT` or `ERR_TABLE_NOT_FOUND`. Nothing is read or changed. */
-  constructor(find: FindTable, batch: AtomicBatch) {
+  constructor(find: FindTable, batch: AtomicBatchOption) {
     this.find = find
     const { checks, mutations, durability } = readArguments(() => readAtomic(batch))
     this.durability = durability
@@ -139,8 +139,9 @@ export class AtomicRequest {
 export function rowsOfAtomic(batch: unknown): ReadonlySet<string> {
   const rows = new RowNames()
   try {
-    const { checks, mutations } = batch as Partial<AtomicBatch>
-    for (const each of [checks, mutations].flat() as readonly unknown[]) {
+    const given = batch as AtomicBatchOption
+    const parts = isList(given) ? given : [given.checks, given.mutations].flat()
+    for (const each of parts as readonly unknown[]) {
       if (typeof each !== 'object' || each === null) continue
       const { table } = each as { readonly table: string | Table }
       rows.add(plainTableName(typeof table === 'string' ? table : table.name), each)

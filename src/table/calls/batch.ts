@@ -251,6 +251,7 @@ export class Batch {
 function outcomeOf(value: Value<BatchKind>): BatchResult {
   if (value === undefined) return done
   if (value instanceof Result) return { ok: true, result: value }
+  if (!('success' in value)) return done
   return { ok: true, success: value.success, result: value.result ?? noResult }
 }
 

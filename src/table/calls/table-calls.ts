@@ -7,7 +7,14 @@
  * return.
  */
 import { copyArguments } from '../../base/copy-arguments.js'
-import type { BatchCallback, BatchOperation, BatchResult, Get, Put } from '../../api/index.js'
+import type {
+  BatchCallback,
+  BatchOperation,
+  BatchResult,
+  Get,
+  Put,
+  PutReceipt,
+} from '../../api/index.js'
 import { TimedOperation, type OperationTimes } from '../../storage/engine/write/operation-times.js'
 import type { TableParts } from '../../storage/engine/engine.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
@@ -99,8 +106,8 @@ export class TableCalls {
     return hasTime ? Promise.resolve(results) : this.nextTurn(results)
   }
 
-  /** Runs a put. A put that need not wait returns the promise of its commit. */
-  put(put: Put): Promise<void> {
+  /** Runs a put, without a function for its step if it need not wait. */
+  put(put: Put): Promise<PutReceipt> {
     const startedAt = this.times.begin(TimedOperation.put)
     const done = this.putNow(this.operations(), put)
     if (startedAt === 0) return done
@@ -108,12 +115,14 @@ export class TableCalls {
   }
 
   /** As {@link put}, blocking. */
-  putSync(put: Put): void {
+  putSync(put: Put): PutReceipt {
     const startedAt = this.times.begin(TimedOperation.put)
     finishWaiting(this.place, put)
     this.writes.admitSync()
-    this.writes.commitSync(this.operations().put(put, blocking))
+    const { value, durability } = this.operations().mutate('put', put, blocking)
+    this.writes.commitSync(durability)
     if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, this.table, put)
+    return value
   }
 
   /** Runs a mutation. */
@@ -169,13 +178,14 @@ export class TableCalls {
     }
   }
 
-  private putNow(operations: TableOperations, put: Put): Promise<void> {
+  private putNow(operations: TableOperations, put: Put): Promise<PutReceipt> {
     const { writes } = this
     if (writes.waiting.count > 0 || writes.isHeld) return this.mutateBy(operations, 'put', put)
     try {
       const own = operations.own(put)
       try {
-        return writes.commit(operations.put(own, nonBlocking))
+        const { value, durability } = operations.mutate('put', own, nonBlocking)
+        return writes.commitOf(durability, value)
       } catch (error) {
         if (!isBlockMissing(error)) throw error
         return MutationCall.load(this.place, own, (put, mode) => {

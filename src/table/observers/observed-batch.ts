@@ -5,7 +5,7 @@
 import { checkArray, checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { Timestamp } from '../../storage/cell/timestamp.js'
-import { mutatedRowOptions } from '../../api/mutations.js'
+import { readRowOfMutateRows, type RowList } from '../../checks/operations.js'
 import { isBlockMissing } from '../reads/block-loading.js'
 import type { ChooseVersion } from '../operations/deletes.js'
 import { resultKinds, type ObserverChain } from './observer-chain.js'
@@ -246,7 +246,7 @@ export class CheckDecision extends Decision {
 
 /** The observers' part between the checks of a mutateRows and its mutations. */
 export class RowsDecision extends Decision {
-  rows: MultiRowMutations['rows'] | undefined = undefined
+  rows: readonly RowList[] | undefined = undefined
   private readonly request: MultiRowMutations
 
   constructor(chain: ObserverChain, readPoints: ReadPoints, request: MultiRowMutations) {
@@ -265,9 +265,9 @@ export class RowsDecision extends Decision {
   }
 
   private askRows(): readonly Mutation[] {
-    const rows: MultiRowMutations['rows'][number][] = []
+    const rows: RowList[] = []
     for (const each of this.request.rows) {
-      const { row, mutations } = mutatedRowOptions.check(each)
+      const { row, mutations } = readRowOfMutateRows(each)
       const asked = this.batch.askMembers(row, mutations)
       // A list that an observer has emptied is left out. One that was empty before is an error.
       if (asked === mutations || asked.length > 0) rows.push({ row, mutations: asked })

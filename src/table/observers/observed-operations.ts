@@ -7,7 +7,6 @@
  */
 import { checkObject, readArguments } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
-import type { Durability } from '../../storage/wal/log.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import {
   resultKinds,
@@ -30,6 +29,7 @@ import type {
   Value,
 } from '../operations/table-operations.js'
 import { openObservedScan } from './observed-scan.js'
+import { emptyReceipt } from '../../api/put-receipt.js'
 import type * as api from '../../api/index.js'
 import { checkForm } from '../../checks/forms.js'
 
@@ -47,7 +47,7 @@ interface ObservedCall<K extends RowKind> {
   /** Called when the row is in memory. The action that follows in the same turn finds it there. */
   readonly locked?: ObserverMethod
   readonly post: ObserverMethod
-  readonly result: ResultKind<Value<K>>
+  readonly result: ResultKind<Value<K>> | typeof nothing
 }
 
 /** The mutations of one row without a condition. */
@@ -106,12 +106,8 @@ export class ObservedOperations implements TableOperations {
     return openObservedScan(parts, this.plain.state(), this.chain, scan, mayBlock)
   }
 
-  put(put: api.Put, mode: ReadMode): Durability {
-    return this.mutate('put', put, mode).durability
-  }
-
   putGroup(puts: readonly api.Put[], from: number, mode: ReadMode, outcome: ListOutcome): number {
-    return outcome.attempt(from, () => this.put(puts[from], mode))
+    return outcome.attempt(from, () => this.mutate('put', puts[from], mode).durability)
   }
 
   mutate<K extends MutationKind>(kind: K, operation: Given<K>, mode: ReadMode): Applied<Value<K>> {
@@ -212,19 +208,19 @@ export class ObservedOperations implements TableOperations {
     let batch: ObservedBatch | undefined
     return (mode) => {
       prepared ??= chain.pre(pre, operation, result)
-      if (prepared.bypassed) return { value: prepared.result, durability: 'ASYNC_WAL' }
+      if (prepared.bypassed) return unwritten(kind, prepared.result)
       const current = prepared.operation
       locked ??= this.lock(kind, current, mode)
-      if (locked?.bypassed === true) return { value: locked.result, durability: 'ASYNC_WAL' }
+      if (locked?.bypassed === true) return unwritten(kind, locked.result)
       const own = (batch ??= new ObservedBatch(chain))
       const { value, durability } = own.around(() => this.act(kind, current, mode, own))
       own.tellMembers()
-      if (value === undefined) {
+      if (result === nothing) {
         chain.tell(post, [current])
         return { value, durability }
       }
       const kindOfResult = result as ResultKind<NonNullable<Value<K>>>
-      return { value: chain.post(post, [current], value, kindOfResult), durability }
+      return { value: chain.post(post, [current], value!, kindOfResult), durability }
     }
   }
 
@@ -262,4 +258,10 @@ export class ObservedOperations implements TableOperations {
     }
     return this.plain.mutate(kind, asked, mode, batch)
   }
+}
+
+/** The outcome of an operation that an observer has replaced. */
+function unwritten<K extends RowKind>(kind: K, given: Value<K>): Applied<Value<K>> {
+  const value = kind === 'put' ? (emptyReceipt as Value<K>) : given
+  return { value, durability: 'ASYNC_WAL' }
 }

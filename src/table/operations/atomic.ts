@@ -7,7 +7,8 @@
  */
 import type { AtomicResult } from '../../api/atomic.js'
 import type { DurabilityOption } from '../../api/durability.js'
-import type { Check, MultiRowMutations } from '../../api/mutations.js'
+import type { Check } from '../../api/mutations.js'
+import type { RowList } from '../../checks/operations.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { stronger } from '../../api/durability.js'
@@ -20,7 +21,7 @@ import type { Applied } from './table-operations.js'
 export interface AtomicPart {
   readonly operations: PlainOperations
   /** Empty if the batch only checks the table. */
-  readonly rows: MultiRowMutations['rows']
+  readonly rows: readonly RowList[]
   /** The observers of the table; undefined if it has none. */
   readonly intervention?: Intervention | undefined
 }

@@ -1,11 +1,6 @@
 /** The observers' part in the middle of an operation. */
-import type {
-  CheckAction,
-  Delete,
-  MultiRowMutations,
-  Put,
-  RowOperation,
-} from '../../api/mutations.js'
+import type { CheckAction, Delete, Put, RowOperation } from '../../api/mutations.js'
+import type { RowList } from '../../checks/operations.js'
 import type { ChooseVersion } from './deletes.js'
 
 /** A put or delete that is added to the mutation of another row. */
@@ -23,7 +18,7 @@ export interface Intervention {
   /** Replaces the action of a checkAndMutate. Read after {@link endsAfterCheck}. */
   readonly action?: CheckAction | undefined
   /** Replaces the rows of a mutateRows. Read after {@link endsAfterCheck}. */
-  readonly rows?: MultiRowMutations['rows'] | undefined
+  readonly rows?: readonly RowList[] | undefined
   /** Returns a chooser for the timestamps of version deletes; undefined: no observer chooses. */
   chooserOf?(deletion: RowOperation<Delete>): ChooseVersion | undefined
 }

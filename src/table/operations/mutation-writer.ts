@@ -145,6 +145,11 @@ export class MutationWriter implements PutTarget {
     return this.columns.family(name)
   }
 
+  /** The server's timestamp of the cells of this row so far; undefined if no cell has it. */
+  get clockTimestamp(): number | undefined {
+    return this.serverTimestamp === 0 ? undefined : this.serverTimestamp
+  }
+
   /** Encodes the cells of a put. */
   addPut(put: RowOperation<Put>): void {
     this.isPut = true

@@ -14,8 +14,8 @@ import type { TableParts } from '../../storage/engine/engine.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
 import type { Durability } from '../../storage/wal/log.js'
 import { encode } from '../reads/block-loading.js'
-import { mutatedRowOptions, rowMutationsOptions } from '../../api/mutations.js'
-import { checkPutsAndDeletes, readMultiRow } from '../../checks/operations.js'
+import { rowMutationsOptions } from '../../api/mutations.js'
+import { readMultiRow, type RowList } from '../../checks/operations.js'
 import { PageResult } from '../reads/page-result.js'
 import { emptyRow } from '../../storage/scan/row-collector.js'
 import { TableReads } from '../reads/table-reads.js'
@@ -28,14 +28,7 @@ import type { ListOutcome } from './list-outcome.js'
 import { MutationEncoder, type SingleKind } from './mutation-encoder.js'
 import type { MutationWriter } from './mutation-writer.js'
 import type { WriteHook } from './write-hook.js'
-import {
-  blocking,
-  type Applied,
-  type MutationKind,
-  type TableOperations,
-  type Given,
-  type Value,
-} from './table-operations.js'
+import type { Applied, MutationKind, TableOperations, Given, Value } from './table-operations.js'
 
 /** The operations of one table; see the file header. */
 export class PlainOperations extends TableReads implements TableOperations {
@@ -60,7 +53,7 @@ export class PlainOperations extends TableReads implements TableOperations {
     return this
   }
 
-  put(put: api.Put, mode: ReadMode = blocking, intervention?: Intervention): Durability {
+  private put(put: api.Put, mode: ReadMode, intervention?: Intervention): Applied<api.PutReceipt> {
     const table = this.writable()
     let durability: Durability
     try {
@@ -70,7 +63,10 @@ export class PlainOperations extends TableReads implements TableOperations {
     } catch (error) {
       throw argumentError(error)
     }
-    return this.apply(table, durability, mode, intervention)
+    // Mutations that observers add may have timestamps of their own.
+    const timestamp = this.writer.clockTimestamp
+    this.apply(table, durability, mode, intervention)
+    return { value: { timestamp, sequence: this.parts.readPoints.lastSequence }, durability }
   }
 
   /**
@@ -78,7 +74,9 @@ export class PlainOperations extends TableReads implements TableOperations {
    * log.
    */
   putGroup(puts: readonly api.Put[], from: number, mode: ReadMode, outcome: ListOutcome): number {
-    if (this.hook.isActive) return outcome.attempt(from, () => this.put(puts[from], mode))
+    if (this.hook.isActive) {
+      return outcome.attempt(from, () => this.put(puts[from], mode).durability)
+    }
     const table = this.writable()
     const { writer, encoder } = this
     let durability = table.settings.durability
@@ -128,7 +126,7 @@ export class PlainOperations extends TableReads implements TableOperations {
   ): Applied<unknown> {
     switch (kind) {
       case 'put':
-        return { value: undefined, durability: this.put(operation, mode, intervention) }
+        return this.put(operation, mode, intervention)
       case 'mutateRow':
         return this.mutateRow(operation, mode, intervention)
       case 'mutateRows':
@@ -215,7 +213,7 @@ export class PlainOperations extends TableReads implements TableOperations {
    * the mutation now.
    */
   addRows(
-    rows: api.MultiRowMutations['rows'],
+    rows: readonly RowList[],
     begun: MutationWriter | undefined,
     mode: ReadMode,
     intervention: Intervention | undefined,
@@ -224,14 +222,12 @@ export class PlainOperations extends TableReads implements TableOperations {
     const { writer, encoder } = this
     let open = begun
     encode(() => {
-      for (const each of rows) {
-        const { row, mutations } = mutatedRowOptions.check(each)
+      for (const { row, mutations } of rows) {
         encoder.row.set(row)
         if (open === undefined) writer.begin(table, encoder.row)
         else if (open === writer) writer.nextRow()
         else writer.join(open, table, encoder.row)
         open = writer
-        checkPutsAndDeletes(mutations)
         encoder.addMutations(table, row, mutations, mode, intervention)
       }
     })
@@ -290,12 +286,11 @@ export class PlainOperations extends TableReads implements TableOperations {
     durability: Durability,
     mode: ReadMode,
     intervention: Intervention | undefined,
-  ): Durability {
+  ): void {
     if (intervention !== undefined) {
       this.encoder.addAdditions(table, intervention.additions, mode)
     }
     this.complete(this.writer, mode).apply(durability)
-    return durability
   }
 
   private durability(table: TableState, asked: api.DurabilityOption | undefined): Durability {

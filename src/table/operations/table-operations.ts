@@ -34,7 +34,7 @@ interface ReadKinds {
 
 /** The kinds of mutations, each with the types of its argument and its value. */
 interface MutationKinds {
-  readonly put: readonly [api.Put, undefined]
+  readonly put: readonly [api.Put, api.PutReceipt]
   readonly delete: readonly [api.Delete, undefined]
   readonly increment: readonly [api.Increment, api.Result]
   readonly append: readonly [api.Append, api.Result]
@@ -70,8 +70,6 @@ export interface TableOperations {
   get(get: api.Get, mode: ReadMode): api.Result
   exists(get: api.Get, mode: ReadMode): boolean
   openScan(scan: api.Scan, mayBlock: boolean): ScanSession
-  /** As {@link mutate} of a put, without an object for the outcome. */
-  put(put: api.Put, mode: ReadMode): Durability
   /**
    * Applies the next puts of a list from `puts[from]` on, and reports to `outcome`. Returns the
    * index after the last put taken; takes at least one.

@@ -39,7 +39,7 @@ async function calledBy(context: CaseContext): Promise<void> {
   )
   await test.database.registerCoprocessor({ name: 'recorder', observer })
   same(calls, ['preOpen', 'postOpen'], 'methods that an opening calls')
-  const operations = async (run: () => Promise<void>): Promise<string[]> => {
+  const operations = async (run: () => Promise<unknown>): Promise<string[]> => {
     calls.length = 0
     await run()
     // HBase has no preWrite.

@@ -12,9 +12,9 @@ import {
   checkAction,
   checkMutation,
   checkMutations,
-  checkPutsAndDeletes,
   durabilityOf,
   readMultiRow,
+  type RowList,
 } from '../../../src/checks/operations.js'
 import { checkSlop, checkValue, markerWithQualifier, readPut } from '../../../src/checks/puts.js'
 import {
@@ -29,7 +29,7 @@ import {
   parseVersions,
 } from '../../../src/checks/reads.js'
 import { checkForm } from '../../../src/checks/forms.js'
-import { mutatedRowOptions, rowMutationsOptions } from '../../../src/api/mutations.js'
+import { rowMutationsOptions } from '../../../src/api/mutations.js'
 import { checkSameRow, parseBounds, rowBytes } from '../../../src/checks/rows.js'
 import { checkScan, parseCuts, parseLimits, type ScanCuts } from '../../../src/checks/scans.js'
 import {
@@ -132,11 +132,9 @@ export class ArgumentChecks {
     return this.#durability(request)
   }
 
-  /** Checks one row of a mutation of several rows: only puts and deletes. */
-  rowOfSeveral(given: MultiRowMutations['rows'][number]): void {
-    const { row, mutations } = mutatedRowOptions.check(given)
+  /** Checks one row of a mutation of several rows. */
+  rowOfSeveral({ row, mutations }: RowList): void {
     rowBytes(row)
-    checkPutsAndDeletes(mutations)
     this.#mutations(row, mutations)
   }
 

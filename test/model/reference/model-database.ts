@@ -7,7 +7,7 @@ import { checkInteger, readArguments, shown } from '../../../src/base/arguments.
 import { declareOptions, unchecked } from '../../../src/base/options.js'
 import { systemClock, type Clock } from '../../../src/base/clock.js'
 import { invalidArgument } from '../../../src/base/errors.js'
-import type { AtomicBatch, AtomicResult } from '../../../src/api/atomic.js'
+import type { AtomicBatchOption, AtomicResult } from '../../../src/api/atomic.js'
 import type { Capabilities } from '../../../src/api/capabilities.js'
 import type { Change, ChangeOptions } from '../../../src/api/changes.js'
 import { foreignTable, readAtomic } from '../../../src/checks/atomic.js'
@@ -95,7 +95,7 @@ export class ModelDatabase implements Database<ModelTable> {
     return this.#core.changes.read(options)
   }
 
-  async atomic(batch: AtomicBatch): Promise<AtomicResult> {
+  async atomic(batch: AtomicBatchOption): Promise<AtomicResult> {
     const core = this.#core
     core.checkOpen()
     const { checks, parts, durability } = readArguments(() => this.#parse(batch))
@@ -105,7 +105,7 @@ export class ModelDatabase implements Database<ModelTable> {
     return { success: failedCheck === undefined, failedCheck, sequence }
   }
 
-  #parse(batch: AtomicBatch) {
+  #parse(batch: AtomicBatchOption) {
     const { checks, mutations, durability: asked } = readAtomic(copyArguments(batch).value)
     let durability: Durability = 'SKIP_WAL'
     const checked = checks.map(({ table, check }) => {

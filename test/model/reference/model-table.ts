@@ -138,16 +138,18 @@ export class ModelTable implements types.Table, types.SyncTable {
 
   // Mutations
 
-  async put(put: types.Put): Promise<void> {
-    this.putSync(put)
+  async put(put: types.Put): Promise<types.PutReceipt> {
+    return this.putSync(put)
   }
 
-  putSync(put: types.Put): void {
+  putSync(put: types.Put): types.PutReceipt {
     this.#mutate(
       put,
       ({ checks }, own) => checks.put(own),
       (table, own) => this.#core.model.put(table, own),
     )
+    const { serverTime, sequence } = this.#core.model
+    return { timestamp: serverTime === 0n ? undefined : Number(serverTime), sequence }
   }
 
   async putList(puts: readonly types.Put[]): Promise<void> {

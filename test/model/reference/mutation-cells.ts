@@ -88,7 +88,7 @@ function putCells(state: RowState, put: RowOperation<Put>, now: ServerTime): New
       explicit(cell.timestamp ?? put.timestamp) ?? now(),
       cell.type ?? 'Put',
       binary(cell.value ?? ''),
-      put.ttlMilliseconds ?? 0,
+      cell.ttlMilliseconds ?? put.ttlMilliseconds ?? 0,
     )
   })
 }

@@ -16,6 +16,7 @@ import type {
 import type { FamilyOptions } from '../../../src/api/schema.js'
 import type { BytesLike } from '../../../src/storage/cell/column-name.js'
 import type { Clock } from '../../../src/base/clock.js'
+import { readMutatedRow } from '../../../src/checks/operations.js'
 import { cellsOf, type NewCell, type RowState } from './mutation-cells.js'
 import { binary, type PlainCell } from './plain-cells.js'
 import type { StoredCell } from './reading-rules.js'
@@ -80,6 +81,8 @@ export class ReferenceModel {
   replacesVersions = false
   /** Called for each mutation at the moment when it is written. */
   onWrite: ((write: ModelWrite) => void) | undefined = undefined
+  /** Highest timestamp that the clock gave to the newest mutation; 0 = none. */
+  serverTime = 0n
   readonly #openSnapshots = new Set<ModelSnapshot>()
   readonly #tables = new Set<ReferenceTable>()
   readonly #judge: JudgeFilter
@@ -123,7 +126,7 @@ export class ReferenceModel {
 
   /** Returns false if a check does not hold. */
   mutateRows(table: ReferenceTable, { rows, checks = [] }: MultiRowMutations): boolean {
-    const parts = rows.map((each) => ({ ...each, table }))
+    const parts = rows.map((each) => ({ ...readMutatedRow(each), table }))
     const outcome = this.atomic(
       checks.map((check) => ({ ...check, table })),
       parts,
@@ -206,6 +209,7 @@ export class ReferenceModel {
       const seen = this.replacesVersions ? this.#sequenceSeen : Infinity
       return table.write(row, cells, sequence, serverTime, seen).map((cell) => ({ table, cell }))
     })
+    this.serverTime = serverTime
     this.onWrite?.({ sequence, serverTime, cells: stored })
     return stored.map(({ cell }) => cell)
   }

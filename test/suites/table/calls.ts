@@ -14,6 +14,7 @@ import type {
   Get,
   Increment,
   Put,
+  PutReceipt,
   RowMutations,
   Scan,
   SyncTable,
@@ -34,7 +35,7 @@ export interface TableCalls {
   /** Reads the scan to its end. */
   scan(scan?: Scan): Promise<Result[]>
   /** As `Table.put`. */
-  put(put: Put): Promise<void>
+  put(put: Put): Promise<PutReceipt>
   /** Puts in the order of the list; a failure is told by position (`ERR_BATCH_FAILED`). */
   putList(puts: readonly Put[]): Promise<void>
   /** As `Table.delete`. */

@@ -112,7 +112,7 @@ onBackends('updates at once lose nothing', async (t, db) => {
 
 onBackends('each kind of change by another call makes a transaction lose', async (t, db) => {
   const table = await accounts.open(db)
-  const changes: Record<string, () => Promise<void>> = {
+  const changes: Record<string, () => Promise<unknown>> = {
     'another value': () => table.put({ id: 'a', balance: 2 }),
     'a value where there was none': () => table.put({ id: 'a', note: 'x' }),
     'a removed value': () => table.delete('a', 'balance'),

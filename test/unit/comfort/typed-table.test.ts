@@ -136,6 +136,44 @@ onBackends('columns and puts have lifetimes of their own', async (t, db) => {
   ])
 })
 
+onBackends('puts and deletes of typed rows go into one atomic batch', async (t, db) => {
+  const table = await visits.open(db)
+  const people = await defineTable({ name: 'people', columns: { age: 'integer' } }).open(db)
+  await people.put({ id: 'old', age: 1 })
+  await table.put({ user: 'b', at, page: '/', count: 1 })
+  const { success, sequence } = await db.atomic([
+    table.putOf({ user: 'a', at, page: '/', token: 'secret' }),
+    table.putOf({ user: 'c', at, page: '/' }, { timestamp: 9, ttlMilliseconds: 86_400_000 }),
+    table.deleteOf({ user: 'b', at }, 'page'),
+    people.putOf({ id: 'ada', age: 36 }),
+    people.deleteOf('old'),
+  ])
+  t.equal(success, true)
+  t.equal((await people.put({ id: 'later', age: 2 })).sequence, sequence! + 1, 'one mutation')
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  t.strictSame(await table.scan().all(), [
+    { user: 'a', at, page: '/' },
+    { user: 'b', at, count: 1 },
+  ])
+  t.strictSame(await people.scan().all(), [
+    { id: 'ada', age: 36 },
+    { id: 'later', age: 2 },
+  ])
+  const before = await people.scan().all()
+  for (const wrong of [
+    () => people.putOf({ id: 'x', age: as('7') }),
+    () => people.putOf({ id: 'x' }),
+    () => people.putOf(as({ id: 'x', aged: 7 })),
+    () => people.putOf({ id: 'x', age: 7 }, as({ durability: 'FSYNC_WAL' })),
+    () => people.deleteOf(as(7)),
+    () => people.deleteOf('x', as('aged')),
+  ]) {
+    t.throws(wrong, { code: invalid })
+  }
+  await t.rejects(db.atomic([as(people)]), { code: invalid })
+  t.strictSame(await people.scan().all(), before)
+})
+
 onBackends('scans, pages and counts by parts of the key', async (t, db) => {
   const table = await visits.open(db)
   const days = [1, 2, 3, 4, 5].map((day) => new Date(Date.UTC(2026, 0, day)))

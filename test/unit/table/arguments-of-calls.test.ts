@@ -35,7 +35,7 @@ const text = (table: EmbeddedTable, row: string, column: string): string | undef
 void t.test('2,000 held puts from one buffer store 2,000 values', async (t) => {
   const { database, table } = await open()
   const value = Buffer.alloc(2000)
-  const puts: Promise<void>[] = []
+  const puts: Promise<unknown>[] = []
   for (let i = 0; i < 2000; i++) {
     value.fill(0).write(String(i))
     puts.push(table.put({ row: `r${i}`, cells: { 'f:v': value } }))
@@ -62,7 +62,7 @@ void t.test('800 held puts from one buffer of rows make 800 rows', async (t) => 
   const { database, table } = await open()
   const row = Buffer.alloc(4)
   const cells = { 'f:v': 'x'.repeat(2000) }
-  const puts: Promise<void>[] = []
+  const puts: Promise<unknown>[] = []
   for (let i = 0; i < 800; i++) {
     row.write(String(i).padStart(4, '0'))
     puts.push(table.put({ row, cells }))

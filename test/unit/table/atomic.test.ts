@@ -1,7 +1,35 @@
 /** Atomic batches over rows and tables. */
-import t from 'tap'
-import type { AtomicBatch, AtomicResult, Change, Observer } from '../../../src/entries/index.js'
+import t, { type Test } from 'tap'
+import {
+  Database as Engine,
+  MemoryFileSystem,
+  type AtomicBatch,
+  type AtomicResult,
+  type Change,
+  type MultiRowMutations,
+  type Observer,
+} from '../../../src/entries/index.js'
+import type { Database } from '../../../src/api/index.js'
+import { ownDatabase } from '../../../src/entries/hbase.js'
+import { openMemoryDatabase } from '../../../src/entries/memory.js'
+import { reduceToRows } from '../../helpers/row-atomic.js'
 import { TestDatabase } from '../../helpers/test-database.js'
+
+function onBackends(name: string, run: (t: Test, db: Database) => Promise<void>): void {
+  for (const [backend, open] of Object.entries({
+    engine: (): Promise<Database> => Engine.open('/db', { fileSystem: new MemoryFileSystem() }),
+    memory: (): Promise<Database> => openMemoryDatabase(),
+    owned: async (): Promise<Database> => {
+      return ownDatabase(reduceToRows(await openMemoryDatabase()), { name: 'o' })
+    },
+  })) {
+    void t.test(`${name}: ${backend}`, async (t) => {
+      const db = await open()
+      t.teardown(() => db.close())
+      await run(t, db)
+    })
+  }
+}
 
 type Apply = (test: TestDatabase, batch: AtomicBatch) => Promise<AtomicResult>
 
@@ -297,3 +325,82 @@ for (const [form, apply] of Object.entries(forms)) {
     await test.close()
   })
 }
+
+onBackends(
+  'a batch is a list of mutations, each with its table, row and put or delete',
+  async (t, db) => {
+    const orders = await db.createTable('orders', { families: { f: {} } })
+    await db.createTable('outbox', { families: { g: {} } })
+    await orders.put({ row: 'o0', cells: { 'f:state': 'old', 'f:note': 'x' } })
+    const outcome = await db.atomic([
+      { table: 'orders', row: 'o1', put: { cells: { 'f:state': 'paid' } } },
+      { table: orders, row: 'o0', delete: { columns: ['f:note'] } },
+      { table: 'outbox', row: 'e1', put: { cells: { 'g:event': 'o1' }, timestamp: 5 } },
+      { table: 'outbox', row: 'e2', mutations: [{ put: { cells: { 'g:event': 'o2' } } }] },
+    ])
+    t.equal(outcome.success, true)
+    const checks = [{ table: 'orders', row: 'o1', column: 'f:state', equals: 'new' }]
+    const mutations = [{ table: 'orders', row: 'o1', delete: {} }]
+    t.equal((await db.atomic({ checks, mutations })).failedCheck, 0)
+    if (db.capabilities.atomicAcrossRows) {
+      t.equal(
+        await orders.mutateRows({
+          rows: [
+            { row: 'o2', put: { cells: { 'f:state': 'new' } } },
+            { row: 'o0', delete: {} },
+          ],
+        }),
+        true,
+      )
+    }
+    const rows = async (name: string): Promise<string[]> => {
+      const results = await db.table(name).scan().all()
+      return results.flatMap((result) => {
+        return result
+          .cells()
+          .map(
+            ({ row, qualifier, value }) => `${String(row)} ${String(qualifier)}=${String(value)}`,
+          )
+      })
+    }
+    t.strictSame(await rows('orders'), ['o1 state=paid', 'o2 state=new'])
+    t.strictSame(await rows('outbox'), ['e1 event=o1', 'e2 event=o2'])
+
+    const put = { cells: { 'f:state': 'bad' } }
+    const first = { table: 'orders', row: 'o1', put }
+    const bad: readonly (readonly [unknown, RegExp])[] = [
+      [[], /at least one mutation/],
+      [[first, 'r'], /a mutation of an atomic batch must be an object such as \{ table: 't'/],
+      [[first, undefined], /lacks its element 1/],
+      [[first, { table: 'orders', row: 'r' }], /is one of \{row, put\}/],
+      [[first, { table: 'orders', row: 'r', put: undefined }], /is one of \{row, put\}/],
+      [[first, { ...first, delete: {} }], /is one of \{row, put\}/],
+      [[first, { ...first, mutations: [{ put }] }], /is one of \{row, put\}/],
+      [
+        [first, { table: 'orders', row: 'r', put: null }],
+        /operation of a mutation must be an object/,
+      ],
+      [
+        [first, { table: 'orders', row: 'r', delete: 5 }],
+        /operation of a mutation must be an object/,
+      ],
+      [[first, { table: 'orders', row: 'r', put: { row: 's', ...put } }], /row/],
+      [[first, { table: 'orders', row: 'r', increment: {} }], /'increment'/],
+      [[first, { table: 'orders', put }], /row/],
+      [[first, { row: 'r', put }], /table/],
+      [[first, { table: 'orders', row: 'r', puts: put }], /did you mean 'put'/],
+    ]
+    for (const [batch, message] of bad) {
+      await t.rejects(
+        db.atomic(batch as AtomicBatch),
+        { message },
+        JSON.stringify(batch).slice(-60),
+      )
+    }
+    for (const [list, message] of bad.slice(3, 10)) {
+      const rows = (list as { table?: string }[]).map(({ table: _table, ...row }) => row)
+      await t.rejects(orders.mutateRows({ rows } as unknown as MultiRowMutations), { message })
+    }
+    t.strictSame(await rows('orders'), ['o1 state=paid', 'o2 state=new'], 'nothing was applied')
+  },
+)

@@ -29,7 +29,7 @@ void t.test('memory counters return to zero', async (t) => {
   const { database } = test
   const table = await database.createTable('t', { families: { f: {} } })
   t.same(heldOf(test), nothing, 'of a new database')
-  const putAll = (byte: number): Promise<void>[] =>
+  const putAll = (byte: number): Promise<unknown>[] =>
     Array.from({ length: rows }, (_, i) =>
       table.put({ row: `r${i}`, cells: { 'f:v': Buffer.alloc(valueBytes, byte) } }),
     )

@@ -129,7 +129,9 @@ void t.test('puts with timestamps of their own replace nothing', async (t) => {
 
 void t.test('a snapshot and a scan keep what they see, and nothing else', async (t) => {
   const { test, table } = await open()
-  const put = (value: string): void => table.putSync({ row: 'r', cells: { 'f:q': value } })
+  const put = (value: string): void => {
+    table.putSync({ row: 'r', cells: { 'f:q': value } })
+  }
   table.putSync({ row: 'q', cells: { 'f:q': 'first' } })
   put('a')
   const snapshot = test.database.snapshot()

@@ -10,7 +10,7 @@
  */
 import { bytesPerOperation, type TurnBudget } from '../../../base/turn-budget.js'
 import { tieStores } from '../../store/flush-unit.js'
-import type { Durability, Log } from '../../wal/log.js'
+import { committed, type Durability, type Log } from '../../wal/log.js'
 import type { OpenedParts } from '../engine.js'
 import type { ReadPoints } from '../catalog/read-points.js'
 import type { Lifecycle } from '../lifecycle.js'
@@ -27,8 +27,6 @@ interface DelayedCommit {
   readonly turn: Promise<void>
   readonly both: Promise<void>
 }
-
-const nothing = Promise.resolve()
 
 /** The parts of an engine that the write path needs. */
 export interface WriteParts extends Pick<
@@ -61,7 +59,11 @@ export class WritePath {
   private readonly pacer: WritePacer
   private readonly relief: MemoryRelief
   /** The newest commit that was delayed to the next turn of the event loop. */
-  private delayed: DelayedCommit = { done: nothing, turn: nothing, both: nothing }
+  private delayed: DelayedCommit = {
+    done: committed,
+    turn: committed,
+    both: committed,
+  }
 
   constructor(parts: WriteParts) {
     this.budget = parts.budget
@@ -131,6 +133,12 @@ export class WritePath {
       this.delayed = { done, turn, both: bothDone(done, turn) }
     }
     return this.delayed.both
+  }
+
+  /** As {@link commit}, for a mutation that has a value: resolves to it. */
+  commitOf<T>(durability: Durability, value: T): Promise<T> {
+    const done = this.commit(durability)
+    return done === committed ? Promise.resolve(value) : done.then(() => value)
   }
 
   /** Whether an awaited mutation must wait, after those that already wait. */

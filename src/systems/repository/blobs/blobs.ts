@@ -303,11 +303,11 @@ export class Blobs {
     if (!success) throw blobNotFound('a sweep removed the blob before its upload ended')
   }
 
-  #putState(key: Buffer, state: BlobState, isSynced: boolean): Promise<void> {
+  async #putState(key: Buffer, state: BlobState, isSynced: boolean): Promise<void> {
     const { table, durability } = this.#parts
     const cells = { [stateColumn]: encodeState(state) }
     const put = { row: key, cells, timestamp: 1 }
-    return table.put({ ...put, durability: isSynced ? 'FSYNC_WAL' : durability })
+    await table.put({ ...put, durability: isSynced ? 'FSYNC_WAL' : durability })
   }
 
   #storeFor(size: number | undefined): BlobStore {

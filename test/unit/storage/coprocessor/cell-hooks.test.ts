@@ -220,7 +220,7 @@ for (const executor of executors()) {
     })
     const families = { f: { compaction: { policy: 'leveled' as const }, blockBytes: 1024 } }
     const table = await database.createTable('t', { families })
-    const pending: Promise<void>[] = []
+    const pending: Promise<unknown>[] = []
     for (let i = 0; i < 2000; i++) {
       pending.push(table.put({ row: `r${i}`, cells: { 'f:a': `value ${i} `.repeat(3) } }))
     }

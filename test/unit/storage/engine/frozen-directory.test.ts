@@ -20,7 +20,7 @@ void t.test('what a writer appends, flushes and removes is not in the view', asy
   const test = await TestDatabase.open({ fileSystem })
   const { database, directory } = test
   const table = await database.createTable('t', { families: { f: {} } })
-  const put = (row: string): Promise<void> => table.put({ row, cells: { 'f:q': row } })
+  const put = (row: string): Promise<unknown> => table.put({ row, cells: { 'f:q': row } })
   await put('flushed')
   await test.flush()
   await put('logged')

@@ -20,7 +20,7 @@ void t.test('a writer behind a failed flush starts it again without a pause', as
   t.teardown(() => mock.timers.reset())
   const value = Buffer.alloc(16 * 1024)
   let row = 0
-  const put = (): Promise<void> => table.put({ row: `r${row++}`, cells: { 'f:q': value } })
+  const put = (): Promise<unknown> => table.put({ row: `r${row++}`, cells: { 'f:q': value } })
   while (database.statistics().memtableBytes <= budget) await put().catch(() => undefined)
   await failed
   // Those that wait are told of the failure.

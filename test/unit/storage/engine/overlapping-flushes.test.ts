@@ -32,7 +32,7 @@ async function open(more: OpenOptions = {}): Promise<{
   return { database, table, fileSystem, options }
 }
 
-const put = (table: EmbeddedTable, row: string): Promise<void> =>
+const put = (table: EmbeddedTable, row: string): Promise<unknown> =>
   table.put({ row, cells: { 'f:v': row, 'g:v': row } })
 
 const tablesOf = (names: readonly string[]): string[] =>
@@ -175,7 +175,9 @@ void t.test('a synchronous put in any microtask behind a sync lets a flush end',
     const { database, table } = await open({ memtableBytesMax: bytesMax, flushBytes: bytesMax / 4 })
     database.on('poisoned', (error) => t.fail(`${microtasks} microtasks: ${error.message}`))
     let row = 0
-    const write = (): void => table.putSync({ row: `r${row++}`, cells: { 'f:v': value } })
+    const write = (): void => {
+      table.putSync({ row: `r${row++}`, cells: { 'f:v': value } })
+    }
     // The flush and this writer wait for the same sync of the log.
     const behind = table
       .put({ row: 'first', cells: { 'f:v': 'v' }, durability: 'FSYNC_WAL' })

@@ -4,6 +4,7 @@
  *
  * @runs long
  */
+import type { AtomicBatch } from '../../../../src/api/index.js'
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { seededRandom } from '../../../../src/base/random.js'
@@ -88,7 +89,7 @@ void t.test('a new generation of a topic begins with nothing', async (t) => {
   const atomic = database.atomic.bind(database)
   let release = (): void => undefined
   const gate = new Promise<void>((resolve) => (release = resolve))
-  database.atomic = async (batch) => {
+  database.atomic = async (batch: AtomicBatch) => {
     if (batch.mutations.some(({ table }) => table === 'tms.message')) await gate
     return atomic(batch)
   }

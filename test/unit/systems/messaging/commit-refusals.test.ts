@@ -1,4 +1,5 @@
 /** Messages that cannot be published end their own transaction, and no other. */
+import type { AtomicBatch } from '../../../../src/api/index.js'
 import t from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
@@ -67,7 +68,7 @@ function hold(database: Database): () => void {
   const atomic = database.atomic.bind(database)
   let release = (): void => undefined
   const gate = new Promise<void>((resolve) => (release = resolve))
-  database.atomic = async (batch) => {
+  database.atomic = async (batch: AtomicBatch) => {
     if (batch.mutations.some(({ table }) => table === 'tms.message')) await gate
     return atomic(batch)
   }

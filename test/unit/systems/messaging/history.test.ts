@@ -102,7 +102,7 @@ void t.test('a kill at each write of the log', async (t) => {
 const inBatches = (change: (batch: AtomicBatch) => readonly AtomicBatch[]): Plant => {
   return (database) =>
     withMembers(database, {
-      atomic: async (batch) => {
+      atomic: async (batch: AtomicBatch) => {
         let result = { success: true, failedCheck: undefined, sequence: undefined } as Awaited<
           ReturnType<typeof database.atomic>
         >
@@ -117,7 +117,7 @@ const inBatches = (change: (batch: AtomicBatch) => readonly AtomicBatch[]): Plan
 const without = (goes: (mutation: AtomicMutation) => boolean): Plant =>
   inBatches((batch) => [{ ...batch, mutations: batch.mutations.filter((each) => !goes(each)) }])
 
-const isMarking = ({ table, mutations: [mutation] }: AtomicMutation): boolean => {
+const isMarking = ({ table, mutations: [mutation] = [] }: AtomicMutation): boolean => {
   const { cells } = (mutation as { put?: { cells?: Record<string, Buffer> } }).put ?? {}
   return table === 'tms.message' && (cells?.['d:t']?.readInt8(0) ?? 0) < 0
 }

@@ -37,7 +37,7 @@ async function open(options: MessagingOptions = {}, fileSystem = new MemoryFileS
 /** Lets `before` look at each frame with messages. */
 function onFrames(database: Database, before: (batch: AtomicBatch) => Promise<void> | void): void {
   const atomic = database.atomic.bind(database)
-  database.atomic = async (batch) => {
+  database.atomic = async (batch: AtomicBatch) => {
     if (batch.mutations.some(({ table }) => table === 'tms.message')) await before(batch)
     return atomic(batch)
   }

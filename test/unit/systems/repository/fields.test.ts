@@ -3,6 +3,7 @@
  *
  * @runs long
  */
+import type { AtomicBatch } from '../../../../src/api/index.js'
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
@@ -262,7 +263,7 @@ void t.test('a build goes on behind a crash, and a drop is ended', async (t) => 
     ;({ database, manager, table } = await open(fileSystem))
   }
   let steps = 0
-  database.atomic = (batch) => {
+  database.atomic = (batch: AtomicBatch) => {
     if (batch.mutations.length > 100 && ++steps === 2) stop.abort(new Error('stopped'))
     return Database.prototype.atomic.call(database, batch)
   }
@@ -282,7 +283,7 @@ void t.test('a build goes on behind a crash, and a drop is ended', async (t) => 
   await reopen()
   t.strictSame(await table.indexes.check('a'), { rows: 454, missing: 0, surplus: 0 })
   let calls = 0
-  database.atomic = (batch) => {
+  database.atomic = (batch: AtomicBatch) => {
     return ++calls === 2
       ? Promise.reject(new Error('no more'))
       : Database.prototype.atomic.call(database, batch)
@@ -321,7 +322,7 @@ void t.test('an index is written with the durability of the manager that makes i
   await durable.types.settled()
   await table.create({ id: 'USER.a', type: '{n}r', fields: { '{n}a': 1 } })
   const used: unknown[] = []
-  database.atomic = (batch) => {
+  database.atomic = (batch: AtomicBatch) => {
     used.push(batch.durability)
     return Database.prototype.atomic.call(database, batch)
   }

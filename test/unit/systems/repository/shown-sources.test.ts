@@ -1,4 +1,5 @@
 /** What the texts of an index are made of is stored before a document is sent. */
+import type { AtomicBatch } from '../../../../src/api/index.js'
 import t from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import {
@@ -14,7 +15,7 @@ void t.test('no document is sent before it is stored what it shows', async (t) =
   const plainDatabase = await Database.open('/d', { fileSystem, executor: 'inline' })
   // A batch that says what texts are made of takes its time.
   const database = withMembers(plainDatabase, {
-    atomic: async (batch) => {
+    atomic: async (batch: AtomicBatch) => {
       const [{ table, row }] = batch.mutations
       const isSources =
         table === 'repository.x.pages' && Buffer.from(row).toString().startsWith('s')

@@ -1,4 +1,5 @@
 /** Unique fields: those that a type with records gets, and what stale claims count for. */
+import type { AtomicBatch } from '../../../../src/api/index.js'
 import t, { type Test } from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
@@ -207,7 +208,7 @@ void t.test('a change of a type that is not made in the end claims nothing', asy
   /** Runs `before` ahead of the next batch that changes the schema. */
   const ahead = (before: () => Promise<unknown>): void => {
     let isNext = true
-    database.atomic = async (batch) => {
+    database.atomic = async (batch: AtomicBatch) => {
       if (isNext && batch.mutations.every(({ table: own }) => own === 'repository.schema')) {
         isNext = false
         await before()

@@ -88,7 +88,7 @@ for (const filter of filters) {
 void t.test('a load hides equal cells of before and is hidden by those behind it', async (t) => {
   const test = await TestDatabase.open()
   const table = await makeTable(test.database)
-  const put = (value: string): Promise<void> =>
+  const put = (value: string): Promise<unknown> =>
     table.put({ row: 'r0000', cells: { 'b:y': value }, timestamp: 5 })
   await put('first')
   const view = test.database.snapshot()

@@ -259,7 +259,7 @@ void t.test('a feed ends behind a sequence, or when it has caught up', async (t)
   const test = await TestDatabase.open()
   const { database } = test
   const table = await makeTable(database)
-  const put = (row: string): Promise<void> => table.put({ row, cells: { 'a:x': '1' } })
+  const put = (row: string): Promise<unknown> => table.put({ row, cells: { 'a:x': '1' } })
   t.strictSame(rowsOf(await all(database, { fromSequence: 1, toSequence: 'now' })), [])
   for (const row of ['1', '2', '3', '4']) await put(row)
   const now = database.changes({ fromSequence: 2, toSequence: 'now' })
