@@ -12,6 +12,27 @@ const flushes = ['test/unit/storage/engine/overlapping-flushes.test.ts']
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
+    name: 'a failed sync leaves no statement',
+    file: 'src/storage/record/record-writer.ts',
+    find: 'if (this.path.endsWith(temporarySuffix)) return',
+    replace: 'if (this.path !== "") return',
+    tests: ['test/unit/storage/record/failed-sync.test.ts'],
+  },
+  {
+    name: 'recovery only syncs what a failed sync may have lost',
+    file: 'src/storage/wal/recover-log.ts',
+    find: 'if (scan.unsyncedFrom < scan.validLength) rewrite(fileSystem, file, scan)',
+    replace: '',
+    tests: ['test/unit/storage/record/failed-sync.test.ts'],
+  },
+  {
+    name: 'a statement of a failed sync excuses harm to bytes that were durable',
+    file: 'src/storage/record/record-scan.ts',
+    find: 'isUnlikely && offset >= this.unsyncedFrom',
+    replace: 'isUnlikely && this.unsyncedFrom < Infinity',
+    tests: ['test/unit/storage/record/failed-sync.test.ts'],
+  },
+  {
     name: 'a failed sync of the log is kept back until the other syncs end',
     file: 'src/storage/wal/log.ts',
     find: 'await Promise.all(syncs.map((sync) => sync.catch(fail)))',

@@ -15,6 +15,7 @@
 import { readUint64LE } from '../../base/bytes.js'
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import type { FileSystem } from '../fs/types.js'
+import { readFailedSync } from './failed-sync.js'
 import {
   decodeFileHeader,
   fileHeaderBytes,
@@ -51,11 +52,12 @@ const readBytesMax = 64 * 1024 * 1024
  * - `room`: only zeros up to the end of the file, which the writer put there in advance.
  * - `cutWrite`: the beginning of a header or frame, then only zeros or the end of the file. The
  *   process or the machine stopped within a write.
+ * - `failedSync`: the writer has said that a sync of these bytes failed (`failed-sync.ts`).
  * - `lostBlocks`: sectors were never stored, while later ones were. Only a stop of the machine
  *   causes that.
  * - `harm`: bytes have changed after they were written. No stop causes that.
  */
-export type DamageCause = 'room' | 'cutWrite' | 'lostBlocks' | 'harm'
+export type DamageCause = 'room' | 'cutWrite' | 'failedSync' | 'lostBlocks' | 'harm'
 
 /** The place where a record file stops being readable. */
 export interface RecordDamage {
@@ -89,6 +91,8 @@ export interface RecordScan {
   readonly predecessorsSyncedKnown: boolean
   /** The newest note in the header or any valid frame, frames after the damage included. */
   readonly noted: DurableFile | undefined
+  /** The first byte that a failed sync may have lost; Infinity if none is known. */
+  readonly unsyncedFrom: number
   /** Undefined if the file ends right after its last frame. */
   readonly damage: RecordDamage | undefined
 }
@@ -122,11 +126,11 @@ export function scanRecordsSync(
   const source = readWholeSync(fileSystem, path)
   const fileLength = source.length
   const header = decodeFileHeader(source, fileLength, path, expected)
-  const claims = new Claims()
+  const claims = new Claims(readFailedSync(fileSystem, path, expected.databaseId))
   if (typeof header === 'string') {
     const { kind, fileNumber } = expected
     const firstValid = searchBehind(source, 0, fileNumber, claims)
-    const cause = causeOfHeader(source, kind, firstValid)
+    const cause = claims.causeAt(0, causeOfHeader(source, kind, firstValid))
     const damage = { offset: 0, expected: `a ${kind} file header`, found: header, cause }
     return result(source, undefined, 0, 0, claims, damage)
   }
@@ -150,16 +154,27 @@ export function scanRecordsSync(
   }
   const found = describe(source, offset, header)
   const firstValid = searchBehind(source, offset, header.fileNumber, claims)
-  const cause = causeOfFrame(source, offset, header.fileNumber, firstValid)
+  const cause = claims.causeAt(offset, causeOfFrame(source, offset, header.fileNumber, firstValid))
   const damage = { offset, expected: 'a valid frame', found, cause }
   return result(source, header, offset, lastSequence, claims, damage)
 }
 
-/** The statements of valid frames about durability. */
+/** The statements of valid frames, and of a failed sync, about durability. */
 class Claims {
+  readonly unsyncedFrom: number
   syncedLength = 0
   predecessorsSynced = false
   noted: DurableFile | undefined
+
+  constructor(unsyncedFrom: number) {
+    this.unsyncedFrom = unsyncedFrom
+  }
+
+  /** The cause of damage at `offset`, which would be `cause` without a failed sync. */
+  causeAt(offset: number, cause: DamageCause): DamageCause {
+    const isUnlikely = cause === 'lostBlocks' || cause === 'harm'
+    return isUnlikely && offset >= this.unsyncedFrom ? 'failedSync' : cause
+  }
 
   add(source: Buffer, offset: number): void {
     const syncedLength = frameSyncedLength(source, offset)
@@ -199,6 +214,7 @@ function result(
     syncedLengthKnown: claims.syncedLength,
     predecessorsSyncedKnown: claims.predecessorsSynced,
     noted: claims.noted,
+    unsyncedFrom: claims.unsyncedFrom,
     damage,
   }
 }

@@ -9,7 +9,8 @@
  * change; sequences never fall.
  *
  * After a failed write or sync the state of the file is unknown. So nothing is tried again: every
- * later call throws `ERR_POISONED` with the first error as its cause.
+ * later call throws `ERR_POISONED` with the first error as its cause. A failed sync leaves a
+ * statement for the next open (`failed-sync.ts`).
  *
  * The system reports a failed sync once per descriptor. A blocking sync could miss the error of an
  * asynchronous sync that is still running. While one runs, the blocking sync therefore uses a
@@ -28,6 +29,8 @@ import { assert } from '../../base/assert.js'
 import { writeUint64LE } from '../../base/bytes.js'
 import { CellarError, closedError, ErrorCode } from '../../base/errors.js'
 import type { File, FileSystem } from '../fs/types.js'
+import { temporarySuffix } from '../fs/whole-file.js'
+import { writeFailedSync } from './failed-sync.js'
 import {
   encodeFileHeader,
   fileHeaderBytes,
@@ -58,7 +61,8 @@ const bufferBytesKept = 2 * 1024 * 1024
 /** An open record file, written at its end. */
 export class RecordWriter {
   readonly header: RecordFileHeader
-  readonly path: string
+  /** Where the file lies; the owner changes the path if it renames the file. */
+  path: string
   /** Bytes written to the operating system, header included. */
   length: number
   /** The part of `length` that is known to be durable. */
@@ -78,6 +82,7 @@ export class RecordWriter {
   /** Next free byte of `buffer`. */
   position = 0
   private frameStart = -1
+  private readonly fileSystem: FileSystem
   private readonly file: File
   private readonly witness: File
   private growsAhead: boolean
@@ -89,9 +94,16 @@ export class RecordWriter {
   private syncNext: Promise<void> | undefined = undefined
   private closed = false
 
-  private constructor(file: File, witness: File, header: RecordFileHeader, growsAhead: boolean) {
+  private constructor(
+    fileSystem: FileSystem,
+    file: File,
+    witness: File,
+    header: RecordFileHeader,
+    growsAhead: boolean,
+  ) {
     this.header = header
     this.path = file.path
+    this.fileSystem = fileSystem
     this.length = fileHeaderBytes
     this.lastSequence = header.predecessor?.lastSequence ?? 0
     this.predecessorsSynced = header.predecessor === undefined || header.predecessorsSynced === true
@@ -115,7 +127,8 @@ export class RecordWriter {
     const file = fileSystem.openSync(path, 'create')
     try {
       file.writeSync(encodeFileHeader(header), 0, fileHeaderBytes, 0)
-      return new RecordWriter(file, fileSystem.openSync(path, 'write'), header, growsAhead)
+      const witness = fileSystem.openSync(path, 'write')
+      return new RecordWriter(fileSystem, file, witness, header, growsAhead)
     } catch (error) {
       file.closeSync()
       throw error
@@ -224,7 +237,7 @@ export class RecordWriter {
       if (this.syncRunning === undefined) this.file.syncSync()
       else this.witness.syncSync()
     } catch (error) {
-      this.failure = error
+      this.syncFailed(error)
       throw error
     }
     this.syncedLength = this.length
@@ -267,11 +280,23 @@ export class RecordWriter {
       if (this.failure !== undefined) throw this.failure as Error
       if (length > this.syncedLength) this.syncedLength = length
     } catch (error) {
-      this.failure ??= error
+      this.syncFailed(error)
       throw error
     } finally {
       this.syncRunning = undefined
       if (this.closed) this.closeFiles()
+    }
+  }
+
+  private syncFailed(error: unknown): void {
+    if (this.failure !== undefined) return
+    this.failure = error
+    // Nobody reads a file that was never renamed.
+    if (this.path.endsWith(temporarySuffix)) return
+    try {
+      writeFailedSync(this.fileSystem, this.path, this.header.databaseId, this.syncedLength)
+    } catch {
+      // Without the statement the next open refuses missing bytes, until the machine has stopped.
     }
   }
 

@@ -8,6 +8,7 @@
 
 import { assert } from '../../base/assert.js'
 import { temporarySuffix } from '../fs/whole-file.js'
+import { fileOfFailedSync } from '../record/failed-sync.js'
 import { parseSegmentName, segmentName } from '../wal/segment-name.js'
 
 /**
@@ -54,6 +55,13 @@ export function parseFileName(name: string): FileName | undefined {
   const canonical = formatFileName(kind, fileNumber) + (temporary ? temporarySuffix : '')
   if (name !== canonical) return undefined
   return { kind: temporary ? 'temporary' : kind, fileNumber }
+}
+
+/** Whether a name is that of a statement about a log segment or manifest (failed-sync.ts). */
+export function isFailedSyncName(name: string): boolean {
+  const about = fileOfFailedSync(name)
+  const kind = about === undefined ? undefined : parseFileName(about)?.kind
+  return kind === 'log' || kind === 'manifest'
 }
 
 /**

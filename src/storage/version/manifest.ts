@@ -78,6 +78,7 @@ export function writeManifestSync(
     appendFrameSync(writer, encodeEdit(snapshotEdit(state)))
     writer.syncSync()
     fileSystem.renameSync(temporaryPath, path)
+    writer.path = path
     fileSystem.syncDirectorySync(directory)
     appendMarkSync(writer)
   } catch (error) {

@@ -15,7 +15,14 @@ import {
   readClosingStatementSync,
   type ClosedSegment,
 } from './closing-statement.js'
-import { formatFileName, isIgnoredName, parseFileName, type FileName } from './file-names.js'
+import { fileOfFailedSync } from '../record/failed-sync.js'
+import {
+  formatFileName,
+  isFailedSyncName,
+  isIgnoredName,
+  parseFileName,
+  type FileName,
+} from './file-names.js'
 import { readManifestSync, type ManifestContent, type TornManifest } from './manifest.js'
 import { emptyState, forEachFile, valueFilesOf, type VersionState } from './version.js'
 
@@ -204,7 +211,7 @@ export function checkFileSync(
 }
 
 function isOwnName(name: string): boolean {
-  return parseFileName(name) !== undefined || isClosingName(name)
+  return parseFileName(name) !== undefined || isClosingName(name) || isFailedSyncName(name)
 }
 
 function isClosingName(name: string): boolean {
@@ -219,7 +226,13 @@ function findLeftovers(
   const leftovers = own.filter(({ kind, fileNumber }) => {
     return kind === 'temporary' || (kind === 'manifest' && fileNumber < manifestNumber)
   })
-  return [...leftovers.map((file) => file.name), ...names.filter(isClosingName)]
+  // Recovery removes the statements about the log, once the log is whole.
+  const isOfManifest = (name: string): boolean => {
+    const about = fileOfFailedSync(name)
+    return about !== undefined && parseFileName(about)?.kind === 'manifest'
+  }
+  const statements = names.filter((name) => isClosingName(name) || isOfManifest(name))
+  return [...leftovers.map((file) => file.name), ...statements]
 }
 
 function findUnknownFiles(own: readonly OwnFile[], state: VersionState): string[] {

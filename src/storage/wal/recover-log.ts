@@ -16,7 +16,9 @@
 
 import { corruption } from '../../base/errors.js'
 import { readVarint, varintLength } from '../../base/varint.js'
-import type { FileSystem } from '../fs/types.js'
+import type { File, FileSystem } from '../fs/types.js'
+import { readWholeFileSync } from '../fs/whole-file.js'
+import { fileOfFailedSync } from '../record/failed-sync.js'
 import {
   decodeFileHeader,
   fileHeaderBytes,
@@ -24,7 +26,7 @@ import {
   type RecordFileHeader,
   type RecordFilePredecessor,
 } from '../record/format.js'
-import { scanRecordsSync } from '../record/record-scan.js'
+import { scanRecordsSync, type RecordScan } from '../record/record-scan.js'
 import {
   firstNeeded,
   judgeChain,
@@ -300,6 +302,7 @@ function repair(
     const file = fileSystem.openSync(path, 'write')
     try {
       if (scan.validLength < scan.fileLength) file.truncateSync(scan.validLength)
+      if (scan.unsyncedFrom < scan.validLength) rewrite(fileSystem, file, scan)
       file.syncSync()
     } finally {
       file.closeSync()
@@ -308,5 +311,20 @@ function repair(
   for (const fileNumber of obsolete) {
     fileSystem.unlinkSync(fileSystem.join(directory, segmentName(fileNumber)))
   }
+  for (const name of fileSystem.listSync(directory)) {
+    const about = fileOfFailedSync(name)
+    if (about === undefined || parseSegmentName(about) === undefined) continue
+    fileSystem.unlinkSync(fileSystem.join(directory, name))
+  }
   fileSystem.syncDirectorySync(directory)
+}
+
+/**
+ * Writes the bytes again that a failed sync may have lost. The system may take them for stored, and
+ * no sync would store them.
+ */
+function rewrite(fileSystem: FileSystem, file: File, scan: RecordScan): void {
+  const { unsyncedFrom, validLength } = scan
+  const bytes = readWholeFileSync(fileSystem, file.path).subarray(unsyncedFrom, validLength)
+  file.writeSync(bytes, 0, bytes.length, unsyncedFrom)
 }

@@ -139,9 +139,10 @@ export class HistoryRun {
     let image: SimulatedDisk | undefined
     const crash = (): void => {
       const random = generatorOf(this.#plan.seed)
-      // Bytes that a failed sync has lost are missing while the machine runs on. An open refuses
-      // such a log (ERR_CORRUPTION) until the machine was started anew.
-      const isLost = end.kind === 'fault' && end.fault.syncFailure !== 'keep'
+      // A disk that fails for good does not take the statement of the failed sync. Then an open
+      // refuses a log without its bytes (ERR_CORRUPTION) until the machine was started anew.
+      const isLost =
+        end.kind === 'fault' && end.fault.syncFailure !== 'keep' && end.fault.persistent === true
       if (end.kind === 'power cut') image = disk.crash(end.policy, random)
       else image = isLost ? disk.crash('keepAll', random) : disk.kill()
       this.#history.crash()

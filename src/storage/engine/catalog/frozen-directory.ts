@@ -18,7 +18,7 @@ import { KeptContent, OverlayFileSystem } from '../../fs/overlay-fs.js'
 import type { FileSystem } from '../../fs/types.js'
 import { readWholeFileSync } from '../../fs/whole-file.js'
 import { closingStatementName } from '../../version/closing-statement.js'
-import { parseFileName, type FileKind } from '../../version/file-names.js'
+import { isFailedSyncName, parseFileName, type FileKind } from '../../version/file-names.js'
 import { inspectDirectorySync } from '../../version/open-directory.js'
 
 /**
@@ -98,7 +98,7 @@ function captureFiles(
   const lastSegment = newestOf('log', names)
   for (const name of names) {
     const kind = parseFileName(name)?.kind
-    const isStatement = name === closingStatementName
+    const isStatement = name === closingStatementName || isFailedSyncName(name)
     if (!isStatement && kind !== 'log' && kind !== 'table' && kind !== 'values') continue
     const path = fileSystem.join(directory, name)
     if (fileSystem.statSync(path)?.kind !== 'file') continue

@@ -11,7 +11,7 @@ import { SsTableReader } from '../../sstable/reader.js'
 import { decodeFamilySettings, formatOfFamily } from '../../store/family-settings.js'
 import { closingStatementName } from '../../version/closing-statement.js'
 import type { FileMetadata } from '../../version/file-metadata.js'
-import { formatFileName, parseFileName } from '../../version/file-names.js'
+import { formatFileName, isFailedSyncName, parseFileName } from '../../version/file-names.js'
 import { writeManifestSync } from '../../version/manifest.js'
 import type { StoreVersion, VersionState } from '../../version/version.js'
 import { checkpointFiles } from '../transfer/backup.js'
@@ -243,7 +243,7 @@ export class SalvageRun {
     const { evidence, fromBackup } = this.wreck
     const wanted = new Set(checkpointFiles(state).map(({ name }) => name))
     const isDamaged = (name: string): boolean => {
-      if (name === closingStatementName) return true
+      if (name === closingStatementName || isFailedSyncName(name)) return true
       const parsed = parseFileName(name)
       if (parsed === undefined || this.made.includes(name)) return fromBackup.has(name)
       if (parsed.kind === 'log' || parsed.kind === 'manifest') return true
