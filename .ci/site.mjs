@@ -1,9 +1,11 @@
 /**
  * A part of TypeDoc for `npm run docs`: modules have the names by which programs import them, and
- * documents those of their first headings.
+ * documents those of their first headings. Places in the source are text, because the site has no
+ * source. A broken link of the built site fails the build.
  */
 import { readFileSync } from 'node:fs'
-import { Converter, ReflectionKind } from 'typedoc'
+import { Converter, ReflectionKind, RendererEvent } from 'typedoc'
+import { checkLinks } from './site-links.mjs'
 
 const readJson = (path) => JSON.parse(readFileSync(new URL(path, import.meta.url), 'utf8'))
 const entries = readJson('entries.json')
@@ -32,5 +34,14 @@ export function load(application) {
       const title = /^# (.+)$/m.exec(heading?.text ?? '')?.[1]
       if (title !== undefined) document.name = title
     }
+  })
+  application.converter.on(Converter.EVENT_RESOLVE_END, ({ project }) => {
+    for (const reflection of Object.values(project.reflections)) {
+      for (const source of reflection.sources ?? []) delete source.url
+    }
+  })
+  application.renderer.on(RendererEvent.END, ({ outputDirectory }) => {
+    const { complaints } = checkLinks(outputDirectory)
+    for (const complaint of complaints) application.logger.error(complaint)
   })
 }

@@ -8,7 +8,11 @@ import { join, posix } from 'node:path'
 import t from 'tap'
 import { filesBelow, projectRoot, runProgram } from '../rules/support.js'
 
-const pages = ['README.md', ...filesBelow('docs', (path) => path.endsWith('.md'))]
+const isPage = (path: string): boolean => path.endsWith('.md')
+const pages = ['README.md', ...filesBelow('docs', isPage)]
+/** Pages beside the code, which npm packs, and those of the repository. */
+const besideCode = filesBelow('src', isPage)
+const ofRepository = [...filesBelow('bench', isPage), ...filesBelow('test', isPage)]
 
 /** What npm packs beside the code. */
 const packed = /^(README\.md|LICENSE|docs\/.+|src\/.+\.md)$/
@@ -38,7 +42,8 @@ function brokenLinks(page: string, markdown: string): string[] {
     if (/^https?:/.test(link)) return []
     const [path, anchor] = link.split('#')
     const target = path === '' ? page : posix.join(posix.dirname(page), path)
-    if (!packed.test(target)) return [`${page} leads to ${target}, which is not in the package`]
+    const isPacked = packed.test(target) || !packed.test(page)
+    if (!isPacked) return [`${page} leads to ${target}, which is not in the package`]
     if (!existsSync(join(projectRoot, target))) return [`${page} leads to ${target}, not there`]
     if (anchor === undefined || anchorsOf(target).has(anchor)) return []
     return [`${page} leads to ${target}#${anchor}, which has no such heading`]
@@ -48,9 +53,11 @@ function brokenLinks(page: string, markdown: string): string[] {
 void t.test('links lead to files and headings of the package', (t) => {
   t.ok(pages.length > 10, `${pages.length} pages`)
   t.strictSame(
-    pages.flatMap((page) => brokenLinks(page, textOf(page))),
+    [...pages, ...besideCode, ...ofRepository].flatMap((page) => brokenLinks(page, textOf(page))),
     [],
   )
+  t.ok(besideCode.includes('src/ARCHITECTURE.md') && ofRepository.includes('bench/README.md'))
+  t.equal(brokenLinks('bench/README.md', '[a](main.ts) [b](none.ts) [c](#none)').length, 2)
   t.equal(brokenLinks('README.md', '[a](docs/none.md) [b](bench/main.ts)').length, 2)
   t.equal(brokenLinks('README.md', '[a](docs/guide.md#no-such-task) [b](#cellar)').length, 1)
   t.end()
