@@ -165,11 +165,11 @@ const hotRowGets: Comparison = (results) => {
 }
 
 const writes = ['writes', '#writes-where-the-time-goes'] as const
-const reads = ['reads', '../docs/performance.md#reads-at-a-million-rows-what-limits-them'] as const
+const reads = ['reads', '../docs/decisions.md#reads-what-limits-them'] as const
 const hotReads = ['reads', '#reads-where-the-time-goes'] as const
 const scans = ['scans', '#scans-where-the-time-goes'] as const
 const merge = ['merge', '#compaction-merge-what-limits-it'] as const
-const compaction = ['compaction', '../docs/performance.md#compaction-what-limits-it'] as const
+const compaction = ['compaction', '../docs/decisions.md#compaction-what-limits-it'] as const
 
 const targets: readonly Target[] = [
   {

@@ -87,7 +87,7 @@ void t.test('a target says what was reached, and whether that is enough', (t) =>
   const lines = formatTargets(results).split('\n')
   const lineOf = (text: string): string => lines.find((line) => line.includes(text)) ?? ''
   t.match(lineOf('YCSB'), '**`A`: 3.00 x the best Node peer (lmdb/row)**; `F`: no result beside')
-  t.match(lineOf('YCSB'), '| 1 of 6, see [reads](../docs/performance.md#reads-at')
+  t.match(lineOf('YCSB'), '| 1 of 6, see [reads](../docs/decisions.md#reads-what')
   t.match(lineOf('checkAndMutate'), '**`cas-hot`: 6.00 x lmdb**')
   t.match(lineOf('cost of an operation'), '`scan50` 2.50 x (10000 to 500000 records)')
   t.match(lineOf('cost of an operation'), '| 1 of 4, see [reads](')
@@ -103,10 +103,10 @@ void t.test('a target says what was reached, and whether that is enough', (t) =>
   // Every miss leads to a heading.
   for (const [, file, anchor] of lines.join('').matchAll(/see \[\w+\]\(([^#)]*)#([^)]+)\)/g)) {
     const path = join(projectRoot, 'bench', file === '' ? 'README.md' : file)
-    const headings = readFileSync(path, 'utf8').match(/^## .*$/gm) ?? []
+    const headings = readFileSync(path, 'utf8').match(/^##+ .*$/gm) ?? []
     const anchors = headings.map((heading) =>
       heading
-        .slice(3)
+        .replace(/^#+ /, '')
         .toLowerCase()
         .replace(/[^\w -]/g, '')
         .replaceAll(' ', '-'),
