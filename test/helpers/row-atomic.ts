@@ -1,6 +1,7 @@
 /**
  * A database reduced to what a store offers that is atomic per row: no synchronous calls, no
- * snapshots, no feed, no batches over rows or tables. Calls of these fail with `ERR_UNSUPPORTED`.
+ * snapshots, no feed, no filters but those of `parseFilter`, no batches over rows or tables. Calls
+ * of these fail with `ERR_UNSUPPORTED`.
  */
 import {
   requireCapability,
@@ -10,6 +11,7 @@ import {
   type Scan,
   type Table,
 } from '../../src/api/index.js'
+import { textOfFilter } from '../../src/storage/filter/parse/parse-filter.js'
 
 /** The capabilities that are left. */
 export const rowAtomic: Capabilities = Object.freeze({
@@ -19,7 +21,7 @@ export const rowAtomic: Capabilities = Object.freeze({
   atomicAcrossRows: false,
   atomicAcrossTables: false,
   coprocessors: false,
-  filters: true,
+  filters: false,
   rawScans: true,
   upkeep: true,
 })
@@ -38,7 +40,11 @@ export function reduceToRows(database: Database): Database {
         const value: unknown = Reflect.get(target, name, target)
         if (typeof value !== 'function') return value
         return (...given: unknown[]): unknown => {
-          if ((given[0] as Scan | undefined)?.snapshot !== undefined) refuse('snapshots')()
+          for (const read of [given[0]].flat() as (Scan | undefined)[]) {
+            if (read?.snapshot !== undefined) refuse('snapshots')()
+            if (read?.filter !== undefined && textOfFilter(read.filter) === undefined)
+              refuse('filters')()
+          }
           return (value as (...all: unknown[]) => unknown).apply(target, given)
         }
       },

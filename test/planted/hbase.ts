@@ -51,4 +51,18 @@ export const faults: readonly PlantedFault[] = [
     replace: '',
     tests: ['test/unit/hbase/faults.test.ts'],
   },
+  {
+    name: 'a filter sees cells of an earlier read of the row',
+    file: 'src/hbase/owned/local-filters.ts',
+    find: 'if (isFull || known?.rows.has(row) === true)',
+    replace: 'if (isFull)',
+    tests: ['test/unit/hbase/owned/filters.test.ts'],
+  },
+  {
+    name: 'a filter that counts rows begins anew with each row',
+    file: 'src/hbase/owned/owned-scanner.ts',
+    find: 'if (!isBegun) filter',
+    replace: 'filter',
+    tests: ['test/unit/hbase/owned/filters.test.ts'],
+  },
 ]

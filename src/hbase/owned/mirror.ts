@@ -70,12 +70,12 @@ export class Mirror {
   }
 }
 
-/** Puts the cells of a result into a mirror, with their timestamps. */
+/** Puts the cells of a result into a mirror, with their timestamps and types. */
 export function fill(table: EmbeddedTable, result: Result): void {
   const { row } = result
   if (row === undefined) return
-  const cells = result.cells().map(({ family, qualifier, timestampExact, value }: Cell) => {
-    return { column: { family, qualifier }, timestamp: timestampExact, value }
+  const cells = result.cells().map(({ family, qualifier, timestampExact, type, value }: Cell) => {
+    return { column: { family, qualifier }, timestamp: timestampExact, type, value }
   })
   table.putSync({ row, cells })
 }

@@ -25,6 +25,7 @@ import { foreignTable, readAtomic } from '../../checks/atomic.js'
 import { noSuchFamily } from '../../checks/reads.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { loadChecksums } from '../../storage/codec/checksum.js'
+import { LocalFilters } from './local-filters.js'
 import { fill } from './mirror.js'
 import { rowWrites } from './log/apply.js'
 import type { LogPlace, Patience } from './log/log-store.js'
@@ -100,6 +101,8 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   readonly cellBytesMax: number
   /** Schema; changes of tables wait for the batches before them. */
   readonly admin: OwnedAdmin
+  /** @internal Evaluates filters that the store refuses. */
+  readonly filters: LocalFilters
   readonly #store: api.Database
   readonly #settings: OwnedSettings
   readonly #log: OwnerLog
@@ -133,6 +136,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
       ...store.capabilities,
       sync: false,
       coprocessors: false,
+      filters: true,
       snapshots: true,
       changes: true,
       atomicAcrossRows: true,
@@ -144,6 +148,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
       now: () => (last = Math.max(last, settings.clock.now(), this.#log.timestamp + 1)),
     }
     this.#views = new Views(store, settings.clock)
+    this.filters = new LocalFilters(store, settings.clock)
     this.#log = new OwnerLog(place, recovered, {
       apply: (batches) => this.#apply(batches),
       neededFrom: () => Math.min(Infinity, ...Array.from(this.#feeds, ({ next }) => next)),
@@ -281,6 +286,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
         return await change()
       } finally {
         await this.#copy!.mirror.forget(table)
+        this.filters.forget(table)
       }
     })
   }
@@ -457,6 +463,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     await this.#log.beat(true)
     this.#log.end()
     await this.#views.close()
+    await this.filters.close()
     await this.#copy?.close()
   }
 }

@@ -1,21 +1,38 @@
 /** A scan of an owned database: the rows of the store, but as the view of the scan saw them. */
 import {
   ResultScanner,
+  type Filter,
   type Result,
   type Scan,
   type ScanMetrics,
   type Table,
 } from '../../api/index.js'
 import { checkResultCount } from '../../api/rows/row-arguments.js'
+import { checkFilter, parseVersions } from '../../checks/reads.js'
 import { parseBounds, type ScanBounds } from '../../checks/rows.js'
+import { checkScan, parseCuts, parseLimits } from '../../checks/scans.js'
+import type { EmbeddedTable } from '../../table/embedded-table.js'
+import { unfilteredScan, type LocalFilters } from './local-filters.js'
 import type { View } from './views.js'
+
+/** What a scan reads through. */
+interface ScanPlace {
+  readonly view: View
+  readonly filters: LocalFilters
+  /** Whether the view ends with the scan. */
+  readonly closeView: boolean
+}
 
 /** The rows of a scan with the images of a view in place of changed rows. */
 export class OwnedScanner extends ResultScanner {
   readonly #table: Table
   readonly #scan: Scan
+  /** The filter for rows that are read from copies, one scan each. */
+  readonly #filter: Filter | undefined
   readonly #view: View
   readonly #closeView: boolean
+  /** Filters the rows of the store; undefined = the store does. */
+  readonly #filters: LocalFilters | undefined
   readonly #bounds: ScanBounds
   readonly #store: ResultScanner
   readonly #results: AsyncGenerator<Result, void>
@@ -23,16 +40,19 @@ export class OwnedScanner extends ResultScanner {
   #rows = 0
   #failure: { readonly error: unknown } | undefined = undefined
 
-  /** `closeView`: whether the view ends with the scan. */
-  constructor(table: Table, scan: Scan, view: View, closeView: boolean) {
+  constructor(table: Table, scan: Scan, { view, filters, closeView }: ScanPlace) {
     super()
     this.#table = table
     this.#scan = { ...scan, snapshot: undefined }
+    this.#filter = scan.filter && filterOfRows(scan.filter)
     this.#view = view
     this.#closeView = closeView
     this.#bounds = parseBounds(scan)
-    // The store checks all options; images may take the place of rows, so the limit is kept here.
-    this.#store = table.scan({ ...this.#scan, limit: undefined })
+    this.#filters = filters.isNeeded(scan) ? filters : undefined
+    if (this.#filters !== undefined) checkOptions(scan)
+    // The store checks other options; images may take the place of rows, so the limit is kept here.
+    const asked = this.#filters === undefined ? this.#scan : unfilteredScan(this.#scan)
+    this.#store = table.scan({ ...asked, limit: undefined })
     this.#results = this.#read()
   }
 
@@ -100,8 +120,10 @@ export class OwnedScanner extends ResultScanner {
       if (last !== undefined && row !== undefined && last.equals(row)) continue
       last = row
       isImage = false
-      if (value.cursor === undefined) this.#rows++
-      yield value
+      const shown = await this.#shown(value)
+      if (shown.length > 0 && value.cursor === undefined) this.#rows++
+      yield* shown
+      if (this.#filters !== undefined && this.#scan.filter!.filterAllRemaining()) return
     }
   }
 
@@ -119,10 +141,45 @@ export class OwnedScanner extends ResultScanner {
       .sort(compare)
   }
 
+  /** The results for a row of the store. */
+  async #shown(value: Result): Promise<readonly Result[]> {
+    const { row } = value
+    if (this.#filters === undefined || row === undefined) return [value]
+    return this.#filters.read(this.#table.name, row, value, (copy) => this.#resultsOf(copy, row))
+  }
+
   #image(row: Buffer): Result[] {
-    const image = this.#view.image(this.#table.name, row)!
+    return this.#resultsOf(this.#view.image(this.#table.name, row)!, row)
+  }
+
+  /** The results of the scan for a row of a copy. */
+  #resultsOf(copy: EmbeddedTable, row: Buffer): Result[] {
     const whole = { prefix: undefined, limit: undefined, signal: undefined, snapshot: undefined }
     const span = { startRow: row, startInclusive: true, stopRow: row, stopInclusive: true }
-    return [...image.scanSync({ ...this.#scan, ...whole, ...span })]
+    return [...copy.scanSync({ ...this.#scan, ...whole, ...span, filter: this.#filter })]
   }
+}
+
+/** A filter that is told only once that a scan begins, so that it counts rows over many scans. */
+function filterOfRows(filter: Filter): Filter {
+  let isBegun = false
+  const setReversed = (reversed: boolean): void => {
+    if (!isBegun) filter.setReversed?.(reversed)
+    isBegun = true
+  }
+  return new Proxy(filter, {
+    get: (inner, name) => {
+      if (name === 'setReversed') return setReversed
+      const member: unknown = Reflect.get(inner, name, inner)
+      return typeof member === 'function' ? (member.bind(inner) as unknown) : member
+    },
+  })
+}
+
+/** Checks the options that the store is not asked for. `ERR_INVALID_ARGUMENT`. */
+function checkOptions(scan: Scan): void {
+  checkScan(scan)
+  checkFilter(scan.filter)
+  parseVersions(scan.versions)
+  parseCuts(scan, parseLimits(scan), scan.filter)
 }

@@ -7,6 +7,7 @@ import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { readList } from '../../checks/lists.js'
 import { runBatch } from '../thrift/batch.js'
 import { namedRows, rowOfCheck, rowsOfMutation, type NamedRow } from './loads.js'
+import { unfilteredGet } from './local-filters.js'
 import type { OwnedDatabase } from './owned-database.js'
 import { OwnedScanner } from './owned-scanner.js'
 import { readRow } from './views.js'
@@ -36,7 +37,10 @@ export class OwnedTable implements api.Table {
   }
 
   get(get: api.Get): Promise<Result> {
-    return this.#read(get, (own) => this.#store.get(own))
+    return this.#read(get, async (own) => {
+      if (!this.#database.filters.isNeeded(own)) return this.#store.get(own)
+      return this.#filtered(await this.#store.get(unfilteredGet(own)), own)
+    })
   }
 
   async getList(gets: readonly api.Get[]): Promise<Result[]> {
@@ -46,9 +50,16 @@ export class OwnedTable implements api.Table {
     const view = this.#database.openView()
     try {
       await view.ready
-      const results = await this.#store.getList(own)
+      const { filters } = this.#database
+      const isNeeded = own.map((get) => filters.isNeeded(get))
+      const asked = own.map((get, i) => (isNeeded[i] ? unfilteredGet(get) : get))
+      const results = await this.#store.getList(asked)
       return await Promise.all(
-        own.map((get, i) => readRow(() => Promise.resolve(results[i]), view, this.name, get)),
+        own.map((get, i) => {
+          const read = async (): Promise<Result> =>
+            isNeeded[i] ? this.#filtered(results[i], get) : results[i]
+          return readRow(read, view, this.name, get)
+        }),
       )
     } finally {
       view.close()
@@ -57,7 +68,7 @@ export class OwnedTable implements api.Table {
 
   async exists(get: api.Get): Promise<boolean> {
     const own = copyArguments(get).value
-    if (own?.snapshot === undefined) {
+    if (own?.snapshot === undefined && !this.#database.filters.isNeeded(own)) {
       await this.#database.settled()
       return this.#store.exists(own)
     }
@@ -77,7 +88,8 @@ export class OwnedTable implements api.Table {
     const given = scan.snapshot === undefined ? undefined : this.#database.viewOf(snapshot)
     const view = given ?? this.#database.openView()
     try {
-      return new OwnedScanner(this.#store, own, view, given === undefined)
+      const { filters } = this.#database
+      return new OwnedScanner(this.#store, own, { view, filters, closeView: given === undefined })
     } catch (error) {
       if (given === undefined) view.close()
       throw error
@@ -168,6 +180,10 @@ export class OwnedTable implements api.Table {
 
   #rowsOfChecked({ check, action }: api.CheckedAction): NamedRow[] {
     return [rowOfCheck(this.name, check), ...this.#rows(check, action)]
+  }
+
+  #filtered(found: Result, get: api.Get): Promise<Result> {
+    return this.#database.filters.read(this.name, get.row, found, (copy) => copy.getSync(get))
   }
 
   async #read(get: api.Get, read: (own: api.Get) => Promise<Result>): Promise<Result> {

@@ -177,7 +177,8 @@ void t.test(
       "cells of table 'one' have more than 1000 bytes, which the target refuses: 2",
       "the target lacks the namespace of table 'space:two'",
     ])
-    const missing = 'sync, snapshots, changes, atomicAcrossRows, atomicAcrossTables, coprocessors'
+    const missing =
+      'sync, snapshots, changes, atomicAcrossRows, atomicAcrossTables, coprocessors, filters'
     t.ok(notes.includes(`capabilities that the target lacks: ${missing}`), notes.join('; '))
     t.strictSame((await inspectMove(source, source, { tables: ['one'] })).notes.length, 1)
     for (const each of [source, store]) await each.close()
