@@ -322,7 +322,7 @@ module.exports = {
       to: {
         path: '^(src|native-free)/',
         pathNot:
-          '^src/((systems/(metastore|metastore/pulsar|messaging|repository|transactions)|server)/index|entries/(index|level))\\.ts$',
+          '^src/((systems/(metastore|metastore/pulsar|messaging|repository|transactions)|server)/index|entries/(index|level|hbase))\\.ts$',
       },
     },
     {

@@ -4,7 +4,8 @@
  * A broker has a session here, which lives by the broker's own pings: when the broker is killed or
  * stands still, the session ends, as at a ZooKeeper. A connection that is lost leaves the session,
  * and the broker may come back to it by its number, also after this process was killed and started
- * again. Arguments: the directory of the store, and the port; 0 = any, which is printed.
+ * again. Arguments: the directory of the store, or the address of an owned database (see
+ * `bench/cluster/place.ts`), and the port; 0 = any, which is printed.
  */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { Database, CellarError } from '../../src/entries/index.js'
@@ -12,6 +13,7 @@ import {
   metadataStoreOf,
   type CellarMetadataStore,
 } from '../../src/systems/metastore/pulsar/index.js'
+import { isAddress, openOwned } from '../cluster/place.js'
 import { Channel, type Message } from './channel.js'
 
 /** The calls that a broker may make. */
@@ -104,8 +106,10 @@ class Client {
   }
 }
 
-const [, , directory, port] = process.argv
-const database = await Database.open(directory, { executor: 'inline' })
+const [, , place, port] = process.argv
+const database = isAddress(place)
+  ? (await openOwned(place)).database
+  : await Database.open(place, { executor: 'inline' })
 const clients = new Map<number, Client>()
 
 async function openStore(pings: Pings, timeout: number, asked: number | undefined) {

@@ -23,17 +23,18 @@ async function killed(child: ChildProcess): Promise<void> {
 
 /** The process that has the store open. */
 export class Coordinator {
-  readonly directory: string
+  readonly #place: string
   port = 0
   #child: ChildProcess | undefined = undefined
 
-  constructor(directory: string) {
-    this.directory = directory
+  /** `place`: a directory, or the address of an owned database. */
+  constructor(place: string) {
+    this.#place = place
   }
 
   /** Starts the process, on the port of before. Resolves when it serves. */
   async start(): Promise<void> {
-    const words = [scriptOf('coordinator'), this.directory, String(this.port)]
+    const words = [scriptOf('coordinator'), this.#place, String(this.port)]
     const child = spawn(process.execPath, words, { env, stdio: ['pipe', 'pipe', 'inherit'] })
     this.#child = child
     const [line] = (await once(child.stdout, 'data')) as [Buffer]

@@ -3,7 +3,7 @@
  * database after each, see rounds.ts.
  */
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Database } from '../../src/entries/index.js'
+import type { BackendDatabase } from '../../src/entries/index.js'
 import { pause } from './pause.js'
 import type { Reporter } from './report.js'
 import type { Rounds } from './rounds.js'
@@ -28,12 +28,12 @@ export interface LoadFigures {
 
 /** Loads what is missing of `round`. */
 export async function loadRound(
-  database: Database,
+  database: BackendDatabase,
   rounds: Rounds,
   round: Round,
   cities: readonly City[],
   settings: LoadSettings,
-  reporter: Reporter,
+  reporter: Pick<Reporter, 'progress'>,
 ): Promise<LoadFigures> {
   const table = database.table(citiesTable)
   const { signal, batchCities } = settings

@@ -10,7 +10,7 @@
  * The table also says whether table `cities` is whole: it is created after it and dropped before
  * it.
  */
-import type { Database, Table } from '../../src/entries/index.js'
+import type { BackendDatabase, Table } from '../../src/entries/index.js'
 import { citiesOptions, citiesTable, type Round } from './schema.js'
 
 const progressTable = 'progress'
@@ -28,8 +28,9 @@ export class Rounds {
   }
 
   /** Reads what is there, or creates the tables. */
-  static async open(database: Database): Promise<Rounds> {
-    if (database.hasTable(progressTable)) {
+  static async open(database: BackendDatabase): Promise<Rounds> {
+    const { admin } = database
+    if (await admin.tableExists(progressTable)) {
       const table = database.table(progressTable)
       const all: Round[] = []
       for await (const result of table.scan()) {
@@ -44,15 +45,15 @@ export class Rounds {
       return new Rounds(table, all)
     }
     // Cities without progress are what an interrupted reset has left.
-    if (database.hasTable(citiesTable)) await database.dropTable(citiesTable)
+    if (await admin.tableExists(citiesTable)) await admin.deleteTable(citiesTable)
     await database.createTable(citiesTable, citiesOptions)
     return new Rounds(await database.createTable(progressTable, { families: { round: {} } }), [])
   }
 
   /** Removes cities and progress. */
-  static async reset(database: Database): Promise<void> {
+  static async reset(database: BackendDatabase): Promise<void> {
     for (const name of [progressTable, citiesTable]) {
-      if (database.hasTable(name)) await database.dropTable(name)
+      if (await database.admin.tableExists(name)) await database.admin.deleteTable(name)
     }
   }
 

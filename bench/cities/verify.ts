@@ -5,7 +5,7 @@
  * Compared are row, column, timestamp, type, value and the number of versions; cells too many and
  * cells missing are differences as well.
  */
-import type { Cell, Database, Result, Table } from '../../src/entries/index.js'
+import type { BackendDatabase, Cell, Result, Table } from '../../src/entries/index.js'
 import { pause } from './pause.js'
 import type { Reporter } from './report.js'
 import type { Rounds } from './rounds.js'
@@ -41,7 +41,7 @@ interface Expected {
 
 /** Verifies all cities of the store. */
 export async function verifyCities(
-  database: Database,
+  database: BackendDatabase,
   rounds: Rounds,
   loaded: readonly City[],
   reporter: Reporter,

@@ -15,6 +15,7 @@ import {
   produce,
   rowOf,
   transactionalTables,
+  type LocalShop,
   type Shop,
 } from './program.js'
 import { checkItem } from './stock.js'
@@ -26,7 +27,7 @@ const lostFrom = 900_000_000
  * Writes an order in one family and gives the transaction up. The write is in a file before, so
  * that only a compaction of this family drops it.
  */
-export async function giveUp({ database, manager }: Shop): Promise<number> {
+export async function giveUp({ database, manager }: LocalShop): Promise<number> {
   const orders = new TransactionalTable(database, 'orders', { bufferBytesMax: 0 })
   const transaction = await manager.startShort()
   orders.startTx(transaction)
@@ -40,7 +41,7 @@ export async function giveUp({ database, manager }: Shop): Promise<number> {
 let turn = 0
 
 /** A flush, or a compaction of one family, and the pruning of the list of invalid transactions. */
-export async function job(shop: Shop): Promise<number> {
+export async function job(shop: LocalShop): Promise<number> {
   const { database } = shop
   turn++
   const table = transactionalTables[turn % transactionalTables.length]
@@ -49,7 +50,7 @@ export async function job(shop: Shop): Promise<number> {
   return prune(shop)
 }
 
-function prune({ database, manager, pruneState }: Shop): Promise<number> {
+function prune({ database, manager, pruneState }: LocalShop): Promise<number> {
   const tables = () => [...transactionalTables, 'tms.message'].map((name) => database.table(name))
   const plugins = [pruneStatePlugin(pruneState, tables)]
   return new TransactionPruningService({ manager, plugins }).run()
@@ -57,16 +58,20 @@ function prune({ database, manager, pruneState }: Shop): Promise<number> {
 
 /**
  * Reads everything twice in one transaction, with a commit and jobs in between; the two must be the
- * same. The transaction that commits started before, so its writes are not seen.
+ * same. The transaction that commits started before, so its writes are not seen. `compact` is the
+ * job; a cluster has its own.
  */
-export async function audit(shop: Shop): Promise<number> {
-  const { database, manager } = shop
+export async function audit(
+  shop: Shop,
+  compact: (table: string) => Promise<void> = async () => undefined,
+): Promise<number> {
+  const { manager } = shop
   const producing = produce(shop)
   await runTransaction(manager, async (tx) => {
     const before = JSON.stringify(await countOrders(tx))
     await checkItem(tx)
     await producing
-    for (const table of ['orders', 'stock']) await database.compact(table)
+    for (const table of ['orders', 'stock']) await compact(table)
     const behind = JSON.stringify(await countOrders(tx))
     await checkItem(tx)
     if (before !== behind) throw new Error(`one transaction read ${before}, then ${behind}`)
@@ -78,7 +83,7 @@ export async function audit(shop: Shop): Promise<number> {
  * Prunes when nothing runs any more: first with the other family compacted only, so that what was
  * given up must stay on the list, then with all. Returns how many pointers are left on it.
  */
-export async function pruneToEnd(shop: Shop): Promise<number> {
+export async function pruneToEnd(shop: LocalShop): Promise<number> {
   const { database, manager } = shop
   await manager.cleanUp()
   await giveUp(shop)

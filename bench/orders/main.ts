@@ -6,27 +6,13 @@
  * end by itself, as it does when an auditor finds a state that never was. At the end table,
  * messages and results must agree.
  */
-import { spawn } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { audit, pruneToEnd } from './jobs.js'
-import { amountOf, consume, consumers, openShop, totals } from './program.js'
+import { openShop } from './program.js'
+import { checkShop, runAndKill } from './rounds.js'
 import { clash } from './stock.js'
-
-const worker = new URL('./worker.js', import.meta.url).pathname
-
-/** Runs a process, and kills it so long after it has opened the database. */
-async function runAndKill(directory: string, milliseconds: number): Promise<void> {
-  const child = spawn(process.execPath, [worker, directory], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  child.stdout.once('data', () => setTimeout(() => child.kill('SIGKILL'), milliseconds))
-  const [code, signal] = await new Promise<[number | null, string | null]>((resolve) => {
-    child.once('close', (code, signal) => resolve([code, signal]))
-  })
-  if (signal !== 'SIGKILL') throw new Error(`the process ended by itself with ${code}`)
-}
 
 /** Numbers in [0, 1) that repeat for a seed. */
 function numbers(seed: number): () => number {
@@ -50,27 +36,13 @@ async function main(rounds: number, seed: number): Promise<boolean> {
     const shop = await openShop(directory)
     const invalid = await pruneToEnd(shop)
     // No transaction of a killed process runs any more, so jobs drop all that the auditor allows.
-    await audit(shop)
+    await audit(shop, (table) => shop.database.compact(table))
     await clash(shop)
-    for (const consumer of consumers) while ((await consume(shop, consumer)) > 0) continue
-    const { last, present, messages, messagesAmount, consumed } = await totals(shop)
+    const { last, present, agree } = await checkShop(shop)
     await shop.close()
-    let amount = 0
-    for (let order = 1; order <= last; order++) amount += amountOf(order)
-    process.stdout.write(`table:    ${last} orders, amount ${amount}\n`)
     process.stdout.write(
-      `          ${present} of them not cancelled, ${invalid} invalid pointers\n`,
+      `          ${present} orders are not cancelled, ${invalid} invalid pointers are left\n`,
     )
-    process.stdout.write(`messages: ${messages} orders, amount ${messagesAmount}\n`)
-    consumers.forEach((consumer, i) => {
-      const { orders, amount } = consumed[i]
-      process.stdout.write(`${`${consumer}:`.padEnd(10)}${orders} orders, amount ${amount}\n`)
-    })
-    const agree =
-      messages === last &&
-      messagesAmount === amount &&
-      consumed.every((each) => each.orders === last && each.amount === amount)
-    process.stdout.write(agree ? 'all agree: exactly once\n' : 'THEY DIFFER\n')
     if (invalid > 0) process.stdout.write('THE LIST OF INVALID POINTERS IS NOT EMPTY\n')
     return agree && invalid === 0 && last > 0
   } finally {

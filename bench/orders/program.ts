@@ -5,7 +5,7 @@
  * Orders have an amount in the family `f` and a status in `g`. Later orders cancel earlier ones by
  * deleting their rows, and everything is read by the names of its columns.
  */
-import { Database } from '../../src/entries/index.js'
+import { Database, type BackendDatabase } from '../../src/entries/index.js'
 import {
   MessageFetcher,
   MessagePublisher,
@@ -38,23 +38,36 @@ export const inactiveMilliseconds = lifetimeMilliseconds + graceMilliseconds + 1
 
 /** An open shop. */
 export interface Shop {
-  readonly database: Database
   readonly manager: TransactionManager
   readonly messaging: MessagingService
-  readonly pruneState: PruneState
   close(): Promise<void>
 }
 
-/** Opens the database of a directory, and makes what is missing. */
-export async function openShop(directory: string): Promise<Shop> {
-  const database = await Database.open(directory)
-  const family = transactionalFamily()
+/** A shop in a directory, with the jobs that prune transactions. */
+export interface LocalShop extends Shop {
+  readonly database: Database
+  readonly pruneState: PruneState
+}
+
+const family = transactionalFamily()
+const durability = 'FSYNC_WAL'
+
+async function makeTables(database: BackendDatabase): Promise<void> {
   for (const name of transactionalTables) {
-    await database.ensureTable(name, { families: { f: family, g: family } })
+    await database.admin.ensureTable(name, { families: { f: family, g: family } })
   }
+}
+
+async function makeTopic(messaging: MessagingService): Promise<void> {
+  if ((await messaging.listTopics(topic.namespace)).length === 0) await messaging.createTopic(topic)
+}
+
+/** Opens the database of a directory, and makes what is missing. */
+export async function openShop(directory: string): Promise<LocalShop> {
+  const database = await Database.open(directory)
+  await makeTables(database)
   const table = await database.ensureTable('prune', { families: { d: {} } })
   const pruneState = await PruneState.open({ table, lifetimeMilliseconds, graceMilliseconds })
-  const durability = 'FSYNC_WAL'
   const manager = await TransactionManager.open(database, {
     durability,
     timeoutMilliseconds: 1500,
@@ -71,7 +84,7 @@ export async function openShop(directory: string): Promise<Shop> {
     pruneState,
     register: (coprocessor) => database.registerCoprocessor(coprocessor),
   })
-  if ((await messaging.listTopics(topic.namespace)).length === 0) await messaging.createTopic(topic)
+  await makeTopic(messaging)
   const close = async (): Promise<void> => {
     await messaging.close()
     await manager.close()
@@ -79,6 +92,19 @@ export async function openShop(directory: string): Promise<Shop> {
     await database.close()
   }
   return { database, manager, messaging, pruneState, close }
+}
+
+/** Opens a shop on any database with atomic batches. There are no jobs, so nothing is pruned. */
+export async function openShopOn(database: BackendDatabase): Promise<Shop> {
+  await makeTables(database)
+  const manager = await TransactionManager.open(database, { durability })
+  const messaging = await MessagingService.open(database, { durability, transactions: manager })
+  await makeTopic(messaging)
+  const close = async (): Promise<void> => {
+    await messaging.close()
+    await manager.close()
+  }
+  return { manager, messaging, close }
 }
 
 /** The amount of an order: any rule that both sides can compute. */

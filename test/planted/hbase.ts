@@ -65,4 +65,11 @@ export const faults: readonly PlantedFault[] = [
     replace: 'filter',
     tests: ['test/unit/hbase/owned/filters.test.ts'],
   },
+  {
+    name: 'rows are kept for views that were closed meanwhile',
+    file: 'src/hbase/owned/views.ts',
+    find: 'if (!this.#generations.includes(generation)) return',
+    replace: '',
+    tests: ['test/unit/hbase/owned/takeover.test.ts'],
+  },
 ]

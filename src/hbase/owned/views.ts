@@ -95,16 +95,20 @@ export class Views {
     }
     for (const [name, gets] of byTable) {
       const results = await this.#store.table(name).getList(gets)
-      let table = generation.tables.get(name)
-      if (table === undefined) {
-        this.#mirror ??= Mirror.open(this.#store, this.#clock)
-        table = await (await this.#mirror).make(name)
-        generation.tables.set(name, table)
-        generation.rows.set(name, new Set())
-      }
+      const table = generation.tables.get(name) ?? (await this.#makeTable(generation, name))
+      // All views that need these rows may have been closed meanwhile, and their images dropped.
+      if (!this.#generations.includes(generation)) return
       for (const result of results) fill(table, result)
       for (const { row } of gets) generation.rows.get(name)!.add(nameOf(row as Buffer))
     }
+  }
+
+  async #makeTable({ tables, rows }: Generation, name: string): Promise<EmbeddedTable> {
+    this.#mirror ??= Mirror.open(this.#store, this.#clock)
+    const table = await (await this.#mirror).make(name)
+    tables.set(name, table)
+    rows.set(name, new Set())
+    return table
   }
 
   /** As {@link View.image}. */

@@ -1,7 +1,7 @@
 /** Lost answers, and a gateway that is killed and started again, on a live HBase. */
 import type { Test } from 'tap'
 import { connectHBase } from '../../../../src/entries/hbase.js'
-import type { LiveHBase } from '../../../helpers/live-hbase.js'
+import type { LiveHBase } from '../../../../bench/cluster/live-hbase.js'
 import { codeOf } from '../../../suites/kit.js'
 import { LossyProxy } from './lossy-proxy.js'
 

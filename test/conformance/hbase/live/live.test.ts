@@ -6,7 +6,7 @@
  */
 import t from 'tap'
 import { connectHBase } from '../../../../src/entries/hbase.js'
-import { findHBase, LiveHBase } from '../../../helpers/live-hbase.js'
+import { findHBase, LiveHBase } from '../../../../bench/cluster/live-hbase.js'
 import type { TableSpace } from '../../../suites/table/case.js'
 import { runTableSuite } from '../../../suites/table/suite.js'
 import { testCalls } from './calls.js'

@@ -6,7 +6,7 @@ import type { Test } from 'tap'
 import type { Database } from '../../../../src/api/index.js'
 import { connectHBase, moveDatabase, ownDatabase } from '../../../../src/entries/hbase.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
-import type { LiveHBase } from '../../../helpers/live-hbase.js'
+import type { LiveHBase } from '../../../../bench/cluster/live-hbase.js'
 import { cellsOf, MovingSource, newest, tables } from '../../../helpers/moving-source.js'
 
 const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)

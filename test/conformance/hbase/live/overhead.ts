@@ -7,7 +7,7 @@ import { connectHBase } from '../../../../src/entries/hbase.js'
 import { Client } from '../../../../src/hbase/thrift/client.js'
 import { methods, type Method } from '../../../../src/hbase/thrift/wire/methods.js'
 import { hbaseOptions } from '../../../../src/hbase/thrift/wire/options.js'
-import type { LiveHBase } from '../../../helpers/live-hbase.js'
+import type { LiveHBase } from '../../../../bench/cluster/live-hbase.js'
 
 const rounds = 5
 const calls = 300

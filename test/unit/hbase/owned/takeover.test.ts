@@ -1,5 +1,6 @@
 /** Two owners of one database: the standby goes on, the first one is poisoned, damage is told. */
 import t from 'tap'
+import type { Database, Get } from '../../../../src/api/index.js'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
 import type { RowChange } from '../../../../src/hbase/owned/log/log-store.js'
 import { ensureLogTable, TableLogStore } from '../../../../src/hbase/owned/table-log-store.js'
@@ -133,5 +134,49 @@ void t.test('a late call cannot make a removed row of the log anew', async (t) =
   t.equal(batches.size, 0)
   const next = { ...made, expected: made.state, state: Buffer.from('next'), version: 2 }
   t.equal(await log.change('chunk', next), false, 'and nobody can append to it')
+  await store.close()
+})
+
+void t.test('a snapshot is closed while the rows of a write are kept for it', async (t) => {
+  const store = await openMemoryDatabase()
+  let reading: (() => void) | undefined
+  let go: Promise<void> | undefined
+  const slow: Database = {
+    ...reduceToRows(store),
+    table: (name) => {
+      const table = reduceToRows(store).table(name)
+      return new Proxy(table, {
+        get: (inner, member) => {
+          if (member !== 'getList') return Reflect.get(inner, member, inner) as unknown
+          return async (gets: readonly Get[]) => {
+            const results = await inner.getList(gets)
+            reading?.()
+            await go
+            return results
+          }
+        },
+      })
+    },
+  }
+  const database = await ownDatabase(slow, options)
+  const table = await database.createTable('a', { families: { f: {} } })
+  for (const isKnown of [false, true]) {
+    const snapshot = database.snapshot()
+    if (isKnown) await table.put({ row: 'first', cells: { 'f:q': 'makes the place of images' } })
+    let release!: () => void
+    go = new Promise((resolve) => (release = resolve))
+    const begun = new Promise<void>((resolve) => (reading = resolve))
+    const put = table.put({ row: 'second', cells: { 'f:q': `${isKnown}` } })
+    await begun
+    snapshot.close()
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    release()
+    go = undefined
+    reading = undefined
+    await put
+    t.equal(database.failure, undefined)
+    t.equal((await table.get({ row: 'second' })).value('f:q', 'utf8'), `${isKnown}`)
+  }
+  await database.close()
   await store.close()
 })

@@ -1,7 +1,7 @@
 /**
  * A live HBase with a Thrift2 gateway, from Maven's artifacts: master, one region server and
  * ZooKeeper in one process, data in a temporary folder. Needs a JDK from 17 on, Maven, bash, and
- * the artifacts of `test/conformance/hbase/live/pom.xml` in Maven's local repository. With
+ * the artifacts of `bench/cluster/pom.xml` in Maven's local repository. With
  * CELLAR_HBASE=fetch Maven fetches the artifacts.
  *
  * The processes end with this one, however it ends: they watch their standard input.
@@ -13,9 +13,9 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { projectRoot } from './project-root.js'
 
-const home = join(projectRoot, 'test/conformance/hbase/live')
+const projectRoot = join(import.meta.dirname, '../../..')
+const home = join(projectRoot, 'bench/cluster')
 const javaMin = 17
 const startMilliseconds = 120_000
 const pollMilliseconds = 100
