@@ -1,8 +1,8 @@
 /**
  * `npm run cluster`: a database outgrows its machine, and comes back. See the usage below.
  *
- * Exit codes: 0 every cell was verified, 1 a difference or a failure, 2 wrong options, 3 Java, Maven
- * or the artifacts of HBase are missing.
+ * Exit codes: 0 every cell was verified, 1 a difference or a failure, 2 wrong options, 3 Java,
+ * Maven or the artifacts of HBase are missing.
  */
 import { parseArgs } from 'node:util'
 import { Reporter } from '../cities/report.js'
