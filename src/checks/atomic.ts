@@ -51,7 +51,7 @@ export function isList(batch: AtomicBatchOption): batch is readonly AtomicMutati
 /** The error for a table of another database. */
 export function foreignTable(): Error {
   return invalidArgument(
-    'the table of an atomic batch is a name, or a table of the same database; of a typed table ' +
-      'its member table',
+    "the table of an atomic batch is a name, or a table of the same database: { table: 't', row: " +
+      "'r', put: { cells: { 'f:q': 'value' } } }; a typed table has putOf and deleteOf for batches",
   )
 }

@@ -4,6 +4,7 @@
  * The bytes are described in key-parts.ts. A key has its parts in the order in which they were
  * declared. Rows are compared as bytes, so a scan over leading parts reads exactly their rows.
  */
+import { isUtf8 } from 'node:buffer'
 import { checkBytes, checkObject, isText, readArguments, shown } from '../../base/arguments.js'
 import { toBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
@@ -137,8 +138,8 @@ export class RowKey<K extends KeyParts = KeyParts> {
    */
   rowOf(key: KeyValues<K>): string | Buffer {
     if (this.#isText) {
-      const text: unknown = readArguments(() => key[this.names[0]])
-      if (typeof text === 'string' && text !== '' && isText(text)) return text
+      const row = this.rowOfText(readArguments(() => key[this.names[0]]))
+      if (row !== undefined) return row
     }
     const { bytes, isComplete } = this.#encode(this.#valuesOf(key, 'a key'))
     if (isComplete) return bytes
@@ -146,10 +147,19 @@ export class RowKey<K extends KeyParts = KeyParts> {
     throw invalidArgument(`the key lacks its part '${missing}'; give all of: ${this.#listed()}`)
   }
 
+  /** The row of a key of one text, as {@link rowOf}; undefined for other keys and values. */
+  rowOfText(value: unknown): string | undefined {
+    return this.#isText && isText(value) && value !== '' ? value : undefined
+  }
+
   /** The key of a row that {@link encode} made. Other rows are refused. */
   decode(row: Buffer): KeyValues<K> {
     checkBytes(row, 'the row of a key')
     const values: Record<string, unknown> = {}
+    if (this.#isText && isUtf8(row)) {
+      values[this.names[0]] = toBytes(row).toString()
+      return values as KeyValues<K>
+    }
     const reader: KeyReader = { source: toBytes(row), at: 0 }
     for (const { name, part, isOpen } of this.#parts) {
       const value = part.read(reader, isOpen)

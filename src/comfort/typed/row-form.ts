@@ -1,6 +1,13 @@
 /** The rows of a typed table: turns objects into operations, and results into objects. */
 import { types } from 'node:util'
-import { argumentError, checkMethods, checkObject, isBytes, shown } from '../../base/arguments.js'
+import {
+  argumentError,
+  checkMethods,
+  checkObject,
+  isBytes,
+  readArguments,
+  shown,
+} from '../../base/arguments.js'
 import { invalidArgument, type CellarError } from '../../base/errors.js'
 import { meantName } from '../../base/near-names.js'
 import { declareOptions, integer, unchecked, type OptionsOf } from '../../base/options.js'
@@ -53,6 +60,8 @@ const putOptions = declareOptions('a typed put', {
   /** Default: that of the table. */
   durability: unchecked<DurabilityOption>(),
 })
+
+const noOptions: TypedPutOptions = {}
 
 /** Options of a put of a typed table. */
 export interface TypedPutOptions extends OptionsOf<typeof putOptions> {}
@@ -119,6 +128,11 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
     return this.key.encode({ [this.key.names[0]]: key } as KeyValues<K>)
   }
 
+  /** As {@link row}, for calls that take text as it is. */
+  rowToRead(key: KeyOf<K>): string | Buffer {
+    return this.key.rowOfText(key) ?? this.row(key)
+  }
+
   /** The column of a property. */
   column(name: string): TypedColumn {
     return this.#columns.get(name) ?? this.#unknown(name)
@@ -136,54 +150,61 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
   }
 
   /** The put of a row and its values. */
-  put(given: RowInput<K, C>, options: TypedPutOptions = {}): Put {
-    const { timestamp, durability, ttlMilliseconds } = putOptions.check(options)
-    const cells: Record<string, PutValue> = {}
-    let isEmpty = true
-    const values = this.#eachValue(given, (column, value) => {
-      const stored = column.encodeForPut(value)
-      const own = ttlMilliseconds === undefined ? column.ttlMilliseconds : undefined
-      cells[column.column] = own === undefined ? stored : { value: stored, ttlMilliseconds: own }
-      isEmpty = false
-    })
-    const row = this.key.rowOf(values)
-    if (isEmpty) throw this.#withoutValue()
-    return { row, cells, timestamp, ttlMilliseconds, durability }
+  put(given: RowInput<K, C>, options?: TypedPutOptions): Put {
+    try {
+      const members = options === undefined ? noOptions : putOptions.check(options)
+      const lifetime = members.ttlMilliseconds
+      const cells: Record<string, PutValue> = {}
+      let isEmpty = true
+      const values = this.#validated(given)
+      for (const name in values) {
+        const value: unknown = values[name]
+        const column = this.#columnOf(name, value)
+        if (column === undefined) continue
+        const stored = column.encodeForPut(value)
+        const ttlMilliseconds = lifetime === undefined ? column.ttlMilliseconds : undefined
+        cells[column.column] =
+          ttlMilliseconds === undefined ? stored : { value: stored, ttlMilliseconds }
+        isEmpty = false
+      }
+      const row = this.key.rowOfText(values[this.key.names[0]]) ?? this.key.rowOf(values)
+      if (isEmpty) throw this.#withoutValue()
+      return members === noOptions ? { row, cells } : { row, cells, ...members }
+    } catch (error) {
+      throw argumentError(error)
+    }
   }
 
   /** The row of an object, and the stored forms of its values. */
   writesOf(given: RowInput<K, C>): RowWrites {
-    const writes: ColumnWrite[] = []
-    const values = this.#eachValue(given, (column, value) => {
-      writes.push({ column, stored: column.encode(value) })
+    return readArguments(() => {
+      const writes: ColumnWrite[] = []
+      const values = this.#validated(given)
+      for (const name in values) {
+        const value: unknown = values[name]
+        const column = this.#columnOf(name, value)
+        if (column !== undefined) writes.push({ column, stored: column.encode(value) })
+      }
+      return { row: this.key.encodeFrom(values), writes }
     })
-    return { row: this.key.encodeFrom(values), writes }
   }
 
-  /** Calls `each` with the given values of columns, and returns all values, the key among them. */
-  #eachValue(
-    given: RowInput<K, C>,
-    each: (column: TypedColumn, value: unknown) => void,
-  ): RowInput<K, C> {
-    try {
-      checkObject(given, 'a row', this.#form)
-      const values = (
-        this.#schema === undefined ? given : validated(this.#schema, given, 'the row')
-      ) as RowInput<K, C>
-      for (const name in values) {
-        const column = this.#columns.get(name)
-        if (column === undefined) {
-          if (Object.hasOwn(this.key.parts, name)) continue
-          this.#unknown(name)
-        }
-        const value: unknown = values[name]
-        if (value === null && column.encoding.name !== 'json') throw nullValue(name)
-        if (value !== undefined) each(column, value)
-      }
-      return values
-    } catch (error) {
-      throw argumentError(error)
+  /** The values of a row, as the validator of the table makes them. */
+  #validated(given: RowInput<K, C>): RowInput<K, C> {
+    checkObject(given, 'a row', this.#form)
+    if (this.#schema === undefined) return given
+    return validated(this.#schema, given, 'the row') as RowInput<K, C>
+  }
+
+  /** The column of a value that is given; undefined for a part of the key, and without a value. */
+  #columnOf(name: string, value: unknown): TypedColumn | undefined {
+    const column = this.#columns.get(name)
+    if (column === undefined) {
+      if (Object.hasOwn(this.key.parts, name)) return undefined
+      this.#unknown(name)
     }
+    if (value === null && column.encoding.name !== 'json') throw nullValue(name)
+    return value === undefined ? undefined : column
   }
 
   #withoutValue(): CellarError {

@@ -12,6 +12,7 @@ import type { SyncRows } from '../../api/rows/sync-rows.js'
 import type { AtomicMutation } from '../../api/atomic.js'
 import type { Database } from '../../api/database.js'
 import type { PutReceipt } from '../../api/put-receipt.js'
+import type { Result } from '../../api/results/result.js'
 import { scanOptions, type Get, type Scan, type ScanOptions } from '../../api/reads.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { TableIndex } from '../indexes/table-index.js'
@@ -117,15 +118,19 @@ export class TypedTable<
    * `ERR_INVALID_ARGUMENT` for an unknown property or a value that does not fit its column; receipt
    * and other errors as of `Table.put`.
    */
-  async put(row: RowInput<K, C>, options: TypedPutOptions = {}): Promise<PutReceipt> {
-    return this.table.put(this.rows.put(row, options))
+  put(row: RowInput<K, C>, options?: TypedPutOptions): Promise<PutReceipt> {
+    try {
+      return this.table.put(this.rows.put(row, options))
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /**
    * A put as a mutation of an atomic batch: `db.atomic([users.putOf(…), visits.putOf(…)])`. Errors
    * as {@link put}.
    */
-  putOf(row: RowInput<K, C>, options: Omit<TypedPutOptions, 'durability'> = {}): AtomicMutation {
+  putOf(row: RowInput<K, C>, options?: Omit<TypedPutOptions, 'durability'>): AtomicMutation {
     const { row: key, durability, ...put } = this.rows.put(row, options)
     if (durability !== undefined) throw durabilityOfPart()
     return { table: this.table, row: key, put }
@@ -138,25 +143,24 @@ export class TypedTable<
   }
 
   /** Writes independent rows, as {@link put}; failures as `Table.batch` reports them. */
-  async putList(rows: readonly RowInput<K, C>[], options: TypedPutOptions = {}): Promise<void> {
+  async putList(rows: readonly RowInput<K, C>[], options?: TypedPutOptions): Promise<void> {
     const puts = checkArray(rows, 'rows').map((each) => this.rows.put(each, options))
     await this.table.putList(puts)
   }
 
   /** The row; undefined if no column has a value. Errors of `Table.get`. */
-  async get(key: KeyOf<K>, options: TypedGetOptions<C> = {}): Promise<RowOutput<K, C> | undefined> {
-    const result = await this.table.get(getOf(this.rows, key, options))
-    return result.isEmpty ? undefined : this.rows.fromResult(result)
+  async get(key: KeyOf<K>, options?: TypedGetOptions<C>): Promise<RowOutput<K, C> | undefined> {
+    return rowOfResult(this.rows, await this.table.get(getOf(this.rows, key, options)))
   }
 
   /** The rows by index; undefined where there is none. Errors of `Table.getList`. */
   async getList(
     keys: readonly KeyOf<K>[],
-    options: TypedGetOptions<C> = {},
+    options?: TypedGetOptions<C>,
   ): Promise<(RowOutput<K, C> | undefined)[]> {
     const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
     const results = await this.table.getList(gets)
-    return results.map((result) => (result.isEmpty ? undefined : this.rows.fromResult(result)))
+    return results.map((result) => rowOfResult(this.rows, result))
   }
 
   /** Rows in order, with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
@@ -265,24 +269,23 @@ export class SyncTypedTable<
   declare readonly table: Table & SyncTable
 
   /** As {@link TypedTable.put}, before it returns. */
-  putSync(row: RowInput<K, C>, options: TypedPutOptions = {}): PutReceipt {
+  putSync(row: RowInput<K, C>, options?: TypedPutOptions): PutReceipt {
     return this.table.putSync(this.rows.put(row, options))
   }
 
   /** As {@link TypedTable.get}, before it returns. */
-  getSync(key: KeyOf<K>, options: TypedGetOptions<C> = {}): RowOutput<K, C> | undefined {
-    const result = this.table.getSync(getOf(this.rows, key, options))
-    return result.isEmpty ? undefined : this.rows.fromResult(result)
+  getSync(key: KeyOf<K>, options?: TypedGetOptions<C>): RowOutput<K, C> | undefined {
+    return rowOfResult(this.rows, this.table.getSync(getOf(this.rows, key, options)))
   }
 
   /** As {@link TypedTable.getList}, before it returns. */
   getListSync(
     keys: readonly KeyOf<K>[],
-    options: TypedGetOptions<C> = {},
+    options?: TypedGetOptions<C>,
   ): (RowOutput<K, C> | undefined)[] {
     const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
     const results = this.table.getListSync(gets)
-    return results.map((result) => (result.isEmpty ? undefined : this.rows.fromResult(result)))
+    return results.map((result) => rowOfResult(this.rows, result))
   }
 
   /** As {@link TypedTable.scan}, without promises. */
@@ -328,10 +331,20 @@ function durabilityOfPart(): CellarError {
 function getOf<K extends KeyParts, C extends ColumnsOption>(
   rows: RowForm<K, C>,
   key: KeyOf<K>,
-  options: TypedGetOptions<C>,
+  options?: TypedGetOptions<C>,
 ): Get {
+  if (options === undefined) return { row: rows.rowToRead(key), columns: rows.columnNames }
   refuse(options, 'get', ['row', 'checkExistenceOnly'])
-  return { ...options, row: rows.row(key), columns: rows.columnsOf(options.columns) }
+  return { ...options, row: rows.rowToRead(key), columns: rows.columnsOf(options.columns) }
+}
+
+/** The row of a result of the table; undefined if the result is empty. */
+function rowOfResult<K extends KeyParts, C extends ColumnsOption>(
+  rows: RowForm<K, C>,
+  result: Result,
+): RowOutput<K, C> | undefined {
+  const { row } = result
+  return row === undefined ? undefined : rows.fromValues(row, (column) => result.value(column))
 }
 
 /** Options of a plain scan that a typed one has not. */
