@@ -15,6 +15,7 @@ import { testHistories } from './histories.js'
 import { openLiveSpace } from './live-space.js'
 import { testMove } from './move.js'
 import { testOverhead } from './overhead.js'
+import { testSystems } from './systems.js'
 
 const installation = findHBase()
 if ('obstacle' in installation) {
@@ -28,6 +29,7 @@ if ('obstacle' in installation) {
   void t.test('random histories beside the embedded engine', (t) => testHistories(t, database))
   void t.test('lost answers', (t) => testLostAnswers(t, live))
   void t.test('cost over bare calls', (t) => testOverhead(t, live))
+  void t.test('systems on owned databases', (t) => testSystems(t, live))
   void t.test('the suite of tables', async (t) => {
     const open = async (): Promise<TableSpace> => openLiveSpace(database)
     const { passed, failed } = await runTableSuite(t, { name: 'live HBase', statesMax: 1, open })
