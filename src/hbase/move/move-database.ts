@@ -31,7 +31,7 @@ import type { LoggedCell } from '../owned/log/logged-batch.js'
 import { writeRows } from '../owned/row-writer.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { ChangeReader } from './change-reader.js'
-import { differences, nameOf, type Difference } from './compare.js'
+import { differences, differencesOfRows, nameOf, type Difference } from './compare.js'
 import { ensureTarget, inspectMove } from './inspect-move.js'
 import { HeldState } from './move-state.js'
 import { moveOptions, type MoveOptions, type MoveSettings } from './options.js'
@@ -174,7 +174,7 @@ class Mover {
   async #copyAtRest(): Promise<void> {
     await this.#stopWrites()
     await this.#copy()
-    await this.#compareAll(undefined)
+    for (const table of this.#tables) await this.#compare(table, undefined, undefined)
   }
 
   async #follow(): Promise<void> {
@@ -233,9 +233,12 @@ class Mover {
       await this.#repeatChanges(feed, snapshot.sequence)
       const changed = this.#changed
       this.#changed = new Map()
-      if (what === 'all') await this.#compareAll(snapshot)
-      else for (const { table, row } of changed.values()) await this.#compare(table, snapshot, row)
-      return changed.size
+      const rows = [...changed.values()]
+      for (const table of this.#tables) {
+        const own = rows.filter((each) => each.table === table).map(({ row }) => row)
+        await this.#compare(table, snapshot, what === 'all' ? undefined : own)
+      }
+      return rows.length
     } finally {
       snapshot.close()
     }
@@ -272,18 +275,18 @@ class Mover {
     onProgress?.({ phase: phase === 'copying' ? phase : 'following', cells: this.#written })
   }
 
-  async #compareAll(snapshot: Snapshot | undefined): Promise<void> {
-    for (const table of this.#tables) await this.#compare(table, snapshot)
-  }
-
-  /** Compares a table, or one row. `ERR_MOVE_DIFFERS`. */
-  async #compare(table: string, snapshot: Snapshot | undefined, row?: Buffer): Promise<void> {
+  /** Compares a table, or some of its rows. `ERR_MOVE_DIFFERS`. */
+  async #compare(
+    table: string,
+    snapshot: Snapshot | undefined,
+    rows: readonly Buffer[] | undefined,
+  ): Promise<void> {
     const wrong: string[] = []
-    const found = this.#differences(table, snapshot, row)
+    const found = this.#differences(table, snapshot, rows)
     for await (const difference of found) {
       if (await this.#isGone(table, difference)) continue
       await this.#repair(table, difference, snapshot)
-      for await (const left of this.#differences(table, snapshot, difference.row)) {
+      for await (const left of this.#differences(table, snapshot, [difference.row])) {
         if (!(await this.#isGone(table, left)))
           wrong.push(JSON.stringify(left.row.toString('latin1')))
       }
@@ -297,12 +300,14 @@ class Mover {
   #differences(
     table: string,
     snapshot: Snapshot | undefined,
-    row: Buffer | undefined,
+    rows: readonly Buffer[] | undefined,
   ): AsyncGenerator<Difference, void> {
-    return differences(this.#source, this.#target, table, { snapshot, row }, (cells) => {
+    const count = (cells: number): void => {
       this.#comparedRows++
       this.#comparedCells += cells
-    })
+    }
+    const parts = { source: this.#source, target: this.#target, table, snapshot, count }
+    return rows === undefined ? differences(parts) : differencesOfRows(parts, rows)
   }
 
   /**
