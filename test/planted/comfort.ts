@@ -41,9 +41,16 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a put of several columns takes the lifetime of one of them for all',
     file: 'src/comfort/typed/row-form.ts',
-    find: 'const lifetime = options.ttlMilliseconds ?? column.ttlMilliseconds',
-    replace: 'const lifetime = options.ttlMilliseconds ?? writes.at(-1)?.column.ttlMilliseconds',
+    find: 'lifetime === undefined ? column.ttlMilliseconds',
+    replace: 'lifetime === undefined ? this.#listed.at(-1)?.ttlMilliseconds',
     tests: ['test/unit/comfort/typed-table.test.ts'],
+  },
+  {
+    name: 'a receipt has the sequence of the mutation before it',
+    file: 'src/table/operations/plain-operations.ts',
+    find: 'timestamp, sequence: this.parts.readPoints.lastSequence }',
+    replace: 'timestamp, sequence: this.parts.readPoints.lastSequence - 1 }',
+    tests: ['test/unit/table/put-receipts.test.ts'],
   },
   {
     name: 'an index of the database with another key is taken for the declared one',

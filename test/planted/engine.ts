@@ -57,8 +57,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a held batch does not wait for calls on rows that it only checks',
     file: 'src/table/calls/atomic-request.ts',
-    find: 'of [checks, mutations].flat() as',
-    replace: 'of [checks && [], mutations].flat() as',
+    find: '[given.checks, given.mutations].flat()',
+    replace: '[given.checks && [], given.mutations].flat()',
     tests: atomic,
   },
   {

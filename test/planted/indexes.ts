@@ -54,8 +54,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'puts of a list pass by the observers of writes',
     file: 'src/table/operations/plain-operations.ts',
-    find: 'if (this.hook.isActive) return outcome.attempt',
-    replace: 'if (this.hook === undefined) return outcome.attempt',
+    find: 'if (this.hook.isActive) {',
+    replace: 'if (this.hook === undefined) {',
     tests: histories,
   },
   {
