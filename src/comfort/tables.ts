@@ -1,6 +1,7 @@
 /** What systems do with their tables: open them, and read a scan to its end. */
 import { CellarError, ErrorCode } from '../base/errors.js'
 import type { Database } from '../api/database.js'
+import type { ScanOptions } from '../api/reads.js'
 import type { Result } from '../api/results/result.js'
 import type { ResultScanner } from '../api/scanners.js'
 import type { TableOptions } from '../api/schema.js'
@@ -43,5 +44,25 @@ export async function eachRow(
     }
   } finally {
     scanner.close()
+  }
+}
+
+/**
+ * The rows of a table after a row, some at a time in their order. Each step is a scan of its own:
+ * it sees what was written since the one before.
+ */
+export async function* rowSteps(
+  table: Table,
+  scan: Pick<ScanOptions, 'columns'>,
+  limit: number,
+  after?: Buffer,
+): AsyncGenerator<Result[], void> {
+  let last = after
+  for (;;) {
+    const span = last === undefined ? {} : { startRow: last, startInclusive: false }
+    const rows = await table.scan({ ...scan, ...span, limit }).all()
+    if (rows.length === 0) return
+    yield rows
+    last = rows[rows.length - 1].row!
   }
 }

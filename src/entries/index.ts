@@ -71,7 +71,8 @@ export {
 } from '../api/index.js'
 export type * from '../api/index.js'
 export { openIndexes, type Indexes, type IndexDescription } from '../comfort/indexes/indexes.js'
-export type { IndexDeclaration, IndexPart, StoredEncoding } from '../comfort/indexes/declaration.js'
+export type { IndexDeclaration, IndexPart } from '../comfort/indexes/declaration.js'
+export type { StoredEncoding } from '../comfort/indexes/entry-values.js'
 export type { IndexState } from '../comfort/indexes/catalog.js'
 export type {
   EntryQuery,

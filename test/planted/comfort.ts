@@ -75,7 +75,7 @@ export const faults: readonly PlantedFault[] = [
   },
   {
     name: 'the parts of a date are stored as text',
-    file: 'src/comfort/indexes/entries.ts',
+    file: 'src/comfort/indexes/entry-values.ts',
     find: "if (part.encoding !== 'json') return [value]",
     replace: "if (part.encoding !== 'json') return [part.as === 'date' ? new Date(0) : value]",
     tests: ['test/unit/comfort/typed-indexes.test.ts'],

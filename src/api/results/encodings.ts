@@ -288,12 +288,17 @@ export function encodeForPut(
   }
 }
 
-/** Decodes a stored value; `where` names the column in messages. */
-export function decodeValue<T>(encoding: Encoding<T>, stored: Buffer, where: string): T {
+/** Decodes a stored value; `where`, and then the name if there is one, are those in messages. */
+export function decodeValue<T>(
+  encoding: Encoding<T>,
+  stored: Buffer,
+  where: string,
+  name?: unknown,
+): T {
   try {
     return encoding.decode(stored)
   } catch (cause) {
-    throw translated(encoding, where, cause)
+    throw translated(encoding, name === undefined ? where : `${where} ${shown(name)}`, cause)
   }
 }
 

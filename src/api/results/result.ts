@@ -135,7 +135,7 @@ export abstract class Result {
   value(column: ColumnName, encoding?: EncodingOption): unknown {
     const stored = this.storedValue(column)
     if (encoding === undefined || stored === undefined) return stored
-    return decodeValue(encodingOf(encoding), stored, `column ${shown(column)}`)
+    return decodeValue(encodingOf(encoding), stored, 'column', column)
   }
 
   /** The value that {@link value} returns without an encoding. */

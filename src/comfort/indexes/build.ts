@@ -14,14 +14,8 @@ import type { Database } from '../../api/database.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { MutatedRow } from '../../api/mutations.js'
 import type { KeptIndex } from './catalog.js'
-import {
-  entriesOf,
-  entryColumn,
-  hasEntry,
-  positionColumn,
-  readEntry,
-  type Entry,
-} from './entries.js'
+import { entriesOf, hasEntry, type Entry } from './entries.js'
+import { entryColumn, positionColumn, readEntry } from './entry-values.js'
 import { uniqueViolation } from './index-observer.js'
 
 /** Rows of a step: the event loop waits for one. */

@@ -18,21 +18,16 @@ import {
 import { parseColumn, parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import { descendingPart, keyParts, type KeyPart } from '../keys/key-parts.js'
 import { RowKey, type KeyPartName } from '../keys/row-key.js'
-
-/** The names of the encodings that stored values of an index part may have. */
-export const storedEncodings = [
-  'utf8',
-  'bytes',
-  'int64',
-  'json',
-  'integer',
-  'double',
-  'boolean',
-  'date',
-] as const
-
-/** An encoding that stored values of an index part may have. */
-export type StoredEncoding = (typeof storedEncodings)[number]
+import type { EntryForm, EntryPart } from './entries.js'
+import {
+  entryTooLarge,
+  entryValue,
+  partValues,
+  storedEncodings,
+  type PartSource,
+  type StoredEncoding,
+} from './entry-values.js'
+import { columnKey, type RowValues } from './row-values.js'
 
 const partOptions = declareOptions('a part of an index', {
   /** `'family:qualifier'`, whose value is the part. One of `column`, `valuesOf`, `qualifiersOf`. */
@@ -75,28 +70,11 @@ export const indexOptions = declareOptions('an index', {
 export interface IndexDeclaration extends OptionsOf<typeof indexOptions> {}
 
 /** A part of an index with all defaults filled in. */
-export interface PlannedPart {
-  readonly name: string
-  readonly kind: 'column' | 'values' | 'qualifiers'
-  /** Name of the family. */
-  readonly family: string
-  /** Of a column: its name in the values of a row. */
-  readonly column: string
-  readonly encoding: StoredEncoding
-  readonly path: readonly string[]
-  readonly each: boolean
-  readonly as: KeyPartName
-  readonly descending: boolean
-  /** Names a value of the part in messages. */
-  readonly what: string
-  /** Writes a value into a key, with an end of its own. */
-  readonly writer: KeyPart<unknown>
-}
+export interface PlannedPart extends PartSource, EntryPart<RowValues> {}
 
 /** A declaration that is ready for use. */
-export interface IndexPlan {
+export interface IndexPlan extends EntryForm<RowValues> {
   readonly name: string
-  readonly unique: boolean
   readonly parts: readonly PlannedPart[]
   /** The parts and then the row, for ranges. */
   readonly key: RowKey
@@ -104,11 +82,6 @@ export interface IndexPlan {
   /** The columns and families that the entries depend on, as reads take them. */
   readonly columns: readonly string[]
   readonly families: readonly string[]
-}
-
-/** The name of a column within the values of a row. */
-export function columnKey(family: string, qualifier: Buffer): string {
-  return `${family}:${qualifier.toString('latin1')}`
 }
 
 /** Checks a declaration. Throws `ERR_INVALID_ARGUMENT`. */
@@ -139,6 +112,8 @@ export function planIndex(given: IndexDeclaration): IndexPlan {
       stored: storedKeys,
       columns,
       families: [...new Set(columns.map((column) => column.split(':', 1)[0]))],
+      valueOf: (row, values) => entryValue({ unique, stored: storedKeys }, row, values),
+      tooLong: (_row, bytes) => entryTooLarge(name, bytes),
     }
   })
 }
@@ -182,9 +157,13 @@ function planPart(index: string, name: string, option: string | IndexPart): Plan
   const kind = column !== undefined ? 'column' : valuesOf !== undefined ? 'values' : 'qualifiers'
   const canonical = column === undefined ? '' : canonicalColumn(column)
   const family = column === undefined ? sources[0] : canonical.slice(0, canonical.indexOf(':'))
+  const ordered = (kind: KeyPartName): KeyPart<unknown> => {
+    const ascending = keyParts[kind] as KeyPart<unknown>
+    return descending ? descendingPart(ascending) : ascending
+  }
   // Stored text is written as the bytes that it is.
-  const ascending = keyParts[encoding === 'utf8' ? 'bytes' : as] as KeyPart<unknown>
-  return {
+  const writer = ordered(encoding === 'utf8' ? 'bytes' : as)
+  const source: PartSource = {
     name,
     kind,
     family,
@@ -195,7 +174,12 @@ function planPart(index: string, name: string, option: string | IndexPart): Plan
     as,
     descending,
     what: `the value for the part '${name}' of the index '${index}'`,
-    writer: descending ? descendingPart(ascending) : ascending,
+    reader: ordered(as),
+  }
+  return {
+    ...source,
+    values: (values) => partValues(source, values),
+    write: (target, offset, value) => writer.write(target, offset, value, source.what, false),
   }
 }
 

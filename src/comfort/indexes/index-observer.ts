@@ -9,26 +9,23 @@ import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { shownBytes } from '../../api/results/display.js'
 import type { Observer, WrittenCell, WrittenMutation, WrittenRow } from '../../api/observer.js'
 import { indexesIn, kept, type KeptIndex } from './catalog.js'
-import { columnKey, type IndexPlan } from './declaration.js'
+import type { IndexPlan } from './declaration.js'
 import {
   byKey,
   entriesOf,
-  entryColumn,
-  entryFamily,
+  entryChanges,
   hasEntry,
-  readEntry,
   type Entry,
+  type EntryChanges,
 } from './entries.js'
-import { haveEqualValues, newestOf } from './row-values.js'
+import { entryColumn, entryFamily, partsOfKey, readEntry } from './entry-values.js'
+import { columnKey, haveEqualValues, newestOf } from './row-values.js'
 
 /** A row of the mutation in one index. */
-interface RowChange {
+interface RowChange extends EntryChanges {
   readonly row: Buffer
-  readonly removed: ReadonlyMap<string, Entry>
   /** All entries of the row after the mutation. */
   readonly after: readonly Entry[]
-  /** Those that are new, or have another value. */
-  readonly written: readonly Entry[]
 }
 
 /** The observer of a table whose schema has indexes. */
@@ -89,15 +86,8 @@ function changeOf(
   const old = newestOf(storedCells)
   const values = newestOf([...storedCells, ...cells])
   if (haveEqualValues(old, values)) return undefined
-  const removed = byKey(entriesOf(plan, row, old))
   const after = entriesOf(plan, row, values)
-  const written: Entry[] = []
-  for (const entry of after) {
-    const key = entry.key.toString('latin1')
-    if (removed.get(key)?.value.equals(entry.value) !== true) written.push(entry)
-    removed.delete(key)
-  }
-  return { row, removed, after, written }
+  return { row, after, ...entryChanges(entriesOf(plan, row, old), after) }
 }
 
 const none: ReadonlyMap<string, Entry> = new Map()
@@ -135,13 +125,6 @@ function checkUnique(
   }
 }
 
-/** The parts of a key by name. `row` is the row of its entry. */
-export function partsOfKey(plan: IndexPlan, key: Buffer, row: Buffer): Record<string, unknown> {
-  const whole = plan.unique ? Buffer.concat([key, row]) : key
-  const decoded: Readonly<Record<string, unknown>> = plan.key.decode(whole)
-  return Object.fromEntries(plan.parts.map(({ name }) => [name, decoded[name]]))
-}
-
 /** The error of two rows with one key in a unique index. */
 export function uniqueViolation(
   table: string,
@@ -149,7 +132,7 @@ export function uniqueViolation(
   key: Buffer,
   row: Buffer,
 ): CellarError {
-  const values = partsOfKey(plan, key, row)
+  const values = partsOfKey(plan.parts, key)
   const shown = Object.entries(values).map(([name, value]) => {
     const text = value instanceof Uint8Array ? shownBytes(Buffer.from(value)) : String(value)
     return `${name}: ${typeof value === 'string' ? JSON.stringify(value) : text}`

@@ -17,7 +17,7 @@ import {
   type StoredIndex,
 } from './catalog.js'
 import { planIndex, type IndexDeclaration } from './declaration.js'
-import { buildFamily, entryFamily } from './entries.js'
+import { buildFamily, entryFamily } from './entry-values.js'
 import { TableIndex, type IndexTables } from './table-index.js'
 
 /** An index in a list. */

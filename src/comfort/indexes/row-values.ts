@@ -7,7 +7,11 @@
  */
 import { equalBytes } from '../../base/bytes.js'
 import type { Cell } from '../../api/results/result.js'
-import { columnKey } from './declaration.js'
+
+/** The name of a column within the values of a row. */
+export function columnKey(family: string, qualifier: Buffer): string {
+  return `${family}:${qualifier.toString('latin1')}`
+}
 
 /** The newest values of a row: of a result of newest values, or of {@link newestOf}. */
 export interface RowValues {

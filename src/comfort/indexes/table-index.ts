@@ -5,7 +5,7 @@
 import { checkInteger, checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, text, unchecked, type GivenOptions } from '../../base/options.js'
-import type { Database } from '../../api/database.js'
+import type { Awaitable, Database } from '../../api/database.js'
 import type { ColumnName } from '../../storage/cell/column-name.js'
 import type { RowSpan, Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
@@ -15,8 +15,10 @@ import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js
 import type { KeyParts } from '../keys/row-key.js'
 import type { IndexState, KeptIndex } from './catalog.js'
 import { unionOf } from './declaration.js'
-import { entriesOf, entryColumn, hasEntry, readEntry, storedValues, type Entry } from './entries.js'
-import { partsOfKey } from './index-observer.js'
+import { entriesOf, hasEntry, type Entry } from './entries.js'
+import { compareEntries } from './entry-check.js'
+import { entriesAtOnce, readEntries } from './entry-pages.js'
+import { entryColumn, entryFamily, partsOfKey, readEntry, storedValues } from './entry-values.js'
 
 const queryMembers = {
   /** Whether the greatest keys come first; `startKey` is then the greatest. Default false. */
@@ -122,9 +124,6 @@ export interface IndexHome {
   settled(table: string, name: string): Promise<void>
 }
 
-/** Entries that are read at once. */
-const batchMax = 256
-
 /**
  * An index of a table; from `Indexes.create` and `Indexes.index`. Queries throw
  * `ERR_INDEX_NOT_READY` while the index is built, and errors of `Table.scan` and `Table.getList`.
@@ -163,13 +162,13 @@ export class TableIndex {
     const read = readArguments(() => rowOptions.read(checkQuery(index, query)))
     const span = spanOf(index, query, read)
     const needed = index.plan.columns
-    const columns =
-      read.columns === undefined ? {} : { columns: unionOf([...read.columns, ...needed]) }
+    const columns = read.columns && unionOf([...read.columns, ...needed])
     const { data } = this.#home.tablesOf(this.table, index)
-    return this.#page(index, span, read, async (entries, snapshot) => {
-      const gets = entries.map(({ row }) => ({ row, ...columns, snapshot }))
-      const results = await data.getList(gets)
-      return results.filter((result, i) => fits(index, entries[i], result))
+    return this.#page(index, span, read, async (results, snapshot) => {
+      const entries = results.map((result) => entryOf(index, result))
+      const gets = entries.map(({ row }) => ({ row, columns, snapshot }))
+      const rows = await data.getList(gets)
+      return rows.map((row, i) => (fits(index, entries[i], row) ? row : undefined))
     })
   }
 
@@ -181,8 +180,13 @@ export class TableIndex {
     const index = this.#ready()
     const read = readArguments(() => entryOptions.read(checkQuery(index, query)))
     const span = spanOf(index, query, read)
-    return this.#page(index, span, read, (entries) => {
-      return Promise.resolve(entries.map((entry) => this.#shown(index, entry)))
+    const { plan } = index
+    return this.#page(index, span, read, (results) => {
+      return results.map((result) => {
+        const entry = entryOf(index, result)
+        const key = partsOfKey(plan.parts, entry.key)
+        return { row: entry.row, key, stored: storedValues(plan, entry) }
+      })
     })
   }
 
@@ -192,8 +196,10 @@ export class TableIndex {
     readArguments(() => countOptions.read(checkQuery(index, range)))
     const rows = readArguments(() => rowsOfKeys(index.plan.key, range as KeyRange<KeyParts>, false))
     let count = 0
-    const scanner = this.#home.tablesOf(this.table, index).entries.scan({ ...rows, columns: ['e'] })
-    await eachRow(scanner, batchMax, () => ++count > 0)
+    const scanner = this.#home
+      .tablesOf(this.table, index)
+      .entries.scan({ ...rows, columns: [entryFamily] })
+    await eachRow(scanner, entriesAtOnce, () => ++count > 0)
     return count
   }
 
@@ -203,67 +209,34 @@ export class TableIndex {
    */
   async verify(): Promise<IndexFindings> {
     const index = this.#ready()
-    const { database } = this.#home
-    const rowsWithoutEntry: Buffer[] = []
-    const entriesWithoutRow: StrayEntry[] = []
-    using snapshot = database.snapshot()
-    const { data, entries: entriesTable } = this.#home.tablesOf(this.table, index)
-    for await (const result of data.scan({ columns: index.plan.columns, snapshot })) {
-      const expected = entriesOf(index.plan, result.row!, result)
-      const gets = expected.map(({ key }) => ({ row: key, columns: [entryColumn], snapshot }))
-      const found = await entriesTable.getList(gets)
-      const isWhole = expected.every(({ value }, i) => {
-        return found[i].value(entryColumn)?.equals(value) === true
-      })
-      if (!isWhole) rowsWithoutEntry.push(Buffer.from(result.row!))
+    const { plan } = index
+    const checked = {
+      ...this.#home.tablesOf(this.table, index),
+      columns: plan.columns,
+      prefix: Buffer.alloc(0),
+      column: entryColumn,
+      entriesOf: (row: Result) => (row.isEmpty ? [] : entriesOf(plan, row.row!, row)),
+      entryOf: (result: Result) => entryOf(index, result),
     }
-    for await (const result of entriesTable.scan({ columns: ['e'], snapshot })) {
-      const { key, row } = entryOf(index, result)
-      const stored = await data.get({ row, columns: index.plan.columns, snapshot })
-      if (stored.isEmpty || !hasEntry(index.plan, key, row, stored)) {
-        entriesWithoutRow.push({ key: Buffer.from(key), row: Buffer.from(row) })
-      }
-    }
-    return { rowsWithoutEntry, entriesWithoutRow }
+    using snapshot = this.#home.database.snapshot()
+    const { missing, surplus } = await compareEntries(checked, snapshot)
+    const rows = new Map(missing.map(({ row }) => [row.toString('latin1'), Buffer.from(row)]))
+    const strays = surplus.map(({ key, row }) => ({ key: Buffer.from(key), row: Buffer.from(row) }))
+    return { rowsWithoutEntry: [...rows.values()], entriesWithoutRow: strays }
   }
 
-  /** One page: entries in order, and what `take` makes of them, until there are enough. */
+  /** One page of what `take` makes of the entries; undefined leaves an entry out. */
   async #page<T>(
     index: KeptIndex,
     span: RowSpan,
-    {
-      limit = Infinity,
-      reversed = false,
-    }: { readonly limit?: number | undefined; readonly reversed: boolean },
-    take: (entries: readonly Entry[], snapshot: Snapshot) => Promise<T[]>,
+    { limit = Infinity, reversed }: PageOptions,
+    take: (entries: readonly Result[], snapshot: Snapshot) => Awaitable<(T | undefined)[]>,
   ): Promise<IndexPage<T>> {
-    const rows: T[] = []
-    const { entries: table } = this.#home.tablesOf(this.table, index)
+    const { entries } = this.#home.tablesOf(this.table, index)
     using snapshot = this.#home.database.snapshot()
-    const scanner = table.scan({ ...span, reversed, columns: ['e'], snapshot })
-    try {
-      for (;;) {
-        const wanted = Math.min(limit - rows.length, batchMax)
-        const entries = (await scanner.nextBatch(wanted)).map((result) => entryOf(index, result))
-        rows.push(...(await take(entries, snapshot)))
-        if (entries.length < wanted) {
-          // If an error followed a batch that is short, this call throws it.
-          await scanner.nextBatch(1)
-          return { rows, next: undefined }
-        }
-        if (rows.length < limit) continue
-        const more = await scanner.nextBatch(1)
-        const last = entries[entries.length - 1].key
-        return { rows, next: more.length === 0 ? undefined : token(last, reversed) }
-      }
-    } finally {
-      scanner.close()
-    }
-  }
-
-  #shown({ plan }: KeptIndex, entry: Entry): IndexEntry {
-    const key = partsOfKey(plan, entry.key, entry.row)
-    return { row: entry.row, key, stored: storedValues(plan, entry) }
+    const scanner = entries.scan({ ...span, reversed, columns: [entryFamily], snapshot })
+    const { rows, last } = await readEntries(scanner, limit, (each) => take(each, snapshot))
+    return { rows, next: last && token(last, reversed) }
   }
 
   #ready(): KeptIndex {

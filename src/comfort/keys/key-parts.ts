@@ -79,13 +79,26 @@ function bytesPart<T>(
       return writeTerminator(target, writeEscaped(target, offset, stored))
     },
     read(reader, isOpen) {
-      const { source, at } = reader
-      const end = isOpen ? source.length : endOfEscaped(source, at)
-      if (end < 0) return undefined
-      reader.at = isOpen ? end : end + terminatorBytes
-      return fromStored(isOpen ? source.subarray(at, end) : unescape(source, at, end))
+      const stored = isOpen ? reader.source.subarray(reader.at) : readTerminated(reader)
+      if (isOpen) reader.at = reader.source.length
+      return stored && fromStored(stored)
     },
   }
+}
+
+/** Bytes with an end of their own, as in keys: none is the beginning of another. */
+export function terminated(bytes: Uint8Array): Buffer {
+  const out = Buffer.allocUnsafe(2 * bytes.length + terminatorBytes)
+  return out.subarray(0, writeTerminator(out, writeEscaped(out, 0, bytes)))
+}
+
+/** Reads what {@link terminated} wrote, and moves behind it; undefined for other bytes. */
+export function readTerminated(reader: KeyReader): Buffer | undefined {
+  const { source, at } = reader
+  const end = endOfEscaped(source, at)
+  if (end < 0) return undefined
+  reader.at = end + terminatorBytes
+  return unescape(source, at, end)
 }
 
 /** Where the terminator of escaped bytes begins; -1 if there is none, or another pair before it. */

@@ -10,7 +10,8 @@ import {
   type OptionsOf,
 } from '../../../api/index.js'
 import { corrupt, invalidArgument, repositoryError, type RepositoryError } from '../errors.js'
-import { rowKinds, terminated } from '../records/ordered-row.js'
+import { terminated } from '../../../comfort/keys/key-parts.js'
+import { rowKinds } from '../records/ordered-row.js'
 import type { FieldType } from '../schema/field-type.js'
 import type { SchemaCache } from '../schema/schema-cache.js'
 

@@ -3,6 +3,7 @@
  * write records, so an index never differs from its records, even after a crash.
  */
 import type { AtomicMutation } from '../../../api/index.js'
+import { entryChanges } from '../../../comfort/indexes/entries.js'
 import { indexRemoval, indexRow } from '../records/ordered-row.js'
 import { newestCell } from '../records/record-state.js'
 import type { CommitPart, TableChange } from '../records/writes/commit.js'
@@ -54,11 +55,10 @@ function addRows(
       return a === b || (a !== undefined && b !== undefined && a.value.equals(b.value))
     })
   if (isSame && !isBuilding) return
-  const left = new Map<string, Buffer>()
-  for (const row of indexRows(context, index, id, before)) left.set(row.toString('latin1'), row)
-  for (const row of indexRows(context, index, id, after)) {
-    const isThere = left.delete(row.toString('latin1'))
-    if (!isThere || isBuilding) mutations.push(indexRow(context, row, id.bytes))
+  const entries = indexRows(context, index, id, after)
+  const { removed, written } = entryChanges(indexRows(context, index, id, before), entries)
+  for (const { key, value } of isBuilding ? entries : written) {
+    mutations.push(indexRow(context, key, value))
   }
-  for (const row of left.values()) mutations.push(indexRemoval(context, row))
+  for (const { key } of removed.values()) mutations.push(indexRemoval(context, key))
 }

@@ -11,8 +11,11 @@ import {
   text,
   unchecked,
   type OptionsOf,
+  type Result,
+  type ResultScanner,
   type Snapshot,
 } from '../../../api/index.js'
+import { readEntries } from '../../../comfort/indexes/entry-pages.js'
 import { corrupt, invalidArgument } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import { indexColumn } from '../records/ordered-row.js'
@@ -65,20 +68,12 @@ export interface RecordPage {
   readonly next: string | undefined
 }
 
-const rowsAtOnce = 256
-
 /** A query in progress. */
 interface Reading {
   readonly context: TableContext
   readonly plan: QueryPlan
   readonly filter: PreparedFilter | undefined
   readonly snapshot: Snapshot
-}
-
-/** A row of the index, and the row of its record. */
-interface IndexRow {
-  readonly row: Buffer
-  readonly id: Buffer
 }
 
 interface FoundHead {
@@ -101,65 +96,46 @@ export async function queryRecords(
   const plan = planQuery(query, context, indexes)
   const snapshot = database.snapshot()
   try {
-    const last = query.page === undefined ? undefined : rowOfToken(query.page, plan)
+    const after = query.page === undefined ? undefined : rowOfToken(query.page, plan)
     const reading = { context, plan, filter, snapshot }
-    const { heads, next } = await readPage(reading, query.limit, last)
-    return { records: heads.map(({ id, bytes }) => viewOf(context, id, bytes, wanted)), next }
+    const { rows, last } = await readEntries(scanAfter(reading, after), query.limit, (entries) =>
+      headsOf(reading, entries),
+    )
+    const records = rows.map(({ id, bytes }) => viewOf(context, id, bytes, wanted))
+    return { records, next: last?.toString('base64url') }
   } finally {
     snapshot.close()
   }
 }
 
-/** The heads of a page; it begins after the row `after`. */
-async function readPage(
-  reading: Reading,
-  limit: number,
-  after: Buffer | undefined,
-): Promise<{ heads: FoundHead[]; next: string | undefined }> {
-  const heads: FoundHead[] = []
-  let last = after
-  for (;;) {
-    const rows = await rowsAfter(reading, last, Math.min(rowsAtOnce, limit - heads.length + 1))
-    if (rows.length === 0) return { heads, next: undefined }
-    const found = await headsOf(reading, rows)
-    for (const [at, head] of found.entries()) {
-      if (head !== undefined) {
-        if (heads.length === limit) return { heads, next: last!.toString('base64url') }
-        heads.push(head)
-      }
-      last = rows[at].row
-    }
-  }
-}
-
-async function rowsAfter(
-  { context, plan, snapshot }: Reading,
-  last: Buffer | undefined,
-  limit: number,
-): Promise<IndexRow[]> {
+/** The rows of the index after the row of a token, or from the beginning. */
+function scanAfter({ context, plan, snapshot }: Reading, after: Buffer | undefined): ResultScanner {
   const { start, stop, isReversed } = plan
   const span = isReversed
-    ? { startRow: last ?? stop, startInclusive: false, stopRow: start, stopInclusive: true }
-    : { startRow: last ?? start, startInclusive: last === undefined, stopRow: stop }
+    ? { startRow: after ?? stop, startInclusive: false, stopRow: start, stopInclusive: true }
+    : { startRow: after ?? start, startInclusive: after === undefined, stopRow: stop }
   const table = context.database.table(context.indexTable)
-  const rows = await table.scan({ ...span, limit, reversed: isReversed, snapshot }).all()
-  return rows.map((row) => ({ row: row.row!, id: row.value(indexColumn)! }))
+  return table.scan({ ...span, reversed: isReversed, snapshot })
 }
 
 /** The heads of the records of rows; undefined for rows that the query does not return. */
 async function headsOf(
   { context, plan, filter, snapshot }: Reading,
-  rows: readonly IndexRow[],
+  rows: readonly Result[],
 ): Promise<(FoundHead | undefined)[]> {
-  const gets = rows.map(({ id }) => ({ row: id, columns: [headColumn], snapshot }))
+  const gets = rows.map((row) => ({
+    row: row.value(indexColumn)!,
+    columns: [headColumn],
+    snapshot,
+  }))
   const results = await context.table.getList(gets)
   return results.map((result, at) => {
     const bytes = result.value(headColumn)
-    const id = RecordId.fromBytes(rows[at].id)
+    const id = RecordId.fromBytes(gets[at].row)
     if (bytes === undefined) throw corrupt(`an index has ${id.text}, which is no record`)
     if (filter === undefined && !plan.isMultiValued) return { id, bytes }
     const state = decodeHead(bytes)
-    if (plan.isMultiValued && !isFirst(context, plan, rows[at].row, id, state)) return undefined
+    if (plan.isMultiValued && !isFirst(context, plan, rows[at].row!, id, state)) return undefined
     return filter?.test(id, state) === false ? undefined : { id, bytes }
   })
 }
@@ -172,7 +148,7 @@ function isFirst(
   id: RecordId,
   state: RecordState,
 ): boolean {
-  return indexRows(context, index, id, state).every((other) => {
+  return indexRows(context, index, id, state).every(({ key: other }) => {
     const isIn = Buffer.compare(other, start) >= 0 && Buffer.compare(other, stop) < 0
     const order = Buffer.compare(other, row)
     return !isIn || (isReversed ? order <= 0 : order >= 0)

@@ -2,9 +2,17 @@
  * Rows of field indexes, in the order of the values (src/systems/repository/FORMAT.md). A record
  * has one row in an index; with a list among the fields, one row for each distinct element.
  */
+import {
+  entriesOf,
+  writeBytes,
+  type Entry,
+  type EntryForm,
+  type EntryPart,
+} from '../../../comfort/indexes/entries.js'
 import { invalidRecord } from '../errors.js'
-import type { RecordId } from '../record-id.js'
-import { fieldPrefix, rowKinds, terminated } from '../records/ordered-row.js'
+import { RecordId } from '../record-id.js'
+import { terminated } from '../../../comfort/keys/key-parts.js'
+import { fieldPrefix, rowKinds } from '../records/ordered-row.js'
 import { decodeField } from '../records/field-values.js'
 import { newestCell, type RecordState } from '../records/record-state.js'
 import type { FieldType } from '../schema/field-type.js'
@@ -14,7 +22,6 @@ import { indexedType, isMultiValued, type FieldIndex, type FieldOrder } from './
 
 const absent = 0
 const present = 1
-const rowBytesMax = 32_767
 
 /** The bytes of a value in a row. An absent value (undefined) sorts before every other value. */
 export function valueBytes(field: FieldType, value: unknown, order: FieldOrder): Buffer {
@@ -52,26 +59,32 @@ function partBytes(
   const elements = isList ? (value as readonly unknown[]) : [value]
   // An empty list has no element to be found, so it counts as absent.
   if (elements.length === 0) return [valueBytes(field, undefined, order)]
-  const found = elements.map((element) => valueBytes(field, element, order))
-  return [...new Map(found.map((bytes) => [bytes.toString('latin1'), bytes])).values()]
+  return elements.map((element) => valueBytes(field, element, order))
+}
+
+function formOf({ key, schema }: TableContext, index: FieldIndex): EntryForm<RecordState> {
+  const prefix = [indexPrefix(key, index)]
+  const fields = index.fields.map((field): EntryPart<RecordState> => {
+    return { values: (state) => partBytes(field, state, schema), write: writeBytes }
+  })
+  return {
+    parts: [{ values: () => prefix, write: writeBytes }, ...fields],
+    unique: false,
+    valueOf: (row) => row,
+    tooLong: (row) => {
+      const { text } = RecordId.fromBytes(row)
+      return invalidRecord(`the values of ${text} are too long for the index ${index.name}`)
+    },
+  }
 }
 
 /** The rows of a record in an index. `ERR_INVALID_RECORD` if a row would be too long. */
 export function indexRows(
-  { key, schema }: TableContext,
+  context: TableContext,
   index: FieldIndex,
   id: RecordId,
   state: RecordState | undefined,
-): Buffer[] {
+): Entry[] {
   if (state === undefined || state.isDeleted) return []
-  let rows = [indexPrefix(key, index)]
-  for (const part of index.fields) {
-    const values = partBytes(part, state, schema)
-    rows = rows.flatMap((row) => values.map((value) => Buffer.concat([row, value])))
-  }
-  return rows.map((row) => {
-    const whole = Buffer.concat([row, id.bytes])
-    if (whole.length <= rowBytesMax) return whole
-    throw invalidRecord(`the values of ${id.text} are too long for the index ${index.name}`)
-  })
+  return entriesOf(formOf(context, index), id.bytes, state)
 }

@@ -14,7 +14,11 @@ import {
   requireCapability,
   type AtomicMutation,
   type OptionsOf,
+  type Result,
 } from '../../../api/index.js'
+import type { Entry } from '../../../comfort/indexes/entries.js'
+import { compareEntries } from '../../../comfort/indexes/entry-check.js'
+import { rowSteps } from '../../../comfort/tables.js'
 import { repositoryError } from '../errors.js'
 import { RecordId } from '../record-id.js'
 import { indexColumn, indexRemoval, indexRow } from '../records/ordered-row.js'
@@ -129,26 +133,25 @@ export class RecordIndexes {
    */
   async check(name: string): Promise<FieldIndexCheck> {
     const context = this.#open()
-    const { database, table, indexTable } = context
+    const { database, table } = context
     requireCapability(database.capabilities, 'snapshots', 'a check of an index')
     const index = this.find(name)
+    const checked = {
+      data: table,
+      columns: [headColumn],
+      entries: database.table(context.indexTable),
+      prefix: indexPrefix(context.key, index),
+      column: indexColumn,
+      entriesOf: (row: Result) => rowsOfHead(context, index, row),
+      entryOf: (result: Result) => {
+        const value = result.value(indexColumn)!
+        return { key: result.row!, value, row: value }
+      },
+    }
     const snapshot = database.snapshot()
     try {
-      const wanted = new Set<string>()
-      for await (const row of table.scan({ columns: [headColumn], snapshot })) {
-        const state = decodeHead(row.value(headColumn)!)
-        for (const own of indexRows(context, index, RecordId.fromBytes(row.row!), state)) {
-          wanted.add(own.toString('latin1'))
-        }
-      }
-      let rows = 0
-      let surplus = 0
-      const prefix = indexPrefix(context.key, index)
-      for await (const { row } of database.table(indexTable).scan({ prefix, snapshot })) {
-        rows++
-        if (!wanted.delete(row!.toString('latin1'))) surplus++
-      }
-      return { rows, missing: wanted.size, surplus }
+      const { count, missing, surplus } = await compareEntries(checked, snapshot)
+      return { rows: count, missing: missing.length, surplus: surplus.length }
     } finally {
       snapshot.close()
     }
@@ -232,41 +235,35 @@ export class RecordIndexes {
     await this.#declare(index)
     // Commits that began earlier do not maintain the index.
     await gate.turn()
-    for (;;) {
+    const checkWanted = (): void => {
       signal?.throwIfAborted()
       if (index.state === 'DROPPING') throw indexNotFound(`the index ${index.name} was dropped`)
-      const after = Buffer.from(index.position, 'hex')
-      const span = after.length === 0 ? {} : { startRow: after, startInclusive: false }
-      const heads = await table
-        .scan({ columns: [headColumn], limit: recordsPerStep, ...span })
-        .all()
-      if (heads.length === 0) break
-      await this.#addRecords(
-        index,
-        heads.map((row) => [row.row!, row.value(headColumn)!]),
-      )
     }
-    if (index.state !== 'BUILDING') return
+    const after = index.position === '' ? undefined : Buffer.from(index.position, 'hex')
+    for await (const rows of rowSteps(table, { columns: [headColumn] }, recordsPerStep, after)) {
+      checkWanted()
+      await this.#addRecords(index, rows)
+    }
+    checkWanted()
     index.state = 'ACTIVE'
     await this.#declare(index)
   }
 
-  /** Adds the records of one step, by row and head, and advances the position past them. */
-  async #addRecords(index: FieldIndex, heads: [Buffer, Buffer][]): Promise<void> {
+  /** Adds the records of one step, and advances the position past them. */
+  async #addRecords(index: FieldIndex, rows: readonly Result[]): Promise<void> {
     const context = this.#context
     const { database, table, durability } = context
-    const position = heads[heads.length - 1][0].toString('hex')
-    const built = index.built + heads.length
-    const left = [...heads]
+    const position = rows[rows.length - 1].row!.toString('hex')
+    const built = index.built + rows.length
+    const left = [...rows]
     for (;;) {
       const mutations = [this.#declaration({ ...index, position, built })]
-      for (const [row, head] of left) {
-        const id = RecordId.fromBytes(row)
-        for (const own of indexRows(context, index, id, decodeHead(head))) {
-          mutations.push(indexRow(context, own, id.bytes))
-        }
+      for (const { key, value } of left.flatMap((row) => rowsOfHead(context, index, row))) {
+        mutations.push(indexRow(context, key, value))
       }
-      const checks = left.map(([row, equals]) => ({ table, row, column: headColumn, equals }))
+      const checks = left.map((row) => {
+        return { table, row: row.row!, column: headColumn, equals: row.value(headColumn)! }
+      })
       const { success, failedCheck } = await database.atomic({ checks, mutations, durability })
       if (success) break
       // The writer that changed the record has written all of its rows.
@@ -276,4 +273,11 @@ export class RecordIndexes {
     index.position = position
     index.built = built
   }
+}
+
+/** The rows of a record in an index, by the row of its head. */
+function rowsOfHead(context: TableContext, index: FieldIndex, row: Result): Entry[] {
+  const head = row.value(headColumn)
+  if (head === undefined) return []
+  return indexRows(context, index, RecordId.fromBytes(row.row!), decodeHead(head))
 }

@@ -8,7 +8,8 @@ import { RecordId } from '../record-id.js'
 import type { StoredSources } from './definition/field-sources.js'
 import type { VariantPattern } from './definition/patterns.js'
 import type { FailedExtraction } from './documents/content-extraction.js'
-import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
+import { terminated } from '../../../comfort/keys/key-parts.js'
+import { placeBytes, readPlace } from '../links/link-rows.js'
 
 /** The family of the tables of indexes. */
 export const indexFamily = 'x'
@@ -99,22 +100,13 @@ const kinds = {
   sources: Buffer.from('s'),
 }
 
-function tableBytes(table: string): Buffer {
-  return terminated(Buffer.from(table))
-}
-
 /** A row that begins with a place. */
-function placeRow(kind: Buffer, { table, id }: Place, ...more: readonly Buffer[]): Buffer {
-  return Buffer.concat([kind, tableBytes(table), terminated(id.bytes), ...more])
+function placeRow(kind: Buffer, place: Place, ...more: readonly Buffer[]): Buffer {
+  return Buffer.concat([kind, placeBytes(place), ...more])
 }
 
 function placeOfRow(row: Buffer): Place {
-  const middle = endOfPart(row, 1)
-  const end = endOfPart(row, middle)
-  return {
-    table: unterminated(row.subarray(1, middle - 2)).toString('utf8'),
-    id: RecordId.fromBytes(unterminated(row.subarray(middle, end - 2))),
-  }
+  return readPlace({ source: row, at: 1 })
 }
 
 /** The table of one index. */
@@ -178,14 +170,14 @@ export class IndexRows {
   async dependants(table: string, master?: RecordId): Promise<Dependant[]> {
     const prefix =
       master === undefined
-        ? Buffer.concat([kinds.backward, tableBytes(table)])
+        ? Buffer.concat([kinds.backward, terminated(Buffer.from(table))])
         : placeRow(kinds.backward, { table, id: master })
     return (await this.#values<readonly Dependant[]>(prefix)).flat()
   }
 
   /** Records with entries: all, or those of a table. */
   async *places(table?: string): AsyncGenerator<Place, void> {
-    const inTable = table === undefined ? [] : [tableBytes(table)]
+    const inTable = table === undefined ? [] : [terminated(Buffer.from(table))]
     const prefix = Buffer.concat([kinds.entry, ...inTable])
     for await (const { row } of this.#table.scan({ prefix })) yield placeOfRow(row!)
   }
@@ -201,7 +193,7 @@ export class IndexRows {
       const { table } = placeOfRow(next.row!)
       found.push(table)
       // The first row after the last record of the table: 00 01 terminates its name.
-      startRow = Buffer.concat([kinds.entry, tableBytes(table)])
+      startRow = Buffer.concat([kinds.entry, terminated(Buffer.from(table))])
       startRow[startRow.length - 1]++
     }
   }

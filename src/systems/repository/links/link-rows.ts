@@ -2,7 +2,7 @@
  * Rows of the link index (src/systems/repository/FORMAT.md). Every link has two rows for each
  * version tag: one by its source, one by its target.
  */
-import { endOfPart, terminated, unterminated } from '../records/ordered-row.js'
+import { readTerminated, terminated, type KeyReader } from '../../../comfort/keys/key-parts.js'
 import { RecordId } from '../record-id.js'
 
 /** A record of any table. */
@@ -24,7 +24,8 @@ export interface IndexedLink {
 const forward = 0x66
 const backward = 0x62
 
-function placeBytes({ table, id }: RecordPlace): Buffer {
+/** A record as part of a row. */
+export function placeBytes({ table, id }: RecordPlace): Buffer {
   return Buffer.concat([terminated(Buffer.from(table)), terminated(id.bytes)])
 }
 
@@ -62,8 +63,11 @@ export function linkRows({ source, target, tag, field }: IndexedLink): [Buffer, 
 
 /** Decodes a row of either direction. */
 export function parseLinkRow(row: Buffer): IndexedLink {
-  const [near, at] = readPlace(row, 1)
-  const [far] = readPlace(row, at + 8)
+  const reader = { source: row, at: 1 }
+  const near = readPlace(reader)
+  const { at } = reader
+  reader.at += 8
+  const far = readPlace(reader)
   const isForward = row[0] === forward
   return {
     source: isForward ? near : far,
@@ -73,10 +77,8 @@ export function parseLinkRow(row: Buffer): IndexedLink {
   }
 }
 
-function readPlace(row: Buffer, start: number): [RecordPlace, number] {
-  const middle = endOfPart(row, start)
-  const end = endOfPart(row, middle)
-  const table = unterminated(row.subarray(start, middle - 2)).toString('utf8')
-  const id = RecordId.fromBytes(unterminated(row.subarray(middle, end - 2)))
-  return [{ table, id }, end]
+/** Reads a record from a row, and moves behind it. */
+export function readPlace(reader: KeyReader): RecordPlace {
+  const table = readTerminated(reader)!.toString('utf8')
+  return { table, id: RecordId.fromBytes(readTerminated(reader)!) }
 }

@@ -17,6 +17,7 @@
  * expire.
  */
 import type { Result, TableOptions } from '../../../../api/index.js'
+import { terminated } from '../../../../comfort/keys/key-parts.js'
 import { childPrefix, depthOf } from '../../metadata/paths.js'
 import { readUint64, writeUint64 } from '../../kernel/control-cells.js'
 import { decodeRecord, type StoredRecord } from './record-format.js'
@@ -152,33 +153,13 @@ export function feedPart(row: Buffer): number {
   return row.length === 8 ? 0 : row.readUInt32BE(8)
 }
 
-/** Terminates a text in a row of `index`; within texts, NUL is escaped as NUL and 255. */
-const textEnd = '\u0000\u0001'
-/** Sorts after `textEnd` and before every longer text. */
-const textEndNext = '\u0000\u0002'
-
-function escaped(text: string): Buffer {
-  const bytes = Buffer.from(text)
-  if (!bytes.includes(0)) return bytes
-  const parts: number[] = []
-  for (const byte of bytes) {
-    parts.push(byte)
-    if (byte === 0) parts.push(255)
-  }
-  return Buffer.from(parts)
-}
-
-function textRow(...parts: readonly (string | Buffer)[]): Buffer {
-  return Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part) : part)))
-}
-
 function indexStart(index: string, parent: string): Buffer {
-  return textRow(escaped(index), textEnd, parent, textEnd)
+  return Buffer.concat([terminated(Buffer.from(index)), terminated(Buffer.from(parent))])
 }
 
 /** Row of an index entry. */
 export function indexRow(index: string, key: string, parent: string, name: string): Buffer {
-  return textRow(indexStart(index, parent), escaped(key), textEnd, name)
+  return Buffer.concat([indexStart(index, parent), terminated(Buffer.from(key)), Buffer.from(name)])
 }
 
 /** The range of rows of a range of keys. */
@@ -189,18 +170,18 @@ export function indexRange(
   to: string | undefined,
 ): RowRange {
   const start = indexStart(index, parent)
-  return {
-    startRow: from === undefined ? start : textRow(start, escaped(from), textEnd),
-    stopRow:
-      to === undefined
-        ? textRow(escaped(index), textEnd, parent, textEndNext)
-        : textRow(start, escaped(to), textEndNext),
+  const rowsOf = (key: string | undefined): Buffer => {
+    return key === undefined ? start : Buffer.concat([start, terminated(Buffer.from(key))])
   }
+  const stopRow = Buffer.from(rowsOf(to))
+  // Increments the terminator: sorts after all that follows it.
+  stopRow[stopRow.length - 1]++
+  return { startRow: rowsOf(from), stopRow }
 }
 
 /** Name of the indexed child. */
 export function indexedName(row: Buffer): string {
-  return row.toString('utf8', row.lastIndexOf(textEnd) + 2)
+  return row.toString('utf8', row.lastIndexOf('\0\x01') + 2)
 }
 
 /** Row of the counter of sequential puts or sequence keys in the table `control`. */

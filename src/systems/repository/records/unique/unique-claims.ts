@@ -13,6 +13,7 @@ import {
   type AtomicMutation,
   type Result,
 } from '../../../../api/index.js'
+import { rowSteps } from '../../../../comfort/tables.js'
 import type { FieldType } from '../../schema/field-type.js'
 import { RecordId } from '../../record-id.js'
 import { indexColumn, indexRow } from '../ordered-row.js'
@@ -101,12 +102,7 @@ export class UniqueClaims {
         return [{ id: RecordId.fromBytes(row.row!), head: head!, field, row: own }]
       })
     }
-    let after: Buffer | undefined
-    for (;;) {
-      const span = after === undefined ? {} : { startRow: after, startInclusive: false }
-      const scan = { columns: [headColumn], limit: recordsPerStep, ...span }
-      const rows = await table.scan(scan).all()
-      if (rows.length === 0) return
+    for await (const rows of rowSteps(table, { columns: [headColumn] }, recordsPerStep)) {
       if (!(await this.#claim(context, rows.flatMap(wantedOf)))) {
         // A record changed meanwhile. One by one, no record depends on others staying unchanged.
         for (const { row } of rows) {
@@ -114,7 +110,6 @@ export class UniqueClaims {
           while (!(await this.#claim(context, wantedOf(await table.get(get)))));
         }
       }
-      after = rows[rows.length - 1].row!
     }
   }
 
