@@ -40,8 +40,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'an entry is returned without a look at its row',
     file: `${room}/table-index.ts`,
-    find: 'results.filter((result, i) => fits(index, entries[i], result))',
-    replace: 'results.filter(() => fits !== undefined)',
+    find: '(fits(index, entries[i], row) ? row : undefined)',
+    replace: '(fits !== undefined && entries[i] ? row : undefined)',
     tests: queries,
   },
   {
