@@ -4,7 +4,11 @@
  */
 import { Database, MemoryFileSystem, type CellarError, type Loss } from '../../src/entries/index.js'
 import { rowEndOf, unescape } from '../../src/storage/cell/cell-key.js'
-import { isReference, readReference } from '../../src/storage/cell/cell-value.js'
+import {
+  isReference,
+  readReference,
+  type ValueReference,
+} from '../../src/storage/cell/cell-value.js'
 import { loadCodecs } from '../../src/storage/codec/codec.js'
 import { BlockCache } from '../../src/storage/sstable/blocks/block-cache.js'
 import { entryOffset, EntryPlace, readEntry } from '../../src/storage/sstable/blocks/block.js'
@@ -150,8 +154,13 @@ function harmed(files: Files, file: string, harm: Harm): Files {
 interface Entry {
   readonly row: string
   readonly block: number
-  /** Number and offset of the value. */
-  readonly value: readonly [file: number, offset: number] | undefined
+  /** Number of the value file, and place of the value in it. */
+  readonly value: readonly [file: number, start: number, end: number] | undefined
+}
+
+function valueOf(reference: ValueReference): Entry['value'] {
+  const { fileNumber, offset, storedBytes } = reference
+  return [fileNumber, offset, offset + storedBytes]
 }
 
 /** The blocks and entries of an unharmed SSTable. */
@@ -178,7 +187,7 @@ class Table {
         const reference = isReference(buffer, keyEnd, valueEnd)
           ? readReference(buffer, keyEnd, valueEnd)
           : undefined
-        const value = reference && ([reference.fileNumber, reference.offset] as const)
+        const value = reference && valueOf(reference)
         this.entries.push({ row: key, block: i, value })
       }
     }
@@ -349,22 +358,14 @@ export class SalvageTest {
     }
     if (!file.endsWith('.val')) return []
     const number = Number(file.slice(0, 6))
-    const offsets = [...this.tables.values()]
-      .flatMap(({ entries }) =>
-        entries.flatMap(({ value }) => (value?.[0] === number ? value[1] : [])),
-      )
-      .sort((a, b) => a - b)
     const bytes = this.original.files.get(file)!
     const isFooter = harm.kind !== 'flip' || harm.at >= bytes.length - valueFooterBytes
-    const dataBytes = Number(bytes.readBigUInt64LE(bytes.length - valueFooterBytes))
-    const from = isFooter
-      ? -1
-      : harm.at < dataBytes
-        ? offsets.findLast((o) => o <= harm.at)!
-        : Infinity
+    // A value that a compaction has dropped is still in the file, and no loss.
+    const isHit = (start: number, end: number): boolean =>
+      isFooter || (harm.at >= start && harm.at < end)
     return [...this.tables.values()]
       .map((table) =>
-        table.lossOf(({ value }) => value?.[0] === number && (isFooter || value[1] === from)),
+        table.lossOf(({ value }) => value?.[0] === number && isHit(value[1], value[2])),
       )
       .filter(({ entries }) => entries > 0)
   }

@@ -39,6 +39,7 @@ export const faults: readonly PlantedFault[] = [
     replace:
       '(await Promise.allSettled(syncs)).forEach((e) => e.status === "rejected" && fail(e.reason))',
     tests: ['test/unit/storage/wal/log.test.ts'],
+    foundBy: 'log',
   },
   {
     name: 'the next read follows the hint that a filter gave in the empty column',
@@ -118,6 +119,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'flattenTables([[...tables, ...newest], ...deeper])',
     replace: 'flattenTables([newest, ...deeper])',
     tests: kept,
+    foundBy: 'views',
   },
   {
     name: 'a view does not see the memtable of a flush that drops cells',
@@ -125,6 +127,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'readPoints.memtableReplaced(store, slot, sequenceSame)',
     replace: '',
     tests: kept,
+    foundBy: 'views',
   },
   {
     name: 'memory relief does not start a failed flush again',
@@ -188,6 +191,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'gone.filter((file) => read.has(readerOf(file)))',
     replace: 'gone.filter((file) => file.writtenAs === undefined && read.has(readerOf(file)))',
     tests: ['test/unit/storage/engine/views-of-links.test.ts'],
+    foundBy: 'views',
   },
   {
     name: 'stores with a common unlogged mutation are frozen one by one',
@@ -251,6 +255,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'this.places[at + 1] = this.used',
     replace: 'this.places[at + 1] = this.used + length',
     tests: ['test/unit/storage/sstable/written-blocks.test.ts'],
+    foundBy: 'compactions',
   },
   {
     name: 'a row with older versions is remembered as a whole',

@@ -21,6 +21,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)',
     replace: 'void isHeld',
     tests: queries,
+    foundBy: 'indexes',
   },
   {
     name: 'the entry of a key that another row takes is deleted',
@@ -36,6 +37,7 @@ export const faults: readonly PlantedFault[] = [
     find: ' || exactly.has(`${timestamp} ${name}`)',
     replace: '',
     tests: histories,
+    foundBy: 'indexes',
   },
   {
     name: 'an entry is returned without a look at its row',

@@ -13,6 +13,7 @@ export const faults: readonly PlantedFault[] = [
     find: '      if (!isDamage(error)) throw error\n      runs.miss(start, end)\n',
     replace: '      if (!isDamage(error)) throw error\n',
     tests: salvages,
+    foundBy: 'salvage',
   },
   {
     name: 'a salvage takes mutations that SSTables hold already',
@@ -20,6 +21,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'sequence <= store.flushedSequence',
     replace: 'sequence < 0',
     tests: salvages,
+    foundBy: 'salvage',
   },
   {
     name: 'a salvage keeps an SSTable whose value file is damaged',
@@ -27,6 +29,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (problem === undefined && !damagedValues) {',
     replace: 'if (problem === undefined || damagedValues) {',
     tests: salvages,
+    foundBy: 'salvage',
   },
   {
     name: 'a salvage ends at the first damage of the log and tells nothing',
@@ -35,6 +38,7 @@ export const faults: readonly PlantedFault[] = [
     replace:
       "    return collector.finish([])\n  }\n  if (choice === 'all') return collector.finish([])\n  const losses: Loss[] = []\n  const floor",
     tests: salvages,
+    foundBy: 'salvage',
   },
   {
     name: 'a verification does not look whether the values of cells are there',
@@ -42,6 +46,7 @@ export const faults: readonly PlantedFault[] = [
     find: '    resolved.set(cell)\n    values.resolve(resolved, true)\n',
     replace: '    resolved.set(cell)\n',
     tests: salvages,
+    foundBy: 'salvage',
   },
   {
     name: 'an inspection leaves the damage of a file out of its problems',

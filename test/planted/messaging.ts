@@ -8,6 +8,13 @@ const producers = ['test/unit/systems/messaging/producers.test.ts']
 /** See the file header. */
 export const faults: readonly PlantedFault[] = [
   {
+    name: 'a rollback begins with the time of the write pointer',
+    file: 'src/systems/messaging/service.ts',
+    find: 'startOf(pointer) - pointerLeadMillisecondsMax',
+    replace: 'startOf(pointer)',
+    tests: ['test/unit/systems/messaging/history.test.ts'],
+  },
+  {
     name: 'a producer that has left memory publishes beside its new state',
     file: 'src/systems/messaging/live/producers.ts',
     find: 'if (this.#held.get(id) !== producer) continue',

@@ -57,6 +57,12 @@ import type {
 } from './types.js'
 import type { FetchOptions, MessageRange, PublishRequest, SetPositionOptions } from './options.js'
 
+/**
+ * How far the clock of a topic may be behind a write pointer. Clocks step back, and a manager gives
+ * pointers ahead of its clock.
+ */
+const pointerLeadMillisecondsMax = 60 * 60 * 1000
+
 /** Counters of a topic since the service was opened, and its current size in memory. */
 export interface CurrentTopicStatistics extends Readonly<TopicStatistics> {
   /** Fetches that wait for a message. */
@@ -226,14 +232,15 @@ export class MessagingService implements Messaging {
 
   /**
    * Rolls back everything that a transaction published to a topic, even if the answer to the
-   * publish was lost: all messages since the transaction's start are examined.
+   * publish was lost. All messages from an hour before the transaction's start on are examined,
+   * because the write pointer may be that much ahead of the clock of the service.
    */
   async rollbackTransaction(id: TopicId, pointer: bigint): Promise<void> {
     checkPointer(pointer)
     const topic = this.#topic(id)
     await this.#parts.writer.settled()
     await this.#rollBack(topic, pointer, {
-      startTimestamp: Math.max(0, startOf(pointer)),
+      startTimestamp: Math.max(0, startOf(pointer) - pointerLeadMillisecondsMax),
       startSequenceId: 0,
       endTimestamp: Number.MAX_SAFE_INTEGER,
       endSequenceId: 0xffff,

@@ -245,7 +245,7 @@ class Run {
 /** Makes the page of the recorded runs, and the tables of docs/reliability.md. */
 async function writePages(): Promise<void> {
   const runs = readRuns(resultsPath)
-  writeFileSync(join(projectRoot, 'test', 'RESULTS.md'), pageOf(runs))
+  if (runs.length > 0) writeFileSync(join(projectRoot, 'test', 'RESULTS.md'), pageOf(runs))
   const path = join(projectRoot, 'docs', 'reliability.md')
   writeFileSync(path, await reliabilityPage(readFileSync(path, 'utf8'), runs))
 }

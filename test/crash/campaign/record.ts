@@ -2,7 +2,14 @@
  * What campaigns did: one JSON file for each run in `test/results`, and `test/RESULTS.md`, which is
  * made of all of them.
  */
-import { mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  mkdirSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 
 /** A broken promise. */
@@ -57,6 +64,7 @@ export function writeRun(path: string, run: RunRecord): void {
 
 /** The runs of a directory, oldest first. */
 export function readRuns(directory: string): readonly RunRecord[] {
+  if (!existsSync(directory)) return []
   const names = readdirSync(directory).filter((name) => name.endsWith('.json'))
   const runs = names.map((name) => {
     return JSON.parse(readFileSync(join(directory, name), 'utf8')) as RunRecord

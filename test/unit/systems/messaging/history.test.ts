@@ -92,6 +92,22 @@ void t.test('a power cut at any operation of the file system', async (t) => {
   t.ok(all.length > 20, `${all.length} images, of ${seen} crashes`)
 })
 
+void t.test('a rollback finds messages whose clock was behind the write pointer', async (t) => {
+  const clock = new ManualClock(1_489_707_864_000)
+  const opened = await openAll(new SimulatedDisk(), clock, 'SYNC_WAL')
+  const { manager, service } = opened
+  const topic = { namespace: 'n', topic: 'a' }
+  const transaction = await manager.startShort()
+  clock.milliseconds -= 1000
+  const request = { messages: ['m'], transactionWritePointer: transaction.writePointer }
+  await service.publish(topic, request)
+  await service.rollbackTransaction(topic, transaction.writePointer)
+  await manager.commit(transaction)
+  const reader = await manager.startShort()
+  t.strictSame(await service.poll(topic, { transaction: reader }), [])
+  await opened.close()
+})
+
 void t.test('a kill at each write of the log', async (t) => {
   const all = await crashes(killedSteps, 'SYNC_WAL', killAtLogWrites)
   for (const crash of all) t.strictSame(await judge(crash, 'SYNC_WAL'), [])
