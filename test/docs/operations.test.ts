@@ -33,7 +33,7 @@ async function makeShop(home: string): Promise<string> {
   mkdirSync(join(home, 'data'), { recursive: true })
   const database = await Database.open(directory)
   const orders = await database.createTable('orders', { families: { f: { blockBytes: 1024 } } })
-  const put = (i: number): Promise<void> =>
+  const put = (i: number): Promise<unknown> =>
     orders.put({ row: `order-${String(i).padStart(3, '0')}`, cells: { 'f:sum': String(i * 7) } })
   for (let file = 0; file < 4; file++) {
     for (let i = file; i < 600; i += 4) await put(i)

@@ -34,10 +34,16 @@ export async function cellarJson<T = Record<string, unknown>>(...words: string[]
   return JSON.parse(out) as T
 }
 
+/** Names and contents of all files of a directory, without times: a lock came and went. */
+export function contentsOf(directory: string): string {
+  return fingerprint(directory).replace(/^(\S+) \S+ (?:\S+) (\S+)$/gm, '$1 $2')
+}
+
 /** Names, contents and times of all files of a directory; 'absent' if there is none. */
 export function fingerprint(directory: string): string {
   if (!existsSync(directory)) return 'absent'
-  const names = readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort()
+  const isFolder = statSync(directory).isDirectory()
+  const names = isFolder ? readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort() : []
   const lines = [directory, ...names.map((name) => join(directory, name))].map((path) => {
     const stat = statSync(path)
     const content = stat.isFile() ? readFileSync(path) : ''
