@@ -62,14 +62,19 @@ interface Session {
 /** Runs a verb, with its arguments in their order. */
 type Run = (session: Session, ...words: string[]) => unknown
 
+/** Verbs that make a database where there is none; all others need one. */
+const creating = new Set(['import', 'create-table', 'add-repository'])
+
 /** Runs with the repositories of a directory, which no other process may have open. */
 async function opened(
+  verb: string,
   given: Given & { readonly repository: string; readonly table: string },
   output: CommandOutput,
   run: (session: Session) => unknown,
 ): Promise<void> {
   const file = await readConfiguration(given['configuration'] as string | undefined)
-  const database = await Database.open(String(given['directory']))
+  const createIfMissing = creating.has(verb)
+  const database = await Database.open(String(given['directory']), { createIfMissing })
   try {
     const configuration = await file.for(database)
     const manager = await RepositoryManager.open(database, configuration.repository)
@@ -148,8 +153,10 @@ export function addRepositoryCommands(
     for (const flag of [...commonFlags, ...flags]) command.option(...flag)
     command.action((...words: unknown[]) => {
       // The options and the command follow the arguments.
-      const given = words.at(-2) as Parameters<typeof opened>[0]
-      return opened(given, output, (session) => run(session, ...(words.slice(0, -2) as string[])))
+      const given = words.at(-2) as Parameters<typeof opened>[1]
+      const [verb] = usage.split(' ')
+      const own = words.slice(0, -2) as string[]
+      return opened(verb, given, output, (session) => run(session, ...own))
     })
   }
   const importing = "make types and records of a JSON file; '-' for the standard input"

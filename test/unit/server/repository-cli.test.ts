@@ -3,7 +3,7 @@
  *
  * @runs long
  */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -57,6 +57,13 @@ const types = {
   recordTypes: [{ name: 'n$page', fields: [{ name: 'n$title', mandatory: true }] }],
 }
 const page = (id: string, fields: object): object => ({ id, type: 'n$page', fields })
+
+void t.test('only verbs that make something make a database', async (t) => {
+  for (const verb of ['scan-records', 'list-tables', 'list-repositories', 'list-indexes']) {
+    await t.rejects(run(verb), { code: 'ERR_NOT_A_DATABASE' }, verb)
+  }
+  t.notOk(existsSync(join(directory, 'data')))
+})
 
 void t.test('import', async (t) => {
   const records = [

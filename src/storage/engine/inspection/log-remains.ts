@@ -75,7 +75,8 @@ export function readLogRemains(
   }
   for (const { kind, file, message } of evidence.problems) {
     if (kind !== 'log' || losses.some((loss) => loss.file === file)) continue
-    const sequences = [collector.lastSequence, undefined] as const
+    const found = Math.max(collector.lastSequence, evidence.flushedSequence)
+    const sequences = [found, undefined] as const
     losses.push({ file, kind, message, sequences })
   }
   return collector.finish(losses)
