@@ -2,6 +2,7 @@
 import { checkArray, checkSignal, checkText, shown } from '../base/arguments.js'
 import { invalidArgument } from '../base/errors.js'
 import {
+  boolean,
   checked,
   choice,
   declareOptions,
@@ -48,6 +49,11 @@ export const changeOptions = declareOptions('a change feed', {
   table: checked(readTables),
   /** Only cells of these families; mutations without such cells are left out. Default all. */
   family: checked(readFamilies),
+  /**
+   * Whether mutations without such cells are yielded too, with an empty list of cells, so that the
+   * reader knows how far the feed is. Default false.
+   */
+  emptyChanges: boolean(false),
   /**
    * 'FSYNC_WAL': a change is yielded when it is on the disk, so that no reader knows a change that
    * is lost later; costs a sync per batch. 'SYNC_WAL': a change is yielded when it was written to

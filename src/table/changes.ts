@@ -37,7 +37,7 @@ async function* follow(
   const span = spanOfFeed(settings, last)
   for await (const mutation of readMutations(parts, span, settings.durability, settings.signal)) {
     const change = decoder.decode(mutation)
-    if (change.cells.length > 0) yield change
+    if (change.cells.length > 0 || settings.emptyChanges) yield change
   }
 }
 

@@ -8,6 +8,9 @@
  *
  * Changes are applied in groups: one transaction writes what the function has written and the
  * position after the group. It checks the position too, so that no other run can come between.
+ * Mutations of other tables move the position too, in steps of a thousand and at the end of a run.
+ * So the log need not be kept for a table that nobody writes.
+ *
  * The feed need not wait for the disk: the log has the writes of a projection after the changes
  * that led to them, and after a crash not without them.
  */
@@ -44,6 +47,9 @@ import {
   type RowChange,
   type TypedRowChange,
 } from './row-change.js'
+
+/** Mutations of other tables after which the position is written. */
+const quietMutationsMax = 1_000
 
 type Apply = (transaction: Transaction, change: RowChange) => unknown
 
@@ -129,6 +135,8 @@ class Run {
   readonly #signal: AbortSignal
   /** As this run has read or written it last. */
   #at: ProjectionPosition | undefined
+  /** Behind mutations of other tables; undefined if the position is written. */
+  #quiet: ProjectionPosition | undefined = undefined
 
   constructor(database: Database, positions: PositionTable, settings: Settings) {
     const { table, signal } = settings
@@ -162,6 +170,11 @@ class Run {
       // The changes of other tables lie behind too.
       if (this.#at!.sequence < to) await this.#commit([], { sequence: to, row: undefined })
       return this.#at!
+    } catch (error) {
+      if (this.#settings.signal?.aborted === true && this.#quiet !== undefined) {
+        await this.#commit([], this.#quiet).catch(() => undefined)
+      }
+      throw error
     } finally {
       this.#ended.abort()
     }
@@ -202,6 +215,7 @@ class Run {
       fromSequence: behind + 1,
       ...(to < Infinity && { toSequence: to }),
       table: this.#table.name,
+      emptyChanges: true,
       durability: 'SYNC_WAL',
       signal: this.#signal,
     })
@@ -214,15 +228,18 @@ class Run {
     row: Buffer | undefined,
   ): Promise<void> {
     for await (const group of groups) {
-      const { sequence } = group[group.length - 1]
-      await this.#commit(group.flatMap(changesOf), { sequence, row })
+      const changes = group.flatMap(changesOf)
+      const next = { sequence: group[group.length - 1].sequence, row }
+      const isQuiet = changes.length === 0
+      if (isQuiet && next.sequence - this.#at!.sequence < quietMutationsMax) this.#quiet = next
+      else await this.#commit(changes, next)
     }
   }
 
   /** Applies changes and moves the position, all or nothing. */
   async #commit(changes: readonly RowChange[], next: ProjectionPosition): Promise<void> {
     const { name, apply, signal } = this.#settings
-    checkAborted('the projection', signal)
+    if (changes.length > 0) checkAborted('the projection', signal)
     await transaction(this.#database, async (tx) => {
       const found = await readPosition((key) => tx.get(this.#positions, key), name)
       if (!areEqual(found, this.#at)) throw otherRun(name)
@@ -230,6 +247,7 @@ class Run {
       await tx.update(this.#positions, name, () => ({ name, ...next }))
     })
     this.#at = next
+    this.#quiet = undefined
   }
 }
 

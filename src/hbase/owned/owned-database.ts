@@ -415,7 +415,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
           if (batch.sequence > to) return
           const change = changeOf(batch, settings)
           position.next = batch.sequence + 1
-          if (change.cells.length > 0) yield change
+          if (change.cells.length > 0 || settings.emptyChanges) yield change
         }
       }
     } finally {

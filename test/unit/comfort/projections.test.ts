@@ -302,6 +302,45 @@ void t.test('a run without end is told of changes until it is aborted', async (t
   await failed
 })
 
+void t.test('mutations of other tables move the position', async (t) => {
+  const { test } = await open(t)
+  const { database } = test
+  const wait = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, 5))
+  const quiet = await database.createTable('quiet', { families: { f: {} } })
+  const busy = await database.createTable('busy', { families: { f: {} } })
+  const ended = new AbortController()
+  const seen: string[] = []
+  const apply = (_: Transaction, { row }: RowChange): unknown => seen.push(row.toString())
+  const options = { name: 'p', table: 'quiet', apply }
+  await quiet.put({ row: 'a', cells: { 'f:v': '1' } })
+  await project(database, { ...options, toSequence: 'now' })
+  const at = async (): Promise<number> => (await projectionPosition(database, 'p'))!.sequence
+  const begun = await at()
+  const running = project(database, { ...options, signal: ended.signal })
+  const more = async (count: number): Promise<void> => {
+    for (let i = 0; i < count; i++) await busy.put({ row: `${i}`, cells: { 'f:v': '1' } })
+  }
+  await more(1500)
+  while ((await at()) < begun + 1000) await wait()
+  const moved = await at()
+  t.ok(moved < begun + 1501, 'not for each mutation')
+  ended.abort()
+  await t.rejects(running, { code: 'ERR_ABORTED' })
+  // A run may be aborted before its feed has read anything.
+  for (let run = 0; run < 100 && (await at()) < moved + 600; run++) {
+    const abort = new AbortController()
+    const short = project(database, { ...options, signal: abort.signal })
+    await more(10)
+    await wait()
+    abort.abort()
+    await t.rejects(short, { code: 'ERR_ABORTED' })
+  }
+  t.ok((await at()) >= moved + 600, 'the end of a run writes the position')
+  await quiet.put({ row: 'b', cells: { 'f:v': '1' } })
+  await project(database, { ...options, toSequence: 'now' })
+  t.strictSame(seen, ['a', 'b'])
+})
+
 void t.test('two runs at once apply no change twice', async (t) => {
   const { test, tables } = await open(t)
   for (let i = 0; i < 40; i++) await tables.users.put({ id: `${i}`, city: `c${i % 3}` })
