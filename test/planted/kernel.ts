@@ -36,6 +36,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'this.#checkCell(path, depthBytes, recordColumn, record.cell)',
     replace: '',
     tests: groups,
+    foundBy: 'metadata-groups',
   },
   {
     name: 'other writes come between the commits of one removal',
@@ -50,6 +51,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (!goesOn) this.commits.push(open)',
     replace: 'this.commits.push(open)',
     tests: groups,
+    foundBy: 'metadata-groups',
   },
   {
     name: 'a session loses its row with the first part of its records',
@@ -71,6 +73,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'return clock.after === undefined ? performance.now() : clock.now()',
     replace: 'return clock.now()',
     tests: [`${unit}/clocks.test.ts`],
+    foundBy: 'metadata-sessions',
   },
   {
     name: 'a dead coordinator is not noticed',
@@ -106,6 +109,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'before === undefined ? 0 : before.time + 1',
     replace: 'before === undefined ? 0 : 1',
     tests: clusters,
+    foundBy: 'metadata-clusters',
   },
   {
     name: 'a view takes a load that is older than a removal',

@@ -27,6 +27,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'place.publishTimestamp >= this.#settings.cachedSince',
     replace: 'place.publishTimestamp >= -this.#settings.cachedSince',
     tests: cache,
+    foundBy: 'messaging-cache',
   },
   {
     name: 'the cache survives a new generation of its topic',
@@ -34,6 +35,7 @@ export const faults: readonly PlantedFault[] = [
     find: '    this.cache.clear()\n    this.producers.clear()',
     replace: '    this.producers.clear()',
     tests: cache,
+    foundBy: 'messaging-cache',
   },
   {
     name: 'a frame of an ended generation becomes readable in the next one',
@@ -41,6 +43,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (topic.generation !== generation) return',
     replace: 'if (topic.generation < -generation) return',
     tests: cache,
+    foundBy: 'messaging-cache',
   },
   {
     name: 'a commit of unknown outcome counts as one that was not written',

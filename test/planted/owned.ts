@@ -17,6 +17,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'this.#appending = group\n',
     replace: 'this.#appending = group\n    for (const { done } of group) done.resolve()\n',
     tests: simulation,
+    foundBy: 'owned',
   },
   {
     name: 'a new owner does not seal the chunks of the earlier one',
@@ -34,6 +35,7 @@ export const faults: readonly PlantedFault[] = [
       '({ ...each, sequence: each.sequence + failures - 1 }))\n' +
       '      if (await store.change(row, { ...change, batches })) return true',
     tests: simulation,
+    foundBy: 'owned',
   },
   {
     name: 'batches are applied with the time of the store',
@@ -42,6 +44,7 @@ export const faults: readonly PlantedFault[] = [
     replace:
       'write.byName.set(cellName(cell), { ...cell, timestamp: undefined as unknown as bigint })',
     tests: simulation,
+    foundBy: 'owned',
   },
   {
     name: 'a round of applying takes batches that are logged while it runs',

@@ -30,6 +30,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (isDone) entry.left--',
     replace: 'entry.left--\n          if (isDone) isDone = true',
     tests: subscriptions,
+    foundBy: 'repository-events',
   },
   {
     name: 'A replay goes on behind its end with events that were not handled.',
@@ -37,6 +38,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (this.#waiting.length > 0) return false',
     replace: '',
     tests: subscriptions,
+    foundBy: 'repository-events',
   },
   {
     name: 'A batch of links is cut between the two rows of one link.',
@@ -51,6 +53,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'await state.setPosition(start.sequence, replay)',
     replace: '',
     tests: subscriptions,
+    foundBy: 'repository-events',
   },
   {
     name: 'A save of what an autosave has written does not keep it.',
@@ -58,6 +61,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'return isAutosave ? undefined : endAutosave(before, time)',
     replace: 'return undefined',
     tests: versions,
+    foundBy: 'repository-histories',
   },
   {
     name: 'An autosave overwrites a version to which a tag points.',
@@ -65,6 +69,7 @@ export const faults: readonly PlantedFault[] = [
     find: '![before.fields, newest].some((each) => taggedIn(each).has(before.version))',
     replace: 'taggedIn !== undefined',
     tests: versions,
+    foundBy: 'repository-histories',
   },
   {
     name: 'A mutable update moves the time at which its version was made.',
@@ -72,6 +77,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'states.set(version, { ...old, modified,',
     replace: 'states.set(version, { ...old, created: modified, modified,',
     tests: versions,
+    foundBy: 'repository-histories',
   },
   {
     name: 'A mutable update reaches versions from which the field was removed.',
@@ -79,6 +85,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'return fields.has(ordinal) || removed.has(ordinal)',
     replace: 'return fields.has(ordinal) || removed === undefined',
     tests: versions,
+    foundBy: 'repository-histories',
   },
   {
     name: 'A write that names an old version of a type keeps to its old rules.',

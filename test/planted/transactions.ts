@@ -14,6 +14,7 @@ export const faults: readonly PlantedFault[] = [
     find: "added.push({ family, qualifier: '' })",
     replace: '',
     tests: isolation,
+    foundBy: 'transactions',
   },
   {
     name: 'Jobs take the first running transaction for the bound of what all see',
@@ -44,6 +45,7 @@ export const faults: readonly PlantedFault[] = [
     find: "kind === 'major' ? readPointOldest : -1",
     replace: "kind === 'major' ? Infinity : -1",
     tests: isolation,
+    foundBy: 'transactions',
   },
   {
     name: 'The deletion of a family hides what the same transaction writes behind it',
@@ -59,6 +61,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'this.addDeletions(row, [...own, ...whole], pointer)',
     replace: 'this.addDeletions(row, whole, pointer)',
     tests: isolation,
+    foundBy: 'transactions',
   },
   {
     name: 'The rows of forgotten change sets are lost with a commit that fails',

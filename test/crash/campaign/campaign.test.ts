@@ -92,7 +92,7 @@ void t.test('the tables of the promises are current, and name kinds', async (t) 
 
 void t.test('each planted fault that a campaign finds names a kind', async (t) => {
   const found = (await faultsOf()).filter(({ foundBy }) => foundBy !== undefined)
-  t.ok(found.length >= 30, `${found.length} faults`)
+  t.ok(found.length >= 60, `${found.length} faults`)
   for (const { name, foundBy } of found) t.ok(kindNames.includes(foundBy!), name)
 })
 
