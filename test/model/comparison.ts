@@ -101,7 +101,15 @@ class Comparison {
       fileSystem,
       directory,
       clock,
-      options: { blockCacheBytesMax, coprocessors, valueFileBytesMax: 100, ...chosen },
+      options: {
+        blockCacheBytesMax,
+        coprocessors,
+        valueFileBytesMax: 100,
+        // The model flushes when an operation says so; no memtable gets so large.
+        flushBytes: 16 * 1024 * 1024,
+        memtableBytesMax: 64 * 1024 * 1024,
+        ...chosen,
+      },
     })
     for (const name of tableNames) {
       await test.database.createTable(name, { families: stored, durability })

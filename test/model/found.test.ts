@@ -22,6 +22,16 @@ function deleteColumn(timestamp: number): Operation {
 }
 
 const lists: Readonly<Record<string, readonly Operation[]>> = {
+  'a memtable of many bytes waits for the operation that flushes it': [
+    put(5),
+    deleteColumn(5),
+    { kind: 'openSnapshot' },
+    put(7, 'v'.repeat(100_000), 'b'),
+    put(8, 'w', 'b'),
+    { kind: 'closeSnapshot', view: 0 },
+    put(1, 'x', 'c'),
+    flush,
+  ],
   'a flush keeps a column marker that lies behind surplus versions': [
     put(2),
     flush,

@@ -72,6 +72,14 @@ export const faults: readonly PlantedFault[] = [
     foundBy: 'repository-histories',
   },
   {
+    name: 'Metadata is stored in the order in which it was given.',
+    file: `${records}/metadata.ts`,
+    find: '[...metadata.keys()].sort()',
+    replace: 'metadata.keys()',
+    tests: ['test/unit/systems/repository/histories.test.ts'],
+    foundBy: 'repository-histories',
+  },
+  {
     name: 'A mutable update moves the time at which its version was made.',
     file: `${records}/writes/record-change.ts`,
     find: 'states.set(version, { ...old, modified,',

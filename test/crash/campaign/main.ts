@@ -118,7 +118,8 @@ function settingsOf({ values, positionals }: ReturnType<typeof valuesOf>): Setti
 const sliceProgram = new URL('slice.js', import.meta.url)
 /** A kind that broke so many promises is not drawn any more. */
 const failuresMax = 3
-const roundMinutesMax = 20
+/** What takes longer has hung; a busy machine may take twenty times as long as a quiet one. */
+const roundMinutesMax = 45
 
 interface KindState {
   readonly kind: string

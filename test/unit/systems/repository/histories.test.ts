@@ -293,6 +293,36 @@ async function history(t: Test, seed: number, steps: number): Promise<void> {
   }
 }
 
+void t.test('the order of metadata makes no difference, in model and repository', async (t) => {
+  const table = await open(t, { now: () => 0 }, 0)
+  const model = new RecordModel(0)
+  const id = ids[0]
+  const write = (metadata: Record<string, number>): ModelInput => {
+    return { fields: { v1: '1' }, fieldsToDelete: [], metadata: { v1: metadata } }
+  }
+  const first = write({ a: 1, b: 1 })
+  await table.create({ ...writtenOf(id, first), type })
+  model.create(first, 0)
+  const away = { fields: { v2: '1' }, fieldsToDelete: ['v1'], metadata: {} }
+  const back = { ...write({ b: 1, a: 1 }), fieldsToDelete: ['v2'] }
+  for (const input of [away, back]) {
+    await table.update(writtenOf(id, input))
+    model.update(input, 0, false)
+  }
+  for (const [from, to, names] of [
+    [1, 3, []],
+    [1, 2, ['v1', 'v2']],
+  ] as const) {
+    t.strictSame(
+      (await table.diff(id, from, to)).map(({ field }) => localOf(field)),
+      names,
+    )
+    t.strictSame(model.diff(from, to), names)
+  }
+  t.equal((await table.restore(id, 1)).status, 'UP_TO_DATE')
+  t.equal(model.restore(1, 0), 'UP_TO_DATE')
+})
+
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? 2300)
 const rounds = lengthOf('CELLAR_RECORD_HISTORIES', 6, 60)
 

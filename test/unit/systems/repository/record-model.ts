@@ -33,6 +33,12 @@ export interface ModelView {
 export type ModelStatus =
   'CREATED' | 'UPDATED' | 'UP_TO_DATE' | 'DELETED' | 'NOT_FOUND' | 'EXISTS' | 'NO_VERSION' | 'LATE'
 
+/** Metadata in the order of names, as two of them are equal whatever the order they came in. */
+function merged(...parts: (ModelCell['metadata'] | undefined)[]): ModelCell['metadata'] {
+  const all = Object.entries(Object.assign({}, ...parts) as ModelCell['metadata'])
+  return Object.fromEntries(all.sort(([a], [b]) => (a < b ? -1 : 1)))
+}
+
 /** The scope by the first letter of the name: n, v or m; x are version tags. */
 const isPlain = (name: string): boolean => name.startsWith('n') || name.startsWith('x')
 const isMutable = (name: string): boolean => name.startsWith('m')
@@ -92,7 +98,7 @@ export class RecordModel {
     this.#modified = Math.max(now, this.#modified)
     const names = Object.keys(input.fields).filter((name) => !input.fieldsToDelete.includes(name))
     const cellOf = (name: string): ModelCell => {
-      return { value: input.fields[name], metadata: input.metadata[name] ?? {} }
+      return { value: input.fields[name], metadata: merged(input.metadata[name]) }
     }
     for (const name of names.filter(isPlain)) this.#plain.set(name, cellOf(name))
     const others = names.filter((name) => !isPlain(name))
@@ -287,13 +293,13 @@ export class RecordModel {
     const had = new Set(cells.keys())
     for (const [name, value] of Object.entries(input.fields)) {
       if (!isOwn(name)) continue
-      const metadata = { ...cells.get(name)?.metadata, ...input.metadata[name] }
+      const metadata = merged(cells.get(name)?.metadata, input.metadata[name])
       cells.set(name, { value, metadata })
     }
     for (const [name, metadata] of Object.entries(input.metadata)) {
       const cell = cells.get(name)
       if (!isOwn(name) || cell === undefined || name in input.fields) continue
-      cells.set(name, { value: cell.value, metadata: { ...cell.metadata, ...metadata } })
+      cells.set(name, { value: cell.value, metadata: merged(cell.metadata, metadata) })
     }
     for (const name of input.fieldsToDelete) if (isOwn(name)) cells.delete(name)
     const isChanged = JSON.stringify([...cells].sort()) !== before
