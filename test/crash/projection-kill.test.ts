@@ -140,6 +140,6 @@ for (const from of [1, 'rows'] as const) {
       const isCaughtUp = round === rounds || below(3) === 0
       if ((await check(t, plan, acknowledged, isCaughtUp)) > 0) behind++
     }
-    t.comment(`${rounds} processes killed, ${behind} of them with changes left to apply`)
+    t.comment(`${rounds} kills, ${behind} of them with changes left to apply`)
   })
 }

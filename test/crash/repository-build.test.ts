@@ -183,7 +183,7 @@ async function goOn(t: Test, { what, stage, fileSystem, progress }: Image): Prom
 
 void t.test('a build that is broken off at any stage ends as one that was not', async (t) => {
   const all = await images(lengthOf('CELLAR_REPOSITORY_BUILDS', 1, 20))
-  t.comment(`seed ${seed}`)
+  t.comment(`seed ${seed}, ${all.length} images`)
   const stages = new Set(all.map(({ stage }) => stage))
   for (const stage of ['requested', 'clearing', 'middle', 'ending'] as const) {
     t.ok(stages.has(stage), stage)

@@ -1,4 +1,4 @@
-/** Makes a failing list of steps shorter. */
+/** Makes what fails shorter. */
 
 const shrinkingMilliseconds = 5000
 
@@ -20,4 +20,19 @@ export async function shrinkList<T>(
     }
   }
   return shortest
+}
+
+/** A count as small as halving makes it, such that `fails` still answers true. */
+export async function shrinkCount(
+  count: number,
+  fails: (fewer: number) => Promise<boolean>,
+): Promise<number> {
+  let [least, passing] = [count, 0]
+  const end = performance.now() + shrinkingMilliseconds
+  while (least - passing > 1 && performance.now() < end) {
+    const middle = Math.floor((least + passing) / 2)
+    if (await fails(middle)) least = middle
+    else passing = middle
+  }
+  return least
 }

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url'
 import t from 'tap'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../helpers/project-root.js'
+import { shrinkCount } from '../../helpers/shrink.js'
 import { faultsOf } from '../../planted/rooms.js'
 import { kindNames } from './kinds.js'
 import { promises, reliabilityPage } from './promises.js'
@@ -115,6 +116,11 @@ void t.test('a seed is repeated once, and a recorded run is kept', (t) => {
   ])
   t.equal(readdirSync(results).length, 1, 'one file a run')
   t.end()
+})
+
+void t.test('a count that fails is made as small as it goes', async (t) => {
+  t.equal(await shrinkCount(250, async (count) => count >= 37), 37)
+  t.equal(await shrinkCount(1, async () => true), 1)
 })
 
 void t.test('a wrong command line is refused', (t) => {

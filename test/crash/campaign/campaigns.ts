@@ -8,10 +8,11 @@ import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import { loadChecksums } from '../../../src/storage/codec/checksum.js'
 import { hasPool } from '../../../src/storage/job/threads/worker-executor.js'
 import { checkCallOrder } from '../../helpers/call-order.js'
+import { shrinkCount } from '../../helpers/shrink.js'
 import type { LongRun } from '../../model/long-run-worker.js'
 import { familyOptions } from '../../model/operations.js'
 import { checkOptions } from '../../model/option-runs.js'
-import { simulate } from '../../model/owned/simulation.js'
+import { ownedSteps, simulate } from '../../model/owned/simulation.js'
 import { operations, overlap } from '../background/operations.js'
 import { faultKinds, faultScenarios, runWithFault } from '../faults-runner.js'
 import { damageRound } from '../damage-files.js'
@@ -171,7 +172,7 @@ const harmsPerFile = 12
 
 /** Bits, lengths and whole files of every kind of file, of a closed and of a killed database. */
 function salvages(): Campaign {
-  const counts = { rounds: 0, harms: 0 }
+  const counts = { rounds: 0, harms: 0, sound: 0, lossless: 0, losses: 0, hopeless: 0 }
   return {
     counts,
     async round(seed) {
@@ -192,6 +193,9 @@ function salvages(): Campaign {
           await test.check(file, harm)
           counts.harms++
         }
+      }
+      for (const outcome of ['sound', 'lossless', 'losses', 'hopeless'] as const) {
+        counts[outcome] += test.counts[outcome]
       }
       counts.rounds++
     },
@@ -221,6 +225,9 @@ function models(): Campaign {
   }
 }
 
+const isRight = (): boolean => false
+const isWrong = (): boolean => true
+
 /** Owners of one log, in interleavings that a scheduler draws. */
 function owners(): Campaign {
   const counts = { rounds: 0, histories: 0, acknowledged: 0, takeovers: 0, killed: 0 }
@@ -228,7 +235,12 @@ function owners(): Campaign {
     counts,
     async round(seed) {
       await loadChecksums()
-      const happened = await simulate(seed)
+      const happened = await simulate(seed).catch(async (error: unknown) => {
+        const fails = (steps: number) => simulate(seed, steps).then(isRight, isWrong)
+        const steps = await shrinkCount(ownedSteps, fails)
+        const message = await simulate(seed, steps).then(() => String(error), String)
+        throw new Failure({ origin: `${steps} of ${ownedSteps} steps`, message })
+      })
       for (const name of ['acknowledged', 'takeovers', 'killed'] as const) {
         counts[name] += happened[name]
       }
@@ -303,25 +315,35 @@ function background(): Campaign {
   }
 }
 
+/** The first calls of a seed, from reused buffers; what is wrong, and how many there were. */
+async function callsOf(seed: number, callsMax = Infinity): Promise<[string | undefined, number]> {
+  const random = generatorOf(seed, 3)
+  const database = await Database.open('/db', {
+    fileSystem: new MemoryFileSystem(),
+    executor: 'inline',
+    memtableBytesMax: 256 * 1024,
+    flushBytes: 128 * 1024,
+    blockCacheBytesMax: random() < 0.5 ? 0 : 1024 * 1024,
+    compactionEnabled: random() < 0.5,
+  })
+  const calls = Math.min(callsMax, 1000 + Math.floor(random() * 4000))
+  const [wrong] = await checkCallOrder(database, random, calls)
+  await database.close()
+  return [wrong, calls]
+}
+
 /** Calls of all kinds from reused buffers, held back, in the order of each row. */
 function buffers(): Campaign {
   const counts = { rounds: 0, calls: 0 }
   return {
     counts,
     async round(seed) {
-      const random = generatorOf(seed, 3)
-      const database = await Database.open('/db', {
-        fileSystem: new MemoryFileSystem(),
-        executor: 'inline',
-        memtableBytesMax: 256 * 1024,
-        flushBytes: 128 * 1024,
-        blockCacheBytesMax: random() < 0.5 ? 0 : 1024 * 1024,
-        compactionEnabled: random() < 0.5,
-      })
-      const calls = 1000 + Math.floor(random() * 4000)
-      const [wrong] = await checkCallOrder(database, random, calls)
-      await database.close()
-      if (wrong !== undefined) throw new Failure({ origin: `${calls} calls`, message: wrong })
+      const [wrong, calls] = await callsOf(seed)
+      if (wrong !== undefined) {
+        const fails = async (fewer: number) => (await callsOf(seed, fewer))[0] !== undefined
+        const origin = `${await shrinkCount(calls, fails)} of ${calls} calls`
+        throw new Failure({ origin, message: wrong })
+      }
       counts.calls += calls
       counts.rounds++
     },

@@ -50,7 +50,12 @@ export const promises: readonly Promised[] = [
     kinds: ['backup', 'snapshots', 'import', 'bulk-load'],
   },
   { promise: 'The change feed shows each durable mutation once, in order', kinds: ['feed'] },
-  { promise: 'Index entries and their rows agree', kinds: ['indexes'] },
+  {
+    promise: 'Index entries and their rows agree, and builds go on after a kill',
+    kinds: ['indexes', 'index-builds', 'repository-builds'],
+  },
+  { promise: 'A projection applies each change once', kinds: ['projections'] },
+  { promise: 'A table that moves has the same cells in the end', kinds: ['move'] },
   { promise: 'Transactions have snapshot isolation', kinds: ['transactions'] },
   { promise: 'A published message is there once', kinds: ['messaging', 'messaging-cache'] },
   {

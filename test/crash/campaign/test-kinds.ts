@@ -18,8 +18,11 @@ export interface TestKind {
   readonly told: readonly string[]
   /** Lengths of its random parts. */
   readonly variables?: Readonly<Record<string, string>>
-  /** How many seeds the file uses up from its first one on; default 1. */
-  readonly seeds?: number
+  /**
+   * The file takes a seed for each of its histories, from the first one on: the variable that says
+   * how many, and their number in a round. Default: one seed for all.
+   */
+  readonly seeds?: readonly [variable: string, count: number]
 }
 
 const images = ['images', 'runs']
@@ -32,8 +35,7 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
   views: {
     file: 'unit/storage/engine/random-views',
     told: ['histories'],
-    variables: { CELLAR_VIEW_RUNS: '20' },
-    seeds: 20,
+    seeds: ['CELLAR_VIEW_RUNS', 20],
   },
   log: { file: 'unit/storage/wal/power-cut', told: ['images'] },
   backup: { file: 'crash/admin/backup', told: images },
@@ -41,17 +43,18 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
   snapshots: { file: 'crash/admin/snapshots', told: images },
   'bulk-load': { file: 'crash/admin/bulk-load', told: images },
   feed: { file: 'crash/admin/changes', told: images },
+  move: { file: 'unit/hbase/move/move-database', told: ['deaths'] },
   indexes: {
     file: 'unit/comfort/indexes/history',
     told: ['histories'],
-    variables: { CELLAR_INDEX_HISTORIES: '10' },
-    seeds: 10,
+    seeds: ['CELLAR_INDEX_HISTORIES', 10],
   },
+  'index-builds': { file: 'crash/index-build', told: ['kills', 'builds'] },
+  projections: { file: 'crash/projection-kill', told: ['kills'] },
   transactions: {
     file: 'unit/systems/transactions/isolation',
     told: ['histories', 'commits', 'conflicts'],
-    variables: { CELLAR_ISOLATION_RUNS: '60' },
-    seeds: 60,
+    seeds: ['CELLAR_ISOLATION_RUNS', 60],
   },
   messaging: { file: 'unit/systems/messaging/history', told: ['images', 'kills'] },
   'messaging-cache': { file: 'unit/systems/messaging/cache', told: ['histories'] },
@@ -64,43 +67,38 @@ export const testKinds: Readonly<Record<string, TestKind>> = {
   'metadata-groups': {
     file: 'model/metadata-groups',
     told: ['histories'],
-    variables: { CELLAR_GROUP_HISTORIES: '10' },
-    seeds: 10,
+    seeds: ['CELLAR_GROUP_HISTORIES', 10],
   },
   'metadata-clusters': {
     file: 'model/metadata-clusters',
     told: ['histories'],
-    variables: { CELLAR_CLUSTER_HISTORIES: '20' },
-    seeds: 20,
+    seeds: ['CELLAR_CLUSTER_HISTORIES', 20],
   },
   'metadata-locks': {
     file: 'unit/systems/metastore/pulsar/histories',
     told: ['histories'],
-    variables: { CELLAR_LOCK_HISTORIES: '10' },
-    seeds: 10,
+    seeds: ['CELLAR_LOCK_HISTORIES', 10],
   },
   'metadata-sessions': {
     file: 'unit/systems/metastore/pulsar/clocks',
     told: ['histories'],
-    variables: { CELLAR_CLOCK_HISTORIES: '20' },
-    seeds: 20,
+    seeds: ['CELLAR_CLOCK_HISTORIES', 20],
   },
   repository: {
     file: 'crash/repository',
     told: images,
     variables: { CELLAR_REPOSITORY_CUTS: '0.05' },
   },
+  'repository-builds': { file: 'crash/repository-build', told: ['images'] },
   'repository-histories': {
     file: 'unit/systems/repository/histories',
     told: ['histories'],
-    variables: { CELLAR_RECORD_HISTORIES: '6' },
-    seeds: 6,
+    seeds: ['CELLAR_RECORD_HISTORIES', 6],
   },
   'repository-events': {
     file: 'unit/systems/repository/subscription',
     told: ['histories'],
-    variables: { CELLAR_SUBSCRIPTION_LIVES: '6' },
-    seeds: 6,
+    seeds: ['CELLAR_SUBSCRIPTION_LIVES', 6],
   },
 }
 
@@ -119,15 +117,23 @@ export function addTold(counts: Record<string, number>, line: string): void {
   }
 }
 
-/** Runs a test file with a seed; what its process said. */
-async function runFile(kind: TestKind, seed: number, home: string): Promise<readonly string[]> {
-  const child = spawn(process.execPath, [join(testRoot, `${kind.file}.test.js`)], {
+/** What a run of a test file says, and its exit code. */
+interface Outcome {
+  readonly code: number | null
+  readonly lines: readonly string[]
+  readonly complaint: string
+}
+
+type Variables = Readonly<Record<string, string>>
+
+/** Runs a test file with variables of its own. */
+async function runFile(file: string, variables: Variables, home: string): Promise<Outcome> {
+  const child = spawn(process.execPath, [join(testRoot, `${file}.test.js`)], {
     cwd: home,
     stdio: ['ignore', 'pipe', 'pipe'],
     env: {
       ...childEnvironment,
-      ...kind.variables,
-      CELLAR_SEED: String(seed * (kind.seeds ?? 1)),
+      ...variables,
       TAP_CWD: home,
       // A busy machine takes long. What hangs is ended by the campaign.
       TAP_TIMEOUT: '7200',
@@ -138,11 +144,37 @@ async function runFile(kind: TestKind, seed: number, home: string): Promise<read
   child.stdout.on('data', (data: Buffer) => (output += data.toString()))
   child.stderr.on('data', (data: Buffer) => (complaint += data.toString()))
   const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
-  const lines = output.split('\n')
+  return { code, lines: output.split('\n'), complaint }
+}
+
+/** The line that repeats the first of the histories of a round that fails by itself, if one does. */
+async function failingAlone(kind: TestKind, first: number, home: string): Promise<string> {
+  if (kind.seeds === undefined) return ''
+  const [variable, count] = kind.seeds
+  for (let seed = first; seed < first + count; seed++) {
+    const variables = { ...kind.variables, [variable]: '1', CELLAR_SEED: String(seed) }
+    if ((await runFile(kind.file, variables, home)).code === 0) continue
+    const set = Object.entries(variables).map(([name, value]) => `${name}=${value}`)
+    return `alone: ${set.join(' ')} node build/test/${kind.file}.test.js\n`
+  }
+  return ''
+}
+
+/** Runs a round of a test file; what its process said. */
+async function runRound(kind: TestKind, seed: number, home: string): Promise<readonly string[]> {
+  const [variable, count] = kind.seeds ?? [undefined, 1]
+  const first = seed * count
+  const variables: Record<string, string> = { ...kind.variables, CELLAR_SEED: String(first) }
+  if (variable !== undefined) variables[variable] = String(count)
+  const { code, lines, complaint } = await runFile(kind.file, variables, home)
   if (code === 0) return lines
-  const first = lines.findIndex((line) => /^\s*not ok/.test(line))
-  const said = lines.slice(Math.max(first, 0), Math.max(first, 0) + maxLines).join('\n')
-  throw new Failure({ origin: `${kind.file}, exit code ${code}`, message: `${said}\n${complaint}` })
+  const wrong = lines.findIndex((line) => /^\s*not ok/.test(line))
+  const said = lines.slice(Math.max(wrong, 0), Math.max(wrong, 0) + maxLines).join('\n')
+  const alone = await failingAlone(kind, first, home)
+  throw new Failure({
+    origin: `${kind.file}, exit code ${code}`,
+    message: `${said}\n${complaint}\n${alone}`,
+  })
 }
 
 /** A campaign of one test file. */
@@ -153,7 +185,7 @@ export function openTestKind(kind: TestKind): Campaign {
   return {
     counts,
     async round(seed) {
-      for (const line of await runFile(kind, seed, home)) addTold(counts, line)
+      for (const line of await runRound(kind, seed, home)) addTold(counts, line)
       counts.rounds++
     },
     end() {

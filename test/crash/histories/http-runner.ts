@@ -36,6 +36,8 @@ class Refused extends Error {
 
 /** Records of a repository as rows; the server is one that listens at the address. */
 class HttpStore implements HistoryStore {
+  /** Called before each request. */
+  onCall: () => void = () => {}
   readonly #address: string
 
   constructor(address: string) {
@@ -99,6 +101,7 @@ class HttpStore implements HistoryStore {
     body?: object,
     headers: Readonly<Record<string, string>> = {},
   ): Promise<{ readonly status: number; readonly body: Record<string, unknown> }> {
+    this.onCall()
     const response = await fetch(
       `${this.#address}/repository/record/USER.${row.replace(':', '')}?nsprefixes=false`,
       {
@@ -177,26 +180,27 @@ export async function checkHttpHistory(
     for (let life = 0; life < lives; life++) {
       server = await serve(directory)
       const { address, child, ended } = server
-      const store = plant(new HttpStore(address))
+      const http = new HttpStore(address)
+      const store = plant(http)
       await history.observe(store)
-      let isOver = false
+      const mine = steps.filter((step) => step.life === life)
       const signal = random() < 0.8 ? 'SIGKILL' : 'SIGTERM'
-      const timer = setTimeout(
-        () => {
-          isOver = true
-          child.kill(signal)
-        },
-        5 + random() * 150,
-      )
+      // By work done: a busy machine would be cut before it has answered anything.
+      const last = Math.floor(random() * mine.length)
+      const milliseconds = random() * 8
+      let begun = 0
+      let timer: NodeJS.Timeout | undefined
+      http.onCall = () => {
+        if (begun++ === last) timer = setTimeout(() => child.kill(signal), milliseconds)
+      }
       const judge = (error: unknown): Judgement => {
         const { cause } = error as { readonly cause?: { readonly code?: string } }
         const reachedNobody = cause?.code === 'ECONNREFUSED'
         return reachedNobody || error instanceof Refused ? 'not done' : 'unknown'
       }
-      const mine = steps.filter((step) => step.life === life)
       await history.run(store, mine, judge)
       clearTimeout(timer)
-      if (!isOver) child.kill(signal)
+      child.kill(signal)
       await ended
       history.crash()
       counts.kills++

@@ -45,8 +45,11 @@ export interface Happened {
   killed: number
 }
 
+/** Steps of a run. */
+export const ownedSteps = 250
+
 /** Runs one seed. Throws an AssertionError if a promise is broken. */
-export async function simulate(seed: number, steps = 250): Promise<Happened> {
+export async function simulate(seed: number, steps = ownedSteps): Promise<Happened> {
   const simulation = new Simulation(seed)
   await simulation.run(steps)
   return simulation.happened

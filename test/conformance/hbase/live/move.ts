@@ -9,7 +9,7 @@ import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import type { LiveHBase } from '../../../../bench/cluster/live-hbase.js'
 import { cellsOf, MovingSource, newest, tables } from '../../../helpers/moving-source.js'
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const seed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
 
 /** Moves there and back, beside a plain map. */
 export async function testMove(t: Test, live: LiveHBase): Promise<void> {

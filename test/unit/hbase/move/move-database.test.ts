@@ -2,6 +2,8 @@
  * A move dies before or after each of its calls to the target, while the source is written to, and
  * a second call ends it. The target must have what a plain `Map` has, and all versions of all cells
  * that the source shows.
+ *
+ * CELLAR_SEED: the seed.
  */
 import t from 'tap'
 import { CellarError, type Database } from '../../../../src/api/index.js'
@@ -11,7 +13,8 @@ import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
 import { cellsOf, MovingSource, newest, tables } from '../../../helpers/moving-source.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
-const seed = Number(process.env['SEED'] ?? Date.now() % 1_000_000)
+const seed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
+
 /** A target that dies at a call: before the call, or after it. `between` runs before each call. */
 function dying(
   database: Database,
