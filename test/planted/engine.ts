@@ -224,8 +224,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a snapshot reads the whole row of an SSTable that is newer than the snapshot',
     file: 'src/storage/store/source-selection.ts',
-    find: 'if (properties.maxSequence > this.readPoint) return false',
-    replace: '',
+    find: 'return properties.maxSequence <= this.readPoint',
+    replace: 'return true',
     tests: ['test/unit/table/whole-rows.test.ts'],
   },
   {
@@ -258,11 +258,18 @@ export const faults: readonly PlantedFault[] = [
     foundBy: 'compactions',
   },
   {
-    name: 'a row with older versions is remembered as a whole',
-    file: 'src/storage/sstable/cursor.ts',
-    find: 'if (this.slotAfterRow(located) !== slotEnd) return',
+    name: 'a row with older versions is copied as a whole',
+    file: 'src/storage/store/plain-row.ts',
+    find: 'if (isSame(buffer, columnStart, columnEnd, qualifierStart, qualifierEnd)) return -1',
     replace: '',
-    tests: ['test/unit/table/whole-rows.test.ts'],
+    tests: ['test/unit/storage/store/plain-row.test.ts'],
+  },
+  {
+    name: 'a row that goes on in the next block is copied without its end',
+    file: 'src/storage/store/plain-row.ts',
+    find: 'if (end === block.entriesEnd && goesOn(table, block.index, row, length)) return false',
+    replace: '',
+    tests: ['test/unit/storage/store/plain-row.test.ts'],
   },
   {
     name: 'a feed that ends stops before the mutations of the turn of its call',

@@ -42,8 +42,6 @@ export class StoreScanner {
   private read!: StoreRead
   /** Whether a single row is read, so that the cursor need not move past it. */
   private singleRow = false
-  /** Whether the fast path has read the whole row that {@link readFromStart} has read. */
-  isPlainRow = false
   /** Whether the cursor is already at the target of the first {@link seek}. */
   private positioned = false
   /** Number of cells of the row that the rules have included. */
@@ -116,7 +114,6 @@ export class StoreScanner {
    */
   readFromStart(read: StoreRowRead, collector: RowTarget): boolean {
     const cursor = this.join(read, read)
-    this.isPlainRow = false
     if (read.isColumn && read.isNewest) {
       if (!cursor.valid) return true
       const { buffer, keyStart, keyEnd, valueStart } = cursor
@@ -250,10 +247,7 @@ export class StoreScanner {
       if (this.isPlain) {
         const step = readPlain(cursor, position, read, cell.familyIndex, undefined, collector)
         if (step === ReadStep.full) return false
-        if (step === ReadStep.rowEnded) {
-          this.isPlainRow = !position.hasRules
-          break
-        }
+        if (step === ReadStep.rowEnded) break
         if (step === ReadStep.columnsEnded) {
           if (this.singleRow) break
           this.moves.planRow(row, rowLength)

@@ -66,9 +66,6 @@ export class SsTableCursor implements BackwardCursor {
   /** Adjacent blocks that were read ahead, from index {@link aheadFrom} on. */
   private ahead: Block[] = []
   private aheadFrom = 0
-  /** Block and slot of the location found or remembered last. */
-  private located: Block | undefined = undefined
-  private locatedSlot = 0
   /** Number of consecutive blocks entered since the last seek. */
   private run = 0
   /** Whether the caller uses {@link beginRead}; otherwise no block is recycled. */
@@ -111,7 +108,6 @@ export class SsTableCursor implements BackwardCursor {
     this.buffer = emptyBuffer
     this.words = undefined
     this.block = undefined
-    this.located = undefined
     if (this.ahead.length > 0) this.ahead = []
     this.beginRead()
   }
@@ -149,8 +145,6 @@ export class SsTableCursor implements BackwardCursor {
     this.enter(block, slot)
     const end = this.keyStart + length
     this.valid = end <= this.keyEnd && equalBytes(this.buffer, this.keyStart, end, key, 0, length)
-    this.located = block
-    this.locatedSlot = slot
     return this.valid
   }
 
@@ -158,34 +152,6 @@ export class SsTableCursor implements BackwardCursor {
   noteLocation(hash: Hash64, tablesId: number, table: number): void {
     const block = this.block!
     this.reader.cache.rows.note(hash, tablesId, table, block.index, this.slot)
-    this.located = block
-    this.locatedSlot = this.slot
-  }
-
-  /**
-   * Remembers the address of the row at the location used last, after the row was read to its end
-   * and `cells` plain puts were found; see {@link RowLocations.noteRow}. Does nothing if the row
-   * has other entries too, or entries in another block.
-   */
-  noteRow(hash: Hash64, tablesId: number, cells: number): void {
-    const { located, locatedSlot, reader } = this
-    if (located === undefined || located.queue === 0) return
-    const { addresses, rows } = reader.cache
-    const slotEnd = locatedSlot + cells
-    if (this.slotAfterRow(located) !== slotEnd) return
-    const start = entryOffset(located, locatedSlot)
-    const end = slotEnd === located.count ? located.entriesEnd : entryOffset(located, slotEnd)
-    addresses.add(located)
-    const generation = addresses.generationOf(located.address)
-    rows.noteRow(hash, tablesId, located.address, generation, start, end - start)
-  }
-
-  /** The slot in a block after the row that this cursor has just left; -1: the row went on. */
-  private slotAfterRow(block: Block): number {
-    const isIn = this.block === block
-    if (!this.valid) return isIn ? block.count : -1
-    if (isIn) return this.slot
-    return this.block!.index === block.index + 1 && this.slot === 0 ? block.count : -1
   }
 
   seekBefore(key: Uint8Array, length: number): void {

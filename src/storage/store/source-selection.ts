@@ -7,8 +7,8 @@
  * left out. For several columns such SSTables are sought lazily (`DeferredTableCursor`). If only
  * one SSTable can hold a row, the location of the row is remembered by its hash (`RowLocations`).
  * The next read of the row then goes directly to its first entry, without key ranges, filters,
- * index and search. A row of plain puts in one block is remembered by its address as well, and then
- * copied as a whole ({@link SourceSelection.whole}).
+ * index and search. A row of plain puts in one cached block ({@link PlainRow}) is copied as a whole
+ * ({@link SourceSelection.whole}), and remembered by its address as well.
  */
 import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
@@ -21,25 +21,21 @@ import {
   writeTerminator,
 } from '../cell/cell-key.js'
 import { compareTimestamps } from '../cell/timestamp.js'
-import { uncheckedCursor } from '../cursor/checked-cursor.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../scan/plain-loop.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
-import type { SsTableCursor } from '../sstable/cursor.js'
 import { keyStartAt } from '../sstable/blocks/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { RowLocations } from '../sstable/row-locations.js'
 import type { FamilySettings } from './family-settings.js'
+import { PlainRow } from './plain-row.js'
 import { RowProbe } from './row-probe.js'
 import { isInTime, tablesOfRange, tablesOfRow } from './source-choice.js'
 import type { ReadMode, SourceCursors } from './source-cursors.js'
 import type { Store } from './store.js'
 import type { StoreSources } from './store-sources.js'
-
-/** Rows with fewer cells are found by their location as fast. */
-const wholeCellsMin = 3
 
 /** Chooses the sources of one read at a time; see the file header. */
 export class SourceSelection implements StoreRowRead {
@@ -62,8 +58,7 @@ export class SourceSelection implements StoreRowRead {
   whole: Buffer | undefined = undefined
   wholeStart = 0
   wholeEnd = 0
-  /** The cursor at the remembered location of the row, which no other SSTable holds. */
-  private located: SsTableCursor | undefined = undefined
+  private readonly plain = new PlainRow()
   /** Upper bounds on the markers in the chosen sources: all of them, and those of the family. */
   private deletes = 0
   private familyDeletes = 0
@@ -117,7 +112,6 @@ export class SourceSelection implements StoreRowRead {
     this.columnLength = 0
     this.isColumn = false
     this.whole = undefined
-    this.located = undefined
     if (columns !== undefined) this.addColumn(columns)
     const hasTables = sources.tables.length > 0
     this.mayLeaveOut = hasTables && this.isNewest && this.isColumn
@@ -215,7 +209,13 @@ export class SourceSelection implements StoreRowRead {
     const { table, block, slot } = rows
     if (table >= tables.length || block >= tables[table].index.blockCount) return false
     if (!isInTime(tables[table], this)) return true
-    if (rows.generation !== 0 && this.findWhole(tables[table], rows)) return true
+    if (this.mayTakeWhole(tables[table])) {
+      if (rows.generation !== 0 && this.findWhole(tables[table], rows)) return true
+      if (this.plain.findAt(tables[table], block, slot, this.row, this.rowEnd)) {
+        this.takePlain(sources, table)
+        return true
+      }
+    }
     // Only next to a memtable can the SSTable turn out to be unneeded.
     if (this.chosen.length > 0) {
       if (this.isOutdated(table)) return true
@@ -227,18 +227,12 @@ export class SourceSelection implements StoreRowRead {
     const cursor = this.cursors.table(table, this.mode, this.rowEnd)
     // On a mismatch the location is that of another row with the same hash.
     if (!cursor.seekLocated(block, slot, this.row, this.wantedLength)) return false
-    this.located = cursor
     this.choose(cursor, tables[table])
     return true
   }
 
-  /**
-   * Finds the whole row by the address at its location. Only a read of all columns that sees every
-   * cell of the SSTable takes the row so, and only if no memtable holds it.
-   */
-  private findWhole({ properties, cache, counters }: SsTableReader, rows: RowLocations): boolean {
-    if (!this.isNewest || this.columns !== undefined || this.chosen.length > 0) return false
-    if (properties.maxSequence > this.readPoint) return false
+  /** Finds the whole row by the address at its location. */
+  private findWhole({ cache, counters }: SsTableReader, rows: RowLocations): boolean {
     const buffer = cache.addresses.find(rows.address, rows.generation)
     if (buffer === undefined) return false
     const { row, rowEnd } = this
@@ -252,23 +246,38 @@ export class SourceSelection implements StoreRowRead {
     return true
   }
 
-  /**
-   * Remembers the address of the row, after a read that has found `cells` plain puts and nothing
-   * else.
-   */
-  noteWhole(cells: number): void {
-    const { located } = this
-    if (cells < wholeCellsMin || located === undefined) return
-    if (this.isColumn || this.columns !== undefined) return
-    if (this.chosen.length !== 1 || uncheckedCursor(this.chosen[0]) !== located) return
-    const set = this.locationSet(this.cursors.sources)
-    located.noteRow(this.hash, set, cells)
+  /** Whether a read of the row may take it as a whole from an SSTable that alone can hold it. */
+  private mayTakeWhole({ properties }: SsTableReader): boolean {
+    // Only a read of all columns that sees every cell, and only if no memtable holds the row.
+    if (!this.isNewest || this.columns !== undefined || this.chosen.length > 0) return false
+    return properties.maxSequence <= this.readPoint
+  }
+
+  /** Takes the row that {@link PlainRow} has found, and remembers its address. */
+  private takePlain(sources: StoreSources, position: number): void {
+    const { plain } = this
+    const { blocks, cache } = sources.tables[position]
+    const block = blocks[plain.index]!
+    const { addresses } = cache
+    addresses.add(block)
+    cache.rows.noteRow(
+      this.hash,
+      this.locationSet(sources),
+      block.address,
+      addresses.generationOf(block.address),
+      plain.start,
+      plain.end - plain.start,
+    )
+    this.whole = plain.buffer
+    this.wholeStart = plain.start
+    this.wholeEnd = plain.end
   }
 
   private chooseTables(sources: StoreSources): void {
     const { candidates } = this
     this.probe.setRow(this.row, this.rowLength)
     const ofAnyTime = tablesOfRow(sources, this, this.probe, this.columns, candidates)
+    if (ofAnyTime === 1 && candidates.length === 1 && this.findPlain(sources, candidates[0])) return
     for (let i = 0; i < candidates.length; i++) {
       if (sources.tables[candidates[i]].properties.deleteCount > 0) this.mayLeaveOut = false
     }
@@ -292,8 +301,20 @@ export class SourceSelection implements StoreRowRead {
       if (!cursor.cacheBlocks || (this.columnLength > 0 && length === this.rowEnd)) continue
       this.hashWanted()
       cursor.noteLocation(this.hash, this.locationSet(sources), position)
-      this.located = cursor
     }
+  }
+
+  /** Takes the whole row from the only SSTable that can hold it, and remembers its location. */
+  private findPlain(sources: StoreSources, position: number): boolean {
+    const { mode, plain } = this
+    const table = sources.tables[position]
+    if (!mode.cacheBlocks || !this.settings.blockCache || !this.mayTakeWhole(table)) return false
+    if (!plain.find(table, this.row, this.rowEnd)) return false
+    this.hashWanted()
+    const set = this.locationSet(sources)
+    table.cache.rows.note(this.hash, set, position, plain.index, plain.slot)
+    this.takePlain(sources, position)
+    return true
   }
 
   /** Notes the version of the only column at the position of a cursor. */
@@ -405,7 +426,6 @@ export class SourceSelection implements StoreRowRead {
   release(): void {
     this.row = emptyBytes
     this.whole = undefined
-    this.located = undefined
     clear(this.chosen)
     clear(this.deferring)
   }

@@ -75,10 +75,7 @@ export class StoreReader {
     }
     if (chosen.length === 0) return true
     if (checksInvariants) this.checkCursors()
-    const before = collector.count
-    const isRead = scanner.readFromStart(selection, collector)
-    if (scanner.isPlainRow) selection.noteWhole(collector.count - before)
-    return isRead
+    return scanner.readFromStart(selection, collector)
   }
 
   /** Opens the scanner for a range of rows; the caller positions it. */

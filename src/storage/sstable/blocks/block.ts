@@ -169,19 +169,33 @@ export function damagedEntry(block: Block, at: number): CellarError {
  * is none.
  */
 export function lowerBound(block: Block, key: Uint8Array, length: number, from: number): number {
-  const { buffer, count } = block
-  const shared = block.prefixLength
-  if (shared > 0) {
-    const start = block.firstKeyStart
-    const head = length < shared ? length : shared
-    const order = compareBytes(key, 0, head, buffer, start, start + shared)
-    if (order !== 0) return order < 0 ? from : count
-  }
+  const { count } = block
+  const order = compareShared(block, key, length)
+  if (order !== 0) return order < 0 ? from : count
   if (block.prefixes === undefined) {
     if (block.frequency < hotFrequency) return searchEntries(block, key, length, from, count)
     block.prefixes = readPrefixes(block)
   }
   return searchPrefixes(block, block.prefixes, key, length, from)
+}
+
+/**
+ * As {@link lowerBound}, from the first slot. Touches only the entries that it compares, and never
+ * makes the block's {@link Block.prefixes}: for a search that is seldom repeated.
+ */
+export function findEntry(block: Block, key: Uint8Array, length: number): number {
+  const { count } = block
+  const order = compareShared(block, key, length)
+  if (order !== 0) return order < 0 ? 0 : count
+  return searchEntries(block, key, length, 0, count)
+}
+
+/** Compares the beginning of `key[0, length)` with the common prefix of the block's keys. */
+function compareShared(block: Block, key: Uint8Array, length: number): number {
+  const { prefixLength, firstKeyStart } = block
+  if (prefixLength === 0) return 0
+  const head = length < prefixLength ? length : prefixLength
+  return compareBytes(key, 0, head, block.buffer, firstKeyStart, firstKeyStart + prefixLength)
 }
 
 /** Binary search over the entries in slots [from, to). */

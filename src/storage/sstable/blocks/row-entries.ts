@@ -1,7 +1,6 @@
 /**
  * Adjacent entries of a row in the memory of a block, or copied from there (FORMAT.md, "Data
- * block"). Offsets come from {@link RowLocations}, so a cursor has checked and decoded the entries
- * before.
+ * block"). The lengths of the entries were compared with the block when the row was found.
  */
 import { assert } from '../../../base/assert.js'
 import { readVarint, varintLength } from '../../../base/varint.js'

@@ -1,0 +1,213 @@
+/**
+ * Rows that are copied out of cached blocks without a cursor: found beside the cursor, which is the
+ * measure, in whole blocks and in damaged ones whose checksums are right.
+ *
+ * CELLAR_SEED repeats a run.
+ */
+import t from 'tap'
+import { seededRandom, type Random } from '../../../../bench/harness/random.js'
+import { CellarError, ErrorCode } from '../../../../src/base/errors.js'
+import {
+  rowEndOf,
+  terminatorBytes,
+  writeTerminator,
+} from '../../../../src/storage/cell/cell-key.js'
+import { loadChecksums } from '../../../../src/storage/codec/checksum.js'
+import { isVisiblePut } from '../../../../src/storage/scan/plain-loop.js'
+import { numbersPerCell } from '../../../../src/storage/scan/row-collector.js'
+import { Block } from '../../../../src/storage/sstable/blocks/block.js'
+import { addEntries } from '../../../../src/storage/sstable/blocks/row-entries.js'
+import type { SsTableReader } from '../../../../src/storage/sstable/reader.js'
+import { PlainRow } from '../../../../src/storage/store/plain-row.js'
+import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { lengthOf } from '../../../helpers/length.js'
+import { cellOf, escaped, storedForm } from '../scan/random-cells.js'
+import { build, open, sorted, type Entry } from '../sstable/helpers.js'
+
+const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_127)
+
+t.before(() => loadChecksums())
+
+type Cells = Parameters<typeof cellOf>[0][]
+
+function entriesOf(cells: Cells): Entry[] {
+  const entries = cells.map((parts, index) => {
+    const { bytes, keyEnd } = storedForm(cellOf({ sequence: index + 1, ...parts }))
+    return { key: bytes.subarray(0, keyEnd), value: bytes.subarray(keyEnd) }
+  })
+  return sorted(entries)
+}
+
+/** An open table whose blocks are all cached. */
+function tableOf(cells: Cells, blockBytes: number): SsTableReader {
+  const disk = new SimulatedDisk()
+  build(disk, entriesOf(cells), { blockBytes, codec: 'none' })
+  const table = open(disk)
+  const cursor = table.cursor()
+  cursor.seek(Buffer.alloc(0), 0)
+  while (cursor.valid) cursor.next()
+  cursor.endRead()
+  return table
+}
+
+function startOf(row: string): Buffer {
+  const start = Buffer.alloc(64)
+  const length = writeTerminator(start, escaped(row).copy(start))
+  return start.subarray(0, length)
+}
+
+/** The cells of a row that a cursor shows from `slot` of block `index` on, and in which block. */
+function cursorCells(
+  table: SsTableReader,
+  plain: PlainRow,
+  row: Buffer,
+): { texts: string[]; arePlain: boolean } {
+  const cursor = table.cursor()
+  const texts: string[] = []
+  let arePlain = true
+  cursor.seekLocated(plain.index, plain.slot, row, row.length)
+  while (cursor.valid) {
+    const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
+    if (!buffer.subarray(keyStart, keyStart + row.length).equals(row)) break
+    const rowEnd = rowEndOf(buffer, keyStart, keyEnd)
+    arePlain &&= rowEnd === keyStart + row.length - terminatorBytes
+    arePlain &&= isVisiblePut(buffer, keyEnd, valueStart, Infinity)
+    texts.push(buffer.toString('latin1', keyStart, valueEnd))
+    cursor.next()
+  }
+  return { texts, arePlain }
+}
+
+/** The cells of the row that was found, as a get copies them. */
+function plainCells({ buffer, start, end }: PlainRow): string[] {
+  const cells: number[] = []
+  addEntries(buffer, 0, start, end, cells)
+  const texts: string[] = []
+  for (let at = 0; at < cells.length; at += numbersPerCell) {
+    texts.push(buffer.toString('latin1', cells[at + 1], cells[at + 3]))
+  }
+  return texts
+}
+
+const put = (row: string, qualifier: string, value = 'v'): Cells[number] => ({
+  row,
+  qualifier,
+  value,
+  type: 'Put',
+})
+
+void t.test('a row of plain puts is found, others are not', (t) => {
+  const table = tableOf(
+    [
+      put('a', 'x', '1'),
+      put('a', 'y', '2'),
+      put('ab', 'x', '3'),
+      put('versions', 'x', 'old'),
+      { ...put('versions', 'x', 'new'), timestamp: 9_000n },
+      put('marker', 'x'),
+      { row: 'marker', qualifier: 'y', type: 'Delete', value: '' },
+      put('lifetime', 'x'),
+      { ...put('lifetime', 'y'), ttl: 1000 },
+      { ...put('future', 'x'), timestamp: 2n ** 60n },
+      put('z', '', 'empty column'),
+      put('z', 'x'),
+    ],
+    4096,
+  )
+  const plain = new PlainRow()
+  const find = (row: string): boolean => {
+    const start = startOf(row)
+    return plain.find(table, start, start.length)
+  }
+  for (const row of ['a', 'ab', 'z']) {
+    t.ok(find(row), row)
+    t.same(plainCells(plain), cursorCells(table, plain, startOf(row)).texts)
+    const start = startOf(row)
+    const { index, slot } = plain
+    t.ok(new PlainRow().findAt(table, index, slot, start, start.length), 'by its location')
+    t.notOk(new PlainRow().findAt(table, index, slot + 2, start, start.length))
+    t.notOk(new PlainRow().findAt(table, index, 1000, start, start.length))
+  }
+  for (const row of ['', '0', 'aa', 'b', 'zz']) t.notOk(find(row), `'${row}' is absent`)
+  for (const row of ['versions', 'marker', 'lifetime', 'future']) t.notOk(find(row), row)
+  t.end()
+})
+
+void t.test('a row that goes on in the next block is not found, its neighbours are', (t) => {
+  const cells: Cells = []
+  for (let i = 0; i < 40; i++) cells.push(put('b', `q${String(i).padStart(3, '0')}`))
+  cells.push(put('a', 'x'), put('c', 'x'))
+  const table = tableOf(cells, 512)
+  t.ok(table.index.blockCount > 2)
+  const plain = new PlainRow()
+  const isFound = ['a', 'b', 'c'].map((row) => {
+    const start = startOf(row)
+    return plain.find(table, start, start.length)
+  })
+  // The first key of block 1 is in the middle of row b, so the separators tell that b goes on.
+  t.same(isFound, [true, false, true])
+  t.end()
+})
+
+void t.test('a block that is not cached is not read', (t) => {
+  const disk = new SimulatedDisk()
+  build(disk, entriesOf([put('a', 'x')]))
+  const table = open(disk)
+  const start = startOf('a')
+  t.notOk(new PlainRow().find(table, start, start.length))
+  t.equal(table.counters.cacheHits, 0)
+  t.end()
+})
+
+function randomRows(random: Random): Cells {
+  const cells: Cells = []
+  for (let row = 0; row < 12; row++) {
+    const isPlain = random.below(3) > 0
+    for (let column = 0; column <= random.below(6); column++) {
+      const cell = put(`r${row}`, `q${column}`, 'x'.repeat(random.below(random.below(200) + 1)))
+      cells.push(cell)
+      if (!isPlain && random.below(2) === 0) cells.push({ ...cell, timestamp: 5n })
+      if (!isPlain && random.below(4) === 0) cells.push({ ...cell, ttl: 500, timestamp: 4n })
+    }
+  }
+  return cells
+}
+
+void t.test(`no wrong cell out of damaged blocks, seed ${seed}`, (t) => {
+  const random = seededRandom(seed)
+  const blocks = lengthOf('CELLAR_DAMAGED_BLOCKS', 20_000, 1_000_000)
+  const plain = new PlainRow()
+  let found = 0
+  let refused = 0
+  for (let made = 0; made < blocks;) {
+    const table = tableOf(randomRows(random), 400 + random.below(2000))
+    const cached = [...table.blocks]
+    const whole = cached.map((block) => Buffer.from(block!.buffer))
+    const lengths = cached.map((block) => block!.payloadBytes)
+    for (let round = 0; round < 400; round++, made++) {
+      for (let i = 0; i < cached.length; i++) table.blocks[i] = cached[i]
+      const index = random.below(whole.length)
+      const bytes = Buffer.from(whole[index])
+      for (let flips = random.below(4); flips >= 0; flips--) {
+        bytes[random.below(lengths[index])] ^= 1 << random.below(8)
+      }
+      const start = startOf(`r${random.below(12)}`)
+      try {
+        table.blocks[index] = new Block(table, index, bytes, lengths[index])
+        if (!plain.find(table, start, start.length)) continue
+      } catch (error) {
+        if (!(error instanceof CellarError) || error.code !== ErrorCode.corruption) throw error
+        refused++
+        continue
+      }
+      found++
+      const { texts, arePlain } = cursorCells(table, plain, start)
+      const taken = plainCells(plain)
+      if (!arePlain || taken.join() !== texts.join()) t.fail(`${taken.join()} for ${texts.join()}`)
+    }
+    for (let i = 0; i < cached.length; i++) table.blocks[i] = cached[i]
+    table.closeSync()
+  }
+  t.ok(found > blocks / 10 && refused > blocks / 100, `${found} found, ${refused} refused`)
+  t.end()
+})
