@@ -39,8 +39,17 @@ const shareable = { ...entries, cellar: 'build/src/cli/cli.js' }
  * load the engine take all of it: it lies in two files.
  */
 const worker = 'job-worker'
-const foundation = ['build/src/base/group-queue.js', 'build/src/api/index.js', entries[worker]]
-const overEngine = ['index', 'memory', 'testing', 'conformance-table', 'cellar']
+const shared = [
+  'build/src/base/group-queue.js',
+  'build/src/api/index.js',
+  'build/src/comfort/tables.js',
+  'build/src/comfort/keys/key-parts.js',
+  'build/src/comfort/indexes/entries.js',
+  'build/src/comfort/indexes/entry-check.js',
+  'build/src/comfort/indexes/entry-pages.js',
+]
+const foundation = [...shared, entries[worker]]
+const overEngine = ['index', 'memory', 'testing', 'conformance-table', 'cellar', 'hbase']
 const together = {
   name: 'modules in few files',
   setup({ onResolve, onLoad }) {
@@ -116,6 +125,29 @@ const heldChecksums = {
   },
 }
 
+/**
+ * Modules of Node, by `getBuiltinModule`: an import of `node:fs` alone has Node load what every getter
+ * of the module names, streams and promises among it. Such getters cannot be imported here.
+ */
+const builtins = {
+  name: 'modules of Node',
+  setup({ onResolve, onLoad }) {
+    onResolve({ filter: /^node:/ }, ({ path, kind, importer }) => {
+      // Not shared: a module that two entries share would be a file.
+      const suffix = `?${importer}`
+      return kind === 'import-statement' ? { path, suffix, namespace: 'builtin' } : undefined
+    })
+    onLoad({ filter: /^/, namespace: 'builtin' }, ({ path }) => {
+      const members = Object.getOwnPropertyDescriptors(process.getBuiltinModule(path))
+      const lines = Object.keys(members)
+        .filter((name) => members[name].get === undefined && /^[a-z]\w+$/i.test(name))
+        .map((name) => `export const ${name} = /* @__PURE__ */ (() => held.${name})()\n`)
+      const held = `const held = /* @__PURE__ */ process.getBuiltinModule('${path}')\n`
+      return { contents: `${held}export default held\n${lines.join('')}` }
+    })
+  },
+}
+
 const common = {
   absWorkingDir: root,
   bundle: true,
@@ -127,7 +159,7 @@ const common = {
   write: false,
   minify: true,
   metafile: true,
-  plugins: [pageTexts, namedErrors, assembledKernel, heldChecksums],
+  plugins: [pageTexts, namedErrors, assembledKernel, heldChecksums, builtins],
   // Node prints the whole line with an uncaught error; shorter ones make the package 2 % bigger.
   lineLimit: 500,
 }

@@ -1,7 +1,7 @@
 /**
  * Writes `build/suites`: one program for each process that runs tests. Start-up of a test process
- * costs more than most test files, so all files of a folder share one process. Files whose runs are
- * long have a process each, so that both places stay busy until the end.
+ * costs more than most test files, so folders share a few processes. Files whose runs are long have a
+ * process each, and campaigns one for each folder, so that both places stay busy until the end.
  *
  * Usage: node .ci/suites.mjs [--quick | FILE...]. Without files: all of build/test but the campaigns,
  * which `.ci/run` and `npm run crash` run. `--quick`: unit tests of seconds. Prints what was written.
@@ -44,20 +44,20 @@ const files =
         .filter((file) => !runsOf(file).some((each) => leftOut.includes(each)))
 
 /**
- * Processes that share the folders of unit tests. Their names come first, and so do they: the
- * longest of them must not be what everything waits for at the end.
+ * Processes that share the folders. Their names come first, and so do they: the longest of them must
+ * not be what everything waits for at the end.
  */
-const unitProcesses = 6
-const unitFolders = []
+const sharedProcesses = 6
+const folders = []
 
 function suiteOf(file) {
   const folder = dirname(file)
   const runs = runsOf(file)
   if (runs.includes('alone')) return file
   if (runs.includes('together')) return `${folder}/together`
-  if (!file.startsWith('build/test/unit/')) return folder
-  if (!unitFolders.includes(folder)) unitFolders.push(folder)
-  return `0-unit-${1 + (unitFolders.indexOf(folder) % unitProcesses)}`
+  if (runs.includes('campaign')) return folder
+  if (!folders.includes(folder)) folders.push(folder)
+  return `0-shared-${1 + (folders.indexOf(folder) % sharedProcesses)}`
 }
 
 const suites = new Map()

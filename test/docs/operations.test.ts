@@ -142,7 +142,7 @@ async function run(home: string, command: string) {
 
 void t.test('the walks of the operator', async (t) => {
   commands = t.testdir()
-  const program = join(projectRoot, 'build/src/cli/cli.js')
+  const program = join(projectRoot, 'build/package/cellar.js')
   writeFileSync(
     join(commands, 'cellar'),
     `#!/bin/sh\nexec "${process.execPath}" "${program}" "$@"\n`,

@@ -1,8 +1,6 @@
 /**
  * The import rules of .dependency-cruiser.cjs, checked on the project and on a small tree of
  * planted violations: rules that cannot fail are no rules.
- *
- * @runs alone
  */
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

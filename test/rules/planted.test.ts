@@ -1,8 +1,6 @@
 /**
  * The lists of planted faults agree with the source, and planting works: a fault is found, and a
  * change that alters nothing is not.
- *
- * @runs alone
  */
 import t from 'tap'
 import { PlantedBuild, staleness } from '../planted/plant.js'

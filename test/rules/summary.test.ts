@@ -1,7 +1,5 @@
 /**
  * The parser that sums up test runs for continuous integration counts what it should.
- *
- * @runs alone
  */
 import { join } from 'node:path'
 import t from 'tap'

@@ -21,10 +21,17 @@ export function parse(path: string, text: string): SourceFile {
   return { path, text, tree }
 }
 
+/** The rule tests share a process, and what they have parsed. */
+const parsed = new Map<string, SourceFile>()
+
 /** The TypeScript files below the given top folders, sorted by path. */
 export function sourceFiles(...folders: string[]): SourceFile[] {
   const paths = folders.flatMap((folder) => filesBelow(folder, (path) => path.endsWith('.ts')))
-  return paths.map((path) => parse(path, readFileSync(join(projectRoot, path), 'utf8')))
+  return paths.map((path) => {
+    const file = parsed.get(path) ?? parse(path, readFileSync(join(projectRoot, path), 'utf8'))
+    parsed.set(path, file)
+    return file
+  })
 }
 
 /**

@@ -3,8 +3,6 @@
  *
  * Each rule is a function from a parsed file to complaints, `path:line what`; each is also shown a
  * sample that breaks it.
- *
- * @runs alone
  */
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

@@ -2,8 +2,6 @@
  * The words of comments, room by room. A comment names the thing: "what", "whoever", "somebody" and
  * their kin make the reader look for it. No room has more of such words per 1,000 words of
  * comment than the ceiling, which is only ever lowered.
- *
- * @runs alone
  */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -10,12 +10,6 @@ import type { Database } from '../../api/database.js'
 import { defineTable } from '../typed/define-table.js'
 import type { TypedTable } from '../typed/typed-table.js'
 
-const definition = defineTable({
-  name: 'cellardb.projections',
-  key: { name: 'utf8' },
-  columns: { sequence: 'integer', row: 'bytes' },
-})
-
 /** How far a projection is. */
 export interface ProjectionPosition {
   /** All changes up to this sequence are applied. */
@@ -44,7 +38,11 @@ export function checkProjectable(database: Database): void {
 /** @internal Opens the table of the positions. Errors of `Admin.ensureTable`. */
 export function openPositions(database: Database): Promise<PositionTable> {
   checkProjectable(database)
-  return definition.open(database)
+  return defineTable({
+    name: 'cellardb.projections',
+    key: { name: 'utf8' },
+    columns: { sequence: 'integer', row: 'bytes' },
+  }).open(database)
 }
 
 /** @internal Reads a position. */

@@ -14,7 +14,7 @@ import { generatorOf } from '../recovery.js'
 import { drawSteps, History, type HistoryStore, type Judgement } from './history.js'
 import type { RowName, Shown } from './history-model.js'
 
-const cli = join(projectRoot, 'build/src/cli/cli.js')
+const cli = join(projectRoot, 'build/package/cellar.js')
 const fields = ['{h}v', '{h}w'] as const
 const recordType = '{h}row'
 const json = { 'content-type': 'application/json' }

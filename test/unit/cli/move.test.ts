@@ -9,7 +9,7 @@ import { projectRoot } from '../../rules/support.js'
 import { cellar, cellarJson, fingerprint, temporary } from './support.js'
 
 const home = temporary(t)
-const cli = join(projectRoot, 'build/src/cli/cli.js')
+const cli = join(projectRoot, 'build/package/cellar.js')
 const rows = 3_000
 
 async function fill(directory: string): Promise<void> {

@@ -19,7 +19,7 @@ import { CodecId, loadCodecs } from '../../../src/storage/codec/codec.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../helpers/project-root.js'
 
-const cli = join(projectRoot, 'build/src/cli/cli.js')
+const cli = join(projectRoot, 'build/package/cellar.js')
 const posixOnly = process.platform === 'win32' && 'modes and links are of POSIX'
 
 // What is made is for the owner alone, whatever the umask allows.

@@ -16,7 +16,7 @@ import { TransactionManager } from '../../../src/systems/transactions/index.js'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../rules/support.js'
 
-const cli = join(projectRoot, 'build/src/cli/cli.js')
+const cli = join(projectRoot, 'build/package/cellar.js')
 const topic = { namespace: 'n', topic: 't' }
 
 const directory = mkdtempSync(join(tmpdir(), 'cellar-cli-'))
