@@ -5,12 +5,15 @@
 import { MemtableCursor } from '../../src/storage/memtable/memtable-cursor.js'
 import { BlockAddresses } from '../../src/storage/sstable/blocks/block-addresses.js'
 import { SsTableCursor } from '../../src/storage/sstable/cursor.js'
+import { PlainRow } from '../../src/storage/store/plain-row.js'
 
 type Move = (...values: unknown[]) => unknown
 
-const moves = ['find', 'seek', 'seekBefore', 'seekLocated', 'next', 'previous']
+const moves = ['find', 'seek', 'seekBefore', 'seekLocated', 'next', 'previous', 'findAt']
 
-const counted = [MemtableCursor.prototype, SsTableCursor.prototype, BlockAddresses.prototype]
+const counted = [MemtableCursor, SsTableCursor, BlockAddresses, PlainRow].map(
+  ({ prototype }) => prototype,
+)
 
 /** Moves of all such cursors, and look-ups, while `action` runs. */
 export function countMoves(action: () => unknown): number {

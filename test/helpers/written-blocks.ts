@@ -26,6 +26,7 @@ export function ownerOf(blockCount: number): BlockOwner {
     inMemory: false,
     blocks: new Array<Block | undefined>(blockCount).fill(undefined),
     ghosts: new Uint32Array(blockCount),
+    hits: new Uint8Array(blockCount),
     damagedBlock: () => {
       throw new Error('damaged')
     },

@@ -231,8 +231,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the address of a row outlives its block',
     file: 'src/storage/sstable/blocks/block-addresses.ts',
-    find: 'if (mark >>> hitBits !== generation) return undefined',
-    replace: '',
+    find: 'return this.generations[address] === generation ? this.memory[address] : undefined',
+    replace: 'return this.memory[address]',
     tests: ['test/unit/storage/sstable/block-addresses.test.ts'],
   },
   {

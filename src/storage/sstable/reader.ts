@@ -78,6 +78,7 @@ export class SsTableReader implements BlockSource {
   /** Cached blocks by index; the cache clears the entries. */
   readonly blocks: (Block | undefined)[]
   readonly ghosts: Uint32Array
+  readonly hits: Uint8Array
   readonly cache: BlockCache
   readonly counters: ReadCounters
   readonly gate: ReadGate | undefined
@@ -111,6 +112,7 @@ export class SsTableReader implements BlockSource {
     this.index = meta.index
     this.blocks = new Array<Block | undefined>(blockCount).fill(undefined)
     this.ghosts = new Uint32Array(blockCount)
+    this.hits = new Uint8Array(blockCount)
     this.cache = options.cache
     this.counters = options.counters
     this.gate = options.gate
@@ -147,7 +149,8 @@ export class SsTableReader implements BlockSource {
    * Size of index, filter and properties in memory while the reader is open; not part of the cache.
    */
   get pinnedBytes(): number {
-    return this.meta.bytes + this.index.arrayBytes + this.blocks.length * 8 + this.ghosts.byteLength
+    const { meta, index, blocks, ghosts, hits } = this
+    return meta.bytes + index.arrayBytes + blocks.length * 8 + ghosts.byteLength + hits.byteLength
   }
 
   /** Size of the blocks in the cache, lent ones included. */
@@ -226,7 +229,7 @@ export class SsTableReader implements BlockSource {
   findWritten(index: number): Block | undefined {
     const { lent } = this
     if (lent === undefined || !lent.has(index)) return undefined
-    return this.cache.admitWritten(lent.make(index))
+    return this.cache.admitWritten(lent, index)
   }
 
   /** Drops the cached blocks and closes the file. Repeated calls have no effect. */

@@ -41,7 +41,7 @@ export class RowLocations {
    */
   address = 0
   generation = 0
-  /** Result of {@link find}: offset of the row's first entry in the block. */
+  /** Result of {@link find}: offset of the row's first entry in the memory at the address. */
   start = 0
   /** Result of {@link find}: length of all entries of the row in bytes. */
   length = 0

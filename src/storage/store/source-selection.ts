@@ -26,6 +26,7 @@ import { isVisiblePut } from '../scan/plain-loop.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'
+import { addressHitsMax } from '../sstable/blocks/block.js'
 import { keyStartAt } from '../sstable/blocks/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
 import type { RowLocations } from '../sstable/row-locations.js'
@@ -232,7 +233,7 @@ export class SourceSelection implements StoreRowRead {
   }
 
   /** Finds the whole row by the address at its location. */
-  private findWhole({ cache, counters }: SsTableReader, rows: RowLocations): boolean {
+  private findWhole({ cache, counters, hits }: SsTableReader, rows: RowLocations): boolean {
     const buffer = cache.addresses.find(rows.address, rows.generation)
     if (buffer === undefined) return false
     const { row, rowEnd } = this
@@ -240,6 +241,7 @@ export class SourceSelection implements StoreRowRead {
     const key = keyStartAt(buffer, start)
     if (!equalBytes(buffer, key, key + rowEnd, row, 0, rowEnd)) return false
     counters.cacheHits++
+    if (hits[rows.block] < addressHitsMax) hits[rows.block]++
     this.whole = buffer
     this.wholeStart = start
     this.wholeEnd = start + length
@@ -258,14 +260,13 @@ export class SourceSelection implements StoreRowRead {
     const { plain } = this
     const { blocks, cache } = sources.tables[position]
     const block = blocks[plain.index]!
-    const { addresses } = cache
-    addresses.add(block)
+    const address = cache.addressOf(block)
     cache.rows.noteRow(
       this.hash,
       this.locationSet(sources),
-      block.address,
-      addresses.generationOf(block.address),
-      plain.start,
+      address,
+      cache.addresses.generationOf(address),
+      block.addressStart + plain.start,
       plain.end - plain.start,
     )
     this.whole = plain.buffer

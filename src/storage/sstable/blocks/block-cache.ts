@@ -98,7 +98,7 @@ class BlockQueue {
 export class BlockCache {
   /** Locations of rows in the blocks. */
   readonly rows: RowLocations
-  /** The memory of blocks with a row whose address is remembered. */
+  /** The memory of segments, and of other blocks with a row whose address is remembered. */
   readonly addresses = new BlockAddresses()
   /** Memory that jobs fill with the blocks that they write. */
   readonly segments: CacheSegments
@@ -179,12 +179,21 @@ export class BlockCache {
     this.evict()
   }
 
-  /** Adds a block that lies in a segment. */
-  admitWritten(block: Block): Block {
+  /** Adds the block at an index of a loan. */
+  admitWritten(lent: LentBlocks, index: number): Block {
+    const block = lent.make(index)
+    const segment = lent.segmentOf(index)
+    block.address = lent.addresses[segment] ??= this.addresses.add(lent.bytesOf(segment))
     block.queue = inSegment
     block.owner.blocks[block.index] = block
     this.used += costOf(block)
     return block
+  }
+
+  /** The address of the memory of a cached block. */
+  addressOf(block: Block): number {
+    if (block.address < 0) block.address = this.addresses.add(block.buffer)
+    return block.address
   }
 
   /** Drops all segments of an SSTable that is being closed. */
@@ -268,6 +277,8 @@ export class BlockCache {
       const block = blocks[index]
       if (block?.queue === inSegment && this.leaveSegment(block, keepsHot)) isHeld = true
     }
+    const address = lent.addresses[lent.segmentCount - 1]
+    if (address !== undefined) this.addresses.remove(address)
     this.segments.release(lent, isHeld)
   }
 
@@ -276,10 +287,12 @@ export class BlockCache {
     if (block.pins > 0) {
       this.used -= costOf(block)
       block.queue = this.main.id
+      block.address = -1
+      block.addressStart = 0
       this.used += costOf(block)
       return true
     }
-    const isHot = block.frequency + this.addresses.takeHits(block) > 1
+    const isHot = block.frequency + takeHits(block) > 1
     this.drop(block)
     if (isHot && keepsHot) this.copyToMain(block)
     return block.holders > 0
@@ -296,7 +309,7 @@ export class BlockCache {
 
   private leaveProbation(block: Block): void {
     this.probation.unlink(block)
-    if (block.frequency + this.addresses.takeHits(block) > 1) {
+    if (block.frequency + takeHits(block) > 1) {
       block.frequency = 0
       this.main.push(block)
       return
@@ -309,7 +322,7 @@ export class BlockCache {
 
   private leaveMain(block: Block): void {
     this.main.unlink(block)
-    const frequency = Math.min(frequencyMax, block.frequency + this.addresses.takeHits(block))
+    const frequency = Math.min(frequencyMax, block.frequency + takeHits(block))
     if (frequency > 0) {
       block.frequency = frequency - 1
       this.main.push(block)
@@ -323,13 +336,22 @@ export class BlockCache {
     const isOwn = block.queue !== inSegment
     block.queue = 0
     block.owner.blocks[block.index] = undefined
-    this.addresses.remove(block)
+    block.owner.hits[block.index] = 0
+    if (isOwn && block.address >= 0) this.addresses.remove(block.address)
+    block.address = -1
     if (!isOwn || block.holders > 0) return
     const { buffer } = block
     block.buffer = emptyBytes
     if (checksInvariants) buffer.fill(0xdb)
     this.memory.give(buffer)
   }
+}
+
+/** The reads of a block by address since the last call. */
+function takeHits({ owner: { hits }, index }: Block): number {
+  const count = hits[index]
+  hits[index] = 0
+  return count
 }
 
 function costOf(block: Block): number {

@@ -40,6 +40,9 @@ const hotFrequency = 2
  */
 export const heldForGood = 1 << 20
 
+/** The highest count in {@link BlockOwner.hits}. */
+export const addressHitsMax = 3
+
 /** The interface of the SSTable that a block belongs to. */
 export interface BlockOwner {
   readonly inMemory: boolean
@@ -49,6 +52,8 @@ export interface BlockOwner {
    * By block index: the cache's eviction count at the time the block last left the probation queue.
    */
   readonly ghosts: Uint32Array
+  /** By block index: reads by address since the cache last looked, {@link addressHitsMax} at most. */
+  readonly hits: Uint8Array
   /** Makes the `ERR_CORRUPTION` for a block with an inconsistent structure. */
   damagedBlock(index: number, expected: string, found: string): CellarError
 }
@@ -81,8 +86,10 @@ export class Block {
    * if the block is never released. At 0 the cache recycles the memory of an evicted block.
    */
   holders = 0
-  /** @internal See {@link BlockAddresses}; -1: none. */
+  /** @internal The address of the memory that the block lies in ({@link BlockAddresses}); -1: none. */
   address = -1
+  /** @internal Offset of the block in that memory. */
+  addressStart = 0
   /** @internal 0 outside the cache, 1 probation queue, 2 main queue, 3 in a segment. */
   queue = 0
   /** @internal Neighbour towards the head of the queue (newer). */

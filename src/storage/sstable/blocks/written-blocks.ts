@@ -105,6 +105,8 @@ export class LentBlocks {
   /** Number of segments left; the first ones are dropped last. */
   segmentCount: number
   readonly owner: BlockOwner
+  /** By index of the segment, its address ({@link BlockAddresses}) once a block was made. */
+  readonly addresses: (number | undefined)[] = []
   private readonly written: WrittenBlocks
   private readonly memory: SharedArrayBuffer[]
   /** Index of the block after the last one of the segments left. */
@@ -130,8 +132,21 @@ export class LentBlocks {
     const at = index * numbersPerBlock
     const length = places[at + 2]
     const memory = this.memory[places[at] - 1]
-    const buffer = Buffer.from(memory, places[at + 1], length + wordSlackBytes)
-    return new Block(this.owner, index, buffer, length)
+    const start = places[at + 1]
+    const buffer = Buffer.from(memory, start, length + wordSlackBytes)
+    const block = new Block(this.owner, index, buffer, length)
+    block.addressStart = start
+    return block
+  }
+
+  /** Index of the segment of a block. REQUIRES {@link has}. */
+  segmentOf(index: number): number {
+    return this.written.places[index * numbersPerBlock] - 1
+  }
+
+  /** The memory of a segment. */
+  bytesOf(segment: number): Buffer {
+    return Buffer.from(this.memory[segment])
   }
 
   /** Index of the first block of the last segment left. */

@@ -83,7 +83,7 @@ void t.test('a block that is used survives its segment', async (t) => {
   const cache = new BlockCache(64 * mebibyte)
   const lent = writeBlocks(cache, 40, 500_000)
   const { owner } = lent
-  const get = (index: number) => owner.blocks[index] ?? cache.admitWritten(lent.make(index))
+  const get = (index: number) => owner.blocks[index] ?? cache.admitWritten(lent, index)
   const hot = get(0)
   hot.frequency = 2
   const cold = get(1)
@@ -115,10 +115,47 @@ void t.test('a block that is used survives its segment', async (t) => {
   t.equal(cold.queue, 0)
 })
 
+void t.test('the blocks of a segment share an address, until the segment leaves', async (t) => {
+  const cache = new BlockCache(64 * mebibyte)
+  const lent = writeBlocks(cache, 10, 500_000)
+  const { addresses } = cache
+  const blocks = [0, 1, 2].map((index) => cache.admitWritten(lent, index))
+  const [first, second, third] = blocks.map((block) => cache.addressOf(block))
+  t.equal(first, second)
+  t.not(first, third, 'the third block lies in another segment')
+  const generation = addresses.generationOf(first)
+  const memory = addresses.find(first, generation)!
+  for (const { addressStart, buffer, payloadBytes } of blocks.slice(0, 2)) {
+    const there = memory.subarray(addressStart, addressStart + payloadBytes)
+    t.ok(there.equals(buffer.subarray(0, payloadBytes)))
+  }
+  cache.pin(blocks[0], 1)
+  cache.endLoan(lent)
+  t.equal(addresses.find(first, generation), undefined)
+  const own = cache.addressOf(blocks[0])
+  t.equal(addresses.find(own, addresses.generationOf(own)), blocks[0].buffer)
+  cache.unpin(blocks[0])
+  cache.resize(0)
+  t.notOk(addresses.find(own, addresses.generationOf(own)))
+})
+
+void t.test('a block that is read by address counts as hot when its segment goes', async (t) => {
+  const cache = new BlockCache(64 * mebibyte)
+  const lent = writeBlocks(cache, 10, 500_000)
+  const { owner } = lent
+  for (const index of [0, 1]) cache.admitWritten(lent, index)
+  owner.hits[0] = 3
+  cache.resize(7 * mebibyte)
+  while (lent.segmentCount > 0) cache.resize(cache.bytesMax - mebibyte / 4)
+  t.ok(owner.blocks[0] !== undefined, 'it has got memory of its own')
+  t.equal(owner.blocks[1], undefined)
+  t.equal(owner.hits[0], 0, 'hits are counted anew')
+})
+
 void t.test('a segment is not used again while a read holds a block of it', async (t) => {
   const cache = new BlockCache(64 * mebibyte)
   const lent = writeBlocks(cache, 10, 500_000)
-  const held = cache.admitWritten(lent.make(0))
+  const held = cache.admitWritten(lent, 0)
   held.holders++
   cache.endLoan(lent)
   const next = cache.borrowSegments(60 * mebibyte)
