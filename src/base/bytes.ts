@@ -80,6 +80,16 @@ export function viewBytes(source: Bytes, start: number, end: number): Bytes {
   return new BufferView(source.buffer, source.byteOffset + start, end - start)
 }
 
+/** Up to this length a loop that looks for ASCII is faster than a view for a native call. */
+const asciiLoopMax = 64
+
+/** Whether a range is short and holds ASCII only. False says nothing about long ranges. */
+export function isShortAscii(source: Uint8Array, start: number, end: number): boolean {
+  if (end - start > asciiLoopMax) return false
+  for (let i = start; i < end; i++) if (source[i] >= 0x80) return false
+  return true
+}
+
 /** Wraps a `Uint8Array` as a Buffer over the same memory, or encodes a string as UTF-8. */
 export function toBytes(value: string | Uint8Array): Bytes {
   if (typeof value === 'string') return Buffer.from(value, 'utf8')

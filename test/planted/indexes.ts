@@ -26,10 +26,26 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the entry of a key that another row takes is deleted',
     file: `${room}/index-observer.ts`,
-    find: 'if (taken.has(name)) continue',
-    replace: 'void name',
+    find: "if (taken.has(key.toString('latin1'))) continue",
+    replace: '',
     foundBy: 'indexes',
     tests: queries,
+  },
+  {
+    name: 'an index takes the value of a put that is older than the stored one',
+    file: `${room}/row-values.ts`,
+    find: 'if (known !== undefined && isNewer(known, put)) continue',
+    replace: '',
+    tests: histories,
+    foundBy: 'indexes',
+  },
+  {
+    name: 'entries between those of a change are not removed',
+    file: `${room}/entries.ts`,
+    find: 'if (order !== 0) removed.push(key)',
+    replace: 'if (order > 0) removed.push(key)',
+    tests: histories,
+    foundBy: 'indexes',
   },
   {
     name: 'version markers uncover nothing',

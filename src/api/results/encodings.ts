@@ -15,6 +15,7 @@ import {
   readArguments,
   shown,
 } from '../../base/arguments.js'
+import { isShortAscii, toBytes, viewBytes } from '../../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
 
 /** Turns values into bytes and back. Users may pass objects of their own with these members. */
@@ -31,19 +32,45 @@ export interface Encoding<T> {
 
 const counterBytes = 8
 
+/** Reads the value of `source[start, end)`. Errors as of `Encoding.decode`. */
+type ReadInPlace<T> = (source: Buffer, start: number, end: number) => T
+
+/** The member of the encodings here that reads a value without a view of its bytes. */
+const inPlace = Symbol('inPlace')
+
+/** An encoding of this module. */
+interface OwnEncoding<T> extends Encoding<T> {
+  readonly [inPlace]: ReadInPlace<T>
+}
+
+function ownEncoding<T>(
+  name: string,
+  encode: (value: T) => Uint8Array,
+  read: ReadInPlace<T>,
+): OwnEncoding<T> {
+  const decode = (bytes: Buffer): T => read(checkStored(bytes), 0, bytes.length)
+  return { name, encode, decode, [inPlace]: read }
+}
+
 function checkStored(bytes: Buffer): Buffer {
-  if (isBytes(bytes) && !isDetached(bytes)) return bytes
+  if (isBytes(bytes) && !isDetached(bytes)) return toBytes(bytes)
   throw invalidArgument(`an encoding decodes a Buffer, got ${shown(bytes)}`)
 }
 
-const jsonEncoding: Encoding<unknown> = {
-  name: 'json',
-  encode: (value) => Buffer.from(jsonText(value)),
-  decode(bytes) {
-    const text = utf8.decode(bytes)
+const readText: ReadInPlace<string> = (source, start, end) => {
+  if (isShortAscii(source, start, end)) return source.toString('latin1', start, end)
+  if (isUtf8(viewBytes(source, start, end))) return source.toString('utf8', start, end)
+  throw invalidArgument("the stored bytes are not UTF-8; read them with the encoding 'bytes'")
+}
+
+const jsonEncoding = ownEncoding<unknown>(
+  'json',
+  (value) => Buffer.from(jsonText(value)),
+  (source, start, end) => {
+    const text = readText(source, start, end)
     return readArguments(() => JSON.parse(text) as unknown)
   },
-}
+)
 
 function jsonText(value: unknown): string {
   const text = readArguments(() => JSON.stringify(value) as string | undefined)
@@ -51,106 +78,102 @@ function jsonText(value: unknown): string {
   return text
 }
 
-const utf8: Encoding<string> = {
-  name: 'utf8',
-  encode: (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
-  decode(bytes) {
-    if (isUtf8(checkStored(bytes))) return bytes.toString('utf8')
-    throw invalidArgument("the stored bytes are not UTF-8; read them with the encoding 'bytes'")
-  },
-}
+const utf8 = ownEncoding<string>(
+  'utf8',
+  (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
+  readText,
+)
 
-const int64: Encoding<bigint> = {
-  name: 'int64',
-  encode(value) {
+const int64 = ownEncoding<bigint>(
+  'int64',
+  (value) => {
     // Callers without types may give a number, which must be exact.
     const given: unknown = value
-    const integer = typeof given === 'number' && Number.isSafeInteger(given) ? BigInt(given) : given
-    if (typeof integer !== 'bigint' || BigInt.asIntN(64, integer) !== integer) {
+    const exact = typeof given === 'number' && Number.isSafeInteger(given) ? BigInt(given) : given
+    if (typeof exact !== 'bigint' || BigInt.asIntN(64, exact) !== exact) {
       throw invalidArgument(`a value of the encoding int64 must have 64 bits, got ${shown(given)}`)
     }
     const bytes = Buffer.allocUnsafe(counterBytes)
-    bytes.writeBigInt64BE(integer)
+    bytes.writeBigInt64BE(exact)
     return bytes
   },
-  decode(bytes) {
-    if (checkStored(bytes).length === counterBytes) return bytes.readBigInt64BE(0)
-    throw invalidArgument(`a value of the encoding int64 has 8 bytes, found ${bytes.length}`)
+  (source, start, end) => {
+    if (end - start === counterBytes) return source.readBigInt64BE(start)
+    throw invalidArgument(`a value of the encoding int64 has 8 bytes, found ${end - start}`)
   },
+)
+
+function integerBytes(value: number): Buffer {
+  if (Number.isSafeInteger(value)) {
+    const stored = Buffer.allocUnsafe(counterBytes)
+    stored.writeInt32BE(Math.floor(value / 0x1_0000_0000), 0)
+    stored.writeUInt32BE(value >>> 0, 4)
+    return stored
+  }
+  throw invalidArgument(
+    `it holds safe integers, got ${shown(value)}; 'double' holds fractions, 'int64' bigints`,
+  )
 }
 
-const integer: Encoding<number> = {
-  name: 'integer',
-  encode(value) {
-    if (Number.isSafeInteger(value)) {
-      const stored = Buffer.allocUnsafe(counterBytes)
-      stored.writeInt32BE(Math.floor(value / 0x1_0000_0000), 0)
-      stored.writeUInt32BE(value >>> 0, 4)
-      return stored
-    }
-    throw invalidArgument(
-      `it holds safe integers, got ${shown(value)}; 'double' holds fractions, 'int64' bigints`,
-    )
-  },
-  decode(stored) {
-    if (checkStored(stored).length !== counterBytes) {
-      throw invalidArgument(`a value has 8 bytes, found ${stored.length}`)
-    }
-    const value = stored.readInt32BE(0) * 0x1_0000_0000 + stored.readUInt32BE(4)
-    if (Number.isSafeInteger(value)) return value
-    throw invalidArgument("the stored integer is beyond 2^53; read it with the encoding 'int64'")
-  },
+const readInteger: ReadInPlace<number> = (source, start, end) => {
+  if (end - start !== counterBytes) {
+    throw invalidArgument(`a value has 8 bytes, found ${end - start}`)
+  }
+  const value = source.readInt32BE(start) * 0x1_0000_0000 + source.readUInt32BE(start + 4)
+  if (Number.isSafeInteger(value)) return value
+  throw invalidArgument("the stored integer is beyond 2^53; read it with the encoding 'int64'")
 }
 
-const double: Encoding<number> = {
-  name: 'double',
-  encode(value) {
+const integer = ownEncoding<number>('integer', integerBytes, readInteger)
+
+const double = ownEncoding<number>(
+  'double',
+  (value) => {
     if (typeof value !== 'number') throw invalidArgument(`it holds numbers, got ${shown(value)}`)
     const stored = Buffer.allocUnsafe(8)
     stored.writeDoubleBE(value)
     return stored
   },
-  decode(stored) {
-    if (checkStored(stored).length === 8) return stored.readDoubleBE(0)
-    throw invalidArgument(`a value has 8 bytes, found ${stored.length}`)
+  (source, start, end) => {
+    if (end - start === 8) return source.readDoubleBE(start)
+    throw invalidArgument(`a value has 8 bytes, found ${end - start}`)
   },
-}
+)
 
-const boolean: Encoding<boolean> = {
-  name: 'boolean',
-  encode(value) {
+const boolean = ownEncoding<boolean>(
+  'boolean',
+  (value) => {
     if (typeof value === 'boolean') return Buffer.of(value ? 0xff : 0)
     throw invalidArgument(`it holds true and false, got ${shown(value)}`)
   },
-  decode(stored) {
-    if (checkStored(stored).length === 1) return stored[0] !== 0
-    throw invalidArgument(`a value has 1 byte, found ${stored.length}`)
+  (source, start, end) => {
+    if (end - start === 1) return source[start] !== 0
+    throw invalidArgument(`a value has 1 byte, found ${end - start}`)
   },
-}
+)
 
-const date: Encoding<Date> = {
-  name: 'date',
-  encode(value) {
-    if (types.isDate(value) && !Number.isNaN(value.getTime()))
-      return integer.encode(value.getTime())
+const date = ownEncoding<Date>(
+  'date',
+  (value) => {
+    if (types.isDate(value) && !Number.isNaN(value.getTime())) return integerBytes(value.getTime())
     const found = types.isDate(value) ? 'an invalid one' : shown(value)
     throw invalidArgument(`it holds valid Dates, got ${found}; new Date(…) makes one`)
   },
-  decode(stored) {
-    const value = new Date(integer.decode(stored))
+  (source, start, end) => {
+    const value = new Date(readInteger(source, start, end))
     if (!Number.isNaN(value.getTime())) return value
     throw invalidArgument("the stored integer is no time of a Date; read it with 'int64'")
   },
-}
+)
 
-const bytes: Encoding<Uint8Array> = {
-  name: 'bytes',
-  encode(value) {
+const bytes = ownEncoding<Uint8Array>(
+  'bytes',
+  (value) => {
     if (isBytes(value)) return value
     throw invalidArgument(`a value of the encoding bytes must be a Uint8Array, got ${shown(value)}`)
   },
-  decode: (stored) => checkStored(stored),
-}
+  viewBytes,
+)
 
 /** The encodings by name. */
 export interface EncodingByName {
@@ -190,19 +213,19 @@ export type ValueOf<E> = E extends EncodingName
 /** The encodings of the package, for encoding single values and for naming types. */
 export const encodings = {
   /** Text. */
-  utf8,
+  utf8: utf8 as Encoding<string>,
   /** Whole numbers of 8 bytes, as counters have them; bigints when read. */
-  int64,
+  int64: int64 as Encoding<bigint>,
   /** Safe integers, in the bytes of `int64`. */
-  integer,
+  integer: integer as Encoding<number>,
   /** Numbers with fractions. */
-  double,
+  double: double as Encoding<number>,
   /** True and false. */
-  boolean,
+  boolean: boolean as Encoding<boolean>,
   /** Dates. */
-  date,
+  date: date as Encoding<Date>,
   /** Buffers as they are. */
-  bytes,
+  bytes: bytes as Encoding<Uint8Array>,
   /** JSON with values of type `T`. The type is not checked when values are read. */
   json: <T = unknown>(): Encoding<T> => jsonEncoding as Encoding<T>,
 } as const
@@ -288,18 +311,35 @@ export function encodeForPut(
   }
 }
 
-/** Decodes a stored value; `where`, and then the name if there is one, are those in messages. */
+/**
+ * Decodes the value `source[start, end)`; `where`, and then the name if there is one, are those in
+ * messages.
+ */
+export function decodeRange<T>(
+  encoding: Encoding<T>,
+  source: Buffer,
+  start: number,
+  end: number,
+  where: string,
+  name?: unknown,
+): T {
+  try {
+    const read = (encoding as Partial<OwnEncoding<T>>)[inPlace]
+    if (read !== undefined) return read(source, start, end)
+    return encoding.decode(viewBytes(source, start, end))
+  } catch (cause) {
+    throw translated(encoding, name === undefined ? where : `${where} ${shown(name)}`, cause)
+  }
+}
+
+/** As {@link decodeRange}, of all bytes. */
 export function decodeValue<T>(
   encoding: Encoding<T>,
   stored: Buffer,
   where: string,
   name?: unknown,
 ): T {
-  try {
-    return encoding.decode(stored)
-  } catch (cause) {
-    throw translated(encoding, name === undefined ? where : `${where} ${shown(name)}`, cause)
-  }
+  return decodeRange(encoding, stored, 0, stored.length, where, name)
 }
 
 function translated(

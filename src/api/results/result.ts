@@ -18,7 +18,13 @@ import {
 } from '../../storage/cell/column-name.js'
 import { inspectSymbol, shownBytes, shownResult } from './display.js'
 import type { Inspect, ResultDisplay } from './display.js'
-import { decodeValue, encodingOf, type EncodingOption, type ValueOf } from './encodings.js'
+import {
+  decodeValue,
+  encodingOf,
+  type Encoding,
+  type EncodingOption,
+  type ValueOf,
+} from './encodings.js'
 import * as maps from './result-maps.js'
 
 /**
@@ -133,14 +139,27 @@ export abstract class Result {
    */
   value<E extends EncodingOption>(column: ColumnName, encoding: E): ValueOf<E> | undefined
   value(column: ColumnName, encoding?: EncodingOption): unknown {
-    const stored = this.storedValue(column)
-    if (encoding === undefined || stored === undefined) return stored
-    return decodeValue(encodingOf(encoding), stored, 'column', column)
+    if (encoding === undefined) return this.storedValue(column)
+    return this.decoded(column, encodingOf(encoding), 'column', column)
   }
 
   /** The value that {@link value} returns without an encoding. */
   protected storedValue(column: ColumnName): Buffer | undefined {
     return this.cell(column)?.value
+  }
+
+  /**
+   * @internal The decoded value of the newest cell of a column, or undefined; `where` and `name` as
+   * of `decodeValue`.
+   */
+  decoded<T>(
+    column: ColumnName,
+    encoding: Encoding<T>,
+    where: string,
+    name?: unknown,
+  ): T | undefined {
+    const stored = this.storedValue(column)
+    return stored === undefined ? undefined : decodeValue(encoding, stored, where, name)
   }
 
   /** Whether the result has a cell of the column, or of the family if the name has no qualifier. */
@@ -215,13 +234,16 @@ export abstract class Result {
   }
 
   /** Throws `ERR_NO_SUCH_COLUMN_FAMILY` for a name that no family of the table has. */
-  protected checkFamily(family: string): void {
+  protected checkFamily(family: string, mayBeColumn = false): void {
     const { families } = this
     if (families === undefined || families.includes(family)) return
+    const hint = mayBeColumn
+      ? `; a column is named with its family: '${families[0]}:${family}'`
+      : ''
     const known = families.join(', ')
     throw new CellarError(
       ErrorCode.noSuchColumnFamily,
-      `the result is of a table without column family ${shown(family)}; it has: ${known}`,
+      `the result is of a table without column family ${shown(family)}; it has: ${known}${hint}`,
     )
   }
 }

@@ -52,16 +52,28 @@ export function writeBytes(target: Bytes, offset: number, value: unknown): numbe
 
 const scratch = Buffer.allocUnsafe(3 * rowBytesMax + 16)
 
-/** The entries of a row. Throws the errors of the form. */
+/** The entries of a row, in the order of their keys. Throws the errors of the form. */
 export function entriesOf<S>(form: EntryForm<S>, row: Buffer, source: S): Entry[] {
-  const entries: Entry[] = []
   let value: Buffer | undefined
-  eachKey(form, row, source, (length) => {
-    const key = Buffer.from(scratch.subarray(0, length))
-    entries.push({ key, value: (value ??= form.valueOf(row, source)), row })
+  return keysOf(form, row, source).map((key) => {
+    return { key, value: (value ??= form.valueOf(row, source)), row }
+  })
+}
+
+/** The keys of the entries of a row, in their order. */
+function keysOf<S>(form: EntryForm<S>, row: Buffer, source: S): Buffer[] {
+  const keys: Buffer[] = []
+  const rowBytes = form.unique ? 0 : row.length
+  eachKey(form, row, source, (end) => {
+    const key = Buffer.allocUnsafe(end + rowBytes)
+    copyBytes(scratch, 0, end, key, 0)
+    copyBytes(row, 0, rowBytes, key, end)
+    keys.push(key)
     return true
   })
-  return entries.length < 2 ? entries : [...byKey(entries).values()]
+  if (keys.length < 2) return keys
+  keys.sort((a, b) => Buffer.compare(a, b))
+  return keys.filter((key, i) => i === 0 || !key.equals(keys[i - 1]))
 }
 
 /** The entries by their keys as text. */
@@ -69,11 +81,12 @@ export function byKey(entries: readonly Entry[]): Map<string, Entry> {
   return new Map(entries.map((entry) => [entry.key.toString('latin1'), entry]))
 }
 
-/** Whether a row has an entry with the key. */
+/** Whether a row has the entry with the key, which was made for the row. */
 export function hasEntry<S>(form: EntryForm<S>, key: Buffer, row: Buffer, source: S): boolean {
+  const partsEnd = form.unique ? key.length : key.length - row.length
   let isFound = false
-  eachKey(form, row, source, (length) => {
-    isFound = equalBytes(scratch, 0, length, key, 0, key.length)
+  eachKey(form, row, source, (end) => {
+    isFound = equalBytes(scratch, 0, end, key, 0, partsEnd)
     return !isFound
   })
   return isFound
@@ -81,33 +94,55 @@ export function hasEntry<S>(form: EntryForm<S>, key: Buffer, row: Buffer, source
 
 /** What a change of a row does to its entries. */
 export interface EntryChanges {
-  /** The entries that go, by their keys as text. */
-  readonly removed: ReadonlyMap<string, Entry>
+  /** The entries after the change. */
+  readonly entries: readonly Entry[]
+  /** The keys of the entries that go. */
+  readonly removed: readonly Buffer[]
   /** The entries that are new, or have another value. */
   readonly written: readonly Entry[]
 }
 
-/** The difference between the entries of a row before a change and after it. */
-export function entryChanges(before: readonly Entry[], after: readonly Entry[]): EntryChanges {
-  const removed = byKey(before)
-  const written = after.filter(({ key, value }) => {
-    const name = key.toString('latin1')
-    const known = removed.get(name)
-    removed.delete(name)
-    return known?.value.equals(value) !== true
-  })
-  return { removed, written }
+/**
+ * The difference between the entries of a row before a change and after it; a source of undefined
+ * gives none.
+ */
+export function entryChanges<S>(
+  form: EntryForm<S>,
+  row: Buffer,
+  before: S | undefined,
+  after: S | undefined,
+): EntryChanges {
+  const entries = after === undefined ? [] : entriesOf(form, row, after)
+  if (before === undefined) return { entries, removed: [], written: entries }
+  const removed: Buffer[] = []
+  const written: Entry[] = []
+  let oldValue: Buffer | undefined
+  let at = 0
+  for (const key of keysOf(form, row, before)) {
+    let order = 1
+    for (; at < entries.length && order > 0; at++) {
+      order = Buffer.compare(key, entries[at].key)
+      if (order < 0) break
+      const isSame =
+        order === 0 && entries[at].value.equals((oldValue ??= form.valueOf(row, before)))
+      if (!isSame) written.push(entries[at])
+    }
+    if (order !== 0) removed.push(key)
+  }
+  for (; at < entries.length; at++) written.push(entries[at])
+  return { entries, removed, written }
 }
 
 /**
- * Writes the keys of a row's entries to `scratch`, one after the other, and calls `visit` with the
- * length of each until that returns false. A key may come twice.
+ * Writes the parts of the keys of a row's entries to `scratch`, one key after the other, and calls
+ * `visit` with their end until that returns false. The row that a key may end with is not written.
+ * A key may come twice.
  */
 function eachKey<S>(
   form: EntryForm<S>,
   row: Buffer,
   source: S,
-  visit: (length: number) => boolean,
+  visit: (end: number) => boolean,
 ): void {
   const { parts, unique } = form
   const found: (readonly unknown[])[] = []
@@ -118,6 +153,7 @@ function eachKey<S>(
     count *= values.length
     found.push(values)
   }
+  const rowBytes = unique ? 0 : row.length
   for (let at = 0; at < count; at++) {
     let end = 0
     // The number of a combination has a digit for each part; that of the last one turns fastest.
@@ -131,11 +167,7 @@ function eachKey<S>(
       end = parts[place].write(scratch, end, values[digit])
       if (end > rowBytesMax) throw form.tooLong(row, end)
     }
-    if (!unique) {
-      if (end + row.length > rowBytesMax) throw form.tooLong(row, end + row.length)
-      copyBytes(row, 0, row.length, scratch, end)
-      end += row.length
-    }
+    if (end + rowBytes > rowBytesMax) throw form.tooLong(row, end + rowBytes)
     if (!visit(end)) return
   }
 }

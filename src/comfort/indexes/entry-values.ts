@@ -8,6 +8,7 @@
  * keys/key-parts.ts, all of them with an end of their own.
  */
 import { isUtf8 } from 'node:buffer'
+import { isShortAscii, viewBytes } from '../../base/bytes.js'
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { decodeValue, encodingOf } from '../../api/results/encodings.js'
@@ -81,8 +82,8 @@ export function entryTooLarge(name: string, bytes: number): CellarError {
 export function readEntry(form: ValueForm, key: Buffer, value: Buffer): Entry {
   const length = value.readUInt16BE(0)
   const row = form.unique
-    ? value.subarray(lengthBytes, lengthBytes + length)
-    : key.subarray(key.length - length)
+    ? viewBytes(value, lengthBytes, lengthBytes + length)
+    : viewBytes(key, key.length - length, key.length)
   return { key, value, row }
 }
 
@@ -140,13 +141,17 @@ export function partValues(part: PartSource, values: RowValues): readonly unknow
 /** The values in the stored bytes of one column. */
 function decoded(part: PartSource, stored: Buffer): readonly unknown[] {
   // In keys text has the bytes of its UTF-8.
-  if (part.encoding === 'bytes' || (part.encoding === 'utf8' && isUtf8(stored))) return [stored]
+  if (part.encoding === 'bytes' || (part.encoding === 'utf8' && isText(stored))) return [stored]
   const value: unknown = decodeValue(encodingOf(part.encoding), stored, part.what)
   if (part.encoding !== 'json') return [value]
   const inner = memberAt(value, part.path)
   const elements: readonly unknown[] = part.each && Array.isArray(inner) ? inner : [inner]
   const found = elements.filter((element) => element !== undefined && element !== null)
   return part.as === 'date' ? found.map((element) => new Date(element as string)) : found
+}
+
+function isText(stored: Buffer): boolean {
+  return isShortAscii(stored, 0, stored.length) || isUtf8(stored)
 }
 
 function memberAt(value: unknown, path: readonly string[]): unknown {

@@ -10,22 +10,13 @@ import { shownBytes } from '../../api/results/display.js'
 import type { Observer, WrittenCell, WrittenMutation, WrittenRow } from '../../api/observer.js'
 import { indexesIn, kept, type KeptIndex } from './catalog.js'
 import type { IndexPlan } from './declaration.js'
-import {
-  byKey,
-  entriesOf,
-  entryChanges,
-  hasEntry,
-  type Entry,
-  type EntryChanges,
-} from './entries.js'
+import { byKey, entryChanges, hasEntry, type Entry, type EntryChanges } from './entries.js'
 import { entryColumn, entryFamily, partsOfKey, readEntry } from './entry-values.js'
-import { columnKey, haveEqualValues, newestOf } from './row-values.js'
+import { afterPuts, columnKey, haveEqualValues, newestOf, type RowValues } from './row-values.js'
 
 /** A row of the mutation in one index. */
 interface RowChange extends EntryChanges {
   readonly row: Buffer
-  /** All entries of the row after the mutation. */
-  readonly after: readonly Entry[]
 }
 
 /** The observer of a table whose schema has indexes. */
@@ -77,20 +68,18 @@ function changeOf(
   concerned: WrittenRow,
 ): RowChange | undefined {
   const { row, cells, isPlain } = concerned
-  const stored = isPlain ? concerned.before() : mutation.rawRow(row, plan.families)
-  if (isPlain && stored.isEmpty) {
-    const entries = entriesOf(plan, row, newestOf(cells))
-    return { row, removed: none, after: entries, written: entries }
+  if (isPlain) {
+    const before = concerned.before()
+    const values = afterPuts(before, cells)
+    if (values === undefined) return undefined
+    return { row, ...entryChanges(plan, row, before.isEmpty ? undefined : before, values) }
   }
-  const storedCells = stored.cells()
-  const old = newestOf(storedCells)
-  const values = newestOf([...storedCells, ...cells])
-  if (haveEqualValues(old, values)) return undefined
-  const after = entriesOf(plan, row, values)
-  return { row, after, ...entryChanges(entriesOf(plan, row, old), after) }
+  const stored = mutation.rawRow(row, plan.families).cells()
+  const before = newestOf(stored)
+  const values = newestOf([...stored, ...cells])
+  if (haveEqualValues(before, values)) return undefined
+  return { row, ...entryChanges<RowValues>(plan, row, before, values) }
 }
-
-const none: ReadonlyMap<string, Entry> = new Map()
 
 function checkUnique(
   table: string,
@@ -99,7 +88,7 @@ function checkUnique(
   changes: readonly RowChange[],
 ): void {
   const owners = new Map<string, Buffer>()
-  for (const { row, after } of changes) {
+  for (const { row, entries: after } of changes) {
     for (const entry of after) {
       const key = entry.key.toString('latin1')
       const other = owners.get(key)
@@ -119,7 +108,7 @@ function checkUnique(
               holder,
               mutation.get(table, { row: holder, columns: plan.columns }),
             )
-          : moved.after.some((each) => each.key.equals(entry.key))
+          : moved.entries.some((each) => each.key.equals(entry.key))
       if (isHeld) throw uniqueViolation(table, plan, entry.key, holder)
     }
   }
@@ -152,11 +141,14 @@ function write(index: KeptIndex, mutation: WrittenMutation, changes: readonly Ro
       mutation.add(index.entries, { put: { row: key, cells: { [entryColumn]: value } } })
     }
   }
+  // What one row leaves it does not take.
   let taken: Map<string, Entry> | undefined
   for (const { removed } of changes) {
-    for (const [name, { key }] of removed) {
-      taken ??= byKey(changes.flatMap(({ after }) => after))
-      if (taken.has(name)) continue
+    for (const key of removed) {
+      if (changes.length > 1) {
+        taken ??= byKey(changes.flatMap(({ entries }) => entries))
+        if (taken.has(key.toString('latin1'))) continue
+      }
       mutation.add(index.entries, { delete: { row: key, columns: [entryColumn] } })
     }
   }

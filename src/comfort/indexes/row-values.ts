@@ -35,6 +35,36 @@ class NewestValues implements RowValues {
 }
 
 /**
+ * The newest values after puts that no delete marker masks, from the newest values before; undefined
+ * if the puts change none.
+ */
+export function afterPuts(before: RowValues, puts: readonly Cell[]): RowValues | undefined {
+  const newest = new NewestValues()
+  for (const cell of before.cells()) {
+    newest.byName.set(columnKey(cell.family, cell.qualifier), cell)
+  }
+  let isChanged = false
+  for (const put of puts) {
+    const key = columnKey(put.family, put.qualifier)
+    const known = newest.byName.get(key)
+    if (known !== undefined && isNewer(known, put)) continue
+    isChanged ||= known === undefined || !haveEqualBytes(known.value, put.value)
+    newest.byName.set(key, put)
+  }
+  return isChanged ? newest : undefined
+}
+
+/** Whether a value comes before another one of its column. */
+function isNewer(cell: Cell, other: Cell): boolean {
+  if (cell.timestamp !== other.timestamp) return cell.timestamp > other.timestamp
+  return cell.sequence > other.sequence
+}
+
+function haveEqualBytes(a: Buffer, b: Buffer): boolean {
+  return equalBytes(a, 0, a.length, b, 0, b.length)
+}
+
+/**
  * The newest values among versions and delete markers: those of a raw read, and then the
  * cells of a mutation that is not applied.
  */
@@ -47,10 +77,7 @@ export function newestOf(cells: readonly Cell[]): NewestValues {
     const key = columnKey(cell.family, cell.qualifier)
     if (masks !== undefined && isMasked(masks, cell, key)) continue
     const known = byName.get(key)
-    if (known !== undefined) {
-      if (cell.timestamp < known.timestamp) continue
-      if (cell.timestamp === known.timestamp && cell.sequence < known.sequence) continue
-    }
+    if (known !== undefined && isNewer(known, cell)) continue
     byName.set(key, cell)
   }
   return newest
@@ -61,9 +88,7 @@ export function haveEqualValues(some: NewestValues, others: NewestValues): boole
   if (some.byName.size !== others.byName.size) return false
   for (const [key, { value }] of some.byName) {
     const other = others.value(key)
-    if (other === undefined || !equalBytes(value, 0, value.length, other, 0, other.length)) {
-      return false
-    }
+    if (other === undefined || !haveEqualBytes(value, other)) return false
   }
   return true
 }

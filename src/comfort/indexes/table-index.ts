@@ -11,7 +11,7 @@ import type { RowSpan, Snapshot } from '../../api/reads.js'
 import type { Result } from '../../api/results/result.js'
 import type { Table } from '../../api/table.js'
 import { eachRow } from '../tables.js'
-import { keyRangeMembers, rowsOfKeys, type KeyRange } from '../keys/key-range.js'
+import { keyRangeMembers, rowsOfRange, type KeyRange } from '../keys/key-range.js'
 import type { KeyParts } from '../keys/row-key.js'
 import type { IndexState, KeptIndex } from './catalog.js'
 import { unionOf } from './declaration.js'
@@ -160,7 +160,7 @@ export class TableIndex {
   async rows(query: RowQuery = {}): Promise<IndexPage<Result>> {
     const index = this.#ready()
     const read = readArguments(() => rowOptions.read(checkQuery(index, query)))
-    const span = spanOf(index, query, read)
+    const span = pageSpanOf(index, read)
     const needed = index.plan.columns
     const columns = read.columns && unionOf([...read.columns, ...needed])
     const { data } = this.#home.tablesOf(this.table, index)
@@ -179,7 +179,7 @@ export class TableIndex {
   async entries(query: EntryQuery = {}): Promise<IndexPage<IndexEntry>> {
     const index = this.#ready()
     const read = readArguments(() => entryOptions.read(checkQuery(index, query)))
-    const span = spanOf(index, query, read)
+    const span = pageSpanOf(index, read)
     const { plan } = index
     return this.#page(index, span, read, (results) => {
       return results.map((result) => {
@@ -193,8 +193,8 @@ export class TableIndex {
   /** Number of entries in a range, without a look at the rows; see {@link entries}. */
   async count(range: IndexRange = {}): Promise<number> {
     const index = this.#ready()
-    readArguments(() => countOptions.read(checkQuery(index, range)))
-    const rows = readArguments(() => rowsOfKeys(index.plan.key, range as KeyRange<KeyParts>, false))
+    const read = readArguments(() => countOptions.read(checkQuery(index, range)))
+    const rows = spanOf(index, read, false)
     let count = 0
     const scanner = this.#home
       .tablesOf(this.table, index)
@@ -277,14 +277,16 @@ interface PageOptions {
   readonly page?: string | undefined
 }
 
-/** The rows of a query in the table of the index. */
-function spanOf({ plan }: KeptIndex, query: EntryQuery, read: PageOptions): RowSpan {
-  const { reversed, limit, page } = read
+/** The rows of a range in the table of the index; its members were read with their defaults. */
+function spanOf({ plan }: KeptIndex, range: object, reversed: boolean): RowSpan {
+  return readArguments(() => rowsOfRange(plan.key, range as KeyRange<KeyParts>, reversed))
+}
+
+/** The rows of a page in the table of the index. */
+function pageSpanOf(index: KeptIndex, query: PageOptions): RowSpan {
+  const { reversed, limit, page } = query
   checkInteger(limit, 'limit', 1)
-  const { prefix, startsWith, startKey, stopKey, startInclusive, stopInclusive } = query
-  const range = { prefix, startsWith, startKey, stopKey, startInclusive, stopInclusive }
-  const given = Object.fromEntries(Object.entries(range).filter(([, value]) => value !== undefined))
-  const span = readArguments(() => rowsOfKeys(plan.key, given as KeyRange<KeyParts>, reversed))
+  const span = spanOf(index, query, reversed)
   if (page === undefined) return span
   return { ...span, startRow: readToken(page, reversed), startInclusive: false }
 }

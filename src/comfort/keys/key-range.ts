@@ -5,7 +5,7 @@ import { invalidArgument } from '../../base/errors.js'
 import { boolean, declareOptions, unchecked, type GivenOptions } from '../../base/options.js'
 import type { RowSpan } from '../../api/reads.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
-import type { KeyParts, LeadingValues, RowKey } from './row-key.js'
+import type { EncodedParts, KeyParts, LeadingValues, RowKey } from './row-key.js'
 
 /** The members of {@link KeyRange} whose types depend on the key. */
 const keyMembers = {
@@ -65,7 +65,16 @@ export function rowsOfKeys<K extends KeyParts>(
 ): RowSpan {
   checkMethods(key, 'the key of a range', ['encodeLeading'])
   const read = readArguments(() => keyRangeOptions.read(range))
-  const { lower, upper } = boundsOf(key, read as KeyRange<K>, reversed)
+  return rowsOfRange(key, read as KeyRange<K>, reversed)
+}
+
+/** As {@link rowsOfKeys}, for a range whose members were read with their defaults. */
+export function rowsOfRange<K extends KeyParts>(
+  key: RowKey<K>,
+  range: KeyRange<K>,
+  reversed: boolean,
+): RowSpan {
+  const { lower, upper } = boundsOf(key, range, reversed)
   const [first, last] = reversed ? [upper, lower] : [lower, upper]
   return {
     ...(first && { startRow: first.row, startInclusive: first.isInclusive }),
@@ -94,22 +103,27 @@ function boundsOf<K extends KeyParts>(
     stopKey === undefined ? 'prefix' : 'stopKey',
   ]
   const [lowName, highName] = reversed ? [stopName, startName] : [startName, stopName]
-  const lowKey = continued(key, prefix, low ?? {}, lowName)
-  const highKey = continued(key, prefix, high ?? {}, highName)
+  const ofPrefix = key.encodeLeading(checkObject(prefix, 'prefix', formOf(key)), 'prefix')
+  const encoded = (more: LeadingValues<K> | undefined, name: string): EncodedParts => {
+    if (more === undefined) return ofPrefix
+    return key.encodeLeading(continued(key, prefix, more, name), name)
+  }
   // Without a key of its own a bound includes all rows of the prefix.
   return {
-    lower: lowerBound(key, lowKey, lowName, low === undefined || lowInclusive === true),
-    upper: upperBound(key, highKey, highName, high === undefined || highInclusive === true),
+    lower: lowerBound(encoded(low, lowName), lowName, low === undefined || lowInclusive === true),
+    upper: upperBound(
+      encoded(high, highName),
+      highName,
+      high === undefined || highInclusive === true,
+    ),
   }
 }
 
-function lowerBound<K extends KeyParts>(
-  key: RowKey<K>,
-  values: LeadingValues<K>,
+function lowerBound(
+  { bytes, isComplete }: EncodedParts,
   name: string,
   isInclusive: boolean,
 ): Bound | undefined {
-  const { bytes, isComplete } = key.encodeLeading(values, name)
   if (bytes.length === 0 && isInclusive) return undefined
   checkBound(bytes, name)
   if (isInclusive || isComplete) return { row: bytes, isInclusive }
@@ -117,13 +131,11 @@ function lowerBound<K extends KeyParts>(
   return boundBehind(bytes, true) ?? { row: Buffer.alloc(rowBytesMax, 0xff), isInclusive: false }
 }
 
-function upperBound<K extends KeyParts>(
-  key: RowKey<K>,
-  values: LeadingValues<K>,
+function upperBound(
+  { bytes, isComplete }: EncodedParts,
   name: string,
   isInclusive: boolean,
 ): Bound | undefined {
-  const { bytes, isComplete } = key.encodeLeading(values, name)
   if (bytes.length === 0 && isInclusive) return undefined
   checkBound(bytes, name)
   if (!isInclusive || isComplete) return { row: bytes, isInclusive }
@@ -147,7 +159,7 @@ function continued<K extends KeyParts>(
   more: LeadingValues<K>,
   what: string,
 ): LeadingValues<K> {
-  const form = `{ ${key.names[0]}: … }`
+  const form = formOf(key)
   checkObject(prefix, 'prefix', form)
   checkObject(more, what, form)
   for (const name in more) {
@@ -156,6 +168,11 @@ function continued<K extends KeyParts>(
     }
   }
   return { ...prefix, ...more }
+}
+
+/** A key of a range, for messages. */
+function formOf<K extends KeyParts>({ names }: RowKey<K>): string {
+  return `{ ${names[0]}: … }`
 }
 
 /** The bytes with which the rows of a beginning of a text begin. */

@@ -96,6 +96,9 @@ export class RowKey<K extends KeyParts = KeyParts> {
   /** The names of the parts, the first one first. */
   readonly names: readonly (keyof K & string)[]
   readonly #parts: readonly NamedPart[]
+  /** The names of the parts, and the form of a key, for messages. */
+  readonly #listed: string
+  readonly #form: string
   /** Whether the key is one text, whose row is its UTF-8. */
   readonly #isText: boolean
 
@@ -113,12 +116,14 @@ export class RowKey<K extends KeyParts = KeyParts> {
     this.#isText = entries.length === 1 && entries[0][1] === 'utf8'
     this.parts = Object.freeze(Object.fromEntries(entries)) as K
     this.names = Object.freeze(entries.map(([name]) => name))
+    this.#listed = this.names.join(', ')
+    this.#form = `{ ${this.#listed} }`
   }
 
   /** The row of a key. All parts are needed, and no other name is taken. */
   encode(key: KeyValues<K>): Buffer {
     readArguments(() => {
-      this.#checkNames(checkObject(key, 'a key', `{ ${this.#listed()} }`), 'a key')
+      this.#checkNames(checkObject(key, 'a key', this.#form), 'a key')
     })
     return this.encodeFrom(key)
   }
@@ -144,7 +149,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
     const { bytes, isComplete } = this.#encode(this.#valuesOf(key, 'a key'))
     if (isComplete) return bytes
     const missing = this.#parts.find(({ name }) => !isGiven(key, name))?.name
-    throw invalidArgument(`the key lacks its part '${missing}'; give all of: ${this.#listed()}`)
+    throw invalidArgument(`the key lacks its part '${missing}'; give all of: ${this.#listed}`)
   }
 
   /** The row of a key of one text, as {@link rowOf}; undefined for other keys and values. */
@@ -176,7 +181,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
    */
   encodeLeading(key: LeadingValues<K>, what: string): EncodedParts {
     readArguments(() => {
-      this.#checkNames(checkObject(key, what, `{ ${this.#listed()} }`), what)
+      this.#checkNames(checkObject(key, what, this.#form), what)
     })
     return this.#encode(this.#valuesOf(key, what))
   }
@@ -218,7 +223,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
         else if (missing === undefined) values.push(value)
         else {
           throw invalidArgument(
-            `${what} gives '${name}' without '${missing}', which comes before: ${this.#listed()}`,
+            `${what} gives '${name}' without '${missing}', which comes before: ${this.#listed}`,
           )
         }
       }
@@ -230,7 +235,7 @@ export class RowKey<K extends KeyParts = KeyParts> {
     for (const name in key) {
       if (Object.hasOwn(this.parts, name)) continue
       const near = nearestName(name, this.names)
-      const hint = near === undefined ? `they are: ${this.#listed()}` : `did you mean '${near}'?`
+      const hint = near === undefined ? `they are: ${this.#listed}` : `did you mean '${near}'?`
       throw invalidArgument(`${what} has no part ${shown(name)}; ${hint}`)
     }
   }
@@ -238,10 +243,6 @@ export class RowKey<K extends KeyParts = KeyParts> {
   #foreignRow(row: Buffer, reason: string): Error {
     const parts = this.#parts.map(({ name, part }) => `${name}: ${part.name}`).join(', ')
     return invalidArgument(`the row ${shownBytes(row)} is no key { ${parts} }: ${reason}`)
-  }
-
-  #listed(): string {
-    return this.names.join(', ')
   }
 }
 

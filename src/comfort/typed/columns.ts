@@ -3,6 +3,7 @@ import { argumentError, checkText, readArguments, shown } from '../../base/argum
 import { invalidArgument } from '../../base/errors.js'
 import { declareOptions, integer, unchecked } from '../../base/options.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
+import type { Result } from '../../api/results/result.js'
 import { decodeValue, encodeForPut, encodeValue, encodingOf } from '../../api/results/encodings.js'
 import type { Encoding, EncodingOption, ValueOf } from '../../api/results/encodings.js'
 import {
@@ -110,6 +111,11 @@ export class TypedColumn {
   /** The value of a stored form. Throws `ERR_INVALID_ARGUMENT`. */
   decode(stored: Buffer): unknown {
     return decodeValue(this.encoding, stored, this.#what)
+  }
+
+  /** The value that a result has; undefined if it has none. Throws `ERR_INVALID_ARGUMENT`. */
+  valueIn(result: Result): unknown {
+    return result.decoded(this.column, this.encoding, this.#what)
   }
 }
 

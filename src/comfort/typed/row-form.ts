@@ -258,17 +258,30 @@ export class RowForm<K extends KeyParts = KeyParts, C extends ColumnsOption = Co
    * values or rows that do not fit.
    */
   fromResult(result: Result): RowOutput<K, C> {
-    checkMethods(result, 'the result of a typed table', ['value', 'cells'])
-    const bytes = result.row
-    if (bytes === undefined) throw invalidArgument('an empty result has no row; look at isEmpty')
-    return this.fromValues(bytes, (column) => result.value(column))
+    checkMethods(result, 'the result of a typed table', ['value', 'cells', 'decoded'])
+    const row = this.rowOf(result)
+    if (row === undefined) throw invalidArgument('an empty result has no row; look at isEmpty')
+    return row
   }
 
-  /** A row of its key and the stored values of its columns. */
-  fromValues(bytes: Buffer, valueOf: (column: string) => Buffer | undefined): RowOutput<K, C> {
+  /** The row of a result, of some of the columns if they are given; undefined if it is empty. */
+  rowOf(result: Result, columns?: readonly string[]): RowOutput<K, C> | undefined {
+    const bytes = result.row
+    if (bytes === undefined) return undefined
     const row = this.key.decode(bytes) as Record<string, unknown>
     for (const column of this.#listed) {
-      const stored = valueOf(column.column)
+      if (columns?.includes(column.column) === false) continue
+      const value = column.valueIn(result)
+      if (value !== undefined) row[column.name] = value
+    }
+    return this.shown(row as RowOutput<K, C>)
+  }
+
+  /** A row of its key and the stored values of its columns by their names. */
+  fromValues(bytes: Buffer, values: Readonly<Record<string, Buffer | undefined>>): RowOutput<K, C> {
+    const row = this.key.decode(bytes) as Record<string, unknown>
+    for (const column of this.#listed) {
+      const stored = values[column.column]
       if (stored !== undefined) row[column.name] = column.decode(stored)
     }
     return this.shown(row as RowOutput<K, C>)

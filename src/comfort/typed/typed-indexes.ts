@@ -297,12 +297,7 @@ export class TypedIndex<K extends KeyParts, C extends ColumnsOption, O = TypedIn
     const columns = this.#rows.columnsOf(given.columns)
     const { rows, next } = await this.index.rows({ ...(given as RowQuery), columns })
     // A result has the columns of the index too.
-    const shown = rows.map((result) => {
-      return this.#rows.fromValues(result.row!, (column) => {
-        return columns.includes(column) ? result.value(column) : undefined
-      })
-    })
-    return { rows: shown, next }
+    return { rows: rows.map((result) => this.#rows.rowOf(result, columns)!), next }
   }
 
   /** The first row with these parts; undefined if there is none. */
@@ -321,7 +316,7 @@ export class TypedIndex<K extends KeyParts, C extends ColumnsOption, O = TypedIn
   async entries(query: TypedEntryQuery<C, O> = {}): Promise<IndexPage<TypedIndexEntry<K, C, O>>> {
     const { rows, next } = await this.index.entries(query)
     const typed = rows.map(({ key, row, stored }) => {
-      return { key, row: this.#rows.fromValues(row, (column) => stored[column]) }
+      return { key, row: this.#rows.fromValues(row, stored) }
     })
     return { rows: typed as unknown as TypedIndexEntry<K, C, O>[], next }
   }

@@ -12,7 +12,7 @@ import type { SyncRows } from '../../api/rows/sync-rows.js'
 import type { AtomicMutation } from '../../api/atomic.js'
 import type { Database } from '../../api/database.js'
 import type { PutReceipt } from '../../api/put-receipt.js'
-import type { Result } from '../../api/results/result.js'
+import { inspectSymbol, type Inspect } from '../../api/results/display.js'
 import { scanOptions, type Get, type Scan, type ScanOptions } from '../../api/reads.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import type { TableIndex } from '../indexes/table-index.js'
@@ -101,6 +101,19 @@ export class TypedTable<
     this.#indexes = indexes
   }
 
+  /** Name, parts of the key, columns and indexes, for `JSON.stringify`. */
+  toJSON(): object {
+    const { name } = this.table
+    const columns = this.rows.columns.map((column) => [column.name, column.encoding.name])
+    const indexes = [...this.#indexes.keys()]
+    return { name, key: this.rows.key.parts, columns: Object.fromEntries(columns), indexes }
+  }
+
+  /** As {@link toJSON}, for `console.log`. */
+  [inspectSymbol](_depth: number, options: object, inspect: Inspect): string {
+    return `TypedTable ${inspect(this.toJSON(), options)}`
+  }
+
   /** An index of the definition. `ERR_INDEX_NOT_FOUND`. */
   index<N extends keyof I & string>(name: N): TypedIndex<K, C, I[N]> {
     const index = this.#indexes.get(name)
@@ -150,7 +163,7 @@ export class TypedTable<
 
   /** The row; undefined if no column has a value. Errors of `Table.get`. */
   async get(key: KeyOf<K>, options?: TypedGetOptions<C>): Promise<RowOutput<K, C> | undefined> {
-    return rowOfResult(this.rows, await this.table.get(getOf(this.rows, key, options)))
+    return this.rows.rowOf(await this.table.get(getOf(this.rows, key, options)))
   }
 
   /** The rows by index; undefined where there is none. Errors of `Table.getList`. */
@@ -160,7 +173,7 @@ export class TypedTable<
   ): Promise<(RowOutput<K, C> | undefined)[]> {
     const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
     const results = await this.table.getList(gets)
-    return results.map((result) => rowOfResult(this.rows, result))
+    return results.map((result) => this.rows.rowOf(result))
   }
 
   /** Rows in order, with `.all()` and the other iterator helpers. Errors of `Table.scan`. */
@@ -275,7 +288,7 @@ export class SyncTypedTable<
 
   /** As {@link TypedTable.get}, before it returns. */
   getSync(key: KeyOf<K>, options?: TypedGetOptions<C>): RowOutput<K, C> | undefined {
-    return rowOfResult(this.rows, this.table.getSync(getOf(this.rows, key, options)))
+    return this.rows.rowOf(this.table.getSync(getOf(this.rows, key, options)))
   }
 
   /** As {@link TypedTable.getList}, before it returns. */
@@ -285,7 +298,7 @@ export class SyncTypedTable<
   ): (RowOutput<K, C> | undefined)[] {
     const gets = checkArray(keys, 'keys').map((key) => getOf(this.rows, key, options))
     const results = this.table.getListSync(gets)
-    return results.map((result) => rowOfResult(this.rows, result))
+    return results.map((result) => this.rows.rowOf(result))
   }
 
   /** As {@link TypedTable.scan}, without promises. */
@@ -336,15 +349,6 @@ function getOf<K extends KeyParts, C extends ColumnsOption>(
   if (options === undefined) return { row: rows.rowToRead(key), columns: rows.columnNames }
   refuse(options, 'get', ['row', 'checkExistenceOnly'])
   return { ...options, row: rows.rowToRead(key), columns: rows.columnsOf(options.columns) }
-}
-
-/** The row of a result of the table; undefined if the result is empty. */
-function rowOfResult<K extends KeyParts, C extends ColumnsOption>(
-  rows: RowForm<K, C>,
-  result: Result,
-): RowOutput<K, C> | undefined {
-  const { row } = result
-  return row === undefined ? undefined : rows.fromValues(row, (column) => result.value(column))
 }
 
 /** Options of a plain scan that a typed one has not. */

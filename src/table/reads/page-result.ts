@@ -7,6 +7,7 @@
  */
 import type { CellarError } from '../../base/errors.js'
 import { equalBytes, viewBytes } from '../../base/bytes.js'
+import { decodeRange, type Encoding } from '../../api/results/encodings.js'
 import { Result, type Cell } from '../../api/results/result.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
 import { contentStart } from '../../storage/cell/cell-value.js'
@@ -105,6 +106,20 @@ export class PageResult extends Result {
     return at < 0 ? undefined : this.#valueAt(at)
   }
 
+  /** @internal */
+  override decoded<T>(
+    column: ColumnName,
+    encoding: Encoding<T>,
+    where: string,
+    name?: unknown,
+  ): T | undefined {
+    const at = this.#find(column)
+    if (at < 0) return undefined
+    const page = this.#page
+    const start = contentStart(page, this.#cells[at + 2])
+    return decodeRange(encoding, page, start, this.#cells[at + 3], where, name)
+  }
+
   override cell(column: ColumnName): Cell | undefined {
     const at = this.#find(column)
     return at < 0 ? undefined : this.#cellAt(at)
@@ -154,7 +169,7 @@ export class PageResult extends Result {
   }
 
   #noQualifier(family: string): CellarError {
-    this.checkFamily(family)
+    this.checkFamily(family, true)
     return noQualifier(family)
   }
 

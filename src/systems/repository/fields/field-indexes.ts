@@ -3,12 +3,11 @@
  * write records, so an index never differs from its records, even after a crash.
  */
 import type { AtomicMutation } from '../../../api/index.js'
-import { entryChanges } from '../../../comfort/indexes/entries.js'
 import { indexRemoval, indexRow } from '../records/ordered-row.js'
 import { newestCell } from '../records/record-state.js'
 import type { CommitPart, TableChange } from '../records/writes/commit.js'
 import type { FieldIndex, TableIndexes } from './field-index.js'
-import { indexRows } from './index-rows.js'
+import { indexRowChanges } from './index-rows.js'
 
 /** The indexes by repository `/` table; all managers of a database share one object. */
 export class FieldIndexes {
@@ -55,10 +54,9 @@ function addRows(
       return a === b || (a !== undefined && b !== undefined && a.value.equals(b.value))
     })
   if (isSame && !isBuilding) return
-  const entries = indexRows(context, index, id, after)
-  const { removed, written } = entryChanges(indexRows(context, index, id, before), entries)
+  const { entries, removed, written } = indexRowChanges(context, index, id, before, after)
   for (const { key, value } of isBuilding ? entries : written) {
     mutations.push(indexRow(context, key, value))
   }
-  for (const { key } of removed.values()) mutations.push(indexRemoval(context, key))
+  for (const key of removed) mutations.push(indexRemoval(context, key))
 }

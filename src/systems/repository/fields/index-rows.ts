@@ -4,8 +4,10 @@
  */
 import {
   entriesOf,
+  entryChanges,
   writeBytes,
   type Entry,
+  type EntryChanges,
   type EntryForm,
   type EntryPart,
 } from '../../../comfort/indexes/entries.js'
@@ -85,6 +87,23 @@ export function indexRows(
   id: RecordId,
   state: RecordState | undefined,
 ): Entry[] {
-  if (state === undefined || state.isDeleted) return []
-  return entriesOf(formOf(context, index), id.bytes, state)
+  const shown = indexedState(state)
+  return shown === undefined ? [] : entriesOf(formOf(context, index), id.bytes, shown)
+}
+
+/** What a change of a record does to its rows in an index. Errors as of {@link indexRows}. */
+export function indexRowChanges(
+  context: TableContext,
+  index: FieldIndex,
+  id: RecordId,
+  before: RecordState | undefined,
+  after: RecordState,
+): EntryChanges {
+  const form = formOf(context, index)
+  return entryChanges(form, id.bytes, indexedState(before), indexedState(after))
+}
+
+/** The state whose values are in indexes: that of a record that is not deleted. */
+function indexedState(state: RecordState | undefined): RecordState | undefined {
+  return state?.isDeleted === true ? undefined : state
 }
