@@ -7,9 +7,10 @@
 import { assert } from '../../../../api/index.js'
 import { metadataError } from '../../metadata/errors.js'
 import type { GroupEvents } from './group-events.js'
-import { checkPath, nameOf, parentOf } from '../../metadata/paths.js'
+import { checkPath, parentOf } from '../../metadata/paths.js'
 import { noIndexes, recordWith, type StoredRecord } from './record-format.js'
-import { absentNode, counterRow, indexRow, isAbsent, ownedRow, rowBytesMax } from './rows.js'
+import { indexChanges } from './index-entries.js'
+import { absentNode, counterRow, isAbsent, ownedRow } from './rows.js'
 import type { Expected, PutOptions, Stat } from '../../metadata/types.js'
 import { emptyValue, type WorkingState } from './working-state.js'
 
@@ -213,22 +214,10 @@ export class CommitPlanner {
 
   #moveIndexes(path: string, before: readonly string[], after: readonly string[]): void {
     if (before === after) return
-    this.#setIndexes(path, before, undefined)
-    this.#setIndexes(path, after, emptyValue)
-  }
-
-  #setIndexes(path: string, indexes: readonly string[], value: Buffer | undefined): void {
-    const parent = parentOf(path) ?? ''
-    for (let i = 0; i < indexes.length; i += 2) {
-      const row = indexRow(indexes[i], indexes[i + 1], parent, nameOf(path))
-      if (row.length > rowBytesMax) {
-        const limit = `${rowBytesMax} bytes with the path`
-        throw metadataError(
-          'invalidArgument',
-          `the index ${indexes[i]} of ${path} is longer than ${limit}`,
-        )
-      }
-      this.#state.setEntry({ table: 'index', row, value })
+    const { removed, written } = indexChanges(path, before, after)
+    for (const row of removed) this.#state.setEntry({ table: 'index', row, value: undefined })
+    for (const { key, value } of written) {
+      this.#state.setEntry({ table: 'index', row: key, value })
     }
   }
 }

@@ -157,9 +157,9 @@ function indexStart(index: string, parent: string): Buffer {
   return Buffer.concat([terminated(Buffer.from(index)), terminated(Buffer.from(parent))])
 }
 
-/** Row of an index entry. */
-export function indexRow(index: string, key: string, parent: string, name: string): Buffer {
-  return Buffer.concat([indexStart(index, parent), terminated(Buffer.from(key)), Buffer.from(name)])
+/** The row of an index entry, without the name of the child, with which it ends. */
+export function indexKey(index: string, key: string, parent: string): Buffer {
+  return Buffer.concat([indexStart(index, parent), terminated(Buffer.from(key))])
 }
 
 /** The range of rows of a range of keys. */
