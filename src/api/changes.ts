@@ -96,7 +96,8 @@ function namesOf(given: string | readonly string[], what: string): readonly stri
   throw invalidArgument(`${what} must be a name or a list of names, got ${shown(given)}`)
 }
 
-function readFamilies(family: string | readonly string[], what: string): readonly string[] {
+/** Reads the option `family` of a feed. */
+export function readFamilies(family: string | readonly string[], what: string): readonly string[] {
   const families = namesOf(family, what)
   for (const name of families) {
     if (checkText(name, what).includes(':')) {

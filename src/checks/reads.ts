@@ -93,7 +93,9 @@ export function groupColumns(
   const wanted = new Map<string, Buffer[] | undefined>()
   for (const column of list) {
     const { family, escapedQualifier } = parseColumn(column)
-    if (!table.familyByName.has(family)) throw noSuchFamily(family, table.name, table.familyNames)
+    if (!table.familyByName.has(family)) {
+      throw noSuchFamily(family, table.name, table.familyNames, escapedQualifier === undefined)
+    }
     if (escapedQualifier === undefined) {
       wanted.set(family, undefined)
       continue
@@ -133,9 +135,16 @@ export function checkIsolation(isolation: unknown, snapshot: Snapshot | undefine
 }
 
 /** Makes an `ERR_NO_SUCH_COLUMN_FAMILY`, whose message lists the existing families. */
-export function noSuchFamily(family: string, table: string, known: Iterable<string>): CellarError {
+export function noSuchFamily(
+  family: string,
+  table: string,
+  known: Iterable<string>,
+  mayBeColumn = false,
+): CellarError {
+  const names = [...known]
+  const hint = mayBeColumn ? `; a column is named with its family: '${names[0]}:${family}'` : ''
   return new CellarError(
     ErrorCode.noSuchColumnFamily,
-    `table '${table}' has no column family '${family}'; it has: ${[...known].join(', ')}`,
+    `table '${table}' has no column family '${family}'; it has: ${names.join(', ')}${hint}`,
   )
 }

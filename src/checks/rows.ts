@@ -8,6 +8,10 @@ import type { Scan } from '../api/reads.js'
 
 /** The row of a get or a mutation: 1 to 32,767 bytes, else `ERR_INVALID_ARGUMENT`. */
 export function rowBytes(row: BytesLike): Uint8Array {
+  // Callers without types may give none.
+  if ((row as unknown) === undefined) {
+    throw invalidArgument("row is missing; each operation names its row, such as { row: 'r' }")
+  }
   checkBytesLike(row, 'row')
   const bytes = typeof row === 'string' ? Buffer.from(row, 'utf8') : row
   if (bytes.length === 0) {

@@ -35,8 +35,8 @@ class NewestValues implements RowValues {
 }
 
 /**
- * The newest values after puts that no delete marker masks, from the newest values before; undefined
- * if the puts change none.
+ * The newest values after puts that no delete marker masks, from the newest values before;
+ * undefined if the puts change none.
  */
 export function afterPuts(before: RowValues, puts: readonly Cell[]): RowValues | undefined {
   const newest = new NewestValues()

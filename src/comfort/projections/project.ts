@@ -25,9 +25,10 @@ import {
   unchecked,
   type SettingsOf,
 } from '../../base/options.js'
-import { readEnd, type Change } from '../../api/changes.js'
+import { readEnd, readFamilies, type Change } from '../../api/changes.js'
 import type { Database } from '../../api/database.js'
 import { plainTableName } from '../../api/names.js'
+import { noSuchFamily } from '../../checks/reads.js'
 import type { Table } from '../../api/table.js'
 import type { KeyParts } from '../keys/row-key.js'
 import { transaction, type Transaction } from '../transactions/transaction.js'
@@ -57,6 +58,7 @@ const projectionOptions = declareOptions('a projection', {
   name: required(checked(checkText)),
   table: required(unchecked<string | TypedHandle<KeyParts, ColumnsOption>>()),
   apply: required(checked<Apply>(checkFunction)),
+  family: checked(readFamilies),
   from: checked(readFrom, 'rows' as const),
   toSequence: checked(readEnd),
   groupMax: integer({ min: 1, default: 100 }),
@@ -74,6 +76,8 @@ export interface ProjectionOptions<T = string, R extends RowChange = RowChange> 
    * transaction may be tried again with all changes of its group.
    */
   readonly apply: (transaction: Transaction, change: R) => unknown
+  /** Only cells of these families; changes without such cells are left out. Default all. */
+  readonly family?: string | readonly string[] | undefined
   /**
    * Where the first run begins: 'rows' are the rows of the table at that time, and then all
    * changes; 'now' the changes after the call; a number the changes from that sequence on. Later
@@ -98,7 +102,8 @@ type Settings = SettingsOf<typeof projectionOptions>
  * Errors: `ERR_CONFLICT` if another run of the projection is under way; `ERR_CHANGES_GONE` if the
  * log no longer reaches back to the position: empty the tables of the projection and call
  * {@link forgetProjection}; `ERR_UNSUPPORTED` without the capabilities `snapshots`, `changes` and
- * `atomicAcrossTables`; those of {@link transaction}, `Table.scan` and `Database.changes`.
+ * `atomicAcrossTables`; `ERR_NO_SUCH_COLUMN_FAMILY`; those of {@link transaction}, `Table.scan` and
+ * `Database.changes`.
  */
 export function project<K extends KeyParts, C extends ColumnsOption>(
   database: Database,
@@ -156,7 +161,8 @@ class Run {
   }
 
   async run(now: number): Promise<ProjectionPosition> {
-    const { name, from, toSequence = Infinity } = this.#settings
+    const { name, from, family: families, toSequence = Infinity } = this.#settings
+    if (families !== undefined) await this.#checkFamilies(families)
     const to = toSequence === 'now' ? now : toSequence
     try {
       this.#at = await readPosition((key) => this.#positions.get(key), name)
@@ -180,6 +186,14 @@ class Run {
     }
   }
 
+  async #checkFamilies(families: readonly string[]): Promise<void> {
+    const { name } = this.#table
+    const known = Object.keys((await this.#database.admin.getDescriptor(name)).families)
+    for (const family of families) {
+      if (!known.includes(family)) throw noSuchFamily(family, name, known)
+    }
+  }
+
   /**
    * Applies the rows that the table had before the changes, after the last one that is applied,
    * and then the changes.
@@ -194,7 +208,7 @@ class Run {
       await this.#follow(this.#groups(sequence, snapshot.sequence), ofReadRows, last)
     }
     const start = last.length > 0 ? { startRow: last, startInclusive: false } : {}
-    const scanner = this.#table.scan({ ...start, snapshot })
+    const scanner = this.#table.scan({ ...start, columns: this.#settings.family, snapshot })
     try {
       for (;;) {
         const results = await scanner.nextBatch(this.#settings.groupMax)
@@ -215,6 +229,7 @@ class Run {
       fromSequence: behind + 1,
       ...(to < Infinity && { toSequence: to }),
       table: this.#table.name,
+      family: this.#settings.family,
       emptyChanges: true,
       durability: 'SYNC_WAL',
       signal: this.#signal,

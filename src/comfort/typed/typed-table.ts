@@ -104,7 +104,7 @@ export class TypedTable<
   /** Name, parts of the key, columns and indexes, for `JSON.stringify`. */
   toJSON(): object {
     const { name } = this.table
-    const columns = this.rows.columns.map((column) => [column.name, column.encoding.name])
+    const columns = this.rows.columns.map(({ name, encoding }) => [name, encoding.name] as const)
     const indexes = [...this.#indexes.keys()]
     return { name, key: this.rows.key.parts, columns: Object.fromEntries(columns), indexes }
   }

@@ -121,6 +121,7 @@ export function parseSingleColumn(
 /** The error for the name of a family where a column is needed. */
 export function noQualifier(family: string): CellarError {
   return invalidArgument(
-    `column '${family}' has no qualifier; write '${family}:qualifier', or '${family}:' for the empty one`,
+    `column '${family}' has no qualifier; write 'family:qualifier', such as 'f:${family}', ` +
+      `or '${family}:' for the empty column of a family`,
   )
 }

@@ -288,6 +288,34 @@ void t.test('rows, now, a sequence, and the name of a plain table', async (t) =>
   t.equal(await run('rows', 'rows'), 'first 1:1 first 3:1')
 })
 
+void t.test('a projection of one family is told of its changes alone', async (t) => {
+  const { test, tables } = await open(t)
+  const { database } = test
+  await tables.users.put({ id: '1', city: 'x', note: 'a' })
+  await tables.users.put({ id: '2', city: 'y' })
+  const run = async (family: string | string[], name: string): Promise<string> => {
+    const seen: string[] = []
+    const apply = (_tx: Transaction, { key, written, removed }: UserChange): void => {
+      seen.push(`${key.id}:${written.city ?? '-'}${written.note ?? '-'}${removed.join()}`)
+    }
+    await project(database, { name, family, table: tables.users, apply, toSequence: 'now' })
+    return seen.join(' ')
+  }
+  t.equal(await run('g', 'notes'), '1:-a')
+  t.equal(await run(['f', 'g'], 'both'), '1:xa 2:y-')
+  await tables.users.put({ id: '1', city: 'z' })
+  await tables.users.put({ id: '2', city: 'z', note: 'b' })
+  await tables.users.delete('1')
+  t.equal(await run('g', 'notes'), '2:-b 1:--note')
+  t.equal(await run(['g'], 'notes'), '', 'the position is behind the changes of other families')
+  await t.rejects(run('h', 'none'), {
+    code: 'ERR_NO_SUCH_COLUMN_FAMILY',
+    message: /no column family 'h'; it has: f, g/,
+  })
+  await t.rejects(run('g:note', 'none'), { code: invalid, message: /not of columns/ })
+  t.equal(await projectionPosition(database, 'none'), undefined, 'nothing was written')
+})
+
 void t.test('a run without end is told of changes until it is aborted', async (t) => {
   const { test, tables } = await open(t)
   const abort = new AbortController()
