@@ -220,6 +220,30 @@ void t.test('values have encodings, per call', async (t) => {
   t.throws(() => result.value('f:n', 'int32' as never), { code: 'ERR_INVALID_ARGUMENT' })
 })
 
+void t.test('text of every length is read as it was written, or refused', async (t) => {
+  const { table } = await filled(t, 0)
+  const texts = ['', 'é', '🂡', '\u0000', '\u007f', '\u0080']
+  for (const length of [1, 63, 64, 65, 300]) {
+    texts.push('x'.repeat(length), `${'x'.repeat(length - 1)}é`, `é${'x'.repeat(length)}`)
+  }
+  const cells = Object.fromEntries(texts.map((text, i) => [`f:${i}`, text]))
+  await table.put({ row: 'a', cells })
+  const result = await table.get({ row: 'a' })
+  for (const [i, text] of texts.entries()) {
+    t.equal(result.value(`f:${i}`, 'utf8'), text)
+    t.equal(encodings.utf8.decode(result.value(`f:${i}`)!), text)
+    t.strictSame(result.value(`f:${i}`, 'bytes'), Buffer.from(text))
+  }
+  for (const length of [0, 62, 63, 64, 300]) {
+    const stored = Buffer.concat([Buffer.alloc(length, 'x'), Buffer.from([0xff])])
+    await table.put({ row: 'b', cells: { 'f:v': stored } })
+    const wrong = await table.get({ row: 'b' })
+    const refused = { code: 'ERR_INVALID_ARGUMENT', message: /column "f:v".*not UTF-8/ }
+    t.throws(() => wrong.value('f:v', 'utf8'), refused)
+    t.strictSame(wrong.value('f:v', 'bytes'), stored)
+  }
+})
+
 void t.test('ensureTable creates, adds families and refuses what differs', async (t) => {
   const { db } = await filled(t, 0)
   const made = await db.ensureTable('e', { families: { a: { versions: 2 } } })

@@ -246,6 +246,11 @@ void t.test('rows print, compare, spread and serialise', async (t) => {
   )
   t.strictSame(Object.keys({ ...row }), ['user', 'at', 'total', 'raw'])
   await table.put({ ...row, page: '/' })
+  t.match(inspect(table), /^TypedTable \{\s+name: 'visits',\s+key: \{ user: 'utf8', at: /)
+  t.match(JSON.parse(JSON.stringify(table)), {
+    columns: { page: 'utf8', seconds: 'double', more: 'json' },
+    indexes: [],
+  })
   await db.close()
 })
 
