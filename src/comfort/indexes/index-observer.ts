@@ -129,7 +129,7 @@ export function uniqueViolation(
   return new CellarError(
     ErrorCode.uniqueViolation,
     `table '${table}', unique index '${plan.name}': { ${shown.join(', ')} } ` +
-      `belongs to the row ${shownBytes(row)}`,
+      `belongs to the row ${shownBytes(row)}; write another value, or change that row before`,
     { details: { index: plan.name, key: values, row: Buffer.from(row) } },
   )
 }

@@ -107,7 +107,9 @@ void t.test('a unique index refuses a second row and names the first', async (t)
   const before = test.database.statistics().lastSequence
   await t.rejects(table.put({ row: 'bob', cells: { 'f:mail': 'a@x', 'f:name': 'Bob' } }), {
     code: 'ERR_UNIQUE_VIOLATION',
-    message: "table 'users', unique index 'by_mail': { mail: \"a@x\" } belongs to the row ada",
+    message:
+      "table 'users', unique index 'by_mail': { mail: \"a@x\" } belongs to the row ada; " +
+      'write another value, or change that row before',
     details: { index: 'by_mail', key: { mail: 'a@x' }, row: Buffer.from('ada') },
   })
   t.throws(() => table.putSync({ row: 'bob', cells: { 'f:mail': 'a@x' } }), {
