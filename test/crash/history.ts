@@ -37,15 +37,24 @@ export type Operation =
   | (RowTarget & { readonly kind: 'checkAndPut'; readonly wrong?: boolean })
   /** Deletes the first family of the row and puts the others. */
   | (RowTarget & { readonly kind: 'mutateRow' })
-  /** Puts the row in both tables and deletes another one, all or nothing. */
-  | (RowTarget & { readonly kind: 'atomic'; readonly other: string })
+  /**
+   * Puts the row in both tables and deletes another one, all or nothing. With `byTables` in the
+   * durability of the tables, of which `durability` is the strongest.
+   */
+  | (RowTarget & { readonly kind: 'atomic'; readonly other: string; readonly byTables?: boolean })
   /** Puts without log, into a table of its own. */
   | { readonly kind: 'unlogged'; readonly row: string; readonly bytes?: number }
   /** All started in one turn. Holds rows operations that do not read. */
   | { readonly kind: 'together'; readonly operations: readonly Operation[] }
   | { readonly kind: 'flush'; readonly table?: string }
   | { readonly kind: 'compact'; readonly major: boolean }
-  | { readonly kind: 'create'; readonly table: string; readonly families: readonly string[] }
+  | {
+      readonly kind: 'create'
+      readonly table: string
+      readonly families: readonly string[]
+      /** Default that of the engine. */
+      readonly durability?: Logged
+    }
   | { readonly kind: 'addFamily' | 'dropFamily'; readonly table: string; readonly family: string }
   | { readonly kind: 'truncate' | 'drop'; readonly table: string }
   | { readonly kind: 'reopen' | 'close' | 'takeSnapshot' | 'closeSnapshot' }
@@ -223,6 +232,7 @@ export class Workload {
         this.model.createTable(operation.table, operation.families)
         this.changed()
         return database.createTable(operation.table, {
+          durability: operation.durability,
           families: Object.fromEntries(
             operation.families.map((family) => [family, familyOptions(family)]),
           ),
@@ -359,7 +369,8 @@ export class Workload {
         this.model.deleteRow(other, gone)
         this.changed()
         const deletion = { table: other, row: gone, mutations: [{ delete: { timestamp } }] }
-        return this.database!.atomic({ mutations: [...puts, deletion], durability })
+        const asked = operation.byTables === true ? undefined : durability
+        return this.database!.atomic({ mutations: [...puts, deletion], durability: asked })
       }
       case 'mutateRow': {
         const [deleted, ...rest] = this.model.families(table)

@@ -90,6 +90,18 @@ export const scenarios: readonly Scenario[] = [
     ],
   },
   {
+    name: 'atomic batches that are as durable as the strongest of their tables',
+    operations: [
+      { kind: 'create', table: 'a', families: ['f'], durability: 'FSYNC_WAL' },
+      { kind: 'create', table: 'b', families: ['f'], durability: 'ASYNC_WAL' },
+      ...repeat(3, (i) => {
+        const [table, other] = i === 1 ? ['b', 'a'] : ['a', 'b']
+        const row = `r${i}`
+        return { kind: 'atomic', table, other, row, durability: 'FSYNC_WAL', byTables: true }
+      }),
+    ],
+  },
+  {
     name: 'groups that commit together',
     operations: [
       ...create,

@@ -15,6 +15,14 @@ interface ExpectedRow {
   count: number
 }
 
+function rowText(row: number): string {
+  return `row:${String(row).padStart(rowBytes - 4, '0')}`
+}
+
+function numberText(number: number): string {
+  return `${String(number).padStart(7, '0')},`
+}
+
 /** Puts the number of a call into memory that other calls use as well. */
 class Reused {
   private readonly row = Buffer.alloc(rowBytes)
@@ -22,8 +30,8 @@ class Reused {
   private readonly padding = Buffer.alloc(1800)
 
   fill(row: number, number: number): void {
-    this.row.write(`row:${String(row).padStart(rowBytes - 4, '0')}`)
-    this.number.write(`${String(number).padStart(7, '0')},`)
+    this.row.write(rowText(row))
+    this.number.write(numberText(number))
     this.padding.fill(number % 251)
   }
 
@@ -43,13 +51,15 @@ export class CallOrder {
   readonly expected = new Map<number, ExpectedRow>()
   /** Calls that were made. */
   calls = 0
+  private readonly database: Database
   private readonly table: EmbeddedTable
   private readonly random: () => number
   private readonly rows: number
   private readonly reused = new Reused()
   private readonly pending: Promise<unknown>[] = []
 
-  constructor(table: EmbeddedTable, rows: number, random: () => number) {
+  constructor(database: Database, table: EmbeddedTable, rows: number, random: () => number) {
+    this.database = database
     this.table = table
     this.rows = rows
     this.random = random
@@ -66,9 +76,9 @@ export class CallOrder {
     const { row: key, number: value, padding } = this.reused.buffers
     const cells = { 'f:put': value, 'f:padding': padding }
     const columns = { 'f:appended': value }
-    const kind = Math.floor(this.random() * 10)
+    const kind = Math.floor(this.random() * 11)
     const objects: Record<string, unknown>[] = [cells, columns]
-    if (kind <= 3 || kind === 8) expected.put.push(number)
+    if (kind <= 3 || kind === 8 || kind === 10) expected.put.push(number)
     else if (kind === 9) expected.count++
     else expected.appended.push(number)
     if (kind === 0 || kind === 1) this.pending.push(table.put({ row: key, cells }))
@@ -84,6 +94,17 @@ export class CallOrder {
     else if (kind === 8) {
       const rows = [{ row: key, mutations: [{ put: { cells } }] }]
       this.pending.push(table.mutateRows({ rows }))
+    } else if (kind === 10) {
+      // Holds if the calls on the other row that were made before are over.
+      const other = Math.floor(this.random() * this.rows)
+      const last = this.expected
+        .get(other)
+        ?.put.filter((each) => each !== number)
+        .at(-1)
+      const equals = last === undefined ? null : numberText(last)
+      const checks = [{ table, row: rowText(other), column: 'f:put', equals }]
+      const mutations = [{ table, row: key, mutations: [{ put: { cells } }] }]
+      this.pending.push(this.database.atomic({ checks, mutations }))
     } else this.pending.push(table.incrementColumnValue(key, 'f:count'))
     this.reused.spoil()
     for (const object of objects) for (const name of Object.keys(object)) delete object[name]
@@ -139,7 +160,7 @@ export async function checkCallOrder(
 ): Promise<string[]> {
   const families = { f: { versions: 100_000 } }
   const table = await database.createTable('calls', { families })
-  const order = new CallOrder(table, 40, random)
+  const order = new CallOrder(database, table, 40, random)
   while (order.calls < calls) {
     const burst = Math.floor(random() * 400)
     for (let i = 0; i < burst; i++) order.call()

@@ -137,7 +137,7 @@ export const faults: readonly PlantedFault[] = [
     replace: `    if (this.column.isOf(cell) === undefined) {
       this.columnType = 0`,
     tests: [],
-    foundBy: 'options',
+    foundBy: 'model',
   },
   {
     name: 'a compaction drops what an open snapshot sees',

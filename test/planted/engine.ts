@@ -54,6 +54,8 @@ export const faults: readonly PlantedFault[] = [
     find: 'durability = stronger(durability, operations.durabilityOf(asked))',
     replace: 'durability = operations.durabilityOf(asked)',
     tests: atomic,
+    foundBy: 'power-cut',
+    seed: 5,
   },
   {
     name: 'a held batch does not wait for calls on rows that it only checks',
@@ -61,6 +63,7 @@ export const faults: readonly PlantedFault[] = [
     find: '[given.checks, given.mutations].flat()',
     replace: '[given.checks && [], given.mutations].flat()',
     tests: atomic,
+    foundBy: 'buffers',
   },
   {
     name: 'a part that an observer has emptied ends the batch',
@@ -75,6 +78,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'fileSystem.syncDirectorySync(directory)',
     replace: '',
     tests: backups,
+    foundBy: 'backup',
   },
   {
     name: 'a checkpoint is released before its files are placed',

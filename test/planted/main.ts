@@ -49,9 +49,9 @@ class SoundRuns {
 type Check = readonly [program: string, ...args: string[]]
 
 /** The checks of a fault: its tests, or one round of a kind of the campaign. */
-function checksOf({ tests, foundBy }: RoomFault, ofCampaign: boolean): readonly Check[] {
+function checksOf({ tests, foundBy, seed = 1 }: RoomFault, ofCampaign: boolean): readonly Check[] {
   if (!ofCampaign && tests.length > 0) return tests.map((test) => [test])
-  return [['test/crash/campaign/main.ts', '--kind', foundBy!, '--seed', '1']]
+  return [['test/crash/campaign/main.ts', '--kind', foundBy!, '--seed', String(seed)]]
 }
 
 /** The line of a fault, and whether it was found. */

@@ -14,8 +14,10 @@ export interface PlantedFault {
    */
   readonly tests: readonly string[]
   /**
-   * A kind of the campaign of which one round, of the seed 1, finds the fault. Default: none that
-   * was tried. `npm run planted -- --campaign` runs these rounds in place of the tests.
+   * A kind of the campaign of which one round finds the fault. Default: none that was tried. `npm
+   * run planted -- --campaign` runs these rounds in place of the tests.
    */
   readonly foundBy?: string
+  /** Seed of the round. Default 1. */
+  readonly seed?: number
 }
