@@ -80,6 +80,11 @@ export interface PolicyInput {
    * later.
    */
   readonly resting: boolean
+  /**
+   * What runs beyond the first have cost reads since the last compaction, in bytes that could have
+   * been merged in that time; see `by-reads.ts`.
+   */
+  readonly readBytes: number
 }
 
 /** The work that a store has put off; see `debt.ts`. */

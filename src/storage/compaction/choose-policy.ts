@@ -1,8 +1,10 @@
 /**
  * Makes a policy from its name and the options that a family stores. Every policy drops expired
- * files first, and every choice is checked before it is returned.
+ * files first. A policy that may merge any neighbours makes merges that reads have paid for last.
+ * Every choice is checked before it is returned.
  */
 import { invalidArgument } from '../../base/errors.js'
+import { choiceByReads } from './by-reads.js'
 import type { CompactionPolicy, PolicyInput, PolicyName } from './choice.js'
 import { dateTieredOptions, dateTieredPolicy, type DateTieredOptions } from './date-tiered.js'
 import { expiredChoice } from './expired.js'
@@ -38,6 +40,9 @@ const makers: Readonly<Record<PolicyName, (options: object) => CompactionPolicy>
   'date-tiered': (options) => dateTieredPolicy(dateTieredOptions.read(options)),
 }
 
+/** Policies that keep cells of different ages apart, so that whole files expire. */
+const policiesByAge: ReadonlySet<PolicyName> = new Set(['fifo', 'date-tiered'])
+
 /** The names of all policies. */
 export const policyNames = Object.keys(makers) as readonly PolicyName[]
 
@@ -58,8 +63,11 @@ export function choosePolicy<Name extends PolicyName>(
   return {
     name,
     choose: (input) => {
-      const expired = expiredChoice(input)
-      return checkedChoice(input, expired.kind === 'drop' ? expired : policy.choose(input))
+      let choice = expiredChoice(input)
+      if (choice.kind !== 'drop') choice = policy.choose(input)
+      const isIdle = choice.kind === 'nothing' && !choice.blocked
+      if (isIdle && !policiesByAge.has(name)) choice = choiceByReads(policy, input)
+      return checkedChoice(input, choice)
     },
     chooseMajor: (input, rows) => checkedChoice(input, policy.chooseMajor(input, rows)),
     debt: (input) => policy.debt(input),

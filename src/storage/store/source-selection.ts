@@ -21,6 +21,7 @@ import {
   writeTerminator,
 } from '../cell/cell-key.js'
 import { compareTimestamps } from '../cell/timestamp.js'
+import { bytesPerReadRun, bytesPerScannedRun } from '../compaction/by-reads.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
 import { isVisiblePut } from '../scan/plain-loop.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
@@ -279,6 +280,7 @@ export class SourceSelection implements StoreRowRead {
     this.probe.setRow(this.row, this.rowLength)
     const ofAnyTime = tablesOfRow(sources, this, this.probe, this.columns, candidates)
     if (ofAnyTime === 1 && candidates.length === 1 && this.findPlain(sources, candidates[0])) return
+    this.store.readBytes[0] += Math.max(0, candidates.length - 1) * bytesPerReadRun
     for (let i = 0; i < candidates.length; i++) {
       if (sources.tables[candidates[i]].properties.deleteCount > 0) this.mayLeaveOut = false
     }
@@ -402,7 +404,10 @@ export class SourceSelection implements StoreRowRead {
       this.deletes += slot.deleteCount
       this.familyDeletes += slot.familyDeleteCount
     }
+    const ofMemtables = this.chosen.length
     this.chooseTablesOf(tablesOfRange(this.cursors.sources, this, this.probe, bounds))
+    const runs = this.chosen.length - ofMemtables
+    this.store.readBytes[0] += Math.max(0, runs - 1) * bytesPerScannedRun
     this.noteMarkers()
   }
 

@@ -61,6 +61,11 @@ export class Store {
   private readonly overwrites = new VersionOverwrites()
   /** The sources that open snapshots read instead of `sources`. */
   private readonly kept = new KeptSources()
+  /**
+   * What runs beyond the first have cost reads since the last compaction
+   * (`PolicyInput.readBytes`). An array of numbers, so that counting makes no object.
+   */
+  readonly readBytes = new Float64Array(1)
   /** True once the table or the family is dropped; jobs then discard their output. */
   dropped = false
   /** Resolves value references of cells in the SSTables; undefined: there are none. */

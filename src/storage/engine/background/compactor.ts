@@ -3,7 +3,7 @@
  * bounds.
  *
  * Compactions come from policies and from users, whose requests come first. A policy is asked after
- * each flush and each compaction of its store, and once when the store is at rest. A run takes one
+ * each flush and each compaction of its store, and when the store is at rest. A run takes one
  * place, and one more for each further slice while places are free. Policies learn which files are
  * busy, so that several compactions of one store do not use the same files.
  *
@@ -389,6 +389,9 @@ export class Compactor {
       const cancelled = error instanceof JobCancelled || this.isDropped(store)
       if (!cancelled) this.parts.reports.compactionFailed(store, error, requested())
       ended(error)
+    } finally {
+      // Reads meet other runs now, or must pay again for a merge that has failed.
+      store.readBytes[0] = 0
     }
   }
 
@@ -454,6 +457,7 @@ export class Compactor {
       minVersions,
       busyFiles,
       resting: this.watch.isResting(store),
+      readBytes: store.readBytes[0],
     }
   }
 

@@ -1,7 +1,7 @@
 /**
  * Finds the stores whose policies should be asked although they got no new file: those at rest,
- * because a policy may then remove stale data, and those with a TTL, because cells expire without
- * any write.
+ * because a policy may then remove stale data, and again when reads have met several runs; and
+ * those with a TTL, because cells expire without any write.
  */
 import type { Store } from '../../store/store.js'
 
@@ -58,7 +58,8 @@ export class StoreWatch {
 
   private lookAtRest(): void {
     for (const store of this.stores.values()) {
-      if (this.busy.delete(store) || this.resting.has(store)) continue
+      if (this.busy.delete(store)) continue
+      if (this.resting.has(store) && store.readBytes[0] === 0) continue
       this.resting.add(store)
       this.ask(store)
     }

@@ -3,7 +3,7 @@
  *
  *   case a sentence
  *   policy leveled fileBytes=1M levelsMax=4
- *   store now=100 ttl=10 minVersions=0
+ *   store now=100 ttl=10 minVersions=0 resting=1 reads=40M
  *   L0 [a-f 10M seq 1-9 del 3 ts 0-5 created 7 busy] [b-c]
  *   L2 [a-c 4M] [d-f]
  *   choose
@@ -121,7 +121,7 @@ export function runCase(lines: readonly string[]): string {
         levels[number].push(parseFile(drawn, ++fileNumber, number, busyFiles))
       }
     } else if (word === 'choose' || word === 'major') {
-      const { now = 0, ttl = Infinity, minVersions = 0, resting = 0 } = settings
+      const { now = 0, ttl = Infinity, minVersions = 0, resting = 0, reads = 0 } = settings
       const input: PolicyInput = {
         levels,
         now: Number(now),
@@ -129,6 +129,7 @@ export function runCase(lines: readonly string[]): string {
         minVersions: Number(minVersions),
         busyFiles,
         resting: Number(resting) === 1,
+        readBytes: Number(reads),
       }
       if (word === 'choose') return printChoice(policy.choose(input))
       return printChoice(policy.chooseMajor(input, parseRows(words[0])))

@@ -134,6 +134,43 @@ void t.test(`a store may change its policy with files in any shape, seed ${seed}
   t.end()
 })
 
+void t.test(`merges for reads write less than reads have paid for, seed ${seed}`, (t) => {
+  for (const name of policyNames) {
+    const random = seededRandom(seed)
+    const policy = smallPolicies[name]
+    const store = new SimulatedStore()
+    let [paid, merges] = [0, 0]
+    for (let round = 0; round < 60; round++) {
+      for (let i = 0; i < flushEntries; i++) store.write(Math.floor(random() * 3000))
+      store.flush()
+      store.settle(policy, 500)
+      store.resting = true
+      store.settle(policy, 500)
+      const before = store.entriesMerged
+      for (let look = 0; look < 20; look++) {
+        // A scan pays for each run beyond the first.
+        const lost = Math.floor(random() * 500) * (store.runCount - 1) * 8192
+        store.readBytes += lost
+        paid += lost
+        const job = store.start(policy)
+        if (job === undefined) continue
+        job.install()
+        merges++
+        const bytes = (store.entriesMerged - before) * entryBytes
+        if (bytes > paid) t.fail(`${name}: ${bytes} bytes for ${paid}`)
+        store.readBytes = 0
+      }
+      paid -= (store.entriesMerged - before) * entryBytes
+      store.resting = false
+      t.equal(store.complaint(), undefined, `${name}, round ${round}`)
+    }
+    t.equal(merges > 0, name !== 'fifo' && name !== 'date-tiered', `${name}: ${merges} merges`)
+    const atRest = name === 'fifo' || name === 'date-tiered' || store.runCount === 1
+    t.ok(atRest, `${name}: reads have left ${store.runCount} runs`)
+  }
+  t.end()
+})
+
 void t.test('time series expire by whole files and are rewritten a few times only', (t) => {
   for (const name of ['fifo', 'date-tiered'] as const) {
     const store = new SimulatedStore()

@@ -43,7 +43,9 @@ export class SimulatedStore {
   ttlMilliseconds = Infinity
   entriesFlushed = 0
   entriesMerged = 0
-  runsRead = 0
+  resting = false
+  /** As `PolicyInput.readBytes`; the caller counts. */
+  readBytes = 0
   private readonly contents = new Map<number, Content>()
   private readonly memtable = new Map<number, Entry>()
   private readonly truth = new Map<number, Entry>()
@@ -69,8 +71,8 @@ export class SimulatedStore {
   }
 
   input(): PolicyInput {
-    const { levels, now, ttlMilliseconds, busyFiles } = this
-    return { levels, now, ttlMilliseconds, minVersions: 0, busyFiles, resting: false }
+    const { levels, now, ttlMilliseconds, busyFiles, resting, readBytes } = this
+    return { levels, now, ttlMilliseconds, minVersions: 0, busyFiles, resting, readBytes }
   }
 
   /** Starts what the policy chooses; undefined if there is nothing to do. */

@@ -245,6 +245,82 @@ void t.test('stale data goes once the family is at rest, and not before', async 
   }
 })
 
+/** A deep run of rows, and `files` small newer runs beside it, which the policy leaves as they are. */
+async function writeRuns(opened: Opened, files: number): Promise<void> {
+  await writeFile(opened, 0, 3000)
+  await opened.database.compact('t')
+  for (let file = 0; file < files; file++) await writeFile(opened, file, 20, { step: 100 })
+  await settle(opened.database)
+  opened.compactions.length = 0
+}
+
+void t.test('scans make the runs go that they meet, once the family is at rest', async (t) => {
+  for (const reads of ['scans', 'gets', 'none'] as const) {
+    const opened = await open({}, { compactionRestMilliseconds: 5 })
+    const { database, table, compactions } = opened
+    await writeRuns(opened, 3)
+    const runs = (): number => database.statistics().tables['t'].families['f'].runs
+    t.equal(runs(), 4)
+    if (reads === 'none') await delay(100)
+    else {
+      for (let i = 0; runs() > 1; i++) {
+        const startRow = `row:${String(i % 1900).padStart(6, '0')}`
+        if (reads === 'scans') void [...table.scanSync({ startRow, limit: 3 })]
+        else table.getSync({ row: 'row:000100', columns: ['f:v'], versions: 2 })
+        if (i % 50 === 0) await delay(1)
+      }
+      await settle(database)
+      t.match(compactions.at(-1), { kind: 'merge', major: true })
+    }
+    t.equal(runs(), reads === 'none' ? 4 : 1, reads)
+    t.equal(rowsOf(table).length, 3000)
+    await database.close()
+  }
+})
+
+void t.test('scans of a family that is never at rest make no merge', async (t) => {
+  const opened = await open({}, { compactionRestMilliseconds: Infinity })
+  const { database, table, compactions } = opened
+  await writeRuns(opened, 3)
+  for (let i = 0; i < 1000; i++) void [...table.scanSync({ limit: 3 })]
+  await writeFile(opened, 50, 20, { step: 100 })
+  await settle(database)
+  const { runs } = database.statistics().tables['t'].families['f']
+  t.ok(runs > 1 && compactions.every(({ major }) => !major), `${runs} runs stay`)
+  await database.close()
+})
+
+void t.test('a merge for reads that fails must be paid for again', async (t) => {
+  const inner = new SimulatedDisk()
+  const fileSystem = new FaultyFileSystem(inner)
+  const opened = await open({}, { fileSystem, compactionRestMilliseconds: 5 })
+  const { database, table } = opened
+  await writeRuns(opened, 3)
+  const rows = rowsOf(table)
+  const failures: unknown[] = []
+  database.on('compactionError', (failure) => failures.push(failure))
+  fileSystem.arm({
+    failAt: 1,
+    errno: 'ENOSPC',
+    persistent: true,
+    only: ({ kind, path }) => kind === 'write' && path.endsWith('.sst'),
+  })
+  while (failures.length === 0) {
+    for (let i = 0; i < 50; i++) void [...table.scanSync({ limit: 3 })]
+    await delay(1)
+  }
+  await delay(1500)
+  t.equal(failures.length, 1, 'the pause of a failed compaction is over, and nothing was tried')
+  fileSystem.disarm()
+  t.same(rowsOf(table), rows)
+  while (database.statistics().tables['t'].families['f'].runs > 1) {
+    for (let i = 0; i < 50; i++) void [...table.scanSync({ limit: 3 })]
+    await delay(1)
+  }
+  t.same(rowsOf(table), rows)
+  await database.close()
+})
+
 void t.test('a compaction of a table that is dropped meanwhile is told so', async (t) => {
   const opened = await open({ compaction: 'tiered' }, { compactionEnabled: false })
   const { database, fileSystem } = opened
