@@ -176,6 +176,27 @@ export const faults: readonly PlantedFault[] = [
     tests: flushes,
   },
   {
+    name: 'a store that gets files all the time is merged for reads',
+    file: 'src/storage/compaction/by-reads.ts',
+    find: '!resting || ',
+    replace: '',
+    tests: ['test/unit/storage/compaction/drawn.test.ts'],
+  },
+  {
+    name: 'a merge for reads that fails is tried again and again',
+    file: 'src/storage/engine/background/compactor.ts',
+    find: '      store.readBytes[0] = 0\n',
+    replace: '',
+    tests: ['test/unit/storage/engine/compactor.test.ts'],
+  },
+  {
+    name: 'an inline job goes on when its output could not be synced',
+    file: 'src/storage/job/threads/executor.ts',
+    find: 'generator.throw(error)',
+    replace: 'void error',
+    tests: ['test/unit/storage/job/inline-sync.test.ts'],
+  },
+  {
     name: 'a poisoned database starts compactions',
     file: 'src/storage/engine/background/compactor.ts',
     find: '      if (!this.mayRun(store)) {',

@@ -24,7 +24,7 @@ import { formatFileName } from '../version/file-names.js'
 import { CompactionOutputs } from './compaction-outputs.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
 import { InputMerge } from './input-merge.js'
-import type { CompactionInput, CompactionJob, JobControl, JobResult } from './job.js'
+import type { CompactionInput, CompactionJob, JobControl, JobResult, JobStep } from './job.js'
 import { keepShapesOf } from './kept-shapes.js'
 import { Pace } from './threads/pace.js'
 import { ValueFiles } from '../files/value-files.js'
@@ -45,7 +45,7 @@ export function* runCompaction(
   codecs: Codecs,
   job: CompactionJob,
   control: JobControl,
-): Generator<number, JobResult> {
+): Generator<JobStep, JobResult> {
   const readers: SsTableReader[] = []
   const counters = new ReadCounters()
   const inputs = new ValueFiles(fileSystem, job, codecs, counters)
@@ -59,6 +59,7 @@ export function* runCompaction(
     }
     const moved = () => counters.blockBytesRead + counters.valueBytesRead + outputs.bytesWritten
     const { entriesRead, ...judgement } = yield* merge(job, readers, outputs, pace, moved, inputs)
+    yield outputs
     const files = outputs.finish()
     if (job.verify) {
       if (values !== undefined) yield* values.verify()

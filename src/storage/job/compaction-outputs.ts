@@ -76,6 +76,11 @@ export class CompactionOutputs {
     this.current.add(cell, words)
   }
 
+  /** Makes the written part of the last output durable; `finish` then has little left to sync. */
+  async sync(): Promise<void> {
+    await this.current?.sync()
+  }
+
   /** Completes the last output. All outputs are synced; the caller syncs their directory. */
   finish(): FileMetadata[] {
     this.finishCurrent()

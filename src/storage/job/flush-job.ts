@@ -12,7 +12,13 @@ import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
 import { FrozenEntriesCursor } from '../memtable/frozen-entries.js'
 import { CellJudge, type Judgement } from './cell-judge.js'
-import { JobCancelled, type FlushJob, type JobControl, type JobResult } from './job.js'
+import {
+  JobCancelled,
+  type FlushJob,
+  type JobControl,
+  type JobResult,
+  type JobStep,
+} from './job.js'
 import { wordSlackBytes } from '../sstable/blocks/block-memory.js'
 import { ReadCounters } from '../sstable/read-counters.js'
 import { LentSegments } from '../sstable/blocks/written-blocks.js'
@@ -20,8 +26,12 @@ import { SsTableOutput } from './sstable-output.js'
 import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
 
-/** Entries handled between two checks of the cancel flag. */
-const entriesPerSlice = 2048
+/**
+ * Entries, and bytes, handled between two checks of the cancel flag: few, because a small flush
+ * runs on the event loop, in code that may not be compiled yet.
+ */
+const entriesPerSlice = 512
+const bytesPerSlice = 64 * 1024
 
 /** Runs a flush. Yields after each slice of work; returns the result. */
 export function* runFlush(
@@ -29,7 +39,7 @@ export function* runFlush(
   codecs: Codecs,
   job: FlushJob,
   control: JobControl,
-): Generator<number, JobResult> {
+): Generator<JobStep, JobResult> {
   const { fileNumber, format } = job
   const inputs = new ValueFiles(fileSystem, job, codecs, new ReadCounters())
   const values = makeValueOutput(fileSystem, codecs, job, inputs)
@@ -49,6 +59,7 @@ export function* runFlush(
       const nothing = { files: [], written: [], bytesWritten: 0, holdsPlainPuts: true }
       return { entriesRead, entriesWritten, ...judgement, ...nothing }
     }
+    yield output
     const table = output.finish(0, job.now)
     values?.finish()
     const [file] = values?.complete([table]) ?? [table]
@@ -94,18 +105,22 @@ function* copyEntries(
   const judge = new CellJudge(scope, job.hooks)
   const total = Math.max(1, job.entries.entryCount)
   let done = 0
+  let sliceEnd = entriesPerSlice
+  let sliceBytes = 0
   cursor.seek(Buffer.alloc(0), 0)
   while (cursor.valid) {
     cell.set(cursor)
     judge.entersRow(cell)
     const kept = judge.judge(cell)
     if (kept !== undefined) output.add(kept, kept === cell ? words : undefined)
+    sliceBytes += cursor.valueEnd - cursor.keyStart
     cursor.next()
-    if (++done % entriesPerSlice === 0) {
-      if (control.cancelled) throw new JobCancelled()
-      control.progress = done / total
-      yield 0
-    }
+    if (++done < sliceEnd && sliceBytes < bytesPerSlice) continue
+    if (control.cancelled) throw new JobCancelled()
+    control.progress = done / total
+    sliceEnd = done + entriesPerSlice
+    sliceBytes = 0
+    yield 0
   }
   return judge.finish()
 }

@@ -2,8 +2,7 @@
  * The types that all background jobs share. A job is a pure function from inputs to output files,
  * written as a generator that yields between slices of work. So a worker thread can run it to the
  * end, the inline executor can let the event loop run in between, and a synchronous caller can run
- * it at once. Each yielded value is the number of milliseconds that the job wants to rest, mostly
- * 0.
+ * it at once. A job yields {@link JobStep}s.
  */
 import type { HookOutcome, HookPlan } from '../coprocessor/hook-chain.js'
 import type { RetentionOptions } from '../scan/query.js'
@@ -244,6 +243,19 @@ export class JobControl {
     Atomics.store(this.words, 0, state)
     Atomics.notify(this.words, 0)
   }
+}
+
+/**
+ * What a job yields: the milliseconds that it wants to rest, mostly 0, or an output that is nearly
+ * complete. Whoever runs the job on the event loop may sync that output first, in another thread,
+ * so that the job's own sync has little left to do.
+ */
+export type JobStep = number | UnsyncedOutput
+
+/** An output that is not durable yet. */
+export interface UnsyncedOutput {
+  /** Makes durable what is written so far. */
+  sync(): Promise<void>
 }
 
 /** Thrown inside a cancelled job; never reaches users. */

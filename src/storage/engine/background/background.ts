@@ -59,7 +59,8 @@ export class Background {
       this.compacted(store, outcome),
     )
     this.relief = new MemoryRelief(parts, this.flusher, () => {
-      parts.executor.prepare()
+      // A flush of less would run without a thread, or soon have one.
+      if (parts.budget.bytesUsed >= parts.options.flushBytes / 2) parts.executor.prepare()
       this.shareProcessors()
     })
   }

@@ -84,7 +84,7 @@ export class MemoryRelief {
   /**
    * From time to time, checks the length of the log; `logBytesWritten` counts its bytes. If the log
    * is too long, frees its oldest segment. Then a quarter of a memtable or more has been written,
-   * so that a flush is to come.
+   * so that a flush may come.
    */
   checkLog(logBytesWritten: number): void {
     if (logBytesWritten < this.checkAt) return

@@ -8,7 +8,7 @@ import { loadHooks } from '../../coprocessor/hook-chain.js'
 import type { FileSystem } from '../../fs/types.js'
 import { runCompaction } from '../compaction-job.js'
 import { runFlush } from '../flush-job.js'
-import type { Job, JobControl, JobResult } from '../job.js'
+import type { Job, JobControl, JobResult, JobStep } from '../job.js'
 
 /** The thread of a job ended before the job did. Its files are incomplete. */
 export class WorkerDied extends CellarError {
@@ -44,7 +44,7 @@ export function startJob(
   codecs: Codecs,
   job: Job,
   control: JobControl,
-): Generator<number, JobResult> {
+): Generator<JobStep, JobResult> {
   return job.kind === 'flush'
     ? runFlush(fileSystem, codecs, job, control)
     : runCompaction(fileSystem, codecs, job, control)
@@ -54,7 +54,7 @@ export function startJob(
  * Runs a generator to its end, blocking. Calls `rest` with the milliseconds that it wants to rest.
  */
 export function runToEnd<T>(
-  generator: Generator<number | void, T>,
+  generator: Generator<JobStep | void, T>,
   rest?: (milliseconds: number) => void,
 ): T {
   for (;;) {
@@ -67,21 +67,34 @@ export function runToEnd<T>(
 /** Longest run of an inline job before the event loop gets its turn, in milliseconds. */
 const sliceMillisecondsMax = 2
 
-/** Runs a generator in slices, between which the event loop runs. */
-export async function runInSlices<T>(generator: Generator<number | void, T>): Promise<T> {
+/**
+ * Runs a generator in slices, between which the event loop runs. Outputs are synced in another
+ * thread; the generator gets the error of a sync.
+ */
+export async function runInSlices<T>(generator: Generator<JobStep | void, T>): Promise<T> {
   for (;;) {
     const sliceEnd = performance.now() + sliceMillisecondsMax
-    let rest = 0
+    let step: JobStep
     do {
-      const step = generator.next()
-      if (step.done === true) return step.value
-      rest = step.value ?? 0
-    } while (rest === 0 && performance.now() < sliceEnd)
-    await new Promise<void>((resolve) => {
-      if (rest > 0) setTimeout(resolve, rest)
-      else setImmediate(resolve)
-    })
+      const result = generator.next()
+      if (result.done === true) return result.value
+      step = result.value ?? 0
+    } while (step === 0 && performance.now() < sliceEnd)
+    try {
+      await between(step)
+    } catch (error) {
+      generator.throw(error)
+    }
   }
+}
+
+/** Resolves after a turn of the event loop, a rest, or a sync. */
+function between(step: JobStep): Promise<void> {
+  if (typeof step === 'object') return step.sync()
+  return new Promise((resolve) => {
+    if (step > 0) setTimeout(resolve, step)
+    else setImmediate(resolve)
+  })
 }
 
 /** Runs jobs in slices on the thread of the event loop, without threads or addons. */

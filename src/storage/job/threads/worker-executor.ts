@@ -8,9 +8,13 @@
  * this class starts one. If no thread comes up, the queued jobs are rejected with `WorkerDied` too:
  * every job is settled.
  *
+ * A thread takes longer to start, and to compile its code, than a small job. So the first small
+ * jobs run on the inline executor of the options, if there is one; a thread takes those that come
+ * after them, until it has been idle for a while and ends.
+ *
  * If no thread was ever ready, the worker module cannot be loaded: a bundler has left it out, or
- * threads are forbidden. Then jobs run on the inline executor of the options, if there is one, and
- * `onInline` is called once.
+ * threads are forbidden. Then all jobs run on the inline executor, if there is one, and `onInline` is
+ * called once.
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'
 import { isInstalled, requirePackage } from '../../../base/load-package.js'
@@ -48,6 +52,12 @@ interface PoolModule {
  * until its code is compiled, so the flushes of a moderate writer should share one.
  */
 const idleMilliseconds = 60_000
+
+/**
+ * Bytes of the jobs that run inline before a thread is worth its start. A thread would merge about
+ * as many while it starts and its code is compiled.
+ */
+const inlineBytesMaxDefault = 16 * 1024 * 1024
 
 /** Threads in a row that end before they are ready, after which no other is started. */
 const failedStartsMax = 3
@@ -97,8 +107,10 @@ export interface WorkerExecutorOptions {
   readonly hookMillisecondsMax?: number
   /** The directory of the jobs, if it is held. Threads reach it through the same descriptor. */
   readonly binding?: DirectoryBinding | undefined
-  /** Runs the jobs if no thread can be started at all. Default: they fail. */
+  /** Runs small jobs, and all if no thread can be started. Default: none does. */
   readonly inline?: JobExecutor
+  /** Bytes of small jobs that `inline` runs before a thread is started. Default 16 MiB. */
+  readonly inlineBytesMax?: number
   /** Called once when `inline` takes over, with the reason. */
   readonly onInline?: (warning: CellarError) => void
 }
@@ -110,6 +122,11 @@ export class WorkerExecutor implements JobExecutor {
   private readonly binding: DirectoryBinding | undefined
   private readonly inline: JobExecutor | undefined
   private readonly onInline: (warning: CellarError) => void
+  private readonly inlineBytesMax: number
+  /** Bytes of the jobs that `inline` has run since the last thread has ended. */
+  private inlineBytes = 0
+  /** Whether a thread lives that has run a job. */
+  private isWarm = false
   private pool: Pool | undefined = undefined
   /** Number of jobs that are queued or running. */
   private jobs = 0
@@ -128,6 +145,7 @@ export class WorkerExecutor implements JobExecutor {
     this.hookMillisecondsMax = options.hookMillisecondsMax ?? 30_000
     this.binding = options.binding
     this.inline = options.inline
+    this.inlineBytesMax = options.inlineBytesMax ?? inlineBytesMaxDefault
     this.onInline = options.onInline ?? (() => undefined)
   }
 
@@ -137,6 +155,7 @@ export class WorkerExecutor implements JobExecutor {
 
   async run(job: Job, control: JobControl): Promise<JobResult> {
     if (this.successor !== undefined) return this.successor.run(job, control)
+    if (this.isForInline(job)) return this.inline!.run(job, control)
     const pool = this.readyPool()
     if (pool === undefined) return this.inline!.run(job, control)
     let answer: WorkerAnswer
@@ -151,6 +170,7 @@ export class WorkerExecutor implements JobExecutor {
         binding: this.binding,
       }
       answer = await pool.run(task, { name: 'runTask', signal: abort?.signal ?? null })
+      this.isWarm = true
     } catch (cause) {
       if (this.hasNoThreads(cause)) return this.inline!.run(job, control)
       throw watchdog?.error ?? new WorkerDied(job.kind, cause)
@@ -162,6 +182,15 @@ export class WorkerExecutor implements JobExecutor {
     if (answer.outcome === 'done') return restore(answer.result)
     const { code, message, corruption } = answer
     throw new CellarError(code ?? ErrorCode.jobFailed, message, { corruption })
+  }
+
+  /** Whether a job runs inline. Hooks never do, because nothing could end one that loops. */
+  private isForInline(job: Job): boolean {
+    if (this.inline === undefined || this.isWarm || job.hooks !== undefined) return false
+    const bytes = bytesOf(job)
+    if (this.inlineBytes + bytes > this.inlineBytesMax) return false
+    this.inlineBytes += bytes
+    return true
   }
 
   /**
@@ -234,6 +263,10 @@ export class WorkerExecutor implements JobExecutor {
   /** Called when a thread has ended. Starts another one if jobs are queued. */
   private async serveQueue(pool: Pool): Promise<void> {
     const alive = pool.threads.length
+    if (alive === 0) {
+      this.isWarm = false
+      this.inlineBytes = 0
+    }
     if (pool !== this.pool || alive >= Math.min(this.jobs, this.threadsMax)) return
     try {
       if (++this.failedStarts <= failedStartsMax) {
@@ -246,6 +279,12 @@ export class WorkerExecutor implements JobExecutor {
       // The new thread has ended too, which causes another event.
     }
   }
+}
+
+/** Bytes that a job reads. */
+function bytesOf(job: Job): number {
+  if (job.kind === 'flush') return job.entries.arenaBytes
+  return job.inputs.reduce((sum, input) => sum + input.fileBytes, 0)
 }
 
 /** Turns byte arrays of a thread's answer back into Buffers. */

@@ -35,7 +35,7 @@ function killStarting(t: Test, count: number): { started: number; killed: number
 }
 
 /** A job that a live thread answers with an error of its own: enough to see that it ran. */
-const job = { kind: 'flush', fileNumber: 0 } as Job
+const job = { kind: 'flush', fileNumber: 0, entries: { arenaBytes: 1 } } as Job
 
 function executorOf(t: Test, threadsMax: number): WorkerExecutor {
   const executor = new WorkerExecutor(() => module!, threadsMax)
@@ -132,7 +132,11 @@ void t.test('without the module of the threads jobs run inline', options, async 
     close: () => Promise.resolve(),
   }
   const onInline = (warning: CellarError): void => void warnings.push(warning)
-  const executor = new WorkerExecutor(() => withoutModule(module!), 2, { inline, onInline })
+  const executor = new WorkerExecutor(() => withoutModule(module!), 2, {
+    inline,
+    inlineBytesMax: 0,
+    onInline,
+  })
   t.teardown(() => executor.close())
   t.equal(executor.kind, 'worker')
   const attempts = Array.from({ length: 6 }, () => outcomeOf(executor))
@@ -143,6 +147,27 @@ void t.test('without the module of the threads jobs run inline', options, async 
   const before = ran.length
   t.equal(await outcomeOf(executor), 'done')
   t.equal(ran.length, before + 1)
+})
+
+void t.test('small jobs run inline until a thread is worth its start', options, async (t) => {
+  const counts = killStarting(t, 0)
+  const ran: number[] = []
+  const inline = {
+    kind: 'inline',
+    run: ({ fileNumber }: { fileNumber: number }) => Promise.resolve(ran.push(fileNumber)),
+  } as never
+  const executor = new WorkerExecutor(() => module!, 1, { inline, inlineBytesMax: 100 })
+  t.teardown(() => executor.close())
+  const run = (fileNumber: number, arenaBytes: number, hooks?: object): Promise<unknown> =>
+    executor
+      .run({ ...job, fileNumber, entries: { arenaBytes }, hooks } as never, new JobControl())
+      .catch(() => undefined)
+  for (const [fileNumber, arenaBytes] of [60, 50, 40, 1].entries()) {
+    await run(fileNumber, arenaBytes)
+    if (fileNumber === 0) t.equal(counts.started, 0, 'no thread is born for a small job')
+  }
+  t.same(ran, [0], 'the second does not fit, and then a thread is there that is warm')
+  t.equal(counts.started, 1)
 })
 
 void t.test('without another executor they fail', options, async (t) => {
