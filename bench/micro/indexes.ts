@@ -190,6 +190,11 @@ for (const name of medians.keys()) {
   const other = medians.get(`${what}, plain`)
   if (side === 'indexed') console.log(`${what}: ${(medians.get(name)! / other!).toFixed(2)} times`)
 }
+const queryOfPeer = medians.get('query of 50 rows, better-sqlite3')!
+if (sqlite !== undefined) {
+  const rate = queryOfPeer / medians.get('query of 50 rows, Cellar')!
+  console.log(`query of 50 rows: ${rate.toFixed(2)} of the rate of better-sqlite3`)
+}
 sqlite?.close()
 await indexes.close()
 await database.close()

@@ -62,15 +62,17 @@ export function entriesOf<S>(form: EntryForm<S>, row: Buffer, source: S): Entry[
 
 /** The keys of the entries of a row, in their order. */
 function keysOf<S>(form: EntryForm<S>, row: Buffer, source: S): Buffer[] {
-  const keys: Buffer[] = []
+  const values = valuesOf(form, source)
+  const count = countOf(values)
   const rowBytes = form.unique ? 0 : row.length
-  eachKey(form, row, source, (end) => {
+  const keys: Buffer[] = []
+  for (let at = 0; at < count; at++) {
+    const end = writeParts(form, row, values, at, count)
     const key = Buffer.allocUnsafe(end + rowBytes)
     copyBytes(scratch, 0, end, key, 0)
     copyBytes(row, 0, rowBytes, key, end)
     keys.push(key)
-    return true
-  })
+  }
   if (keys.length < 2) return keys
   keys.sort((a, b) => Buffer.compare(a, b))
   return keys.filter((key, i) => i === 0 || !key.equals(keys[i - 1]))
@@ -83,13 +85,14 @@ export function byKey(entries: readonly Entry[]): Map<string, Entry> {
 
 /** Whether a row has the entry with the key, which was made for the row. */
 export function hasEntry<S>(form: EntryForm<S>, key: Buffer, row: Buffer, source: S): boolean {
+  const values = valuesOf(form, source)
+  const count = countOf(values)
   const partsEnd = form.unique ? key.length : key.length - row.length
-  let isFound = false
-  eachKey(form, row, source, (end) => {
-    isFound = equalBytes(scratch, 0, end, key, 0, partsEnd)
-    return !isFound
-  })
-  return isFound
+  for (let at = 0; at < count; at++) {
+    const end = writeParts(form, row, values, at, count)
+    if (equalBytes(scratch, 0, end, key, 0, partsEnd)) return true
+  }
+  return false
 }
 
 /** What a change of a row does to its entries. */
@@ -133,41 +136,45 @@ export function entryChanges<S>(
   return { entries, removed, written }
 }
 
+/** The values that a source has for each part. */
+function valuesOf<S>({ parts }: EntryForm<S>, source: S): (readonly unknown[])[] {
+  const values: (readonly unknown[])[] = []
+  for (const part of parts) values.push(part.values(source))
+  return values
+}
+
+/** The number of combinations of the values; each is a key, and some may be equal. */
+function countOf(values: readonly (readonly unknown[])[]): number {
+  let count = 1
+  for (const { length } of values) count *= length
+  return count
+}
+
 /**
- * Writes the parts of the keys of a row's entries to `scratch`, one key after the other, and calls
- * `visit` with their end until that returns false. The row that a key may end with is not written.
- * A key may come twice.
+ * Writes the parts of the key of combination `at`, of `count`, to `scratch`, and returns their end.
+ * The row that a key may end with is not written.
  */
-function eachKey<S>(
+function writeParts<S>(
   form: EntryForm<S>,
   row: Buffer,
-  source: S,
-  visit: (end: number) => boolean,
-): void {
+  values: readonly (readonly unknown[])[],
+  at: number,
+  count: number,
+): number {
   const { parts, unique } = form
-  const found: (readonly unknown[])[] = []
-  let count = 1
-  for (const part of parts) {
-    const values = part.values(source)
-    if (values.length === 0) return
-    count *= values.length
-    found.push(values)
+  // The number of a combination has a digit for each part; that of the last one turns fastest.
+  let rest = at
+  let step = count
+  let end = 0
+  for (let place = 0; place < parts.length; place++) {
+    const ofPart = values[place]
+    step /= ofPart.length
+    const digit = Math.floor(rest / step)
+    rest -= digit * step
+    end = parts[place].write(scratch, end, ofPart[digit])
+    if (end > rowBytesMax) throw form.tooLong(row, end)
   }
-  const rowBytes = unique ? 0 : row.length
-  for (let at = 0; at < count; at++) {
-    let end = 0
-    // The number of a combination has a digit for each part; that of the last one turns fastest.
-    let rest = at
-    let step = count
-    for (let place = 0; place < parts.length; place++) {
-      const values = found[place]
-      step /= values.length
-      const digit = Math.floor(rest / step)
-      rest -= digit * step
-      end = parts[place].write(scratch, end, values[digit])
-      if (end > rowBytesMax) throw form.tooLong(row, end)
-    }
-    if (end + rowBytes > rowBytesMax) throw form.tooLong(row, end + rowBytes)
-    if (!visit(end)) return
-  }
+  const bytes = unique ? end : end + row.length
+  if (bytes > rowBytesMax) throw form.tooLong(row, bytes)
+  return end
 }
