@@ -92,6 +92,46 @@ function longFile(file: SourceFile): string[] {
   return [`${file.path}:${linesMax + 1} has ${lines} lines, at most ${linesMax} are allowed`]
 }
 
+/** The names of the options in each call of `declareOptions`. */
+function declaredNames(file: SourceFile): ReadonlySet<string>[] {
+  const found: ReadonlySet<string>[] = []
+  visitNodes(file.tree, (node) => {
+    if (!ts.isCallExpression(node)) return
+    if (node.expression.getText(file.tree) !== 'declareOptions') return
+    const [, declared] = node.arguments
+    if (declared === undefined || !ts.isObjectLiteralExpression(declared)) return
+    found.push(new Set(declared.properties.map(({ name }) => name?.getText(file.tree) ?? '')))
+  })
+  return found
+}
+
+/** Interfaces and lists of names that say again what a declaration of options says. */
+function repeatedOptions(file: SourceFile): string[] {
+  const declarations = declaredNames(file)
+  const found: string[] = []
+  const judge = (node: ts.Node, names: readonly (string | undefined)[]): void => {
+    const isRepeated = declarations.some((declared) => {
+      return names.length > 1 && names.every((name) => name !== undefined && declared.has(name))
+    })
+    if (isRepeated) found.push(`${placeOf(file, node)} repeats declared options`)
+  }
+  visitNodes(file.tree, (node) => {
+    // A declaration has no types of its own: an interface with them must name its members.
+    if (ts.isInterfaceDeclaration(node) && node.typeParameters === undefined) {
+      if (!/Options$/.test(node.name.text)) return
+      const names = node.members.map(({ name }) => name?.getText(file.tree))
+      judge(node, names)
+    }
+    if (ts.isArrayLiteralExpression(node)) {
+      judge(
+        node,
+        node.elements.map((each) => (ts.isStringLiteral(each) ? each.text : undefined)),
+      )
+    }
+  })
+  return found
+}
+
 /** Lines of a function that hold more than blanks and comments. */
 function codeLines(file: SourceFile, node: ts.Node): number {
   const lines = file.text.slice(node.getStart(file.tree), node.getEnd()).split('\n')
@@ -406,6 +446,19 @@ enforce(
   unknownCases,
   parse('test/a.ts', `// Case ${hbaseCases.size > 0 ? 1 : 0}.\n// see ${'case'} 9999\n`),
   ['test/a.ts:2'],
+)
+
+enforce(
+  'an option is declared once',
+  published,
+  repeatedOptions,
+  parse(
+    'src/api/a.ts',
+    "const options = declareOptions('a', {\n  one: text(''),\n  two: text(''),\n})\n" +
+      'export interface AOptions {\n  readonly one?: string\n  readonly two?: string\n}\n' +
+      "const names = ['one', 'two']\nexport interface BOptions<T> {\n  one: T\n  two: T\n}\n",
+  ),
+  ['src/api/a.ts:5', 'src/api/a.ts:9'],
 )
 
 enforce(

@@ -147,7 +147,7 @@ async function runFile(file: string, variables: Variables, home: string): Promis
   return { code, lines: output.split('\n'), complaint }
 }
 
-/** The line that repeats the first of the histories of a round that fails by itself, if one does. */
+/** The line that repeats the first history of a round that fails by itself, if one does. */
 async function failingAlone(kind: TestKind, first: number, home: string): Promise<string> {
   if (kind.seeds === undefined) return ''
   const [variable, count] = kind.seeds
