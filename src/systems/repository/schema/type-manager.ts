@@ -30,11 +30,8 @@ import {
   type FieldEntry,
   type RecordType,
   type RecordTypeInput,
-  type RecordTypeSettings,
   type RecordTypeUpdate,
-  type Supertype,
 } from './record-type.js'
-import { entryOf } from './rule-checks.js'
 import { fieldTypeNotFound, recordTypeNotFound, SchemaCache } from './schema-cache.js'
 import {
   kindOf,
@@ -44,6 +41,13 @@ import {
   type StoredType,
   type TypeKind,
 } from './schema-rows.js'
+import {
+  pinnedTo,
+  sameContents,
+  typeContents,
+  uniqueBut,
+  type TypeContents,
+} from './type-contents.js'
 
 /** Called with the changed row of a type. */
 export type SchemaListener = (row: Buffer) => void
@@ -82,8 +86,6 @@ const takenCodes = {
   field: { create: 'fieldTypeExists', rename: 'fieldTypeUpdate' },
   record: { create: 'recordTypeExists', rename: 'type' },
 } as const
-
-type Contents = Pick<RecordType, 'fields' | 'supertypes' | 'isStrict'>
 
 /** The type manager of a repository manager. */
 export class TypeManager {
@@ -255,7 +257,7 @@ export class TypeManager {
     const { name } = input
     if (name === undefined) throw invalidArgument('a record type needs a name')
     return this.#create('record', (id, ordinal): RecordType => {
-      return { id, ordinal, name, version: 1, ...this.#contents(input) }
+      return { id, ordinal, name, version: 1, ...typeContents(this.#cache, input) }
     })
   }
 
@@ -280,7 +282,9 @@ export class TypeManager {
     }
     const id = update.id ?? this.#cache.recordType(update.name!).id
     const updated = await this.#change(() => {
-      return this.#updateRecordType(id, update.name, (before) => this.#contents(update, before))
+      return this.#updateRecordType(id, update.name, (before) => {
+        return typeContents(this.#cache, update, before)
+      })
     })
     if (refreshSubtypes) await this.#refreshSubtypes(id, new Set([id]))
     return updated
@@ -362,7 +366,7 @@ export class TypeManager {
   async #updateRecordType(
     id: string,
     newName: QualifiedName | undefined,
-    contentsOf: (before: RecordType) => Contents,
+    contentsOf: (before: RecordType) => TypeContents,
   ): Promise<RecordType | undefined> {
     const row = await this.#stored('record', id)
     const before = this.#cache.recordTypeById(id)
@@ -370,17 +374,13 @@ export class TypeManager {
     const contents = contentsOf(before)
     if (name === before.name && sameContents(before, contents)) return before
     const type: RecordType = { ...before, name, version: before.version + 1, ...contents }
-    const fields = { added: this.#uniqueBut(type, before), lost: this.#uniqueBut(before, type) }
+    const fields = {
+      added: uniqueBut(this.#cache, type, before),
+      lost: uniqueBut(this.#cache, before, type),
+    }
     return this.#parts.changeUnique(type.ordinal, fields, () => {
       return this.#write(type, { name: before.name, row })
     })
-  }
-
-  /** The fields that are unique in the first type and not in the second. */
-  #uniqueBut(type: RecordType, other: RecordType): FieldType[] {
-    const others = new Set(this.#cache.ruledFields(other).unique.map(({ field }) => field))
-    const own = this.#cache.ruledFields(type).unique.filter(({ field }) => !others.has(field))
-    return own.map(({ field }) => this.#cache.fieldById(field))
   }
 
   /** `parents` are the types on the path; a cycle stops at the first repeated type. */
@@ -390,34 +390,10 @@ export class TypeManager {
       const { version } = this.#cache.recordTypeById(id)
       await this.#change(() => {
         return this.#updateRecordType(subtype, undefined, (before) => {
-          const pinned = before.supertypes.map((each) => (each.id === id ? { id, version } : each))
-          const { fields, isStrict } = before
-          return { fields, supertypes: pinned, isStrict }
+          return pinnedTo(before, { id, version })
         })
       })
       await this.#refreshSubtypes(subtype, new Set([...parents, subtype]))
-    }
-  }
-
-  /** The given parts of an update; all other parts stay as before. */
-  #contents(input: RecordTypeSettings, before?: RecordType): Contents {
-    const entries = input.fields?.map((entry): FieldEntry => {
-      const { name, field: id } = entry
-      if (name === undefined && id === undefined) throw invalidArgument('a field needs a name')
-      return entryOf(entry, id === undefined ? this.#cache.field(name!) : this.#cache.fieldById(id))
-    })
-    const supertypes = input.supertypes?.map(({ name, id, version }): Supertype => {
-      if (name === undefined && id === undefined) throw invalidArgument('a supertype needs a name')
-      const type =
-        id === undefined
-          ? this.#cache.recordType(name!, version)
-          : this.#cache.recordTypeById(id, version)
-      return { id: type.id, version: type.version }
-    })
-    return {
-      fields: lastOf(entries, ({ field }) => field) ?? before?.fields ?? [],
-      supertypes: lastOf(supertypes, ({ id }) => id) ?? before?.supertypes ?? [],
-      isStrict: input.strict ?? before?.isStrict ?? false,
     }
   }
 
@@ -437,22 +413,4 @@ export class TypeManager {
     this.#last = result.catch(() => undefined)
     return result
   }
-}
-
-/** The parts with the last value of each key, in the order of the first ones. */
-function lastOf<T>(parts: readonly T[] | undefined, keyOf: (part: T) => string): T[] | undefined {
-  return parts && [...new Map(parts.map((part) => [keyOf(part), part])).values()]
-}
-
-function sameContents(a: Contents, b: Contents): boolean {
-  const form = ({ fields, supertypes, isStrict }: Contents): string => {
-    const byId = [...fields].sort((x, y) => (x.field < y.field ? -1 : 1)).map(sortedKeys)
-    const above = [...supertypes].sort((x, y) => (x.id < y.id ? -1 : 1)).map(sortedKeys)
-    return JSON.stringify([byId, above, isStrict])
-  }
-  return form(a) === form(b)
-}
-
-function sortedKeys(value: object): unknown {
-  return Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
 }
