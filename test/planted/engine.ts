@@ -285,14 +285,14 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a row with older versions is copied as a whole',
     file: 'src/storage/store/plain-row.ts',
-    find: 'if (isSame(buffer, columnStart, columnEnd, qualifierStart, qualifierEnd)) return -1',
+    find: 'if (isSame(buffer, columnStart, columnEnd, qualifierStart, qualifierEnd)) return 0',
     replace: '',
     tests: ['test/unit/storage/store/plain-row.test.ts'],
   },
   {
     name: 'a row that goes on in the next block is copied without its end',
     file: 'src/storage/store/plain-row.ts',
-    find: 'if (end === block.entriesEnd && goesOn(table, block.index, row, length)) return false',
+    find: 'if (isLast && (next > block.count || goesOn(table, block.index, row, length))) return false',
     replace: '',
     tests: ['test/unit/storage/store/plain-row.test.ts'],
   },

@@ -60,9 +60,13 @@ export class PlainRow {
     length: number,
   ): boolean {
     const start = entryOffset(block, slot)
-    const end = plainEnd(block, start, row, length)
-    if (end < 0) return false
-    if (end === block.entriesEnd && goesOn(table, block.index, row, length)) return false
+    const cells = this.passRow(block, start, row, length)
+    if (cells === 0) return false
+    const next = slot + cells
+    const isLast = next >= block.count
+    // The slots agree with the lengths, unless the block is damaged: then the cursor decides.
+    if ((isLast ? block.entriesEnd : entryOffset(block, next)) !== this.end) return false
+    if (isLast && (next > block.count || goesOn(table, block.index, row, length))) return false
     const { frequency } = block
     // As in a cursor: a negative frequency stands for the use that the block was read for.
     if (frequency >= 0) table.counters.cacheHits++
@@ -71,8 +75,63 @@ export class PlainRow {
     this.slot = slot
     this.buffer = block.buffer
     this.start = start
-    this.end = end
     return true
+  }
+
+  /**
+   * Sets the end of the entries from offset `start` on that begin with `row[0, length)`, and
+   * returns their number; 0: there is none, or they are not plain puts of different columns.
+   */
+  private passRow(block: Block, start: number, row: Buffer, length: number): number {
+    const { buffer, entriesEnd } = block
+    let at = start
+    let cells = 0
+    /** The qualifier of the entry before, with its terminator; -1: there is none. */
+    let columnStart = -1
+    let columnEnd = -1
+    while (at < entriesEnd) {
+      let keyStart = at
+      let keyLength = buffer[keyStart++]
+      if (keyLength >= 0x80) {
+        keyLength = readVarint(buffer, at, entriesEnd)
+        keyStart = at + varintLength(keyLength)
+      }
+      const lengthStart = keyStart
+      let valueLength = buffer[keyStart++]
+      if (valueLength >= 0x80) {
+        valueLength = readVarint(buffer, lengthStart, entriesEnd)
+        keyStart = lengthStart + varintLength(valueLength)
+      }
+      const keyEnd = keyStart + keyLength
+      const valueEnd = keyEnd + valueLength
+      if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) {
+        throw damagedEntry(block, at)
+      }
+      const qualifierStart = keyStart + length
+      if (
+        qualifierStart > keyEnd ||
+        !equalBytes(buffer, keyStart, qualifierStart, row, 0, length)
+      ) {
+        break
+      }
+      if (
+        buffer[keyEnd] !== plainValueFlags ||
+        // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
+        buffer[keyEnd - keySuffixBytes] !== 0x7f ||
+        typeOf(buffer, keyEnd) !== CellType.put ||
+        rowEndOf(buffer, keyStart, keyEnd) !== qualifierStart - terminatorBytes
+      ) {
+        return 0
+      }
+      const qualifierEnd = qualifierEndOf(keyEnd) + terminatorBytes
+      if (isSame(buffer, columnStart, columnEnd, qualifierStart, qualifierEnd)) return 0
+      columnStart = qualifierStart
+      columnEnd = qualifierEnd
+      at = valueEnd
+      cells++
+    }
+    this.end = at
+    return cells
   }
 }
 
@@ -87,54 +146,6 @@ function goesOn({ index }: SsTableReader, at: number, row: Buffer, length: numbe
   const end = start + length
   if (at + 1 === index.blockCount || end > separatorOffsets[at + 1]) return false
   return equalBytes(separators, start, end, row, 0, length)
-}
-
-/**
- * The end of the entries from offset `start` on that begin with `row[0, length)`; -1: there is
- * none, or they are not plain puts of different columns.
- */
-function plainEnd(block: Block, start: number, row: Buffer, length: number): number {
-  const { buffer, entriesEnd } = block
-  let at = start
-  /** The qualifier of the entry before, with its terminator; -1: there is none. */
-  let columnStart = -1
-  let columnEnd = -1
-  while (at < entriesEnd) {
-    let keyStart = at
-    let keyLength = buffer[keyStart++]
-    if (keyLength >= 0x80) {
-      keyLength = readVarint(buffer, at, entriesEnd)
-      keyStart = at + varintLength(keyLength)
-    }
-    const lengthStart = keyStart
-    let valueLength = buffer[keyStart++]
-    if (valueLength >= 0x80) {
-      valueLength = readVarint(buffer, lengthStart, entriesEnd)
-      keyStart = lengthStart + varintLength(valueLength)
-    }
-    const keyEnd = keyStart + keyLength
-    const valueEnd = keyEnd + valueLength
-    if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) throw damagedEntry(block, at)
-    const qualifierStart = keyStart + length
-    if (qualifierStart > keyEnd || !equalBytes(buffer, keyStart, qualifierStart, row, 0, length)) {
-      break
-    }
-    if (
-      buffer[keyEnd] !== plainValueFlags ||
-      // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
-      buffer[keyEnd - keySuffixBytes] !== 0x7f ||
-      typeOf(buffer, keyEnd) !== CellType.put ||
-      rowEndOf(buffer, keyStart, keyEnd) !== qualifierStart - terminatorBytes
-    ) {
-      return -1
-    }
-    const qualifierEnd = qualifierEndOf(keyEnd) + terminatorBytes
-    if (isSame(buffer, columnStart, columnEnd, qualifierStart, qualifierEnd)) return -1
-    columnStart = qualifierStart
-    columnEnd = qualifierEnd
-    at = valueEnd
-  }
-  return columnStart < 0 ? -1 : at
 }
 
 /** Whether two ranges have equal bytes; neighbours of one length differ mostly at their ends. */

@@ -65,6 +65,8 @@ function cursorCells(
   const cursor = table.cursor()
   const texts: string[] = []
   let arePlain = true
+  // As in reads of a row: blocks that cannot have more of the row are not entered.
+  cursor.rowBytes = row.length
   cursor.seekLocated(plain.index, plain.slot, row, row.length)
   while (cursor.valid) {
     const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
