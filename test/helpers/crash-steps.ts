@@ -25,6 +25,8 @@ export interface Interrupted {
   readonly prepare: (database: Database, fileSystem: FileSystem) => Promise<void>
   readonly act: (database: Database, fileSystem: FileSystem) => Promise<unknown>
   readonly judge: Judge
+  /** Judges what the operation leaves when one call has failed. Default: nothing is wrong. */
+  readonly judgeFailed?: (fileSystem: FileSystem) => string | undefined
   readonly options?: DatabaseOptions
   /** Judges only each n-th image, and fails only each n-th call; the seed says which. Default 1. */
   readonly every?: number
@@ -119,6 +121,10 @@ export async function failEverywhere(
       }
       runs++
       if (failure !== undefined && !('code' in failure)) complaints.push(`${name}: ${failure}`)
+      if (failure !== undefined && !persistent) {
+        const complaint = test.judgeFailed?.(fileSystem)
+        if (complaint !== undefined) complaints.push(`${name}, at once: ${complaint}`)
+      }
       if (database.failure === undefined) {
         const complaint = await test.judge(database, failure === undefined, fileSystem)
         if (complaint !== undefined) complaints.push(`${name}, still open: ${complaint}`)

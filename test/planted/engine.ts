@@ -95,6 +95,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'Math.max(state.logFileNumberFloor, earlier + 1)',
     replace: 'state.logFileNumberFloor',
     tests: backups,
+    foundBy: 'backup',
   },
   {
     name: 'a failed restore leaves what it has placed',
@@ -102,6 +103,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'for (const name of placed) removeQuietly(fileSystem, fileSystem.join(directory, name))',
     replace: '',
     tests: backups,
+    foundBy: 'backup',
   },
   {
     name: 'a durable feed shows bytes of an older segment that are not durable',
@@ -116,6 +118,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (fromSequence > before) return',
     replace: 'if (fromSequence >= before) return',
     tests: feeds,
+    foundBy: 'feed',
   },
   {
     name: 'a view does not see what is flushed after a compaction',

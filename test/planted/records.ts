@@ -16,6 +16,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'const checks = changes.map(unchangedCheck)',
     replace: 'const checks = changes.slice(0, 1).map(unchangedCheck)',
     tests: writes,
+    foundBy: 'repository-histories',
   },
   {
     name: 'An event of its own is put behind a record that has changed meanwhile.',

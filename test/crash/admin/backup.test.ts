@@ -69,6 +69,34 @@ const backup = (before: string | undefined): Interrupted => ({
 const operations: Readonly<Record<string, Interrupted>> = {
   'a first backup': backup(undefined),
   'a backup over an earlier one': backup('one'),
+  'a backup of an older copy over a newer backup': {
+    every,
+    prepare: async (database, fileSystem) => {
+      await fill(await makeTable(database), rows, 'one')
+      await database.backup('/early')
+      // Numbers of files grow with each flush.
+      for (let i = 0; i < 10; i++) {
+        await fill(database.table('t'), rows, 'new')
+        await database.flush()
+      }
+      await database.backup('/backup')
+      await Database.restore('/early', '/older', { fileSystem })
+    },
+    act: async (_database, fileSystem) => {
+      const options = { fileSystem, executor: 'inline', compactionEnabled: false } as const
+      const older = await Database.open('/older', options)
+      try {
+        await older.backup('/backup')
+      } finally {
+        await older.close()
+      }
+    },
+    judge: async (_database, acknowledged, fileSystem) => {
+      const found = await restored(fileSystem, `/restored${restores++}`)
+      if (found === 'one' || (!acknowledged && found === 'new')) return undefined
+      return `restored: ${found}`
+    },
+  },
   restore: {
     every,
     prepare: async (database) => {
@@ -76,6 +104,11 @@ const operations: Readonly<Record<string, Interrupted>> = {
       await database.backup('/backup')
     },
     act: (_database, fileSystem) => Database.restore('/backup', '/restored', { fileSystem }),
+    judgeFailed: (fileSystem) => {
+      if (fileSystem.statSync('/restored') === undefined) return undefined
+      const left = fileSystem.listSync('/restored')
+      return left.length === 0 ? undefined : `the restore leaves ${left.join()}`
+    },
     judge: async (_database, acknowledged, fileSystem) => {
       const options = { fileSystem, executor: 'inline', createIfMissing: false } as const
       const opened = await Database.open('/restored', options).catch((error: unknown) => error)

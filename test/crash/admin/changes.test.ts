@@ -19,6 +19,31 @@ async function write(database: Database, from: number, to: number): Promise<void
   }
 }
 
+/** The sequence of the first change from a sequence on, or the code of the error. */
+async function firstOf(database: Database, fromSequence: number): Promise<number | string> {
+  try {
+    for await (const { sequence } of database.changes({
+      fromSequence,
+      toSequence: database.statistics().lastSequence,
+    })) {
+      return sequence
+    }
+    return 'none'
+  } catch (error) {
+    return (error as CellarError).code
+  }
+}
+
+/** A feed begins right behind what is gone. */
+async function judgeStart(database: Database, message: string): Promise<string | undefined> {
+  const last = Number(/begins behind (\d+)/.exec(message)![1])
+  const before = await firstOf(database, last)
+  if (before !== 'ERR_CHANGES_GONE') return `a feed from ${last}, which is gone: ${before}`
+  await database.table('t').put({ row: 'probe', cells: { 'a:x': '1' } })
+  const first = await firstOf(database, last + 1)
+  return first === last + 1 ? undefined : `a feed from ${last + 1} begins with ${first}`
+}
+
 /** Reads until a change that is written here, from the first sequence on. */
 async function judge(database: Database): Promise<string | undefined> {
   const found: string[] = []
@@ -32,7 +57,7 @@ async function judge(database: Database): Promise<string | undefined> {
     }
   } catch (error) {
     const { code, message } = error as CellarError
-    return code === 'ERR_CHANGES_GONE' ? undefined : message
+    return code === 'ERR_CHANGES_GONE' ? judgeStart(database, message) : message
   }
   const wrong = found.findIndex((row, i) => row !== `${i}`)
   if (wrong >= 0) return `row ${found[wrong]} at ${wrong}`
@@ -40,7 +65,7 @@ async function judge(database: Database): Promise<string | undefined> {
 }
 
 const operation: Interrupted = {
-  options: { logBytesMax: 64 * 1024, logRetentionBytes: 120 * 1024 },
+  options: { logBytesMax: 64 * 1024, logRetentionBytes: 64 * 1024 },
   prepare: async (database) => {
     await makeTable(database)
     await write(database, 0, 20)

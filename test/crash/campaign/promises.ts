@@ -83,10 +83,10 @@ export function promisesOf(runs: readonly RunRecord[]): string {
   const rows = promises.map(({ promise, kinds }) => {
     const counts = kinds.map((kind) => {
       const { rounds = 0, ...rest } = totals.get(kind)?.counts ?? {}
-      const done = Object.entries(rest).filter(([, count]) => count > 0)
-      const [first] = done.sort(([, a], [, b]) => b - a)
-      const most = first === undefined ? '' : `, ${grouped(first[1])} ${first[0]}`
-      return `${kind}: ${grouped(rounds)} rounds${most}`
+      // What a kind counts first says best what it did.
+      const first = Object.entries(rest).find(([, count]) => count > 0)
+      const done = first === undefined ? '' : `, ${grouped(first[1])} ${first[0]}`
+      return `${kind}: ${grouped(rounds)} ${rounds === 1 ? 'round' : 'rounds'}${done}`
     })
     return `| ${promise} | ${counts.join('; ')} |`
   })

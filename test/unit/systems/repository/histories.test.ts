@@ -323,6 +323,38 @@ void t.test('the order of metadata makes no difference, in model and repository'
   t.equal(model.restore(1, 0), 'UP_TO_DATE')
 })
 
+/** Writes that run at once: each makes one version of each of its records, or of none. */
+async function concurrentWrites(t: Test, seed: number): Promise<void> {
+  const random = seededRandom(seed)
+  const table = await open(t, { now: () => 1_700_000_000_000 }, 0)
+  const versions = new Map<string, number>()
+  for (const id of ids) {
+    await table.create({ id, type, fields: { [nameOf('v1')]: 'first' } })
+    versions.set(id, 1)
+  }
+  let written = 0
+  for (let turn = 0; turn < 20; turn++) {
+    const calls = Array.from({ length: 2 + Math.floor(random() * 4) }, async () => {
+      const some = ids.filter(() => random() < 0.5)
+      const [only] = some
+      if (only === undefined) return
+      const writes = some.map((id) => ({
+        update: { id, fields: { [nameOf('v1')]: `${++written}` } },
+      }))
+      if (some.length === 1) await table.update(writes[0].update)
+      else await table.batch(writes)
+      for (const id of some) versions.set(id, versions.get(id)! + 1)
+    })
+    for (const outcome of await Promise.allSettled(calls)) {
+      if (outcome.status === 'rejected')
+        t.match(outcome.reason, { code: 'ERR_CONCURRENT_RECORD_UPDATE' })
+    }
+  }
+  for (const [id, version] of versions) {
+    t.equal((await table.read(id)).version, version, `seed ${seed}: no version of ${id} is lost`)
+  }
+}
+
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? 2300)
 const rounds = lengthOf('CELLAR_RECORD_HISTORIES', 6, 60)
 
@@ -330,6 +362,7 @@ for (let round = 0; round < rounds; round++) {
   const seed = firstSeed + round
   void t.test(`a random history is that of the model, seed ${seed}`, async (t) => {
     await history(t, seed, 300)
+    await concurrentWrites(t, seed)
     t.comment('1 histories')
   })
 }
