@@ -22,7 +22,7 @@ const levels = [
   ['api'],
   ['checks', 'comfort'],
   ['table', 'hbase/thrift'],
-  ['hbase/owned'],
+  ['hbase/owned', 'hbase/hfile'],
   ['hbase/move'],
   ['systems/bytes', 'http', 'level', 'metrics'],
   ['systems/metastore', 'systems/transactions', 'systems/search'],

@@ -6,18 +6,29 @@
  *
  * The processes end with this one, however it ends: they watch their standard input.
  */
-import { execFileSync, spawn, type ChildProcess } from 'node:child_process'
+import { execFile, execFileSync, spawn, type ChildProcess } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeFileSync,
+} from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, createServer, type AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 
-const projectRoot = join(import.meta.dirname, '../../..')
+// The file runs from its source, or compiled.
+const isSource = existsSync(join(import.meta.dirname, 'pom.xml'))
+const projectRoot = join(import.meta.dirname, isSource ? '../..' : '../../..')
 const home = join(projectRoot, 'bench/cluster')
 const javaMin = 17
-const startMilliseconds = 120_000
+const startMilliseconds = 300_000
 const pollMilliseconds = 100
 
 /** What keeps a live HBase from being started here, or the class path with which it starts. */
@@ -188,6 +199,22 @@ export class LiveHBase {
   async killGateway(): Promise<void> {
     await end(this.#gateway)
     this.#gateway = undefined
+  }
+
+  /** The folders of the regions of a table of the default namespace. */
+  regionsOf(table: string): string[] {
+    const folder = join(this.#folder, 'data/hbase/data/default', table)
+    const names = readdirSync(folder).filter((name) => /^[0-9a-f]{32}$/.test(name))
+    return names.map((name) => join(folder, name))
+  }
+
+  /** Runs a tool of HBase beside it, and returns what it printed. */
+  async runTool(main: string, words: readonly string[]): Promise<string> {
+    const path = `${join(this.#folder, 'conf')}:${this.#classPath}`
+    const java = ['-Xmx192m', ...javaFlags, '-cp', path, main, ...words]
+    const options = { cwd: this.#folder, maxBuffer: 256 * 1024 * 1024 }
+    const { stdout, stderr } = await promisify(execFile)('java', java, options)
+    return stdout + stderr
   }
 
   /** Kills everything and removes the data. */

@@ -74,6 +74,8 @@ const help = `Usage: cellar <command> [options]
                look into a database, also while a process has it open
   dump, load   the cells of a table as text, and back
   move         tables to HBase, or back
+  export-hfiles, load-hfiles
+               tables as files of HBase, and back
   inspect, verify, salvage, repair, backup, restore, compact
                check a database, save what can be saved, keep it
   completion   a script that completes words in a shell

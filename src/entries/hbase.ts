@@ -1,7 +1,11 @@
 /** Tables of a live Apache HBase. The public entry `cellardb/hbase`. */
+export { exportHFiles, type HFileExport } from '../hbase/hfile/export-hfiles.js'
+export type { ExportedFile as ExportedHFile } from '../hbase/hfile/file-list.js'
+export { loadHFiles, type HFileLoad } from '../hbase/hfile/load-hfiles.js'
+export type { HFileExportOptions, HFileLoadOptions, HFileProgress } from '../hbase/hfile/options.js'
 export { inspectMove, type MoveInspection } from '../hbase/move/inspect-move.js'
 export { moveDatabase, type MoveReport } from '../hbase/move/move-database.js'
-export type { MoveOptions, MoveProgress } from '../hbase/move/options.js'
+export type { BulkLoadOptions, MoveOptions, MoveProgress, TableHFiles } from '../hbase/move/options.js'
 export type { OwnedOptions } from '../hbase/owned/options.js'
 export type { OwnedAdmin } from '../hbase/owned/owned-admin.js'
 export { ownDatabase, type OwnedDatabase } from '../hbase/owned/owned-database.js'

@@ -259,9 +259,13 @@ class CellResult extends Result {
 
   constructor(cells: readonly Cell[], { partial = false, exists, cursor, families }: ResultMarks) {
     super(partial, exists, cursor, families)
-    for (const { row } of cells) {
+    const first = cells[0]?.row
+    for (let i = 0; i < cells.length; i++) {
+      const { row } = cells[i]
+      // Backends give the cells of a row one Buffer for it.
+      if (i > 0 && row === first) continue
       if (!isBytes(row)) throw invalidArgument('each cell of a result has its row as a Buffer')
-      if (Buffer.compare(row, cells[0].row) === 0) continue
+      if (Buffer.compare(row, first) === 0) continue
       throw invalidArgument('the cells of a result are of one row')
     }
     this.#cells = cells

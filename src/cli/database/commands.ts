@@ -4,6 +4,7 @@ import { requirePackage } from '../../api/index.js'
 import { backup, restore } from './backup.js'
 import { compact } from './compact.js'
 import { dump, load } from './dump.js'
+import { exportFiles, loadFiles } from './hfiles.js'
 import { inspect } from './inspect.js'
 import {
   countRows,
@@ -117,6 +118,18 @@ function addTransfer(program: Command): void {
     .argument('<file>', "a dump, or '-' for the standard input")
     .option('--table <name>', 'the table; default: the one of the dump, created if absent')
     .action(load)
+  const { Option } = requirePackage<typeof import('commander')>('commander', "'cellar'")
+  const compressions = new Option('--compression <name>', 'compression of the blocks')
+  verb(program, 'export-hfiles', "write a table as files for HBase's completebulkload")
+    .argument('<table>')
+    .argument('<new directory>')
+    .option('--split-keys <rows...>', 'rows at which new files begin')
+    .addOption(compressions.choices(['NONE', 'GZ', 'LZ4']).default('NONE'))
+    .action(exportFiles)
+  verb(program, 'load-hfiles', 'add the cells of HFiles of HBase to a table')
+    .argument('<table>', 'the table, created if absent')
+    .argument('<directories...>', 'copied regions, or directories of bulk loads')
+    .action(loadFiles)
   program
     .command('move')
     .description('move tables to HBase or back, compare them, and make the source read-only')
@@ -126,6 +139,8 @@ function addTransfer(program: Command): void {
     .option('--dry-run', 'say what stands in the way and what stays behind; write nothing')
     .option('--owned <name>', 'take over the owned database of this name in the source')
     .option('--state-table <name>', "table of the move's state; default: cellar_move")
+    .option('--hfiles <directory>', "copy by files for HBase's completebulkload")
+    .option('--loaded', 'the files of --hfiles are loaded: go on')
     .option('--framed', 'the gateway was started with -f')
     .option('--tls', 'the gateway has TLS')
     .option('--json', 'results as JSON')

@@ -6,9 +6,11 @@ import {
   inspectMove,
   moveDatabase,
   ownDatabase,
+  type BulkLoadOptions,
   type MoveInspection,
   type MoveOptions,
   type MoveReport,
+  type TableHFiles,
 } from '../../entries/hbase.js'
 import { openMemoryDatabase } from '../../entries/memory.js'
 import { looking, writing } from './open.js'
@@ -19,6 +21,8 @@ import { Progress } from './progress.js'
 export interface MoveWords {
   readonly tables?: readonly string[]
   readonly stateTable?: string
+  readonly hfiles?: string
+  readonly loaded?: true
   readonly owned?: string
   readonly framed?: true
   readonly tls?: true
@@ -28,7 +32,8 @@ export interface MoveWords {
 
 /**
  * Moves tables, and makes those of the source read-only. A move that was interrupted goes on with
- * the same words. With `dryRun` it only says what the move would meet.
+ * the same words. With `dryRun` it only says what the move would meet. With `hfiles` the copy goes
+ * by files: the first command writes them, the second, with `loaded`, goes on.
  */
 export async function move(source: string, target: string, words: MoveWords): Promise<void> {
   const output = new Output(words.json === true)
@@ -39,6 +44,7 @@ export async function move(source: string, target: string, words: MoveWords): Pr
   const options: MoveOptions = {
     ...(words.tables && { tables: words.tables }),
     ...(words.stateTable !== undefined && { stateTable: words.stateTable }),
+    ...(words.hfiles !== undefined && { bulkLoad: bulkLoadOf(words.hfiles, words) }),
     signal: abort.signal,
     onProgress: ({ phase, cells }) => progress.show(() => `${phase}, ${cells} cells`),
   }
@@ -54,9 +60,41 @@ export async function move(source: string, target: string, words: MoveWords): Pr
         await tellReport(output, source, report)
       }),
     )
+  } catch (error) {
+    if (!(error instanceof LoadFirst)) throw error
+    progress.end()
+    await tellLoads(output, error.files)
   } finally {
     process.off('SIGINT', interrupt)
     progress.end()
+  }
+}
+
+/** Ends the first of the two commands of a move by HFiles. */
+class LoadFirst extends Error {
+  override readonly name = 'LoadFirst'
+  readonly files: readonly TableHFiles[]
+
+  constructor(files: readonly TableHFiles[]) {
+    super('the HFiles have to be loaded')
+    this.files = files
+  }
+}
+
+function bulkLoadOf(directory: string, { loaded }: MoveWords): BulkLoadOptions {
+  return {
+    directory,
+    load: (files) => {
+      if (loaded !== true) throw new LoadFirst(files)
+    },
+  }
+}
+
+async function tellLoads(output: Output, files: readonly TableHFiles[]): Promise<void> {
+  if (output.json) return output.value({ load: files })
+  await output.line('the copy is written; load it, and then go on with --loaded:')
+  for (const { table, directory } of files) {
+    await output.line(`hbase completebulkload ${directory} ${table}`)
   }
 }
 

@@ -2,7 +2,7 @@
  * Moves tables between databases: from an embedded one to HBase, and back.
  *
  * 1. The feed of the source is opened, so that no change is lost from here on.
- * 2. The stored cells of each table are copied, with their timestamps.
+ * 2. The stored cells of each table are copied, with their timestamps: by calls, or as HFiles.
  * 3. Rounds: take a snapshot of the source, repeat the changes up to it, and compare: all rows in
  *    the first round, the changed rows in later ones. The target has no other writer, so it
  *    shows exactly the moment of the snapshot.
@@ -32,9 +32,16 @@ import { writeRows } from '../owned/row-writer.js'
 import { HBaseErrorCode } from '../thrift/wire/errors.js'
 import { ChangeReader } from './change-reader.js'
 import { differences, differencesOfRows, nameOf, type Difference } from './compare.js'
+import { exportTable } from './export-table.js'
 import { ensureTarget, inspectMove } from './inspect-move.js'
 import { HeldState } from './move-state.js'
-import { moveOptions, type MoveOptions, type MoveSettings } from './options.js'
+import {
+  moveOptions,
+  type BulkLoadSettings,
+  type MoveOptions,
+  type MoveSettings,
+  type TableHFiles,
+} from './options.js'
 import { pieces, rowAfter, sourceCells } from './source-cells.js'
 
 /** Changes that are written together. */
@@ -204,6 +211,8 @@ class Mover {
   }
 
   async #copy(): Promise<void> {
+    const { bulkLoad } = this.#settings
+    if (bulkLoad !== undefined) await this.#copyByFiles(bulkLoad)
     for (const table of this.#tables) {
       const through = this.#state.now.tables[table]
       if (through === 'all') continue
@@ -217,6 +226,29 @@ class Mover {
       await this.#saveCopied(table, 'all')
     }
     if (this.#state.now.phase === 'copying') await this.#state.save({ phase: 'following' })
+  }
+
+  /** Copies the tables of which no row is copied, all of them together. */
+  async #copyByFiles({ directory, load, compression }: BulkLoadSettings): Promise<void> {
+    const tables = this.#tables.filter((table) => this.#state.now.tables[table] === '')
+    const { id, sequence } = this.#state.now
+    const files: TableHFiles[] = []
+    for (const table of tables) {
+      await ensureTarget(this.#source, this.#target, table)
+      const exported = await exportTable(this.#source, table, {
+        directory,
+        // A copy that begins anew needs the state of another moment.
+        id: `${id} ${sequence}`,
+        options: { compression, signal: this.#settings.signal },
+      })
+      this.#written += exported.cells
+      if (exported.cells > 0) files.push({ table, directory: exported.directory })
+      const { onProgress } = this.#settings
+      onProgress?.({ phase: 'copying', cells: this.#written })
+    }
+    if (files.length > 0) await load(files)
+    const all = Object.fromEntries(tables.map((table) => [table, 'all']))
+    await this.#state.save({ tables: { ...this.#state.now.tables, ...all } })
   }
 
   async #saveCopied(table: string, through: string): Promise<void> {

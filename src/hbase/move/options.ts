@@ -1,15 +1,17 @@
 /** The options of a move. */
-import { checkArray, checkSignal } from '../../base/arguments.js'
+import { checkArray, checkSignal, checkText } from '../../base/arguments.js'
 import {
   callback,
   checked,
   declareOptions,
   integer,
+  required,
   text,
   type OptionsOf,
   type SettingsOf,
 } from '../../base/options.js'
 import { plainTableName } from '../../api/names.js'
+import { compressionOption } from '../hfile/options.js'
 
 /** How far a move is. */
 export interface MoveProgress {
@@ -18,6 +20,32 @@ export interface MoveProgress {
   /** Number of cells that this call has written. */
   readonly cells: number
 }
+
+/** The HFiles of a table. */
+export interface TableHFiles {
+  readonly table: string
+  /** Path of the directory, for `hbase completebulkload DIRECTORY TABLE`. */
+  readonly directory: string
+}
+
+/** The declaration of {@link BulkLoadOptions}. */
+export const bulkLoadOptions = declareOptions('the bulk load of a move', {
+  /** Path of the directory for the files. Each table gets a directory in it, named as the table. */
+  directory: required(checked((path: string, what: string) => checkText(path, what))),
+  /**
+   * Adds the files to the tables of the target, with HBase's `completebulkload`. When its promise is
+   * fulfilled, the cells are there. A later call of the move may call it again.
+   */
+  load: required(callback<(files: readonly TableHFiles[]) => Promise<void> | void>()),
+  /** As of `exportHFiles`. Default 'NONE'. */
+  compression: compressionOption,
+})
+
+/** Options of the bulk load of a move. */
+export interface BulkLoadOptions extends OptionsOf<typeof bulkLoadOptions> {}
+
+/** These options with their defaults. */
+export type BulkLoadSettings = SettingsOf<typeof bulkLoadOptions>
 
 /** The declaration of {@link MoveOptions}. */
 export const moveOptions = declareOptions('a move', {
@@ -32,6 +60,11 @@ export const moveOptions = declareOptions('a move', {
    * read-only, so that writes end with `ERR_READ_ONLY`.
    */
   stopWrites: callback<() => Promise<void> | void>(),
+  /**
+   * Copies the tables of an embedded source as HFiles, which the function `load` adds to the target.
+   * Absent: by calls.
+   */
+  bulkLoad: checked((value: BulkLoadOptions) => bulkLoadOptions.read(value)),
   /** The table of the move's state, made in source and target. Default 'cellar_move'. */
   stateTable: text('cellar_move'),
   /** How long a write to the target that fails is repeated. Default 60,000. */

@@ -1,4 +1,5 @@
 /** Results of the gateway as results of the api. */
+import { equalBytes } from '../../base/bytes.js'
 import { isCellType, cellTypeName, CellType } from '../../storage/cell/cell-type.js'
 import { Result, type Cell, type ResultMarks } from '../../api/index.js'
 import { wrongAnswer } from './wire/errors.js'
@@ -19,6 +20,16 @@ export interface ResultStruct {
   readonly partial?: boolean
 }
 
+/** The name of a family that was read last: neighbouring cells mostly have the same. */
+let lastFamily = { bytes: Buffer.alloc(0), name: '' }
+
+function familyName(bytes: Buffer): string {
+  const { bytes: last, name } = lastFamily
+  if (equalBytes(bytes, 0, bytes.length, last, 0, last.length)) return name
+  lastFamily = { bytes: Buffer.from(bytes), name: bytes.toString('utf8') }
+  return lastFamily.name
+}
+
 /** The cells of a result. Throws `ERR_UNAVAILABLE` if parts are missing. */
 export function cellsOf({ row, columnValues = [] }: ResultStruct): Cell[] {
   return columnValues.map(({ family, qualifier, value, timestamp, type }) => {
@@ -35,7 +46,7 @@ export function cellsOf({ row, columnValues = [] }: ResultStruct): Cell[] {
     if (!isCellType(code)) throw wrongAnswer(`type ${code} of a cell`)
     return {
       row,
-      family: family.toString('utf8'),
+      family: familyName(family),
       qualifier,
       timestamp: Number(timestamp),
       timestampExact: timestamp,

@@ -118,6 +118,11 @@ export class HBaseScanner extends ResultScanner {
       checkResultCount(count)
       const results: Result[] = []
       while (results.length < count) {
+        // What has arrived costs no promise.
+        if (this.#position < this.#page.length && this.#failure === undefined) {
+          results.push(this.#page[this.#position++])
+          continue
+        }
         let result: Result | undefined
         try {
           result = await this.#take()

@@ -26,11 +26,21 @@ export interface ExportedCell {
 /** The table of an export, and then its cells in order. */
 export type ExportedPart = { readonly table: TableDescription } | readonly ExportedCell[]
 
-/** Decodes a stream of `Admin.exportTable`: first the table, then the cells of each chunk. */
-export async function* exportedCells(
+/** A piece of an export: the table that it begins with, or cells. */
+export interface ExportedChunk {
+  /** Names of the families, by the positions that cells have. */
+  readonly families: readonly string[]
+  /** Undefined of a piece with cells. */
+  readonly table: TableDescription | undefined
+  /** Calls `take` with each cell; the view is borrowed until the next one. */
+  visit(take: (family: number, cell: CellView) => void): void
+}
+
+/** Decodes a stream of `Admin.exportTable`: first the table, then chunks of cells. */
+export async function* exportedChunks(
   source: AsyncIterable<Uint8Array>,
   codecs: Codecs,
-): AsyncGenerator<ExportedPart, void> {
+): AsyncGenerator<ExportedChunk, void> {
   const decoder = new ChunkDecoder(codecs, 'the export')
   let families: readonly string[] = []
   for await (const piece of source) {
@@ -42,38 +52,29 @@ export async function* exportedCells(
           table: TableDescription
         }
         families = head.families
-        yield { table: head.table }
+        yield { families, table: head.table, visit: () => undefined }
       } else if (chunk.kind === ChunkKind.cells) {
-        yield cellsOf(chunk, families, decoder)
+        const { length } = families
+        const cells = chunk
+        yield { families, table: undefined, visit: (take) => visit(cells, length, decoder, take) }
       }
     }
   }
   decoder.checkEnd()
 }
 
-/** Sections of a family: [varint family][u32 length], and in them cells with their lengths. */
-function cellsOf(
-  { payload, memory: { buffer }, offset }: Chunk,
-  families: readonly string[],
-  decoder: ChunkDecoder,
-): ExportedCell[] {
-  const cells: ExportedCell[] = []
-  const view = new CellView()
-  let at = 0
-  while (at < payload.length) {
-    const family = readVarint(buffer, at, payload.length)
-    at += varintLength(Math.max(0, family)) + 4
-    const end = at + buffer.readUInt32LE(at - 4)
-    if (family < 0 || family >= families.length || end > payload.length) {
-      throw decoder.damaged('cells that fill the chunk', `something else at ${at}`, offset)
+/** As {@link exportedChunks}, with cells of their own. */
+export async function* exportedCells(
+  source: AsyncIterable<Uint8Array>,
+  codecs: Codecs,
+): AsyncGenerator<ExportedPart, void> {
+  for await (const { families, table, visit } of exportedChunks(source, codecs)) {
+    if (table !== undefined) {
+      yield { table }
+      continue
     }
-    while (at < end) {
-      const keyBytes = readVarint(buffer, at, end)
-      at += varintLength(keyBytes)
-      const valueBytes = readVarint(buffer, at, end)
-      at += varintLength(valueBytes)
-      view.setCell(buffer, at, at + keyBytes, at + keyBytes + valueBytes)
-      at += keyBytes + valueBytes
+    const cells: ExportedCell[] = []
+    visit((family, view) => {
       cells.push({
         row: view.copyRow(),
         family: families[family],
@@ -83,7 +84,35 @@ function cellsOf(
         ttlMilliseconds: view.ttlMilliseconds === 0 ? undefined : view.ttlMilliseconds,
         value: view.copyValue(),
       })
+    })
+    yield cells
+  }
+}
+
+/** Sections of a family: [varint family][u32 length], and in them cells with their lengths. */
+function visit(
+  { payload, memory: { buffer }, offset }: Chunk,
+  families: number,
+  decoder: ChunkDecoder,
+  take: (family: number, cell: CellView) => void,
+): void {
+  const view = new CellView()
+  let at = 0
+  while (at < payload.length) {
+    const family = readVarint(buffer, at, payload.length)
+    at += varintLength(Math.max(0, family)) + 4
+    const end = at + buffer.readUInt32LE(at - 4)
+    if (family < 0 || family >= families || end > payload.length) {
+      throw decoder.damaged('cells that fill the chunk', `something else at ${at}`, offset)
+    }
+    while (at < end) {
+      const keyBytes = readVarint(buffer, at, end)
+      at += varintLength(keyBytes)
+      const valueBytes = readVarint(buffer, at, end)
+      at += varintLength(valueBytes)
+      view.setCell(buffer, at, at + keyBytes, at + keyBytes + valueBytes)
+      at += keyBytes + valueBytes
+      take(family, view)
     }
   }
-  return cells
 }

@@ -111,7 +111,7 @@ export async function* exportTable(
 }
 
 /** A codec that does not compress. */
-const plainCodec = {
+export const plainCodec = {
   id: 0,
   name: 'none' as const,
   compress: () => undefined,

@@ -39,12 +39,14 @@ const verbs: Readonly<Record<string, readonly [need: Need, ...words: string[]]>>
   count: ['look', 'orders'],
   metrics: ['look'],
   dump: ['look', 'orders'],
+  'export-hfiles': ['look', 'orders', at('never')],
   messaging: ['look', 'topics'],
   inspect: ['check'],
   verify: ['check'],
   salvage: ['check', at('never')],
   repair: ['check'],
   load: ['write', at('orders.jsonl')],
+  'load-hfiles': ['write', 'orders', at('hfiles')],
   backup: ['write', at('never')],
   compact: ['write'],
 }
@@ -106,7 +108,7 @@ t.teardown(() => inUse.close())
 void t.test('the list has all verbs', async (t) => {
   const { out } = await cellar('--help')
   const commands = out.slice(out.indexOf('Commands:'))
-  const names = [...commands.matchAll(/^ {2}([a-z]+)/gm)].map(([, name]) => name)
+  const names = [...commands.matchAll(/^ {2}([a-z-]+)/gm)].map(([, name]) => name)
   t.same(names.sort(), [...Object.keys(verbs), ...others].sort())
 })
 

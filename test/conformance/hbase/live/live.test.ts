@@ -11,6 +11,7 @@ import type { TableSpace } from '../../../suites/table/case.js'
 import { runTableSuite } from '../../../suites/table/suite.js'
 import { testCalls } from './calls.js'
 import { testLostAnswers, testRestart } from './faults.js'
+import { testHFiles } from './hfiles.js'
 import { testHistories } from './histories.js'
 import { openLiveSpace } from './live-space.js'
 import { testMove } from './move.js'
@@ -21,7 +22,10 @@ const installation = findHBase()
 if ('obstacle' in installation) {
   void t.test('cellardb/hbase on a live HBase', { skip: installation.obstacle }, () => undefined)
 } else {
-  const live = await LiveHBase.start(installation.classPath)
+  const live = await LiveHBase.start(installation.classPath, {
+    // Bulk loads check the order and the family of all cells.
+    'hbase.hstore.bulkload.verify': 'true',
+  })
   t.teardown(() => live.stop())
   const database = await connectHBase({ host: '127.0.0.1', port: live.port })
   t.teardown(() => database.close())
@@ -30,6 +34,7 @@ if ('obstacle' in installation) {
   void t.test('lost answers', (t) => testLostAnswers(t, live))
   void t.test('cost over bare calls', (t) => testOverhead(t, live))
   void t.test('systems on owned databases', (t) => testSystems(t, live))
+  void t.test('HFiles', (t) => testHFiles(t, live))
   void t.test('the suite of tables', async (t) => {
     const open = async (): Promise<TableSpace> => openLiveSpace(database)
     const { passed, failed } = await runTableSuite(t, { name: 'live HBase', statesMax: 1, open })

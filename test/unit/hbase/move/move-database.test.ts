@@ -5,11 +5,16 @@
  *
  * CELLAR_SEED: the seed.
  */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import t from 'tap'
 import { CellarError, type Database } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { loadHFiles } from '../../../../src/hbase/hfile/load-hfiles.js'
 import { inspectMove } from '../../../../src/hbase/move/inspect-move.js'
 import { moveDatabase } from '../../../../src/hbase/move/move-database.js'
+import type { TableHFiles } from '../../../../src/hbase/move/options.js'
 import { cellsOf, MovingSource, newest, tables } from '../../../helpers/moving-source.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
@@ -206,4 +211,71 @@ void t.test('the dry run names what stands in the way, and the move refuses', as
   await t.rejects(moveDatabase(source, target), { code: 'ERR_MOVE_REFUSED' })
   t.strictSame(store.admin.listTableNames(), ['one'], 'nothing was made')
   for (const each of [source, store]) await each.close()
+})
+
+void t.test('a move by files that dies at any call is ended by the next', async (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'cellar-move-'))
+  t.teardown(() => rmSync(home, { recursive: true }))
+  for (const when of ['before', 'after'] as const) {
+    let deaths = 0
+    for (let call = 1; ; call++) {
+      const source = await MovingSource.open(seed + call)
+      const store = await openMemoryDatabase()
+      const between = (): void => source.write()
+      let isDead = false
+      const options = {
+        stopWrites: () => {
+          source.stopped = true
+        },
+        retryMilliseconds: 0,
+        bulkLoad: {
+          directory: join(home, `${when}${call}`),
+          load: async (files: readonly TableHFiles[]) => {
+            for (const [i, { table, directory }] of files.entries()) {
+              await loadHFiles(store, table, [directory])
+              between()
+              if (call % 3 === 0 && i === 0 && !isDead) throw new Error('died')
+            }
+          },
+        },
+      }
+      const { target, calls } = dying(reduceToRows(store), { call, when }, between)
+      const outcome = await moveDatabase(source.database, target, options).then(
+        () => 'done',
+        (error: unknown) => (error as Error).message,
+      )
+      isDead = true
+      if (outcome !== 'done') {
+        deaths++
+        if (outcome !== 'died') t.equal(outcome, 'died', `${when} call ${call}`)
+        const again = dying(reduceToRows(store), { call: Infinity, when }, between)
+        const { repairedRows } = await moveDatabase(source.database, again.target, options)
+        if (repairedRows > 0) t.equal(repairedRows, 0, `repaired, ${when} call ${call}`)
+      }
+      const found = await newest(store)
+      const isSame = t.strictSame(found, Object.fromEntries(source.model), `${when} call ${call}`)
+      t.strictSame(await cellsOf(store), await cellsOf(source.database), 'all versions')
+      await source.database.close()
+      await store.close()
+      if (!isSame || (outcome === 'done' && calls() < call)) break
+    }
+    t.ok(deaths > 10, `${deaths} deaths`)
+  }
+})
+
+void t.test('files of another move are not taken', async (t) => {
+  const home = mkdtempSync(join(tmpdir(), 'cellar-move-'))
+  t.teardown(() => rmSync(home, { recursive: true }))
+  const source = await MovingSource.open(seed)
+  const died = new Error('died')
+  for (const error of [died, { code: 'ERR_DIRECTORY_NOT_EMPTY' }]) {
+    const store = await openMemoryDatabase()
+    const load = (): never => {
+      throw died
+    }
+    const options = { bulkLoad: { directory: home, load }, retryMilliseconds: 0 }
+    await t.rejects(moveDatabase(source.database, reduceToRows(store), options), error)
+    await store.close()
+  }
+  await source.database.close()
 })

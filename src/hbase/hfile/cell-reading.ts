@@ -1,0 +1,208 @@
+/**
+ * Cells of a data block, from HBase's form (FORMAT.md) to Cellar's (`src/storage/cell/FORMAT.md`),
+ * with the lengths of key and value in front, as a chunk of an export has them.
+ *
+ * Failure behaviour: a cell that HBase cannot have written raises {@link CellFaultError}; the caller
+ * knows file and block. So does a tag that Cellar has no place for, as `unsupported`.
+ */
+import { compareBytes, copyBytes } from '../../base/bytes.js'
+import { writeVarint } from '../../base/varint.js'
+import {
+  isFamilyMarker,
+  keyBytesBound,
+  keySuffixBytes,
+  terminatorBytes,
+  writeEscaped,
+  writeKeySuffix,
+  writeTerminator,
+} from '../../storage/cell/cell-key.js'
+import { isCellType } from '../../storage/cell/cell-type.js'
+import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-value.js'
+import { rowBytesMax } from '../../storage/cell/limits.js'
+import { TagType } from './format.js'
+import { readVlong } from './vlong.js'
+
+/** Bytes of a key beside row, family and qualifier. */
+const keyFrameBytes = 2 + 1 + 8 + 1
+/** Bytes of a cell beside key and value in Cellar's form: lengths, flags, TTL. */
+const frameBytesMax = 2 * 5 + 1 + 6
+
+/** Thrown for a cell at a place of a payload. */
+export class CellFaultError extends Error {
+  override readonly name = 'CellFaultError'
+  readonly at: number
+  readonly expected: string
+  readonly found: string
+  /** Whether the cell is sound, and Cellar cannot hold it. */
+  readonly isUnsupported: boolean
+
+  constructor(at: number, expected: string, found: string, isUnsupported = false) {
+    super(`expected ${expected}, found ${found}`)
+    this.at = at
+    this.expected = expected
+    this.found = found
+    this.isUnsupported = isUnsupported
+  }
+}
+
+/** What a file says about its cells. */
+export interface CellFormat {
+  readonly family: Buffer
+  readonly hasTags: boolean
+  readonly hasSequences: boolean
+  /** Sequence of cells of a bulk load, which count as written at the load; undefined: their own. */
+  readonly sequence: number | undefined
+}
+
+/** The decoded cells of one block; see the file header. */
+export class CellBlock {
+  /** Number of cells. */
+  count = 0
+  buffer: Buffer = Buffer.allocUnsafeSlow(64 * 1024)
+  /** Three offsets a cell: start and end of the key, end of the value. */
+  places = new Uint32Array(3 * 1024)
+  readonly #format: CellFormat
+  #end = 0
+  /** The last key of the block before. */
+  #lastKey = Buffer.alloc(0)
+
+  constructor(format: CellFormat) {
+    this.#format = format
+  }
+
+  /** Decodes a payload in place of the cells before. */
+  read(payload: Buffer): void {
+    if (this.count > 0) {
+      const at = 3 * (this.count - 1)
+      this.#lastKey = Buffer.from(this.buffer.subarray(this.places[at], this.places[at + 1]))
+    }
+    this.count = 0
+    this.#end = 0
+    let at = 0
+    while (at < payload.length) at = this.#readCell(payload, at)
+  }
+
+  #readCell(payload: Buffer, start: number): number {
+    const { family, hasTags, hasSequences } = this.#format
+    const keyBytes = start + 8 <= payload.length ? payload.readInt32BE(start) : -1
+    const valueBytes = keyBytes < 0 ? -1 : payload.readInt32BE(start + 4)
+    const keyAt = start + 8
+    const rowBytes = keyBytes < keyFrameBytes ? -1 : payload.readUInt16BE(keyAt)
+    const valueAt = keyAt + keyBytes
+    const valueEnd = valueAt + valueBytes
+    const qualifierBytes = keyBytes - keyFrameBytes - family.length - rowBytes
+    if (valueBytes < 0 || valueEnd > payload.length || qualifierBytes < 0) {
+      throw new CellFaultError(start, 'a cell', `${keyBytes} and ${valueBytes} bytes`)
+    }
+    if (rowBytes < 1 || rowBytes > rowBytesMax) {
+      throw new CellFaultError(start, `a row of 1 to ${rowBytesMax} bytes`, `${rowBytes}`)
+    }
+    const familyAt = keyAt + 2 + rowBytes + 1
+    const isOfFamily =
+      payload[familyAt - 1] === family.length &&
+      compareBytes(payload, familyAt, familyAt + family.length, family, 0, family.length) === 0
+    if (!isOfFamily) throw new CellFaultError(start, `family '${family.toString()}'`, 'another')
+    const qualifierAt = familyAt + family.length
+    const type = payload[valueAt - 1]
+    if (!isCellType(type)) throw new CellFaultError(start, 'a type of cells', `${type}`)
+    if (isFamilyMarker(type) && qualifierBytes > 0) {
+      throw new CellFaultError(start, 'a family marker without qualifier', 'one with a qualifier')
+    }
+    let next = valueEnd
+    let ttl = 0
+    if (hasTags) {
+      const tagsEnd = next + 2 <= payload.length ? next + 2 + payload.readUInt16BE(next) : Infinity
+      if (tagsEnd > payload.length) throw new CellFaultError(start, 'tags', 'the end of the block')
+      if (tagsEnd > next + 2) ttl = readTtl(payload, next + 2, tagsEnd, start)
+      next = tagsEnd
+    }
+    let sequence = 0
+    if (hasSequences) {
+      const found = readVlong(payload, next, payload.length)
+      if (found === undefined || !Number.isSafeInteger(found.value)) {
+        throw new CellFaultError(start, 'a sequence', 'none')
+      }
+      sequence = found.value
+      next = found.end
+    }
+    const timestampAt = valueAt - 9
+    const high = payload.readInt32BE(timestampAt)
+    if (high < 0) throw new CellFaultError(start, 'a timestamp up to 2^63-1', 'a greater one')
+    this.#reserve(keyBytesBound(rowBytes, qualifierBytes) + valueBytes + frameBytesMax)
+    // Key
+    const row = payload.subarray(keyAt + 2, keyAt + 2 + rowBytes)
+    const qualifier = payload.subarray(qualifierAt, qualifierAt + qualifierBytes)
+    const escapedRowBytes = rowBytes + zeros(payload, keyAt + 2, keyAt + 2 + rowBytes)
+    const escapedBytes = qualifierBytes + zeros(payload, qualifierAt, qualifierAt + qualifierBytes)
+    const ownKeyBytes = escapedRowBytes + escapedBytes + 2 * terminatorBytes + keySuffixBytes
+    const { buffer } = this
+    let to = writeVarint(buffer, this.#end, ownKeyBytes)
+    to = writeVarint(buffer, to, valueHeaderBytes(ttl) + valueBytes)
+    const keyStart = to
+    to = writeTerminator(buffer, writeEscaped(buffer, to, row))
+    to = writeTerminator(buffer, writeEscaped(buffer, to, qualifier))
+    const low = payload.readUInt32BE(timestampAt + 4)
+    const own = this.#format.sequence ?? sequence
+    const keyEnd = writeKeySuffix(buffer, to, high, low, type, own, escapedRowBytes)
+    to = writeValueHeader(buffer, keyEnd, ttl)
+    copyBytes(payload, valueAt, valueEnd, buffer, to)
+    this.#note(keyStart, keyEnd, to + valueBytes, start)
+    return next
+  }
+
+  /** Notes a decoded cell, which must not be below the one before. */
+  #note(keyStart: number, keyEnd: number, valueEnd: number, start: number): void {
+    const { buffer, count } = this
+    if (3 * (count + 1) > this.places.length) {
+      const grown = new Uint32Array(2 * this.places.length)
+      grown.set(this.places)
+      this.places = grown
+    }
+    const at = 3 * count
+    const last = this.#lastKey
+    const order =
+      count === 0
+        ? compareBytes(last, 0, last.length, buffer, keyStart, keyEnd)
+        : compareBytes(buffer, this.places[at - 3], this.places[at - 2], buffer, keyStart, keyEnd)
+    if (order > 0) throw new CellFaultError(start, 'cells in order', 'a cell below the one before')
+    this.places[at] = keyStart
+    this.places[at + 1] = keyEnd
+    this.places[at + 2] = valueEnd
+    this.#end = valueEnd
+    this.count++
+  }
+
+  #reserve(bytes: number): void {
+    const needed = this.#end + bytes
+    if (needed <= this.buffer.length) return
+    const grown = Buffer.allocUnsafeSlow(2 * needed)
+    this.buffer.copy(grown, 0, 0, this.#end)
+    this.buffer = grown
+  }
+}
+
+function zeros(source: Buffer, start: number, end: number): number {
+  let count = 0
+  for (let i = start; i < end; i++) if (source[i] === 0) count++
+  return count
+}
+
+/** The TTL in milliseconds among the tags; 0: there are none. */
+function readTtl(payload: Buffer, from: number, end: number, start: number): number {
+  let ttl = 0
+  let at = from
+  while (at < end) {
+    const bytes = at + 3 <= end ? payload.readUInt16BE(at) : 0
+    const next = at + 2 + bytes
+    if (bytes < 1 || next > end) throw new CellFaultError(start, 'a tag', `${bytes} bytes`)
+    const type = payload[at + 2]
+    if (type !== TagType.ttl) {
+      throw new CellFaultError(start, 'no tags but TTLs', `a tag of type ${type}`, true)
+    }
+    const value = bytes === 9 ? Number(payload.readBigInt64BE(at + 3)) : -1
+    if (value < 1 || value >= 2 ** 48) throw new CellFaultError(start, 'a TTL', `${value} ms`)
+    ttl = value
+    at = next
+  }
+  return ttl
+}

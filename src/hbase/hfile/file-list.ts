@@ -1,0 +1,102 @@
+/**
+ * The list of an export, `_CELLAR` in its directory: the files, and how many cells they have. It is
+ * written when all files are durable, and before they get their names. HBase passes over it.
+ */
+import { CellarError, ErrorCode } from '../../base/errors.js'
+import type { FileSystem } from '../../storage/fs/types.js'
+import { readCheckedJsonSync, writeCheckedJsonSync } from '../../storage/version/checked-json.js'
+import {
+  count,
+  listOf,
+  name,
+  readObject,
+  record,
+  type RecordOf,
+} from '../../storage/version/json-fields.js'
+
+const fileFields = {
+  family: name,
+  file: name,
+  cells: count(1),
+  bytes: count(1),
+}
+
+/** A file of an export. */
+export interface ExportedFile extends RecordOf<typeof fileFields> {}
+
+const listName = '_CELLAR'
+const files = listOf(record('a file', fileFields))
+/** HBase does not load files whose names begin so. */
+const hidden = '.'
+
+/** The name of a file until it is complete. */
+export function hiddenName(file: string): string {
+  return hidden + file
+}
+
+/** Makes the directory of an export, and removes what one that was interrupted has left. */
+export function prepareDirectory(fileSystem: FileSystem, directory: string): void {
+  fileSystem.makeDirectorySync(directory)
+  const left: string[] = []
+  for (const family of fileSystem.listSync(directory)) {
+    const path = fileSystem.join(directory, family)
+    const isFolder = fileSystem.statSync(path)?.kind === 'directory'
+    const names = isFolder ? fileSystem.listSync(path) : ['']
+    const foreign = names.find((each) => !/^\.[0-9a-f]{32}$/.test(each))
+    if (foreign !== undefined) {
+      const found = foreign === '' ? family : fileSystem.join(family, foreign)
+      const message = `${directory} must be empty for an export to HFiles; it holds ${found}`
+      throw new CellarError(ErrorCode.directoryNotEmpty, message)
+    }
+    left.push(...names.map((each) => fileSystem.join(path, each)))
+  }
+  for (const path of left) fileSystem.unlinkSync(path)
+}
+
+/** Writes the list of durable files, and gives them their names. */
+export function completeExport(
+  fileSystem: FileSystem,
+  directory: string,
+  id: string,
+  list: readonly ExportedFile[],
+): void {
+  for (const family of new Set(list.map((each) => each.family))) {
+    fileSystem.syncDirectorySync(fileSystem.join(directory, family))
+  }
+  writeCheckedJsonSync(fileSystem, directory, listName, { format: 1, id, files: list })
+  nameFiles(fileSystem, directory, list)
+}
+
+/**
+ * The files of an export that is complete; undefined if there is no list. An export that ended
+ * before its files had their names is completed. `ERR_CORRUPTION`; `ERR_DIRECTORY_NOT_EMPTY` if the
+ * list has another id.
+ */
+export function finishedExport(
+  fileSystem: FileSystem,
+  directory: string,
+  id: string,
+): readonly ExportedFile[] | undefined {
+  const path = fileSystem.join(directory, listName)
+  if (fileSystem.statSync(path) === undefined) return undefined
+  const list = readCheckedJsonSync(fileSystem, path, 'list of HFiles', (value) => {
+    const fields = readObject(value, 'the list')
+    return { id: name.read(fields.id, 'id'), files: files.read(fields.files, 'files') }
+  })
+  if (list.id !== id) {
+    const message = `${directory} holds the HFiles of another export`
+    throw new CellarError(ErrorCode.directoryNotEmpty, message)
+  }
+  nameFiles(fileSystem, directory, list.files)
+  return list.files
+}
+
+function nameFiles(fileSystem: FileSystem, directory: string, list: readonly ExportedFile[]): void {
+  for (const { family, file } of list) {
+    const folder = fileSystem.join(directory, family)
+    const from = fileSystem.join(folder, hiddenName(file))
+    if (fileSystem.statSync(from) === undefined) continue
+    fileSystem.renameSync(from, fileSystem.join(folder, file))
+    fileSystem.syncDirectorySync(folder)
+  }
+}

@@ -1,0 +1,79 @@
+/**
+ * Files that HBase 2.6.4 has flushed (`test/data/hfile`, one a compression, with Bloom filters,
+ * sequences, a TTL and markers of all kinds), and files of Cellar that must not change.
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { HFileReader } from '../../../../src/hbase/hfile/hfile-reader.js'
+import { HFileWriter } from '../../../../src/hbase/hfile/hfile-writer.js'
+import { cellTypeName } from '../../../../src/storage/cell/cell-type.js'
+import { CellView } from '../../../../src/storage/cell/cell-view.js'
+import { MemoryFileSystem } from '../../../../src/storage/fs/memory-fs.js'
+import { NodeFileSystem } from '../../../../src/storage/fs/node-fs.js'
+import { readWholeFileSync } from '../../../../src/storage/fs/whole-file.js'
+import { projectRoot } from '../../../helpers/project-root.js'
+
+const home = join(projectRoot, 'test/data/hfile')
+const x = 'x'.repeat(40)
+
+/** What the flushed files hold: a flush of HBase drops what markers mask. */
+const cells = [
+  `a/ 1000 Put - ${x}`,
+  'a/q 2000 Put - newer',
+  'a/q 1500 DeleteColumn - ',
+  'b/ 1002 DeleteFamilyVersion - ',
+  `b/ 1001 Put - ${x}`,
+  'b/q 1001 Delete - ',
+  `c\0\x01/ 1002 Put - ${x}`,
+  'c\0\x01/q 1002 Put - value 2',
+  `d/ttl 1700000000000 Put ${2 ** 43} lives long`,
+  'e/ 1500 DeleteFamily - ',
+]
+
+function linesOf(path: string): string[] {
+  const reader = HFileReader.open(new NodeFileSystem(), path, 'f', undefined)
+  const view = new CellView()
+  const lines: string[] = []
+  while (reader.next()) {
+    view.set(reader)
+    const { type, timestampExact, ttlMilliseconds } = view
+    const name = `${view.copyRow().toString('latin1')}/${view.copyQualifier().toString('latin1')}`
+    const kind = cellTypeName(type as Parameters<typeof cellTypeName>[0])
+    const ttl = ttlMilliseconds === 0 ? '-' : ttlMilliseconds
+    lines.push(`${name} ${timestampExact} ${kind} ${ttl} ${view.copyValue().toString()}`)
+  }
+  reader.close()
+  return lines
+}
+
+void t.test('files of HBase', (t) => {
+  for (const name of ['none', 'gz', 'lz4']) {
+    t.strictSame(linesOf(join(home, `hbase-2.6.4-${name}.hfile`)), cells, name)
+  }
+  t.strictSame(linesOf(join(home, 'hbase-2.6.4-empty.hfile')), [], 'all cells had expired')
+  t.end()
+})
+
+void t.test('files of Cellar stay the same', (t) => {
+  const source = join(home, 'hbase-2.6.4-none.hfile')
+  for (const compression of ['NONE', 'LZ4'] as const) {
+    const fileSystem = new MemoryFileSystem()
+    fileSystem.makeDirectorySync('/out')
+    const format = { family: 'f', compression, blockBytes: 1024, indexBytes: 256, created: 1 }
+    const writer = new HFileWriter(fileSystem, '/out/file', format)
+    const reader = HFileReader.open(new NodeFileSystem(), source, 'f', undefined)
+    const view = new CellView()
+    while (reader.next()) {
+      view.set(reader)
+      writer.add(view)
+    }
+    reader.close()
+    writer.finish()
+    const bytes = readWholeFileSync(fileSystem, '/out/file')
+    const golden = join(home, `cellar-${compression.toLowerCase()}.hfile`)
+    t.ok(bytes.equals(readFileSync(golden)), compression)
+    t.strictSame(linesOf(golden), cells)
+  }
+  t.end()
+})
