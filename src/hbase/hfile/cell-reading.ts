@@ -5,14 +5,13 @@
  * Failure behaviour: a cell that HBase cannot have written raises {@link CellFaultError}; the caller
  * knows file and block. So does a tag that Cellar has no place for, as `unsupported`.
  */
-import { compareBytes, copyBytes } from '../../base/bytes.js'
+import { compareBytes } from '../../base/bytes.js'
 import { writeVarint } from '../../base/varint.js'
 import {
   isFamilyMarker,
   keyBytesBound,
   keySuffixBytes,
   terminatorBytes,
-  writeEscaped,
   writeKeySuffix,
   writeTerminator,
 } from '../../storage/cell/cell-key.js'
@@ -21,6 +20,7 @@ import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-valu
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { TagType } from './format.js'
 import { readVlong } from './vlong.js'
+import { copyWords, Words } from './words.js'
 
 /** Bytes of a key beside row, family and qualifier. */
 const keyFrameBytes = 2 + 1 + 8 + 1
@@ -62,6 +62,8 @@ export class CellBlock {
   /** Three offsets a cell: start and end of the key, end of the value. */
   places = new Uint32Array(3 * 1024)
   readonly #format: CellFormat
+  readonly #source = new Words()
+  readonly #target = new Words()
   #end = 0
   /** The last key of the block before. */
   #lastKey = Buffer.alloc(0)
@@ -130,8 +132,6 @@ export class CellBlock {
     if (high < 0) throw new CellFaultError(start, 'a timestamp up to 2^63-1', 'a greater one')
     this.#reserve(keyBytesBound(rowBytes, qualifierBytes) + valueBytes + frameBytesMax)
     // Key
-    const row = payload.subarray(keyAt + 2, keyAt + 2 + rowBytes)
-    const qualifier = payload.subarray(qualifierAt, qualifierAt + qualifierBytes)
     const escapedRowBytes = rowBytes + zeros(payload, keyAt + 2, keyAt + 2 + rowBytes)
     const escapedBytes = qualifierBytes + zeros(payload, qualifierAt, qualifierAt + qualifierBytes)
     const ownKeyBytes = escapedRowBytes + escapedBytes + 2 * terminatorBytes + keySuffixBytes
@@ -139,13 +139,14 @@ export class CellBlock {
     let to = writeVarint(buffer, this.#end, ownKeyBytes)
     to = writeVarint(buffer, to, valueHeaderBytes(ttl) + valueBytes)
     const keyStart = to
-    to = writeTerminator(buffer, writeEscaped(buffer, to, row))
-    to = writeTerminator(buffer, writeEscaped(buffer, to, qualifier))
+    to = writeTerminator(buffer, escape(payload, keyAt + 2, keyAt + 2 + rowBytes, buffer, to))
+    const qualifierEnd = qualifierAt + qualifierBytes
+    to = writeTerminator(buffer, escape(payload, qualifierAt, qualifierEnd, buffer, to))
     const low = payload.readUInt32BE(timestampAt + 4)
     const own = this.#format.sequence ?? sequence
     const keyEnd = writeKeySuffix(buffer, to, high, low, type, own, escapedRowBytes)
     to = writeValueHeader(buffer, keyEnd, ttl)
-    copyBytes(payload, valueAt, valueEnd, buffer, to)
+    copyWords(this.#source.of(payload), valueAt, valueEnd, this.#target.of(buffer), to)
     this.#note(keyStart, keyEnd, to + valueBytes, start)
     return next
   }
@@ -179,6 +180,17 @@ export class CellBlock {
     this.buffer.copy(grown, 0, 0, this.#end)
     this.buffer = grown
   }
+}
+
+/** As `writeEscaped`, of a part of a buffer. */
+function escape(source: Buffer, start: number, end: number, target: Buffer, at: number): number {
+  let next = at
+  for (let i = start; i < end; i++) {
+    const byte = source[i]
+    target[next++] = byte
+    if (byte === 0) target[next++] = 0xff
+  }
+  return next
 }
 
 function zeros(source: Buffer, start: number, end: number): number {

@@ -1,8 +1,8 @@
 /** Cells in HBase's form (FORMAT.md), written from Cellar's (`src/storage/cell/FORMAT.md`). */
-import { copyBytes } from '../../base/bytes.js'
 import { contentStart, ttlOf } from '../../storage/cell/cell-value.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
 import { TagType } from './format.js'
+import { copyWords, Words } from './words.js'
 
 /** Bytes of a cell beside row, family, qualifier, value and tags. */
 const frameBytes = 4 + 4 + 2 + 1 + 8 + 1 + 2
@@ -15,13 +15,15 @@ export function cellBytesBound(cell: CellView, family: Buffer): number {
   return cell.valueEnd - cell.keyStart + family.length + frameBytes + ttlTagBytes
 }
 
-/** Where {@link writeCell} has put the parts of a cell. */
+/** Where {@link writeCell} has put the parts of a cell, and its views of the two buffers. */
 export class WrittenCell {
   keyStart = 0
   keyEnd = 0
   valueBytes = 0
   tagBytes = 0
   end = 0
+  readonly source = new Words()
+  readonly target = new Words()
 }
 
 /** Writes a cell at `target[at, …)`, with its TTL as a tag. REQUIRES {@link cellBytesBound}. */
@@ -48,7 +50,7 @@ export function writeCell(
   written.keyEnd = next
   written.valueBytes = valueEnd - content
   writeUint64(target, at, next - keyAt, valueEnd - content)
-  copyBytes(buffer, content, valueEnd, target, next)
+  copyWords(written.source.of(buffer), content, valueEnd, written.target.of(target), next)
   next += valueEnd - content
   const ttl = ttlOf(buffer, valueStart)
   written.tagBytes = ttl > 0 ? ttlTagBytes : 0

@@ -70,12 +70,25 @@ export class Mirror {
   }
 }
 
-/** Puts the cells of a result into a mirror, with their timestamps and types. */
+/**
+ * Puts the cells of a result into a mirror, with their timestamps and types, but for those that the
+ * mirror has: of a column that was written twice with one timestamp, the store may still have the
+ * older value.
+ */
 export function fill(table: EmbeddedTable, result: Result): void {
   const { row } = result
   if (row === undefined) return
-  const cells = result.cells().map(({ family, qualifier, timestampExact, type, value }: Cell) => {
+  const rows = { startRow: row, stopRow: row, stopInclusive: true }
+  const [own] = table.scanSync({ ...rows, raw: true, versions: 'all' }).toArray()
+  const known = new Set(own?.cells().map(nameOf))
+  const missing = result.cells().filter((cell) => !known.has(nameOf(cell)))
+  if (missing.length === 0) return
+  const cells = missing.map(({ family, qualifier, timestampExact, type, value }) => {
     return { column: { family, qualifier }, timestamp: timestampExact, type, value }
   })
   table.putSync({ row, cells })
+}
+
+function nameOf({ family, qualifier, timestampExact, type }: Cell): string {
+  return `${family}:${qualifier.toString('latin1')}:${timestampExact}:${type}`
 }

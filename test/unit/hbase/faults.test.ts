@@ -80,6 +80,20 @@ void t.test('reads end with ERR_UNAVAILABLE at the deadline', async (t) => {
   t.ok(gateway.count('get') > 2, 'after repetitions')
 })
 
+void t.test('a region that moves: what may be repeated is', async (t) => {
+  const moved = { error: 'NotServingRegionException: t,,1 is not online', canRetry: true }
+  const { gateway, database } = await open(t, (name, before) => {
+    if (name === 'getTableDescriptor') return undefined
+    return before === 0 ? moved : { answer: name === 'get' ? found : undefined }
+  })
+  const table = database.table('t')
+  t.equal((await table.get({ row: 'r' })).size, 1)
+  await table.put({ row: 'r', cells, timestamp: 5 })
+  t.strictSame([gateway.count('get'), gateway.count('put')], [2, 2])
+  t.equal(await outcome(table.increment(increment)), 'ERR_UNKNOWN_OUTCOME', 'the caller decides')
+  t.equal(gateway.count('increment'), 1, 'sent once')
+})
+
 void t.test('another gateway takes over from one that is down', async (t) => {
   const { gateway } = await open(t, () => undefined)
   const second = await ScriptedGateway.start((name) => {
