@@ -37,11 +37,11 @@ export class LatencyHistogram {
    */
   buckets(): number[] {
     const counts: number[] = []
+    const longest = this.count === 0 ? 0 : slotOf(this.maxNanoseconds) + 1
     let slot = 0
     let seen = 0
-    for (const microseconds of bucketMicroseconds) {
-      while (slot < slotCount && upperEndOf(slot) <= microseconds * 1000)
-        seen += this.counts[slot++]
+    for (const slots of bucketSlots) {
+      for (const end = Math.min(slots, longest); slot < end; slot++) seen += this.counts[slot]
       counts.push(seen)
     }
     return counts
@@ -97,3 +97,10 @@ function fineUpperEndOf(slot: number): number {
   const shift = Math.floor(slot / steps) - 1
   return (steps + (slot % steps) + 1) * 2 ** shift - 1
 }
+
+/** How many slots hold durations that do not exceed each of {@link bucketMicroseconds}. */
+const bucketSlots = bucketMicroseconds.map((microseconds) => {
+  let slots = 0
+  while (slots < slotCount && upperEndOf(slots) <= microseconds * 1000) slots++
+  return slots
+})

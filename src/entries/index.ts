@@ -177,7 +177,10 @@ export {
 } from '../comfort/transactions/transaction.js'
 export type { RandomBytes } from '../base/random-bytes.js'
 export type { DatabaseOptions } from '../storage/engine/options.js'
+export type { LastBackup } from '../storage/version/backup-note.js'
+export type { RunningJob } from '../storage/engine/reports.js'
 export type {
+  LatenciesByKind,
   LatencyStatistics,
   SlowOperation,
   TimedOperationName,
@@ -198,6 +201,13 @@ export type { CellarErrorOptions } from '../base/errors.js'
 export type { DirectoryBinding } from '../storage/fs/directory-handle.js'
 export type { CompactionSetting } from '../storage/compaction/setting.js'
 export * from '../api/filters.js'
-export type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from '../storage/fs/types.js'
+export type {
+  DeviceSpace,
+  DirectoryLock,
+  File,
+  FileStat,
+  FileSystem,
+  OpenMode,
+} from '../storage/fs/types.js'
 export { NodeFileSystem, type SystemCalls } from '../storage/fs/node-fs.js'
 export { MemoryFileSystem } from '../storage/fs/memory-fs.js'

@@ -1,7 +1,7 @@
 /** Names, descriptions and sources of the metrics that monitors read. */
 
 import { bucketMicroseconds } from '../api/index.js'
-import { histogramSamples, type Family, type Sample } from './text.js'
+import { histogramSamples, type Family, type Labels, type Sample } from './text.js'
 
 /** Durations of one kind of operation, as in `Database.statistics`. */
 export interface MonitoredLatency {
@@ -13,14 +13,6 @@ export interface MonitoredLatency {
   readonly sumMicroseconds: number
   /** Number of measured operations at or below each bound, from 10 µs to 10 s. */
   readonly buckets: readonly number[]
-  /** Median of the measured durations. */
-  readonly p50Microseconds: number
-  /** 99th percentile. */
-  readonly p99Microseconds: number
-  /** 99.9th percentile. */
-  readonly p999Microseconds: number
-  /** The longest duration. */
-  readonly maxMicroseconds: number
 }
 
 /** Numbers of `Database.statistics`: kind, name, the member, and help. */
@@ -53,6 +45,9 @@ const numbers = [
   ['gauge', 'read_amplification', 'readAmplification', 'Most sorted runs of a family.'],
   ['gauge', 'space_amplification', 'spaceAmplification', 'Bytes by those of the largest runs.'],
   ['gauge', 'open_snapshots', 'openSnapshots', 'Open snapshots.'],
+  ['gauge', 'log_segments', 'logSegments', 'Segments of the log.'],
+  ['gauge', 'waiting_argument_bytes', 'waitingArgumentBytes', 'Arguments of waiting calls.'],
+  ['gauge', 'last_sequence', 'lastSequence', 'Sequence of the last mutation.'],
 ] as const
 
 const cacheNumbers = [
@@ -60,6 +55,32 @@ const cacheNumbers = [
   ['counter', 'block_cache_hits_total', 'hits', 'Blocks found in the cache.'],
   ['counter', 'block_cache_misses_total', 'misses', 'Blocks not found in the cache.'],
 ] as const
+
+const familyNumbers = [
+  ['files', 'files', 'SSTables of a family.'],
+  ['file_bytes', 'fileBytes', 'Bytes of the SSTables of a family.'],
+  ['value_file_bytes', 'valueFileBytes', 'Bytes of the value files of a family.'],
+  ['memtable_bytes', 'memtableBytes', 'Memtables of a family.'],
+  ['entries', 'entries', 'Cells and markers in the SSTables of a family.'],
+  ['runs', 'runs', 'Sorted runs of a family.'],
+] as const
+
+/** Counts and durations by the kinds of operations that have occurred. */
+type Latencies = Readonly<Record<string, MonitoredLatency | undefined>>
+
+/** The part of the statistics of a family that monitors read. */
+export type MonitoredFamily = Readonly<Record<(typeof familyNumbers)[number][1], number>> & {
+  /** Durations of its jobs, and of operations that concern no other family. */
+  readonly latencies: Latencies
+}
+
+/** The part of the statistics of a table that monitors read. */
+export interface MonitoredTable {
+  /** Counts and durations of its operations. */
+  readonly latencies: Latencies
+  /** By name. */
+  readonly families: Readonly<Record<string, MonitoredFamily>>
+}
 
 /**
  * The part of `Database.statistics` that monitors read. Sizes are bytes; counters count since the
@@ -70,6 +91,24 @@ export type MonitoredStatistics = Readonly<Record<(typeof numbers)[number][2], n
   readonly latencies: Readonly<Record<string, MonitoredLatency>>
   /** The block cache. */
   readonly blockCache: Readonly<Record<(typeof cacheNumbers)[number][2], number>>
+  /** By name. */
+  readonly tables: Readonly<Record<string, MonitoredTable>>
+  /** The running jobs. */
+  readonly jobs: readonly { readonly kind: 'flush' | 'compaction' }[]
+  /** How far compactions lag. */
+  readonly pressure: { readonly level: number; readonly runs: number; readonly bytes: number }
+  /** The scrub. */
+  readonly scrub: {
+    readonly passes: number
+    readonly bytesRead: number
+    readonly damagedFiles: readonly string[]
+  }
+  /** When the last backup ended. */
+  readonly lastBackup: { readonly milliseconds: number } | undefined
+  /** The device of the directory. */
+  readonly device: { readonly freeBytes: number; readonly totalBytes: number } | undefined
+  /** Whether a failed write has made the database read-only. */
+  readonly poisoned: boolean
 }
 
 /** A database that can be monitored: `Database` of `cellardb`. */
@@ -89,64 +128,129 @@ export interface Figure extends Omit<Family, 'samples'> {
   readonly read: (statistics: MonitoredStatistics) => readonly Sample[]
 }
 
-/** Durations as a histogram, for Prometheus. */
-export const durations: Figure = {
-  name: 'operation_duration_seconds',
-  help: 'Durations of timed operations, by kind: about one in 64 is timed.',
-  kind: 'histogram',
-  unit: 's',
-  read: ({ latencies }) => {
-    return Object.entries(latencies).flatMap(([operation, latency]) => {
-      const { buckets, sumMicroseconds, timedCount: count } = latency
-      return histogramSamples({ buckets, sum: sumMicroseconds / 1e6, count }, bounds, { operation })
-    })
-  },
+/** Durations as histograms, for Prometheus. */
+export const durations: readonly Figure[] = [
+  histogram(
+    'operation',
+    'Durations of timed operations, by kind: about one in 64 is timed.',
+    (all) => histogramsOf(all.latencies, {}),
+  ),
+  histogram('table_operation', 'The same for each table.', ({ tables }) =>
+    Object.entries(tables).flatMap(([table, { latencies }]) => histogramsOf(latencies, { table })),
+  ),
+  histogram(
+    'family_operation',
+    'The same for each family: its jobs, and operations on it alone.',
+    (all) => {
+      return familiesOf(all).flatMap(([labels, { latencies }]) => histogramsOf(latencies, labels))
+    },
+  ),
+]
+
+/** Upper bounds of the buckets, in seconds. */
+export const bounds: readonly number[] = bucketMicroseconds.map((bound) => bound / 1e6)
+
+function histogram(of: string, help: string, read: Figure['read']): Figure {
+  return { name: `${of}_duration_seconds`, help, kind: 'histogram', unit: 's', read }
 }
 
-/** In seconds. */
-const bounds = bucketMicroseconds.map((bound) => bound / 1e6)
-
-const quantiles = [
-  ['0.5', 'p50Microseconds'],
-  ['0.99', 'p99Microseconds'],
-  ['0.999', 'p999Microseconds'],
-  ['1', 'maxMicroseconds'],
-] as const
-
-/** Durations as quantiles, for OpenTelemetry: its histograms can be recorded but not observed. */
-export const durationQuantiles: Figure = {
-  name: 'operation_duration_seconds',
-  help: 'Durations of timed operations since the open, by kind; quantile 1 is the longest.',
-  kind: 'gauge',
-  unit: 's',
-  read: ({ latencies }) => {
-    return Object.entries(latencies).flatMap(([operation, latency]) => {
-      return quantiles.map(([quantile, name]): Sample => {
-        return [{ operation, quantile }, latency[name] / 1e6]
-      })
-    })
-  },
+function histogramsOf(latencies: Latencies, labels: Labels): Sample[] {
+  return Object.entries(latencies).flatMap(([operation, latency]) => {
+    if (latency === undefined) return []
+    const { buckets, sumMicroseconds, timedCount: count } = latency
+    const counts = { buckets, sum: sumMicroseconds / 1e6, count }
+    return histogramSamples(counts, bounds, { ...labels, operation })
+  })
 }
 
+/** All families with the labels of their samples. */
+function familiesOf({ tables }: MonitoredStatistics): (readonly [Labels, MonitoredFamily])[] {
+  return Object.entries(tables).flatMap(([table, { families }]) => {
+    return Object.entries(families).map(([family, each]) => [{ table, family }, each] as const)
+  })
+}
+
+/** A gauge, or a metric of another kind; `read` returns nothing where there is no value. */
 function figure(
-  [kind, name, , help]: readonly [Family['kind'], string, string, string],
-  read: (statistics: MonitoredStatistics) => number,
+  name: string,
+  help: string,
+  read: (statistics: MonitoredStatistics) => number | boolean | readonly Sample[] | undefined,
+  kind: Family['kind'] = 'gauge',
 ): Figure {
-  const unit = name.includes('bytes') ? 'By' : '1'
-  return { kind, name, help, unit, read: (statistics) => [[{}, read(statistics)]] }
+  const unit = name.includes('bytes') ? 'By' : name.includes('seconds') ? 's' : '1'
+  const samples = (statistics: MonitoredStatistics): readonly Sample[] => {
+    const value = read(statistics) ?? []
+    return typeof value === 'object' ? value : [[{}, Number(value)]]
+  }
+  return { kind, name, help, unit, read: samples }
 }
+
+/** Metrics that are not plain members of the statistics. */
+const derived: readonly Figure[] = [
+  figure('poisoned', '1 if a failed write has made it read-only.', ({ poisoned }) => poisoned),
+  figure(
+    'pressure',
+    'Debt of compactions by its limit: from 1 on writers stop.',
+    ({ pressure }) => {
+      return pressure.level
+    },
+  ),
+  figure('compaction_debt_bytes', 'Bytes to be rewritten.', ({ pressure }) => pressure.bytes),
+  figure('compaction_debt_runs', 'Most runs to be merged.', ({ pressure }) => pressure.runs),
+  figure('jobs_running', 'Running flushes and compactions.', ({ jobs }) => {
+    return (['flush', 'compaction'] as const).map((kind): Sample => {
+      return [{ kind }, jobs.filter((job) => job.kind === kind).length]
+    })
+  }),
+  figure('scrub_passes_total', 'Passes of the scrub.', ({ scrub }) => scrub.passes, 'counter'),
+  figure(
+    'scrub_read_bytes_total',
+    'Bytes that the scrub read.',
+    ({ scrub }) => scrub.bytesRead,
+    'counter',
+  ),
+  figure('damaged_files', 'Damaged files that the scrub knows.', ({ scrub }) => {
+    return scrub.damagedFiles.length
+  }),
+  figure('last_backup_timestamp_seconds', 'End of the last backup; 0 if none is known.', (all) => {
+    return (all.lastBackup?.milliseconds ?? 0) / 1000
+  }),
+  figure('device_free_bytes', 'Free space of the disk.', ({ device }) => device?.freeBytes),
+  figure('device_size_bytes', 'Size of the disk.', ({ device }) => device?.totalBytes),
+  figure(
+    'table_operations_total',
+    'Operations by table and kind.',
+    ({ tables }) => {
+      return Object.entries(tables).flatMap(([table, { latencies }]) => {
+        return Object.entries(latencies).map(([operation, latency]): Sample => {
+          return [{ table, operation }, latency?.count ?? 0]
+        })
+      })
+    },
+    'counter',
+  ),
+  ...familyNumbers.map(([name, member, help]) => {
+    return figure(`family_${name}`, help, (all) => {
+      return familiesOf(all).map(([labels, family]): Sample => [labels, family[member]])
+    })
+  }),
+]
 
 /** All metrics except durations. */
 export const figures: readonly Figure[] = [
-  {
-    name: 'operations_total',
-    help: 'Operations by kind.',
-    kind: 'counter',
-    unit: '1',
-    read: ({ latencies }) => {
+  figure(
+    'operations_total',
+    'Operations by kind.',
+    ({ latencies }) => {
       return Object.entries(latencies).map(([operation, { count }]) => [{ operation }, count])
     },
-  },
-  ...numbers.map((each) => figure(each, (statistics) => statistics[each[2]])),
-  ...cacheNumbers.map((each) => figure(each, ({ blockCache }) => blockCache[each[2]])),
+    'counter',
+  ),
+  ...numbers.map(([kind, name, member, help]) => {
+    return figure(name, help, (statistics) => statistics[member], kind)
+  }),
+  ...cacheNumbers.map(([kind, name, member, help]) => {
+    return figure(name, help, ({ blockCache }) => blockCache[member], kind)
+  }),
+  ...derived,
 ]

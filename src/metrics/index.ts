@@ -5,5 +5,16 @@ export {
   registerPrometheus,
   type PrometheusOptions,
 } from './prometheus.js'
-export { observeByOpenTelemetry, type OpenTelemetryOptions } from './open-telemetry.js'
-export type { MonitoredDatabase, MonitoredLatency, MonitoredStatistics } from './figures.js'
+export {
+  observeByOpenTelemetry,
+  traceByOpenTelemetry,
+  type OpenTelemetryOptions,
+  type OpenTelemetryTracingOptions,
+} from './open-telemetry.js'
+export type {
+  MonitoredDatabase,
+  MonitoredFamily,
+  MonitoredLatency,
+  MonitoredStatistics,
+  MonitoredTable,
+} from './figures.js'

@@ -44,7 +44,7 @@ export function registerPrometheus(
   const { registry, prefix } = prometheusOptions.read(options)
   const client = requirePackage<PromClient>('prom-client', 'a page for Prometheus')
   const target = registry ?? new client.Registry()
-  for (const { name: own, help, kind: type, read } of [...figures, durations]) {
+  for (const { name: own, help, kind: type, read } of [...figures, ...durations]) {
     const name = prefix + own
     // The databases keep the counts; the registry reads them and takes no observations.
     const get = async (): Promise<object> => {
@@ -90,7 +90,7 @@ function checkedDatabases(databases: readonly MonitoredDatabase[]): MonitoredDat
  */
 export function figuresText(databases: readonly MonitoredDatabase[]): string {
   const observed = checkedDatabases(databases)
-  const families = [...figures, durations].map((figure) => {
+  const families = [...figures, ...durations].map((figure) => {
     return { ...figure, samples: samplesOf(figure.read, observed) }
   })
   return familiesText('cellardb_', families)

@@ -16,6 +16,7 @@ import {
   type BackupSummary,
 } from '../storage/engine/transfer/backup.js'
 import { Ddl } from '../storage/engine/catalog/ddl.js'
+import { isTraced } from '../storage/engine/diagnostics.js'
 import type { Engine } from '../storage/engine/engine.js'
 import type { Lifecycle } from '../storage/engine/lifecycle.js'
 import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
@@ -302,11 +303,14 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
-    const { times } = this.#engine.reports
-    const startedAt = times.begin(TimedOperation.batch)
-    const done = this.#atomic(batch)
-    if (startedAt === 0) return done
-    return times.endLater(TimedOperation.batch, startedAt, done, '', batch)
+    const times = this.#engine.reports.times.ofTable('')
+    const run = (): Promise<api.AtomicResult> => {
+      const startedAt = times.begin(TimedOperation.batch)
+      const done = this.#atomic(batch)
+      if (startedAt === 0) return done
+      return times.endLater(TimedOperation.batch, startedAt, done, batch)
+    }
+    return isTraced() ? times.trace(TimedOperation.batch, batch, run) : run()
   }
 
   /** As the function `transaction`, over this database. */

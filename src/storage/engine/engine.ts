@@ -12,6 +12,7 @@ import type { SsTableReaders } from '../files/sstable-readers.js'
 import type { FileRemover } from '../fs/file-remover.js'
 import type { DirectoryLock, FileSystem } from '../fs/types.js'
 import type { JobExecutor } from '../job/threads/executor.js'
+import type { BackupNote } from '../version/backup-note.js'
 import type { SpaceReserve } from '../version/space-reserve.js'
 import type { VersionSet } from '../version/version-set.js'
 import type { Log } from '../wal/log.js'
@@ -38,6 +39,7 @@ export interface OpenedParts {
   readonly codecs: Codecs
   readonly remover: FileRemover
   readonly reserve: SpaceReserve
+  readonly backupNote: BackupNote
   readonly versions: VersionSet
   readonly readers: SsTableReaders
   readonly catalog: Catalog

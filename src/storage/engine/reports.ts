@@ -7,11 +7,33 @@ import type {
   CompactionProgress,
   CompactionWork,
 } from './background/compaction-outcome.js'
-import { publishDiagnostic } from './diagnostics.js'
+import { publishDiagnostic, traceJob } from './diagnostics.js'
 import type { Catalog } from './catalog/catalog.js'
 import type { EventSource, Raise } from './events.js'
-import { OperationTimes, TimedOperation } from './write/operation-times.js'
+import { OperationTimes, TimedOperation, type TableTimes } from './write/operation-times.js'
 import type { Pressure } from './write/write-pacer.js'
+
+/** A flush or compaction that runs. */
+export interface RunningJob extends EventSource {
+  /** What it does. */
+  readonly kind: 'flush' | 'compaction'
+  /** Bytes of memory that are written, or of files that are merged. */
+  readonly bytesDone: number
+  /** Bytes of all of them. */
+  readonly bytesTotal: number
+  /** Time since its start. */
+  readonly milliseconds: number
+}
+
+/** The parts of an engine that know the running jobs. */
+interface JobSources {
+  readonly flusher: {
+    readonly writing: readonly { store: Store; bytesDone: number; bytesTotal: number }[]
+  }
+  readonly compactor: {
+    readonly running: readonly { store: Store; progress: CompactionProgress; startedAt: number }[]
+  }
+}
 
 /** Reports of one engine; see the file header. */
 export class Reports {
@@ -20,7 +42,7 @@ export class Reports {
   private readonly raise: Raise
   /** How long operations and jobs take. */
   readonly times: OperationTimes
-  /** Start times of the running flushes. */
+  /** When the running flushes began. */
   private readonly flushStarts = new Map<Store, number>()
 
   constructor(
@@ -32,9 +54,10 @@ export class Reports {
     this.directory = directory
     this.catalog = catalog
     this.raise = raise
-    this.times = new OperationTimes(slowOperationMilliseconds, directory, (slow) =>
-      raise('slowOperation', slow),
-    )
+    this.times = new OperationTimes(slowOperationMilliseconds, directory, {
+      familiesOf: (table) => catalog.tables.get(table)?.familyNames ?? [],
+      onSlow: (slow) => raise('slowOperation', slow),
+    })
   }
 
   /** Reports that the engine was poisoned. */
@@ -71,7 +94,7 @@ export class Reports {
 
   /** Reports that a job begins to write a memtable of `entries` entries and `bytes` bytes. */
   flushStarted(store: Store, entries: number, bytes: number): void {
-    this.flushStarts.set(store, this.times.beginLong(TimedOperation.flush))
+    this.flushStarts.set(store, this.beginJob(store, TimedOperation.flush))
     publishDiagnostic('flushStart', { ...this.placeOf(store), entries, bytes })
   }
 
@@ -84,7 +107,7 @@ export class Reports {
   flushEnded(store: Store, result: JobResult): void {
     const place = this.placeOf(store)
     const startedAt = this.flushStarts.get(store)
-    if (startedAt !== undefined) this.times.endLong(TimedOperation.flush, startedAt)
+    if (startedAt !== undefined) this.endJob(store, TimedOperation.flush, startedAt)
     this.flushStarts.delete(store)
     publishDiagnostic('flushEnd', { ...place, ...result })
     const { entriesWritten: entries, bytesWritten: bytes } = result
@@ -132,6 +155,42 @@ export class Reports {
     const place = this.placeOf(store)
     publishDiagnostic('compactionError', { ...place, error })
     if (!requested) this.raise('compactionError', { ...sourceOf(place), error })
+  }
+
+  /** The flushes and compactions that run now. */
+  runningJobs({ flusher, compactor }: JobSources): RunningJob[] {
+    const now = performance.now()
+    const flushes = flusher.writing.map(({ store, bytesDone, bytesTotal }): RunningJob => {
+      const milliseconds = now - (this.flushStarts.get(store) ?? now)
+      const source = sourceOf(this.placeOf(store))
+      return { kind: 'flush', ...source, bytesDone, bytesTotal, milliseconds }
+    })
+    const compactions = compactor.running.map(({ store, progress, startedAt }): RunningJob => {
+      const { bytesDone, bytesTotal } = progress
+      const milliseconds = now - startedAt
+      const source = sourceOf(this.placeOf(store))
+      return { kind: 'compaction', ...source, bytesDone, bytesTotal, milliseconds }
+    })
+    return [...flushes, ...compactions]
+  }
+
+  /** Counts a job that begins. Returns the time. */
+  beginJob(store: Store, kind: TimedOperation): number {
+    return this.timesOf(store).beginLong(kind)
+  }
+
+  /** Takes the duration of a job that has ended well. */
+  endJob(store: Store, kind: TimedOperation, startedAt: number): void {
+    this.timesOf(store).endLong(kind, startedAt, store.family)
+  }
+
+  /** Runs a job between the messages of the channel `cellardb:job`. */
+  traceJob<T>(store: Store, kind: 'flush' | 'compaction', run: () => Promise<T>): Promise<T> {
+    return traceJob(() => ({ ...this.placeOf(store), kind }), run)
+  }
+
+  private timesOf(store: Store): TableTimes {
+    return this.times.ofTable(this.catalog.tableNameOf(store))
   }
 
   private placeOf(store: Store): FamilyPlace {

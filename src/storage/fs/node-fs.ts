@@ -13,7 +13,7 @@ import { checkObject, checkText, readArguments } from '../../base/arguments.js'
 import { fileError, syntheticError, systemCode } from './errors.js'
 import { BoundPaths, type DirectoryBinding } from './directory-handle.js'
 import { lockDirectory, NodeDirectoryLock } from './lock.js'
-import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
+import type { DeviceSpace, DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
 /**
  * Not imported: of an imported module webpack keeps only the functions that it finds called by
@@ -333,6 +333,15 @@ export class NodeFileSystem implements FileSystem {
       if (stat?.isFile() !== true || stat.ino === 0n) return undefined
       return `${stat.dev}:${stat.ino}:${stat.size}:${stat.mtimeNs}`
     })
+  }
+
+  spaceSync(path: string): DeviceSpace | undefined {
+    try {
+      const { bavail, blocks, bsize } = nodeFs.statfsSync(this.at(path))
+      return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+    } catch {
+      return undefined
+    }
   }
 
   makeDirectorySync(path: string): void {

@@ -12,7 +12,7 @@
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import { ContentFile, MemoryContent, type Content } from './content.js'
 import { fileError, syntheticError } from './errors.js'
-import type { DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
+import type { DeviceSpace, DirectoryLock, File, FileStat, FileSystem, OpenMode } from './types.js'
 
 function refused(operation: string, path: string): CellarError {
   const message = `${operation} of ${path} refused: the directory is open read-only`
@@ -120,6 +120,10 @@ export class OverlayFileSystem implements FileSystem {
     if (content !== undefined) return { kind: 'file', size: content.size }
     const stat = this.below.statSync(path)
     return name !== undefined && stat?.kind === 'file' ? undefined : stat
+  }
+
+  spaceSync(path: string): DeviceSpace | undefined {
+    return this.below.spaceSync?.(path)
   }
 
   makeDirectorySync(path: string): void {

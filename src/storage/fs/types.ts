@@ -53,6 +53,14 @@ export interface FileStat {
   readonly size: number
 }
 
+/** The space of a device, in bytes. */
+export interface DeviceSpace {
+  /** What programs without privileges may still use. */
+  readonly freeBytes: number
+  /** All of it. */
+  readonly totalBytes: number
+}
+
 /**
  * How to open a file. `read`: the file must exist. `create`: it must not exist; for reading and
  * writing. `write`: it must exist; for reading and writing.
@@ -84,6 +92,10 @@ export interface FileSystem {
    * content. Undefined if there is no file, or the system does not tell.
    */
   identitySync?(path: string): string | undefined
+  /**
+   * The space of the device that holds a path; undefined if the system does not tell. Throws nothing.
+   */
+  spaceSync?(path: string): DeviceSpace | undefined
   /** Creates the directory and its missing parents. Existing directories stay as they are. */
   makeDirectorySync(path: string): void
   /** Atomic; replaces an existing target. Durable only after {@link syncDirectorySync}. */

@@ -1,6 +1,7 @@
 /** The statistics of a database. */
 import type { HookCounters, JobCoprocessors } from '../../storage/coprocessor/job-coprocessors.js'
 import type { Engine } from '../../storage/engine/engine.js'
+import type { LatenciesByKind } from '../../storage/engine/write/operation-times.js'
 import { addDrops, noDrops } from '../../storage/job/job.js'
 import type { Store, StoreSources } from '../../storage/store/store.js'
 import { valueFilesOf, type Version } from '../../storage/version/version.js'
@@ -16,8 +17,19 @@ export interface DatabaseStatistics
 export interface TableStatistics {
   /** Cells dropped and replaced by cell hooks in installed jobs, by coprocessor. */
   readonly hooks: Readonly<Record<string, HookCounters>>
+  /** Counts and durations of its operations and jobs, by the kinds that have occurred. */
+  readonly latencies: LatenciesByKind
   /** Statistics by name of the family. */
-  readonly families: Readonly<Record<string, Readonly<ReturnType<typeof familyStatistics>>>>
+  readonly families: Readonly<Record<string, FamilyStatistics>>
+}
+
+/** Statistics of one family. */
+export interface FamilyStatistics extends Readonly<ReturnType<typeof familyStatistics>> {
+  /**
+   * Durations of its flushes and compactions, and of the timed operations that concern no other
+   * family of the table, by the kinds that have occurred.
+   */
+  readonly latencies: LatenciesByKind
 }
 
 /** Collects the statistics. */
@@ -94,6 +106,12 @@ function engineStatistics(engine: Engine) {
      * or append, `batch` a list or a mutation with several operations, `sync` a sync of the log.
      */
     latencies: engine.reports.times.statistics(),
+    /** The last backup that `Database.backup` made, also before this open; undefined if unknown. */
+    lastBackup: engine.backupNote.last,
+    /** The device of the directory; undefined if the file system does not tell. */
+    device: engine.fileSystem.spaceSync?.(engine.directory),
+    /** Whether a failed write has made the database read-only. */
+    poisoned: engine.lifecycle.failure !== undefined,
     /** Open snapshots. */
     openSnapshots: engine.readPoints.snapshotCount,
     /** Sequence of the last mutation. */
@@ -125,16 +143,19 @@ function tableStatistics(engine: Engine, coprocessors: JobCoprocessors) {
   let largestRunBytes = 0
   let readAmplification = 0
   for (const table of engine.catalog.tables.values()) {
+    const times = engine.reports.times.ofTable(table.name)
     const families: Record<string, TableStatistics['families'][string]> = {}
     for (const { name, store } of table.families) {
-      const family = familyStatistics(store, current)
+      const latencies = times.familyStatistics(name)
+      const family = { ...familyStatistics(store, current), latencies }
       families[name] = family
       tableFiles += family.files
       tableFileBytes += family.fileBytes
       readAmplification = Math.max(readAmplification, family.runs)
       largestRunBytes += largestRunOf(store.sources)
     }
-    tables[table.name] = { families, hooks: coprocessors.jobsOf(table.name)?.counters() ?? {} }
+    const hooks = coprocessors.jobsOf(table.name)?.counters() ?? {}
+    tables[table.name] = { families, hooks, latencies: times.statistics() }
   }
   const spaceAmplification = largestRunBytes === 0 ? 1 : tableFileBytes / largestRunBytes
   return {
@@ -204,7 +225,7 @@ function sumOf(numbers: ReadonlyMap<number, number>): number {
   return [...numbers.values()].reduce((sum, number) => sum + number, 0)
 }
 
-function jobStatistics({ background, pacer, writes }: Engine) {
+function jobStatistics({ background, pacer, reports, writes }: Engine) {
   const { flusher, compactor } = background
   const { logBytesWritten } = writes
   const { userBytes } = pacer
@@ -244,6 +265,8 @@ function jobStatistics({ background, pacer, writes }: Engine) {
     compactionQueue: compactor.queueLength,
     /** Compactions that run now. */
     compactionsRunning: compactor.runningCount,
+    /** The flushes and compactions that run now. */
+    jobs: reports.runningJobs(background),
     /** Families being flushed. */
     flushesRunning: flusher.runningCount,
     /** Bytes written to log and SSTables per byte of `userBytes`; 0 before the first write. */

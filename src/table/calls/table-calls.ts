@@ -15,7 +15,8 @@ import type {
   Put,
   PutReceipt,
 } from '../../api/index.js'
-import { TimedOperation, type OperationTimes } from '../../storage/engine/write/operation-times.js'
+import { isTraced } from '../../storage/engine/diagnostics.js'
+import { TimedOperation, type TableTimes } from '../../storage/engine/write/operation-times.js'
 import type { TableParts } from '../../storage/engine/engine.js'
 import type { WritePath } from '../../storage/engine/write/write-path.js'
 import type { ReadMode } from '../../storage/store/store-reader.js'
@@ -54,7 +55,7 @@ export class TableCalls {
   private readonly writes: WritePath
   private readonly table: string
   private readonly place: CallPlace
-  private readonly times: OperationTimes
+  private readonly times: TableTimes
   /** Returns the operations of one call, with observers if the table has any. */
   private readonly operations: () => TableOperations
 
@@ -64,12 +65,17 @@ export class TableCalls {
     this.writes = writes
     this.table = table
     this.place = { readPoints, versions, writes, namesOf }
-    this.times = parts.reports.times
+    this.times = parts.reports.times.ofTable(table)
     this.operations = operations
   }
 
   /** Runs a read, without a promise in between if all its blocks are in memory. */
   read<K extends ReadKind>(kind: K, get: Get): Promise<ReadValue<K>> {
+    if (!isTraced()) return this.readTimed(kind, get)
+    return this.times.trace(TimedOperation.get, get, () => this.readTimed(kind, get))
+  }
+
+  private readTimed<K extends ReadKind>(kind: K, get: Get): Promise<ReadValue<K>> {
     const startedAt = this.times.begin(TimedOperation.get)
     const value = this.readNow(kind, get)
     const result =
@@ -79,14 +85,19 @@ export class TableCalls {
           ? Promise.resolve(value)
           : this.nextTurn(value)
     if (startedAt === 0) return result
-    return this.times.endLater(TimedOperation.get, startedAt, result, this.table, get)
+    return this.times.endLater(TimedOperation.get, startedAt, result, get)
   }
 
   /** As {@link read}, blocking. */
   readSync<K extends ReadKind>(kind: K, get: Get): ReadValue<K> {
+    if (!isTraced()) return this.readTimedSync(kind, get)
+    return this.times.traceSync(TimedOperation.get, get, () => this.readTimedSync(kind, get))
+  }
+
+  private readTimedSync<K extends ReadKind>(kind: K, get: Get): ReadValue<K> {
     const startedAt = this.times.begin(TimedOperation.get)
     const value = readStep(this.operations(), kind, get, blocking)
-    if (startedAt !== 0) this.times.end(TimedOperation.get, startedAt, this.table, get)
+    if (startedAt !== 0) this.times.end(TimedOperation.get, startedAt, get)
     return value
   }
 
@@ -95,6 +106,14 @@ export class TableCalls {
    * Fails with the first that fails.
    */
   readList<K extends ReadKind>(kind: K, gets: readonly Get[]): Promise<ReadValue<K>[]> {
+    if (!isTraced()) return this.readListTimed(kind, gets)
+    return this.times.trace(TimedOperation.get, gets, () => this.readListTimed(kind, gets))
+  }
+
+  private readListTimed<K extends ReadKind>(
+    kind: K,
+    gets: readonly Get[],
+  ): Promise<ReadValue<K>[]> {
     const values = gets.map((get) => {
       return this.timed(TimedOperation.get, get, () => this.readNow(kind, get))
     })
@@ -108,55 +127,69 @@ export class TableCalls {
 
   /** Runs a put, without a function for its step if it need not wait. */
   put(put: Put): Promise<PutReceipt> {
+    if (!isTraced()) return this.putTimed(put)
+    return this.times.trace(TimedOperation.put, put, () => this.putTimed(put))
+  }
+
+  private putTimed(put: Put): Promise<PutReceipt> {
     const startedAt = this.times.begin(TimedOperation.put)
     const done = this.putNow(this.operations(), put)
     if (startedAt === 0) return done
-    return this.times.endLater(TimedOperation.put, startedAt, done, this.table, put)
+    return this.times.endLater(TimedOperation.put, startedAt, done, put)
   }
 
   /** As {@link put}, blocking. */
   putSync(put: Put): PutReceipt {
+    if (!isTraced()) return this.putTimedSync(put)
+    return this.times.traceSync(TimedOperation.put, put, () => this.putTimedSync(put))
+  }
+
+  private putTimedSync(put: Put): PutReceipt {
     const startedAt = this.times.begin(TimedOperation.put)
     finishWaiting(this.place, put)
     this.writes.admitSync()
     const { value, durability } = this.operations().mutate('put', put, blocking)
     this.writes.commitSync(durability)
-    if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, this.table, put)
+    if (startedAt !== 0) this.times.end(TimedOperation.put, startedAt, put)
     return value
   }
 
   /** Runs a mutation. */
   mutate<K extends MutationKind>(kind: K, operation: Given<K>): Promise<Value<K>> {
     const operations = this.operations()
-    return this.timed(timedAs[kind], operation, () => this.mutateBy(operations, kind, operation))
+    return this.tracked(timedAs[kind], operation, () => {
+      return this.mutateBy(operations, kind, operation)
+    })
   }
 
   /** As {@link mutate}, blocking. */
   mutateSync<K extends MutationKind>(kind: K, operation: Given<K>): Value<K> {
     const operations = this.operations()
-    return this.timed(timedAs[kind], operation, () =>
+    return this.trackedSync(timedAs[kind], operation, () =>
       mutateSync(this.place, operation, () => operations.mutate(kind, operation, blocking)),
     )
   }
 
   /** Carries out a list with one commit for all of it. */
   list<K extends ListKind>(kind: K, list: readonly Given<K>[]): Promise<void> {
-    return this.timed(TimedOperation.batch, list, () => this.runList(kind, list))
+    return this.tracked(TimedOperation.batch, list, () => this.runList(kind, list))
   }
 
   /** As {@link list}, blocking. */
   listSync<K extends ListKind>(kind: K, list: readonly Given<K>[]): void {
-    this.timed(TimedOperation.batch, list, () => this.runListSync(kind, list))
+    this.trackedSync(TimedOperation.batch, list, () => this.runListSync(kind, list))
   }
 
   /** Runs a mixed batch. Rejects only with an error of the callback. */
   batch(list: readonly BatchOperation[], callback?: BatchCallback): Promise<BatchResult[]> {
-    return this.timed(TimedOperation.batch, list, () => this.makeBatch(list, callback).run())
+    return this.tracked(TimedOperation.batch, list, () => this.makeBatch(list, callback).run())
   }
 
   /** As {@link batch}, blocking. */
   batchSync(list: readonly BatchOperation[], callback?: BatchCallback): BatchResult[] {
-    return this.timed(TimedOperation.batch, list, () => this.makeBatch(list, callback).runSync())
+    return this.trackedSync(TimedOperation.batch, list, () => {
+      return this.makeBatch(list, callback).runSync()
+    })
   }
 
   /** A batch of these operations, which is not timed. */
@@ -244,10 +277,22 @@ export class TableCalls {
     const result = run()
     if (startedAt === 0) return result
     if (result instanceof Promise) {
-      return this.times.endLater(kind, startedAt, result, this.table, operation) as T
+      return this.times.endLater(kind, startedAt, result, operation) as T
     }
-    this.times.end(kind, startedAt, this.table, operation)
+    this.times.end(kind, startedAt, operation)
     return result
+  }
+
+  /** Runs a call with a promise, timed, and tells who traces operations. */
+  private tracked<T>(kind: TimedOperation, operation: unknown, run: () => Promise<T>): Promise<T> {
+    const timed = (): Promise<T> => this.timed(kind, operation, run)
+    return isTraced() ? this.times.trace(kind, operation, timed) : timed()
+  }
+
+  /** As {@link tracked}, of a call without a promise. */
+  private trackedSync<T>(kind: TimedOperation, operation: unknown, run: () => T): T {
+    const timed = (): T => this.timed(kind, operation, run)
+    return isTraced() ? this.times.traceSync(kind, operation, timed) : timed()
   }
 
   private async nextTurn<T>(value: T): Promise<T> {

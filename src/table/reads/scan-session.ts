@@ -23,10 +23,12 @@ import type { ReadCounters } from '../../storage/sstable/read-counters.js'
 import type { SsTableReader } from '../../storage/sstable/reader.js'
 import type { MemtableSlot, MemtableUser } from '../../storage/store/memtable-slot.js'
 import type { ReadMode, StoreReader } from '../../storage/store/store-reader.js'
+import type { TableTimes } from '../../storage/engine/write/operation-times.js'
 import type { Version } from '../../storage/version/version.js'
 import { Result } from '../../api/results/result.js'
 import { PageResult } from './page-result.js'
 import type { ScanMetrics } from '../../api/index.js'
+import type { FamilyPlan } from './read-plan.js'
 import type { ScanPlan } from './scan-plan.js'
 import { ScanPool, type ScanParts } from './scan-pool.js'
 
@@ -58,8 +60,10 @@ export class ScanSession implements MemtableUser {
   ended = false
   /** Aborts an awaited scan. */
   readonly signal: AbortSignal | undefined
-  /** Name of the table. */
-  readonly table: string
+  /** The figures of the table. */
+  readonly times: TableTimes
+  /** The families that the scan reads. */
+  readonly plans: readonly FamilyPlan[]
   private readonly counters: ReadCounters
   private readonly needCursorResult: boolean
   /** Whether the scan has no filter. */
@@ -123,7 +127,8 @@ export class ScanSession implements MemtableUser {
     const isWhole = filter === undefined && batch < 0 && bytesMax === Infinity
     const seesLater = readPoint === Number.MAX_SAFE_INTEGER
     this.signal = plan.signal
-    this.table = table.name
+    this.times = tableParts.reports.times.ofTable(table.name)
+    this.plans = read.families
     this.pool = pool
     this.parts = parts
     this.families = table.familyNames

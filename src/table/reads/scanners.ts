@@ -1,6 +1,7 @@
 /** The iterators of scans: asynchronous and synchronous shells over one `ScanSession`. */
 import { checkAborted } from '../../base/errors.js'
 import type { TableParts } from '../../storage/engine/engine.js'
+import { isTraced } from '../../storage/engine/diagnostics.js'
 import { TimedOperation } from '../../storage/engine/write/operation-times.js'
 import { isBlockMissing, loadAndRepeat } from './block-loading.js'
 import type { Result } from '../../api/results/result.js'
@@ -93,14 +94,18 @@ export class AsyncScanner extends ResultScanner {
     return run
   }
 
-  async #fill(count: number): Promise<void> {
+  #fill(count: number): Promise<void> {
+    const fill = (): Promise<void> => this.#fillTimed(count)
+    return isTraced() ? this.#session.times.trace(TimedOperation.scan, noRow, fill) : fill()
+  }
+
+  async #fillTimed(count: number): Promise<void> {
     const session = this.#session
     this.#buffered = []
     this.#position = 0
     this.#throwFailure()
     if (!this.#parts.writes.turn.spend(turnShare)) await this.#parts.writes.turn.waitForTurn()
-    const { times } = this.#parts.reports
-    const startedAt = times.begin(TimedOperation.scan)
+    const startedAt = session.times.begin(TimedOperation.scan)
     try {
       while (!session.ended && this.#buffered.length === 0) {
         this.#checkAlive()
@@ -117,7 +122,7 @@ export class AsyncScanner extends ResultScanner {
       session.close()
       throw error
     }
-    if (startedAt !== 0) times.end(TimedOperation.scan, startedAt, session.table, noRow)
+    if (startedAt !== 0) endStep(session, startedAt)
   }
 
   /** Collects the rows in memory; true if a block is missing. */
@@ -173,18 +178,18 @@ export class SyncScanner extends SyncResultScanner {
     this.#parts.lifecycle.checkOpen()
     const ready = this.#session.nextReady()
     if (ready !== undefined) return { done: false, value: ready }
-    return this.#advance()
+    const advance = (): IteratorResult<Result, undefined> => this.#advance()
+    return isTraced()
+      ? this.#session.times.traceSync(TimedOperation.scan, noRow, advance)
+      : advance()
   }
 
   #advance(): IteratorResult<Result, undefined> {
-    const { times } = this.#parts.reports
-    const startedAt = times.begin(TimedOperation.scan)
+    const startedAt = this.#session.times.begin(TimedOperation.scan)
     try {
       for (;;) {
         const result = this.#session.next()
-        if (startedAt !== 0 && result !== 'pause') {
-          times.end(TimedOperation.scan, startedAt, this.#session.table, noRow)
-        }
+        if (startedAt !== 0 && result !== 'pause') endStep(this.#session, startedAt)
         if (result === undefined) return endOfScan
         if (result !== 'pause') return { done: false, value: result }
       }
@@ -220,6 +225,12 @@ export class SyncScanner extends SyncResultScanner {
     this.#session.close()
     this.#failure = undefined
   }
+}
+
+/** Ends the timing of a step, which counts for the family if the scan reads only one. */
+function endStep({ times, plans }: ScanSession, startedAt: number): void {
+  const family = plans.length === 1 ? plans[0].family.name : undefined
+  times.end(TimedOperation.scan, startedAt, noRow, family)
 }
 
 /** Compiled code of a class is lost with its last object; see scan-pool.ts. */

@@ -5,6 +5,7 @@ import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
 import {
   figuresText,
   observeByOpenTelemetry,
+  traceByOpenTelemetry,
   prometheusPage,
   registerPrometheus,
 } from '../../../src/metrics/index.js'
@@ -68,6 +69,7 @@ void t.test('a page is read anew each time, without databases that are closed', 
 
 void t.test('OpenTelemetry observes until it is ended', async (t) => {
   const database = await openDatabase(t, 'one')
+  const recorded: object[] = []
   const made = new Map<object, string>()
   const callbacks = new Set<(result: object) => void>()
   const create = (name: string) => {
@@ -81,6 +83,15 @@ void t.test('OpenTelemetry observes until it is ended', async (t) => {
       return {
         createObservableGauge: create,
         createObservableCounter: create,
+        createHistogram: (name: string) => {
+          t.equal(name, 'cellardb.operation_duration')
+          return {
+            record: (seconds: number, attributes: object) => {
+              t.ok(seconds >= 0 && seconds < 10, 'seconds')
+              recorded.push(attributes)
+            },
+          }
+        },
         addBatchObservableCallback: (callback: (result: object) => void) => callbacks.add(callback),
         removeBatchObservableCallback: (callback: (result: object) => void) =>
           callbacks.delete(callback),
@@ -88,6 +99,13 @@ void t.test('OpenTelemetry observes until it is ended', async (t) => {
     },
   } as unknown as NonNullable<Parameters<typeof observeByOpenTelemetry>[1]>['meterProvider']
   const end = observeByOpenTelemetry(database, { meterProvider })
+  await database.flush()
+  const other = await openDatabase(t, 'two')
+  await other.flush()
+  t.strictSame(
+    recorded.filter((each) => Object.values(each).includes('flush')),
+    [{ 'db.namespace': 'one', operation: 'flush', table: 't', family: 'f' }],
+  )
   const observed = new Map<string, number>()
   const observe = (instrument: object, value: number, attributes: Record<string, string>) => {
     t.equal(attributes['db.namespace'], 'one')
@@ -100,4 +118,96 @@ void t.test('OpenTelemetry observes until it is ended', async (t) => {
   t.equal(callbacks.size, 0)
   const toNothing = observeByOpenTelemetry(database)
   toNothing()
+})
+
+void t.test(
+  'each operation and job is a span of OpenTelemetry, until the tracing ends',
+  async (t) => {
+    const spans: string[] = []
+    const tracerProvider = {
+      getTracer: () => ({
+        startSpan: (name: string, { attributes }: { attributes: Record<string, string> }) => {
+          t.match(attributes, { 'db.system.name': 'cellardb', 'db.namespace': 'one' })
+          let how = ''
+          return {
+            recordException: (error: Error) => (how += ` ${error.name}`),
+            setStatus: ({ code }: { code: number }) => (how += ` ${code}`),
+            end: () => spans.push(name + how),
+          }
+        },
+      }),
+    } as unknown as NonNullable<
+      NonNullable<Parameters<typeof traceByOpenTelemetry>[0]>['tracerProvider']
+    >
+    const database = await openDatabase(t, 'one')
+    const table = database.table('t')
+    const end = traceByOpenTelemetry({ tracerProvider })
+    await table.get({ row: 'a' })
+    table.getSync({ row: 'a' })
+    await t.rejects(table.increment({ row: 'a', columns: { 'f:c': 1 } }))
+    t.throws(() => table.deleteSync({ row: '' }))
+    await database.flush()
+    end()
+    await table.get({ row: 'a' })
+    t.strictSame(spans, [
+      'get t',
+      'get t',
+      'update t CellarError 2',
+      'delete t CellarError 2',
+      'flush t',
+    ])
+    const toNothing = traceByOpenTelemetry()
+    await table.get({ row: 'a' })
+    toNothing()
+  },
+)
+
+void t.test('the page has the figures of tables and families, disk and backups', async (t) => {
+  const directory = t.testdir()
+  const database = await Database.open(`${directory}/d`, { slowOperationMilliseconds: 60_000 })
+  const table = await database.createTable('t', { families: { f: {}, g: {} } })
+  await table.put({ row: 'a', cells: { 'f:c': 'v' } })
+  await table.get({ row: 'a', columns: ['g'] })
+  await database.flush()
+  const read = (): Map<string, number> => {
+    const lines = figuresText([database]).split('\n')
+    const samples = lines.filter((line) => line !== '' && !line.startsWith('#'))
+    return new Map(
+      samples.map((line) => {
+        const at = line.lastIndexOf(' ')
+        const name = line.slice(0, at).replace(/database="[^"]*",?/, '')
+        return [name.replace('{}', ''), Number(line.slice(at))]
+      }),
+    )
+  }
+  const page = read()
+  t.equal(page.get('cellardb_table_operations_total{table="t",operation="put"}'), 1)
+  const durations = 'duration_seconds_count'
+  t.equal(page.get(`cellardb_table_operation_${durations}{table="t",operation="put"}`), 1)
+  const family = (name: string, operation: string): number | undefined => {
+    const labels = `table="t",family="${name}",operation="${operation}"`
+    return page.get(`cellardb_family_operation_${durations}{${labels}}`)
+  }
+  t.equal(family('f', 'put'), 1)
+  t.equal(family('g', 'put'), undefined)
+  t.equal(family('g', 'get'), 1)
+  t.equal(family('f', 'flush'), 1)
+  t.equal(page.get('cellardb_family_files{table="t",family="f"}'), 1)
+  t.equal(page.get('cellardb_family_files{table="t",family="g"}'), 0)
+  const free = page.get('cellardb_device_free_bytes') ?? 0
+  t.ok(free > 0 && free <= (page.get('cellardb_device_size_bytes') ?? 0))
+  t.equal(page.get('cellardb_last_backup_timestamp_seconds'), 0)
+  const before = Date.now()
+  await database.backup(`${directory}/b`)
+  const noted = read().get('cellardb_last_backup_timestamp_seconds') ?? 0
+  t.ok(noted * 1000 >= before && noted * 1000 <= Date.now())
+  await database.close()
+  const again = await Database.open(`${directory}/d`, { readOnly: true })
+  t.equal(again.statistics().lastBackup!.milliseconds, noted * 1000, 'also after an open')
+  t.equal(again.statistics().lastBackup!.sequence, 1)
+  await again.close()
+  await Database.restore(`${directory}/b`, `${directory}/r`)
+  const restored = await Database.open(`${directory}/r`)
+  t.equal(restored.statistics().lastBackup, undefined, 'what was restored has no backup yet')
+  await restored.close()
 })

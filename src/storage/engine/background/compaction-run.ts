@@ -49,6 +49,8 @@ export interface CompactionParts extends Pick<
 export class CompactionRun {
   readonly store: Store
   readonly work: CompactionWork
+  /** In the time of `performance.now`. */
+  readonly startedAt: number
   private readonly parts: CompactionParts
   private readonly hooks: JobHooks
   /** One control for each slice of the rows. */
@@ -61,6 +63,7 @@ export class CompactionRun {
     this.hooks = parts.hooks
     this.store = store
     this.work = work
+    this.startedAt = performance.now()
     this.slices = work.kind === 'merge' ? this.slice(work) : []
     this.controls = this.slices.map(() => new JobControl())
   }

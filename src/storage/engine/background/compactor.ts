@@ -122,6 +122,11 @@ export class Compactor {
     return this.runs.size
   }
 
+  /** The running compactions. */
+  get running(): readonly CompactionRun[] {
+    return [...this.runs.keys()]
+  }
+
   get isPaused(): boolean {
     return this.paused
   }
@@ -372,13 +377,15 @@ export class Compactor {
   private async execute(run: CompactionRun, ended: (error: unknown) => void): Promise<void> {
     const { store } = run
     const requested = (): boolean => this.requests.some((request) => request.run === run)
-    const { times } = this.parts.reports
-    const startedAt = times.beginLong(TimedOperation.compaction)
+    const { reports } = this.parts
+    const startedAt = reports.beginJob(store, TimedOperation.compaction)
     try {
-      const outcome = await run.execute(() => this.takeFurtherPlace())
+      const outcome = await reports.traceJob(store, 'compaction', () => {
+        return run.execute(() => this.takeFurtherPlace())
+      })
       this.runs.delete(run)
       this.totals.add(outcome)
-      times.endLong(TimedOperation.compaction, startedAt)
+      reports.endJob(store, TimedOperation.compaction, startedAt)
       this.onCompacted(store, outcome)
       // The policy may choose another compaction of the store.
       if (this.mayRun(store)) this.waiting.add(store)

@@ -42,6 +42,13 @@ interface Output extends FlushOutput {
   readonly round: number
 }
 
+/** How far a flush has come. */
+export interface FlushProgress {
+  readonly store: Store
+  readonly bytesDone: number
+  readonly bytesTotal: number
+}
+
 /** Receives the ends of flushes. */
 export interface FlushWatcher {
   /** Called when a job begins or ends to write the files of a memtable. */
@@ -186,10 +193,17 @@ export class Flusher {
     return !store.dropped && this.parts.versions.hasStore(store.storeId)
   }
 
+  /** The running flushes, with their progress in bytes of memory. */
+  get writing(): readonly FlushProgress[] {
+    return Array.from(this.controls, ([store, control]) => {
+      const bytesTotal = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
+      return { store, bytesDone: Math.round(control.progress * bytesTotal), bytesTotal }
+    })
+  }
+
   private tick(): boolean {
-    for (const [store, control] of this.controls) {
-      const bytes = store.frozen.at(-1)?.memtable.bytesUsed ?? 0
-      this.parts.reports.flushMoved(store, Math.round(control.progress * bytes), bytes)
+    for (const { store, bytesDone, bytesTotal } of this.writing) {
+      this.parts.reports.flushMoved(store, bytesDone, bytesTotal)
     }
     return this.controls.size > 0
   }
@@ -305,7 +319,7 @@ export class Flusher {
     slot.startJob()
     this.watcher.jobsChanged()
     try {
-      return await runner.executor.run(job, control)
+      return await reports.traceJob(store, 'flush', () => runner.executor.run(job, control))
     } finally {
       slot.endJob()
       this.controls.delete(store)

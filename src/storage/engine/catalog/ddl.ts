@@ -81,6 +81,7 @@ export class Ddl {
       await this.publish({ tablesDropped: [table.tableId] })
       this.catalog.tables.delete(name)
       this.forget(table, () => true)
+      this.engine.reports.times.dropTable(name)
       this.watcher.dropped(name)
     }, true)
   }

@@ -17,6 +17,7 @@ import { MemoryContent, type Content } from '../../fs/content.js'
 import { KeptContent, OverlayFileSystem } from '../../fs/overlay-fs.js'
 import type { FileSystem } from '../../fs/types.js'
 import { readWholeFileSync } from '../../fs/whole-file.js'
+import { backupNoteName } from '../../version/backup-note.js'
 import { closingStatementName } from '../../version/closing-statement.js'
 import { isFailedSyncName, parseFileName, type FileKind } from '../../version/file-names.js'
 import { inspectDirectorySync } from '../../version/open-directory.js'
@@ -98,7 +99,8 @@ function captureFiles(
   const lastSegment = newestOf('log', names)
   for (const name of names) {
     const kind = parseFileName(name)?.kind
-    const isStatement = name === closingStatementName || isFailedSyncName(name)
+    const isStatement =
+      name === closingStatementName || name === backupNoteName || isFailedSyncName(name)
     if (!isStatement && kind !== 'log' && kind !== 'table' && kind !== 'values') continue
     const path = fileSystem.join(directory, name)
     if (fileSystem.statSync(path)?.kind !== 'file') continue

@@ -27,6 +27,7 @@ import {
 import type { Codecs } from '../../codec/codec.js'
 import { fileHeaderBytes } from '../../record/format.js'
 import { ArenaPool } from '../../store/arena-pool.js'
+import { BackupNote } from '../../version/backup-note.js'
 import { backupMarkerName } from '../../version/file-names.js'
 import { changeBytes, SpaceReserve } from '../../version/space-reserve.js'
 import { VersionSet } from '../../version/version-set.js'
@@ -149,6 +150,7 @@ function openLocked(
     const engine = makeEngine({
       ...kept,
       ...{ catalog, clock, codecs, coprocessors, lifecycle, lock, readers, recovery, reserve },
+      backupNote: new BackupNote(fileSystem, directory),
       budget: new MemoryBudget(options.memtableBytesMax, turn),
       executor: makeExecutor(fileSystem, codecs, options, raise),
       log: beginLog({ ...kept, lifecycle }, replayed),
@@ -269,8 +271,8 @@ function beginLog(parts: LogParts, { recovered, lastSequence }: Replayed): Log {
     removeFile: (path) => remover.remove(path),
     segmentBytesMax: Math.max(64 * 1024, Math.floor(options.logBytesMax / 8)),
     onError: (error) => reports.warn(error),
-    onSyncing: () => reports.times.beginLong(TimedOperation.sync),
-    onSynced: (startedAt) => reports.times.endLong(TimedOperation.sync, startedAt),
+    onSyncing: () => reports.times.ofTable('').beginLong(TimedOperation.sync),
+    onSynced: (startedAt) => reports.times.ofTable('').endLong(TimedOperation.sync, startedAt),
     onFailure: (failure) => lifecycle.poison(failure),
   })
   isBegun = true

@@ -234,6 +234,8 @@ class BackupRun {
     const written = { ...state, nextFileNumber }
     writeManifestSync(fileSystem, directory, manifestNumber, databaseId, written).closeSync()
     this.removeOthers(manifestNumber, wanted)
+    const milliseconds = engine.clock.now()
+    engine.reports.attempt(() => engine.backupNote.write({ milliseconds, sequence, bytes }))
     return { sequence, files: files.length, bytes, ...this.counts }
   }
 
