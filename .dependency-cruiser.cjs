@@ -290,13 +290,13 @@ module.exports = {
       name: 'file-system-is-injected',
       comment:
         'Only the file system of the machine and its lock import node:fs, the command line for the ' +
-        'files that its caller names, and the page of the repository for its own.',
+        'files that its caller names, and pages for their own.',
       severity: 'error',
       from: {
         path: '^(src|native-free)/',
         pathNot:
           '^src/(storage/fs/(node-fs|directory-handle|lock|lock-file|lock-owner|lock-socket|own-file)|' +
-          'systems/repository/http/page-file|cli/.+)\\.ts$',
+          'http/page-file|cli/.+)\\.ts$',
       },
       to: { path: '^(node:)?fs(/promises)?$', dependencyTypes: ['core'] },
     },

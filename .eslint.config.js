@@ -54,7 +54,7 @@ export default tseslint.config(
       'src/cli/cli.ts',
       'src/cli/database/*.ts',
       // The files of the page lie beside the module; the bundle of the package holds their texts.
-      'src/systems/repository/http/page-file.ts',
+      'src/http/page-file.ts',
       'test/**/*.ts',
       'bench/**/*.ts',
     ],

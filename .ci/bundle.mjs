@@ -84,13 +84,13 @@ const namedErrors = {
   },
 }
 
-const page = 'src/systems/repository/http/page'
+const page = 'src/http/pages'
 
-/** The files of the page as texts, in place of the module that reads them. */
+/** The files of the pages as texts, in place of the module that reads them. */
 const pageTexts = {
   name: 'page',
   setup({ onLoad }) {
-    onLoad({ filter: /[\\/]repository[\\/]http[\\/]page-file\.js$/ }, () => {
+    onLoad({ filter: /[\\/]http[\\/]page-file\.js$/ }, () => {
       const texts = readdirSync(join(root, page)).map((name) => {
         return [name, readFileSync(join(root, page, name), 'utf8')]
       })

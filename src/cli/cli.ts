@@ -29,6 +29,9 @@ function program(): Command {
     .option('--standby', 'wait while another process has the database open, and take over')
     .option('--allow-host <name...>', 'names of the server beside addresses and localhost', [])
     .option('--token-file <file>', 'token that requests need; else of the variable CELLAR_TOKEN')
+    .option('--tls-certificate <file>', 'certificate in PEM, with those between it and the root')
+    .option('--tls-key <file>', 'private key in PEM')
+    .option('--slow <milliseconds>', 'duration from which the console shows operations', '100')
     .option('--configuration <file>', 'module with blob stores, search servers, hooks, times')
     .option('--access <file>', 'JSON with principals: their tokens and permissions')
     .addOption(

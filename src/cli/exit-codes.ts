@@ -9,7 +9,10 @@ export const ExitCode = {
   problems: 1,
   /** The words of the command line are wrong: nothing was done. */
   usage: 2,
-  /** The directory cannot be opened: missing, no database, damaged, or of a newer format. */
+  /**
+   * The directory cannot be opened: missing, no database, damaged, or of a newer format; or a server
+   * cannot be reached.
+   */
   cannotOpen: 3,
   /** Another process has the directory open, and the verb needs it alone. */
   inUse: 4,
@@ -27,10 +30,13 @@ const byErrorCode: Readonly<Record<string, number>> = {
   ERR_BACKUP_INCOMPLETE: ExitCode.cannotOpen,
   ERR_CORRUPTION: ExitCode.cannotOpen,
   ERR_FORMAT_VERSION: ExitCode.cannotOpen,
+  ERR_SERVER: ExitCode.cannotOpen,
   ERR_LOCKED: ExitCode.inUse,
   ERR_NO_SPACE: ExitCode.system,
   ERR_READ_ONLY: ExitCode.system,
   ERR_IO: ExitCode.system,
+  ERR_UNAUTHORIZED: ExitCode.system,
+  ERR_FORBIDDEN: ExitCode.system,
 }
 
 /** The exit code of an error that ends a verb. */

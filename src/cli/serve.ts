@@ -1,6 +1,6 @@
 /** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
 import { readFile } from 'node:fs/promises'
-import { checked, declareOptions } from '../api/index.js'
+import { checked, declareOptions, invalidArgument } from '../api/index.js'
 import { Database } from '../entries/index.js'
 import { tokenOf } from './messaging-cli.js'
 import {
@@ -17,14 +17,19 @@ import {
 import { openSearch } from '../entries/repository-search.js'
 import {
   CellarServer,
+  consolePage,
+  databaseRoutes,
   engineMetrics,
   messagingRoutes,
   repositoryRoutes,
   transactionRoutes,
   type Principal,
+  type TlsOptions,
 } from '../server/index.js'
 import { readConfiguration, type ConfigurationFile } from '../server/configuration.js'
+import { parseCount } from '../server/database/views.js'
 import { serverSettings } from '../server/options.js'
+import { verificationToJson } from './database/verify.js'
 import {
   PruneState,
   pruneStatePlugin,
@@ -43,6 +48,9 @@ export interface ServeOptions {
   readonly configuration?: string
   readonly durability: 'disk' | 'system'
   readonly standby?: boolean
+  readonly slow?: string
+  readonly tlsCertificate?: string
+  readonly tlsKey?: string
 }
 
 /** The open systems, and the function that closes them. */
@@ -64,11 +72,13 @@ const pruneTable = 'tx.prune'
  * Opens the database with its transactions, messaging and repository, and starts their maintenance.
  */
 async function lead(
-  { directory, durability }: ServeOptions,
+  { directory, durability, slow = '100' }: ServeOptions,
   file: ConfigurationFile,
   complain: Complain,
 ): Promise<Served> {
-  const database = await Database.open(directory)
+  const database = await Database.open(directory, {
+    slowOperationMilliseconds: parseCount(slow, '--slow'),
+  })
   const configuration = await file.for(database)
   const table = await database.admin.ensureTable(pruneTable, { families: { d: {} } })
   const manager = await TransactionManager.open(database, configuration.transactions)
@@ -157,6 +167,19 @@ async function principalsOf({ access }: ServeOptions): Promise<readonly Principa
   throw new Error(`${access} has no array of principals`)
 }
 
+/** The certificate and the key of the files that the command line names. */
+async function tlsOf({ tlsCertificate, tlsKey }: ServeOptions): Promise<TlsOptions | undefined> {
+  if (tlsCertificate === undefined && tlsKey === undefined) return undefined
+  if (tlsCertificate === undefined || tlsKey === undefined) {
+    throw invalidArgument('--tls-certificate and --tls-key belong together')
+  }
+  const [certificate, key] = await Promise.all([
+    readFile(tlsCertificate, 'utf8'),
+    readFile(tlsKey, 'utf8'),
+  ])
+  return { certificate, key }
+}
+
 /** Serves until SIGINT or SIGTERM; requests in progress are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
   const { directory, host, port, allowHost } = options
@@ -177,19 +200,31 @@ export async function serve(options: ServeOptions): Promise<void> {
   }
   const { chunkBytes, hosts = [], ...limits } = file.server
   const names = [...hosts, ...allowHost]
-  const serverOptions = { ...limits, host, port: Number(port), hosts: names, token, principals }
+  const tls = await tlsOf(options)
+  const own = { host, port: Number(port), hosts: names, token, principals }
+  const serverOptions = { ...limits, ...own, ...(tls !== undefined && { tls }) }
   // Invalid options must fail before the directory is created.
   serverSettings(serverOptions)
   const open = (): Promise<Served> => lead(options, file, warn)
   const { messaging, served, close } = await leadOrFollow(open, options, say, warn)
+  const systems = [
+    engineMetrics(() => served()?.database),
+    messagingRoutes(messaging, { chunkBytes }),
+    transactionRoutes(() => served()?.transactions),
+    repositoryRoutes(() => served()?.repository, {
+      indexes: () => served()?.indexes,
+      maintenance: () => served()?.maintenance,
+    }),
+  ]
   const server = await CellarServer.start(
     [
-      engineMetrics(() => served()?.database),
-      messagingRoutes(messaging, { chunkBytes }),
-      transactionRoutes(() => served()?.transactions),
-      repositoryRoutes(() => served()?.repository, {
-        indexes: () => served()?.indexes,
-        maintenance: () => served()?.maintenance,
+      ...systems,
+      databaseRoutes(() => served()?.database, {
+        verify: async (path, how) => verificationToJson(await Database.verify(path, how)),
+      }),
+      consolePage(() => served()?.database, systems, {
+        messaging: () => messaging,
+        transactions: () => served()?.transactions,
       }),
     ],
     serverOptions,

@@ -116,8 +116,8 @@ interface Traced {
 
 /**
  * Makes a span for each operation, step of a scan, flush and compaction of all databases of the
- * process, with the tracer 'cellardb'. A span is a child of the span that is active at the call, and
- * is named as `get orders`. Rows and values are in no span.
+ * process, with the tracer 'cellardb'. A span is a child of the span that is active at the call,
+ * and is named as `get orders`. Rows and values are in no span.
  *
  * Returns a function that ends the tracing. `ERR_MISSING_PACKAGE` without `@opentelemetry/api`.
  */

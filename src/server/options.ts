@@ -1,5 +1,6 @@
 /** Options of the server, their defaults and their checks. */
 import { isIPv4 } from 'node:net'
+import { createSecureContext } from 'node:tls'
 import {
   checked,
   declareOptions,
@@ -7,6 +8,7 @@ import {
   list,
   required,
   invalidArgument,
+  text,
   type OptionsOf,
   type SettingsOf,
 } from '../api/index.js'
@@ -30,6 +32,8 @@ const serverOptions = declareOptions('a server', {
    * every program of this machine is then an administrator.
    */
   token: checked(checkToken),
+  /** Certificate and key in PEM: the server speaks HTTPS. Default: HTTP. */
+  tls: checked(copyTls),
   /** Further users of the server, each with a token and permissions. Default: none. */
   principals: list(required(checked(copyPrincipal))),
   /** Bytes of a body as sent. Default 10 MiB. */
@@ -51,6 +55,26 @@ const serverOptions = declareOptions('a server', {
   /** Milliseconds for the requests in progress when the server closes. Default 10 s. */
   closeMilliseconds: integer({ min: 1, default: 10_000 }),
 })
+
+const tlsOptions = declareOptions('tls', {
+  /** The certificate of the server, and those of the issuers between it and the root. */
+  certificate: required(text('')),
+  /** The private key of the certificate. */
+  key: required(text('')),
+})
+
+/** A certificate and its key. */
+export interface TlsOptions extends OptionsOf<typeof tlsOptions> {}
+
+function copyTls(tls: TlsOptions): TlsOptions {
+  const { certificate, key } = tlsOptions.read(tls)
+  try {
+    createSecureContext({ cert: certificate, key })
+  } catch (cause) {
+    throw invalidArgument(`tls: ${(cause as Error).message}`)
+  }
+  return { certificate, key }
+}
 
 /** Options of {@link CellarServer}. */
 export interface ServerOptions extends OptionsOf<typeof serverOptions> {}

@@ -100,7 +100,8 @@ export class CellarServer {
   /** The base address, such as `http://127.0.0.1:11015`. */
   get url(): string {
     const { address, port, family } = this.#app.server.address() as AddressInfo
-    return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`
+    const protocol = this.#app.initialConfig.https === undefined ? 'http' : 'https'
+    return `${protocol}://${family === 'IPv6' ? `[${address}]` : address}:${port}`
   }
 
   /**
@@ -118,14 +119,20 @@ function startError(error: unknown): Error {
   return new CellarError(ServerErrorCode.start, message, { cause: error })
 }
 
-function makeApp({ connectionsMax, bodyMilliseconds }: ServerSettings): FastifyInstance {
+function makeApp({ connectionsMax, bodyMilliseconds, tls }: ServerSettings): FastifyInstance {
   const { fastify } = requirePackage<typeof import('fastify')>('fastify', 'the server')
+  const timeouts = {
+    headersTimeout: bodyMilliseconds,
+    connectionsCheckingInterval: headCheckMilliseconds,
+  }
   const app = fastify({
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     routerOptions: { maxParamLength: parameterLengthMax },
-    http: { headersTimeout: bodyMilliseconds, connectionsCheckingInterval: headCheckMilliseconds },
-  })
+    ...(tls === undefined
+      ? { http: timeouts }
+      : { https: { ...timeouts, cert: tls.certificate, key: tls.key, minVersion: 'TLSv1.2' } }),
+  }) as FastifyInstance
   app.server.maxConnections = connectionsMax
   app.removeAllContentTypeParsers()
   app.setErrorHandler((error, request, reply) => {

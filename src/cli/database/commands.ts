@@ -28,6 +28,13 @@ function verb(program: Command, name: string, description: string): Command {
     .option('--json', 'results as JSON')
 }
 
+/** Adds the options of a server that answers in place of a directory. */
+function remote(command: Command): Command {
+  return command
+    .option('--url <address>', 'a server that has it open, such as http://127.0.0.1:11015')
+    .option('--token-file <file>', 'token of the server; else of the variable CELLAR_TOKEN')
+}
+
 function reading(command: Command): Command {
   return command
     .option('--versions <number>', "versions of each column, or 'all'")
@@ -47,28 +54,22 @@ function scanning(command: Command): Command {
 }
 
 function addLooking(program: Command): void {
-  verb(program, 'tables', 'tables and snapshots with their sizes').action(showTables)
-  verb(program, 'describe', 'options of a table and its families')
+  const looking = (name: string, text: string): Command => remote(verb(program, name, text))
+  looking('tables', 'tables and snapshots with their sizes').action(showTables)
+  looking('describe', 'options of a table and its families')
     .argument('<table>')
     .action(describeTable)
-  verb(program, 'stats', 'figures of the database, or of one table')
+  looking('stats', 'figures of the database, or of one table')
     .argument('[table]')
     .action(showStatistics)
-  reading(verb(program, 'get', 'the cells of one row'))
+  reading(looking('get', 'the cells of one row'))
     .argument('<table>')
     .argument('<row>', 'text, in which \\xNN stands for a byte, or base64:…')
     .argument('[columns...]', 'families and columns, such as f or f:name')
     .action(getRow)
-  scanning(verb(program, 'scan', 'rows in order'))
-    .argument('<table>')
-    .action(scanRows)
-  scanning(verb(program, 'count', 'number of rows'))
-    .argument('<table>')
-    .action(countRows)
-  verb(program, 'metrics', 'figures for Prometheus, of a directory or of a server')
-    .option('--url <address>', 'a server that runs, such as http://127.0.0.1:11015')
-    .option('--token-file <file>', 'token of the server; else of the variable CELLAR_TOKEN')
-    .action(showMetrics)
+  scanning(looking('scan', 'rows in order')).argument('<table>').action(scanRows)
+  scanning(looking('count', 'number of rows')).argument('<table>').action(countRows)
+  looking('metrics', 'figures for Prometheus').action(showMetrics)
 }
 
 function addChecking(program: Command): void {
@@ -76,7 +77,7 @@ function addChecking(program: Command): void {
     .argument('[directory]', 'directory of the database; default: that of -d')
     .option('--file <number>', 'an SSTable whose blocks are shown')
     .action(inspect)
-  verb(program, 'verify', 'read everything and list what is wrong')
+  remote(verb(program, 'verify', 'read everything and list what is wrong'))
     .option('--backup <path>', 'a backup that is verified too, and compared')
     .option('--bytes-per-second <number>', 'most bytes to read per second')
     .action(verify)

@@ -8,7 +8,7 @@ import { exportedCells, type ExportedCell } from '../../table/transfer/export-ce
 import { looking, writing, type DirectoryWords } from './open.js'
 import { Output } from './output.js'
 import { Progress } from './progress.js'
-import { parseBinary } from './binary-text.js'
+import { parseBinary } from '../../server/database/json.js'
 import {
   cellLine,
   headLine,

@@ -1,6 +1,6 @@
 /** `cellar export-hfiles` and `cellar load-hfiles`: tables to files of HBase, and back. */
 import { exportHFiles, loadHFiles } from '../../entries/hbase.js'
-import { parseBinary } from './binary-text.js'
+import { parseBinary } from '../../server/database/json.js'
 import { looking, writing, type DirectoryWords } from './open.js'
 import { Output } from './output.js'
 import { Progress } from './progress.js'

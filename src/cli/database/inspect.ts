@@ -8,8 +8,8 @@ import {
   type Inspection,
 } from '../../entries/index.js'
 import { ExitCode } from '../exit-codes.js'
-import { bytesToJson } from './binary-text.js'
-import { parseCount } from './looking.js'
+import { bytesToJson } from '../../server/database/json.js'
+import { parseCount } from '../../server/database/views.js'
 import type { DirectoryWords } from './open.js'
 import { Output, shownSize } from './output.js'
 import { problemToJson } from './verify.js'

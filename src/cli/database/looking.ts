@@ -1,34 +1,44 @@
 /** The verbs that look at tables and rows: tables, describe, stats, get, scan, count. */
-import { FirstKeyOnlyFilter, parseFilter, type Database } from '../../entries/index.js'
-import { CellarError, ErrorCode, type Cell, type Result, type Scan } from '../../api/index.js'
 import { shownBytes } from '../../api/results/display.js'
-import { bytesToJson, parseBinary } from './binary-text.js'
+import { RemoteDatabase } from '../../server/database/client.js'
+import { bytesFromJson, type JsonBytes } from '../../server/database/json.js'
+import {
+  viewOf,
+  type DatabaseView,
+  type JsonRow,
+  type ReadWords,
+  type ScanWords,
+} from '../../server/database/views.js'
+import { tokenOf } from '../messaging-cli.js'
 import { looking, type DirectoryWords } from './open.js'
 import { Output, shownSize } from './output.js'
 import { Progress } from './progress.js'
+
+/** Options of the verbs that look: a directory, or a server that has it open. */
+export interface LookingWords extends DirectoryWords {
+  readonly url?: string
+  readonly tokenFile?: string
+}
+
+/** Runs with a view of a directory, or of the database of a server. */
+async function viewing<T>(
+  words: LookingWords,
+  run: (view: DatabaseView) => Promise<T>,
+  onRow?: (rows: number) => void,
+): Promise<T> {
+  if (words.url !== undefined) return run(new RemoteDatabase(words.url, await tokenOf(words)))
+  return looking(words, (database) => run(viewOf(database, onRow)))
+}
 
 function outputOf({ json }: DirectoryWords): Output {
   return new Output(json === true)
 }
 
 /** `cellar tables`: names, families and sizes of all tables, and the snapshots. */
-export async function showTables(words: DirectoryWords): Promise<void> {
+export async function showTables(words: LookingWords): Promise<void> {
   const output = outputOf(words)
-  await looking(words, async (database) => {
-    const { tables } = database.statistics()
-    const rows = database.listTables().map((name) => {
-      const families = Object.entries(tables[name].families)
-      const sum = (figure: (family: (typeof families)[number][1]) => number): number =>
-        families.reduce((total, [, family]) => total + figure(family), 0)
-      return {
-        table: name,
-        families: families.map(([family]) => family),
-        files: sum(({ files, valueFiles }) => files + valueFiles),
-        bytes: sum(({ fileBytes, valueFileBytes }) => fileBytes + valueFileBytes),
-        entries: sum(({ entries, memtableEntries }) => entries + memtableEntries),
-      }
-    })
-    const snapshots = database.admin.listSnapshots()
+  await viewing(words, async (view) => {
+    const { tables: rows, snapshots } = await view.tables()
     if (output.json) {
       await output.value({ tables: rows, snapshots })
       return
@@ -48,10 +58,10 @@ export async function showTables(words: DirectoryWords): Promise<void> {
 }
 
 /** `cellar describe TABLE`: the options of a table and its families. */
-export async function describeTable(table: string, words: DirectoryWords): Promise<void> {
+export async function describeTable(table: string, words: LookingWords): Promise<void> {
   const output = outputOf(words)
-  await looking(words, async (database) => {
-    const { name, families, coprocessors, ...settings } = database.describeTable(table)
+  await viewing(words, async (view) => {
+    const { name, families, coprocessors, ...settings } = await view.describe(table)
     if (output.json) {
       await output.value({ name, ...settings, families, coprocessors })
       return
@@ -78,12 +88,12 @@ function shownOptions(options: object): string {
 /** `cellar stats [TABLE]`: the figures of the directory, or of the families of a table. */
 export async function showStatistics(
   table: string | undefined,
-  words: DirectoryWords,
+  words: LookingWords,
 ): Promise<void> {
   const output = outputOf(words)
-  await looking(words, async (database) => {
-    const statistics = database.statistics()
-    const tables = table === undefined ? database.listTables() : [database.table(table).name]
+  await viewing(words, async (view) => {
+    const statistics = await view.statistics()
+    const tables = await tablesNamed(view, table)
     if (output.json) {
       await output.value(table === undefined ? statistics : statistics.tables[tables[0]])
       return
@@ -125,39 +135,10 @@ export async function showStatistics(
   })
 }
 
-/** Options of `get` and `scan`. */
-export interface ReadWords extends DirectoryWords {
-  readonly columns?: readonly string[]
-  readonly versions?: string
-  readonly timeRange?: string
-  readonly filter?: string
-}
-
-function usage(message: string): CellarError {
-  return new CellarError(ErrorCode.invalidArgument, message)
-}
-
-/** A whole number of the command line. */
-export function parseCount(word: string, name: string): number {
-  if (/^[1-9][0-9]{0,14}$/.test(word)) return Number(word)
-  throw usage(`${name} must be a whole number above 0, got '${word}'`)
-}
-
-function readOptions({ columns, versions, timeRange, filter }: ReadWords): Partial<Scan> {
-  return {
-    ...(columns !== undefined && columns.length > 0 && { columns }),
-    ...(versions !== undefined && {
-      versions: versions === 'all' ? ('all' as const) : parseCount(versions, '--versions'),
-    }),
-    ...(timeRange !== undefined && { timeRange: parseTimeRange(timeRange) }),
-    ...(filter !== undefined && { filter: parseFilter(filter) }),
-  }
-}
-
-function parseTimeRange(word: string): [bigint, bigint] {
-  const [, from, to] = /^(\d{1,19}):(\d{1,19})$/.exec(word) ?? []
-  if (to === undefined) throw usage(`--time-range must be MIN:MAX in milliseconds, got '${word}'`)
-  return [BigInt(from), BigInt(to)]
+/** The table of that name, or all. `ERR_TABLE_NOT_FOUND`. */
+async function tablesNamed(view: DatabaseView, table: string | undefined): Promise<string[]> {
+  if (table !== undefined) return [(await view.describe(table)).name]
+  return (await view.tables()).tables.map((each) => each.table)
 }
 
 /** `cellar get TABLE ROW [COLUMN...]`: the cells of one row. */
@@ -165,99 +146,58 @@ export async function getRow(
   table: string,
   row: string,
   columns: readonly string[],
-  words: ReadWords,
+  words: LookingWords & ReadWords,
 ): Promise<void> {
   const output = outputOf(words)
-  await looking(words, async (database) => {
-    const { versions, timeRange, filter } = readOptions(words) as Record<string, never>
-    const result = await database.table(table).get({
-      row: parseBinary(row),
-      ...(columns.length > 0 && { columns }),
-      ...(versions !== undefined && { versions }),
-      ...(timeRange !== undefined && { timeRange }),
-      ...(filter !== undefined && { filter }),
-    })
-    if (!result.isEmpty) await showResult(output, result)
+  const { versions, timeRange, filter } = words
+  const options = definedOf({ columns, versions, timeRange, filter })
+  await viewing(words, async (view) => {
+    const found = await view.row(table, row, options)
+    if (found !== undefined) await showRow(output, found)
     else if (output.json) await output.value(null)
     else output.note(`no row ${row} in ${table}`)
   })
 }
 
-/** Options of `scan` and `count`. */
-export interface ScanWords extends ReadWords {
-  readonly from?: string
-  readonly to?: string
-  readonly prefix?: string
-  readonly limit?: string
-  readonly reversed?: true
-  readonly raw?: true
+function scanWordsOf(words: ScanWords): ScanWords {
+  const { columns, versions, timeRange, filter, from, to, prefix, limit, reversed, raw } = words
+  const options = { columns, versions, timeRange, filter, from, to, prefix, limit, reversed, raw }
+  return definedOf(options)
 }
 
-function scanOptions(words: ScanWords): Scan {
-  const { from, to, prefix, limit, reversed, raw } = words
-  return {
-    ...readOptions(words),
-    ...(from !== undefined && { startRow: parseBinary(from) }),
-    ...(to !== undefined && { stopRow: parseBinary(to) }),
-    ...(prefix !== undefined && { prefix: parseBinary(prefix) }),
-    ...(limit !== undefined && { limit: parseCount(limit, '--limit') }),
-    ...(reversed && { reversed }),
-    ...(raw && { raw }),
-    cacheBlocks: false,
-  } as Scan
+/** Without the members that are undefined. */
+function definedOf<T extends object>(words: T): { [Name in keyof T]: Exclude<T[Name], undefined> } {
+  const pairs = Object.entries(words).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(pairs) as { [Name in keyof T]: Exclude<T[Name], undefined> }
 }
 
 /** `cellar scan TABLE`: rows in order, as lines. */
-export async function scanRows(table: string, words: ScanWords): Promise<void> {
+export async function scanRows(table: string, words: LookingWords & ScanWords): Promise<void> {
   const output = outputOf(words)
-  await looking(words, async (database) => {
-    for await (const result of database.table(table).scan(scanOptions(words))) {
-      await showResult(output, result)
-    }
+  await viewing(words, async (view) => {
+    for await (const row of view.rows(table, scanWordsOf(words))) await showRow(output, row)
   })
 }
 
 /** `cellar count TABLE`: the number of rows. */
-export async function countRows(table: string, words: ScanWords): Promise<void> {
+export async function countRows(table: string, words: LookingWords & ScanWords): Promise<void> {
   const output = outputOf(words)
-  await looking(words, async (database) => {
-    const counted = await count(database, table, words)
-    await (output.json ? output.value({ table, rows: counted }) : output.line(String(counted)))
-  })
-}
-
-async function count(database: Database, table: string, words: ScanWords): Promise<number> {
-  const options = scanOptions(words)
   const progress = new Progress('counting')
-  let rows = 0
-  const scan = { filter: new FirstKeyOnlyFilter(), ...options } as Scan
-  for await (const result of database.table(table).scan(scan)) {
-    if (!result.partial) rows++
-    progress.show(() => `${rows} rows`)
-  }
-  progress.end()
-  return rows
+  const onRow = (rows: number): void => progress.show(() => `${rows} rows`)
+  const count = (view: DatabaseView): Promise<number> => view.count(table, scanWordsOf(words))
+  const rows = await viewing(words, count, onRow).finally(() => progress.end())
+  await (output.json ? output.value({ table, rows }) : output.line(String(rows)))
 }
 
-async function showResult(output: Output, result: Result): Promise<void> {
-  const cells = result.cells()
+async function showRow(output: Output, found: JsonRow): Promise<void> {
   if (output.json) {
-    await output.value({ row: bytesToJson(result.row!), cells: cells.map(cellToJson) })
+    await output.value(found)
     return
   }
-  for (const cell of cells) {
-    const { row, family, qualifier, type, value, timestampExact } = cell
-    const column = `${family}:${shownBytes(qualifier)}`
-    const shown = type === 'Put' ? shownBytes(value) : type
-    await output.line(`${shownBytes(row)}  ${column}  ${timestampExact}  ${shown}`)
-  }
-}
-
-function cellToJson({ family, qualifier, timestamp, timestampExact, type, value }: Cell): object {
-  return {
-    family,
-    qualifier: bytesToJson(qualifier),
-    timestamp: Number.isSafeInteger(timestamp) ? timestamp : timestampExact.toString(),
-    ...(type === 'Put' ? { value: bytesToJson(value) } : { type }),
+  const shown = (bytes: JsonBytes): string => shownBytes(bytesFromJson(bytes, 'a part of a row'))
+  for (const { family, qualifier, timestamp, value, type } of found.cells) {
+    const column = `${family}:${shown(qualifier)}`
+    const content = value === undefined ? type : shown(value)
+    await output.line(`${shown(found.row)}  ${column}  ${timestamp}  ${content}`)
   }
 }

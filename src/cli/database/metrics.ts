@@ -1,17 +1,12 @@
 /** `cellar metrics`: the figures of a directory, or of a server that runs, for Prometheus. */
 import { figuresText } from '../../metrics/index.js'
 import { tokenOf } from '../messaging-cli.js'
-import { looking, type DirectoryWords } from './open.js'
+import type { LookingWords } from './looking.js'
+import { looking } from './open.js'
 import { Output } from './output.js'
 
-/** Options of `cellar metrics`. */
-export interface MetricsWords extends DirectoryWords {
-  readonly url?: string
-  readonly tokenFile?: string
-}
-
 /** Writes the figures: those of the server with `--url`, else those that the directory shows. */
-export async function showMetrics(words: MetricsWords): Promise<void> {
+export async function showMetrics(words: LookingWords): Promise<void> {
   const output = new Output(words.json === true)
   if (words.url !== undefined) {
     await output.line((await fetchMetrics(words.url, await tokenOf(words))).trimEnd())

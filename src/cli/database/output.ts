@@ -4,6 +4,7 @@
  * Results go to the standard output, and everything else to the standard error.
  */
 import type { Writable } from 'node:stream'
+import { toJson } from '../../server/database/json.js'
 
 /** A cell of a table for people. */
 export type Shown = string | number | boolean | undefined
@@ -52,18 +53,6 @@ export class Output {
   note(text: string): void {
     this.notes.write(`cellar: ${text}\n`)
   }
-}
-
-/** JSON of a value; Infinity and 64-bit numbers are texts, bytes as in {@link bytesToJson}. */
-export function toJson(value: unknown, space?: number): string {
-  return JSON.stringify(
-    value,
-    (_key, member: unknown) => {
-      if (typeof member === 'bigint') return member.toString()
-      return member === Infinity ? 'Infinity' : member
-    },
-    space,
-  )
 }
 
 const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']

@@ -1,6 +1,7 @@
 /** One line of progress on a terminal; nothing if the standard error is none. */
 
 const millisecondsBetween = 100
+const barCharacters = 24
 
 /** The progress of one verb; see the file header. */
 export class Progress {
@@ -24,9 +25,11 @@ export class Progress {
     this.stream.write(`\r\u001b[K${this.label}: ${text()}`)
   }
 
-  /** Shows a part of the work, 0 to 1. */
+  /** Shows a part of the work, 0 to 1, as a bar. */
   readonly part = (part: number): void => {
-    this.show(() => `${Math.floor(part * 100)} %`)
+    const done = Math.floor(part * barCharacters)
+    const bar = '█'.repeat(done) + '░'.repeat(barCharacters - done)
+    this.show(() => `${bar} ${Math.floor(part * 100)} %`)
   }
 
   /** Removes the line. */

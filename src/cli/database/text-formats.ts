@@ -12,8 +12,7 @@ import {
   type TableDescription,
 } from '../../api/index.js'
 import type { ExportedCell } from '../../table/transfer/export-cells.js'
-import { bytesFromJson, bytesToJson, decodeBase64 } from './binary-text.js'
-import { toJson } from './output.js'
+import { bytesFromJson, bytesToJson, decodeBase64, toJson } from '../../server/database/json.js'
 
 /** The name of a format. */
 export type TextFormat = 'json' | 'csv'

@@ -1,23 +1,33 @@
 /** `cellar verify`: reads everything and lists all problems. */
 import { Database, type LostRows, type Problem, type Verification } from '../../entries/index.js'
+import { invalidArgument } from '../../api/index.js'
 import { shownBytes } from '../../api/results/display.js'
 import { ExitCode } from '../exit-codes.js'
-import { bytesToJson } from './binary-text.js'
-import { parseCount } from './looking.js'
-import type { DirectoryWords } from './open.js'
+import { RemoteDatabase } from '../../server/database/client.js'
+import { bytesFromJson, bytesToJson, type JsonBytes } from '../../server/database/json.js'
+import { tokenOf } from '../messaging-cli.js'
+import { parseCount } from '../../server/database/views.js'
+import type { LookingWords } from './looking.js'
 import { Output, shownSize } from './output.js'
 import { Progress } from './progress.js'
 
 /** Options of `cellar verify`. */
-export interface VerifyWords extends DirectoryWords {
+export interface VerifyWords extends LookingWords {
   readonly backup?: string
   readonly bytesPerSecond?: string
 }
 
 /** Verifies a directory; the exit code tells whether it is sound. */
 export async function verify(words: VerifyWords): Promise<void> {
-  const { directory, backup, bytesPerSecond } = words
+  const { directory, backup, bytesPerSecond, url } = words
   const output = new Output(words.json === true)
+  if (url !== undefined) {
+    if (backup !== undefined) throw invalidArgument('--backup is of directories, not of --url')
+    const server = new RemoteDatabase(url, await tokenOf(words))
+    const found = verificationFromJson(await server.verify(bytesPerSecond))
+    await tell(output, found)
+    return
+  }
   const progress = new Progress('verifying')
   const verification = await Database.verify(directory, {
     backup,
@@ -26,23 +36,51 @@ export async function verify(words: VerifyWords): Promise<void> {
     }),
     onProgress: progress.part,
   }).finally(() => progress.end())
+  await tell(output, verification)
+}
+
+async function tell(output: Output, verification: Verification): Promise<void> {
   if (output.json) await output.value(verificationToJson(verification))
   else await showVerification(output, verification)
   if (!verification.sound) process.exitCode = ExitCode.problems
 }
 
+/** The verification of {@link verificationToJson}. */
+function verificationFromJson(json: object): Verification {
+  const { problems, ...rest } = json as ReturnType<typeof verificationToJson>
+  const bytes = (value: JsonBytes): Buffer => bytesFromJson(value, 'a row')
+  const read = problems.map(({ rows, ...problem }): Problem => {
+    const lost = rows?.map((each): LostRows => {
+      return { ...each, firstRow: bytes(each.firstRow), lastRow: bytes(each.lastRow) }
+    })
+    return { ...problem, ...(lost !== undefined && { rows: lost }) }
+  })
+  return { ...rest, problems: read }
+}
+
+/** Lost rows in JSON. */
+type JsonRows = Record<'firstRow' | 'lastRow', JsonBytes> & Record<'offset' | 'bytes', number>
+
+/** A problem in JSON. */
+type JsonProblem = Omit<Problem, 'rows'> & { readonly rows?: readonly JsonRows[] }
+
+/** A verification in JSON. */
+type JsonVerification = Omit<Verification, 'problems'> & {
+  readonly problems: readonly JsonProblem[]
+}
+
 /** The verification with its rows as JSON can hold them. */
-export function verificationToJson(verification: Verification): object {
+export function verificationToJson(verification: Verification): JsonVerification {
   return { ...verification, problems: verification.problems.map(problemToJson) }
 }
 
 /** A problem with its rows as JSON can hold them. */
-export function problemToJson({ rows, ...problem }: Problem): object {
+export function problemToJson({ rows, ...problem }: Problem): JsonProblem {
   return { ...problem, ...(rows !== undefined && { rows: rows.map(rowsToJson) }) }
 }
 
 /** Lost rows as JSON can hold them. */
-export function rowsToJson({ firstRow, lastRow, offset, bytes }: LostRows): object {
+export function rowsToJson({ firstRow, lastRow, offset, bytes }: LostRows): JsonRows {
   return { firstRow: bytesToJson(firstRow), lastRow: bytesToJson(lastRow), offset, bytes }
 }
 

@@ -9,14 +9,14 @@
  * - `cellardb:compaction:start`: `kind`, `major`, `inputFiles`, `bytesTotal`; `:progress`: the same
  *   without `kind`, with `bytesDone`; `:end`: the result (`CompactionOutcome`); `:error`: `error`
  * - `cellardb:operation:slow`: `row`, `kind`, `milliseconds`; only with the option
- *   `slowOperationMilliseconds`. `cellardb:operation:timed`: the same of each operation that is timed,
- *   without `row`
+ *   `slowOperationMilliseconds`. `cellardb:operation:timed`: the same without `row`, of each
+ *   operation, job and sync that is timed
  * - `cellardb:pressure` (without table and family): the new state of the back-pressure
  * - `cellardb:damage` (without table and family): `file`, `error`; found by the scrub
  *
  * Two tracing channels tell of the begin and the end of work, and pass the contexts of stores that
- * are bound to them: `cellardb:operation` with `row` and `kind`, and `cellardb:job` with `family` and
- * `kind`: `flush` or `compaction`.
+ * are bound to them: `cellardb:operation` with `row` and `kind`, and `cellardb:job` with `family`
+ * and `kind`: `flush` or `compaction`.
  *
  * Subscribers are called synchronously. Node reports the errors that they throw.
  */

@@ -93,7 +93,8 @@ export interface FileSystem {
    */
   identitySync?(path: string): string | undefined
   /**
-   * The space of the device that holds a path; undefined if the system does not tell. Throws nothing.
+   * The space of the device that holds a path; undefined if the system does not tell. It never
+   * throws.
    */
   spaceSync?(path: string): DeviceSpace | undefined
   /** Creates the directory and its missing parents. Existing directories stay as they are. */

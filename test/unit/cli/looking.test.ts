@@ -2,7 +2,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { verificationToJson } from '../../../src/cli/database/verify.js'
 import { Database } from '../../../src/entries/index.js'
+import { CellarServer, databaseRoutes, engineMetrics } from '../../../src/server/index.js'
 import { cellar, cellarJson, fingerprint, temporary } from './support.js'
 
 const home = temporary(t)
@@ -27,18 +29,18 @@ async function fill(): Promise<Database> {
 
 void t.test('verbs show what the database holds, also while it is open', async (t) => {
   const database = await fill()
-  const look = async (): Promise<void> => {
+  const look = async (...place: string[]): Promise<void> => {
     const { tables, snapshots } = await cellarJson<{ tables: object[]; snapshots: object[] }>(
-      ...['tables', '-d', directory],
+      ...['tables', ...place],
     )
     t.match(tables, [{ table: 'users', families: ['f', 'g'] }])
     t.match(snapshots, [{ name: 'monday', table: 'users' }])
-    const described = await cellarJson('describe', 'users', '-d', directory)
+    const described = await cellarJson('describe', 'users', ...place)
     t.match(described, { name: 'users', families: { f: { versions: 3 } } })
-    t.match(await cellarJson('stats', '-d', directory), { tables: { users: {} } })
-    t.match(await cellarJson('stats', 'users', '-d', directory), { families: { f: {}, g: {} } })
-    t.strictSame(await cellarJson('count', 'users', '-d', directory), { table: 'users', rows: 20 })
-    const both = ['get', 'users', 'user-03', 'f:name', '--versions', 'all', '-d', directory]
+    t.match(await cellarJson('stats', ...place), { tables: { users: {} } })
+    t.match(await cellarJson('stats', 'users', ...place), { families: { f: {}, g: {} } })
+    t.strictSame(await cellarJson('count', 'users', ...place), { table: 'users', rows: 20 })
+    const both = ['get', 'users', 'user-03', 'f:name', '--versions', 'all', ...place]
     t.strictSame(await cellarJson(...both), {
       row: 'user-03',
       cells: [
@@ -46,20 +48,33 @@ void t.test('verbs show what the database holds, also while it is open', async (
         { family: 'f', qualifier: 'name', timestamp: 1003, value: 'Name 3' },
       ],
     })
-    const { out } = await cellar('get', 'users', '\\x00\\xff\\x5c', '-d', directory)
+    const { out } = await cellar('get', 'users', '\\x00\\xff\\x5c', ...place)
     t.equal(out, '\\x00\\xFF\\x5C  g:b  5  \\xFE\n')
-    const scan = ['scan', 'users', '--from', 'user-03', '--to', 'user-06', '-d', directory]
+    const scan = ['scan', 'users', '--from', 'user-03', '--to', 'user-06', ...place]
     t.equal(
       (await cellar(...scan)).out,
       'user-03  f:name  2000  Newer\nuser-05  f:name  1005  Name 5\n',
     )
     t.match((await cellar(...scan, '--raw')).out, 'user-04  f:  3000  DeleteFamily\n')
-    t.match((await cellar('metrics', '-d', directory)).out, 'cellardb_table_files')
+    t.match((await cellar('metrics', ...place)).out, 'cellardb_table_files')
   }
-  await look()
+  await look('-d', directory)
+  const routes = databaseRoutes(database, {
+    verify: async (path, options) => {
+      return verificationToJson(await Database.verify(path, options))
+    },
+  })
+  const server = await CellarServer.start([engineMetrics(() => database), routes], { port: 0 })
+  await look('--url', server.url)
+  const there = await cellarJson('verify', '--url', server.url)
+  t.match(there, { sound: true, problems: [], directory })
+  t.match((await cellar('verify', '--url', server.url)).out, `${directory} is sound`)
+  t.equal((await cellar('count', 'nope', '--url', server.url)).status, 2)
+  await server.close()
+  t.equal((await cellar('tables', '--url', server.url)).status, 3, 'a server that is away')
   await database.close()
   const before = fingerprint(directory)
-  await look()
+  await look('-d', directory)
   t.equal(fingerprint(directory), before, 'looking changes nothing')
 })
 

@@ -5,8 +5,6 @@
  *
  * @runs campaign
  */
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
 import type { Browser, Page } from 'playwright-core'
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../src/entries/index.js'
@@ -16,27 +14,8 @@ import {
   SearchIndexes,
 } from '../../../src/systems/repository/index.js'
 import { CellarServer, repositoryRoutes } from '../../../src/server/index.js'
+import { draw, executablePath, skip } from './browser.js'
 
-const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable']
-
-function findBrowser(): string | undefined {
-  const given = process.env['CHROME_PATH']
-  if (given !== undefined) return given
-  const folders = (process.env['PATH'] ?? '').split(delimiter)
-  const paths = folders.flatMap((folder) => names.map((name) => join(folder, name)))
-  const macOs = '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'
-  return [...paths, macOs].find((path) => {
-    try {
-      accessSync(path, constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
-}
-
-const executablePath = findBrowser()
-const skip = executablePath === undefined ? 'no Chromium: set CHROME_PATH to one' : false
 const token = 'token-of-the-page'
 const hostile = '<img src=x onerror="document.title=1">'
 
@@ -93,15 +72,6 @@ async function open(): Promise<Scene & { readonly manager: RepositoryManager }> 
 /** Waits until the page says it. */
 async function says(page: Page, text: RegExp): Promise<void> {
   await page.locator('#message', { hasText: text }).waitFor()
-}
-
-async function draw(page: Page, name: string): Promise<void> {
-  const folder = process.env['CELLAR_SCREENSHOTS']
-  if (folder === undefined) return
-  for (const width of [400, 1400]) {
-    await page.setViewportSize({ width, height: 900 })
-    await page.screenshot({ path: join(folder, `${name}-${width}.png`), fullPage: true })
-  }
 }
 
 async function use(t: Test, browser: Browser): Promise<void> {

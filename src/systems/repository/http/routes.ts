@@ -22,7 +22,7 @@ import { Call, managerOf, type CallParts, type RepositorySource } from './call.j
 import { indexRoutes, type IndexesSource } from './indexes.js'
 import { RepositoryCounters, type MaintenanceSource } from './metrics.js'
 import type { Route } from './declarations.js'
-import { pagePaths, registerPage } from './page.js'
+import { pagePaths, registerPage } from '../../../http/page.js'
 import { recordRoutes } from './records.js'
 import { scanRoutes } from './scans.js'
 import { schemaRoutes } from './schema.js'
@@ -36,6 +36,9 @@ const routesOptions = declareOptions('the routes of a repository', {
   /** Most bytes of an uploaded blob. Default 10 GiB. */
   blobBytesMax: number({ min: 0, default: 10 * 2 ** 30 }),
 })
+
+/** Address of the page. */
+const pagePath = '/repository/ui'
 
 /** Options of {@link repositoryRoutes}. */
 export interface RepositoryRoutesOptions extends OptionsOf<typeof routesOptions> {}
@@ -65,7 +68,7 @@ export function repositoryRoutes(
   return {
     name: 'repository',
     sharedPrefix: base,
-    publicPaths: pagePaths,
+    publicPaths: pagePaths(pagePath),
     metrics: () => counters.text(),
     health: () => counters.health(),
     register: (app, { principals }) => {
@@ -91,7 +94,7 @@ export function repositoryRoutes(
         ...schemaRoutes,
       ]
       addRoutes(app, base, routes, callOf)
-      registerPage(app)
+      registerPage(app, pagePath)
       const uploads = placed(forms, [uploadRoute(blobBytesMax)])
       void app.register(async (scope) => {
         // Uploads are streams, so their bodies are not buffered.

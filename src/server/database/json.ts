@@ -1,4 +1,7 @@
-/** Bytes as text: on the command line with escapes, in JSON as a string or in base64. */
+/**
+ * Values as text: bytes on the command line with escapes, in JSON as a string or in base64; numbers
+ * that JSON lacks as strings.
+ */
 import { isUtf8 } from 'node:buffer'
 import { CellarError, ErrorCode } from '../../api/index.js'
 
@@ -39,4 +42,16 @@ export function decodeBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')
   if (bytes.toString('base64') === text) return bytes
   throw new CellarError(ErrorCode.invalidArgument, `'${text.slice(0, 40)}' is not base64`)
+}
+
+/** JSON of a value; Infinity and 64-bit numbers are texts. */
+export function toJson(value: unknown, space?: number): string {
+  return JSON.stringify(
+    value,
+    (_key, member: unknown) => {
+      if (typeof member === 'bigint') return member.toString()
+      return member === Infinity ? 'Infinity' : member
+    },
+    space,
+  )
 }

@@ -1,0 +1,81 @@
+/** A database behind a server, for the verbs of the command that look. */
+import { ErrorCode, type TableDescription } from '../../api/index.js'
+import { HttpClient } from '../../http/client.js'
+import { ServerErrorCode } from '../../http/errors.js'
+import type {
+  DatabaseView,
+  JsonRow,
+  ReadWords,
+  ScanWords,
+  ShownStatistics,
+  TablesView,
+} from './views.js'
+
+/** Asks a server with the routes of `databaseRoutes`. */
+export class RemoteDatabase implements DatabaseView {
+  readonly #client: HttpClient
+
+  /** `ERR_INVALID_ARGUMENT` for an address that is none. */
+  constructor(url: string, token: string | undefined) {
+    this.#client = new HttpClient(
+      { url, token, fetch: undefined },
+      {
+        path: '/database',
+        codes: { ...ErrorCode, ...ServerErrorCode },
+        unavailable: ServerErrorCode.failed,
+        malformed: ServerErrorCode.failed,
+      },
+    )
+  }
+
+  tables(): Promise<TablesView> {
+    return this.#get('/tables')
+  }
+
+  statistics(): Promise<ShownStatistics> {
+    return this.#get('/statistics')
+  }
+
+  describe(table: string): Promise<TableDescription> {
+    return this.#get(`/tables/${encodeURIComponent(table)}`)
+  }
+
+  async row(table: string, row: string, words: ReadWords): Promise<JsonRow | undefined> {
+    const path = `/tables/${encodeURIComponent(table)}/rows/${encodeURIComponent(row)}`
+    return (await this.#get<JsonRow | null>(path + queryOf(words))) ?? undefined
+  }
+
+  async *rows(table: string, words: ScanWords): AsyncGenerator<JsonRow, void> {
+    const path = `/tables/${encodeURIComponent(table)}/rows${queryOf(words)}`
+    const { body } = await this.#client.send('GET', path)
+    let rest = ''
+    const decoder = new TextDecoder()
+    for await (const bytes of body ?? []) {
+      const parts = (rest + decoder.decode(bytes, { stream: true })).split('\n')
+      rest = parts.pop()!
+      for (const line of parts) yield this.#client.understand(() => JSON.parse(line) as JsonRow)
+    }
+  }
+
+  async count(table: string, words: ScanWords): Promise<number> {
+    const path = `/tables/${encodeURIComponent(table)}/count${queryOf(words)}`
+    return (await this.#get<{ readonly rows: number }>(path)).rows
+  }
+
+  /** The result of `Database.verify` of the server's directory, as JSON. */
+  verify(bytesPerSecond: string | undefined): Promise<object> {
+    return this.#get(`/verify${queryOf({ bytesPerSecond })}`)
+  }
+
+  #get<T>(path: string): Promise<T> {
+    return this.#client.call('GET', path, (body) => JSON.parse(body.toString('utf8')) as T)
+  }
+}
+
+function queryOf(words: object): string {
+  const pairs = Object.entries(words).flatMap(([name, value]): [string, string][] => {
+    if (value === undefined || value === false) return []
+    return [[name, typeof value === 'object' ? JSON.stringify(value) : String(value)]]
+  })
+  return pairs.length === 0 ? '' : `?${new URLSearchParams(pairs).toString()}`
+}

@@ -1,9 +1,0 @@
-/** The files of the page. In the package the bundle holds their texts, in place of this module. */
-import { readFileSync } from 'node:fs'
-
-const folder = new URL('page/', import.meta.url.replace('/build/src/', '/src/'))
-
-/** The text of a file in the folder `page`. */
-export function pageFile(name: string): string {
-  return readFileSync(new URL(name, folder), 'utf8')
-}
