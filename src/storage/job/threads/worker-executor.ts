@@ -13,7 +13,7 @@
  * after them, until it has been idle for a while and ends.
  *
  * If no thread was ever ready, the worker module cannot be loaded: a bundler has left it out, or
- * threads are forbidden. Then all jobs run on the inline executor, if there is one, and `onInline` is
+ * threads are forbidden. Then all jobs run on the inline executor, if there is one; `onInline` is
  * called once.
  */
 import { CellarError, ErrorCode } from '../../../base/errors.js'

@@ -52,7 +52,7 @@ export interface BlockOwner {
    * By block index: the cache's eviction count at the time the block last left the probation queue.
    */
   readonly ghosts: Uint32Array
-  /** By block index: reads by address since the cache last looked, {@link addressHitsMax} at most. */
+  /** By block index: reads by address since the cache looked, {@link addressHitsMax} at most. */
   readonly hits: Uint8Array
   /** Makes the `ERR_CORRUPTION` for a block with an inconsistent structure. */
   damagedBlock(index: number, expected: string, found: string): CellarError
@@ -86,7 +86,7 @@ export class Block {
    * if the block is never released. At 0 the cache recycles the memory of an evicted block.
    */
   holders = 0
-  /** @internal The address of the memory that the block lies in ({@link BlockAddresses}); -1: none. */
+  /** @internal The address of the memory that holds the block ({@link BlockAddresses}); or -1. */
   address = -1
   /** @internal Offset of the block in that memory. */
   addressStart = 0

@@ -245,7 +245,7 @@ void t.test('stale data goes once the family is at rest, and not before', async 
   }
 })
 
-/** A deep run of rows, and `files` small newer runs beside it, which the policy leaves as they are. */
+/** A deep run of rows, and `files` small newer runs beside it, which the policy leaves alone. */
 async function writeRuns(opened: Opened, files: number): Promise<void> {
   await writeFile(opened, 0, 3000)
   await opened.database.compact('t')
