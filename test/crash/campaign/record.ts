@@ -116,8 +116,10 @@ export function pageOf(runs: readonly RunRecord[]): string {
   })
   return `${[
     '# Results of the campaigns',
-    '`npm run crash -- --seconds N --record` adds a run; the page is made of `test/results`. A count' +
-      ' is of what was carried out and judged; `npm run crash -- --help` says what the kinds are.',
+    [
+      '`npm run crash -- --seconds N --record` adds a run; the page is made of `test/results`. A count',
+      'is of what was carried out and judged; `npm run crash -- --help` says what the kinds are.',
+    ].join('\n'),
     `Broken promises: ${failures.length}, in ${hours(runs.reduce((sum, run) => sum + run.seconds, 0))} hours.`,
     ...repeated,
     '## Totals',
