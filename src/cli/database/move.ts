@@ -31,9 +31,9 @@ export interface MoveWords {
 }
 
 /**
- * Moves tables, and makes those of the source read-only. A move that was interrupted goes on with
+ * Moves tables, and makes those of the source read-only. A move that was interrupted continues with
  * the same words. With `dryRun` it only says what the move would meet. With `hfiles` the copy goes
- * by files: the first command writes them, the second, with `loaded`, goes on.
+ * by files: the first command writes them, the second, with `loaded`, continues.
  */
 export async function move(source: string, target: string, words: MoveWords): Promise<void> {
   const output = new Output(words.json === true)

@@ -41,7 +41,7 @@ export class BlockWriter {
     this.#compression = compression
   }
 
-  /** Writes a block whose payload is `block[headerBytes, end)`. The header's place is written to. */
+  /** Writes a block whose payload is `block[headerBytes, end)`, and the header before it. */
   write(kind: BlockKind, block: Buffer, end: number): BlockPlace {
     let stored = block
     let storedBytes = end
@@ -71,7 +71,7 @@ export class BlockWriter {
     this.offset += bytes.length
   }
 
-  /** Writes what was collected to the file. */
+  /** Writes the collected bytes to the file. */
   flush(): void {
     this.#file.writeSync(this.#pending, 0, this.#pendingEnd, this.#written)
     this.#written += this.#pendingEnd

@@ -2,8 +2,8 @@
  * Cells of a data block, from HBase's form (FORMAT.md) to Cellar's (`src/storage/cell/FORMAT.md`),
  * with the lengths of key and value in front, as a chunk of an export has them.
  *
- * Failure behaviour: a cell that HBase cannot have written raises {@link CellFaultError}; the caller
- * knows file and block. So does a tag that Cellar has no place for, as `unsupported`.
+ * Failure behaviour: a cell that HBase cannot have written raises {@link CellFaultError}; the
+ * caller knows file and block. So does a tag that Cellar has no place for, as `unsupported`.
  */
 import { compareBytes } from '../../base/bytes.js'
 import { writeVarint } from '../../base/varint.js'

@@ -5,8 +5,8 @@
  * have what the store has, at one point in time. Files have hidden names, which HBase does not
  * load, until all of them are durable (file-list.ts).
  *
- * Failure behaviour: after an error the files are removed. Those of a process that ended are removed
- * by the next export into the directory.
+ * Failure behaviour: after an error the files are removed. Those of a process that ended are
+ * removed by the next export into the directory.
  */
 import { compareBytes } from '../../base/bytes.js'
 import { checkAborted, CellarError, ErrorCode } from '../../base/errors.js'
@@ -160,7 +160,7 @@ class Files {
   async syncWritten(): Promise<void> {
     if (this.cells < this.#syncAt) return
     this.#syncAt = this.cells + syncCells
-    await Promise.all(this.#writers.map((writer) => writer?.sync()))
+    await Promise.all(this.#writers.flatMap((writer) => writer?.sync() ?? []))
   }
 
   finish(): readonly ExportedFile[] {

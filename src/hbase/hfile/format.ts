@@ -63,7 +63,7 @@ export const InfoKey = {
   deleteFamilyCount: 'DELETE_FAMILY_COUNT',
 } as const
 
-/** Number of checksums of so many bytes of header and stored payload. */
+/** Number of checksums of a header with its stored payload. */
 export function checksumCount(bytes: number): number {
   return Math.ceil(bytes / bytesPerChecksum)
 }

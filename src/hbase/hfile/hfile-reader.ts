@@ -1,7 +1,7 @@
 /**
  * Reads the cells of an HFile in order, from the first to the last, and checks the whole file on
- * the way: every block, the index against the blocks, and the trailer against both. So a file whose
- * last cell was returned is sound; {@link HFileReader.next} throws else, at the last cell at latest.
+ * the way: every block, the index against the blocks, and the trailer against both. So a file is
+ * sound if {@link HFileReader.next} has returned false.
  *
  * Memory: a mebibyte of the file, a block, its cells, and 30 bytes for each block.
  *

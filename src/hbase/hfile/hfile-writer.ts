@@ -23,9 +23,9 @@ import { encodeTrailer } from './trailer.js'
 export interface HFileFormat {
   readonly family: string
   readonly compression: CompressionName
-  /** A data block is ended at so many bytes. */
+  /** Bytes at which a data block is ended. */
   readonly blockBytes: number
-  /** A block of the index is ended at so many bytes. */
+  /** Bytes at which a block of the index is ended. */
   readonly indexBytes: number
   /** Milliseconds since the Unix epoch. */
   readonly created: number
@@ -127,7 +127,7 @@ export class HFileWriter {
     return this.#blocks.offset
   }
 
-  /** Makes what was written durable, so that the sync at the end has little left to do. */
+  /** Makes the written part durable, so that the sync at the end has little left to do. */
   async sync(): Promise<void> {
     this.#blocks.flush()
     await this.#file.sync()

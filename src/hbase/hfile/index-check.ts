@@ -11,11 +11,11 @@ interface Level extends BlockPlace {
   readonly levels: number
 }
 
-/** Bytes behind the root's entries that tell the middle of the file. */
+/** Bytes behind the root's entries that name the middle of the file. */
 const middleBytes = 8 + 4 + 4
 const entryFrameBytes = 8 + 4
 
-/** What is wrong. */
+/** A deviation of an index block. */
 export interface IndexFault {
   readonly expected: string
   readonly found: string
@@ -39,7 +39,7 @@ export class IndexCheck {
     this.#metas.push({ offset, bytes, levels: 0 })
   }
 
-  /** Takes a leaf or an intermediate block. Returns what is wrong. */
+  /** Takes a leaf or an intermediate block. Returns a deviation. */
   takeNode({ payload, offset, bytes }: Block, isLeaf: boolean): IndexFault | undefined {
     this.payloadBytes += payload.length
     const count = payload.length >= 8 ? payload.readInt32BE(0) : 0
@@ -67,7 +67,7 @@ export class IndexCheck {
     return undefined
   }
 
-  /** Takes the root of the data index. Returns what is wrong. */
+  /** Takes the root of the data index. Returns a deviation. */
   takeRoot(payload: Buffer, entries: number, levels: number): IndexFault | undefined {
     this.payloadBytes += payload.length
     const below = levels > 1 ? this.#nodes : this.#data
@@ -86,7 +86,7 @@ export class IndexCheck {
     return undefined
   }
 
-  /** Takes the index of the meta blocks. Returns what is wrong. */
+  /** Takes the index of the meta blocks. Returns a deviation. */
   takeMetaRoot(payload: Buffer, entries: number): IndexFault | undefined {
     const end = takeEntries(payload, entries, this.#metas)
     if (typeof end !== 'number') return end
@@ -95,7 +95,7 @@ export class IndexCheck {
   }
 }
 
-/** The end of the entries of a root, or what is wrong. */
+/** The end of the entries of a root, or a deviation. */
 function takeEntries(
   payload: Buffer,
   entries: number,

@@ -7,7 +7,7 @@ import type { BlockPlace, BlockWriter } from './block-writer.js'
 import { BlockKind, headerBytes } from './format.js'
 import { writeVlong } from './vlong.js'
 
-/** A block of the index has at least so many entries before it is ended, however long keys are. */
+/** Fewest entries of a block of the index, however long keys are. */
 const entriesMin = 16
 /** Bytes of an entry beside its key. */
 const entryFrameBytes = 8 + 4

@@ -50,11 +50,11 @@ interface Importing {
 }
 
 /**
- * Adds the cells of HFiles to a table of an embedded database, with their timestamps, delete markers
- * and TTLs: all of them at once, or none. They count as written at the end of the load. An absent
+ * Adds the cells of HFiles to a table of an embedded database, with timestamps, delete markers and
+ * TTLs: all of them at once, or none. They count as written at the end of the load. An absent
  * table is created with the families of the files, each of which keeps all versions.
  *
- * `directories` are regions of a cluster, copied with `hdfs dfs -get`, or directories of bulk loads.
+ * `directories` are regions of a cluster, copied with `hdfs dfs -get`, or those of bulk loads.
  *
  * @throws CellarError `ERR_INVALID_ARGUMENT`; `ERR_CORRUPTION` with file and offset;
  *   `ERR_UNSUPPORTED` if the database has no import, or a file has an encoding, encryption, a

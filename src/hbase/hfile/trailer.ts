@@ -1,6 +1,6 @@
 /**
  * The trailer: the last 4,096 bytes of a file. It has no checksum, so every field is compared with
- * what the file holds, and unknown fields and bytes behind the message are refused.
+ * what the file holds, and unknown fields and bytes after the message are refused.
  */
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { compressionNameOf, ordinalOf, type CompressionName } from './compression.js'
@@ -13,7 +13,7 @@ export interface Trailer {
   readonly loadOnOpenOffset: number
   /** Payloads of the blocks of the data index, uncompressed. */
   readonly dataIndexBytes: number
-  /** All blocks but intermediate and root blocks of the data index, uncompressed, and the trailer. */
+  /** The trailer, and uncompressed all blocks but those of the data index above its leaves. */
   readonly uncompressedBytes: number
   /** Entries of the root of the data index. */
   readonly rootEntries: number

@@ -33,8 +33,8 @@ export const bulkLoadOptions = declareOptions('the bulk load of a move', {
   /** Path of the directory for the files. Each table gets a directory in it, named as the table. */
   directory: required(checked((path: string, what: string) => checkText(path, what))),
   /**
-   * Adds the files to the tables of the target, with HBase's `completebulkload`. When its promise is
-   * fulfilled, the cells are there. A later call of the move may call it again.
+   * Adds the files to the tables of the target, with HBase's `completebulkload`. When its promise
+   * is fulfilled, the cells are there. A later call of the move may call it again.
    */
   load: required(callback<(files: readonly TableHFiles[]) => Promise<void> | void>()),
   /** As of `exportHFiles`. Default 'NONE'. */
@@ -61,8 +61,8 @@ export const moveOptions = declareOptions('a move', {
    */
   stopWrites: callback<() => Promise<void> | void>(),
   /**
-   * Copies the tables of an embedded source as HFiles, which the function `load` adds to the target.
-   * Absent: by calls.
+   * Copies the tables of an embedded source as HFiles, which the function `load` adds to the
+   * target. Absent: by calls.
    */
   bulkLoad: checked((value: BulkLoadOptions) => bulkLoadOptions.read(value)),
   /** The table of the move's state, made in source and target. Default 'cellar_move'. */

@@ -33,7 +33,7 @@ export interface ExportedChunk {
   /** Undefined of a piece with cells. */
   readonly table: TableDescription | undefined
   /** Calls `take` with each cell; the view is borrowed until the next one. */
-  visit(take: (family: number, cell: CellView) => void): void
+  readonly visit: (take: (family: number, cell: CellView) => void) => void
 }
 
 /** Decodes a stream of `Admin.exportTable`: first the table, then chunks of cells. */

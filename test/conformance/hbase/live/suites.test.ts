@@ -1,6 +1,6 @@
 /**
- * The whole suites of the systems on owned databases over a live HBase. They make and drop thousands
- * of tables, each of which takes HBase a second or more, so they run when they are asked for:
+ * The whole suites of the systems on owned databases over a live HBase. They make and drop
+ * thousands of tables, each of which takes HBase a second or more, so they run on request:
  *
  *     CELLAR_HBASE_SUITES=metastore,metadata,messaging,repository \
  *       node build/test/conformance/hbase/live/suites.test.js
