@@ -14,7 +14,7 @@
  *
  * The declarations beside them lead to those of tsc; declarations.mjs rolls them up for npm.
  */
-import { build } from 'esbuild'
+import { build, transformSync } from 'esbuild'
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -86,13 +86,20 @@ const namedErrors = {
 
 const page = 'src/http/pages'
 
+/** The text of a file of a page, without what only people read. */
+function minified(name, text) {
+  if (name.endsWith('.html')) return text.replace(/\n\s+/g, '\n')
+  return transformSync(text, { loader: name.endsWith('.css') ? 'css' : 'js', minify: true }).code
+}
+
 /** The files of the pages as texts, in place of the module that reads them. */
 const pageTexts = {
   name: 'page',
   setup({ onLoad }) {
     onLoad({ filter: /[\\/]http[\\/]page-file\.js$/ }, () => {
       const texts = readdirSync(join(root, page)).map((name) => {
-        return [name, readFileSync(join(root, page, name), 'utf8')]
+        const text = readFileSync(join(root, page, name), 'utf8')
+        return [name, minified(name, text)]
       })
       const files = JSON.stringify(Object.fromEntries(texts))
       return { contents: `const files = ${files}\nexport const pageFile = (name) => files[name]` }

@@ -113,7 +113,7 @@ export async function main(words: readonly string[]): Promise<void> {
   } catch (error) {
     const { code, exitCode, message } = error as Error & { code?: string; exitCode?: number }
     if (code?.startsWith('commander.') === true) {
-      // The parser has said what is wrong, or shown the help that was asked for.
+      // The parser has named the mistake, or shown the help that was asked for.
       process.exitCode = exitCode === 0 ? ExitCode.sound : ExitCode.usage
       return
     }

@@ -10,8 +10,8 @@ export const ExitCode = {
   /** The words of the command line are wrong: nothing was done. */
   usage: 2,
   /**
-   * The directory cannot be opened: missing, no database, damaged, or of a newer format; or a server
-   * cannot be reached.
+   * The directory cannot be opened: missing, no database, damaged, or of a newer format. Or a
+   * server cannot be reached.
    */
   cannotOpen: 3,
   /** Another process has the directory open, and the verb needs it alone. */

@@ -1,6 +1,6 @@
 /**
- * Pages of the server: HTML, a style and a script in the folder `pages`, without external resources.
- * The script sets what it shows as text.
+ * Pages of the server: HTML, a style and a script in the folder `pages`, without external
+ * resources. The script sets values as text.
  */
 import type { FastifyInstance } from 'fastify'
 import { pageFile } from './page-file.js'

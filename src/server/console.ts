@@ -2,7 +2,14 @@
  * The console: a page that shows what the server and its database do now. Its state is one answer
  * for administrators, which the page asks for again and again.
  */
-import { checkArray, declareOptions, callback, integer, type OptionsOf } from '../api/index.js'
+import {
+  systemClock,
+  checkArray,
+  declareOptions,
+  callback,
+  integer,
+  type OptionsOf,
+} from '../api/index.js'
 import { addRoutes, type Route } from '../http/operations.js'
 import { pagePaths, registerPage } from '../http/page.js'
 import { finderOf, type ServerSystem, type Source } from '../http/server-system.js'
@@ -67,7 +74,7 @@ export function consolePage(
   const slow: SlowOperation[] = []
   const listen = ({ row, ...operation }: SlowOperationEvent): void => {
     const start = row === undefined ? undefined : bytesToJson(row.subarray(0, rowBytesMax))
-    slow.unshift({ ...operation, row: start, at: Date.now() })
+    slow.unshift({ ...operation, row: start, at: systemClock.now() })
     slow.length = Math.min(slow.length, slowOperationsMax)
   }
   let heard: ConsoleDatabase | undefined
@@ -84,7 +91,7 @@ export function consolePage(
     const { rss, heapUsed } = process.memoryUsage()
     const process_ = { pid: process.pid, version: process.version, rss, heapUsed }
     return toJson({
-      at: Date.now(),
+      at: systemClock.now(),
       uptimeSeconds: process.uptime(),
       process: process_,
       health: healthOf(shown).shown,

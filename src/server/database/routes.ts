@@ -1,6 +1,6 @@
 /**
- * A database over HTTP, for looking only, under `/database`: the verbs of the command ask here when a
- * process has the directory open elsewhere. For administrators.
+ * A database over HTTP, for looking only, under `/database`: the verbs of the command ask here when
+ * a process has the directory open elsewhere. For administrators.
  */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'

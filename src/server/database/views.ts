@@ -123,7 +123,7 @@ export interface TablesView {
   readonly snapshots: readonly ShownSnapshot[]
 }
 
-/** The view of an open database. `onRow` is told of each row that is counted. */
+/** The view of an open database. `onRow` gets the number of rows counted so far. */
 export function viewOf(database: SeenDatabase, onRow?: (rows: number) => void): DatabaseView {
   return {
     tables: async () => tablesOf(database),

@@ -1,9 +1,9 @@
 /**
  * The file `.last-backup` of a database: when it was backed up, for monitors.
  *
- * Nothing depends on the file. No open reads it, a backup does not take it along, and a file that is
- * missing or damaged means that no backup is known. Its name is hidden, so versions that do not know
- * it leave it alone.
+ * Nothing depends on the file. No open reads it, a backup does not take it along, and a file that
+ * is missing or damaged means that no backup is known. Its name is hidden, so versions that do not
+ * know it leave it alone.
  */
 import type { FileSystem } from '../fs/types.js'
 import { readCheckedJsonSync, writeCheckedJsonSync } from './checked-json.js'
