@@ -51,3 +51,18 @@ export function noSuchTable(name: string): CellarError {
 export function tableExists(name: string): CellarError {
   return new CellarError(ErrorCode.tableExists, `table '${name}' exists already`)
 }
+
+/** Makes an `ERR_NO_SUCH_COLUMN_FAMILY`, whose message lists the existing families. */
+export function noSuchFamily(
+  family: string,
+  table: string,
+  known: Iterable<string>,
+  mayBeColumn = false,
+): CellarError {
+  const names = [...known]
+  const hint = mayBeColumn ? `; a column is named with its family: '${names[0]}:${family}'` : ''
+  return new CellarError(
+    ErrorCode.noSuchColumnFamily,
+    `table '${table}' has no column family '${family}'; it has: ${names.join(', ')}${hint}`,
+  )
+}

@@ -1,6 +1,7 @@
 /** Checks the options that gets and scans share, for every backend. */
+import { noSuchFamily } from '../api/names.js'
 import { checkArray, checkObject, shown } from '../base/arguments.js'
-import { CellarError, ErrorCode, invalidArgument } from '../base/errors.js'
+import { invalidArgument } from '../base/errors.js'
 import { parseColumn, type ColumnName } from '../storage/cell/column-name.js'
 import {
   allTime,
@@ -132,19 +133,4 @@ export function checkIsolation(isolation: unknown, snapshot: Snapshot | undefine
   if (isolation === 'READ_UNCOMMITTED' && snapshot !== undefined) {
     throw invalidArgument('a snapshot cannot be read uncommitted')
   }
-}
-
-/** Makes an `ERR_NO_SUCH_COLUMN_FAMILY`, whose message lists the existing families. */
-export function noSuchFamily(
-  family: string,
-  table: string,
-  known: Iterable<string>,
-  mayBeColumn = false,
-): CellarError {
-  const names = [...known]
-  const hint = mayBeColumn ? `; a column is named with its family: '${names[0]}:${family}'` : ''
-  return new CellarError(
-    ErrorCode.noSuchColumnFamily,
-    `table '${table}' has no column family '${family}'; it has: ${names.join(', ')}${hint}`,
-  )
 }

@@ -37,7 +37,11 @@ export type {
   SalvageOptions,
 } from '../storage/engine/inspection/salvage-database.js'
 export type { VerifyOptions } from '../storage/engine/inspection/verify-database.js'
-export type { DatabaseStatistics, TableStatistics } from '../table/admin/statistics.js'
+export type {
+  DatabaseStatistics,
+  FamilyStatistics,
+  TableStatistics,
+} from '../table/admin/statistics.js'
 export { Admin, type SnapshotDescription } from '../table/admin.js'
 export type {
   BulkLoaded,

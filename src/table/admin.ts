@@ -21,7 +21,6 @@ import { Ingest } from '../storage/engine/transfer/ingest.js'
 import { TableSnapshots } from '../storage/engine/catalog/snapshots.js'
 import type { Store } from '../storage/store/store.js'
 import type { TableDefinition } from '../storage/version/catalog.js'
-import { noSuchFamily } from '../checks/reads.js'
 import type { CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { exportTable, type ExportOptions } from './transfer/export-table.js'
@@ -37,7 +36,7 @@ import {
 } from './admin/options.js'
 import { Namespaces, type NamespaceDescription } from './admin/namespaces.js'
 import { alterDefinition, defineTable, describeTable } from './admin/schema.js'
-import { checkSnapshotName, newTableName, plainTableName } from '../api/names.js'
+import { checkSnapshotName, newTableName, noSuchFamily, plainTableName } from '../api/names.js'
 import type {
   FamilyOptions,
   TableAlteration,

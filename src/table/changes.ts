@@ -11,8 +11,7 @@ import {
   type ChangeOptions,
 } from '../api/changes.js'
 import type { SettingsOf } from '../base/options.js'
-import { noSuchFamily } from '../checks/reads.js'
-import { noSuchTable } from '../api/names.js'
+import { noSuchFamily, noSuchTable } from '../api/names.js'
 
 /** The parts of an engine that a feed needs. */
 type FeedParts = Parameters<typeof readMutations>[0] & Pick<OpenedParts, 'catalog' | 'readPoints'>

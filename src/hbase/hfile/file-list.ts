@@ -5,14 +5,7 @@
 import { CellarError, ErrorCode } from '../../base/errors.js'
 import type { FileSystem } from '../../storage/fs/types.js'
 import { readCheckedJsonSync, writeCheckedJsonSync } from '../../storage/version/checked-json.js'
-import {
-  count,
-  listOf,
-  name,
-  readObject,
-  record,
-  type RecordOf,
-} from '../../storage/version/json-fields.js'
+import { count, listOf, name, readObject, record } from '../../storage/version/json-fields.js'
 
 const fileFields = {
   family: name,
@@ -22,7 +15,13 @@ const fileFields = {
 }
 
 /** A file of an export. */
-export interface ExportedFile extends RecordOf<typeof fileFields> {}
+export interface ExportedFile {
+  readonly family: string
+  /** The name of the file in the directory of its family. */
+  readonly file: string
+  readonly cells: number
+  readonly bytes: number
+}
 
 const listName = '_CELLAR'
 const files = listOf(record('a file', fileFields))

@@ -1,7 +1,6 @@
 /** The descriptions of tables that a database has read, so that calls can check families. */
 import type { TableDescription } from '../../api/index.js'
-import { noSuchTable } from '../../api/names.js'
-import { noSuchFamily } from '../../checks/reads.js'
+import { noSuchFamily, noSuchTable } from '../../api/names.js'
 
 /** Descriptions by name of the table. */
 export class TableCatalog {

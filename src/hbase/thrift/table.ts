@@ -1,4 +1,5 @@
 /** A table of a remote HBase. */
+import { noSuchFamily } from '../../api/names.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import { readArguments } from '../../base/arguments.js'
 import { CellarError, ErrorCode, hasCode, invalidArgument } from '../../base/errors.js'
@@ -9,7 +10,6 @@ import { checkForm } from '../../checks/forms.js'
 import { ListFailures } from '../../checks/list-failures.js'
 import { operationsOfChecks, outcomesOfChecks, readList, readPuts } from '../../checks/lists.js'
 import { checkAction, durabilityOf } from '../../checks/operations.js'
-import { noSuchFamily } from '../../checks/reads.js'
 import { rowBytes } from '../../checks/rows.js'
 import { rowMutationsOptions } from '../../api/mutations.js'
 import { unescape } from '../../storage/cell/cell-key.js'

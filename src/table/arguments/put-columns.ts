@@ -5,9 +5,9 @@
  * compared with the name at the same index of the previous put, at the cost of one comparison of
  * strings.
  */
+import { noSuchFamily } from '../../api/names.js'
 import { parseSingleColumn, type ColumnName } from '../../storage/cell/column-name.js'
 import type { FamilyState, TableState } from '../../storage/engine/catalog/catalog.js'
-import { noSuchFamily } from '../../checks/reads.js'
 
 /** A column of a table. */
 export interface TableColumn {

@@ -14,6 +14,7 @@
  * error it must be abandoned. A directory without its list, `BULK`, is incomplete and is not
  * loaded.
  */
+import { noSuchFamily } from '../../api/names.js'
 import { checkBytesLike, checkObject, readArguments } from '../../base/arguments.js'
 import { assert } from '../../base/assert.js'
 import { toBytes } from '../../base/bytes.js'
@@ -53,7 +54,6 @@ import { SortedFiles } from '../../storage/job/sorted-files.js'
 import { noDatabaseId } from '../../storage/sstable/format.js'
 import { formatOfFamily, type FamilySettings } from '../../storage/store/family-settings.js'
 import { parseSingleColumn } from '../../storage/cell/column-name.js'
-import { noSuchFamily } from '../../checks/reads.js'
 import { checkForm } from '../../checks/forms.js'
 import { markerWithQualifier, readPut, type PutTarget } from '../../checks/puts.js'
 import { checkDirectory, databaseOptions, fileSystemOption } from '../../storage/engine/options.js'

@@ -21,12 +21,11 @@ import { checkLoadable, type Ingest, type NewFile } from '../../storage/engine/t
 import { SortedFiles } from '../../storage/job/sorted-files.js'
 import { decodeFamilySettings, formatOfFamily } from '../../storage/store/family-settings.js'
 import type { TableDefinition } from '../../storage/version/catalog.js'
-import { noSuchFamily } from '../../checks/reads.js'
 import { ChunkDecoder, ChunkKind, type Chunk } from './export-format.js'
 import type { TransferProgress } from './export-table.js'
 import { ImportCells } from './import-cells.js'
 import { defineTable } from '../admin/schema.js'
-import { newTableName } from '../../api/names.js'
+import { newTableName, noSuchFamily } from '../../api/names.js'
 import type { TableDescription } from '../../api/index.js'
 
 const importOptions = declareOptions('an import', {

@@ -2,6 +2,7 @@
  * Checks the arguments of operations with the checks that all backends share, before the model uses
  * them.
  */
+import { noSuchFamily } from '../../../src/api/names.js'
 import { checkBoolean, checkInteger, isText, loneSurrogate } from '../../../src/base/arguments.js'
 import type { Clock } from '../../../src/base/clock.js'
 import { invalidArgument } from '../../../src/base/errors.js'
@@ -22,7 +23,6 @@ import {
   checkGet,
   checkIsolation,
   groupColumns,
-  noSuchFamily,
   parseFamilyRanges,
   parseTime,
   parseTimeRange,

@@ -2,8 +2,7 @@
 import { checkText } from '../../../src/base/arguments.js'
 import { CellarError, ErrorCode } from '../../../src/base/errors.js'
 import { requireCapability, type Capabilities } from '../../../src/api/capabilities.js'
-import { newTableName, plainTableName, tableExists } from '../../../src/api/names.js'
-import { noSuchFamily } from '../../../src/checks/reads.js'
+import { newTableName, plainTableName, tableExists, noSuchFamily } from '../../../src/api/names.js'
 import {
   describeAlteration,
   describeNewTable,

@@ -1,5 +1,5 @@
 /** The cells that mutations of one row write, by HBase's rules. */
-import { noSuchFamily } from '../../../src/checks/reads.js'
+import { noSuchFamily } from '../../../src/api/names.js'
 import { notACounter } from '../../../src/checks/updates.js'
 import type {
   Append,

@@ -2,9 +2,9 @@
  * A table by HBase's rules: every cell that was ever written, by row, and each operation in the
  * simplest form. Slow but complete; tests compare the embedded engine with it.
  */
+import { noSuchFamily } from '../../../src/api/names.js'
 import type { Check } from '../../../src/api/mutations.js'
 import type { FamilyOptions } from '../../../src/api/schema.js'
-import { noSuchFamily } from '../../../src/checks/reads.js'
 import type { Get, Scan, TimeRangeOption } from '../../../src/api/reads.js'
 import { columnOf, type Column } from './column-parts.js'
 import type { NewCell, RowState } from './mutation-cells.js'

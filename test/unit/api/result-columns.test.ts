@@ -35,7 +35,7 @@ for (const [name, open] of Object.entries(backends)) {
         t.throws(() => result.hasNonEmpty(column), unknown, `${how}: hasNonEmpty`)
       }
       t.throws(() => result.familyMap('zz'), unknown, `${how}: familyMap`)
-      const whole = { code: ErrorCode.invalidArgument, message: /write 'f:qualifier', or 'f:'/ }
+      const whole = { code: ErrorCode.invalidArgument, message: /such as 'f:f', or 'f:' for/ }
       t.throws(() => result.value('f'), whole, `${how}: value of a family`)
       t.throws(() => result.value('f', 'utf8'), whole, `${how}: decoded value of a family`)
       t.throws(() => result.cell('f'), whole, `${how}: cell of a family`)
