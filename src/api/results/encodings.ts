@@ -35,21 +35,24 @@ const counterBytes = 8
 /** Reads the value of `source[start, end)`. Errors as of `Encoding.decode`. */
 type ReadInPlace<T> = (source: Buffer, start: number, end: number) => T
 
-/** The member of the encodings here that reads a value without a view of its bytes. */
-const inPlace = Symbol('inPlace')
+/** An encoding of this module, which also reads a value without a view of its bytes. */
+class OwnEncoding<T> implements Encoding<T> {
+  readonly name: string
+  readonly encode: (value: T) => Uint8Array
+  readonly decode: (bytes: Buffer) => T
+  readonly #read: ReadInPlace<T>
 
-/** An encoding of this module. */
-interface OwnEncoding<T> extends Encoding<T> {
-  readonly [inPlace]: ReadInPlace<T>
-}
+  constructor(name: string, encode: (value: T) => Uint8Array, read: ReadInPlace<T>) {
+    this.name = name
+    this.encode = encode
+    this.decode = (bytes) => read(checkStored(bytes), 0, bytes.length)
+    this.#read = read
+  }
 
-function ownEncoding<T>(
-  name: string,
-  encode: (value: T) => Uint8Array,
-  read: ReadInPlace<T>,
-): OwnEncoding<T> {
-  const decode = (bytes: Buffer): T => read(checkStored(bytes), 0, bytes.length)
-  return { name, encode, decode, [inPlace]: read }
+  /** How values of an encoding of this module are read in place; undefined for other encodings. */
+  static readOf<T>(encoding: Encoding<T>): ReadInPlace<T> | undefined {
+    return #read in encoding ? (encoding.#read as unknown as ReadInPlace<T>) : undefined
+  }
 }
 
 function checkStored(bytes: Buffer): Buffer {
@@ -63,7 +66,7 @@ const readText: ReadInPlace<string> = (source, start, end) => {
   throw invalidArgument("the stored bytes are not UTF-8; read them with the encoding 'bytes'")
 }
 
-const jsonEncoding = ownEncoding<unknown>(
+const jsonEncoding = new OwnEncoding<unknown>(
   'json',
   (value) => Buffer.from(jsonText(value)),
   (source, start, end) => {
@@ -78,13 +81,13 @@ function jsonText(value: unknown): string {
   return text
 }
 
-const utf8 = ownEncoding<string>(
+const utf8 = new OwnEncoding<string>(
   'utf8',
   (value) => Buffer.from(checkText(value, 'a value of the encoding utf8')),
   readText,
 )
 
-const int64 = ownEncoding<bigint>(
+const int64 = new OwnEncoding<bigint>(
   'int64',
   (value) => {
     // Callers without types may give a number, which must be exact.
@@ -124,9 +127,9 @@ const readInteger: ReadInPlace<number> = (source, start, end) => {
   throw invalidArgument("the stored integer is beyond 2^53; read it with the encoding 'int64'")
 }
 
-const integer = ownEncoding<number>('integer', integerBytes, readInteger)
+const integer = new OwnEncoding<number>('integer', integerBytes, readInteger)
 
-const double = ownEncoding<number>(
+const double = new OwnEncoding<number>(
   'double',
   (value) => {
     if (typeof value !== 'number') throw invalidArgument(`it holds numbers, got ${shown(value)}`)
@@ -140,7 +143,7 @@ const double = ownEncoding<number>(
   },
 )
 
-const boolean = ownEncoding<boolean>(
+const boolean = new OwnEncoding<boolean>(
   'boolean',
   (value) => {
     if (typeof value === 'boolean') return Buffer.of(value ? 0xff : 0)
@@ -152,7 +155,7 @@ const boolean = ownEncoding<boolean>(
   },
 )
 
-const date = ownEncoding<Date>(
+const date = new OwnEncoding<Date>(
   'date',
   (value) => {
     if (types.isDate(value) && !Number.isNaN(value.getTime())) return integerBytes(value.getTime())
@@ -166,7 +169,7 @@ const date = ownEncoding<Date>(
   },
 )
 
-const bytes = ownEncoding<Uint8Array>(
+const bytes = new OwnEncoding<Uint8Array>(
   'bytes',
   (value) => {
     if (isBytes(value)) return value
@@ -324,7 +327,7 @@ export function decodeRange<T>(
   name?: unknown,
 ): T {
   try {
-    const read = (encoding as Partial<OwnEncoding<T>>)[inPlace]
+    const read = OwnEncoding.readOf(encoding)
     if (read !== undefined) return read(source, start, end)
     return encoding.decode(viewBytes(source, start, end))
   } catch (cause) {

@@ -237,9 +237,10 @@ export abstract class Result {
   protected checkFamily(family: string, mayBeColumn = false): void {
     const { families } = this
     if (families === undefined || families.includes(family)) return
-    const hint = mayBeColumn
-      ? `; a column is named with its family: '${families[0]}:${family}'`
-      : ''
+    const hint =
+      mayBeColumn && typeof family === 'string'
+        ? `; a column is named with its family: '${families[0]}:${family}'`
+        : ''
     const known = families.join(', ')
     throw new CellarError(
       ErrorCode.noSuchColumnFamily,
