@@ -94,19 +94,44 @@ export type MonitoredStatistics = Readonly<Record<(typeof numbers)[number][2], n
   /** By name. */
   readonly tables: Readonly<Record<string, MonitoredTable>>
   /** The running jobs. */
-  readonly jobs: readonly { readonly kind: 'flush' | 'compaction' }[]
+  readonly jobs: readonly {
+    /** What the job makes. */
+    readonly kind: 'flush' | 'compaction'
+  }[]
   /** How far compactions lag. */
-  readonly pressure: { readonly level: number; readonly runs: number; readonly bytes: number }
+  readonly pressure: {
+    /** Debt of compactions by its limit: from 1 on writers stop. */
+    readonly level: number
+    /** Most runs to be merged. */
+    readonly runs: number
+    /** Bytes to be rewritten. */
+    readonly bytes: number
+  }
   /** The scrub. */
   readonly scrub: {
+    /** Passes over all files that have ended. */
     readonly passes: number
+    /** Bytes that were read and checked. */
     readonly bytesRead: number
+    /** Names of files in which damage was found. */
     readonly damagedFiles: readonly string[]
   }
   /** When the last backup ended. */
-  readonly lastBackup: { readonly milliseconds: number } | undefined
+  readonly lastBackup:
+    | {
+        /** When it ended, in milliseconds since 1970. */
+        readonly milliseconds: number
+      }
+    | undefined
   /** The device of the directory. */
-  readonly device: { readonly freeBytes: number; readonly totalBytes: number } | undefined
+  readonly device:
+    | {
+        /** Bytes that are free for this process. */
+        readonly freeBytes: number
+        /** The size of the device. */
+        readonly totalBytes: number
+      }
+    | undefined
   /** Whether a failed write has made the database read-only. */
   readonly poisoned: boolean
 }

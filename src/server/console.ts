@@ -31,7 +31,9 @@ export interface SlowOperationEvent {
 
 /** A database whose slow operations the console shows. */
 export interface ConsoleDatabase extends SeenDatabase {
+  /** Calls `listener` for each slow operation. */
   on(event: 'slowOperation', listener: (operation: SlowOperationEvent) => void): unknown
+  /** Ends what {@link on} began. */
   off(event: 'slowOperation', listener: (operation: SlowOperationEvent) => void): unknown
 }
 

@@ -16,10 +16,13 @@ const fileFields = {
 
 /** A file of an export. */
 export interface ExportedFile {
+  /** The column family of the cells. */
   readonly family: string
   /** The name of the file in the directory of its family. */
   readonly file: string
+  /** Cells in the file. */
   readonly cells: number
+  /** The size of the file. */
   readonly bytes: number
 }
 

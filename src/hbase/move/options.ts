@@ -23,6 +23,7 @@ export interface MoveProgress {
 
 /** The HFiles of a table. */
 export interface TableHFiles {
+  /** The name of the table. */
   readonly table: string
   /** Path of the directory, for `hbase completebulkload DIRECTORY TABLE`. */
   readonly directory: string

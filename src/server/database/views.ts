@@ -60,11 +60,19 @@ export interface ShownSnapshot {
 
 /** An open database that can be looked at. */
 export interface SeenDatabase extends Pick<Database, 'table'> {
+  /** The path of its directory. */
   readonly directory: string
+  /** The names of its tables, in their order. */
   listTables(): string[]
+  /** The schema of a table; `ERR_NO_SUCH_TABLE` if there is none. */
   describeTable(name: string): TableDescription
+  /** All figures. */
   statistics(): ShownStatistics
-  readonly admin: { listSnapshots(): readonly ShownSnapshot[] }
+  /** The part of its administration that is shown. */
+  readonly admin: {
+    /** The snapshots of its tables. */
+    listSnapshots(): readonly ShownSnapshot[]
+  }
 }
 
 /** Options of `get`. */
