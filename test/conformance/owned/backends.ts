@@ -15,7 +15,7 @@ import type { MessagingBackend, SuiteDatabase } from '../messaging/case.js'
 export interface OpenStore {
   readonly store: Database
   /** Closes the store; its data are no longer needed. */
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 /** Opens an empty store, by a clock if one is given. */
