@@ -154,8 +154,8 @@ void t.test('texts of blobs are found, and those that are none are listed', asyn
   )
   t.match(texts[1].blobs[0], { name: 'a', mediaType: 'image/png', size: 4, reason: /no text/ })
   t.same([json['refused'], json['deadLetters']], [[], []])
-  // An event may be worked on again, so a text may fail more than once; one that is still being read
-  // on a busy machine fails later.
+  // An event may be worked on again, so a text may fail more than once; one that is still being
+  // read on a busy machine fails later.
   const failures = /^cellar_repository_index_extraction_failures_total\{index="books"\} [2-9]$/m
   const read = async (): Promise<string> => (await fetch(`${origin}/metrics`, admin)).text()
   let metrics = await read()

@@ -192,11 +192,11 @@ function makeExecutor(
   }
   return new DeferredExecutor(() => {
     const onInline = (warning: CellarError): void => raise('warning', warning)
-    if (hasPool() && canFindWorkerModule()) {
+    // A bundle that did not take the worker module along, probably unknowingly.
+    if (!hasWorkerModule()) setImmediate(onInline, inlineWarning())
+    else if (hasPool()) {
       return new WorkerExecutor(loadPool, jobThreadsMax, { ...workers, inline, onInline })
     }
-    // A bundle that took neither the pool nor the worker module along, probably unknowingly.
-    if (!hasWorkerModule()) setImmediate(onInline, inlineWarning())
     return inline
   })
 }

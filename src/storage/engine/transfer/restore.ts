@@ -20,7 +20,7 @@ import { linkOrCopy } from '../../fs/copy-file.js'
 import { NodeFileSystem } from '../../fs/node-fs.js'
 import type { FileSystem } from '../../fs/types.js'
 import { temporarySuffix } from '../../fs/whole-file.js'
-import { readBackupMarkerSync } from '../../version/backup-marker.js'
+import { readBackupMarkerSync, type BackupMarker } from '../../version/backup-marker.js'
 import { backupMarkerName, formatFileName } from '../../version/file-names.js'
 import { writeManifestSync } from '../../version/manifest.js'
 import { inspectDirectorySync, type DirectoryContent } from '../../version/open-directory.js'
@@ -67,18 +67,29 @@ export async function restoreBackup(
     const message = `the first backup into ${backupDirectory} was interrupted; back up again`
     throw new CellarError(ErrorCode.backupIncomplete, message)
   }
-  const view = await freezeDirectory(fileSystem, backupDirectory)
+  const { databaseId, content } = await checkBackup(fileSystem, backupDirectory, marker, options)
+  await placeFiles(fileSystem, backupDirectory, directory, databaseId, content, options)
+  options.onProgress?.(1)
+}
+
+/** Reads the backup as it is at this moment, to the last byte, and closes it. */
+async function checkBackup(
+  fileSystem: FileSystem,
+  directory: string,
+  marker: BackupMarker,
+  options: RestoreOptions,
+): Promise<{ readonly databaseId: Buffer; readonly content: DirectoryContent }> {
+  const view = await freezeDirectory(fileSystem, directory)
   try {
-    const content = inspectDirectorySync(view, backupDirectory, false)
+    const content = inspectDirectorySync(view, directory, false)
     const { databaseId } = content
     if (databaseId?.equals(marker.databaseId) !== true) {
-      const file = view.join(backupDirectory, backupMarkerName)
+      const file = view.join(directory, backupMarkerName)
       const [expected, found] = [marker.databaseId, databaseId].map((id) => id?.toString('hex'))
       throw corruption('marker and manifest disagree', { file, offset: 0, expected, found })
     }
-    await checkFiles(view, backupDirectory, databaseId, content, options)
-    await placeFiles(fileSystem, backupDirectory, directory, databaseId, content, options)
-    options.onProgress?.(1)
+    await checkFiles(view, directory, databaseId, content, options)
+    return { databaseId, content }
   } finally {
     view.closeSync()
   }

@@ -57,6 +57,8 @@ export class MessagingTables {
       clock,
       executor,
       compactionEnabled: false,
+      // A store at rest would have its few files merged by a minor compaction too.
+      compactionRestMilliseconds: Infinity,
       memtableBytesMax: 256 * 1024,
       flushBytes: 64 * 1024,
       // Files carry the identity of their database: equal histories then give equal files.
