@@ -3,8 +3,8 @@
  * costs more than most test files, so folders share a few processes. Files whose runs are long have a
  * process each, and campaigns one for each folder, so that both places stay busy until the end.
  *
- * Usage: node .ci/suites.mjs [--quick | FILE...]. Without files: all of build/test but the campaigns,
- * which `.ci/run` and `npm run crash` run. `--quick`: unit tests of seconds. Prints what was written.
+ * Usage: node .ci/suites.mjs [--quick | --all | FILE...]. Without files: all of build/test but the
+ * campaigns. `--all`: with the campaigns. `--quick`: unit tests of seconds. Prints what was written.
  */
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
@@ -33,10 +33,10 @@ function runsOf(file) {
 const [first] = process.argv.slice(2)
 const isQuick = first === '--quick'
 const inFolder = isQuick ? join('test', 'unit') : 'test'
-const leftOut = isQuick ? ['alone', 'campaign', 'long'] : ['campaign']
+const leftOut = isQuick ? ['alone', 'campaign', 'long'] : first === '--all' ? [] : ['campaign']
 
 const files =
-  first !== undefined && !isQuick
+  first !== undefined && !first.startsWith('--')
     ? process.argv.slice(2)
     : readdirSync(join(root, inFolder), { recursive: true })
         .filter((file) => file.endsWith('.test.ts'))

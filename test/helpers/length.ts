@@ -1,6 +1,6 @@
 /**
- * The two lengths of random runs and fault campaigns. `npm test` takes the short form.
- * `CELLAR_TESTS=long` takes the long form: `.ci/run` sets it.
+ * The two lengths of random runs and fault campaigns. `npm test` and `.ci/run` take the short form.
+ * `CELLAR_TESTS=long` takes the long form: `npm run test:long` sets it.
  *
  * A variable of its own, such as CELLAR_KILL_ROUNDS, overrides both.
  */
