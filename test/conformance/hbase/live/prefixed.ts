@@ -1,9 +1,20 @@
 /** A part of a live HBase for one case: its tables have names with a prefix of their own. */
-import type { Admin, Database } from '../../../../src/api/index.js'
+import type { Admin, Database, Table } from '../../../../src/api/index.js'
 import type { HBaseDatabase } from '../../../../src/entries/hbase.js'
 import type { OpenStore } from '../../owned/backends.js'
 
 let stores = 0
+
+/** A table under the name that its user gave it. */
+function named(table: Table, name: string): Table {
+  return new Proxy(table, {
+    get: (target, member) => {
+      if (member === 'name') return name
+      const value: unknown = Reflect.get(target, member, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
 
 /** An empty store on HBase, whose tables are dropped when it is closed. */
 export async function openPrefixed(hbase: HBaseDatabase): Promise<OpenStore> {
@@ -30,8 +41,9 @@ export async function openPrefixed(hbase: HBaseDatabase): Promise<OpenStore> {
     capabilities: hbase.capabilities,
     cellBytesMax: hbase.cellBytesMax,
     admin,
-    createTable: (name, options) => hbase.createTable(prefix + name, options),
-    table: (name) => hbase.table(prefix + name),
+    createTable: async (name, options) =>
+      named(await hbase.createTable(prefix + name, options), name),
+    table: (name) => named(hbase.table(prefix + name), name),
     snapshot: () => hbase.snapshot(),
     changes: () => hbase.changes(),
     atomic: () => hbase.atomic(),
