@@ -74,7 +74,7 @@ export const faults: readonly PlantedFault[] = [
     find: 'if (!this.nameIsDurable) syncs.push(this.syncName())',
     replace: 'if (!this.nameIsDurable) this.nameHasBecomeDurable()',
     tests: [],
-    foundBy: 'histories',
+    foundBy: 'log',
   },
   {
     name: 'a sync covers what was written while it ran',
@@ -155,6 +155,7 @@ export const faults: readonly PlantedFault[] = [
     replace: '    this.matcher.startRow()',
     tests: [],
     foundBy: 'power-cut',
+    seed: 2,
   },
   {
     name: 'a file is chosen by its newest sequence',

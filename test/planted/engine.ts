@@ -79,6 +79,7 @@ export const faults: readonly PlantedFault[] = [
     replace: '',
     tests: backups,
     foundBy: 'backup',
+    seed: 5,
   },
   {
     name: 'a checkpoint is released before its files are placed',
