@@ -31,6 +31,7 @@ function program(): Command {
     .option('--token-file <file>', 'token that requests need; else of the variable CELLAR_TOKEN')
     .option('--tls-certificate <file>', 'certificate in PEM, with those between it and the root')
     .option('--tls-key <file>', 'private key in PEM')
+    .option('--backups <directory>', 'folder in which cellar backup --url makes backups')
     .option('--slow <milliseconds>', 'duration from which the console shows operations', '100')
     .option('--configuration <file>', 'module with blob stores, search servers, hooks, times')
     .option('--access <file>', 'JSON with principals: their tokens and permissions')

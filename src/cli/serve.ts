@@ -1,5 +1,6 @@
 /** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
 import { readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { checked, declareOptions, invalidArgument } from '../api/index.js'
 import { Database } from '../entries/index.js'
 import { tokenOf } from './messaging-cli.js'
@@ -23,13 +24,16 @@ import {
   messagingRoutes,
   repositoryRoutes,
   transactionRoutes,
+  type DirectoryVerbs,
   type Principal,
   type TlsOptions,
 } from '../server/index.js'
 import { readConfiguration, type ConfigurationFile } from '../server/configuration.js'
 import { parseCount } from '../server/database/views.js'
 import { serverSettings } from '../server/options.js'
-import { verificationToJson } from './database/verify.js'
+import { inspectionToJson } from './database/inspect.js'
+import { makeBackup } from './database/backups.js'
+import { verificationToJson, type JsonVerification } from './database/verify.js'
 import {
   PruneState,
   pruneStatePlugin,
@@ -49,6 +53,7 @@ export interface ServeOptions {
   readonly durability: 'disk' | 'system'
   readonly standby?: boolean
   readonly slow?: string
+  readonly backups?: string
   readonly tlsCertificate?: string
   readonly tlsKey?: string
 }
@@ -180,6 +185,24 @@ async function tlsOf({ tlsCertificate, tlsKey }: ServeOptions): Promise<TlsOptio
   return { certificate, key }
 }
 
+/** Makes backups in a folder, by their names. `ERR_INVALID_ARGUMENT`. */
+function backupsIn(folder: string | undefined): DirectoryVerbs['backup'] {
+  if (folder === undefined) return undefined
+  if (folder === '') throw invalidArgument('--backups must name a folder')
+  return (database, name, { keep, verify }) =>
+    makeBackup(resolve(folder, name), keep, {
+      run: (directory) => database.backup(directory),
+      verify: verify ? verified : undefined,
+    })
+}
+
+async function verified(
+  directory: string,
+  options: { bytesPerSecondMax?: number } = {},
+): Promise<JsonVerification> {
+  return verificationToJson(await Database.verify(directory, options))
+}
+
 /** Serves until SIGINT or SIGTERM; requests in progress are answered before it ends. */
 export async function serve(options: ServeOptions): Promise<void> {
   const { directory, host, port, allowHost } = options
@@ -205,6 +228,11 @@ export async function serve(options: ServeOptions): Promise<void> {
   const serverOptions = { ...limits, ...own, ...(tls !== undefined && { tls }) }
   // Invalid options must fail before the directory is created.
   serverSettings(serverOptions)
+  const database = databaseRoutes(() => served()?.database, {
+    verify: verified,
+    inspect: async (path, how) => inspectionToJson(await Database.inspect(path, how)),
+    backup: backupsIn(options.backups),
+  })
   const open = (): Promise<Served> => lead(options, file, warn)
   const { messaging, served, close } = await leadOrFollow(open, options, say, warn)
   const systems = [
@@ -219,9 +247,7 @@ export async function serve(options: ServeOptions): Promise<void> {
   const server = await CellarServer.start(
     [
       ...systems,
-      databaseRoutes(() => served()?.database, {
-        verify: async (path, how) => verificationToJson(await Database.verify(path, how)),
-      }),
+      database,
       consolePage(() => served()?.database, systems, {
         messaging: () => messaging,
         transactions: () => served()?.transactions,

@@ -435,7 +435,10 @@ export class Admin implements BackendAdmin {
 
   #storesOf(name: string | undefined, family: string | undefined): Store[] {
     if (family !== undefined) checkText(family, 'family')
-    if (name === undefined) return [...this.#engine.catalog.stores.values()]
+    if (name === undefined) {
+      if (family !== undefined) throw invalidArgument(`the family '${family}' is of no table`)
+      return [...this.#engine.catalog.stores.values()]
+    }
     const state = this.#find(name)
     if (family === undefined) return state.families.map(({ store }) => store)
     const found = state.familyByName.get(family)

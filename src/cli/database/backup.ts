@@ -1,89 +1,65 @@
-/**
- * `cellar backup` and `cellar restore`: backups of a closed database, with rotation.
- *
- * With `--keep N` the target is a folder of backups that are named by their times, and the oldest
- * ones are removed when a new one is complete. Only folders with such a name that hold a backup are
- * ever removed.
- */
-import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
-import { join } from 'node:path'
+/** `cellar backup` and `cellar restore`: backups with rotation, of a directory or by a server. */
+import { existsSync, readdirSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { CellarError, ErrorCode } from '../../api/index.js'
-import { systemClock } from '../../base/clock.js'
 import { Database, type BackupSummary } from '../../entries/index.js'
-import { ExitCode } from '../exit-codes.js'
+import { isBackupName, makeBackup, type MadeBackup } from './backups.js'
+import { RemoteDatabase } from '../../server/database/client.js'
+import { withRows } from '../../server/database/json.js'
 import { parseCount } from '../../server/database/views.js'
+import { ExitCode } from '../exit-codes.js'
+import { tokenOf } from '../messaging-cli.js'
+import type { LookingWords } from './looking.js'
 import { writing, type DirectoryWords } from './open.js'
 import { Output, shownSize } from './output.js'
 import { Progress } from './progress.js'
-import { showVerification, verificationToJson } from './verify.js'
+import { showVerification, verificationToJson, type JsonVerification } from './verify.js'
 
 /** Options of `cellar backup`. */
-export interface BackupWords extends DirectoryWords {
+export interface BackupWords extends LookingWords {
   readonly keep?: string
   readonly verify?: true
 }
 
-const stamp = /^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3}Z$/
-const unfinished = '.unfinished'
+type Made = MadeBackup<JsonVerification> & BackupSummary
 
-/** Backs up a directory. */
+/** Backs up a directory, or has a server back up its own. */
 export async function backup(target: string, words: BackupWords): Promise<void> {
   const output = new Output(words.json === true)
+  const { url } = words
   const keep = words.keep === undefined ? undefined : parseCount(words.keep, '--keep')
-  const progress = new Progress('backing up')
-  const { place, summary } = await writing(words, (database) => {
-    const run = (to: string): Promise<BackupSummary> =>
-      database.backup(to, { onProgress: progress.part })
-    return keep === undefined ? plain(target, run) : rotating(target, run)
-  }).finally(() => progress.end())
-  const verification = words.verify ? await Database.verify(place) : undefined
-  if (verification?.sound === false) process.exitCode = ExitCode.problems
-  // A backup that is damaged must not replace a good one.
-  const removed = keep === undefined || verification?.sound === false ? [] : rotate(target, keep)
+  const made =
+    url === undefined
+      ? await backUp(target, keep, words)
+      : await new RemoteDatabase(url, await tokenOf(words)).backup<Made>(target, {
+          ...{ keep, verify: words.verify },
+        })
+  if (made.verification?.sound === false) process.exitCode = ExitCode.problems
   if (output.json) {
-    const checked = verification && { verification: verificationToJson(verification) }
-    await output.value({ directory: place, ...summary, removed, ...checked })
+    await output.value(made)
     return
   }
-  const { sequence, files, bytes, filesKept, filesLinked, filesCopied } = summary
+  const { directory, sequence, files, bytes, filesKept, filesLinked, filesCopied } = made
   const how = `${filesKept} kept, ${filesLinked} linked, ${filesCopied} copied`
   await output.line(
-    `${place}: ${files} files of ${shownSize(bytes)} (${how}), sequence ${sequence}`,
+    `${directory}: ${files} files of ${shownSize(bytes)} (${how}), sequence ${sequence}`,
   )
-  for (const name of removed) await output.line(`removed ${join(target, name)}`)
-  if (verification !== undefined) await showVerification(output, verification)
+  for (const name of made.removed) await output.line(`removed ${join(dirname(directory), name)}`)
+  if (made.verification !== undefined) {
+    await showVerification(output, withRows(made.verification))
+  }
 }
 
-interface Made {
-  readonly place: string
-  readonly summary: BackupSummary
-}
-
-async function plain(target: string, run: (to: string) => Promise<BackupSummary>): Promise<Made> {
-  return { place: target, summary: await run(target) }
-}
-
-/** A backup gets its name when it is complete, so a folder with such a name is whole. */
-async function rotating(
-  target: string,
-  run: (to: string) => Promise<BackupSummary>,
-): Promise<Made> {
-  mkdirSync(target, { recursive: true, mode: 0o700 })
-  const path = join(target, unfinished)
-  const summary = await run(path)
-  const name = new Date(systemClock.now()).toISOString().replaceAll(':', '-')
-  renameSync(path, join(target, name))
-  return { place: join(target, name), summary }
-}
-
-/** Removes the oldest backups, and returns their names. */
-function rotate(target: string, keep: number): string[] {
-  const names = readdirSync(target)
-    .filter((name) => stamp.test(name) && existsSync(join(target, name, 'BACKUP')))
-    .sort()
-  const old = names.slice(0, Math.max(0, names.length - keep))
-  for (const name of old) rmSync(join(target, name), { recursive: true })
-  return old
+function backUp(target: string, keep: number | undefined, words: BackupWords): Promise<Made> {
+  const progress = new Progress('backing up')
+  const onProgress = progress.part
+  return makeBackup(target, keep, {
+    run: (to) =>
+      writing(words, (database) => database.backup(to, { onProgress })).finally(() => {
+        progress.end()
+      }),
+    verify: words.verify && (async (path) => verificationToJson(await Database.verify(path))),
+  })
 }
 
 /** Options of `cellar restore`. */
@@ -108,7 +84,7 @@ function newestOf(source: string): string {
   if (existsSync(join(source, 'BACKUP'))) return source
   let names: string[] = []
   try {
-    names = readdirSync(source).filter((name) => stamp.test(name))
+    names = readdirSync(source).filter(isBackupName)
   } catch {
     // A file: the restore says that it holds no backup.
   }

@@ -73,7 +73,7 @@ function addLooking(program: Command): void {
 }
 
 function addChecking(program: Command): void {
-  verb(program, 'inspect', 'manifest, log and files by level, or the blocks of one file')
+  remote(verb(program, 'inspect', 'manifest, log and files by level, or the blocks of one file'))
     .argument('[directory]', 'directory of the database; default: that of -d')
     .option('--file <number>', 'an SSTable whose blocks are shown')
     .action(inspect)
@@ -149,15 +149,15 @@ function addTransfer(program: Command): void {
 }
 
 function addUpkeep(program: Command): void {
-  verb(program, 'backup', 'back up a database that no process has open')
-    .argument('<target>', 'directory of the backup; with --keep, a folder of backups')
+  remote(verb(program, 'backup', 'back up a database that no process has open, or of a server'))
+    .argument('<target>', 'directory, or with --url a name; with --keep, a folder of backups')
     .option('--keep <number>', 'make a backup named by its time, and keep so many')
     .option('--verify', 'read the whole backup afterwards')
     .action(backup)
   verb(program, 'restore', 'restore a backup into a new directory')
     .argument('<backup>', 'a backup, or a folder of backups, of which the newest is taken')
     .action(restore)
-  verb(program, 'compact', 'merge the files of a table, or of all')
+  remote(verb(program, 'compact', 'merge the files of a table, or of all'))
     .argument('[table]')
     .option('--family <name>', 'only this family')
     .option('--minor', 'only what the policy of the family would merge')

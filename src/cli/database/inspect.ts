@@ -1,4 +1,5 @@
 /** `cellar inspect`: the structure of a directory, its files as a picture; blocks of one file. */
+import { invalidArgument } from '../../api/index.js'
 import { shownBytes } from '../../api/results/display.js'
 import {
   Database,
@@ -8,22 +9,23 @@ import {
   type Inspection,
 } from '../../entries/index.js'
 import { ExitCode } from '../exit-codes.js'
-import { bytesToJson } from '../../server/database/json.js'
+import { RemoteDatabase } from '../../server/database/client.js'
+import { bytesToJson, withRows } from '../../server/database/json.js'
 import { parseCount } from '../../server/database/views.js'
-import type { DirectoryWords } from './open.js'
+import { tokenOf } from '../messaging-cli.js'
+import type { LookingWords } from './looking.js'
 import { Output, shownSize } from './output.js'
 import { problemToJson } from './verify.js'
 
 /** Options of `cellar inspect`. */
-export interface InspectWords extends DirectoryWords {
+export interface InspectWords extends LookingWords {
   readonly file?: string
 }
 
 /** Shows a directory; the exit code tells whether damage was met. */
 export async function inspect(directory: string | undefined, words: InspectWords): Promise<void> {
   const output = new Output(words.json === true)
-  const file = words.file === undefined ? undefined : parseCount(words.file, '--file')
-  const inspection = await Database.inspect(directory ?? words.directory, { file })
+  const inspection = await inspectionOf(directory, words)
   if (output.json) await output.value(inspectionToJson(inspection))
   else if (inspection.file !== undefined) await showFile(output, inspection.file)
   else await showInspection(output, inspection)
@@ -34,7 +36,22 @@ export async function inspect(directory: string | undefined, words: InspectWords
   if (inspection.problems.length > 0) process.exitCode = ExitCode.problems
 }
 
-function inspectionToJson({ families, file, problems, ...rest }: Inspection): object {
+async function inspectionOf(
+  directory: string | undefined,
+  words: InspectWords,
+): Promise<Inspection> {
+  const { url, file } = words
+  if (url === undefined) {
+    return Database.inspect(directory ?? words.directory, {
+      file: file === undefined ? undefined : parseCount(file, '--file'),
+    })
+  }
+  if (directory !== undefined) throw invalidArgument('--url takes no directory')
+  return withRows(await new RemoteDatabase(url, await tokenOf(words)).inspect(file))
+}
+
+/** The inspection with its rows as JSON can hold them. */
+export function inspectionToJson({ families, file, problems, ...rest }: Inspection): object {
   return {
     ...rest,
     families: families.map(({ levels, ...family }) => {

@@ -4,7 +4,7 @@ import { invalidArgument } from '../../api/index.js'
 import { shownBytes } from '../../api/results/display.js'
 import { ExitCode } from '../exit-codes.js'
 import { RemoteDatabase } from '../../server/database/client.js'
-import { bytesFromJson, bytesToJson, type JsonBytes } from '../../server/database/json.js'
+import { bytesToJson, withRows, type JsonBytes } from '../../server/database/json.js'
 import { tokenOf } from '../messaging-cli.js'
 import { parseCount } from '../../server/database/views.js'
 import type { LookingWords } from './looking.js'
@@ -24,7 +24,7 @@ export async function verify(words: VerifyWords): Promise<void> {
   if (url !== undefined) {
     if (backup !== undefined) throw invalidArgument('--backup is of directories, not of --url')
     const server = new RemoteDatabase(url, await tokenOf(words))
-    const found = verificationFromJson(await server.verify(bytesPerSecond))
+    const found = withRows<Verification>(await server.verify(bytesPerSecond))
     await tell(output, found)
     return
   }
@@ -45,19 +45,6 @@ async function tell(output: Output, verification: Verification): Promise<void> {
   if (!verification.sound) process.exitCode = ExitCode.problems
 }
 
-/** The verification of {@link verificationToJson}. */
-function verificationFromJson(json: object): Verification {
-  const { problems, ...rest } = json as ReturnType<typeof verificationToJson>
-  const bytes = (value: JsonBytes): Buffer => bytesFromJson(value, 'a row')
-  const read = problems.map(({ rows, ...problem }): Problem => {
-    const lost = rows?.map((each): LostRows => {
-      return { ...each, firstRow: bytes(each.firstRow), lastRow: bytes(each.lastRow) }
-    })
-    return { ...problem, ...(lost !== undefined && { rows: lost }) }
-  })
-  return { ...rest, problems: read }
-}
-
 /** Lost rows in JSON. */
 type JsonRows = Record<'firstRow' | 'lastRow', JsonBytes> & Record<'offset' | 'bytes', number>
 
@@ -65,7 +52,7 @@ type JsonRows = Record<'firstRow' | 'lastRow', JsonBytes> & Record<'offset' | 'b
 type JsonProblem = Omit<Problem, 'rows'> & { readonly rows?: readonly JsonRows[] }
 
 /** A verification in JSON. */
-type JsonVerification = Omit<Verification, 'problems'> & {
+export type JsonVerification = Omit<Verification, 'problems'> & {
   readonly problems: readonly JsonProblem[]
 }
 

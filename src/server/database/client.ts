@@ -1,8 +1,10 @@
-/** A database behind a server, for the verbs of the command that look. */
+/** A database behind a server, for the verbs of the command. */
 import { ErrorCode, type TableDescription } from '../../api/index.js'
 import { HttpClient } from '../../http/client.js'
 import { ServerErrorCode } from '../../http/errors.js'
+import type { BackupRequest, CompactRequest } from './routes.js'
 import type {
+  Compacted,
   DatabaseView,
   JsonRow,
   ReadWords,
@@ -67,9 +69,33 @@ export class RemoteDatabase implements DatabaseView {
     return this.#get(`/verify${queryOf({ bytesPerSecond })}`)
   }
 
-  #get<T>(path: string): Promise<T> {
-    return this.#client.call('GET', path, (body) => JSON.parse(body.toString('utf8')) as T)
+  /** The result of `Database.inspect` of the server's directory, as JSON. */
+  inspect(file: string | undefined): Promise<object> {
+    return this.#get(`/inspect${queryOf({ file })}`)
   }
+
+  /** Has the server make a backup of that name in its folder of backups. */
+  backup<Made>(name: string, request: BackupRequest): Promise<Made> {
+    return this.#post(`/backups/${encodeURIComponent(name)}`, request)
+  }
+
+  /** Has the server compact a table, or all. */
+  compact(request: CompactRequest): Promise<Compacted> {
+    return this.#post('/compact', request)
+  }
+
+  #get<T>(path: string): Promise<T> {
+    return this.#client.call('GET', path, parsed<T>)
+  }
+
+  #post<T>(path: string, request: object): Promise<T> {
+    const headers = { 'content-type': 'application/json' }
+    return this.#client.call('POST', path, parsed<T>, { headers, body: JSON.stringify(request) })
+  }
+}
+
+function parsed<T>(body: Buffer): T {
+  return JSON.parse(body.toString('utf8')) as T
 }
 
 function queryOf(words: object): string {

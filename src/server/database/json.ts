@@ -37,6 +37,14 @@ export function bytesFromJson(value: unknown, name: string): Buffer {
   throw new CellarError(ErrorCode.invalidArgument, message)
 }
 
+/** A value of JSON with bytes for its rows (`firstRow`, `lastRow`), and bigints for timestamps. */
+export function withRows<T>(json: object): T {
+  return JSON.parse(JSON.stringify(json), (name, value: unknown) => {
+    if (name === 'firstRow' || name === 'lastRow') return bytesFromJson(value, 'a row')
+    return name === 'minTimestamp' || name === 'maxTimestamp' ? BigInt(value as string) : value
+  }) as T
+}
+
 /** Decodes canonical base64. */
 export function decodeBase64(text: string): Buffer {
   const bytes = Buffer.from(text, 'base64')

@@ -1,21 +1,34 @@
 /**
- * A database over HTTP, for looking only, under `/database`: the verbs of the command ask here when
- * a process has the directory open elsewhere. For administrators.
+ * A database over HTTP, under `/database`: the verbs of the command ask here when a process has the
+ * directory open elsewhere. They look, compact, and make backups. For administrators.
  */
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import {
+  boolean,
   CellarError,
+  declareOptions,
   ErrorCode,
-  hasCode,
+  integer,
   invalidArgument,
+  shown,
+  text as word,
   type JsonSchema,
+  type OptionsOf,
+  type SettingsOf,
 } from '../../api/index.js'
-import { addRoutes, operationId, type Route } from '../../http/operations.js'
+import {
+  addRoutes,
+  operationId,
+  readBody,
+  type JsonBody,
+  type Route,
+} from '../../http/operations.js'
 import { ServerErrorCode, withStatus } from '../../http/errors.js'
 import { finderOf, type ServerSystem, type Source } from '../../http/server-system.js'
 import { toJson } from './json.js'
 import {
+  compactedBy,
   parseCount,
   viewOf,
   type DatabaseView,
@@ -23,20 +36,66 @@ import {
   type SeenDatabase,
 } from './views.js'
 
-/** Checks of the directory of a database, which need the engine itself. */
-export interface DirectoryChecks {
+/** An open database that is looked at, compacted and backed up. */
+export interface ServedDatabase extends SeenDatabase {
+  /** Compacts a table, or all. */
+  compact(
+    table: string | undefined,
+    options: { readonly major: boolean; readonly family: string | undefined },
+  ): Promise<void>
+  /** Makes a backup in a directory, or brings it up to date; the result is a summary. */
+  backup(directory: string): Promise<object>
+}
+
+/** What needs files beside the open database. Results are values of JSON. */
+export interface DirectoryVerbs {
   /** Reads everything and lists all problems: `Database.verify`. */
   readonly verify: (directory: string, options: { bytesPerSecondMax?: number }) => Promise<object>
+  /** Shows the structure of a directory: `Database.inspect`. */
+  readonly inspect: (directory: string, options: { file?: number }) => Promise<object>
+  /**
+   * Makes a backup. `name` has letters, digits, `-` and `_` only; the place is not the request's to
+   * choose. Default: requests for backups are refused with `ERR_UNSUPPORTED`.
+   */
+  readonly backup?:
+    | ((database: ServedDatabase, name: string, options: BackupSettings) => Promise<object>)
+    | undefined
 }
+
+const backupBody = declareOptions('a request for a backup', {
+  /** Makes a backup named by its time in the named folder, and keeps so many. */
+  keep: integer({ min: 1, default: undefined }),
+  /** Whether the whole backup is read afterwards. Default false. */
+  verify: boolean(false),
+})
+
+/** The body of a request for a backup. */
+export interface BackupRequest extends OptionsOf<typeof backupBody> {}
+
+/** A request for a backup with its defaults. */
+export type BackupSettings = SettingsOf<typeof backupBody>
+
+const compactBody = declareOptions('a request for a compaction', {
+  /** Default: all tables. */
+  table: word(undefined),
+  /** Only this family. */
+  family: word(undefined),
+  /** Whether only the files are merged that the policy chooses. Default false. */
+  minor: boolean(false),
+})
+
+/** The body of a request for a compaction. */
+export interface CompactRequest extends OptionsOf<typeof compactBody> {}
 
 /** Lines of JSON. */
 const lines = 'application/x-ndjson'
 
 interface Call {
-  readonly database: SeenDatabase
+  readonly database: ServedDatabase
   readonly view: DatabaseView
+  readonly request: FastifyRequest
   readonly reply: FastifyReply
-  readonly params: Readonly<Record<'table' | 'row', string>>
+  readonly params: Readonly<Record<'table' | 'row' | 'name', string>>
   readonly query: Readonly<Record<string, string>>
 }
 
@@ -45,10 +104,10 @@ interface Call {
  * leads. `ERR_INVALID_ARGUMENT`.
  */
 export function databaseRoutes(
-  source: Source<SeenDatabase>,
-  checks: DirectoryChecks,
+  source: Source<ServedDatabase>,
+  verbs: DirectoryVerbs,
 ): ServerSystem {
-  const find = finderOf(source, 'the database', ['statistics', 'listTables'])
+  const find = finderOf(source, 'the database', ['statistics', 'listTables', 'compact', 'backup'])
   const callOf = (request: FastifyRequest, reply: FastifyReply): Call => {
     const database = find()
     if (database === undefined) {
@@ -59,6 +118,7 @@ export function databaseRoutes(
     return {
       database,
       view: viewOf(database),
+      request,
       reply,
       params,
       query: request.query as Call['query'],
@@ -66,11 +126,11 @@ export function databaseRoutes(
   }
   return {
     name: 'database',
-    register: (app) => addRoutes(app, '/database', routesOf(checks), callOf),
+    register: (app) => addRoutes(app, '/database', routesOf(verbs), callOf),
   }
 }
 
-function routesOf({ verify }: DirectoryChecks): Route<Call>[] {
+function routesOf({ verify, inspect, backup }: DirectoryVerbs): Route<Call>[] {
   return [
     get('/tables', 'list tables', ({ view }) => view.tables()),
     get('/statistics', 'database statistics', ({ view }) => view.statistics()),
@@ -103,6 +163,21 @@ function routesOf({ verify }: DirectoryChecks): Route<Call>[] {
       const options =
         word === undefined ? {} : { bytesPerSecondMax: parseCount(word, 'bytesPerSecond') }
       return verify(database.directory, options)
+    }),
+    get('/inspect', 'inspect database', { file: text }, ({ database, query }) => {
+      const options = query.file === undefined ? {} : { file: parseCount(query.file, 'file') }
+      return inspect(database.directory, options)
+    }),
+    post('/compact', 'compact database', compactBody, ({ database }, { table, family, minor }) => {
+      const run = (): Promise<void> => database.compact(table, { major: !minor, family })
+      return compactedBy(table, async () => database.statistics(), run)
+    }),
+    post('/backups/:name', 'back up database', backupBody, ({ database, params }, how) => {
+      if (backup === undefined) {
+        const message = 'the server has no folder for backups: see --backups of cellar serve'
+        throw new CellarError(ErrorCode.unsupported, message)
+      }
+      return backup(database, nameOfBackup(params.name), how)
     }),
   ]
 }
@@ -163,12 +238,39 @@ function get(
   }
 }
 
-/** Names of tables and families come from the request. */
+/** A route with a declared body, whose answer is JSON. */
+function post<Body>(
+  path: string,
+  summary: string,
+  body: JsonBody<Body>,
+  run: (call: Call, body: Body) => Promise<object>,
+): Route<Call> {
+  const answered = get(path, summary, (call) => run(call, readBody(call.request, body)))
+  const answers = { ...answered.answers, 409: 'ERR_LOCKED, ERR_NOT_A_BACKUP' }
+  return { ...answered, at: `post ${path}`, answers, body: body.schema }
+}
+
+/** The path is not the request's to choose. `ERR_INVALID_ARGUMENT`. */
+function nameOfBackup(name: string): string {
+  if (/^[\w-]{1,100}$/.test(name)) return name
+  const rule = 'a backup of a server has a name of at most 100 letters, digits, - and _'
+  throw invalidArgument(`${rule}, got ${shown(name)}`)
+}
+
+/** Statuses of errors about what the request names. */
+const statuses: Readonly<Record<string, number>> = {
+  [ErrorCode.tableNotFound]: 404,
+  [ErrorCode.noSuchColumnFamily]: 400,
+  [ErrorCode.locked]: 409,
+  [ErrorCode.notABackup]: 409,
+  [ErrorCode.unsupported]: 501,
+}
+
 async function refused<T>(run: () => Promise<T>): Promise<T> {
   try {
     return await run()
   } catch (error) {
-    if (hasCode(error, ErrorCode.tableNotFound)) throw withStatus(404, error)
-    throw hasCode(error, ErrorCode.noSuchColumnFamily) ? withStatus(400, error) : error
+    const status = error instanceof CellarError ? statuses[error.code] : undefined
+    throw status === undefined ? error : withStatus(status, error)
   }
 }

@@ -131,6 +131,26 @@ export interface TablesView {
   readonly snapshots: readonly ShownSnapshot[]
 }
 
+/** What a compaction did: bytes of all SSTables of the database. */
+export interface Compacted {
+  /** The compacted table; null: all. */
+  readonly table: string | null
+  readonly bytesBefore: number
+  readonly bytesAfter: number
+}
+
+/** Runs a compaction between two looks at the sizes. */
+export async function compactedBy(
+  table: string | undefined,
+  statistics: () => Promise<ShownStatistics>,
+  run: () => Promise<void>,
+): Promise<Compacted> {
+  const { tableFileBytes: bytesBefore } = await statistics()
+  await run()
+  const { tableFileBytes: bytesAfter } = await statistics()
+  return { table: table ?? null, bytesBefore, bytesAfter }
+}
+
 /** The view of an open database. `onRow` gets the number of rows counted so far. */
 export function viewOf(database: SeenDatabase, onRow?: (rows: number) => void): DatabaseView {
   return {

@@ -63,6 +63,7 @@ void t.test('verbs show what the database holds, also while it is open', async (
     verify: async (path, options) => {
       return verificationToJson(await Database.verify(path, options))
     },
+    inspect: () => Promise.resolve({}),
   })
   const server = await CellarServer.start([engineMetrics(() => database), routes], { port: 0 })
   const { url } = server

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../rules/support.js'
 
-const cli = join(projectRoot, 'build/package/cellar.js')
+/** The command as the package has it. */
+export const cli = join(projectRoot, 'build/package/cellar.js')
 
 /** What a run of the command left. */
 export interface Ran {

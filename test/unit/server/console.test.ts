@@ -39,10 +39,10 @@ async function open(t: Test): Promise<{ database: Database; url: string }> {
   }
   await table.put({ row: Buffer.of(0, 0xfe), cells: { 'f:sum': 'x' }, timestamp: 2n ** 60n })
   const engine = engineMetrics(() => database)
-  const checks = {
-    verify: async (directory: string, options: object) => ({ directory, ...options }),
+  const told = async (directory: string, options: object): Promise<object> => {
+    return { directory, ...options }
   }
-  const routes = databaseRoutes(database, checks)
+  const routes = databaseRoutes(database, { verify: told, inspect: told })
   const console = consolePage(database, [engine, routes])
   const server = await CellarServer.start([engine, routes, console], { port: 0, token })
   t.teardown(async () => {
@@ -74,6 +74,9 @@ void t.test('a server answers as the directory does', async (t) => {
     t.equal(await there.count('orders', words), await here.count('orders', words))
   }
   t.strictSame(await there.verify('1000'), { directory: '/d', bytesPerSecondMax: 1000 })
+  t.strictSame(await there.inspect('7'), { directory: '/d', file: 7 })
+  t.match(await there.compact({ table: 'orders' }), { table: 'orders', bytesBefore: 0 })
+  t.match(await there.compact({ minor: true }), { table: null, bytesAfter: Number })
 })
 
 void t.test('wrong requests are refused as in the directory', async (t) => {
@@ -88,6 +91,10 @@ void t.test('wrong requests are refused as in the directory', async (t) => {
   await t.rejects(rows('orders', { limit: 'x' }), { code: 'ERR_INVALID_ARGUMENT' })
   await t.rejects(there.count('orders', { filter: 'No(' }), { code: 'ERR_INVALID_ARGUMENT' })
   await t.rejects(there.verify('-1'), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(there.inspect('x'), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(there.compact({ table: 'nothing' }), { code: 'ERR_TABLE_NOT_FOUND' })
+  await t.rejects(there.compact({ family: 'f' }), { code: 'ERR_INVALID_ARGUMENT' })
+  await t.rejects(there.backup('name', {}), { code: 'ERR_UNSUPPORTED' })
   await t.rejects(new RemoteDatabase(url, 'wrong-token').tables(), { code: 'ERR_UNAUTHORIZED' })
   await t.rejects(new RemoteDatabase('http://127.0.0.1:1', token).tables(), { code: 'ERR_SERVER' })
   const headers = { authorization: `Bearer ${token}` }

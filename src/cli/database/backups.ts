@@ -1,0 +1,74 @@
+/**
+ * Backups of an open database, with rotation.
+ *
+ * With a number of backups to keep, the target is a folder of backups that are named by their
+ * times, and the oldest ones are removed when a new one is complete. Only folders with such a name
+ * that hold a backup are ever removed.
+ */
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { systemClock } from '../../api/index.js'
+
+const stamp = /^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}\.\d{3}Z$/
+const unfinished = '.unfinished'
+
+/** Whether a name is that of a backup in a folder of backups. */
+export function isBackupName(name: string): boolean {
+  return stamp.test(name)
+}
+
+/** The steps of a backup. */
+export interface BackupSteps<Summary, Checked> {
+  /** Makes the backup, or brings it up to date. */
+  readonly run: (directory: string) => Promise<Summary>
+  /** Reads the whole backup afterwards; undefined: it is not read. */
+  readonly verify: ((directory: string) => Promise<Checked>) | undefined
+}
+
+/** Where a backup is, and what was found and done afterwards. */
+export interface MadeBackup<Checked> {
+  /** Path of the backup. */
+  readonly directory: string
+  /** Names of older backups that were removed. */
+  readonly removed: readonly string[]
+  /** Only if the backup was to be verified. */
+  readonly verification?: Checked
+}
+
+/** Makes a backup in `target`, or with `keep` in a new directory of the folder `target`. */
+export async function makeBackup<Summary, Checked extends { readonly sound: boolean }>(
+  target: string,
+  keep: number | undefined,
+  { run, verify }: BackupSteps<Summary, Checked>,
+): Promise<MadeBackup<Checked> & Summary> {
+  const [directory, summary] =
+    keep === undefined ? [target, await run(target)] : await addTo(target, run)
+  const verification = await verify?.(directory)
+  // A backup that is damaged must not replace a good one.
+  const isLast = keep === undefined || verification?.sound === false
+  const removed = isLast ? [] : rotate(target, keep)
+  return { directory, ...summary, removed, ...(verification !== undefined && { verification }) }
+}
+
+/** A backup gets its name when it is complete, so a folder with such a name is whole. */
+async function addTo<Summary>(
+  folder: string,
+  run: (directory: string) => Promise<Summary>,
+): Promise<[directory: string, summary: Summary]> {
+  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  const path = join(folder, unfinished)
+  const summary = await run(path)
+  const directory = join(folder, new Date(systemClock.now()).toISOString().replaceAll(':', '-'))
+  renameSync(path, directory)
+  return [directory, summary]
+}
+
+/** Removes the oldest backups, and returns their names. */
+function rotate(folder: string, keep: number): string[] {
+  const names = readdirSync(folder)
+    .filter((name) => isBackupName(name) && existsSync(join(folder, name, 'BACKUP')))
+    .sort()
+  const old = names.slice(0, Math.max(0, names.length - keep))
+  for (const name of old) rmSync(join(folder, name), { recursive: true })
+  return old
+}
