@@ -1,5 +1,6 @@
 /** A table: HBase's `Table` with promises, and the same operations without promises. */
 import type { BytesLike, ColumnName } from '../storage/cell/column-name.js'
+import type { TableCoprocessor } from './coprocessor.js'
 import type { DurabilityOption } from './durability.js'
 import type {
   Append,
@@ -110,6 +111,11 @@ export interface Table {
  * returning. A mutation that meets a full memory budget flushes before it returns.
  */
 export interface SyncTable {
+  /**
+   * @internal The coprocessors of the schema: the same list until the schema changes, so that
+   * `describe` need not be called to see that. Throws as `describe`.
+   */
+  readonly coprocessors: readonly TableCoprocessor[]
   /** As {@link Table.get}, before it returns. */
   getSync(get: Get): Result
   /** As {@link Table.getList}, before it returns. */

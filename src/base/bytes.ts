@@ -12,6 +12,13 @@
  */
 export type Bytes = Buffer
 
+/** Bytes within others: `source[start, end)`, where a view would cost as much as their use. */
+export interface ByteRange {
+  readonly source: Bytes
+  readonly start: number
+  readonly end: number
+}
+
 /** The empty byte string. */
 export const emptyBytes: Bytes = Buffer.alloc(0)
 

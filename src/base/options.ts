@@ -16,12 +16,12 @@
  * `ERR_INVALID_ARGUMENT`, with the name of the option in the message.
  */
 import {
+  argumentError,
   checkArray,
   checkChoice,
   checkMethods,
   checkText,
   checkObject,
-  readArguments,
   shown,
 } from './arguments.js'
 import { invalidArgument, type CellarError } from './errors.js'
@@ -92,17 +92,21 @@ export class Options<D extends Declared> {
    * `ERR_INVALID_ARGUMENT`, also for an unknown name.
    */
   read(options: GivenOptions<D>, base: Partial<Settings<D>> = {}): Settings<D> {
-    return readArguments(() => {
+    try {
       const given = { ...this.check(options) } as Readonly<Record<string, unknown>>
       const settings: Record<string, unknown> = {}
       for (const name of this.names) {
-        const isDecided = given[name] === undefined && Object.hasOwn(base, name)
-        const isMissing = given[name] === undefined && 'isRequired' in this.declared[name]
-        if (isMissing && !isDecided) throw invalidArgument(`${this.what} needs the option ${name}`)
-        settings[name] = isDecided ? base[name] : this.declared[name].read(given[name], name)
+        const value = given[name]
+        const option = this.declared[name]
+        if (value !== undefined) settings[name] = option.read(value, name)
+        else if (Object.hasOwn(base, name)) settings[name] = base[name]
+        else if (!('isRequired' in option)) settings[name] = option.read(value, name)
+        else throw invalidArgument(`${this.what} needs the option ${name}`)
       }
       return settings as Settings<D>
-    })
+    } catch (error) {
+      throw argumentError(error)
+    }
   }
 
   /** Describes the object in JSON. */

@@ -60,6 +60,10 @@ export class EmbeddedTable implements types.Table, types.SyncTable {
     return { operations: this.#plain, chain: this.#chain }
   }
 
+  get coprocessors(): readonly types.TableCoprocessor[] {
+    return this.#plain.description().settings.coprocessors
+  }
+
   describe(): types.TableDescription {
     return describeTable(this.#plain.description())
   }

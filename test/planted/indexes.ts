@@ -58,8 +58,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'an entry is returned without a look at its row',
     file: `${room}/table-index.ts`,
-    find: '(fits(index, entries[i], row) ? row : undefined)',
-    replace: '(fits !== undefined && entries[i] ? row : undefined)',
+    find: '(fits(plan, results[i], gets[i].row, row) ? row : undefined)',
+    replace: '(fits !== undefined && results[i] ? row : undefined)',
     tests: queries,
   },
   {

@@ -244,6 +244,8 @@ const byName: EncodingByName = {
   bytes,
 }
 
+const ofNames: ReadonlyMap<string, unknown> = new Map(Object.entries(byName))
+
 /** Names of other languages for the encodings, in small letters. */
 const otherNames: ReadonlyMap<string, EncodingName> = new Map([
   ['string', 'utf8'],
@@ -266,10 +268,8 @@ const otherNames: ReadonlyMap<string, EncodingName> = new Map([
 /** The encoding that an option names. Throws `ERR_INVALID_ARGUMENT`. */
 export function encodingOf<E extends EncodingOption>(option: E): Encoding<ValueOf<E>> {
   if (typeof option === 'string') {
-    const known: object = byName
-    if (Object.hasOwn(known, option)) {
-      return (known as Readonly<Record<string, unknown>>)[option] as Encoding<ValueOf<E>>
-    }
+    const known = ofNames.get(option)
+    if (known !== undefined) return known as Encoding<ValueOf<E>>
   } else if (isEncoding(option)) return option as Encoding<ValueOf<E>>
   const names = Object.keys(byName).join(', ')
   const meant = typeof option === 'string' ? otherNames.get(option.toLowerCase()) : undefined
@@ -351,6 +351,7 @@ function translated(
   cause: unknown,
 ): CellarError {
   const reason = cause instanceof Error ? cause.message : String(cause)
-  const message = `${where}, encoding '${encoding.name}': ${reason}`
+  // The name of a caller's own encoding may be anything.
+  const message = readArguments(() => `${where}, encoding '${encoding.name}': ${reason}`)
   return new CellarError(ErrorCode.invalidArgument, message, { cause })
 }

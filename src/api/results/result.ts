@@ -7,7 +7,9 @@
  * Callers may keep the Buffers of a result, but must not change them.
  */
 import { checkArray, checkObject, isBytes, readArguments, shown } from '../../base/arguments.js'
+import { emptyBytes, type ByteRange } from '../../base/bytes.js'
 import { CellarError, ErrorCode, invalidArgument } from '../../base/errors.js'
+import { writeEscaped } from '../../storage/cell/cell-key.js'
 import type { CellTypeName } from '../../storage/cell/cell-type.js'
 import {
   escapeQualifier,
@@ -146,6 +148,19 @@ export abstract class Result {
   /** The value that {@link value} returns without an encoding. */
   protected storedValue(column: ColumnName): Buffer | undefined {
     return this.cell(column)?.value
+  }
+
+  /** @internal The row with the escapes of keys (storage/cell/cell-key.ts). */
+  escapedRow(): ByteRange {
+    const row = this.row ?? emptyBytes
+    const source = Buffer.allocUnsafe(2 * row.length)
+    return { source, start: 0, end: writeEscaped(source, 0, row) }
+  }
+
+  /** @internal The newest value of a column; undefined if there is none. */
+  valueRange(column: ColumnName): ByteRange | undefined {
+    const source = this.storedValue(column)
+    return source && { source, start: 0, end: source.length }
   }
 
   /**

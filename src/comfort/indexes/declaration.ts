@@ -70,11 +70,16 @@ export const indexOptions = declareOptions('an index', {
 export interface IndexDeclaration extends OptionsOf<typeof indexOptions> {}
 
 /** A part of an index with all defaults filled in. */
-export interface PlannedPart extends PartSource, EntryPart<RowValues> {}
+export interface PlannedPart extends PartSource, EntryPart<RowValues> {
+  /** Whether the bytes of the key are those of the only column, with an end of their own. */
+  readonly isStored: boolean
+}
 
 /** A declaration that is ready for use. */
 export interface IndexPlan extends EntryForm<RowValues> {
   readonly name: string
+  /** A query, for messages. */
+  readonly form: string
   readonly parts: readonly PlannedPart[]
   /** The parts and then the row, for ranges. */
   readonly key: RowKey
@@ -106,6 +111,7 @@ export function planIndex(given: IndexDeclaration): IndexPlan {
     ])
     return {
       name,
+      form: `{ prefix: { ${parts[0].name}: … } }`,
       unique,
       parts,
       key: new RowKey(Object.fromEntries([...kinds, ['row', 'bytes']])),
@@ -176,8 +182,10 @@ function planPart(index: string, name: string, option: string | IndexPart): Plan
     what: `the value for the part '${name}' of the index '${index}'`,
     reader: ordered(as),
   }
+  const isBytes = encoding === 'utf8' || encoding === 'bytes'
   return {
     ...source,
+    isStored: kind === 'column' && isBytes && !descending,
     values: (values) => partValues(source, values),
     write: (target, offset, value) => writer.write(target, offset, value, source.what, false),
   }

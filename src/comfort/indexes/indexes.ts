@@ -4,6 +4,7 @@ import { CellarError, ErrorCode } from '../../base/errors.js'
 import { checkDatabase, requireCapability } from '../../api/capabilities.js'
 import type { Awaitable, Database } from '../../api/database.js'
 import { plainTableName } from '../../api/names.js'
+import type { TableCoprocessor } from '../../api/coprocessor.js'
 import type { TableDescription } from '../../api/schema.js'
 import type { SyncTable, Table } from '../../api/table.js'
 import { buildIndex } from './build.js'
@@ -44,7 +45,7 @@ export class Indexes {
   readonly #builds = new Map<string, Promise<void>>()
   readonly #plans = new WeakMap<object, KeptIndex[]>()
   /** The tables whose indexes were asked for, by their names: making a table costs more. */
-  readonly #tables = new Map<string, Table>()
+  readonly #tables = new Map<string, Table & SyncTable>()
   readonly #tablesOf = new WeakMap<KeptIndex, IndexTables>()
   #isClosed = false
 
@@ -177,21 +178,21 @@ export class Indexes {
 
   #find(table: string, name: string): KeptIndex {
     checkText(name, 'the name of an index')
-    const description = this.#describe(table)
-    const indexes = indexesOf(description)
-    // A schema is described anew each time, but its coprocessors stay the same objects.
-    const key = description.coprocessors ?? description
-    let plans = this.#plans.get(key)
-    if (plans === undefined) this.#plans.set(key, (plans = indexes.map(kept)))
+    const coprocessors = this.#coprocessorsOf(table)
+    let plans = this.#plans.get(coprocessors)
+    if (plans === undefined) {
+      plans = indexesOf({ name: table, coprocessors }).map(kept)
+      this.#plans.set(coprocessors, plans)
+    }
     const found = plans.find(({ plan }) => plan.name === name)
     if (found !== undefined) return found
-    throw noSuchIndex(table, name, indexes)
+    throw noSuchIndex(table, name, plans)
   }
 
-  #describe(table: string): TableDescription {
+  #coprocessorsOf(table: string): readonly TableCoprocessor[] {
     try {
       const known = this.#tables.get(table)
-      if (known !== undefined) return known.describe()
+      if (known !== undefined) return known.coprocessors
     } catch (error) {
       // The table was dropped. There may be another one of its name.
       if (!(error instanceof CellarError) || error.code !== ErrorCode.tableNotFound) throw error
@@ -199,7 +200,7 @@ export class Indexes {
     this.#tables.delete(table)
     const found = this.#database.table(table)
     this.#tables.set(table, found)
-    return found.describe()
+    return found.coprocessors
   }
 
   /** The tables of an index as the schema has it now: each change makes another `KeptIndex`. */

@@ -15,10 +15,11 @@ import { keyRangeMembers, rowsOfRange, type KeyRange } from '../keys/key-range.j
 import type { KeyParts } from '../keys/row-key.js'
 import type { IndexState, KeptIndex } from './catalog.js'
 import { unionOf } from './declaration.js'
-import { entriesOf, hasEntry, type Entry } from './entries.js'
+import { entriesOf, type Entry } from './entries.js'
 import { compareEntries } from './entry-check.js'
 import { entriesAtOnce, readEntries } from './entry-pages.js'
 import { entryColumn, entryFamily, partsOfKey, readEntry, storedValues } from './entry-values.js'
+import { fits, rowOfEntry } from './found-entry.js'
 
 const queryMembers = {
   /** Whether the greatest keys come first; `startKey` is then the greatest. Default false. */
@@ -165,10 +166,10 @@ export class TableIndex {
     const columns = read.columns && unionOf([...read.columns, ...needed])
     const { data } = this.#home.tablesOf(this.table, index)
     return this.#page(index, span, read, async (results, snapshot) => {
-      const entries = results.map((result) => entryOf(index, result))
-      const gets = entries.map(({ row }) => ({ row, columns, snapshot }))
+      const { plan } = index
+      const gets = results.map((entry) => ({ row: rowOfEntry(plan, entry), columns, snapshot }))
       const rows = await data.getList(gets)
-      return rows.map((row, i) => (fits(index, entries[i], row) ? row : undefined))
+      return rows.map((row, i) => (fits(plan, results[i], gets[i].row, row) ? row : undefined))
     })
   }
 
@@ -233,10 +234,14 @@ export class TableIndex {
     take: (entries: readonly Result[], snapshot: Snapshot) => Awaitable<(T | undefined)[]>,
   ): Promise<IndexPage<T>> {
     const { entries } = this.#home.tablesOf(this.table, index)
-    using snapshot = this.#home.database.snapshot()
-    const scanner = entries.scan({ ...span, reversed, columns: [entryFamily], snapshot })
-    const { rows, last } = await readEntries(scanner, limit, (each) => take(each, snapshot))
-    return { rows, next: last && token(last, reversed) }
+    const snapshot = this.#home.database.snapshot()
+    try {
+      const scanner = entries.scan({ ...span, reversed, columns: entryColumns, snapshot })
+      const { rows, last } = await readEntries(scanner, limit, (each) => take(each, snapshot))
+      return { rows, next: last && token(last, reversed) }
+    } finally {
+      snapshot.close()
+    }
   }
 
   #ready(): KeptIndex {
@@ -253,22 +258,20 @@ export class TableIndex {
 
 /** Refuses what is no query: mostly the parts of a key without their `prefix`. */
 function checkQuery<Q extends object>({ plan }: KeptIndex, query: Q): Q {
-  const name = plan.parts[0].name
-  checkObject(query, 'a query by an index', `{ prefix: { ${name}: … } }`)
-  const part = plan.parts.find((each) => Object.hasOwn(query, each.name))
-  if (part === undefined || Object.hasOwn(rowMembers, part.name)) return query
-  throw invalidArgument(
-    `'${part.name}' is a part of the key of the index; write { prefix: { ${part.name}: … } }`,
-  )
+  checkObject(query, 'a query by an index', plan.form)
+  for (const name in query) {
+    if (Object.hasOwn(rowMembers, name) || !plan.parts.some((part) => part.name === name)) continue
+    throw invalidArgument(
+      `'${name}' is a part of the key of the index; write { prefix: { ${name}: … } }`,
+    )
+  }
+  return query
 }
+
+const entryColumns = [entryFamily]
 
 function entryOf({ plan }: KeptIndex, result: Result): Entry {
   return readEntry(plan, result.row!, result.value(entryColumn)!)
-}
-
-/** Whether a row has the key of the entry that led to it. */
-function fits({ plan }: KeptIndex, { key, row }: Entry, result: Result): boolean {
-  return !result.isEmpty && hasEntry(plan, key, row, result)
 }
 
 interface PageOptions {

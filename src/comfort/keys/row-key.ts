@@ -6,7 +6,7 @@
  */
 import { isUtf8 } from 'node:buffer'
 import { checkBytes, checkObject, isText, readArguments, shown } from '../../base/arguments.js'
-import { toBytes } from '../../base/bytes.js'
+import { copyBytes, toBytes, viewBytes } from '../../base/bytes.js'
 import { invalidArgument } from '../../base/errors.js'
 import { nearestName } from '../../base/near-names.js'
 import { terminatorBytes } from '../../storage/cell/cell-key.js'
@@ -197,17 +197,18 @@ export class RowKey<K extends KeyParts = KeyParts> {
     if (isComplete && end === 0) {
       throw invalidArgument(`${this.#parts[0].what} must not be empty: a row has at least a byte`)
     }
-    const bytes = Buffer.from(scratch.subarray(0, end))
+    const bytes = Buffer.allocUnsafe(end)
+    copyBytes(scratch, 0, end, bytes, 0)
     const last = this.#parts.at(values.length - 1)
     if (values.length === 0 || last === undefined) {
       return { bytes, lastPart: undefined, beginning: undefined, isComplete }
     }
     const { part, isOpen, what } = last
-    const beginning = isOpen ? bytes : bytes.subarray(0, -terminatorBytes)
+    const beginningEnd = isOpen ? end : end - terminatorBytes
     return {
       bytes,
       lastPart: what,
-      beginning: part.hasPrefixes ? beginning : undefined,
+      beginning: part.hasPrefixes ? viewBytes(bytes, 0, beginningEnd) : undefined,
       isComplete,
     }
   }

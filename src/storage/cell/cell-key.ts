@@ -98,14 +98,11 @@ export function writeSequence(target: Buffer, keyEnd: number, sequence: number):
 
 /** Removes escapes of `source[start, end)` into a new buffer; a plain copy if there are none. */
 export function unescape(source: Buffer, start: number, end: number): Buffer {
-  const result = Buffer.allocUnsafe(end - start)
-  let at = 0
-  for (let i = start; i < end; i++) {
-    const byte = source[i]
-    result[at++] = byte
-    if (byte === 0) i++
-  }
-  return at === result.length ? result : result.subarray(0, at)
+  let length = end - start
+  for (let i = start; i < end; i++) if (source[i] === 0 && ++i < end) length--
+  const result = Buffer.allocUnsafe(length)
+  unescapeInto(source, start, end, result)
+  return result
 }
 
 /**

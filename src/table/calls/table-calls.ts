@@ -114,13 +114,21 @@ export class TableCalls {
     kind: K,
     gets: readonly Get[],
   ): Promise<ReadValue<K>[]> {
-    const values = gets.map((get) => {
-      return this.timed(TimedOperation.get, get, () => this.readNow(kind, get))
-    })
-    const hasTime = this.writes.turn.spend(values.length)
-    for (let i = 0; i < values.length; i++) {
-      if (values[i] instanceof Promise) return Promise.all(values as Promise<ReadValue<K>>[])
+    const { times } = this
+    const values: (ReadValue<K> | Promise<ReadValue<K>>)[] = []
+    let mustWait = false
+    for (let i = 0; i < gets.length; i++) {
+      const get = gets[i]
+      const startedAt = times.begin(TimedOperation.get)
+      const value = this.readNow(kind, get)
+      if (value instanceof Promise) {
+        mustWait = true
+        if (startedAt !== 0) void times.endLater(TimedOperation.get, startedAt, value, get)
+      } else if (startedAt !== 0) times.end(TimedOperation.get, startedAt, get)
+      values.push(value)
     }
+    const hasTime = this.writes.turn.spend(values.length)
+    if (mustWait) return Promise.all(values as Promise<ReadValue<K>>[])
     const results = values as ReadValue<K>[]
     return hasTime ? Promise.resolve(results) : this.nextTurn(results)
   }

@@ -6,8 +6,8 @@
  * of the rows read with it. The Buffers that it returns are views of the page.
  */
 import type { CellarError } from '../../base/errors.js'
-import { equalBytes, viewBytes } from '../../base/bytes.js'
-import { decodeRange, type Encoding } from '../../api/results/encodings.js'
+import { equalBytes, isShortAscii, viewBytes, type ByteRange } from '../../base/bytes.js'
+import { decodeRange, encodings, type Encoding } from '../../api/results/encodings.js'
 import { Result, type Cell } from '../../api/results/result.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../../storage/cell/cell-key.js'
 import { contentStart } from '../../storage/cell/cell-value.js'
@@ -40,6 +40,9 @@ function parseAt(column: ColumnName, position: number): ParsedColumn {
 
 const noMarks = {}
 
+/** Texts may share a decoded row of this length: one that is kept alone keeps the row's text. */
+const sharedTextMax = 256
+
 /** The cells of one row or of a piece of it; may be empty. */
 export class PageResult extends Result {
   readonly #page: Buffer
@@ -51,6 +54,8 @@ export class PageResult extends Result {
   #next: number
   /** The name of the cell before {@link #next}, if it was requested as text. */
   #foundName: string | undefined = undefined
+  /** The bytes from the first value of the row to its end as Latin-1; see {@link #textAt}. */
+  #text: string | undefined = undefined
 
   declare protected readonly families: readonly string[]
 
@@ -107,6 +112,22 @@ export class PageResult extends Result {
   }
 
   /** @internal */
+  override escapedRow(): ByteRange {
+    const source = this.#page
+    if (this.isEmpty) return { source, start: 0, end: 0 }
+    const start = this.#cells[this.#from + 1]
+    return { source, start, end: rowEndOf(source, start, this.#cells[this.#from + 2]) }
+  }
+
+  /** @internal */
+  override valueRange(column: ColumnName): ByteRange | undefined {
+    const at = this.#find(column)
+    if (at < 0) return undefined
+    const source = this.#page
+    return { source, start: contentStart(source, this.#cells[at + 2]), end: this.#cells[at + 3] }
+  }
+
+  /** @internal */
   override decoded<T>(
     column: ColumnName,
     encoding: Encoding<T>,
@@ -117,7 +138,26 @@ export class PageResult extends Result {
     if (at < 0) return undefined
     const page = this.#page
     const start = contentStart(page, this.#cells[at + 2])
-    return decodeRange(encoding, page, start, this.#cells[at + 3], where, name)
+    const end = this.#cells[at + 3]
+    if ((encoding as unknown) === encodings.utf8 && isShortAscii(page, start, end)) {
+      return this.#textAt(start, end) as T
+    }
+    return decodeRange(encoding, page, start, end, where, name)
+  }
+
+  /**
+   * A value of ASCII. A short row is decoded once and its values are parts of that text, because a
+   * native call costs more than such a row has bytes.
+   */
+  #textAt(start: number, end: number): string {
+    const cells = this.#cells
+    const first = cells[this.#from + 2]
+    const last = cells[this.#end - 1]
+    if (last - first > sharedTextMax || start < first || end > last) {
+      return this.#page.toString('latin1', start, end)
+    }
+    this.#text ??= this.#page.toString('latin1', first, last)
+    return this.#text.slice(start - first, end - first)
   }
 
   override cell(column: ColumnName): Cell | undefined {

@@ -16,8 +16,8 @@ import { ResultScanner, SyncResultScanner } from '../../api/scanners.js'
  */
 const resultsPerTurnMax = 128
 
-/** The share of the turn's budget that one filling of the buffer takes. */
-const turnShare = 64
+/** Results whose making takes as much of the turn's budget as an operation. */
+const resultsPerOperation = 2
 
 /** A step of a scan waits by no row. */
 const noRow = {}
@@ -104,7 +104,9 @@ export class AsyncScanner extends ResultScanner {
     this.#buffered = []
     this.#position = 0
     this.#throwFailure()
-    if (!this.#parts.writes.turn.spend(turnShare)) await this.#parts.writes.turn.waitForTurn()
+    if (session.ended) return
+    const { turn } = this.#parts.writes
+    if (!turn.spend()) await turn.waitForTurn()
     const startedAt = session.times.begin(TimedOperation.scan)
     try {
       while (!session.ended && this.#buffered.length === 0) {
@@ -122,6 +124,7 @@ export class AsyncScanner extends ResultScanner {
       session.close()
       throw error
     }
+    turn.spend(Math.floor(this.#buffered.length / resultsPerOperation))
     if (startedAt !== 0) endStep(session, startedAt)
   }
 

@@ -62,6 +62,10 @@ export class ModelTable implements types.Table, types.SyncTable {
     return core === this.#core ? this.#state() : undefined
   }
 
+  get coprocessors(): readonly types.TableCoprocessor[] {
+    return this.describe().coprocessors ?? []
+  }
+
   describe(): types.TableDescription {
     return this.#state().description
   }
