@@ -47,7 +47,7 @@ const arenaBytesSmallMax = 1024 * 1024
 const arenaBytesLargeDefault = 40 * 1024 * 1024
 
 /** Size of an entry in bytes, including the padding. */
-function entryBytes(keyBytes: number, valueBytes: number): number {
+export function entryBytes(keyBytes: number, valueBytes: number): number {
   return (entryHeaderBytes + keyBytes + valueBytes + 3) & ~3
 }
 
@@ -71,6 +71,8 @@ export class EntryArena {
   shared: SharedArrayBuffer
   /** Bytes used by entries, a multiple of four. */
   bytesUsed = 0
+  /** Entries before this offset are known to `MemtableRows`, which moves it. */
+  bytesNoted = 0
   private readonly bytesLarge: number
   private readonly reader = new WordReader()
   /** Numbers of replaced entries, by their size in bytes. */
@@ -139,6 +141,7 @@ export class EntryArena {
       else same.push(gone)
       entry = free.get(bytes)?.pop()
       if (entry === undefined) return this.append(source, keyStart, keyEnd, valueStart, valueEnd)
+      if (entry * 4 < this.bytesNoted) this.bytesNoted = entry * 4
     }
     this.write(entry, source, keyStart, keyEnd, valueStart, valueEnd)
     return entry

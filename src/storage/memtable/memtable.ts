@@ -16,9 +16,11 @@
  * their buffer is referenced and no insert reuses the memory of replaced entries.
  */
 import { assert } from '../../base/assert.js'
+import type { Hash64 } from '../../base/hash.js'
 import { EntryArena, memoryError } from './arena.js'
 import type { FrozenEntries } from './frozen-entries.js'
 import { MemtableCursor } from './memtable-cursor.js'
+import { MemtableRows } from './memtable-rows.js'
 import { slotsPerNode } from './nodes.js'
 import type { OverwriteRule } from './overwrite-rule.js'
 import { EntryTree } from './tree.js'
@@ -40,12 +42,14 @@ export interface MemtableOptions {
 export class Memtable {
   private readonly arena: EntryArena
   private readonly tree: EntryTree
+  private readonly rows: MemtableRows
   private frozen = false
 
   constructor(options: MemtableOptions = {}) {
     const bytes = options.arenaBytesInitial ?? arenaBytesInitialDefault
     this.arena = new EntryArena(bytes, options.recycled, options.arenaBytesLarge)
     this.tree = new EntryTree(this.arena)
+    this.rows = new MemtableRows(this.arena)
   }
 
   /** Number of entries with different keys. */
@@ -83,6 +87,14 @@ export class Memtable {
    */
   reserve(entries: number, bytes: number): void {
     this.tree.reserve(entries, bytes)
+  }
+
+  /**
+   * False only if no entry is of the row with this hash, which is that of the escaped row with its
+   * terminator. REQUIRES that the keys are those of cells.
+   */
+  mayHaveRow(hash: Hash64): boolean {
+    return this.rows.mayHave(hash)
   }
 
   /** A new cursor, invalid until its first seek. It need not be closed. */

@@ -2,7 +2,8 @@
  * Selects the sources of a read: memtables that are not empty, and the SSTables that
  * source-choice.ts chooses.
  *
- * For a row the cursors are positioned as well, and a source without the row is left out. For the
+ * For a row the cursors are positioned as well, and a source without the row is left out; next to
+ * SSTables the filter of a memtable's rows (`MemtableRows`) saves most searches. For the
  * newest version of a single column, SSTables whose cells are all older than the version found are
  * left out. For several columns such SSTables are sought lazily (`DeferredTableCursor`). If only
  * one SSTable can hold a row, the location of the row is remembered by its hash (`RowLocations`).
@@ -10,9 +11,11 @@
  * index and search. A row of plain puts in one cached block ({@link PlainRow}) is copied as a whole
  * ({@link SourceSelection.whole}), and remembered by its address as well.
  */
+import { assert } from '../../base/assert.js'
 import { copyBytes, emptyBytes, equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { Hash64, hashRange } from '../../base/hash.js'
+import { checksInvariants } from '../../base/invariants.js'
 import {
   sequenceOf,
   terminatorBytes,
@@ -80,6 +83,9 @@ export class SourceSelection implements StoreRowRead {
   /** Whether SSTables may be left out because of the put found. */
   private mayLeaveOut = false
   private mode!: ReadMode
+  /** Hash of the wanted row with its terminator, and whether it is valid. */
+  private readonly rowHash = new Hash64()
+  private rowHashed = false
   /** Hash of the wanted row or column with its terminator, the key of locations. */
   private readonly hash = new Hash64()
   private hashed = false
@@ -117,6 +123,7 @@ export class SourceSelection implements StoreRowRead {
     if (columns !== undefined) this.addColumn(columns)
     const hasTables = sources.tables.length > 0
     this.mayLeaveOut = hasTables && this.isNewest && this.isColumn
+    this.rowHashed = false
     this.seekMemtables(sources)
     if (hasTables) {
       // A marker may mask the version found, so that an older version is wanted.
@@ -185,11 +192,19 @@ export class SourceSelection implements StoreRowRead {
     this.wantedLength = this.columnLength
   }
 
-  private seekMemtables({ memtables }: StoreSources): void {
+  private seekMemtables({ memtables, tables }: StoreSources): void {
     const { chosen, cursors, row, rowEnd, columnLength } = this
     for (let i = 0; i < memtables.length; i++) {
       const slot = memtables[i]
       if (slot.isEmpty) continue
+      // Without SSTables a memtable without the row is an exception.
+      if (tables.length > 0) {
+        this.hashRow()
+        if (!slot.memtable.mayHaveRow(this.rowHash)) {
+          if (checksInvariants) this.checkAbsence(cursors.memtable(i))
+          continue
+        }
+      }
       const cursor = cursors.memtable(i)
       const { familyDeleteCount } = slot
       cursor.seek(row, familyDeleteCount === 0 && columnLength > 0 ? columnLength : rowEnd)
@@ -200,6 +215,11 @@ export class SourceSelection implements StoreRowRead {
       this.deletes += slot.deleteCount
       this.familyDeletes += familyDeleteCount
     }
+  }
+
+  private checkAbsence(cursor: Cursor): void {
+    cursor.seek(this.row, this.rowEnd)
+    assert(!startsWith(cursor, this.row, this.rowEnd), 'a memtable left out has nothing of the row')
   }
 
   /** Chooses the SSTable at the remembered location of the row; false if there is none. */
@@ -373,9 +393,22 @@ export class SourceSelection implements StoreRowRead {
     this.choose(cursor, this.cursors.sources.tables[position])
   }
 
+  private hashRow(): void {
+    if (!this.rowHashed) hashRange(this.row, 0, this.rowEnd, this.rowHash)
+    this.rowHashed = true
+  }
+
   private hashWanted(): void {
-    if (!this.hashed) hashRange(this.row, 0, this.wantedLength, this.hash)
+    if (this.hashed) return
     this.hashed = true
+    this.hashRow()
+    const { hash, rowEnd, rowHash, wantedLength } = this
+    if (wantedLength > rowEnd) {
+      hashRange(this.row, rowEnd, wantedLength, hash, rowHash.low)
+    } else {
+      hash.low = rowHash.low
+      hash.high = rowHash.high
+    }
   }
 
   /**
