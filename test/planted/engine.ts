@@ -253,9 +253,23 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'a snapshot reads the whole row of an SSTable that is newer than the snapshot',
     file: 'src/storage/store/source-selection.ts',
-    find: 'return properties.maxSequence <= this.readPoint',
-    replace: 'return true',
+    find: 'if (!this.takesWhole || properties.maxSequence > readPoint) return false',
+    replace: 'if (!this.takesWhole) return false',
     tests: ['test/unit/table/whole-rows.test.ts'],
+  },
+  {
+    name: 'an older cell is laid over a newer one of the whole row',
+    file: 'src/storage/scan/row-collector.ts',
+    find: 'if (isOlder) return at',
+    replace: '',
+    tests: ['test/unit/table/laid-over-rows.test.ts'],
+  },
+  {
+    name: 'a get misses a row whose entry took the memory of a replaced one',
+    file: 'src/storage/memtable/arena.ts',
+    find: 'if (entry * 4 < this.bytesNoted) this.bytesNoted = entry * 4',
+    replace: '',
+    tests: ['test/unit/storage/memtable/memtable-rows.test.ts'],
   },
   {
     name: 'the address of a row outlives its block',

@@ -14,7 +14,8 @@
  */
 import { checkedValue, wrongAnswer } from '../filter/arguments.js'
 import { assert } from '../../base/assert.js'
-import { copyBytes, emptyBytes } from '../../base/bytes.js'
+import { compareBytes, copyBytes, emptyBytes } from '../../base/bytes.js'
+import { keySuffixBytes, rowEndOf } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import { writeValueHeader } from '../cell/cell-value.js'
 import type { Filter, RowCells } from '../filter/filter.js'
@@ -246,9 +247,9 @@ export class RowCollector implements RowTarget, RowCells {
 
   /**
    * Copies the adjacent entries of a row, `buffer[start, end)`, as they lie in their block. With a
-   * limit of one cell only the first entry is copied.
+   * limit of one cell only the first entry is copied. Returns the index of the row's numbers.
    */
-  addRow(familyIndex: number, buffer: Buffer, start: number, end: number): void {
+  addRow(familyIndex: number, buffer: Buffer, start: number, end: number): number {
     assert(this.batch <= 1, 'a row that is added as a whole is not cut, or after one cell')
     this.copyPending()
     this.full = this.batch === 1
@@ -258,7 +259,57 @@ export class RowCollector implements RowTarget, RowCells {
     const { used } = this
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
+    const from = this.cells.length
     addEntries(this.page, familyIndex, used, this.used, this.cells)
+    return from
+  }
+
+  /**
+   * Adds a cell to those of {@link addRow}, from index `from` on, in their order. Of two versions
+   * of a column only the newer one stays. Returns the index from which on the next cell is to be
+   * added, which has to be after this one in the order of keys.
+   */
+  layOver(
+    from: number,
+    familyIndex: number,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+  ): number {
+    const { cells } = this
+    const columnStart = rowEndOf(buffer, keyStart, keyEnd)
+    const columnEnd = keyEnd - keySuffixBytes
+    const rowBytes = columnStart - keyStart
+    let at = from
+    let order = 1
+    for (; at < cells.length; at += numbersPerCell) {
+      const { page } = this
+      const start = cells[at + 1] + rowBytes
+      const end = cells[at + 2] - keySuffixBytes
+      order = compareBytes(page, start, end, buffer, columnStart, columnEnd)
+      if (order < 0) continue
+      const isOlder =
+        order === 0 && compareBytes(page, end, cells[at + 2], buffer, columnEnd, keyEnd) < 0
+      if (isOlder) return at
+      break
+    }
+    const length = valueEnd - keyStart
+    this.reserve(length + wordBytes - 1)
+    this.align(keyStart)
+    const { used } = this
+    copyBytes(buffer, keyStart, valueEnd, this.page, used)
+    this.used = used + length
+    if (order !== 0) cells.splice(at, 0, familyIndex, 0, 0, 0)
+    cells[at + 1] = used
+    cells[at + 2] = used + keyEnd - keyStart
+    cells[at + 3] = this.used
+    return at
+  }
+
+  /** Drops the cells from an index of {@link addRow} on. Their memory in the page stays unused. */
+  dropFrom(from: number): void {
+    this.cells.length = from
   }
 
   /**

@@ -59,11 +59,15 @@ export class SourceSelection implements StoreRowRead {
   rowLength = 0
   wantedLength = 0
   isColumn = false
-  /** The whole row in the memory of a block, `whole[wholeStart, wholeEnd)`; nothing is chosen. */
+  /**
+   * The whole row in the memory of a block, `whole[wholeStart, wholeEnd)`. The cursors chosen have
+   * other cells of the row.
+   */
   whole: Buffer | undefined = undefined
   wholeStart = 0
   wholeEnd = 0
   private readonly plain = new PlainRow()
+  private takesWhole = false
   /** Upper bounds on the markers in the chosen sources: all of them, and those of the family. */
   private deletes = 0
   private familyDeletes = 0
@@ -100,8 +104,8 @@ export class SourceSelection implements StoreRowRead {
 
   /**
    * Positions cursors at the row `row[0, rowLength)` (escaped), which is followed by a terminator,
-   * or at its requested columns. The memory after the row is overwritten. May throw `BlockMissing`;
-   * then the whole call is repeated.
+   * or at its requested columns. The memory after the row is overwritten. With `takesWhole` the row
+   * may be found as a {@link whole}. May throw `BlockMissing`; then the whole call is repeated.
    */
   chooseForRow(
     row: Buffer,
@@ -110,9 +114,12 @@ export class SourceSelection implements StoreRowRead {
     readPoint: number,
     moment: Moment,
     mode: ReadMode,
+    takesWhole: boolean,
   ): void {
     const sources = this.begin(query, readPoint, moment, mode)
     const { columns } = this
+    // Only a read of all columns that sees every cell.
+    this.takesWhole = takesWhole && this.isNewest && columns === undefined
     this.row = row
     this.rowLength = rowLength
     this.rowEnd = rowLength + terminatorBytes
@@ -269,11 +276,19 @@ export class SourceSelection implements StoreRowRead {
     return true
   }
 
-  /** Whether a read of the row may take it as a whole from an SSTable that alone can hold it. */
+  /**
+   * Whether a read of the row may take it as a whole from an SSTable, with the cells of the chosen
+   * cursors laid over it. Where one of them begins with another cell than a visible put, the rules
+   * are needed, as `StoreReader` would find out.
+   */
   private mayTakeWhole({ properties }: SsTableReader): boolean {
-    // Only a read of all columns that sees every cell, and only if no memtable holds the row.
-    if (!this.isNewest || this.columns !== undefined || this.chosen.length > 0) return false
-    return properties.maxSequence <= this.readPoint
+    const { chosen, readPoint } = this
+    if (!this.takesWhole || properties.maxSequence > readPoint) return false
+    for (let i = 0; i < chosen.length; i++) {
+      const { buffer, keyEnd, valueStart } = chosen[i]
+      if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return false
+    }
+    return true
   }
 
   /** Takes the row that {@link PlainRow} has found, and remembers its address. */
@@ -290,6 +305,11 @@ export class SourceSelection implements StoreRowRead {
       block.addressStart + plain.start,
       plain.end - plain.start,
     )
+    this.setWhole()
+  }
+
+  private setWhole(): void {
+    const { plain } = this
     this.whole = plain.buffer
     this.wholeStart = plain.start
     this.wholeEnd = plain.end
@@ -299,7 +319,6 @@ export class SourceSelection implements StoreRowRead {
     const { candidates } = this
     this.probe.setRow(this.row, this.rowLength)
     const ofAnyTime = tablesOfRow(sources, this, this.probe, this.columns, candidates)
-    if (ofAnyTime === 1 && candidates.length === 1 && this.findPlain(sources, candidates[0])) return
     this.store.readBytes[0] += Math.max(0, candidates.length - 1) * bytesPerReadRun
     for (let i = 0; i < candidates.length; i++) {
       if (sources.tables[candidates[i]].properties.deleteCount > 0) this.mayLeaveOut = false
@@ -311,6 +330,11 @@ export class SourceSelection implements StoreRowRead {
       if (this.mayDefer(table, candidates.length)) {
         this.chooseDeferred(position)
         continue
+      }
+      if (i + 1 === candidates.length && this.findPlain(table)) {
+        if (ofAnyTime === 1) this.takeOnly(sources, position)
+        else this.setWhole()
+        return
       }
       const cursor = this.cursors.table(position, this.mode, this.rowEnd)
       const fromStart = table.properties.familyDeleteCount > 0 || this.columnLength === 0
@@ -327,17 +351,20 @@ export class SourceSelection implements StoreRowRead {
     }
   }
 
-  /** Takes the whole row from the only SSTable that can hold it, and remembers its location. */
-  private findPlain(sources: StoreSources, position: number): boolean {
+  /** Finds the whole row in the last SSTable that can hold it. */
+  private findPlain(table: SsTableReader): boolean {
     const { mode, plain } = this
-    const table = sources.tables[position]
     if (!mode.cacheBlocks || !this.settings.blockCache || !this.mayTakeWhole(table)) return false
-    if (!plain.find(table, this.row, this.rowEnd)) return false
+    return plain.find(table, this.row, this.rowEnd)
+  }
+
+  /** Takes the whole row from the only SSTable that can hold it, and remembers its location. */
+  private takeOnly(sources: StoreSources, position: number): void {
+    const { plain } = this
     this.hashWanted()
     const set = this.locationSet(sources)
-    table.cache.rows.note(this.hash, set, position, plain.index, plain.slot)
+    sources.tables[position].cache.rows.note(this.hash, set, position, plain.index, plain.slot)
     this.takePlain(sources, position)
-    return true
   }
 
   /** Notes the version of the only column at the position of a cursor. */

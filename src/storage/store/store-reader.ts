@@ -5,9 +5,12 @@
  * sources stay the same (`SourceCursors`), so that a hot get allocates no cursor.
  */
 import { assert } from '../../base/assert.js'
+import { equalBytes } from '../../base/bytes.js'
 import type { Moment } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
+import { rowEndOf } from '../cell/cell-key.js'
 import { CursorLease, uncheckedCursor, type CheckedCursor } from '../cursor/checked-cursor.js'
+import { isVisiblePut } from '../scan/plain-loop.js'
 import type { RowCollector } from '../scan/row-collector.js'
 import type { StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
@@ -19,6 +22,9 @@ import { SourceSelection } from './source-selection.js'
 import type { Store } from './store.js'
 
 export type { ReadMode } from './source-cursors.js'
+
+/** Number of cells of one source that are laid over a whole row; the rules pass more by seeks. */
+const cellsOverMax = 32
 
 export class StoreReader {
   readonly scanner: StoreScanner
@@ -47,7 +53,7 @@ export class StoreReader {
     mode: ReadMode,
   ): void {
     const { selection } = this
-    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode)
+    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
     if (checksInvariants) this.checkCursors()
     this.scanner.openRow(selection)
   }
@@ -66,16 +72,45 @@ export class StoreReader {
     collector: RowCollector,
   ): boolean {
     const { selection, scanner } = this
-    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode)
+    selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, true)
     const { whole, chosen } = selection
     if (whole !== undefined) {
       const { wholeStart, wholeEnd } = selection
-      collector.addRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
-      return true
+      const from = collector.addRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
+      if (chosen.length === 0 || collector.full || this.layOver(from, collector)) return true
+      this.closeLease()
+      selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)
     }
     if (chosen.length === 0) return true
     if (checksInvariants) this.checkCursors()
     return scanner.readFromStart(selection, collector)
+  }
+
+  /**
+   * Lays the cells of the cursors over the whole row, whose numbers the collector has from index
+   * `from` on. False, and the row is dropped, if the rules are needed for one of them, or many
+   * versions are to be passed.
+   */
+  private layOver(from: number, collector: RowCollector): boolean {
+    const { chosen, row, rowLength, readPoint } = this.selection
+    const { familyIndex } = this.scanner.cell
+    if (checksInvariants) this.checkCursors()
+    for (let i = 0; i < chosen.length; i++) {
+      const cursor = chosen[i]
+      let at = from
+      for (let cells = 0; cursor.valid; cells++) {
+        const { buffer, keyStart, keyEnd, valueStart } = cursor
+        const end = rowEndOf(buffer, keyStart, keyEnd)
+        if (!equalBytes(buffer, keyStart, end, row, 0, rowLength)) break
+        if (cells === cellsOverMax || !isVisiblePut(buffer, keyEnd, valueStart, readPoint)) {
+          collector.dropFrom(from)
+          return false
+        }
+        at = collector.layOver(at, familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+        cursor.next()
+      }
+    }
+    return true
   }
 
   /** Opens the scanner for a range of rows; the caller positions it. */
@@ -119,6 +154,11 @@ export class StoreReader {
     }
   }
 
+  private closeLease(): void {
+    this.lease?.closeAll()
+    this.lease = undefined
+  }
+
   /** As {@link release}, after {@link openRange}. */
   releaseRange(): void {
     this.release()
@@ -127,8 +167,7 @@ export class StoreReader {
 
   /** Drops references to memtables and SSTables if the store's sources have changed. */
   release(): void {
-    this.lease?.closeAll()
-    this.lease = undefined
+    this.closeLease()
     const hasMoved = this.cursors.release()
     if (!hasMoved) return
     this.selection.release()
