@@ -103,6 +103,8 @@ export interface WrittenRow {
 
 /** A cell that is about to be written. Its bytes are borrowed until the observer returns. */
 export interface WrittenCell extends Cell {
+  /** The column, as reads name it: a text if the name is of ASCII. */
+  readonly column: ColumnName
   /** Cell TTL in milliseconds; 0 = none. */
   readonly ttlMilliseconds: number
 }

@@ -6,7 +6,8 @@
  * the greatest timestamp counts, and at equal timestamps the later mutation.
  */
 import { equalBytes } from '../../base/bytes.js'
-import type { Cell } from '../../api/results/result.js'
+import type { WrittenCell } from '../../api/observer.js'
+import type { Cell, Result } from '../../api/results/result.js'
 
 /** The name of a column within the values of a row. */
 export function columnKey(family: string, qualifier: Buffer): string {
@@ -38,20 +39,55 @@ class NewestValues implements RowValues {
  * The newest values after puts that no delete marker masks, from the newest values before;
  * undefined if the puts change none.
  */
-export function afterPuts(before: RowValues, puts: readonly Cell[]): RowValues | undefined {
-  const newest = new NewestValues()
-  for (const cell of before.cells()) {
-    newest.byName.set(columnKey(cell.family, cell.qualifier), cell)
-  }
+export function afterPuts(before: Result, puts: readonly WrittenCell[]): RowValues | undefined {
+  if (puts.every((put) => isStored(before, put))) return undefined
+  const taken: WrittenCell[] = []
   let isChanged = false
   for (const put of puts) {
-    const key = columnKey(put.family, put.qualifier)
-    const known = newest.byName.get(key)
+    const place = taken.findIndex((other) => areOfOneColumn(other, put))
+    const known = place < 0 ? before.cell(put.column) : taken[place]
     if (known !== undefined && isNewer(known, put)) continue
     isChanged ||= known === undefined || !haveEqualBytes(known.value, put.value)
-    newest.byName.set(key, put)
+    taken[place < 0 ? taken.length : place] = put
   }
-  return isChanged ? newest : undefined
+  return isChanged ? new ChangedValues(before, taken) : undefined
+}
+
+/** Whether a put writes the value that its column has. */
+function isStored(before: Result, { column, value }: WrittenCell): boolean {
+  const range = before.valueRange(column)
+  if (range === undefined) return false
+  return equalBytes(range.source, range.start, range.end, value, 0, value.length)
+}
+
+/** The values of a result, some of which puts have replaced. */
+class ChangedValues implements RowValues {
+  readonly #before: Result
+  readonly #puts: readonly WrittenCell[]
+
+  constructor(before: Result, puts: readonly WrittenCell[]) {
+    this.#before = before
+    this.#puts = puts
+  }
+
+  value(column: string): Buffer | undefined {
+    const put = this.#puts.find((each) => {
+      if (typeof each.column === 'string') return each.column === column
+      return columnKey(each.family, each.qualifier) === column
+    })
+    return put === undefined ? this.#before.value(column) : put.value
+  }
+
+  cells(): Iterable<Cell> {
+    const kept = this.#before.cells().filter((cell) => {
+      return !this.#puts.some((put) => areOfOneColumn(cell, put))
+    })
+    return [...kept, ...this.#puts]
+  }
+}
+
+function areOfOneColumn(some: Cell, other: Cell): boolean {
+  return some.family === other.family && haveEqualBytes(some.qualifier, other.qualifier)
 }
 
 /** Whether a value comes before another one of its column. */

@@ -68,8 +68,10 @@ export class WrittenRows implements WrittenMutation {
     for (let i = 0; i < entryCount; i++) {
       const keyStart = keyStarts[i]
       const keyEnd = keyEnds[i]
-      const found = plan.families.find(({ family }) => family.store === stores[i])
-      if (found === undefined || !concerns(found, buffer, keyStart, keyEnd)) continue
+      const found = planOf(plan, stores[i])
+      if (found === undefined) continue
+      const place = placeOf(found, buffer, keyStart, keyEnd)
+      if (place === undefined) continue
       let row = rows.at(-1)
       if (row?.hasKeyOf(keyStart, keyEnd) !== true) {
         const start = new RowOfMutation(operations, plan, mode, buffer, keyStart, keyEnd)
@@ -80,7 +82,7 @@ export class WrittenRows implements WrittenMutation {
           byKey?.set(row.name, row)
         }
       }
-      row.add(found, keyStart, keyEnd, valueEnds[i])
+      row.add(found, place, keyStart, keyEnd, valueEnds[i])
     }
     return rows
   }
@@ -118,21 +120,47 @@ export class WrittenRows implements WrittenMutation {
   }
 }
 
-/** Whether a read of some columns of a family depends on the cell with this key. */
-function concerns(
+function planOf({ families }: ReadPlan, store: Store): FamilyPlan | undefined {
+  for (let i = 0; i < families.length; i++) {
+    if (families[i].family.store === store) return families[i]
+  }
+  return undefined
+}
+
+/**
+ * The place among the columns of a family of the one that a cell with this key concerns; -1: it
+ * concerns all of them; undefined: none of them.
+ */
+function placeOf(
   { query: { columns } }: FamilyPlan,
   buffer: Buffer,
   keyStart: number,
   keyEnd: number,
-): boolean {
-  if (columns === undefined || isFamilyMarker(typeOf(buffer, keyEnd))) return true
+): number | undefined {
+  if (columns === undefined || isFamilyMarker(typeOf(buffer, keyEnd))) return -1
   const start = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes
   const end = qualifierEndOf(keyEnd)
   for (let i = 0; i < columns.length; i++) {
     const column = columns[i]
-    if (equalBytes(buffer, start, end, column, 0, column.length)) return true
+    if (equalBytes(buffer, start, end, column, 0, column.length)) return i
   }
-  return false
+  return undefined
+}
+
+/** The names of the columns of plans that are kept; undefined for names that are not of ASCII. */
+const knownNames = new WeakMap<FamilyPlan, readonly (string | undefined)[]>()
+
+function namesOf(plan: FamilyPlan): readonly (string | undefined)[] {
+  let names = knownNames.get(plan)
+  if (names === undefined) {
+    const { family, query } = plan
+    names = query.columns!.map((column) => {
+      const isPlain = column.every((byte) => byte > 0 && byte < 0x80)
+      return isPlain ? `${family.name}:${column.toString('latin1')}` : undefined
+    })
+    knownNames.set(plan, names)
+  }
+  return names
 }
 
 /** A row of the buffer of mutations, with the cells that concern a plan. */
@@ -177,9 +205,11 @@ class RowOfMutation implements WrittenRow {
     return equalBytes(buffer, start, end, buffer, keyStart, rowEndOf(buffer, keyStart, keyEnd))
   }
 
-  add({ family }: FamilyPlan, keyStart: number, keyEnd: number, valueEnd: number): void {
+  add(plan: FamilyPlan, place: number, keyStart: number, keyEnd: number, valueEnd: number): void {
     const { buffer } = this
-    this.cells.push(new BorrowedCell(buffer, family.name, keyStart, keyEnd, valueEnd))
+    const { family } = plan
+    const name = place < 0 ? undefined : namesOf(plan)[place]
+    this.cells.push(new BorrowedCell(buffer, family.name, keyStart, keyEnd, valueEnd, name))
     this.isPlain &&=
       typeOf(buffer, keyEnd) === CellType.put &&
       approximateTimestamp(buffer, keyEnd) > family.store.markerTimestamp
@@ -193,6 +223,24 @@ class RowOfMutation implements WrittenRow {
 
 /** A cell in the buffer of mutations. */
 class BorrowedCell extends PageCell implements WrittenCell {
+  private readonly name: string | undefined
+
+  constructor(
+    page: Buffer,
+    family: string,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+    name?: string,
+  ) {
+    super(page, family, keyStart, keyEnd, valueEnd)
+    this.name = name
+  }
+
+  get column(): ColumnName {
+    return this.name ?? { family: this.family, qualifier: this.qualifier }
+  }
+
   get ttlMilliseconds(): number {
     return ttlOf(this.page, this.keyEnd)
   }
