@@ -29,8 +29,11 @@ export interface MessagingWords {
 export const tokenVariable = 'CELLAR_TOKEN'
 
 /** The token from a file or from the environment: other users of the machine can read neither. */
-export async function tokenOf({ tokenFile }: { tokenFile?: string }): Promise<string | undefined> {
-  if (tokenFile !== undefined) return (await readFile(tokenFile, 'utf8')).trim()
+export async function tokenOf(
+  { tokenFile }: { tokenFile?: string },
+  read = (file: string): Promise<string> => readFile(file, 'utf8'),
+): Promise<string | undefined> {
+  if (tokenFile !== undefined) return (await read(tokenFile)).trim()
   return process.env[tokenVariable]
 }
 

@@ -1,9 +1,8 @@
 /** `cellar serve`: messaging and the content repository over HTTP, from one directory. */
-import { readFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { checked, declareOptions, invalidArgument } from '../api/index.js'
+import { invalidArgument } from '../api/index.js'
 import { Database } from '../entries/index.js'
-import { tokenOf } from './messaging-cli.js'
+import { readSecrets, type SecretFiles } from './serve-files.js'
 import {
   MessagingService,
   StandbyMessaging,
@@ -25,8 +24,6 @@ import {
   repositoryRoutes,
   transactionRoutes,
   type DirectoryVerbs,
-  type Principal,
-  type TlsOptions,
 } from '../server/index.js'
 import { readConfiguration, type ConfigurationFile } from '../server/configuration.js'
 import { parseCount } from '../server/database/views.js'
@@ -42,20 +39,16 @@ import {
 } from '../systems/transactions/index.js'
 
 /** The options of the command line. */
-export interface ServeOptions {
+export interface ServeOptions extends SecretFiles {
   readonly directory: string
   readonly host: string
   readonly port: string
   readonly allowHost: readonly string[]
-  readonly tokenFile?: string
-  readonly access?: string
   readonly configuration?: string
   readonly durability: 'disk' | 'system'
   readonly standby?: boolean
   readonly slow?: string
   readonly backups?: string
-  readonly tlsCertificate?: string
-  readonly tlsKey?: string
 }
 
 /** The open systems, and the function that closes them. */
@@ -153,38 +146,6 @@ async function leadOrFollow(
   return { messaging, served: () => served, close: () => messaging.stop() }
 }
 
-const accessOptions = declareOptions('the file of --access', {
-  principals: checked((given: readonly Principal[]) => given),
-})
-
-/** The principals of the file of `--access`: an array, or `{ "principals": […] }`. */
-async function principalsOf({ access }: ServeOptions): Promise<readonly Principal[]> {
-  if (access === undefined) return []
-  let json: unknown
-  try {
-    json = JSON.parse(await readFile(access, 'utf8'))
-  } catch (cause) {
-    throw new Error(`${access}: ${(cause as Error).message}`, { cause })
-  }
-  const isObject = typeof json === 'object' && json !== null && !Array.isArray(json)
-  const principals = isObject ? accessOptions.read(json as object).principals : json
-  if (Array.isArray(principals)) return principals as readonly Principal[]
-  throw new Error(`${access} has no array of principals`)
-}
-
-/** The certificate and the key of the files that the command line names. */
-async function tlsOf({ tlsCertificate, tlsKey }: ServeOptions): Promise<TlsOptions | undefined> {
-  if (tlsCertificate === undefined && tlsKey === undefined) return undefined
-  if (tlsCertificate === undefined || tlsKey === undefined) {
-    throw invalidArgument('--tls-certificate and --tls-key belong together')
-  }
-  const [certificate, key] = await Promise.all([
-    readFile(tlsCertificate, 'utf8'),
-    readFile(tlsKey, 'utf8'),
-  ])
-  return { certificate, key }
-}
-
 /** Makes backups in a folder, by their names. `ERR_INVALID_ARGUMENT`. */
 function backupsIn(folder: string | undefined): DirectoryVerbs['backup'] {
   if (folder === undefined) return undefined
@@ -215,15 +176,13 @@ export async function serve(options: ServeOptions): Promise<void> {
     process.stderr.write(`cellar: warning: ${String(problem)}\n`)
   }
   const file = await readConfiguration(options.configuration)
-  const principals = await principalsOf(options)
-  const token = await tokenOf(options)
+  const { token, principals, tls } = await readSecrets(options, warn)
   if (token === undefined && principals.length === 0) {
     const who = 'every program of this machine may read and write'
     warn(`without a token ${who}; see --token-file`)
   }
   const { chunkBytes, hosts = [], ...limits } = file.server
   const names = [...hosts, ...allowHost]
-  const tls = await tlsOf(options)
   const own = { host, port: Number(port), hosts: names, token, principals }
   const serverOptions = { ...limits, ...own, ...(tls !== undefined && { tls }) }
   // Invalid options must fail before the directory is created.

@@ -1,6 +1,6 @@
 /** inspect, backup and compact through `cellar serve`: results, who may, refusals, files. */
-import { spawn, type ChildProcess } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { execFileSync, spawn } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Database, type Inspection } from '../../../src/entries/index.js'
@@ -16,7 +16,8 @@ const rowsOfTable = 40
 
 interface Served {
   readonly url: string
-  readonly child: ChildProcess
+  /** Ends it, and returns what it has said on the standard error. */
+  readonly stop: () => Promise<string>
 }
 
 /** Starts `cellar serve` for the directory. */
@@ -27,11 +28,15 @@ async function serving(t: Test, ...words: string[]): Promise<Served> {
   const access = ['--token-file', at('token'), '--access', at('access.json')]
   const all = [cli, 'serve', '-d', directory, '-p', '0', ...access, ...words]
   const child = spawn(process.execPath, all, { env: childEnvironment })
-  t.teardown(async () => {
-    const ended = new Promise((resolve) => child.once('close', resolve))
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
+  const stop = async (): Promise<string> => {
     child.kill('SIGTERM')
     await ended
-  })
+    return complaint
+  }
+  t.teardown(stop)
+  let complaint = ''
+  child.stderr.on('data', (text: Buffer) => (complaint += text.toString()))
   const url = await new Promise<string>((resolve, reject) => {
     let out = ''
     child.once('close', (status) => reject(new Error(`the server ended: ${status}`)))
@@ -40,7 +45,7 @@ async function serving(t: Test, ...words: string[]): Promise<Served> {
       if (found !== null) resolve(found[1])
     })
   })
-  return { url, child }
+  return { url, stop }
 }
 
 t.before(async () => {
@@ -163,4 +168,27 @@ void t.test('a server without a folder of backups makes none', async (t) => {
   const empty = await cellar('serve', '-d', at('never'), '--backups', '')
   t.equal(empty.status, 2)
   t.equal(existsSync(at('never')), false)
+})
+
+void t.test('a server warns of files with secrets that others can read', async (t) => {
+  const [key, certificate] = [at('key.pem'), at('certificate.pem')]
+  const words = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1']
+  const made = ['-nodes', '-days', '2', '-subj', '/CN=localhost', '-keyout', key]
+  execFileSync('openssl', [...words, ...made, '-out', certificate], { stdio: 'ignore' })
+  const secret = [at('token'), at('access.json'), key]
+  const tls = ['--tls-key', key, '--tls-certificate', certificate]
+  for (const mode of [0o600, 0o400, 0o640, 0o604, 0o644]) {
+    await t.test(`mode ${mode.toString(8)}`, async (t) => {
+      // The files exist since the tests before, and keep their mode when they are written again.
+      for (const file of secret) chmodSync(file, mode)
+      chmodSync(certificate, 0o644)
+      const { stop } = await serving(t, ...tls)
+      const complaint = await stop()
+      for (const file of secret) {
+        const told = complaint.includes(`warning: ${file} has the mode 0${mode.toString(8)}`)
+        t.equal(told, (mode & 0o077) !== 0, file)
+      }
+      t.notMatch(complaint, certificate)
+    })
+  }
 })
