@@ -70,10 +70,9 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'timeouts go by the wall clock',
     file: 'src/systems/metastore/kernel/lease-clock.ts',
-    find: 'return clock.after === undefined ? performance.now() : clock.now()',
-    replace: 'return clock.now()',
+    find: 'if (clock.elapsed !== undefined) return clock.elapsed()',
+    replace: 'if (clock.elapsed !== undefined) return clock.now()',
     tests: [`${unit}/clocks.test.ts`],
-    foundBy: 'metadata-sessions',
   },
   {
     name: 'a dead coordinator is not noticed',

@@ -81,4 +81,20 @@ export const faults: readonly PlantedFault[] = [
     replace: '!checksumMatches(bytes, 0, body, BigInt(sequence)) && bytes.length === 0',
     tests: ['test/unit/hbase/owned/takeover.test.ts'],
   },
+  {
+    name: 'a put behind a marker of its timestamp is applied with the marker',
+    file: 'src/hbase/owned/log/apply.ts',
+    find: 'if (isBehind || rounds.length === 0) {',
+    replace: 'if (rounds.length === 0) {',
+    tests: ['test/unit/hbase/owned/writing-order.test.ts'],
+  },
+  {
+    name: 'the working copy does not know where the order of writing counts',
+    file: 'src/hbase/owned/mirror.ts',
+    find: 'const { versions, minVersions, ttlMilliseconds, keepDeletedCells, newVersionBehavior } =',
+    replace:
+      'const newVersionBehavior = false, ' +
+      '{ versions, minVersions, ttlMilliseconds, keepDeletedCells } =',
+    tests: ['test/unit/hbase/owned/writing-order.test.ts'],
+  },
 ]

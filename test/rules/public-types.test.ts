@@ -51,6 +51,7 @@ const ofDeclarations = new Set([
   'NumberRule',
   'Options',
   'ReadOf',
+  'RecordOf',
   'RequiredName',
   'RequiredOption',
 ])

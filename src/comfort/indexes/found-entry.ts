@@ -42,7 +42,7 @@ export function fits(plan: IndexPlan, entry: Result, row: Buffer, found: Result)
   return true
 }
 
-/** The offset behind the part at `at` of an escaped key, if it is the value of a column; else -1. */
+/** The offset behind the part at `at` of an escaped key, if it is a column's value; else -1. */
 function behindValue({ source: key }: ByteRange, at: number, value: ByteRange | undefined): number {
   if (value === undefined) return -1
   const { source, start, end } = value

@@ -8,6 +8,7 @@ import type { Database as Store } from '../../api/index.js'
 import { MemoryFileSystem } from '../../storage/fs/memory-fs.js'
 import { Database } from '../../table/database.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
+import { masks, type Maskable } from './log/apply.js'
 
 /** The engine in memory beside a store. */
 export class Mirror {
@@ -54,8 +55,9 @@ export class Mirror {
     const { families, readOnly } = await this.#store.admin.getDescriptor(name)
     const own: Record<string, FamilyOptions> = {}
     for (const [family, options] of Object.entries(families)) {
-      const { versions, minVersions, ttlMilliseconds, keepDeletedCells } = options
-      own[family] = { versions, minVersions, ttlMilliseconds, keepDeletedCells }
+      const { versions, minVersions, ttlMilliseconds, keepDeletedCells, newVersionBehavior } =
+        options
+      own[family] = { versions, minVersions, ttlMilliseconds, keepDeletedCells, newVersionBehavior }
     }
     const settings = { families: own, durability: 'SYNC_WAL', readOnly } as const
     const isFree = !this.database.hasTable(name) && !name.includes(':')
@@ -72,21 +74,29 @@ export class Mirror {
 
 /**
  * Puts the cells of a result into a mirror, with their timestamps and types, but for those that the
- * mirror has: of a column that was written twice with one timestamp, the store may still have the
- * older value.
+ * mirror has or has deleted: of a column that was written twice with one timestamp, the store may
+ * still have the older value. What the mirror has is newer than what it takes from the store.
  */
 export function fill(table: EmbeddedTable, result: Result): void {
   const { row } = result
   if (row === undefined) return
   const rows = { startRow: row, stopRow: row, stopInclusive: true }
   const [own] = table.scanSync({ ...rows, raw: true, versions: 'all' }).toArray()
-  const known = new Set(own?.cells().map(nameOf))
-  const missing = result.cells().filter((cell) => !known.has(nameOf(cell)))
+  const known = own?.cells() ?? []
+  const names = new Set(known.map(nameOf))
+  const markers = known.filter(({ type }) => type !== 'Put').map(maskable)
+  const missing = result.cells().filter((cell) => {
+    return !names.has(nameOf(cell)) && !markers.some((marker) => masks(marker, maskable(cell)))
+  })
   if (missing.length === 0) return
   const cells = missing.map(({ family, qualifier, timestampExact, type, value }) => {
     return { column: { family, qualifier }, timestamp: timestampExact, type, value }
   })
   table.putSync({ row, cells })
+}
+
+function maskable({ family, qualifier, timestampExact, type }: Cell): Maskable {
+  return { family, qualifier, timestamp: timestampExact, type }
 }
 
 function nameOf({ family, qualifier, timestampExact, type }: Cell): string {

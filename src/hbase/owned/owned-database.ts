@@ -26,7 +26,7 @@ import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { loadChecksums } from '../../storage/codec/checksum.js'
 import { LocalFilters } from './local-filters.js'
 import { fill } from './mirror.js'
-import { rowWrites } from './log/apply.js'
+import { roundsOf, rowWrites } from './log/apply.js'
 import type { LogPlace, Patience } from './log/log-store.js'
 import type { LoggedBatch } from './log/logged-batch.js'
 import { changesGone, OwnerLog } from './log/owner-log.js'
@@ -84,7 +84,7 @@ export async function ownDatabase(
     const claimed = await claim(place, randomUUID(), seen)
     if (claimed === undefined) continue
     const write = async (batches: readonly LoggedBatch[]): Promise<void> => {
-      await writeRows(database, rowWrites(batches), patience)
+      for (const round of roundsOf(batches)) await writeRows(database, rowWrites(round), patience)
     }
     const recovered = await recover(place, claimed, write)
     const owned = new OwnedDatabase(database, settings, place, recovered)
@@ -386,14 +386,16 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   }
 
   async #apply(batches: readonly LoggedBatch[]): Promise<void> {
-    const writes = rowWrites(batches)
     const retry: Patience = async (error, failures) => {
       if (this.#log.failure !== undefined) throw this.#log.failure
       await this.#patience(error, failures)
     }
     const applied = (async () => {
-      await this.#views.capture(writes)
-      await writeRows(this.#store, writes, retry)
+      for (const round of roundsOf(batches)) {
+        const writes = rowWrites(round)
+        await this.#views.capture(writes)
+        await writeRows(this.#store, writes, retry)
+      }
     })()
     this.#round = applied
     await applied

@@ -47,6 +47,8 @@ export interface MessagingBackend {
   readonly name: string
   /** Opens an empty database with this clock. It needs atomic batches over tables. */
   open(clock: Clock): Promise<SuiteDatabase>
+  /** Time after which a case that has not ended fails. Default 60 seconds. */
+  readonly caseMilliseconds?: number | undefined
 }
 
 /** What a case gets: a database of its own, and a clock. */

@@ -9,6 +9,7 @@ export function runMessagingSuite(t: SuiteTest, backend: MessagingBackend): Prom
     suite: 'messaging',
     backend: backend.name,
     cases: messagingCases,
+    caseMilliseconds: backend.caseMilliseconds,
     obstacle: ({ needs }) => skipReason(backend, needs),
     run: async (t, each) => {
       const clock = startClock()

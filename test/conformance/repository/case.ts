@@ -27,6 +27,8 @@ export interface RepositoryBackend {
   readonly name: string
   /** Opens an empty database with this clock. It needs atomic batches over tables. */
   open(clock: Clock): Promise<SuiteDatabase>
+  /** Time after which a case that has not ended fails. Default 60 seconds. */
+  readonly caseMilliseconds?: number | undefined
 }
 
 /** The namespace of the types of the suite. */

@@ -11,6 +11,7 @@ export function runRepositorySuite(t: SuiteTest, backend: RepositoryBackend): Pr
     suite: 'repository',
     backend: backend.name,
     cases: repositoryCases,
+    caseMilliseconds: backend.caseMilliseconds,
     run: async (_, each) => {
       const clock = new SuiteClock(1_700_000_000_000)
       const fixture = new Fixture(await backend.open(clock), clock)

@@ -11,7 +11,7 @@
 import assert from 'node:assert/strict'
 import { setImmediate } from 'node:timers/promises'
 import { seededRandom, type Random } from '../../../src/base/random.js'
-import { rowWrites } from '../../../src/hbase/owned/log/apply.js'
+import { roundsOf, rowWrites } from '../../../src/hbase/owned/log/apply.js'
 import { chunkRow, type LogPlace, type LogStore } from '../../../src/hbase/owned/log/log-store.js'
 import type { LoggedBatch, LoggedCell } from '../../../src/hbase/owned/log/logged-batch.js'
 import { OwnerLog } from '../../../src/hbase/owned/log/owner-log.js'
@@ -226,6 +226,10 @@ class Simulation {
   }
 
   async #apply(process: Process, batches: readonly LoggedBatch[]): Promise<void> {
+    for (const round of roundsOf(batches)) await this.#applyRound(process, round)
+  }
+
+  async #applyRound(process: Process, batches: readonly LoggedBatch[]): Promise<void> {
     const writes = rowWrites(batches).map(async (write) => {
       for (;;) {
         try {

@@ -10,8 +10,9 @@ export interface RowWrite {
 }
 
 /**
- * The writes of batches, one for each row. Of cells that are equal in row, column, timestamp and
- * type, the one named last stays. So the writes may be applied in any order, and repeated.
+ * The writes of the batches of one round, one for each row. Of cells that are equal in row, column,
+ * timestamp and type, the one named last stays. So the writes may be applied in any order, and
+ * repeated.
  */
 export function rowWrites(batches: readonly LoggedBatch[]): RowWrite[] {
   const writes = new Map<string, RowWrite & { readonly byName: Map<string, LoggedCell> }>()
@@ -30,6 +31,47 @@ export function rowWrites(batches: readonly LoggedBatch[]): RowWrite[] {
   return Array.from(writes.values(), ({ table, row, byName }) => {
     return { table, row, cells: [...byName.values()] }
   })
+}
+
+/** What decides whether a delete marker masks a cell. */
+export interface Maskable extends Pick<LoggedCell, 'family' | 'qualifier' | 'timestamp' | 'type'> {}
+
+/** Whether a cell is a marker that masks another cell, if it counts as the later of the two. */
+export function masks(marker: Maskable, cell: Maskable): boolean {
+  const { family, qualifier, timestamp, type } = marker
+  if (type === 'Put' || family !== cell.family) return false
+  const ofColumn = type === 'Delete' || type === 'DeleteColumn'
+  if (ofColumn && !qualifier.equals(cell.qualifier)) return false
+  const ofVersion = type === 'Delete' || type === 'DeleteFamilyVersion'
+  return ofVersion ? timestamp === cell.timestamp : timestamp >= cell.timestamp
+}
+
+/**
+ * Cuts batches into rounds that are applied one after the other. Cells of one write of a row are
+ * equally old for HBase, so a marker masks the puts of its round. A put that comes behind such a
+ * marker, in a family with `newVersionBehavior`, is seen: it begins another round.
+ */
+export function roundsOf(batches: readonly LoggedBatch[]): LoggedBatch[][] {
+  const rounds: LoggedBatch[][] = []
+  const markers = new Map<string, LoggedCell[]>()
+  const rowOf = ({ table, row }: LoggedCell): string => `${table}\0${row.toString('latin1')}`
+  for (const batch of batches) {
+    const isBehind = batch.cells.some((cell) => {
+      return cell.type === 'Put' && markers.get(rowOf(cell))?.some((each) => masks(each, cell))
+    })
+    if (isBehind || rounds.length === 0) {
+      rounds.push([])
+      markers.clear()
+    }
+    rounds.at(-1)!.push(batch)
+    for (const cell of batch.cells) {
+      if (cell.type === 'Put') continue
+      const list = markers.get(rowOf(cell))
+      if (list === undefined) markers.set(rowOf(cell), [cell])
+      else list.push(cell)
+    }
+  }
+  return rounds
 }
 
 function cellName({ family, qualifier, timestamp, type }: LoggedCell): string {

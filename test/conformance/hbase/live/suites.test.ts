@@ -17,11 +17,17 @@ import { databasesOn, metadataOn, metastoreOn, type StoreOpener } from '../../ow
 import { runRepositorySuite } from '../../repository/suite.js'
 import { openPrefixed } from './prefixed.js'
 
+/** A large state is a few thousand calls, one after the other. */
+const caseMilliseconds = 600_000
+
 const suites: Readonly<Record<string, (t: Test, openStore: StoreOpener) => Promise<unknown>>> = {
-  metastore: (t, openStore) => runMetastoreSuite(t, metastoreOn(openStore)),
-  metadata: (t, openStore) => runMetadataSuite(t, metadataOn(openStore)),
-  messaging: (t, openStore) => runMessagingSuite(t, databasesOn(openStore)),
-  repository: (t, openStore) => runRepositorySuite(t, databasesOn(openStore)),
+  metastore: (t, openStore) =>
+    runMetastoreSuite(t, { ...metastoreOn(openStore), caseMilliseconds }),
+  metadata: (t, openStore) => runMetadataSuite(t, { ...metadataOn(openStore), caseMilliseconds }),
+  messaging: (t, openStore) =>
+    runMessagingSuite(t, { ...databasesOn(openStore), caseMilliseconds }),
+  repository: (t, openStore) =>
+    runRepositorySuite(t, { ...databasesOn(openStore), caseMilliseconds }),
 }
 
 const wanted = (process.env['CELLAR_HBASE_SUITES'] ?? '').split(',').filter((name) => name !== '')
