@@ -91,10 +91,8 @@ export const faults: readonly PlantedFault[] = [
   {
     name: 'the working copy does not know where the order of writing counts',
     file: 'src/hbase/owned/mirror.ts',
-    find: 'const { versions, minVersions, ttlMilliseconds, keepDeletedCells, newVersionBehavior } =',
-    replace:
-      'const newVersionBehavior = false, ' +
-      '{ versions, minVersions, ttlMilliseconds, keepDeletedCells } =',
+    find: 'keepDeletedCells, newVersionBehavior } =',
+    replace: 'keepDeletedCells, unknown: newVersionBehavior } =',
     tests: ['test/unit/hbase/owned/writing-order.test.ts'],
   },
 ]
