@@ -65,7 +65,7 @@ export const faults: readonly PlantedFault[] = [
     file: 'src/hbase/owned/log/takeover.ts',
     find: 'await confirmOwner(place, epoch)\n  return { ...own, number }',
     replace: 'return { ...own, number }',
-    tests: simulation,
+    tests: ['test/unit/hbase/owned/takeover.test.ts'],
   },
   {
     name: 'rows are changed without an image for the open snapshots',

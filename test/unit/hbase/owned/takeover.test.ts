@@ -2,7 +2,12 @@
 import t from 'tap'
 import type { Database, Get } from '../../../../src/api/index.js'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
-import type { RowChange } from '../../../../src/hbase/owned/log/log-store.js'
+import {
+  chunkRow,
+  type LogPlace,
+  type RowChange,
+} from '../../../../src/hbase/owned/log/log-store.js'
+import { claim, makeChunk } from '../../../../src/hbase/owned/log/takeover.js'
 import { ensureLogTable, TableLogStore } from '../../../../src/hbase/owned/table-log-store.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
@@ -134,6 +139,27 @@ void t.test('a late call cannot make a removed row of the log anew', async (t) =
   t.equal(batches.size, 0)
   const next = { ...made, expected: made.state, state: Buffer.from('next'), version: 2 }
   t.equal(await log.change('chunk', next), false, 'and nobody can append to it')
+  await store.close()
+})
+
+void t.test('an earlier owner cannot begin a chunk that a later one has removed', async (t) => {
+  const store = await openMemoryDatabase()
+  await ensureLogTable(store, 'logs', 'SYNC_WAL')
+  const place: LogPlace = {
+    store: new TableLogStore(store.table('logs')),
+    name: 'shop',
+    patience: async (error) => {
+      throw error
+    },
+  }
+  const first = await claim(place, 'first', undefined)
+  const second = await claim(place, 'second', first)
+  t.equal(second!.state.epoch, 2)
+  const chunk = await makeChunk(place, 7, { epoch: 2, first: 1 })
+  t.equal(chunk!.number, 7)
+  // Behind the marker of the removed row the state of the first owner is not seen by anybody.
+  await place.store.remove(chunkRow(place, 7))
+  await t.rejects(makeChunk(place, 7, { epoch: 1, first: 1 }), { code: 'ERR_LOCKED' })
   await store.close()
 })
 
