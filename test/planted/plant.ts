@@ -91,7 +91,8 @@ export class PlantedBuild {
     const child = spawn(process.execPath, [program, ...args], {
       cwd: this.#root,
       stdio: ['ignore', 'pipe', 'ignore'],
-      env: { ...process.env, NO_COLOR: '1' },
+      // The limit of this call counts, not that of tap for a test run alone, which is 30 s.
+      env: { ...process.env, NO_COLOR: '1', TAP_TIMEOUT: '0' },
       detached: true,
     })
     let failure = ''
