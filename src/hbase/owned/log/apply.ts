@@ -1,4 +1,4 @@
-/** From batches of the log to writes of single rows. */
+/** From batches of the log to rounds of writes of single rows. */
 import type { LoggedBatch, LoggedCell } from './logged-batch.js'
 
 /** The cells of one row, which are written in one step. */
@@ -19,7 +19,7 @@ export function rowWrites(batches: readonly LoggedBatch[]): RowWrite[] {
   for (const { cells } of batches) {
     for (const cell of cells) {
       const { table, row } = cell
-      const name = `${table}\0${row.toString('latin1')}`
+      const name = rowName(cell)
       let write = writes.get(name)
       if (write === undefined) {
         write = { table, row, cells: [], byName: new Map() }
@@ -54,11 +54,13 @@ export function masks(marker: Maskable, cell: Maskable): boolean {
 export function roundsOf(batches: readonly LoggedBatch[]): LoggedBatch[][] {
   const rounds: LoggedBatch[][] = []
   const markers = new Map<string, LoggedCell[]>()
-  const rowOf = ({ table, row }: LoggedCell): string => `${table}\0${row.toString('latin1')}`
   for (const batch of batches) {
-    const isBehind = batch.cells.some((cell) => {
-      return cell.type === 'Put' && markers.get(rowOf(cell))?.some((each) => masks(each, cell))
-    })
+    // Most batches meet no marker; then no row is named.
+    const isBehind =
+      markers.size > 0 &&
+      batch.cells.some((cell) => {
+        return cell.type === 'Put' && markers.get(rowName(cell))?.some((each) => masks(each, cell))
+      })
     if (isBehind || rounds.length === 0) {
       rounds.push([])
       markers.clear()
@@ -66,12 +68,17 @@ export function roundsOf(batches: readonly LoggedBatch[]): LoggedBatch[][] {
     rounds.at(-1)!.push(batch)
     for (const cell of batch.cells) {
       if (cell.type === 'Put') continue
-      const list = markers.get(rowOf(cell))
-      if (list === undefined) markers.set(rowOf(cell), [cell])
+      const name = rowName(cell)
+      const list = markers.get(name)
+      if (list === undefined) markers.set(name, [cell])
       else list.push(cell)
     }
   }
   return rounds
+}
+
+function rowName({ table, row }: LoggedCell): string {
+  return `${table}\0${row.toString('latin1')}`
 }
 
 function cellName({ family, qualifier, timestamp, type }: LoggedCell): string {
