@@ -12,7 +12,7 @@ import { corruption, type CellarError } from '../../base/errors.js'
 import { CodecError } from '../../storage/codec/codec.js'
 import type { File } from '../../storage/fs/types.js'
 import type { Compression } from './compression.js'
-import { crc32c } from './crc32c.js'
+import { crc32c } from './bytes/crc32c.js'
 import {
   BlockKind,
   bytesPerChecksum,

@@ -19,8 +19,8 @@ import { isCellType } from '../../storage/cell/cell-type.js'
 import { valueHeaderBytes, writeValueHeader } from '../../storage/cell/cell-value.js'
 import { rowBytesMax } from '../../storage/cell/limits.js'
 import { TagType } from './format.js'
-import { readVlong } from './vlong.js'
-import { copyWords, Words } from './words.js'
+import { readVlong } from './bytes/vlong.js'
+import { copyWords, Words } from './bytes/words.js'
 
 /** Bytes of a key beside row, family and qualifier. */
 const keyFrameBytes = 2 + 1 + 8 + 1

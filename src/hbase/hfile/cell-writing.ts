@@ -2,7 +2,7 @@
 import { contentStart, ttlOf } from '../../storage/cell/cell-value.js'
 import type { CellView } from '../../storage/cell/cell-view.js'
 import { TagType } from './format.js'
-import { copyWords, Words } from './words.js'
+import { copyWords, Words } from './bytes/words.js'
 
 /** Bytes of a cell beside row, family, qualifier, value and tags. */
 const frameBytes = 4 + 4 + 2 + 1 + 8 + 1 + 2

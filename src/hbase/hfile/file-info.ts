@@ -1,5 +1,11 @@
 /** The file info: bytes by name, in a block of its own. */
-import { encodeMessage, delimited, ProtoReader, ProtoError, type ProtoField } from './proto.js'
+import {
+  encodeMessage,
+  delimited,
+  ProtoReader,
+  ProtoError,
+  type ProtoField,
+} from './bytes/proto.js'
 
 const magic = Buffer.from('PBUF', 'latin1')
 

@@ -1,5 +1,5 @@
 /** Constants of HFile version 3 (FORMAT.md), and the header and checksums of its blocks. */
-import { crc32c } from './crc32c.js'
+import { crc32c } from './bytes/crc32c.js'
 
 /** The first eight bytes of each kind of block. */
 export const BlockKind = {

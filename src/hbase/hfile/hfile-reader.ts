@@ -17,7 +17,7 @@ import { compressionOf } from './compression.js'
 import { decodeFileInfo } from './file-info.js'
 import { BlockKind, headerBytes, InfoKey, trailerBytes } from './format.js'
 import { IndexCheck, type IndexFault } from './index-check.js'
-import { ProtoError } from './proto.js'
+import { ProtoError } from './bytes/proto.js'
 import { decodeTrailer, unsupported, type Trailer } from './trailer.js'
 
 /** An open file; see the file header. */

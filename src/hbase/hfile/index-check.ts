@@ -4,7 +4,7 @@
  */
 import type { BlockPlace } from './block-writer.js'
 import type { Block } from './block-reader.js'
-import { readVlong } from './vlong.js'
+import { readVlong } from './bytes/vlong.js'
 
 interface Level extends BlockPlace {
   /** Levels below, this one included. */

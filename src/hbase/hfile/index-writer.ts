@@ -5,7 +5,7 @@
  */
 import type { BlockPlace, BlockWriter } from './block-writer.js'
 import { BlockKind, headerBytes } from './format.js'
-import { writeVlong } from './vlong.js'
+import { writeVlong } from './bytes/vlong.js'
 
 /** Fewest entries of a block of the index, however long keys are. */
 const entriesMin = 16

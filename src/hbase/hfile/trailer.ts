@@ -5,7 +5,13 @@
 import { CellarError, corruption, ErrorCode } from '../../base/errors.js'
 import { compressionNameOf, ordinalOf, type CompressionName } from './compression.js'
 import { BlockKind, comparatorName, comparatorNames, trailerBytes, versionWord } from './format.js'
-import { delimited, encodeMessage, ProtoError, ProtoReader, type ProtoField } from './proto.js'
+import {
+  delimited,
+  encodeMessage,
+  ProtoError,
+  ProtoReader,
+  type ProtoField,
+} from './bytes/proto.js'
 
 /** The content of a trailer. Sizes and offsets in bytes. */
 export interface Trailer {
