@@ -6,28 +6,22 @@ import t from 'tap'
 import type { Database, Put } from '../../../../src/api/index.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
+import { withTableCalls } from '../../../helpers/planted.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
 /** A store whose reads and writes of rows take some turns, as calls over a network do. */
 function slow(database: Database): Database {
   const names = new Set(['get', 'getList', 'putList', 'deleteList', 'mutateRow'])
-  return {
-    ...database,
-    table: (name) =>
-      new Proxy(database.table(name), {
-        get: (target, member) => {
-          const value: unknown = Reflect.get(target, member, target)
-          if (typeof value !== 'function' || !names.has(String(member))) return value
-          return async (...given: unknown[]): Promise<unknown> => {
-            // A read returns what was there when it began, and a write arrives late.
-            const isRead = String(member).startsWith('get')
-            const answer: unknown = isRead ? await Reflect.apply(value, target, given) : undefined
-            for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
-            return isRead ? answer : ((await Reflect.apply(value, target, given)) as unknown)
-          }
-        },
-      }),
-  }
+  return withTableCalls(database, (call, name) => {
+    if (!names.has(name)) return call
+    return async (...given): Promise<unknown> => {
+      // A read returns what was there when it began, and a write arrives late.
+      const isRead = name.startsWith('get')
+      const answer = isRead ? await call(...given) : undefined
+      for (let i = 0; i < 5; i++) await new Promise((resolve) => setImmediate(resolve))
+      return isRead ? answer : call(...given)
+    }
+  })
 }
 
 void t.test('a counter in one cell with one timestamp loses nothing', async (t) => {

@@ -1,6 +1,5 @@
 /** Two owners of one database: the standby goes on, the first one is poisoned, damage is told. */
 import t from 'tap'
-import type { Database, Get } from '../../../../src/api/index.js'
 import { ownDatabase, type OwnedDatabase } from '../../../../src/hbase/owned/owned-database.js'
 import {
   chunkRow,
@@ -10,6 +9,7 @@ import {
 import { claim, makeChunk } from '../../../../src/hbase/owned/log/takeover.js'
 import { ensureLogTable, TableLogStore } from '../../../../src/hbase/owned/table-log-store.js'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
+import { withTableCalls } from '../../../helpers/planted.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
 const options = { name: 'shop', heartbeatMilliseconds: 10_000, takeoverMilliseconds: 50 }
@@ -167,23 +167,15 @@ void t.test('a snapshot is closed while the rows of a write are kept for it', as
   const store = await openMemoryDatabase()
   let reading: (() => void) | undefined
   let go: Promise<void> | undefined
-  const slow: Database = {
-    ...reduceToRows(store),
-    table: (name) => {
-      const table = reduceToRows(store).table(name)
-      return new Proxy(table, {
-        get: (inner, member) => {
-          if (member !== 'getList') return Reflect.get(inner, member, inner) as unknown
-          return async (gets: readonly Get[]) => {
-            const results = await inner.getList(gets)
-            reading?.()
-            await go
-            return results
-          }
-        },
-      })
-    },
-  }
+  const slow = withTableCalls(reduceToRows(store), (call, name) => {
+    if (name !== 'getList') return call
+    return async (...given) => {
+      const results = await call(...given)
+      reading?.()
+      await go
+      return results
+    }
+  })
   const database = await ownDatabase(slow, options)
   const table = await database.createTable('a', { families: { f: {} } })
   for (const isKnown of [false, true]) {

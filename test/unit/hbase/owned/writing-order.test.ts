@@ -9,6 +9,7 @@ import { roundsOf } from '../../../../src/hbase/owned/log/apply.js'
 import type { LoggedBatch, LoggedCell } from '../../../../src/hbase/owned/log/logged-batch.js'
 import { ownDatabase } from '../../../../src/hbase/owned/owned-database.js'
 import { randomFrom } from '../../storage/version/fixtures.js'
+import { withTableCalls } from '../../../helpers/planted.js'
 import { reduceToRows } from '../../../helpers/row-atomic.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261128)
@@ -23,19 +24,13 @@ function equallyOld(database: Database): Database {
     const sorted = [...mutations].sort((a, b) => Number(isDelete(a)) - Number(isDelete(b)))
     return { ...rest, mutations: sorted }
   }
-  return {
-    ...database,
-    table: (name) =>
-      new Proxy(database.table(name), {
-        get: (target, member) => {
-          const value: unknown = Reflect.get(target, member, target)
-          if (typeof value !== 'function') return value
-          if (member !== 'batch') return value.bind(target) as unknown
-          return (operations: { mutateRow: RowMutations }[]): unknown =>
-            target.batch(operations.map(({ mutateRow }) => ({ mutateRow: markersLast(mutateRow) })))
-        },
-      }),
-  }
+  return withTableCalls(database, (call, name) => {
+    if (name !== 'batch') return call
+    return (operations) => {
+      const given = operations as { mutateRow: RowMutations }[]
+      return call(given.map(({ mutateRow }) => ({ mutateRow: markersLast(mutateRow) })))
+    }
+  })
 }
 
 const put = (row: string, value: string): Put => ({ row, cells: { 'f:n': value }, timestamp: 1 })

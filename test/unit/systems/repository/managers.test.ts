@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { Database, MemoryFileSystem } from '../../../../src/entries/index.js'
 import { Link, RepositoryManager } from '../../../../src/systems/repository/index.js'
+import { withTableCalls } from '../../../helpers/planted.js'
 
 async function openTwo(t: Test): Promise<[RepositoryManager, RepositoryManager, Database]> {
   const fileSystem = new MemoryFileSystem()
@@ -109,25 +110,12 @@ void t.test('an open that has failed leaves nothing that makes the next one fail
   await first.repository().createTable('drafts')
   let failures = 0
   let isBad = false
-  const flaky = new Proxy<Database>(database, {
-    get: (target, name) => {
-      const value = Reflect.get(target, name, target) as unknown
-      if (name !== 'table')
-        return typeof value === 'function' ? (value as () => unknown).bind(target) : value
-      return (of: string): unknown => {
-        const table = target.table(of)
-        if (!isBad || of !== 'repository.index') return table
-        return new Proxy(table, {
-          get: (own, called) => {
-            if (called === 'scan') {
-              failures++
-              throw new Error('the disk is away')
-            }
-            return Reflect.get(own, called, own) as unknown
-          },
-        })
-      }
-    },
+  const flaky = withTableCalls(database, (call, name, table) => {
+    if (!isBad || table !== 'repository.index' || name !== 'scan') return call
+    return () => {
+      failures++
+      throw new Error('the disk is away')
+    }
   })
   isBad = true
   await t.rejects(RepositoryManager.open(flaky), { message: 'the disk is away' })

@@ -2,6 +2,7 @@
 import t from 'tap'
 import { openMemoryDatabase } from '../../../../src/entries/memory.js'
 import { EmbeddedSearch, type SearchDocument } from '../../../../src/systems/repository/index.js'
+import { withTableCalls } from '../../../helpers/planted.js'
 
 const code = 'ERR_INVALID_ARGUMENT'
 
@@ -122,22 +123,10 @@ void t.test('segments that no commit names are removed at the next open', async 
 void t.test('after a failed write the changes are still there', async (t) => {
   const database = await openMemoryDatabase()
   let failures = 0
-  const failing = new Proxy(database, {
-    get: (target, name) => {
-      if (name !== 'table') return Reflect.get(target, name, target) as unknown
-      return (table: string) =>
-        new Proxy(target.table(table), {
-          get: (inner, method) => {
-            const member = Reflect.get(inner, method, inner) as unknown
-            if (typeof member !== 'function') return member
-            if (failures > 0 && (method === 'putList' || method === 'mutateRow')) {
-              failures--
-              return () => Promise.reject(new Error('the disk is gone'))
-            }
-            return member.bind(inner) as unknown
-          },
-        })
-    },
+  const failing = withTableCalls(database, (call, name) => {
+    if (failures === 0 || (name !== 'putList' && name !== 'mutateRow')) return call
+    failures--
+    return () => Promise.reject(new Error('the disk is gone'))
   })
   const search = await EmbeddedSearch.open(failing)
   for (const round of [0, 1]) {
