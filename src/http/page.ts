@@ -24,7 +24,8 @@ const headers = {
 export function registerPage(app: FastifyInstance, path: string): void {
   const name = path.slice(path.lastIndexOf('/') + 1)
   for (const [suffix, type] of Object.entries(types)) {
-    const content = pageFile(`${name}${suffix === '' ? '.html' : suffix}`)
+    const own = pageFile(`${name}${suffix === '' ? '.html' : suffix}`)
+    const content = suffix === '.css' ? pageFile('base.css') + own : own
     app.get(path + suffix, async (_request, reply) => {
       void reply.headers(headers).type(`text/${type}; charset=utf-8`)
       return content

@@ -31,7 +31,7 @@ async function send(method, path, body, headers) {
 
 function say(text, isError) {
   element('message').textContent = text
-  element('message').className = isError ? 'error' : ''
+  element('message').className = isError ? 'bad' : ''
 }
 
 /** Runs what the user has asked for, and says what went wrong. */

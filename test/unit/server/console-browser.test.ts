@@ -100,6 +100,10 @@ void t.test('the console shows a busy database', { skip }, async (t) => {
     await page.setViewportSize({ width, height: 900 })
     const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth')
     t.ok((wider as number) <= 0, `nothing is wider than ${width} pixels: ${String(wider)}`)
+    const broken = await page.evaluate(`[...document.querySelectorAll('td.number span')]
+      .filter((each) => each.offsetHeight > 1.6 * parseFloat(getComputedStyle(each).lineHeight))
+      .map((each) => each.textContent)`)
+    t.strictSame(broken, [], `no number has two lines at ${width} pixels`)
   }
   t.strictSame(problems, [])
 })

@@ -230,7 +230,7 @@ void t.test('records are listed, shown, edited, restored, searched and deleted',
   t.equal((await table.read('USER.new')).version, 1)
   text().value = '{'
   await record.button('Save').fire('click')
-  t.ok(element('message').className === 'error', message())
+  t.ok(element('message').className === 'bad', message())
   await close()
 })
 
