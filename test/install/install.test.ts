@@ -15,10 +15,10 @@ import { runtimeAt, RuntimesTest, thisRuntime, type Runtime } from '../crash/run
 import {
   hasRegistry,
   makeDirectory,
-  makeProject,
   npm,
   pack,
   program,
+  Projects,
   run,
   runNode,
   write,
@@ -30,7 +30,8 @@ const requiring = program("const { Database } = require('cellardb')")
 // Downloads count.
 t.setTimeout(1_800_000)
 
-/** Each in a binary of its own, from the package `node-PLATFORM-ARCHITECTURE`. */
+/** Each version of Node has a binary of its own in this package. */
+const nodePackage = `node-${process.platform}-${process.arch}`
 const nodeVersions = ['20', '22', '24', '26']
 
 const rows = 2000
@@ -82,11 +83,10 @@ const otherRuntimes = ['bun@1', 'deno@2']
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20261122)
 
-/** Installs a runtime; undefined if it cannot be had for this machine. */
-async function obtain(directory: string, packageName: string): Promise<Runtime | undefined> {
+/** The runtime of a package; undefined if it cannot be had for this machine. */
+async function obtained(made: Promise<string>, packageName: string): Promise<Runtime | undefined> {
   try {
-    await makeProject(directory, [packageName])
-    return runtimeAt(join(directory, 'node_modules', '.bin', packageName.split('@')[0]))
+    return runtimeAt(join(await made, 'node_modules', '.bin', packageName.split('@')[0]))
   } catch {
     return undefined
   }
@@ -110,6 +110,16 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
   const { path: root, remove } = makeDirectory()
   t.teardown(remove)
   const tarball = await pack(root)
+  const projects = new Projects(root)
+  const appTools = ['typescript@6.0', '@types/node@20', '@bufbuild/protobuf@2']
+  const appMade = projects.make('app', [tarball, ...appTools])
+  const bareMade = projects.make('bare', [tarball], ['--omit=optional'])
+  const nodesMade = nodeVersions.map((version) => {
+    return projects.make(`node-${version}`, [`${nodePackage}@${version}`])
+  })
+  const othersMade = otherRuntimes.map((name) => projects.make(name, [name]))
+  const bundlers = ['esbuild@0.28', 'rollup@4', '@rollup/plugin-node-resolve@16', 'webpack@5']
+  const bundledMade = projects.make('bundled', [tarball, ...bundlers, 'webpack-cli@7'])
 
   await t.test('publint and are-the-types-wrong have no complaints', async (t) => {
     const { publint } = await import('publint')
@@ -130,8 +140,7 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
   })
 
   await t.test('ES modules, require and strict TypeScript', async (t) => {
-    const app = join(root, 'app')
-    await makeProject(app, [tarball, 'typescript@6.0', '@types/node@20', '@bufbuild/protobuf@2'])
+    const app = await appMade
     write(app, 'app.mjs', importing)
     write(app, 'app.cjs', requiring)
     for (const script of ['app.mjs', 'app.cjs']) {
@@ -151,8 +160,7 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
   })
 
   await t.test('without optional packages', async (t) => {
-    const app = join(root, 'bare')
-    await makeProject(app, [tarball], ['--omit=optional'])
+    const app = await bareMade
     write(app, 'app.mjs', importing)
     t.strictSame(await run(app, 'app.mjs'), { rows, executor: 'inline', warnings: [] })
   })
@@ -160,23 +168,19 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
   const found: Runtime[] = [thisRuntime]
 
   await t.test('other versions of Node', async (t) => {
-    for (const version of nodeVersions) {
-      const name = `node-${process.platform}-${process.arch}`
-      const home = join(root, `node-${version}`)
-      await makeProject(home, [`${name}@${version}`])
-      const node = runtimeAt(join(home, 'node_modules', name, 'bin', 'node'))
+    for (const [i, version] of nodeVersions.entries()) {
+      const node = runtimeAt(join(await nodesMade[i], 'node_modules', nodePackage, 'bin', 'node'))
       t.match(node.name, new RegExp(`^Node ${version}\\.`))
-      await runPrograms(t, join(root, 'app'), node)
+      await runPrograms(t, await appMade, node)
       found.push(node)
     }
   })
 
-  for (const name of otherRuntimes) {
-    const home = join(root, name)
-    const runtime = await obtain(home, name)
+  for (const [i, name] of otherRuntimes.entries()) {
+    const runtime = await obtained(othersMade[i], name)
     const skip = runtime === undefined && `npm gives no ${name} that runs here`
     await t.test(`runs on ${name}`, { skip }, async (t) => {
-      await runPrograms(t, join(root, 'app'), runtime!)
+      await runPrograms(t, await appMade, runtime!)
       found.push(runtime!)
     })
   }
@@ -193,9 +197,7 @@ void t.test('the packed package', { skip: await reasonToSkip() }, async (t) => {
   })
 
   await t.test('bundles', async (t) => {
-    const app = join(root, 'bundled')
-    const bundlers = ['esbuild@0.28', 'rollup@4', '@rollup/plugin-node-resolve@16', 'webpack@5']
-    await makeProject(app, [tarball, ...bundlers, 'webpack-cli@7'])
+    const app = await bundledMade
     // Its own import of node:fs must leave that of the package whole.
     write(app, 'app.js', `import { existsSync } from 'node:fs'\nexistsSync('.')\n${importing}`)
     const asModules = ['--bundle', '--platform=node', '--format=esm', '--entry-names=[name]']

@@ -45,15 +45,28 @@ export async function pack(directory: string): Promise<string> {
   return join(directory, tarball)
 }
 
-/** Makes a project and installs packages into it. */
-export async function makeProject(
-  directory: string,
-  packages: readonly string[],
-  flags: readonly string[] = [],
-): Promise<void> {
-  mkdirSync(directory, { recursive: true })
-  write(directory, 'package.json', JSON.stringify({ name: 'app', private: true, type: 'module' }))
-  await npm(directory, 'install', '--no-audit', '--no-fund', ...flags, ...packages)
+/** Projects below a folder. Each is installed behind the one before, while others are tested. */
+export class Projects {
+  readonly #root: string
+  #last: Promise<unknown> = Promise.resolve()
+
+  constructor(root: string) {
+    this.#root = root
+  }
+
+  /** Makes a project and installs packages into it; its directory. */
+  make(name: string, packages: readonly string[], flags: readonly string[] = []): Promise<string> {
+    const directory = join(this.#root, name)
+    const description = { name: 'app', private: true, type: 'module' }
+    const made = this.#last.then(async () => {
+      write(directory, 'package.json', JSON.stringify(description))
+      await npm(directory, 'install', '--no-audit', '--no-fund', ...flags, ...packages)
+      return directory
+    })
+    // Whoever waits for the project hears of the failure.
+    this.#last = made.catch(() => undefined)
+    return made
+  }
 }
 
 /** Writes a file below a directory. */

@@ -77,11 +77,11 @@ async function draw(makeGround: NewGround, runs: number): Promise<string[]> {
   return wrong
 }
 
-void t.test('a synchronous put in each tick of a flush', async (t) => {
+void t.test(`a synchronous put in ticks of a flush, one in ${stride}`, async (t) => {
   const makeGround = await inMemory()
   const ticks = await ticksOf(makeGround, 'flush')
   const wrong: string[] = []
-  for (let tick = 0; tick < ticks; tick++) {
+  for (let tick = 0; tick < ticks; tick += stride) {
     const intrusion = { operation: 'flush', call: 'a synchronous put', tick }
     wrong.push(...(await wrongOf(makeGround, intrusion)))
   }

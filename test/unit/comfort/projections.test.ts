@@ -21,6 +21,7 @@ import {
 } from '../../../src/entries/index.js'
 import { CrashPolicy } from '../../doubles/power-cut.js'
 import { SimulatedDisk } from '../../doubles/simulated-disk.js'
+import { lengthOf } from '../../helpers/length.js'
 import { reduceToRows } from '../../helpers/row-atomic.js'
 import { TestDatabase } from '../../helpers/test-database.js'
 
@@ -180,7 +181,7 @@ async function history(t: Test, seed: number): Promise<void> {
 }
 
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
-const rounds = Number(process.env['CELLAR_PROJECTION_HISTORIES'] ?? 15)
+const rounds = lengthOf('CELLAR_PROJECTION_HISTORIES', 15, 60)
 
 void t.test(`histories from seed ${firstSeed} on`, async (t) => {
   for (let seed = firstSeed; seed < firstSeed + rounds; seed++) await history(t, seed)

@@ -16,10 +16,11 @@ import {
 } from '../../../../src/entries/index.js'
 import { CrashPolicy } from '../../../doubles/power-cut.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
+import { lengthOf } from '../../../helpers/length.js'
 import { TestDatabase } from '../../../helpers/test-database.js'
 
 const firstSeed = Number(process.env['CELLAR_SEED'] ?? Date.now() % 1_000_000)
-const rounds = Number(process.env['CELLAR_INDEX_HISTORIES'] ?? 12)
+const rounds = lengthOf('CELLAR_INDEX_HISTORIES', 12, 60)
 
 type Random = (below: number) => number
 

@@ -13,6 +13,7 @@ import { asksForNewest, MatchCode, type StoreQuery } from '../../../../src/stora
 import { RetentionMatcher } from '../../../../src/storage/scan/retention-matcher.js'
 import { ReadPosition } from '../../../../src/storage/scan/read-position.js'
 import { UserMatcher } from '../../../../src/storage/scan/user-matcher.js'
+import { lengthOf } from '../../../helpers/length.js'
 import {
   compactedCells,
   flushedCells,
@@ -30,7 +31,7 @@ import {
 } from './random-cells.js'
 
 const seed = Number(process.env['CELLAR_SEED'] ?? 20_261_122)
-const rounds = 3000
+const rounds = lengthOf('CELLAR_MATCHER_ROUNDS', 3000, 20_000)
 const latest = 2n ** 63n - 1n
 
 /** What a matcher includes, if whatever it says may be jumped over is jumped over. */

@@ -9,7 +9,7 @@ import {
   type MetastoreItem,
   type MetastoreScannableTable,
 } from '../../../../src/systems/metastore/index.js'
-import { TableRows } from '../../../../src/systems/metastore/bookkeeper/tables/row-commits.js'
+import { TableRows } from '../../../../src/systems/metastore/bookkeeper/tables/row-operations.js'
 import { rowFamilies } from '../../../../src/systems/metastore/bookkeeper/tables/row-format.js'
 import {
   OpenViews,
