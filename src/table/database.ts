@@ -8,7 +8,6 @@ import { checkArray, readArguments } from '../base/arguments.js'
 import { EventEmitter } from 'node:events'
 import { boolean, checked, declareOptions, text, type OptionsOf } from '../base/options.js'
 import { invalidArgument, type CellarError } from '../base/errors.js'
-import type { TableState } from '../storage/engine/catalog/catalog.js'
 import {
   backUp,
   backupOptions,
@@ -16,12 +15,10 @@ import {
   type BackupSummary,
 } from '../storage/engine/transfer/backup.js'
 import { Ddl } from '../storage/engine/catalog/ddl.js'
-import { isTraced } from '../storage/engine/diagnostics.js'
 import type { Engine } from '../storage/engine/engine.js'
 import type { Lifecycle } from '../storage/engine/lifecycle.js'
 import { flushRecovered, openEngine } from '../storage/engine/open/open-engine.js'
 import { checkDirectory, databaseOptions, rateOption } from '../storage/engine/options.js'
-import { TimedOperation } from '../storage/engine/write/operation-times.js'
 import type { Recovery } from '../storage/engine/open/recovery.js'
 import {
   restoreBackup,
@@ -54,22 +51,19 @@ import type { Database as BackendDatabase } from '../api/database.js'
 import { inspectSymbol, type Inspect } from '../api/results/display.js'
 import { Admin } from './admin.js'
 import { majorCompaction } from './admin/options.js'
-import { AtomicRequest, rowsOfAtomic, type AtomicTarget } from './calls/atomic-request.js'
+import { AtomicBatches } from './atomic-batches.js'
 import type { Coprocessor, CoprocessorRegistration } from '../api/coprocessor.js'
 import { checkCoprocessorList, CoprocessorRegistry } from './observers/coprocessor-registry.js'
 import { changes } from './changes.js'
 import { EmbeddedTable } from './embedded-table.js'
 import { checkListener, raiseOn, type DatabaseListener } from './database-events.js'
 import type { DatabaseEvents } from '../storage/engine/events.js'
-import { mutate, mutateSync } from './calls/mutation-calls.js'
-import { blocking } from './operations/table-operations.js'
 import {
   transaction,
   type Transaction,
   type TransactionOptions,
 } from '../comfort/transactions/transaction.js'
 import { EngineSnapshot } from './reads/snapshot.js'
-import type { CallPlace } from './arguments/row-names.js'
 import { plainTableName } from '../api/names.js'
 import { collectStatistics, type DatabaseStatistics } from './admin/statistics.js'
 import type * as api from '../api/index.js'
@@ -109,8 +103,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   readonly #admin: Admin
   readonly #emitter: EventEmitter
   readonly #registry: CoprocessorRegistry
-  /** Orders waiting atomic batches. */
-  readonly #place: CallPlace
+  readonly #batches: AtomicBatches
 
   private constructor(engine: Engine, emitter: EventEmitter, registry: CoprocessorRegistry) {
     // JavaScript does not know that the constructor is private.
@@ -124,8 +117,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     this.#admin = new Admin(engine, this.#ddl, registry)
     this.#emitter = emitter
     this.#registry = registry
-    const { readPoints, versions, writes } = engine
-    this.#place = { readPoints, versions, writes, namesOf: rowsOfAtomic }
+    this.#batches = new AtomicBatches(engine, registry)
   }
 
   /**
@@ -146,7 +138,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     const emitter = new EventEmitter()
     const registry: CoprocessorRegistry = new CoprocessorRegistry(
       (name) => database.table(name),
-      (name) => database.#atomicTarget(name)!.operations,
+      (name) => database.#batches.targetOf(name)!.operations,
       (error) => emitter.emit('warning', error),
       schemaCoprocessorsEnabled,
     )
@@ -303,14 +295,7 @@ export class Database implements BackendDatabase<EmbeddedTable> {
   }
 
   atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
-    const times = this.#engine.reports.times.ofTable('')
-    const run = (): Promise<api.AtomicResult> => {
-      const startedAt = times.begin(TimedOperation.batch)
-      const done = this.#atomic(batch)
-      if (startedAt === 0) return done
-      return times.endLater(TimedOperation.batch, startedAt, done, batch)
-    }
-    return isTraced() ? times.trace(TimedOperation.batch, batch, run) : run()
+    return this.#batches.atomic(batch)
   }
 
   /** As the function `transaction`, over this database. */
@@ -321,52 +306,9 @@ export class Database implements BackendDatabase<EmbeddedTable> {
     return transaction(this, work, options)
   }
 
-  #atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
-    let request: AtomicRequest
-    try {
-      request = this.#atomicRequest(batch)
-    } catch (error) {
-      return Promise.reject(error)
-    }
-    const observed = request.ownBatch()
-    if (observed !== undefined) {
-      return mutate(this.#place, observed, (_own, mode) => request.apply(mode))
-    }
-    let waiting: AtomicRequest | undefined
-    return mutate(this.#place, batch, (own, mode) => {
-      if (own === batch) return request.apply(mode)
-      waiting ??= this.#atomicRequest(own)
-      return waiting.apply(mode)
-    })
-  }
-
   /** As {@link atomic}, synchronously. */
   atomicSync(batch: api.AtomicBatchOption): api.AtomicResult {
-    const request = this.#atomicRequest(batch)
-    return mutateSync(this.#place, batch, () => request.apply(blocking))
-  }
-
-  #atomicRequest(batch: api.AtomicBatchOption): AtomicRequest {
-    this.#lifecycle.checkOpen()
-    return new AtomicRequest(this.#atomicTarget, batch)
-  }
-
-  /**
-   * Handles of the tables in atomic batches: made once per state of a table, and collected with it.
-   */
-  readonly #handles = new WeakMap<TableState, EmbeddedTable>()
-
-  readonly #atomicTarget = (given: string | api.Table): AtomicTarget | undefined => {
-    if (typeof given !== 'string') {
-      return given instanceof EmbeddedTable ? given.atomicTarget(this.#engine) : undefined
-    }
-    const state = this.#engine.catalog.find(plainTableName(given))
-    let table = this.#handles.get(state)
-    if (table === undefined) {
-      table = new EmbeddedTable(this.#engine, state, this.#registry)
-      this.#handles.set(state, table)
-    }
-    return table.atomicTarget(this.#engine)
+    return this.#batches.atomicSync(batch)
   }
 
   /** Flushes the memtables of a table, or of all tables: `Admin.flush`. */

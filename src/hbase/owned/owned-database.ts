@@ -4,10 +4,9 @@
  */
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { checkDatabase, type BytesLike } from '../../api/index.js'
+import { checkDatabase } from '../../api/index.js'
 import type * as api from '../../api/index.js'
-import { changeOptions, spanOfFeed } from '../../api/changes.js'
-import { noSuchFamily, noSuchTable, plainTableName } from '../../api/names.js'
+import { plainTableName } from '../../api/names.js'
 import { checkMethods, readArguments } from '../../base/arguments.js'
 import { copyArguments } from '../../base/copy-arguments.js'
 import {
@@ -20,21 +19,22 @@ import {
   isRefusal,
   poisonedError,
 } from '../../base/errors.js'
-import type { SettingsOf } from '../../base/options.js'
 import { foreignTable, readAtomic } from '../../checks/atomic.js'
 import type { EmbeddedTable } from '../../table/embedded-table.js'
 import { loadChecksums } from '../../storage/codec/checksum.js'
+import { Feeds } from './feeds.js'
 import { LocalFilters } from './local-filters.js'
 import { fill } from './mirror.js'
 import { roundsOf, rowWrites } from './log/apply.js'
 import type { LogPlace, Patience } from './log/log-store.js'
 import type { LoggedBatch } from './log/logged-batch.js'
-import { changesGone, OwnerLog } from './log/owner-log.js'
+import { OwnerLog } from './log/owner-log.js'
 import { claim, readOwner, recover } from './log/takeover.js'
 import { namedRows, rowOfCheck, rowsOfMutation, type NamedRow } from './loads.js'
 import { ownedOptions, type OwnedOptions, type OwnedSettings } from './options.js'
 import { OwnedAdmin } from './owned-admin.js'
 import { OwnedTable, plain } from './owned-table.js'
+import { RowOrder } from './row-order.js'
 import { writeRows } from './row-writer.js'
 import { ensureLogTable, TableLogStore } from './table-log-store.js'
 import { View, Views } from './views.js'
@@ -107,11 +107,10 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   readonly #log: OwnerLog
   readonly #views: Views
   readonly #clock: { now(): number }
-  readonly #feeds = new Set<{ next: number }>()
+  readonly #feeds: Feeds
   readonly #patience: Patience
   #copy: WorkingCopy | undefined = undefined
-  /** Calls by row that are not carried out, so that later calls on the row wait. */
-  readonly #rows = new Map<string, Promise<void>>()
+  readonly #order = new RowOrder()
   #running = 0
   /** Resolves when calls may begin. */
   #gate: Promise<void> | undefined = undefined
@@ -147,10 +146,11 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
       now: () => (last = Math.max(last, settings.clock.now(), this.#log.timestamp + 1)),
     }
     this.#views = new Views(store, settings.clock)
+    this.#feeds = new Feeds(store.admin, () => this.#checkOpen())
     this.filters = new LocalFilters(store, settings.clock)
     this.#log = new OwnerLog(place, recovered, {
       apply: (batches) => this.#apply(batches),
-      neededFrom: () => Math.min(Infinity, ...Array.from(this.#feeds, ({ next }) => next)),
+      neededFrom: () => this.#feeds.neededFrom,
       retentionBytes: settings.logRetentionBytes,
       batchesMax: chunkBatchesMax,
       bytesMax: chunkBytesMax,
@@ -199,7 +199,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
   /** The batches of the log, each shown when it is applied. See {@link api.Database.changes}. */
   changes(options: api.ChangeOptions = {}): AsyncGenerator<api.Change, void> {
     this.#checkOpen()
-    return this.#follow(options, this.#log.last)
+    return this.#feeds.follow(this.#log, options)
   }
 
   async atomic(batch: api.AtomicBatchOption): Promise<api.AtomicResult> {
@@ -261,7 +261,7 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     let outcome: { value: T; logged: Promise<readonly { sequence: number; done: Promise<void> }[]> }
     let failure: { readonly error: unknown } | undefined
     try {
-      outcome = await this.#inOrder(rows, () => this.#evaluate(tables, rows, run))
+      outcome = await this.#order.run(rows, () => this.#evaluate(tables, rows, run))
     } catch (error) {
       if (!(error instanceof EvaluationError)) throw error
       failure = { error: error.error }
@@ -341,23 +341,6 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     return copy.evaluate(() => run(own))
   }
 
-  /** Runs a call when the earlier calls on its rows have been carried out. */
-  async #inOrder<T>(rows: readonly NamedRow[], run: () => Promise<T>): Promise<T> {
-    const names = rows.map(({ table, row }) => `${table}\0${textOf(row)}`)
-    const earlier = names.map((name) => this.#rows.get(name) ?? Promise.resolve())
-    const running = Promise.all(earlier).then(run)
-    const ended = running.then(
-      () => undefined,
-      () => undefined,
-    )
-    for (const name of names) this.#rows.set(name, ended)
-    try {
-      return await running
-    } finally {
-      for (const name of names) if (this.#rows.get(name) === ended) this.#rows.delete(name)
-    }
-  }
-
   /** Runs when no other call is under way, and lets none begin meanwhile. */
   async #alone<T>(run: () => Promise<T>): Promise<T> {
     while (this.#gate !== undefined) await this.#gate
@@ -401,53 +384,6 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     await applied
   }
 
-  async *#follow(options: api.ChangeOptions, last: number): AsyncGenerator<api.Change, void> {
-    const settings = changeOptions.read(options)
-    await this.#checkNames(settings)
-    const { from, to } = spanOfFeed(settings, last)
-    const position = { next: from }
-    if (position.next < this.#log.oldest) throw changesGone(position.next, this.#log.oldest)
-    this.#feeds.add(position)
-    try {
-      while (position.next <= to) {
-        while (this.#log.applied < position.next) await this.#progress(settings.signal)
-        for (const batch of await this.#log.read(position.next)) {
-          checkAborted('the change feed', settings.signal)
-          if (batch.sequence > to) return
-          const change = changeOf(batch, settings)
-          position.next = batch.sequence + 1
-          if (change.cells.length > 0 || settings.emptyChanges) yield change
-        }
-      }
-    } finally {
-      this.#feeds.delete(position)
-    }
-  }
-
-  async #checkNames({ table: tables, family: families = [] }: Wanted): Promise<void> {
-    const { admin } = this.#store
-    for (const name of tables ?? []) {
-      if (!(await admin.tableExists(name))) throw noSuchTable(name)
-    }
-    if (families.length === 0) return
-    const names = tables ?? (await admin.listTableNames())
-    const described = await Promise.all(names.map(async (name) => admin.getDescriptor(name)))
-    const known = described.flatMap((each) => Object.keys(each.families))
-    for (const family of families) {
-      if (!known.includes(family)) throw noSuchFamily(family, names.join(', '), known)
-    }
-  }
-
-  async #progress(signal: AbortSignal | undefined): Promise<void> {
-    checkAborted('the change feed', signal)
-    this.#checkOpen()
-    if (this.#log.failure !== undefined) throw poisonedError(this.#log.failure)
-    const aborted = new Promise<void>((resolve) => {
-      signal?.addEventListener('abort', () => resolve(), { once: true })
-    })
-    await Promise.race([this.#log.progress, aborted])
-  }
-
   #failed(error: CellarError): void {
     clearInterval(this.#timer)
     try {
@@ -466,26 +402,5 @@ export class OwnedDatabase implements api.Database<OwnedTable> {
     await this.#views.close()
     await this.filters.close()
     await this.#copy?.close()
-  }
-}
-
-function textOf(row: BytesLike): string {
-  return (typeof row === 'string' ? Buffer.from(row) : Buffer.from(row)).toString('latin1')
-}
-
-/** Tables and families that a feed was asked for; undefined = all. */
-type Wanted = Pick<SettingsOf<typeof changeOptions>, 'table' | 'family'>
-
-function changeOf(batch: LoggedBatch, { table: tables, family: families }: Wanted): api.Change {
-  const { sequence, timestamp } = batch
-  const cells = batch.cells.filter(({ table, family }) => {
-    return (tables?.includes(table) ?? true) && (families?.includes(family) ?? true)
-  })
-  return {
-    sequence,
-    timestamp: timestamp === 0 ? undefined : timestamp,
-    cells: cells.map(({ timestamp: exact, ...cell }) => {
-      return { ...cell, timestamp: Number(exact), timestampExact: exact, sequence }
-    }),
   }
 }

@@ -29,7 +29,7 @@ export type {
   MetastoreDatabase,
   OpenMetastoreDatabase,
 } from './bookkeeper/tables/shared-database.js'
-export type { MetastoreDurability } from './bookkeeper/tables/row-commits.js'
+export type { MetastoreDurability } from './bookkeeper/tables/row-operations.js'
 export {
   createLedgerManagerFactory,
   MSLedgerManagerFactory,

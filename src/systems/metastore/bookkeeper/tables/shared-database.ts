@@ -7,7 +7,8 @@
 import type { Database } from '../../../../api/index.js'
 import { SharedDatabases } from '../../kernel/shared-databases.js'
 import { rowFamilies } from './row-format.js'
-import { RowCommits, TableRows, type MetastoreDurability, type ViewedTable } from './row-commits.js'
+import { RowCommits } from './row-commits.js'
+import { TableRows, type MetastoreDurability, type ViewedTable } from './row-operations.js'
 import { OpenViews } from './table-cursor.js'
 
 /** A database of any backend with snapshots and atomic batches over tables. */

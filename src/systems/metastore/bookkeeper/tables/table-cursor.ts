@@ -21,7 +21,7 @@ import { checkCount } from '../arguments.js'
 import { rowOfKey } from '../keys.js'
 import type { KeyRange, MetastoreCursor, MetastoreItem } from '../types.js'
 import type { FieldSelection } from '../value.js'
-import type { TableRows } from './row-commits.js'
+import type { TableRows } from './row-operations.js'
 import { columnsOf } from './row-format.js'
 
 const sweepMilliseconds = 1000

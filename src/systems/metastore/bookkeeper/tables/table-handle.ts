@@ -26,7 +26,8 @@ import type {
   RowGuard,
 } from '../types.js'
 import { ALL_FIELDS, type FieldSelection, type Value } from '../value.js'
-import type { RowCommits, RowWrite, TableRows } from './row-commits.js'
+import type { RowCommits } from './row-commits.js'
+import type { RowWrite, TableRows } from './row-operations.js'
 import { columnsOf } from './row-format.js'
 import { TableCursor, type CursorOwner, type CursorView, type OpenViews } from './table-cursor.js'
 import type { Version, Versioned } from './version.js'
