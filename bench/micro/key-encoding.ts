@@ -9,7 +9,7 @@ import type Benchmark from 'benchmark'
 import { writeEscaped } from '../../src/storage/cell/cell-key.js'
 import { CellType } from '../../src/storage/cell/cell-type.js'
 import { CellView } from '../../src/storage/cell/cell-view.js'
-import type { Cursor } from '../../src/storage/cursor/cursor.js'
+import { noPlainRow, type Cursor } from '../../src/storage/cursor/cursor.js'
 import { MutationBuffer, textBytes } from '../../src/storage/engine/write/mutation-buffer.js'
 
 /** Cells that one call of a benchmark handles. */
@@ -76,6 +76,14 @@ class EntryWalk implements Cursor {
 
   seekBefore(): void {
     throw new Error('entries are walked forward only')
+  }
+
+  plainRowEnd(): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
   }
 
   next(): void {

@@ -31,6 +31,7 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
   private used = pageBytes
   private direction: Direction = Direction.none
   private closed = false
+  private rowIsFound = false
 
   /**
    * Wraps a cursor at its current position. With `copies`, entries are shown in memory that the
@@ -81,6 +82,26 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     if (this.valid) this.expectBehind(before, false)
   }
 
+  override plainRowEnd(readPoint: number, rowBytes: number): number {
+    this.use()
+    const { inner } = this
+    const end = inner.plainRowEnd(readPoint, rowBytes)
+    this.rowIsFound = end > 0
+    if (end === 0) return 0
+    assert(end >= inner.valueEnd, 'a row ends with its last entry')
+    this.show(end)
+    return end + this.keyStart - inner.keyStart
+  }
+
+  override passRow(): void {
+    this.use()
+    assert(this.rowIsFound, 'a row that is passed was found to be plain')
+    this.rowIsFound = false
+    const before = this.keyAtHand()
+    this.move(() => this.inner.passRow())
+    this.expectBehind(before, true)
+  }
+
   previous(): void {
     this.use()
     assert(this.valid, 'previous needs a valid cursor')
@@ -113,7 +134,8 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     this.show()
   }
 
-  private show(): void {
+  /** Shows the entry, in memory of the bytes up to `end`. */
+  private show(end = this.inner.valueEnd): void {
     const { inner } = this
     this.valid = inner.valid
     if (!inner.valid) return
@@ -123,7 +145,7 @@ export class CheckedCursor extends ShownEntry implements BackwardCursor, Deferre
     assert(valueEnd <= buffer.length, 'an entry lies in its buffer')
     this.buffer = buffer
     this.keyStart = keyStart
-    if (this.copies) this.copy(buffer, keyStart, valueEnd)
+    if (this.copies) this.copy(buffer, keyStart, end)
     const shift = this.keyStart - keyStart
     this.keyEnd = keyEnd + shift
     this.valueStart = valueStart + shift

@@ -11,6 +11,7 @@
  *   the effect that it would have had.
  * - Any other error (corruption, input/output) leaves the cursor invalid.
  */
+import { InvariantError } from '../../base/assert.js'
 import { emptyBytes } from '../../base/bytes.js'
 
 /** A cursor over sorted entries; see the file header. */
@@ -27,6 +28,15 @@ export interface Cursor {
   seekBefore(key: Uint8Array, length: number): void
   /** Moves to the next entry, or becomes invalid. REQUIRES valid. */
   next(): void
+  /**
+   * If a plain row begins with the current entry, all of it is visible at `readPoint`, and no other
+   * source has entries of the row: the end of its last entry in `buffer`, where the entries lie
+   * side by side as in a data block. Else 0. The row with its terminator takes the first `rowBytes`
+   * bytes of the key. May show the entry in another buffer. REQUIRES valid.
+   */
+  plainRowEnd(readPoint: number, rowBytes: number): number
+  /** Moves to the last entry of the row that the call of {@link plainRowEnd} before has found. */
+  passRow(): void
 }
 
 /** A cursor that can also move backwards, for reversed scans. */
@@ -64,6 +74,15 @@ export abstract class ShownEntry {
   valueStart = 0
   valueEnd = 0
 
+  /** No row is plain, as far as the cursor knows. */
+  plainRowEnd(_readPoint: number, _rowBytes: number): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
+  }
+
   /** Shows the entry of another cursor; if that is invalid, becomes invalid. */
   protected showEntryOf(cursor: Cursor): void {
     this.valid = cursor.valid
@@ -74,6 +93,11 @@ export abstract class ShownEntry {
     this.valueStart = cursor.valueStart
     this.valueEnd = cursor.valueEnd
   }
+}
+
+/** The error of `passRow` of a cursor that finds no plain rows. */
+export function noPlainRow(): InvariantError {
+  return new InvariantError('a row that is passed was found to be plain')
 }
 
 /** Loads blocks into memory without blocking the event loop. */

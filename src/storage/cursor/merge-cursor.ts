@@ -190,6 +190,27 @@ export class MergeCursor extends ShownEntry implements BackwardCursor {
     else this.settleFirst()
   }
 
+  override plainRowEnd(readPoint: number, rowBytes: number): number {
+    const { children, sorted, size } = this
+    const first = children[sorted[0]]
+    const end = first.plainRowEnd(readPoint, rowBytes)
+    if (end === 0) return 0
+    this.showEntryOf(first)
+    if (size === 1) return end
+    const { buffer, keyStart, keyEnd } = children[sorted[1]]
+    const rowEnd = keyStart + rowBytes
+    const hasRow =
+      rowEnd <= keyEnd &&
+      equalBytes(buffer, keyStart, rowEnd, this.buffer, this.keyStart, this.keyStart + rowBytes)
+    return hasRow ? 0 : end
+  }
+
+  override passRow(): void {
+    const first = this.children[this.sorted[0]]
+    first.passRow()
+    this.showEntryOf(first)
+  }
+
   /** Restores the order after a move of the first child. */
   private placeFirst(child: Cursor): void {
     const { sorted, size } = this

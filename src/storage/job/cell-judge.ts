@@ -46,6 +46,14 @@ export class CellJudge {
   }
 
   /**
+   * Whether all cells of a plain row are kept, if no other input has cells of the row. Such a row
+   * has one put of each column and no marker, so that only age or a hook could drop a cell.
+   */
+  get keepsPlainRows(): boolean {
+    return this.chain === undefined && this.filter.keepsPlainRows
+  }
+
+  /**
    * The cell to write, borrowed: `cell` itself or the result of a hook; undefined = drop the cell.
    */
   judge(cell: CellView): CellView | undefined {

@@ -4,10 +4,11 @@
  * Works on numbers; the bigints of the result are made once, at the end.
  */
 import { CellType, isDeleteMarker } from '../cell/cell-type.js'
-import { isFamilyMarker } from '../cell/cell-key.js'
+import { isFamilyMarker, sequenceOf, timestampHighOf, timestampLowOf } from '../cell/cell-key.js'
 import { plainValueFlags } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import { compareTimestamps, joinTimestamp, latestHigh, latestLow } from '../cell/timestamp.js'
+import type { RowEntries } from '../sstable/blocks/row-entries.js'
 import type { CellStatistics } from '../sstable/properties.js'
 
 export class CellStatisticsCollector {
@@ -32,6 +33,34 @@ export class CellStatisticsCollector {
       this.deleteCount++
       if (isFamilyMarker(cell.type)) this.familyDeleteCount++
     }
+    if (cell.type !== CellType.put) {
+      this.holdsPlainPuts = false
+      this.addTimestamp(high, low)
+    } else {
+      if (cell.buffer[cell.valueStart] !== plainValueFlags) this.holdsPlainPuts = false
+      this.addPut(high, low)
+    }
+    this.addSequence(cell.sequence)
+  }
+
+  /** Counts the cells of a plain row. */
+  addRow({ buffer, count, keyEnds }: RowEntries): void {
+    for (let i = 0; i < count; i++) {
+      const keyEnd = keyEnds[i]
+      this.addPut(timestampHighOf(buffer, keyEnd), timestampLowOf(buffer, keyEnd))
+      this.addSequence(sequenceOf(buffer, keyEnd))
+    }
+  }
+
+  private addPut(high: number, low: number): void {
+    this.addTimestamp(high, low)
+    if (compareTimestamps(high, low, this.earliestPutHigh, this.earliestPutLow) < 0) {
+      this.earliestPutHigh = high
+      this.earliestPutLow = low
+    }
+  }
+
+  private addTimestamp(high: number, low: number): void {
     if (compareTimestamps(high, low, this.minHigh, this.minLow) < 0) {
       this.minHigh = high
       this.minLow = low
@@ -40,17 +69,11 @@ export class CellStatisticsCollector {
       this.maxHigh = high
       this.maxLow = low
     }
-    if (cell.type !== CellType.put) {
-      this.holdsPlainPuts = false
-    } else {
-      if (cell.buffer[cell.valueStart] !== plainValueFlags) this.holdsPlainPuts = false
-      if (compareTimestamps(high, low, this.earliestPutHigh, this.earliestPutLow) < 0) {
-        this.earliestPutHigh = high
-        this.earliestPutLow = low
-      }
-    }
-    if (cell.sequence < this.minSequence) this.minSequence = cell.sequence
-    if (cell.sequence > this.maxSequence) this.maxSequence = cell.sequence
+  }
+
+  private addSequence(sequence: number): void {
+    if (sequence < this.minSequence) this.minSequence = sequence
+    if (sequence > this.maxSequence) this.maxSequence = sequence
   }
 
   /** The statistics so far. `earliestPutTimestamp` is 2^63-1 if there was no put. */

@@ -12,6 +12,7 @@
 import { patchOfSequence } from '../cell/assigned-sequence.js'
 import { assert } from '../../base/assert.js'
 import { compareBytes, emptyBytes } from '../../base/bytes.js'
+import { terminatorBytes } from '../cell/cell-key.js'
 import { CellView } from '../cell/cell-view.js'
 import type { Codecs } from '../codec/codec.js'
 import type { FileSystem } from '../fs/types.js'
@@ -26,6 +27,7 @@ import { CellJudge, type Judgement } from './cell-judge.js'
 import { InputMerge } from './input-merge.js'
 import type { CompactionInput, CompactionJob, JobControl, JobResult, JobStep } from './job.js'
 import { keepShapesOf } from './kept-shapes.js'
+import { RowEntries } from '../sstable/blocks/row-entries.js'
 import { Pace } from './threads/pace.js'
 import { ValueFiles } from '../files/value-files.js'
 import { makeValueOutput } from './value-output.js'
@@ -154,7 +156,11 @@ function* merge(
   const total = job.inputs.reduce((sum, input) => sum + input.entryCount, 0)
   const expected = Math.max(1, total * part)
   keepShapesOf(total, [cell, judge, inputs, outputs])
+  // A plain row that lies in one input is kept as it is, unless its cells may have expired.
+  const row = judge.keepsPlainRows ? new RowEntries() : undefined
   let entriesRead = 0
+  let sliceEnd = entriesPerSlice
+  let isWhole = false
   inputs.seek(first ?? emptyBytes)
   while (inputs.valid) {
     const { top } = inputs
@@ -164,11 +170,23 @@ function* merge(
       outputs.startRow(cell)
       // Between two rows nothing refers to the memory of a cell, except perhaps the hooks of users.
       if (job.hooks === undefined) pool.recycle()
+      isWhole =
+        row !== undefined &&
+        inputs.readRow(row, cell.rowEnd + terminatorBytes - cell.keyStart) &&
+        outputs.addRow(cell, row, top.words)
     }
-    const kept = judge.judge(cell)
-    if (kept !== undefined) outputs.add(kept, kept === cell ? top.words : undefined)
-    inputs.next()
-    if (++entriesRead % entriesPerSlice === 0) {
+    if (isWhole) {
+      isWhole = false
+      entriesRead += row!.count
+      inputs.passRow()
+    } else {
+      const kept = judge.judge(cell)
+      if (kept !== undefined) outputs.add(kept, kept === cell ? top.words : undefined)
+      entriesRead++
+      inputs.next()
+    }
+    if (entriesRead >= sliceEnd) {
+      sliceEnd = entriesRead + entriesPerSlice
       yield* pace.checkpoint(mergePart * Math.min(1, entriesRead / expected), bytesMoved())
     }
   }

@@ -11,6 +11,7 @@ import type { FileSystem } from '../fs/types.js'
 import type { FileMetadata } from '../version/file-metadata.js'
 import type { CompactionJob } from './job.js'
 import { LentSegments, type WrittenBlocks } from '../sstable/blocks/written-blocks.js'
+import type { RowEntries } from '../sstable/blocks/row-entries.js'
 import { SsTableOutput } from './sstable-output.js'
 import type { ValueOutput } from './value-output.js'
 
@@ -74,6 +75,12 @@ export class CompactionOutputs {
   add(cell: CellView, words: DataView | undefined): void {
     this.current ??= this.start()
     this.current.add(cell, words)
+  }
+
+  /** As {@link SsTableOutput.addRow}. */
+  addRow(first: CellView, row: RowEntries, words: DataView | undefined): boolean {
+    this.current ??= this.start()
+    return this.current.addRow(first, row, words)
   }
 
   /** Makes the written part of the last output durable; `finish` then has little left to sync. */

@@ -17,8 +17,12 @@
  * An error of a child is thrown; the merge cannot be used afterwards. The merge owns nothing;
  * entries are borrowed from the children.
  */
-import { commonPrefixLength, compareBytes, readPrefix48 } from '../../base/bytes.js'
+import { commonPrefixLength, compareBytes, equalBytes, readPrefix48 } from '../../base/bytes.js'
+import type { RowEntries } from '../sstable/blocks/row-entries.js'
 import type { SsTableCursor } from '../sstable/cursor.js'
+
+/** Bytes of a key that its head, a number, stands for. */
+const headBytes = 6
 
 /** A range of keys, both ends inclusive. */
 export interface KeyRange {
@@ -80,6 +84,39 @@ export class InputMerge {
     }
   }
 
+  /**
+   * Reads the plain row that begins with the current entry, if no other child has entries of the
+   * row; else false. The row with its terminator takes `rowBytes` bytes. After it comes
+   * {@link passRow}, or the row is read entry by entry.
+   */
+  readRow(row: RowEntries, rowBytes: number): boolean {
+    const { top } = this
+    const end = top.plainRowEnd(Infinity, rowBytes)
+    return end > 0 && !this.isShared(top, rowBytes) && top.readRow(row, end)
+  }
+
+  /** Moves behind the row of {@link readRow}. */
+  passRow(): void {
+    this.top.passRow()
+    this.next()
+  }
+
+  /** Whether another child is at an entry of the winner's row: that child lost to the winner. */
+  private isShared({ buffer, keyStart }: SsTableCursor, rowBytes: number): boolean {
+    const { losers, children, heads } = this
+    const end = keyStart + rowBytes
+    const head = readRowHead(buffer, keyStart + this.prefixLength, end)
+    for (let at = (this.winner + children.length) >> 1; at > 0; at >>= 1) {
+      const loser = losers[at]
+      if (heads[loser] > head) continue
+      const other = children[loser]
+      const otherEnd = other.keyStart + rowBytes
+      if (otherEnd > other.keyEnd) continue
+      if (equalBytes(other.buffer, other.keyStart, otherEnd, buffer, keyStart, end)) return true
+    }
+    return false
+  }
+
   /** Moves to the next entry. REQUIRES valid. */
   next(): void {
     const { losers, children, heads } = this
@@ -138,6 +175,12 @@ export class InputMerge {
     )
     return order === 0 ? a < b : order < 0
   }
+}
+
+/** The largest head of a key that begins with `buffer[…, end)`, of which the head is at `at`. */
+function readRowHead(buffer: Buffer, at: number, end: number): number {
+  const missing = at + headBytes - end
+  return readPrefix48(buffer, at, end) + (missing > 0 ? 2 ** (8 * Math.min(missing, 6)) - 1 : 0)
 }
 
 function sharedPrefixLength(ranges: readonly KeyRange[]): number {

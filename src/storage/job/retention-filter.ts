@@ -23,6 +23,7 @@ export class RetentionFilter {
   private readonly matcher: RetentionMatcher
   private readonly sequenceKept: number
   private readonly dropsMarkers: boolean
+  private readonly ttlSeconds: number
   /** The current row is `row[rowStart, rowEnd)`; an end of -1 stands for none. */
   private row: Buffer = emptyBytes
   private rowStart = 0
@@ -38,6 +39,7 @@ export class RetentionFilter {
     this.matcher = new RetentionMatcher(scope)
     this.sequenceKept = scope.sequenceKept
     this.dropsMarkers = scope.dropsMarkers
+    this.ttlSeconds = scope.options.ttlSeconds
   }
 
   /**
@@ -52,6 +54,11 @@ export class RetentionFilter {
     this.skippingColumn = false
     this.matcher.startRow()
     return true
+  }
+
+  /** Whether no rule drops the only put of a column without TTL of its own. */
+  get keepsPlainRows(): boolean {
+    return this.ttlSeconds === Infinity
   }
 
   /** Whether the cell is kept. REQUIRES key order. */

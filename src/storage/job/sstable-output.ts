@@ -12,8 +12,10 @@ import { readReference } from '../cell/cell-value.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { CodecName, Codecs } from '../codec/codec.js'
 import type { File, FileSystem } from '../fs/types.js'
+import { isPlainPut } from '../cell/plain-put.js'
 import { BlockCache } from '../sstable/blocks/block-cache.js'
 import { ReadCounters } from '../sstable/read-counters.js'
+import type { RowEntries } from '../sstable/blocks/row-entries.js'
 import { SsTableReader } from '../sstable/reader.js'
 import type { SsTableProperties } from '../sstable/properties.js'
 import { SsTableWriter } from '../sstable/writer.js'
@@ -122,8 +124,25 @@ export class SsTableOutput {
     const groupEnd = keyStart + cell.rowEnd - cell.keyStart + terminatorBytes
     writer.add(buffer, keyStart, keyEnd, valueStart, valueEnd, ofStored, groupEnd)
     if (stored.isReference) this.countReference(stored)
-    if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell, writer.sharedBytes)
+    const { sharedBytes } = writer
+    const hasColumn = keyStart + sharedBytes >= stored.qualifierEnd + terminatorBytes
+    if (hasColumn || !isPlainPut(buffer, keyEnd, valueStart)) writer.breakGroup()
+    if (this.format.bloomFilter !== 'NONE') this.addFilterKeys(cell, sharedBytes)
     this.statistics.add(cell)
+  }
+
+  /**
+   * Appends a plain row, whose first cell is `first`. False, and nothing changes, if its cells are
+   * to be added one by one: for a filter of columns, for values that may go into files of their
+   * own, or because the row does not fit into a block. REQUIRES key order.
+   */
+  addRow(first: CellView, row: RowEntries, words?: DataView): boolean {
+    const { writer, format } = this
+    if (this.values !== undefined || format.bloomFilter === 'ROWCOL') return false
+    if (!writer.addRow(row, first.keyStart, first.keyEnd, words)) return false
+    if (format.bloomFilter !== 'NONE') this.addFilterKeys(first, writer.sharedBytes)
+    this.statistics.addRow(row)
+    return true
   }
 
   /**

@@ -11,7 +11,7 @@
  */
 import { assert } from '../../base/assert.js'
 import { compareBytes } from '../../base/bytes.js'
-import type { Cursor } from '../cursor/cursor.js'
+import { noPlainRow, type Cursor } from '../cursor/cursor.js'
 import { entryHeaderBytes } from './arena.js'
 
 /** The input of a flush job; can be sent with `postMessage`. */
@@ -60,6 +60,15 @@ export class FrozenEntriesCursor implements Cursor {
   /** Moves to the last entry with a key < `key[0, length)`, or becomes invalid. */
   seekBefore(key: Uint8Array, length: number): void {
     this.moveTo(this.lowerBound(key, length) - 1)
+  }
+
+  /** Cells of a memtable are not marked. */
+  plainRowEnd(_readPoint: number, _rowBytes: number): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
   }
 
   /** Moves to the next entry, or becomes invalid. REQUIRES valid. */

@@ -11,7 +11,7 @@
  * Ownership: `buffer` is lent by the arena; a move may replace it by that of a larger arena.
  */
 import { assert } from '../../base/assert.js'
-import type { BackwardCursor } from '../cursor/cursor.js'
+import { noPlainRow, type BackwardCursor } from '../cursor/cursor.js'
 import { entryHeaderBytes } from './arena.js'
 import { numberBytes, slotsPerNode } from './nodes.js'
 import type { EntryTree } from './tree.js'
@@ -118,6 +118,15 @@ export class MemtableCursor implements BackwardCursor {
     for (let i = start; i <= this.slot; i++) sum ^= lengths[entries[i]]
     this.touched = sum
     this.touchedStart = start
+  }
+
+  /** Cells of a memtable are not marked. */
+  plainRowEnd(_readPoint: number, _rowBytes: number): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
   }
 
   /** Moves to the next entry, or becomes invalid. REQUIRES valid. */

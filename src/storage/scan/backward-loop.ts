@@ -5,9 +5,10 @@
  */
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
 import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
+import { isVisiblePut } from '../cell/plain-put.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
-import { isOutside, isVisiblePut, ReadStep } from './plain-loop.js'
+import { isOutside, ReadStep } from './plain-loop.js'
 import type { ReadPosition } from './read-position.js'
 import type { RowBounds } from './row-scanner.js'
 import type { StoreRead } from './store-read.js'

@@ -16,6 +16,18 @@ export interface RowTarget {
     keyEnd: number,
     valueEnd: number,
   ): void
+  /**
+   * Copies the borrowed entries of a plain row, which lie side by side up to `end`; the first is
+   * `buffer[keyStart, valueEnd)`. False, and nothing changes: the cells are to be added one by one.
+   */
+  addRow(
+    familyIndex: number,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+    end: number,
+  ): boolean
   /** Cells of the current row. */
   readonly count: number
   /**

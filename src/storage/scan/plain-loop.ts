@@ -9,16 +9,8 @@
  * scans slower by a tenth.
  */
 import { compareBytes, equalBytes } from '../../base/bytes.js'
-import {
-  keySuffixBytes,
-  qualifierEndOf,
-  rowEndOf,
-  sequenceOf,
-  terminatorBytes,
-  typeOf,
-} from '../cell/cell-key.js'
-import { CellType } from '../cell/cell-type.js'
-import { plainValueFlags } from '../cell/cell-value.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
+import { isVisiblePut } from '../cell/plain-put.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { RowTarget } from './cell-collector.js'
 import { Move, type ReadPosition } from './read-position.js'
@@ -42,26 +34,6 @@ export const ReadStep = {
 } as const
 export type ReadStep = (typeof ReadStep)[keyof typeof ReadStep]
 
-/**
- * Whether an entry is a put visible at `readPoint`, without TTL or value reference, and with a
- * timestamp that is not in the far future.
- */
-export function isVisiblePut(
-  buffer: Buffer,
-  keyEnd: number,
-  valueStart: number,
-  readPoint: number,
-): boolean {
-  // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
-  return (
-    valueStart === keyEnd &&
-    buffer[valueStart] === plainValueFlags &&
-    buffer[keyEnd - keySuffixBytes] === 0x7f &&
-    typeOf(buffer, keyEnd) === CellType.put &&
-    sequenceOf(buffer, keyEnd) <= readPoint
-  )
-}
-
 /** Number of older versions of a column that are stepped over before a seek past the column. */
 const stepsBeforeSeek = 4
 
@@ -84,7 +56,7 @@ export function readPlain(
   position.rows = 0
   try {
     while (cursor.valid) {
-      const { buffer, keyStart, keyEnd } = cursor
+      const { buffer, keyStart, keyEnd, valueStart, valueEnd } = cursor
       const end = rowEndOf(buffer, keyStart, keyEnd)
       const { inRow, buffer: row } = position
       if (inRow && !equalBytes(row, position.rowStart, position.rowEnd, buffer, keyStart, end)) {
@@ -93,7 +65,7 @@ export function readPlain(
         collector.endRow()
         if (!collector.wantsRows) return ReadStep.enough
       }
-      if (!isVisiblePut(buffer, keyEnd, cursor.valueStart, readPoint)) return ReadStep.rulesNeeded
+      if (!isVisiblePut(buffer, keyEnd, valueStart, readPoint)) return ReadStep.rulesNeeded
       if (!position.inRow) {
         if (isOutside(buffer, keyStart, end, bounds!)) return ReadStep.bound
         position.startRow(buffer, keyStart, end)
@@ -110,12 +82,20 @@ export function readPlain(
       }
       if (collector.full) return ReadStep.full
       position.passed = 0
+      if (position.qualifierEnd === 0 && columns === undefined && position.triesRow()) {
+        if (addRow(cursor, readPoint, start - keyStart, familyIndex, collector)) {
+          position.passedRow(cursor)
+          cursor.next()
+          continue
+        }
+        position.missedRow()
+      }
       // An assignment of the same object costs a write barrier too.
       if (position.buffer !== buffer) position.buffer = buffer
       position.rowStart = keyStart
       position.rowEnd = end
       position.qualifierEnd = qualifierEnd
-      collector.addRange(familyIndex, buffer, keyStart, keyEnd, cursor.valueEnd)
+      collector.addRange(familyIndex, buffer, keyStart, keyEnd, valueEnd)
       if (columns !== undefined) {
         if (++position.columnIndex === columns.length) return ReadStep.columnsEnded
         // A step would make deferred cursors seek for an unwanted version.
@@ -134,6 +114,25 @@ export function readPlain(
   if (bounds === undefined) return ReadStep.rowEnded
   if (isOpen) collector.endRow()
   return collector.wantsRows ? ReadStep.bound : ReadStep.enough
+}
+
+/**
+ * Adds the plain row that begins with the current entry, and moves to its last one; false: none
+ * begins, or its cells are to be added one by one.
+ */
+function addRow(
+  cursor: Cursor,
+  readPoint: number,
+  rowBytes: number,
+  familyIndex: number,
+  collector: RowTarget,
+): boolean {
+  const end = cursor.plainRowEnd(readPoint, rowBytes)
+  if (end === 0) return false
+  const { buffer, keyStart, keyEnd, valueEnd } = cursor
+  if (!collector.addRow(familyIndex, buffer, keyStart, keyEnd, valueEnd, end)) return false
+  cursor.passRow()
+  return true
 }
 
 /**

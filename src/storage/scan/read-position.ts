@@ -8,7 +8,7 @@
  */
 import { assert } from '../../base/assert.js'
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
-import { terminatorBytes } from '../cell/cell-key.js'
+import { qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
 import type { CellView } from '../cell/cell-view.js'
 import type { Cursor } from '../cursor/cursor.js'
 import type { BackwardRow } from './backward-loop.js'
@@ -17,6 +17,9 @@ import { SeekKey } from '../filter/seek-key.js'
 /** A planned move: to the next cell, or to a key in the row, after the row or anywhere. */
 export const Move = { none: 0, next: 1, column: 2, row: 3, hint: 4 } as const
 export type Move = (typeof Move)[keyof typeof Move]
+
+/** Maximum number of rows between two attempts to read one as a whole. */
+const untriedMax = 15
 
 /** Number of steps before a seek: a seek costs about as much as a few steps. */
 const stepsBeforeSeek = 4
@@ -47,6 +50,9 @@ export class ReadPosition {
   /** The row that is read backwards; made on first use. */
   backward: BackwardRow | undefined = undefined
   private steps = 0
+  /** Number of next rows to read without an attempt, and their number after the next miss. */
+  private untried = 0
+  private untriedNext = 0
 
   /** Forgets the row and the planned move. */
   reset(): void {
@@ -77,6 +83,28 @@ export class ReadPosition {
     this.rowStart = keyStart
     this.rowEnd = rowEnd
     this.qualifierEnd = qualifierEnd
+  }
+
+  /** Whether to try to read the row as a whole: after rows that were not plain, seldom. */
+  triesRow(): boolean {
+    if (this.untried === 0) return true
+    this.untried--
+    return false
+  }
+
+  /** The row was not read as a whole. */
+  missedRow(): void {
+    this.untried = this.untriedNext
+    this.untriedNext = Math.min(2 * this.untriedNext + 1, untriedMax)
+  }
+
+  /** The row was read as a whole, up to the entry of the cursor. */
+  passedRow({ buffer, keyStart, keyEnd }: Cursor): void {
+    this.untriedNext = 0
+    if (this.buffer !== buffer) this.buffer = buffer
+    this.rowStart = keyStart
+    this.rowEnd = rowEndOf(buffer, keyStart, keyEnd)
+    this.qualifierEnd = qualifierEndOf(keyEnd)
   }
 
   /** Whether `buffer[start, end)` is the qualifier of the column reached. */

@@ -224,32 +224,67 @@ export class RowCollector implements RowTarget, RowCells {
     keyEnd: number,
     valueEnd: number,
   ): void {
-    const gap = keyStart - this.sourceEnd
-    if (
-      buffer === this.source &&
-      gap >= 0 &&
-      gap <= gapBytesMax &&
-      this.used + gap + valueEnd - keyStart <= this.page.length
-    ) {
-      this.used += gap
-      this.gapBytes += gap
-    } else {
-      this.copyPending()
-      this.reserve(valueEnd - keyStart + wordBytes - 1)
-      this.align(keyStart)
-      this.source = buffer
-      this.sourceStart = keyStart
-      this.target = this.used
-    }
+    this.used = this.placeOf(buffer, keyStart, valueEnd)
     this.sourceEnd = valueEnd
     this.push(familyIndex, keyEnd - keyStart, valueEnd - keyEnd)
+  }
+
+  /**
+   * The offset in the page to which `source[start, end)` will be copied: together with what is to
+   * be copied already, if that is near.
+   */
+  private placeOf(source: Buffer, start: number, end: number): number {
+    const { used } = this
+    const gap = start - this.sourceEnd
+    if (
+      source === this.source &&
+      gap >= 0 &&
+      gap <= gapBytesMax &&
+      used + gap + end - start <= this.page.length
+    ) {
+      this.gapBytes += gap
+      return used + gap
+    }
+    this.copyPending()
+    this.reserve(end - start + wordBytes - 1)
+    this.align(start)
+    this.source = source
+    this.sourceStart = start
+    this.sourceEnd = start
+    this.target = this.used
+    return this.used
+  }
+
+  addRow(
+    familyIndex: number,
+    buffer: Buffer,
+    keyStart: number,
+    keyEnd: number,
+    valueEnd: number,
+    end: number,
+  ): boolean {
+    if (this.batch > 0 || this.bytesMax !== Infinity) return false
+    const place = this.placeOf(buffer, keyStart, end)
+    const shift = place - keyStart
+    const { cells } = this
+    const from = cells.length
+    cells.push(familyIndex, place, keyEnd + shift, valueEnd + shift)
+    const lengthBytes = addEntries(buffer, familyIndex, valueEnd, end, shift, cells)
+    if (lengthBytes < 0) {
+      cells.length = from
+      return false
+    }
+    this.gapBytes += lengthBytes
+    this.used = end + shift
+    this.sourceEnd = end
+    return true
   }
 
   /**
    * Copies the adjacent entries of a row, `buffer[start, end)`, as they lie in their block. With a
    * limit of one cell only the first entry is copied. Returns the index of the row's numbers.
    */
-  addRow(familyIndex: number, buffer: Buffer, start: number, end: number): number {
+  addFoundRow(familyIndex: number, buffer: Buffer, start: number, end: number): number {
     assert(this.batch <= 1, 'a row that is added as a whole is not cut, or after one cell')
     this.copyPending()
     this.full = this.batch === 1
@@ -260,14 +295,16 @@ export class RowCollector implements RowTarget, RowCells {
     copyBytes(buffer, start, start + length, this.page, used)
     this.used = used + length
     const from = this.cells.length
-    addEntries(this.page, familyIndex, used, this.used, this.cells)
+    const lengthBytes = addEntries(this.page, familyIndex, used, this.used, 0, this.cells)
+    assert(lengthBytes > 0, 'a row ends with its last value')
+    this.gapBytes += lengthBytes
     return from
   }
 
   /**
-   * Adds a cell to those of {@link addRow}, from index `from` on, in their order. Of two versions
-   * of a column only the newer one stays. Returns the index from which on the next cell is to be
-   * added, which has to be after this one in the order of keys.
+   * Adds a cell to those of {@link addFoundRow}, from index `from` on, in their order. Of two
+   * versions of a column only the newer one stays. Returns the index from which on the next cell is
+   * to be added, which has to be after this one in the order of keys.
    */
   layOver(
     from: number,
@@ -307,7 +344,9 @@ export class RowCollector implements RowTarget, RowCells {
     return at
   }
 
-  /** Drops the cells from an index of {@link addRow} on. Their memory in the page stays unused. */
+  /**
+   * Drops the cells from an index of {@link addFoundRow} on. Their memory in the page stays unused.
+   */
   dropFrom(from: number): void {
     this.cells.length = from
   }

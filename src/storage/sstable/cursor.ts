@@ -10,17 +10,25 @@
  * A block that was read by a call that then threw `BlockMissing` is kept, so that the repeated call
  * makes progress even without a cache.
  */
+import { assert } from '../../base/assert.js'
 import { closedError } from '../../base/errors.js'
 import { compareBytes, equalBytes } from '../../base/bytes.js'
 import type { Hash64 } from '../../base/hash.js'
 import { readVarint, varintLength } from '../../base/varint.js'
 import { blockMissing, throwBlockMissing } from '../cursor/cursor.js'
 import type { BackwardCursor } from '../cursor/cursor.js'
-import { damagedEntry, entryOffset, heldForGood, lowerBound } from './blocks/block.js'
+import {
+  damagedEntry,
+  entryOffset,
+  heldForGood,
+  lowerBound,
+  plainRowCells,
+} from './blocks/block.js'
 import type { Block } from './blocks/block.js'
 import { frequencyMax } from './blocks/block-cache.js'
 import type { BlockSource } from './blocks/block-source.js'
 import type { BlockStream } from './blocks/block-stream.js'
+import type { RowEntries } from './blocks/row-entries.js'
 import { aheadCacheBytesMin, readAheadBytes } from './blocks/read-ahead.js'
 
 const emptyBuffer = Buffer.alloc(0)
@@ -61,6 +69,8 @@ export class SsTableCursor implements BackwardCursor {
   private slot = 0
   private count = 0
   private entriesEnd = 0
+  /** Number of entries of the row found by {@link plainRowEnd}. */
+  private rowCells = 0
   /** A block read by a call that then threw BlockMissing. */
   private fetched: Block | undefined = undefined
   /** Adjacent blocks that were read ahead, from index {@link aheadFrom} on. */
@@ -204,6 +214,34 @@ export class SsTableCursor implements BackwardCursor {
     } else {
       this.nextBlock()
     }
+  }
+
+  /** Rows of one entry are not worth it. A job may read with an infinite read point. */
+  plainRowEnd(readPoint: number, _rowBytes: number): number {
+    if (this.reader.properties.maxSequence > readPoint) return 0
+    const block = this.block!
+    const cells = plainRowCells(block, this.slot)
+    if (cells < 2) return 0
+    const next = this.slot + cells
+    const end = next < this.count ? entryOffset(block, next) : this.entriesEnd
+    if (end <= this.valueEnd || end > this.entriesEnd) this.failDamaged(end)
+    this.rowCells = cells
+    return end
+  }
+
+  passRow(): void {
+    assert(this.rowCells > 0, 'a row that is passed was found to be plain')
+    this.slot += this.rowCells - 1
+    this.rowCells = 0
+    this.decode(entryOffset(this.block!, this.slot))
+  }
+
+  /**
+   * Reads the lengths of the row that {@link plainRowEnd} has found, which ends at `end`. False:
+   * they do not lead there.
+   */
+  readRow(row: RowEntries, end: number): boolean {
+    return row.read(this.buffer, entryOffset(this.block!, this.slot), end, this.rowCells)
   }
 
   /** Seeks forward without the index, if the key is in the rest of the block. */

@@ -9,7 +9,7 @@
  * The version written by this code, and the newest that it reads. 0 is invalid. Never change, only
  * raise.
  */
-export const formatVersion = 2
+export const formatVersion = 3
 
 /** The last eight bytes of every SSTable of every version: "CellarST". Never change. */
 export const fileMagic = Buffer.from('CellarST', 'latin1')
@@ -20,7 +20,7 @@ export const fileMagic = Buffer.from('CellarST', 'latin1')
  */
 export const trailerBytes = 13
 
-/** Size of the footer of format version 2. Never change. */
+/** Size of the footer since format version 2. Never change. */
 export const footerBytes = 72
 
 /** Size of the identity of a database. Never change. */
@@ -56,3 +56,24 @@ export const sectionBytesMax = 0x4000_0000
  * Flag in the last word of a data block whose slots have four bytes instead of two. Never change.
  */
 export const wideSlotsFlag = 0x8000_0000
+
+/**
+ * Mark of a slot whose entry begins a row, in the second highest bit of the slot. Without the mark
+ * the entry goes on with the row of the entry before. Never change.
+ */
+export const beginsRowMark = 1
+
+/**
+ * Mark in the highest bit of a slot with {@link beginsRowMark}: the block holds the whole row, and
+ * the row is plain. Never change.
+ */
+export const plainRowMark = 2
+
+/** Bits of a slot of two bytes below the marks: the offset of its entry. Never change. */
+export const narrowOffsetBits = 14
+
+/** As {@link narrowOffsetBits}, of a slot of four bytes. Never change. */
+export const wideOffsetBits = 30
+
+/** Size of a slot of a block whose offsets do not fit into two bytes with the marks. */
+export const wideSlotBytes = 4

@@ -1,11 +1,14 @@
 /** Checks an open SSTable completely, for scrubs and for tests. */
-import { compareBytes } from '../../base/bytes.js'
+import { commonPrefixLength, compareBytes } from '../../base/bytes.js'
+import { isWellFormedKey, qualifierEndOf, rowEndOf, terminatorBytes } from '../cell/cell-key.js'
+import { isPlainPut } from '../cell/plain-put.js'
 import type { Codecs } from '../codec/codec.js'
 import type { File } from '../fs/types.js'
-import { EntryPlace, entryOffset, readEntry } from './blocks/block.js'
+import { EntryPlace, entryOffset, readEntry, rowMarks } from './blocks/block.js'
 import type { Block } from './blocks/block.js'
 import { BlockMemoryPool } from './blocks/block-memory.js'
 import { BlockStream } from './blocks/block-stream.js'
+import { beginsRowMark, plainRowMark } from './format.js'
 import { readSsTableMeta } from './meta.js'
 import type { BlockSource } from './blocks/block-source.js'
 import { damaged } from './blocks/section.js'
@@ -18,6 +21,8 @@ class Totals {
   lastBuffer: Buffer = Buffer.alloc(0)
   lastStart = 0
   lastEnd = 0
+  /** Whether the row of the last key is marked as plain. */
+  isPlainRow = false
 }
 
 /**
@@ -65,6 +70,42 @@ export function* verifySsTable(
   }
 }
 
+/** Checks the marks of the slot of an entry, with the key before it in `totals`. */
+function checkMarks(
+  reader: BlockSource,
+  block: Block,
+  slot: number,
+  { keyStart, keyEnd }: EntryPlace,
+  totals: Totals,
+): void {
+  const { buffer, index } = block
+  const marks = rowMarks(block, slot)
+  const begins = (marks & beginsRowMark) !== 0
+  if (begins) totals.isPlainRow = (marks & plainRowMark) !== 0
+  else if (marks !== 0) throw reader.damagedBlock(index, 'a plain row that begins', 'none')
+  if (!begins && !totals.isPlainRow) return
+  const found = `slot ${slot} with another`
+  if (!isWellFormedKey(buffer, keyStart, keyEnd)) {
+    if (totals.isPlainRow) throw reader.damagedBlock(index, 'a cell key', found)
+    return
+  }
+  const shared = totals.entryCount === 0 ? 0 : sharedBytes(totals, buffer, keyStart, keyEnd)
+  const row = rowEndOf(buffer, keyStart, keyEnd) + terminatorBytes - keyStart
+  const column = qualifierEndOf(keyEnd) + terminatorBytes - keyStart
+  if (begins ? shared >= row : slot === 0 || shared < row || shared >= column) {
+    throw reader.damagedBlock(index, begins ? 'another row' : 'another column of the row', found)
+  }
+  if (totals.isPlainRow && !isPlainPut(buffer, keyEnd, keyEnd)) {
+    throw reader.damagedBlock(index, 'plain puts in a plain row', found)
+  }
+}
+
+/** Number of first bytes that a key shares with the last one. */
+function sharedBytes(totals: Totals, buffer: Buffer, start: number, end: number): number {
+  const { lastBuffer, lastStart, lastEnd } = totals
+  return commonPrefixLength(lastBuffer, lastStart, lastEnd, buffer, start, end)
+}
+
 function verifyBlock(reader: BlockSource, block: Block, totals: Totals): void {
   const { index, properties } = reader
   const { firstKey } = properties
@@ -86,6 +127,7 @@ function verifyBlock(reader: BlockSource, block: Block, totals: Totals): void {
         throw reader.damagedBlock(block.index, 'ascending keys', `slot ${slot} out of order`)
       }
     }
+    checkMarks(reader, block, slot, place, totals)
     totals.entryCount++
     totals.keyBytes += keyEnd - keyStart
     totals.valueBytes += valueEnd - keyEnd

@@ -17,16 +17,20 @@ import { IndexBuilder } from './blocks/block-index.js'
 import { FilterBuilder } from './filter.js'
 import { encodeFooter } from './footer.js'
 import {
+  beginsRowMark,
   blockBytesMax,
   blockBytesMin,
   databaseIdBytes,
   entryBytesMax,
   payloadBytesMax,
+  plainRowMark,
   sectionBytesMax,
   trailerBytes,
+  wideSlotBytes,
 } from './format.js'
 import { encodeProperties } from './properties.js'
 import type { CellStatistics, SsTableProperties } from './properties.js'
+import type { RowEntries } from './blocks/row-entries.js'
 import { SectionWriter } from './blocks/section-writer.js'
 import type { WrittenBlocksBuilder } from './blocks/written-blocks.js'
 
@@ -75,6 +79,9 @@ export class SsTableWriter {
   private writtenBytes = 0
   /** Uncompressed offset of the current group's start. */
   private groupStart = 0
+  /** Slot of the current group's first entry; -1: the group began in an earlier block, or none. */
+  private groupSlot = -1
+  private groupIsPlain = false
 
   /** REQUIRES an empty file open for writing. */
   constructor(file: File, options: SsTableWriterOptions) {
@@ -108,7 +115,8 @@ export class SsTableWriter {
    * `words`, if given, is a view of the bytes of `source`, with `wordSlackBytes` more after the
    * entry: short entries are then copied faster. Entries with the same `source[keyStart, groupEnd)`
    * form a group (a row). A block that is half full ends before a group if a group as long as the
-   * previous one would not fit. So a read of a group needs one block. 0: no groups.
+   * previous one would not fit. So a read of a group needs one block. 0: no groups. A group is
+   * marked as a plain row unless {@link breakGroup} is called for one of its entries.
    */
   add(
     source: Buffer,
@@ -123,19 +131,54 @@ export class SsTableWriter {
     const keyLength = keyEnd - keyStart
     const valueLength = valueEnd - valueStart
     if (keyLength + valueLength > entryBytesMax) throw entryTooLarge(keyLength + valueLength)
+    let beginsGroup = groupEnd > 0
     if (block.count > 0) {
       this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
       assert(this.sharedBytes >= 0, 'writer: keys out of order')
       const isFull = block.sizeAfter(keyLength, valueLength) > this.blockBytes
-      const beginsGroup = keyStart + this.sharedBytes < groupEnd
+      beginsGroup = keyStart + this.sharedBytes < groupEnd
+      if (beginsGroup) this.endGroup()
       if (isFull || (beginsGroup && this.endsBefore())) this.finishBlock()
-      if (beginsGroup) this.beginGroup()
     }
     if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
+    if (beginsGroup) this.beginGroup()
     block.add(source, keyStart, keyEnd, valueStart, valueEnd, words)
     this.entryCount++
     this.keyBytes += keyLength
     this.valueBytes += valueLength
+  }
+
+  /** The group of the entry added last is no plain row. */
+  breakGroup(): void {
+    this.groupIsPlain = false
+  }
+
+  /**
+   * Adds a copy of a plain row as a group. False, and nothing changes, if the row is to be added
+   * entry by entry, because it does not fit into a block. REQUIRES a first key `source[keyStart,
+   * keyEnd)` greater than the previous one (asserted), and ascending ones behind. `words` as in
+   * {@link add}.
+   */
+  addRow(row: RowEntries, keyStart: number, keyEnd: number, words?: DataView): boolean {
+    const { block, blockBytes } = this
+    const { buffer: source, count: cells } = row
+    const bytes = row.end - row.start
+    if (bytes + cells * wideSlotBytes + 4 > blockBytes) return false
+    if (block.count > 0) {
+      const isFull = block.sizeAfterRow(bytes, cells) > blockBytes
+      if (isFull && block.payloadBytes * 2 <= blockBytes) return false
+      this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
+      assert(this.sharedBytes >= 0, 'writer: keys out of order')
+      this.endGroup()
+      if (isFull) this.finishBlock()
+    }
+    if (block.count === 0) this.startBlock(source, keyStart, keyEnd)
+    this.groupStart = this.writtenBytes + block.payloadBytes
+    block.addRow(row)
+    this.entryCount += cells
+    this.keyBytes += row.keyBytes
+    this.valueBytes += row.valueBytes
+    return true
   }
 
   /**
@@ -143,6 +186,7 @@ export class SsTableWriter {
    * An SSTable may be empty. To be called once.
    */
   finish(statistics: CellStatistics): SsTableProperties & { readonly fileBytes: number } {
+    this.endGroup()
     if (this.block.count > 0) this.finishBlock()
     if (this.waitingBytes > 0) this.index.addLast(this.waitingBytes, this.lastKey)
     const properties = this.collectProperties(statistics)
@@ -189,7 +233,19 @@ export class SsTableWriter {
   }
 
   private beginGroup(): void {
-    this.groupStart = this.writtenBytes + this.block.payloadBytes
+    const { block } = this
+    this.groupStart = this.writtenBytes + block.payloadBytes
+    this.groupSlot = block.count
+    this.groupIsPlain = true
+  }
+
+  /** Marks the current group, which is complete, if it lies in the open block. */
+  private endGroup(): void {
+    const { groupSlot } = this
+    if (groupSlot < 0) return
+    const marks = this.groupIsPlain ? beginsRowMark | plainRowMark : beginsRowMark
+    this.block.mark(groupSlot, marks)
+    this.groupSlot = -1
   }
 
   private startBlock(source: Buffer, keyStart: number, keyEnd: number): void {
@@ -203,6 +259,9 @@ export class SsTableWriter {
 
   private finishBlock(): void {
     const { block } = this
+    // A group that goes on in the next block.
+    this.breakGroup()
+    this.endGroup()
     this.lastKey = block.copyLastKey()
     const length = block.finish()
     this.writtenBytes += length

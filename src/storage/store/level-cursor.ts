@@ -81,6 +81,15 @@ export class LevelCursor extends ShownEntry implements BackwardCursor {
     this.showEntryOf(child)
   }
 
+  override plainRowEnd(readPoint: number, rowBytes: number): number {
+    return this.child!.plainRowEnd(readPoint, rowBytes)
+  }
+
+  override passRow(): void {
+    this.child!.passRow()
+    this.showEntryOf(this.child!)
+  }
+
   previous(): void {
     let child = this.child!
     if (!this.entering) {

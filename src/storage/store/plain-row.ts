@@ -1,23 +1,14 @@
 /**
- * Finds a row in the memory of a cached block, if all of its entries are plain puts, one of each
- * column. Such a row can be copied as it lies there, without a cursor and without the rules.
+ * Finds a plain row in the memory of a cached block, by the marks of the block. Such a row can be
+ * copied as it lies there, without a cursor and without the rules.
  *
- * Failure behaviour: lengths are compared with the block before use, as cursors do
- * (`ERR_CORRUPTION`).
+ * Failure behaviour: lengths are compared with the block before use. A row whose lengths contradict
+ * the block is not found; a cursor reports it (`ERR_CORRUPTION`).
  */
 import { emptyBytes, equalBytes } from '../../base/bytes.js'
-import { readVarint, varintLength } from '../../base/varint.js'
-import {
-  keySuffixBytes,
-  qualifierEndOf,
-  rowEndOf,
-  terminatorBytes,
-  typeOf,
-} from '../cell/cell-key.js'
-import { CellType } from '../cell/cell-type.js'
-import { plainValueFlags } from '../cell/cell-value.js'
-import { damagedEntry, entryOffset, findEntry, type Block } from '../sstable/blocks/block.js'
+import { entryOffset, findEntry, plainRowCells, type Block } from '../sstable/blocks/block.js'
 import { frequencyMax } from '../sstable/blocks/block-cache.js'
+import { keyStartAt, RowEntries } from '../sstable/blocks/row-entries.js'
 import type { SsTableReader } from '../sstable/reader.js'
 
 /** The place of a row that was found; see the file header. */
@@ -30,10 +21,11 @@ export class PlainRow {
   buffer: Buffer = emptyBytes
   start = 0
   end = 0
+  private readonly entries = new RowEntries()
 
   /**
    * Finds the row that begins with `row[0, length)`, which ends with a terminator. False: the row
-   * is not here, not plain, goes on in another block, or its block is not in the cache.
+   * is not here, is not marked as plain, or its block is not in the cache.
    */
   find(table: SsTableReader, row: Buffer, length: number): boolean {
     const { index } = table
@@ -59,105 +51,31 @@ export class PlainRow {
     row: Buffer,
     length: number,
   ): boolean {
-    const start = entryOffset(block, slot)
-    const cells = this.passRow(block, start, row, length)
+    const cells = plainRowCells(block, slot)
     if (cells === 0) return false
+    const start = entryOffset(block, slot)
     const next = slot + cells
-    const isLast = next >= block.count
-    // The slots agree with the lengths, unless the block is damaged: then the cursor decides.
-    if ((isLast ? block.entriesEnd : entryOffset(block, next)) !== this.end) return false
-    if (isLast && (next > block.count || goesOn(table, block.index, row, length))) return false
+    const end = next < block.count ? entryOffset(block, next) : block.entriesEnd
+    const { buffer } = block
+    // Where the lengths do not lead to the end, the cursor reports the damage.
+    if (!this.entries.read(buffer, start, end, cells)) return false
+    const keyStart = keyStartAt(buffer, start)
+    const rowEnd = keyStart + length
+    if (rowEnd > this.entries.keyEnds[0]) return false
+    if (!equalBytes(buffer, keyStart, rowEnd, row, 0, length)) return false
     const { frequency } = block
     // As in a cursor: a negative frequency stands for the use that the block was read for.
     if (frequency >= 0) table.counters.cacheHits++
     if (frequency < frequencyMax) block.frequency = frequency + 1
     this.index = block.index
     this.slot = slot
-    this.buffer = block.buffer
+    this.buffer = buffer
     this.start = start
+    this.end = end
     return true
-  }
-
-  /**
-   * Sets the end of the entries from offset `start` on that begin with `row[0, length)`, and
-   * returns their number; 0: there is none, or they are not plain puts of different columns.
-   */
-  private passRow(block: Block, start: number, row: Buffer, length: number): number {
-    const { buffer, entriesEnd } = block
-    let at = start
-    let cells = 0
-    /** The qualifier of the entry before, with its terminator; -1: there is none. */
-    let columnStart = -1
-    let columnEnd = -1
-    while (at < entriesEnd) {
-      let keyStart = at
-      let keyLength = buffer[keyStart++]
-      if (keyLength >= 0x80) {
-        keyLength = readVarint(buffer, at, entriesEnd)
-        keyStart = at + varintLength(keyLength)
-      }
-      const lengthStart = keyStart
-      let valueLength = buffer[keyStart++]
-      if (valueLength >= 0x80) {
-        valueLength = readVarint(buffer, lengthStart, entriesEnd)
-        keyStart = lengthStart + varintLength(valueLength)
-      }
-      const keyEnd = keyStart + keyLength
-      const valueEnd = keyEnd + valueLength
-      if (!(valueEnd <= entriesEnd) || keyLength < 0 || valueLength < 0) {
-        throw damagedEntry(block, at)
-      }
-      const qualifierStart = keyStart + length
-      if (
-        qualifierStart > keyEnd ||
-        !equalBytes(buffer, keyStart, qualifierStart, row, 0, length)
-      ) {
-        break
-      }
-      if (
-        buffer[keyEnd] !== plainValueFlags ||
-        // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
-        buffer[keyEnd - keySuffixBytes] !== 0x7f ||
-        typeOf(buffer, keyEnd) !== CellType.put ||
-        rowEndOf(buffer, keyStart, keyEnd) !== qualifierStart - terminatorBytes
-      ) {
-        return 0
-      }
-      const qualifierEnd = qualifierEndOf(keyEnd) + terminatorBytes
-      if (isSame(buffer, columnStart, columnEnd, qualifierStart, qualifierEnd)) return 0
-      columnStart = qualifierStart
-      columnEnd = qualifierEnd
-      at = valueEnd
-      cells++
-    }
-    this.end = at
-    return cells
   }
 }
 
 function cachedBlock(table: SsTableReader, index: number): Block | undefined {
   return table.blocks[index] ?? table.findWritten(index)
-}
-
-/** Whether the block after `index` may have entries of the row too, by the separator. */
-function goesOn({ index }: SsTableReader, at: number, row: Buffer, length: number): boolean {
-  const { separators, separatorOffsets } = index
-  const start = separatorOffsets[at]
-  const end = start + length
-  if (at + 1 === index.blockCount || end > separatorOffsets[at + 1]) return false
-  return equalBytes(separators, start, end, row, 0, length)
-}
-
-/** Whether two ranges have equal bytes; neighbours of one length differ mostly at their ends. */
-function isSame(
-  buffer: Buffer,
-  start: number,
-  end: number,
-  otherStart: number,
-  otherEnd: number,
-): boolean {
-  let length = end - start
-  if (start < 0 || length !== otherEnd - otherStart) return false
-  while (--length >= 0 && buffer[start + length] === buffer[otherStart + length]);
-  return length < 0
 }

@@ -26,7 +26,7 @@ import {
 import { compareTimestamps } from '../cell/timestamp.js'
 import { bytesPerReadRun, bytesPerScannedRun } from '../compaction/by-reads.js'
 import type { Cursor, DeferredCursor } from '../cursor/cursor.js'
-import { isVisiblePut } from '../scan/plain-loop.js'
+import { isVisiblePut } from '../cell/plain-put.js'
 import { asksForNewest, type StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
 import type { StoreRowRead } from '../scan/store-read.js'

@@ -10,7 +10,7 @@ import type { Moment } from '../../base/clock.js'
 import { checksInvariants } from '../../base/invariants.js'
 import { rowEndOf } from '../cell/cell-key.js'
 import { CursorLease, uncheckedCursor, type CheckedCursor } from '../cursor/checked-cursor.js'
-import { isVisiblePut } from '../scan/plain-loop.js'
+import { isVisiblePut } from '../cell/plain-put.js'
 import type { RowCollector } from '../scan/row-collector.js'
 import type { StoreQuery } from '../scan/query.js'
 import type { RowBounds } from '../scan/row-scanner.js'
@@ -76,7 +76,7 @@ export class StoreReader {
     const { whole, chosen } = selection
     if (whole !== undefined) {
       const { wholeStart, wholeEnd } = selection
-      const from = collector.addRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
+      const from = collector.addFoundRow(scanner.cell.familyIndex, whole, wholeStart, wholeEnd)
       if (chosen.length === 0 || collector.full || this.layOver(from, collector)) return true
       this.closeLease()
       selection.chooseForRow(row, rowLength, query, readPoint, moment, mode, false)

@@ -93,6 +93,11 @@ export class ExportCollector implements RowTarget {
     this.addRange(familyIndex, together, 0, key.length, together.length)
   }
 
+  /** Cells are compared and adapted one by one. */
+  addRow(): boolean {
+    return false
+  }
+
   addRange(
     family: number,
     buffer: Buffer,

@@ -4,7 +4,8 @@
  *
  * An entry is [varint key length][varint value length][key][value]. Entries are in key order
  * without gaps. So a binary search over the slots finds any entry without decoding others, and the
- * next entry starts at the end of the previous value.
+ * next entry starts at the end of the previous value. Marks in the slots tell where rows begin, and
+ * which rows are plain: those are copied as a whole, without a look at each cell.
  *
  * Ownership: a {@link Block} owns its buffer and does not change it while the block has `holders`.
  * A block without holders loses its buffer when it is evicted from the cache. Before a block is
@@ -24,9 +25,16 @@ import {
 import type { CellarError } from '../../../base/errors.js'
 import { readVarint, varintLength, writeVarint } from '../../../base/varint.js'
 import { wordSlackBytes } from './block-memory.js'
-import { wideSlotsFlag } from '../format.js'
+import {
+  beginsRowMark,
+  narrowOffsetBits,
+  plainRowMark,
+  wideOffsetBits,
+  wideSlotsFlag,
+} from '../format.js'
 import { growBuffer, growNumbers } from '../grow.js'
 import type { KeyPatch } from './key-patch.js'
+import type { RowEntries } from './row-entries.js'
 
 /**
  * Frequency from which on a block gets its {@link Block.prefixes}; searches then touch an eighth of
@@ -122,14 +130,39 @@ export class Block {
   }
 }
 
+const narrowOffsetMax = (1 << narrowOffsetBits) - 1
+const wideOffsetMask = 2 ** wideOffsetBits - 1
+
 /** Offset of the entry in `slot`. REQUIRES 0 <= slot < count. Not checked against the block. */
 export function entryOffset(block: Block, slot: number): number {
   const buffer = block.buffer
   if (block.slotBytes === 2) {
     const at = block.entriesEnd + slot * 2
-    return buffer[at] | (buffer[at + 1] << 8)
+    return (buffer[at] | (buffer[at + 1] << 8)) & narrowOffsetMax
   }
-  return buffer.readUInt32LE(block.entriesEnd + slot * 4)
+  return buffer.readUInt32LE(block.entriesEnd + slot * 4) & wideOffsetMask
+}
+
+/** The marks of a slot: {@link beginsRowMark} and {@link plainRowMark}. REQUIRES a slot. */
+export function rowMarks({ buffer, entriesEnd, slotBytes }: Block, slot: number): number {
+  // The marks are the two highest bits of the slot, whatever its size.
+  return buffer[entriesEnd + (slot + 1) * slotBytes - 1] >>> 6
+}
+
+/**
+ * Number of entries of the plain row that begins in `slot`; 0: no plain row begins there. REQUIRES
+ * a slot.
+ */
+export function plainRowCells(block: Block, slot: number): number {
+  if (rowMarks(block, slot) !== (beginsRowMark | plainRowMark)) return 0
+  const { buffer, entriesEnd, slotBytes, count } = block
+  let next = slot + 1
+  let at = entriesEnd + (next + 1) * slotBytes - 1
+  while (next < count && buffer[at] >>> 6 === 0) {
+    next++
+    at += slotBytes
+  }
+  return next - slot
 }
 
 /** The offsets of one entry's parts in its block. A scratch object for cold paths. */
@@ -296,6 +329,11 @@ export class BlockBuilder {
     return this.sizeWith(0, 0)
   }
 
+  /** Size of the payload after adding `cells` entries of this size. */
+  sizeAfterRow(bytes: number, cells: number): number {
+    return this.sizeWith(bytes, cells)
+  }
+
   /** Size of the payload after adding an entry with these lengths. */
   sizeAfter(keyLength: number, valueLength: number): number {
     const header = varintLength(keyLength) + varintLength(valueLength)
@@ -304,7 +342,7 @@ export class BlockBuilder {
 
   private sizeWith(moreBytes: number, moreEntries: number): number {
     const entryBytes = this.entryBytes + moreBytes
-    const slotBytes = entryBytes > 0xffff ? 4 : 2
+    const slotBytes = entryBytes > narrowOffsetMax ? 4 : 2
     return entryBytes + (this.count + moreEntries) * slotBytes + 4
   }
 
@@ -337,6 +375,11 @@ export class BlockBuilder {
       shared += 4
     }
     return shared
+  }
+
+  /** Marks an entry ({@link rowMarks}). REQUIRES its slot. */
+  mark(slot: number, marks: number): void {
+    this.slots[slot] |= marks << wideOffsetBits
   }
 
   /** A copy of the last key added. REQUIRES count > 0. */
@@ -383,6 +426,23 @@ export class BlockBuilder {
     this.entryBytes = at + keyLength + valueLength
   }
 
+  /** Appends a copy of a plain row, and marks it. REQUIRES keys greater than the last. */
+  addRow({ buffer, start, end, count: cells, starts, keyStart, keyEnd }: RowEntries): void {
+    const { count, entryBytes } = this
+    const needed = entryBytes + end - start + wordSlackBytes
+    if (needed > this.buffer.length) this.grow(needed)
+    if (count + cells > this.slots.length) this.slots = growNumbers(this.slots, count + cells)
+    const { slots } = this
+    const shift = entryBytes - start
+    for (let i = 0; i < cells; i++) slots[count + i] = starts[i] + shift
+    copySharedBytes(buffer, start, end, this.buffer, entryBytes)
+    this.count = count + cells
+    this.entryBytes = entryBytes + end - start
+    this.lastKeyStart = keyStart + shift
+    this.lastKeyEnd = keyEnd + shift
+    this.mark(count, beginsRowMark | plainRowMark)
+  }
+
   /**
    * Appends slots and count; returns the payload length. The payload is `buffer[0, length)` until
    * {@link reset}.
@@ -390,13 +450,16 @@ export class BlockBuilder {
   finish(): number {
     const { count, slots } = this
     assert(count > 0, 'block: no entry')
-    const wide = this.entryBytes > 0xffff
+    const wide = this.entryBytes > narrowOffsetMax
     const length = this.payloadBytes
     let at = this.entryBytes
     if (length > this.buffer.length) this.grow(length)
     const target = this.buffer
     for (let i = 0; i < count; i++) {
-      at = wide ? target.writeUInt32LE(slots[i], at) : target.writeUInt16LE(slots[i], at)
+      const offset = slots[i] & wideOffsetMask
+      const marks = slots[i] >>> wideOffsetBits
+      if (wide) at = target.writeUInt32LE(slots[i], at)
+      else at = target.writeUInt16LE(offset | (marks << narrowOffsetBits), at)
     }
     target.writeUInt32LE((wide ? count | wideSlotsFlag : count) >>> 0, at)
     return length

@@ -2,7 +2,7 @@
  * Adjacent entries of a row in the memory of a block, or copied from there (FORMAT.md, "Data
  * block"). The lengths of the entries were compared with the block when the row was found.
  */
-import { assert } from '../../../base/assert.js'
+import { emptyBytes } from '../../../base/bytes.js'
 import { readVarint, varintLength } from '../../../base/varint.js'
 
 /** Offset of the key of the entry at offset `at`. REQUIRES an entry. */
@@ -21,30 +21,108 @@ export function entryEndAt(buffer: Buffer, at: number, end: number): number {
   return afterKey + varintLength(valueLength) + keyLength + valueLength
 }
 
-/** Appends the numbers of the cells in `page[start, end)`, as in `CollectedRow.cells`. */
+/** The entries of a plain row: where they lie in `buffer[start, end)`, one after the other. */
+export class RowEntries {
+  buffer: Buffer = emptyBytes
+  start = 0
+  end = 0
+  /** Number of entries. */
+  count = 0
+  /** Offset of each entry. */
+  starts = new Uint32Array(64)
+  /** End of the key of each entry, where its value begins. */
+  keyEnds = new Uint32Array(64)
+  /** The last key is `buffer[keyStart, keyEnd)`. */
+  keyStart = 0
+  keyEnd = 0
+  /** Sum of the lengths of the keys. */
+  keyBytes = 0
+  /** Sum of the lengths of the values. */
+  valueBytes = 0
+
+  /**
+   * Reads the lengths of the entries in `buffer[start, end)`; false if those of `count` entries do
+   * not lead to the end.
+   */
+  read(buffer: Buffer, start: number, end: number, count: number): boolean {
+    if (count > this.starts.length) {
+      this.starts = new Uint32Array(2 * count)
+      this.keyEnds = new Uint32Array(2 * count)
+    }
+    const { starts, keyEnds } = this
+    let at = start
+    let keyStart = 0
+    let keyEnd = 0
+    let keyBytes = 0
+    let valueBytes = 0
+    for (let i = 0; i < count; i++) {
+      starts[i] = at
+      keyStart = at + 1
+      let keyLength = buffer[at]
+      if (keyLength >= 0x80) {
+        keyLength = readVarint(buffer, at, end)
+        keyStart = at + varintLength(keyLength)
+      }
+      let valueLength = buffer[keyStart]
+      if (valueLength >= 0x80) {
+        valueLength = readVarint(buffer, keyStart, end)
+        keyStart += varintLength(valueLength)
+      } else keyStart++
+      if (keyLength < 0 || valueLength < 0) return false
+      keyEnd = keyStart + keyLength
+      keyEnds[i] = keyEnd
+      keyBytes += keyLength
+      valueBytes += valueLength
+      at = keyEnd + valueLength
+      // Negated, because a length from behind the memory is no number.
+      if (!(at <= end)) return false
+    }
+    if (at !== end) return false
+    this.buffer = buffer
+    this.start = start
+    this.end = end
+    this.count = count
+    this.keyStart = keyStart
+    this.keyEnd = keyEnd
+    this.keyBytes = keyBytes
+    this.valueBytes = valueBytes
+    return true
+  }
+}
+
+/**
+ * Appends the numbers of the cells in `buffer[start, end)`, as in `CollectedRow.cells`, each offset
+ * moved by `shift`. Returns the number of bytes that belong to no cell, but hold lengths; -1: the
+ * lengths of the entries do not lead to the end.
+ */
 export function addEntries(
-  page: Buffer,
+  buffer: Buffer,
   familyIndex: number,
   start: number,
   end: number,
+  shift: number,
   cells: number[],
-): void {
+): number {
   let at = start
+  let lengthBytes = 0
   while (at < end) {
-    let keyLength = page[at++]
+    lengthBytes -= at
+    let keyLength = buffer[at++]
     if (keyLength >= 0x80) {
-      keyLength = readVarint(page, at - 1, end)
+      keyLength = readVarint(buffer, at - 1, end)
       at += varintLength(keyLength) - 1
     }
-    let valueLength = page[at++]
+    let valueLength = buffer[at++]
     if (valueLength >= 0x80) {
-      valueLength = readVarint(page, at - 1, end)
+      valueLength = readVarint(buffer, at - 1, end)
       at += varintLength(valueLength) - 1
     }
+    if (keyLength < 0 || valueLength < 0) return -1
+    lengthBytes += at
     const keyEnd = at + keyLength
     const valueEnd = keyEnd + valueLength
-    cells.push(familyIndex, at, keyEnd, valueEnd)
+    cells.push(familyIndex, at + shift, keyEnd + shift, valueEnd + shift)
     at = valueEnd
   }
-  assert(at === end, 'a row ends with its last value')
+  return at === end ? lengthBytes : -1
 }

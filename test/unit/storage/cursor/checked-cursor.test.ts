@@ -10,8 +10,9 @@ import {
   BlockMissing,
   blockMissing,
   throwBlockMissing,
+  noPlainRow,
+  type BackwardCursor,
 } from '../../../../src/storage/cursor/cursor.js'
-import type { BackwardCursor } from '../../../../src/storage/cursor/cursor.js'
 
 /** Shows keys in whatever order they are given, one for each move. */
 class ScriptedCursor implements BackwardCursor {
@@ -34,6 +35,14 @@ class ScriptedCursor implements BackwardCursor {
 
   seekBefore(): void {
     this.show()
+  }
+
+  plainRowEnd(): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
   }
 
   next(): void {

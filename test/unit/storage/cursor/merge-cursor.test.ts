@@ -1,5 +1,9 @@
 import t from 'tap'
-import type { BackwardCursor, Cursor } from '../../../../src/storage/cursor/cursor.js'
+import {
+  noPlainRow,
+  type BackwardCursor,
+  type Cursor,
+} from '../../../../src/storage/cursor/cursor.js'
 import { MergeCursor } from '../../../../src/storage/cursor/merge-cursor.js'
 import { generatorOf } from '../../../crash/recovery.js'
 
@@ -27,6 +31,14 @@ class ListCursor implements BackwardCursor {
   seekBefore(key: Uint8Array, length: number): void {
     const wanted = Buffer.from(key.subarray(0, length))
     this.show(this.keys.findLastIndex((known) => Buffer.compare(known, wanted) < 0))
+  }
+
+  plainRowEnd(): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
   }
 
   next(): void {

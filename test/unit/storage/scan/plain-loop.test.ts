@@ -13,7 +13,7 @@ import {
   writeTerminator,
 } from '../../../../src/storage/cell/cell-key.js'
 import { CellType } from '../../../../src/storage/cell/cell-type.js'
-import type { Cursor } from '../../../../src/storage/cursor/cursor.js'
+import { noPlainRow, type Cursor } from '../../../../src/storage/cursor/cursor.js'
 import type { RowTarget } from '../../../../src/storage/scan/cell-collector.js'
 import { readPlain, ReadStep } from '../../../../src/storage/scan/plain-loop.js'
 import { ReadPosition } from '../../../../src/storage/scan/read-position.js'
@@ -66,6 +66,14 @@ class CheckedCursor implements Cursor {
 
   seekBefore(): void {
     throw new Error('the loop does not go back')
+  }
+
+  plainRowEnd(): number {
+    return 0
+  }
+
+  passRow(): void {
+    throw noPlainRow()
   }
 
   next(): void {

@@ -4,7 +4,11 @@ import type { CodecName } from '../../../../src/storage/codec/codec.js'
 import { CellarError } from '../../../../src/base/errors.js'
 import { SimulatedDisk } from '../../../doubles/simulated-disk.js'
 import { BlockCache } from '../../../../src/storage/sstable/blocks/block-cache.js'
-import { footerBytes, payloadBytesMax } from '../../../../src/storage/sstable/format.js'
+import {
+  footerBytes,
+  formatVersion,
+  payloadBytesMax,
+} from '../../../../src/storage/sstable/format.js'
 import {
   build,
   bytesOf,
@@ -158,9 +162,9 @@ void t.test(
     build(fileSystem, plainEntries(5))
     const bytes = bytesOf(fileSystem)
     const at = bytes.length - 16
-    bytes.writeUInt32LE(3, at)
+    bytes.writeUInt32LE(formatVersion + 1, at)
     t.throws(() => open(fileSystemWith(bytes)), { code: 'ERR_CORRUPTION' })
-    bytes.writeUInt32LE(~3 >>> 0, at + 4)
+    bytes.writeUInt32LE(~(formatVersion + 1) >>> 0, at + 4)
     t.throws(() => open(fileSystemWith(bytes)), { code: 'ERR_FORMAT_VERSION' })
     bytes.writeUInt32LE(0, at)
     bytes.writeUInt32LE(0xffff_ffff, at + 4)

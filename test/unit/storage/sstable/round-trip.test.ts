@@ -264,6 +264,8 @@ void t.test('a block ends before a group that does not fit, if it is half full',
   for (const { key, value } of entries) {
     const bytes = Buffer.concat([key, value])
     writer.add(bytes, 0, key.length, key.length, bytes.length, undefined, groupBytes)
+    // The keys are no cell keys.
+    writer.breakGroup()
   }
   writer.finish(statistics)
   file.closeSync()

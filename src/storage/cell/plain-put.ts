@@ -1,0 +1,31 @@
+/**
+ * Plain puts: cells that most reads and merges need no rules for. A row of plain puts, one of each
+ * column, is a plain row; SSTables mark those that lie in one block (`../sstable/FORMAT.md`).
+ */
+import { keySuffixBytes, sequenceOf, typeOf } from './cell-key.js'
+import { CellType } from './cell-type.js'
+import { plainValueFlags } from './cell-value.js'
+
+/**
+ * Whether an entry is a put without TTL or value reference, with a timestamp that is not in the far
+ * future. Its value must follow its key.
+ */
+export function isPlainPut(buffer: Buffer, keyEnd: number, valueStart: number): boolean {
+  // The high byte of a timestamp is zero except in the far future; it is stored as 0x7f.
+  return (
+    valueStart === keyEnd &&
+    buffer[valueStart] === plainValueFlags &&
+    buffer[keyEnd - keySuffixBytes] === 0x7f &&
+    typeOf(buffer, keyEnd) === CellType.put
+  )
+}
+
+/** Whether an entry is a plain put that is visible at `readPoint`. */
+export function isVisiblePut(
+  buffer: Buffer,
+  keyEnd: number,
+  valueStart: number,
+  readPoint: number,
+): boolean {
+  return isPlainPut(buffer, keyEnd, valueStart) && sequenceOf(buffer, keyEnd) <= readPoint
+}
