@@ -1,6 +1,8 @@
 /**
- * CPU time of puts into a table with one index, beside the same puts without one; and of queries by
- * an index, beside better-sqlite3 with the same rows and the same index.
+ * CPU time of puts into a table with one index, beside the same puts without one, and beside the
+ * single calls that keep an index by hand, which are not atomic: a get of the old value, and puts
+ * and deletes of entries in a second table. And of queries by an index, beside better-sqlite3 with
+ * the same rows and the same index.
  *
  * The kinds of calls take turns, in another order each round. Rounds of puts write 500 rows each,
  * of queries read 50 rows 20 times. Prints the median and the least CPU time of a call in
@@ -49,6 +51,8 @@ const directory = mkdtempSync(join(tmpdir(), 'cellar-indexes-'))
 const database = await Database.open(join(directory, 'cellar'))
 const plain = await database.createTable('plain', { families: { f: {} } })
 const users = await database.createTable('users', { families: { f: {} } })
+const byHand = await database.createTable('by_hand', { families: { f: {} } })
+const entries = await database.createTable('entries', { families: { e: {} } })
 const indexes = await openIndexes(database)
 const byCity = await indexes.create('users', { name: 'by_city', key: { city: 'f:city' } })
 await byCity.ready()
@@ -57,13 +61,21 @@ function put(table: typeof users, i: number, city: string): void {
   const cells = { 'f:city': city, 'f:name': nameOf(i), 'f:note': noteOf(i) }
   table.putSync({ row: rowOf(i), cells, durability: 'ASYNC_WAL' })
 }
+const entryOf = (i: number, city: string): Buffer => Buffer.from(`${city}\0\u0001${rowOf(i)}`)
+const entryValue = Buffer.of(0, rowOf(0).length)
+function putEntry(i: number, city: string): void {
+  const cells = { 'e:': entryValue }
+  entries.putSync({ row: entryOf(i, city), cells, durability: 'ASYNC_WAL' })
+}
+function deleteEntry(i: number, city: string): void {
+  entries.deleteSync({ row: entryOf(i, city), columns: ['e:'], durability: 'ASYNC_WAL' })
+}
 for (let i = 0; i < rowCount; i++) {
-  put(plain, i, cityOf(i))
-  put(users, i, cityOf(i))
+  for (const table of [plain, users, byHand]) put(table, i, cityOf(i))
+  putEntry(i, cityOf(i))
 }
 await database.flush()
-await database.compact('users')
-await database.compact('plain')
+for (const { name } of [plain, users, byHand, entries]) await database.compact(name)
 
 interface Statement {
   run(...values: unknown[]): unknown
@@ -154,26 +166,39 @@ await inTurns(
 
 let newRow = rowCount
 let turn = 0
-const puts =
-  (name: string, table: typeof users, row: () => number, city: (i: number) => string) => () =>
-    measure(name, putsOfRound, () => {
-      turn++
-      for (let i = 0; i < putsOfRound; i++) {
-        const at = row()
-        put(table, at, city(at))
-      }
-    })
+const puts = (name: string, row: () => number, step: (i: number) => void) => () =>
+  measure(name, putsOfRound, () => {
+    turn++
+    for (let i = 0; i < putsOfRound; i++) step(row())
+  })
+const oldCity = (i: number): string => {
+  return byHand.getSync({ row: rowOf(i), columns: ['f:city'] }).value('f:city', 'utf8')!
+}
 const known = () => Math.floor(random() * rowCount)
 const fresh = () => newRow++
 const otherCity = (i: number) => cityOf(i + turn)
 await inTurns(
   [
-    puts('put of a new row, plain', plain, fresh, cityOf),
-    puts('put of a new row, indexed', users, fresh, cityOf),
-    puts('put of the same values, plain', plain, known, cityOf),
-    puts('put of the same values, indexed', users, known, cityOf),
-    puts('put of another key, plain', plain, known, otherCity),
-    puts('put of another key, indexed', users, known, otherCity),
+    puts('put of a new row, plain', fresh, (i) => put(plain, i, cityOf(i))),
+    puts('put of a new row, indexed', fresh, (i) => put(users, i, cityOf(i))),
+    puts('put of a new row, by hand', fresh, (i) => {
+      put(byHand, i, cityOf(i))
+      putEntry(i, cityOf(i))
+    }),
+    puts('put of the same values, plain', known, (i) => put(plain, i, cityOf(i))),
+    puts('put of the same values, indexed', known, (i) => put(users, i, cityOf(i))),
+    puts('put of the same values, by hand', known, (i) => {
+      put(byHand, i, oldCity(i))
+    }),
+    puts('put of another key, plain', known, (i) => put(plain, i, otherCity(i))),
+    puts('put of another key, indexed', known, (i) => put(users, i, otherCity(i))),
+    puts('put of another key, by hand', known, (i) => {
+      const old = oldCity(i)
+      put(byHand, i, otherCity(i))
+      if (old === otherCity(i)) return
+      putEntry(i, otherCity(i))
+      deleteEntry(i, old)
+    }),
   ],
   random,
 )
@@ -188,7 +213,8 @@ for (const [name, list] of times) {
 for (const name of medians.keys()) {
   const [what, side] = name.split(', ')
   const other = medians.get(`${what}, plain`)
-  if (side === 'indexed') console.log(`${what}: ${(medians.get(name)! / other!).toFixed(2)} times`)
+  if (side !== 'indexed' && side !== 'by hand') continue
+  console.log(`${what}, ${side}: ${(medians.get(name)! / other!).toFixed(2)} times`)
 }
 const queryOfPeer = medians.get('query of 50 rows, better-sqlite3')!
 if (sqlite !== undefined) {

@@ -54,10 +54,12 @@ const scratch = Buffer.allocUnsafe(3 * rowBytesMax + 16)
 
 /** The entries of a row, in the order of their keys. Throws the errors of the form. */
 export function entriesOf<S>(form: EntryForm<S>, row: Buffer, source: S): Entry[] {
-  let value: Buffer | undefined
-  return keysOf(form, row, source).map((key) => {
-    return { key, value: (value ??= form.valueOf(row, source)), row }
-  })
+  const keys = keysOf(form, row, source)
+  if (keys.length === 0) return []
+  const value = form.valueOf(row, source)
+  const entries: Entry[] = []
+  for (const key of keys) entries.push({ key, value, row })
+  return entries
 }
 
 /** The keys of the entries of a row, in their order. */

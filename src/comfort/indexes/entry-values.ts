@@ -111,6 +111,7 @@ export function partsOfKey(parts: readonly PartSource[], key: Buffer): Record<st
 
 /** What an entry holds: the length of its row, and the stored columns. */
 export function entryValue(form: ValueForm, row: Buffer, values: RowValues): Buffer {
+  if (!form.unique && form.stored.length === 0) return lengthOnly(row.length)
   const stored = form.stored.map((column) => values.value(column))
   let bytes = lengthBytes + (form.unique ? row.length : 0)
   for (const each of stored) bytes += storedLengthBytes + (each?.length ?? 0)
@@ -121,6 +122,20 @@ export function entryValue(form: ValueForm, row: Buffer, values: RowValues): Buf
     at = value.writeUInt32BE(each === undefined ? 0 : each.length + 1, at)
     if (each !== undefined) at += each.copy(value, at)
   }
+  return value
+}
+
+/** The values of entries that hold nothing but the length of their row. */
+const lengthValues: Buffer[] = []
+/** Rows up to this length have a value in {@link lengthValues}. */
+const lengthValuesMax = 256
+
+function lengthOnly(rowLength: number): Buffer {
+  const known = lengthValues[rowLength] as Buffer | undefined
+  if (known !== undefined) return known
+  const value = Buffer.allocUnsafeSlow(lengthBytes)
+  value.writeUInt16BE(rowLength, 0)
+  if (rowLength <= lengthValuesMax) lengthValues[rowLength] = value
   return value
 }
 

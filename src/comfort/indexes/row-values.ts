@@ -40,6 +40,7 @@ class NewestValues implements RowValues {
  * undefined if the puts change none.
  */
 export function afterPuts(before: Result, puts: readonly WrittenCell[]): RowValues | undefined {
+  if (before.isEmpty && puts.length === 1) return new ChangedValues(before, puts)
   if (puts.every((put) => isStored(before, put))) return undefined
   const taken: WrittenCell[] = []
   let isChanged = false
@@ -71,11 +72,12 @@ class ChangedValues implements RowValues {
   }
 
   value(column: string): Buffer | undefined {
-    const put = this.#puts.find((each) => {
-      if (typeof each.column === 'string') return each.column === column
-      return columnKey(each.family, each.qualifier) === column
-    })
-    return put === undefined ? this.#before.value(column) : put.value
+    for (const put of this.#puts) {
+      const name =
+        typeof put.column === 'string' ? put.column : columnKey(put.family, put.qualifier)
+      if (name === column) return put.value
+    }
+    return this.#before.value(column)
   }
 
   cells(): Iterable<Cell> {

@@ -109,7 +109,7 @@ export class EntryTree {
    */
   reserve(entries: number, bytes: number): void {
     const arenaBytes = bytes + entries * entryOverheadBytesMax
-    if (entries === 1 && this.hasRoomForOne(arenaBytes)) return
+    if (this.hasRoom(entries, arenaBytes)) return
     if (!(this.arena.bytesUsed + arenaBytes <= arenaBytesMax)) {
       throw memoryError(this.arena.bytesUsed + arenaBytes, undefined)
     }
@@ -126,12 +126,13 @@ export class EntryTree {
     this.reserveNodes(leaves, inners)
   }
 
-  private hasRoomForOne(arenaBytes: number): boolean {
+  /** Whether there is memory even if each entry splits all nodes above it. */
+  private hasRoom(entries: number, arenaBytes: number): boolean {
     const { arena, leaves, inners } = this
     return (
       arena.bytesUsed + arenaBytes <= arena.buffer.length &&
-      leaves.count < leaves.capacity &&
-      inners.count + this.height < inners.capacity
+      leaves.count + entries <= leaves.capacity &&
+      inners.count + entries * (this.height + 1) <= inners.capacity
     )
   }
 
@@ -347,6 +348,11 @@ export class EntryTree {
     const number = numbers[from]
     if (low === last || numbers[low] !== number) return low
     let high = lowerBound(numbers, low, last, number + 1)
+    // Behind the last one: rows of an index that have one value and come in ascending order.
+    order = compareBehind(this.arena, entries[high - 1], prefixLength, source, start, end)
+    if (order === 0) this.foundEqual = true
+    if (order >= orderMin) return high
+    high--
     while (low < high) {
       const middle = (low + high) >>> 1
       order = compareBehind(this.arena, entries[middle], prefixLength, source, start, end)

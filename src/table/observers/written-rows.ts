@@ -29,7 +29,7 @@ export class WrittenRows implements WrittenMutation {
   private readonly operations: PlainOperations
   private readonly operationsOf: FindOperations
   private readonly mode: ReadMode
-  private added: Map<string, RowAddition[]> | undefined = undefined
+  private readonly added: { readonly table: string; readonly rows: RowAddition[] }[] = []
   private allCells: WrittenCell[] | undefined = undefined
 
   constructor(operations: PlainOperations, operationsOf: FindOperations, mode: ReadMode) {
@@ -99,24 +99,31 @@ export class WrittenRows implements WrittenMutation {
     if (table === this.operations.name) {
       throw invalidArgument('preWrite adds to other tables; preBatchMutate adds rows of its own')
     }
-    const added = (this.added ??= new Map<string, RowAddition[]>())
-    const additions = added.get(table)
-    if (additions === undefined) added.set(table, [mutation])
-    else additions.push(mutation)
+    const { added } = this
+    for (let i = 0; i < added.length; i++) {
+      if (added[i].table === table) {
+        added[i].rows.push(mutation)
+        return
+      }
+    }
+    added.push({ table, rows: [mutation] })
   }
 
   /** Encodes the additions. Returns the writer that holds the mutation then. */
   addTo(writer: MutationWriter): MutationWriter {
-    if (this.added === undefined) return writer
     let open = writer
-    for (const [table, additions] of this.added) {
-      open = this.operationsOf(table).addTo(open, additions, this.mode)
+    for (const { table, rows } of this.added) {
+      open = this.operationsOf(table).addTo(open, rows, this.mode)
     }
     return open
   }
 
   private familyOf(store: Store): string | undefined {
-    return this.operations.state().families.find((each) => each.store === store)?.name
+    const { families } = this.operations.state()
+    for (let i = 0; i < families.length; i++) {
+      if (families[i].store === store) return families[i].name
+    }
+    return undefined
   }
 }
 

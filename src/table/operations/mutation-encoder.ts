@@ -94,20 +94,19 @@ export class MutationEncoder {
     intervention?: Intervention,
   ): void {
     const operation = given as never
-    const read: ReadVersions = (families, versions) => this.readStored(families, mode, versions)
     switch (kind) {
       case 'put':
         this.writer.addPut(operation)
         break
       case 'increment':
-        addIncrement(this.writer, operation, read)
+        addIncrement(this.writer, operation, this.reader(mode))
         break
       case 'append':
-        addAppend(this.writer, operation, read)
+        addAppend(this.writer, operation, this.reader(mode))
         break
       case 'delete': {
         const choose = intervention?.chooserOf?.(operation)
-        addDelete(this.writer, operation, table.families, read, choose)
+        addDelete(this.writer, operation, table.families, this.reader(mode), choose)
       }
     }
   }
@@ -136,6 +135,10 @@ export class MutationEncoder {
     checkSameRow(row, operation)
     this.add(table, kind, operation, mode, intervention)
     return durabilityOf(operation)
+  }
+
+  private reader(mode: ReadMode): ReadVersions {
+    return (families, versions) => this.readStored(families, mode, versions)
   }
 
   /** Reads cells of the mutated row in the newest state. */

@@ -44,7 +44,7 @@ export class MutationWriter implements PutTarget {
   isTrial = false
   private row!: RowKey
   private readonly columns = new PutColumns()
-  /** Time of the group in milliseconds; 0 = read the clock for each mutation. */
+  /** Time of the group in milliseconds; 0 = the clock is read when a cell first needs it. */
   private groupTime = 0
   /** Server timestamp of this mutation; 0 = not assigned yet. */
   private serverTimestamp = 0
@@ -73,7 +73,7 @@ export class MutationWriter implements PutTarget {
 
   /**
    * Starts a group of mutations of the rows that `row` will hold. `now` is the time of all of them
-   * in milliseconds; 0 = read the clock for each.
+   * in milliseconds; 0 = the clock is read when a cell first needs it.
    */
   beginGroup(table: TableState, row: RowKey, now: number): void {
     this.columns.use(table)
@@ -211,8 +211,10 @@ export class MutationWriter implements PutTarget {
   assignTimestamp(): number {
     if (this.serverTimestamp === 0) {
       const { clock, row } = this
-      const now = this.groupTime === 0 ? clock.now() : this.groupTime
-      this.serverTimestamp = this.isTrial ? 1 : clock.propose(row.buffer, row.length, now)
+      if (this.groupTime === 0) this.groupTime = clock.now()
+      this.serverTimestamp = this.isTrial
+        ? 1
+        : clock.propose(row.buffer, row.length, this.groupTime)
       this.mutation.raiseServerTimestamp(this.serverTimestamp)
     }
     return this.serverTimestamp

@@ -22,8 +22,12 @@ export class ServerClock {
   private floor = 0
   private slot = 0
   private proposed = 0
-  /** Slots that {@link reserve} has changed, each followed by its timestamp before. */
-  private reserved: number[] = []
+  /**
+   * Slots that {@link reserve} has changed, each followed by its timestamp before: the first
+   * `reservedCount` elements.
+   */
+  private readonly reserved: number[] = []
+  private reservedCount = 0
   /** Highest timestamp assigned so far. */
   highest = 0
 
@@ -60,7 +64,8 @@ export class ServerClock {
    * makes this final, and {@link release} undoes it.
    */
   reserve(): void {
-    this.reserved.push(this.slot, this.slots[this.slot])
+    this.reserved[this.reservedCount++] = this.slot
+    this.reserved[this.reservedCount++] = this.slots[this.slot]
     this.slots[this.slot] = this.proposed
   }
 
@@ -72,19 +77,17 @@ export class ServerClock {
 
   /** Records that the mutation with the reserved timestamps was applied. */
   keep(): void {
-    const { slots, reserved } = this
-    if (reserved.length === 0) return
-    for (let i = 0; i < reserved.length; i += 2) {
+    const { slots, reserved, reservedCount } = this
+    for (let i = 0; i < reservedCount; i += 2) {
       if (slots[reserved[i]] > this.highest) this.highest = slots[reserved[i]]
     }
-    this.reserved = []
+    this.reservedCount = 0
   }
 
   /** Undoes the reservations of a mutation that was not applied. */
   release(): void {
     const { slots, reserved } = this
-    if (reserved.length === 0) return
-    for (let i = reserved.length - 2; i >= 0; i -= 2) slots[reserved[i]] = reserved[i + 1]
-    this.reserved = []
+    for (let i = this.reservedCount - 2; i >= 0; i -= 2) slots[reserved[i]] = reserved[i + 1]
+    this.reservedCount = 0
   }
 }
