@@ -2,7 +2,7 @@
  * Verification, salvage and repair after a flipped bit, a cut or the loss of each kind of file, of
  * a closed and of a killed database. `CELLAR_SALVAGE_STEP` is the distance of the places in bytes.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t from 'tap'
 import { loadChecksums } from '../../src/storage/codec/checksum.js'

@@ -1,7 +1,7 @@
 /**
  * HBase's numbered cases on an owned database over the engine reduced to row atomicity.
  *
- * @runs alone
+ * @runs alone, campaign
  */
 import t from 'tap'
 import type { AnyTable, TableSpace } from '../../suites/table/case.js'

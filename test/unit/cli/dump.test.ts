@@ -1,4 +1,8 @@
-/** dump and load: every byte, timestamp, version, marker and time to live comes back. */
+/**
+ * dump and load: every byte, timestamp, version, marker and time to live comes back.
+ *
+ * @runs long
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,8 @@
-/** `cellar inspect`: what it shows agrees with the database, and not a byte is written. */
+/**
+ * `cellar inspect`: what it shows agrees with the database, and not a byte is written.
+ *
+ * @runs long
+ */
 import { copyFileSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,8 @@
-/** The verbs that look: right results, exit codes, and not a byte written. */
+/**
+ * The verbs that look: right results, exit codes, and not a byte written.
+ *
+ * @runs long
+ */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

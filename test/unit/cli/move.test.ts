@@ -1,4 +1,8 @@
-/** `cellar move` between directories: dry run, switch, killed runs, and words that are wrong. */
+/**
+ * `cellar move` between directories: dry run, switch, killed runs, and words that are wrong.
+ *
+ * @runs long
+ */
 import { spawn } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,8 @@
-/** verify, salvage, repair, backup, restore and compact: results, exit codes, refusals. */
+/**
+ * verify, salvage, repair, backup, restore and compact: results, exit codes, refusals.
+ *
+ * @runs long
+ */
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'

@@ -1,4 +1,8 @@
-/** inspect, backup and compact through `cellar serve`: results, who may, refusals, files. */
+/**
+ * inspect, backup and compact through `cellar serve`: results, who may, refusals, files.
+ *
+ * @runs long
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'

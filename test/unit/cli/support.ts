@@ -1,9 +1,11 @@
 /** Runs the command in a process of its own, and tells whether a directory was changed. */
-import { spawn } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
+import { once } from 'node:events'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { childEnvironment } from '../../helpers/child-environment.js'
 import { projectRoot } from '../../rules/support.js'
 
@@ -26,6 +28,19 @@ export async function cellar(...words: string[]): Promise<Ran> {
   child.stderr.on('data', (text: Buffer) => (complaint += text.toString()))
   const status = await new Promise<number | null>((resolve) => child.once('close', resolve))
   return { status, out, complaint }
+}
+
+/** Runs commands one after the other in one process; see `command-host.ts`. */
+export async function startHost(t: { teardown(run: () => void): void }): Promise<typeof cellar> {
+  const program = fileURLToPath(new URL('command-host.js', import.meta.url))
+  const host = fork(program, [cli], { env: childEnvironment, execArgv: [] })
+  t.teardown(() => host.disconnect())
+  await once(host, 'message')
+  return async (...words) => {
+    host.send(words)
+    const [ran] = (await once(host, 'message')) as [Ran]
+    return ran
+  }
 }
 
 /** As {@link cellar}, with the result as JSON. */

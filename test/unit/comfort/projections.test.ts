@@ -3,6 +3,8 @@
  * what was not synced: a projection equals what its rows give, and no change comes twice.
  *
  * CELLAR_SEED: the first seed. CELLAR_PROJECTION_HISTORIES: how many.
+ *
+ * @runs long
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../../src/base/clock.js'

@@ -1,4 +1,8 @@
-/** Calls of `cellardb/hbase` whose answers are lost, late, half or wrong: which are sent again. */
+/**
+ * Calls of `cellardb/hbase` whose answers are lost, late, half or wrong: which are sent again.
+ *
+ * @runs long
+ */
 import { createServer, type AddressInfo } from 'node:net'
 import t, { type Test } from 'tap'
 import type { Mutation } from '../../../src/api/index.js'

@@ -1,4 +1,8 @@
-/** Arguments count as of the call, whatever it waits for, and a row's calls keep their order. */
+/**
+ * Arguments count as of the call, whatever it waits for, and a row's calls keep their order.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import {
   Database,

@@ -4,6 +4,8 @@
  * scan of the row, which merges the sources.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../bench/harness/random.js'

@@ -1,4 +1,8 @@
-/** Options of scans and gets that no numbered case covers. */
+/**
+ * Options of scans and gets that no numbered case covers.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import {
   FilterBase,

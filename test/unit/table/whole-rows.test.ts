@@ -3,6 +3,8 @@
  * these tests is repeated, so that all ways to a row are taken, beside a plain model of the table.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../bench/harness/random.js'

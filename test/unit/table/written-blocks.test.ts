@@ -1,4 +1,8 @@
-/** The first reads of a new SSTable find its blocks in the cache, where its job has left them. */
+/**
+ * The first reads of a new SSTable find its blocks in the cache, where its job has left them.
+ *
+ * @runs long
+ */
 import t from 'tap'
 import { TestDatabase } from '../../helpers/test-database.js'
 import { NodeFileSystem } from '../../../src/storage/fs/node-fs.js'

@@ -4,6 +4,8 @@
  * keys that a plain scan of the rows gives.
  *
  * CELLAR_SEED: the first seed. CELLAR_INDEX_HISTORIES: how many.
+ *
+ * @runs long
  */
 import t, { type Test } from 'tap'
 import { ManualClock } from '../../../../src/base/clock.js'

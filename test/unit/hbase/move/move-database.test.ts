@@ -4,6 +4,8 @@
  * that the source shows.
  *
  * CELLAR_SEED: the seed.
+ *
+ * @runs long
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

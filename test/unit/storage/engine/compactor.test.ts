@@ -1,3 +1,4 @@
+/** @runs long */
 import { setTimeout as delay } from 'node:timers/promises'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import t from 'tap'

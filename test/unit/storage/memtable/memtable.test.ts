@@ -1,3 +1,4 @@
+/** @runs long */
 import t from 'tap'
 import { Worker } from 'node:worker_threads'
 import { CellarError, ErrorCode } from '../../../../src/base/errors.js'

@@ -1,3 +1,4 @@
+/** @runs long */
 import t from 'tap'
 import { commonPrefixLength, compareBytes, readPrefix48 } from '../../../../src/base/bytes.js'
 import { EntryArena } from '../../../../src/storage/memtable/arena.js'

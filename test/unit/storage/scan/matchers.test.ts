@@ -3,6 +3,8 @@
  * cells of one row under random options.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../../bench/harness/random.js'

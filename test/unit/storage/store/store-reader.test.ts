@@ -5,6 +5,8 @@
  * given back.
  *
  * CELLAR_SEED repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom, type Random } from '../../../../bench/harness/random.js'

@@ -1,3 +1,4 @@
+/** @runs long */
 import t from 'tap'
 import { readFrames, wasStored } from '../../../crash/damage-oracle.js'
 import { CellarError } from '../../../../src/base/errors.js'

@@ -2,6 +2,8 @@
  * What is remembered of prunings. The last test runs random histories of transactions, flushes and
  * compactions and checks that no transaction is given up whose data is still positive. CELLAR_SEED
  * repeats a run.
+ *
+ * @runs long
  */
 import t from 'tap'
 import { seededRandom } from '../../../../src/base/random.js'

@@ -1,4 +1,8 @@
-/** The S3 store against the server s3rver, over HTTP on this machine. */
+/**
+ * The S3 store against the server s3rver, over HTTP on this machine.
+ *
+ * @runs long
+ */
 import { createHash } from 'node:crypto'
 import { createServer, type RequestListener } from 'node:http'
 import { createRequire } from 'node:module'
