@@ -272,6 +272,8 @@ export class RowCollector implements RowTarget, RowCells {
     const lengthBytes = addEntries(buffer, familyIndex, valueEnd, end, shift, cells)
     if (lengthBytes < 0) {
       cells.length = from
+      // The gap before a place behind other cells is counted when the next cell is added.
+      this.gapBytes -= place - this.used
       return false
     }
     this.gapBytes += lengthBytes

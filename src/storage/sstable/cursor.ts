@@ -216,7 +216,7 @@ export class SsTableCursor implements BackwardCursor {
     }
   }
 
-  /** Rows of one entry are not worth it. A job may read with an infinite read point. */
+  /** 0 also for a row of one entry, which is read as fast by itself. */
   plainRowEnd(readPoint: number, _rowBytes: number): number {
     if (this.reader.properties.maxSequence > readPoint) return 0
     const block = this.block!

@@ -6,8 +6,8 @@
  */
 
 /**
- * The version written by this code, and the newest that it reads. 0 is invalid. Never change, only
- * raise.
+ * The version written by this code, and the only one that it reads. 0 is invalid. Never change,
+ * only raise.
  */
 export const formatVersion = 3
 

@@ -165,7 +165,7 @@ export class SsTableWriter {
     const bytes = row.end - row.start
     if (bytes + cells * wideSlotBytes + 4 > blockBytes) return false
     if (block.count > 0) {
-      const isFull = block.sizeAfterRow(bytes, cells) > blockBytes
+      const isFull = block.sizeWith(bytes, cells) > blockBytes
       if (isFull && block.payloadBytes * 2 <= blockBytes) return false
       this.sharedBytes = block.sharedWithLastKey(source, keyStart, keyEnd, words)
       assert(this.sharedBytes >= 0, 'writer: keys out of order')

@@ -329,18 +329,14 @@ export class BlockBuilder {
     return this.sizeWith(0, 0)
   }
 
-  /** Size of the payload after adding `cells` entries of this size. */
-  sizeAfterRow(bytes: number, cells: number): number {
-    return this.sizeWith(bytes, cells)
-  }
-
   /** Size of the payload after adding an entry with these lengths. */
   sizeAfter(keyLength: number, valueLength: number): number {
     const header = varintLength(keyLength) + varintLength(valueLength)
     return this.sizeWith(header + keyLength + valueLength, 1)
   }
 
-  private sizeWith(moreBytes: number, moreEntries: number): number {
+  /** Size of the payload after adding this number of entries, of so many bytes together. */
+  sizeWith(moreBytes: number, moreEntries: number): number {
     const entryBytes = this.entryBytes + moreBytes
     const slotBytes = entryBytes > narrowOffsetMax ? 4 : 2
     return entryBytes + (this.count + moreEntries) * slotBytes + 4

@@ -1,6 +1,7 @@
 /**
  * Adjacent entries of a row in the memory of a block, or copied from there (FORMAT.md, "Data
- * block"). The lengths of the entries were compared with the block when the row was found.
+ * block"). What reads a whole row says if the lengths of the entries do not lead to its end, and
+ * reads nothing behind. The other functions require lengths that were compared with the block.
  */
 import { emptyBytes } from '../../../base/bytes.js'
 import { readVarint, varintLength } from '../../../base/varint.js'
